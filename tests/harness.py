@@ -30,6 +30,7 @@ from mo_loop.graph.verifier import invariants
 from mo_loop.ir.bin import Weights
 from mo_loop.ir.xml import XmlWriter
 from mo_loop.text import parse
+from mo_loop.verification.compare import Named
 from mo_loop.verification.elsewhere import CompiledElsewhere
 from mo_loop.verification.inferred import Inferred
 from mo_loop.verification.isolated import isolated
@@ -42,7 +43,6 @@ from tools.runtimes import chosen_interpreter
 
 Array = np.ndarray[Any, Any]
 Feeds = Mapping[str, Any]
-Named = list[tuple[str, Any]]
 
 
 def parsed(text: str, opset: int = 18, **domains: int) -> onnx.ModelProto:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.frontend.onnx_graphs import body_protos
+from mo_loop.verification.compare import Named
 from mo_loop.verification.oracle import expected_values
 from mo_loop.workers import report_stage
 
@@ -22,7 +23,6 @@ OURS, PEER = "mo-loop", "ovc"
 REFUSED, NOT_COMPILED, FAILS, WRONG = "refused", "not compiled", "fails", "wrong"
 
 Arrays = Mapping[str, Any]
-Named = list[tuple[str, Any]]
 
 
 @dataclass(frozen=True)

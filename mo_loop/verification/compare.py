@@ -16,7 +16,11 @@ import numpy as np
 
 RTOL, ATOL, SMALL_FLOAT = 1e-3, 1e-5, 1e-2
 
-Named = tuple[str, Any]
+NamedArray = tuple[str, Any]
+"""An array, or what stands for one, with the name of its input or output."""
+
+Named = list[NamedArray]
+"""The inputs or outputs of one inference, in their order."""
 
 
 @dataclass(frozen=True)
@@ -81,8 +85,8 @@ def tolerance(dtype: np.dtype) -> tuple[float, float]:
 
 
 def compare_all(
-    expected: Sequence[Named],
-    actual: Sequence[Named],
+    expected: Sequence[NamedArray],
+    actual: Sequence[NamedArray],
     *,
     rtol: float | None = None,
     atol: float | None = None,

@@ -9,8 +9,8 @@ import numpy as np
 
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import all_graphs, operator_of
+from mo_loop.verification.compare import Named
 from mo_loop.verification.oracle import ONNX_RUNTIME, exact_operators
-from mo_loop.verification.verify_settings import Named
 
 
 def notes_about(path: Path, model: OnnxModel, oracle: str, expected: Iterable[Named]) -> Iterator[str]:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mo_loop.verification.compare import compare_all
+from mo_loop.verification.compare import Named, compare_all
 from mo_loop.verification.inferred import Inferred
 from mo_loop.workers import Outcome, report_stage
 
@@ -25,7 +25,6 @@ CRASH, HANG, EXCUSED = "crash", "hang", "excused"
 CLASSES = (PASSED, EXCUSED, REFUSED, BUG, NOT_COMPILABLE, FAILED, WRONG, CRASH, HANG)
 
 Arrays = dict[str, Any]
-Named = list[tuple[str, Any]]
 
 
 @dataclass

@@ -22,14 +22,14 @@ from typing import Any
 
 import numpy as np
 
+from mo_loop.verification.compare import Named
+
 _LEVELS = {
     "none": "ORT_DISABLE_ALL",
     "basic": "ORT_ENABLE_BASIC",
     "extended": "ORT_ENABLE_EXTENDED",
     "all": "ORT_ENABLE_ALL",
 }
-
-Named = list[tuple[str, Any]]
 
 ONNX_RUNTIME, REFERENCE = "ONNX Runtime", "the reference evaluator of onnx"
 

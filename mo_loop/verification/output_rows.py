@@ -7,10 +7,10 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.verification.compare import Comparison, compare_all
+from mo_loop.verification.compare import Comparison, Named, compare_all
 from mo_loop.verification.report import Row
 from mo_loop.verification.sequence_values import flat
-from mo_loop.verification.verify_settings import Named, Settings
+from mo_loop.verification.verify_settings import Settings
 
 
 def rows_of(

@@ -23,7 +23,7 @@ from mo_loop.conversion import Conversion
 from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
-from mo_loop.verification.compare import Comparison, compare_all
+from mo_loop.verification.compare import Comparison, Named, compare_all
 from mo_loop.verification.isolated import IsolatedError, isolated
 from mo_loop.verification.judge import brief, empty_alike
 from mo_loop.verification.oracle import expected_values
@@ -33,7 +33,6 @@ from transforms.config import PassConfig
 from transforms.manager import Observer, Phase, Step
 
 Feeds = Mapping[str, Any]
-Named = list[tuple[str, Any]]
 
 AGREES, DIFFERS, NOT_RUN = "agrees", "differs", "cannot be run"
 PASS, RANGE, TRANSLATION, WRITING, SWITCHED_OFF = "pass", "range", "translation", "writing", "switched off"

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from mo_loop.verification.compare import Named
 from mo_loop.verification.given import save
 from mo_loop.verification.hosted import Hosted
 from mo_loop.verification.isolated import IsolatedError
@@ -22,7 +23,7 @@ from mo_loop.verification.report import AGAINST, ENDED, Side
 from mo_loop.verification.runtime import compile_ir
 from mo_loop.verification.sequence_values import flat, packed, unpacked
 from mo_loop.verification.side_run import SideRun
-from mo_loop.verification.verify_settings import F32, Feeds, Named, Settings, properties_of
+from mo_loop.verification.verify_settings import F32, Feeds, Settings, properties_of
 from mo_loop.workers import Pool
 
 if TYPE_CHECKING:

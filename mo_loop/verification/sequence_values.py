@@ -8,8 +8,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.packed_sequences import pack_sequence, unpack_sequence
-
-Named = list[tuple[str, Any]]
+from mo_loop.verification.compare import Named, NamedArray
 
 
 def packed(feeds: Mapping[str, Any], known: Container[str]) -> dict[str, Any]:
@@ -38,7 +37,7 @@ def unpacked(found: Named, expected: Named) -> Named:
     return [*lists.items(), *rest]
 
 
-def flat(named: Iterable[tuple[str, Any]]) -> Named:
+def flat(named: Iterable[NamedArray]) -> Named:
     """The arrays; of a list its elements and its length, of an absent optional nothing."""
     found: Named = []
     for name, value in named:

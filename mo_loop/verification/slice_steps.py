@@ -20,10 +20,10 @@ from mo_loop.errors import InputError
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import operator_of
 from mo_loop.graph import Value
+from mo_loop.verification.compare import Named
 from mo_loop.verification.generated import Generator, Input, bound_sizes, possible, shapes_of, size_of
 from mo_loop.verification.roles import COUNT, LENGTH
 from mo_loop.verification.state_variables import Carried
-from mo_loop.verification.verify_settings import Named
 
 _WORDS = ("seq", "time", "step", "frame", "len", "t")
 """What names of the dimension of a sequence contain, the last one alone."""

@@ -15,9 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from mo_loop.verification.compare import Named
 from mo_loop.verification.runtime import Compiled, compile_ir, read_ir
-
-Named = list[tuple[str, Any]]
 
 
 @dataclass(frozen=True)

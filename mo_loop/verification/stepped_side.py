@@ -9,13 +9,14 @@ from typing import Any
 
 import numpy as np
 
+from mo_loop.verification.compare import Named
 from mo_loop.verification.given import save
 from mo_loop.verification.hosted import Hosted
 from mo_loop.verification.output_rows import by_wanted_name, rows_of, type_text
 from mo_loop.verification.report import InputSet, Row, Side
 from mo_loop.verification.side_run import SideRun
 from mo_loop.verification.stateful_runtime import StateTask, Stepped
-from mo_loop.verification.verify_settings import F32, Feeds, Named, Settings, properties_of
+from mo_loop.verification.verify_settings import F32, Feeds, Settings, properties_of
 
 Wanted = Callable[[Named], Named]
 """What has to be found after a step, given what was found: slices depend on the shape of what the IR returns."""

@@ -26,6 +26,7 @@ from mo_loop.api import Model
 from mo_loop.errors import InputError, UnsupportedError, UsageError
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.verification.cache_steps import PLANS, CacheInputs, Plan, Step, reordering
+from mo_loop.verification.compare import Named
 from mo_loop.verification.generated import shapes_of
 from mo_loop.verification.given import input_names, read_sets
 from mo_loop.verification.hosted import Hosted
@@ -38,7 +39,7 @@ from mo_loop.verification.slice_steps import SliceInputs, wanted_after
 from mo_loop.verification.state_variables import BEAM, Carried, matched, state_variables
 from mo_loop.verification.stateful_runtime import InitialStates
 from mo_loop.verification.stepped_side import SequenceRun, SteppedSide, StepRun
-from mo_loop.verification.verify_settings import F32, Feeds, Named, Settings
+from mo_loop.verification.verify_settings import F32, Feeds, Settings
 
 
 @dataclass

@@ -8,7 +8,6 @@ from pathlib import Path
 from typing import Any
 
 Feeds = dict[str, Any]
-Named = list[tuple[str, Any]]
 
 SETS, STEPS, LIMIT = 3, 4, 600.0
 """The number of generated sets, of the steps of each sequence, and the seconds that one call of a runtime may take."""

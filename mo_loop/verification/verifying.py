@@ -26,6 +26,7 @@ from mo_loop.errors import InputError, ModelError, UsageError
 from mo_loop.frontend.external_data import needs_permission, require_external_data, with_data
 from mo_loop.frontend.model import OnnxModel, load, opened
 from mo_loop.options import ConvertOptions
+from mo_loop.verification.compare import Named
 from mo_loop.verification.comparison_notes import notes_about
 from mo_loop.verification.cut_model import cut_model
 from mo_loop.verification.generated import Generator, accepted, shapes_of
@@ -47,7 +48,6 @@ from mo_loop.verification.verify_settings import (
     SETS,
     STEPS,
     Feeds,
-    Named,
     Settings,
     properties_of,
 )

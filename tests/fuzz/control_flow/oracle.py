@@ -10,7 +10,8 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.verification.judge import Arrays, Named, Sample, empty_alike
+from mo_loop.verification.compare import Named
+from mo_loop.verification.judge import Arrays, Sample, empty_alike
 from mo_loop.workers import report_stage
 
 REASONS: dict[str, str] = {
