@@ -13,6 +13,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from mo_loop.cli.byte_size import sized
 from mo_loop.cli.printable import printable
 
 if TYPE_CHECKING:
@@ -51,15 +52,15 @@ def plan_lines(
             most, name = found.memory, model.name
     left = len(memory)
     yield (
-        f"{printable(folder)}: {count} model{'s' * (count != 1)}, {_size(total)}: {count - left} up to date, "
-        f"{left} to convert, {_size(needed)}"
+        f"{printable(folder)}: {count} model{'s' * (count != 1)}, {sized(total)}: {count - left} up to date, "
+        f"{left} to convert, {sized(needed)}"
     )
     if not left:
         return
     by = f"{measured} of {left} by the earlier report" if measured else "by size; --baseline REPORT tells more"
     yield f"time    about {_time(max(seconds / jobs, longest))} with {jobs} worker{'s' * (jobs != 1)} ({by})"
     middle = sorted(memory)[left // 2]
-    yield f"memory  about {_size(middle)} in the middle, {_size(most)} at most: {printable(name)}"
+    yield f"memory  about {sized(middle)} in the middle, {sized(most)} at most: {printable(name)}"
 
 
 def _looked_at(
@@ -70,14 +71,6 @@ def _looked_at(
     with ThreadPoolExecutor(THREADS) as threads:
         while some := list(islice(remaining, AT_ONCE)):
             yield from threads.map(lambda each: (each, force or outputs.current(each, work(each)) is None), some)
-
-
-def _size(count: float) -> str:
-    for unit in ("B", "kB", "MB", "GB"):
-        if count < 1000:
-            return f"{count:.0f} {unit}" if unit == "B" else f"{count:.1f} {unit}"
-        count /= 1000
-    return f"{count:.1f} TB"
 
 
 def _time(seconds: float) -> str:

@@ -1,4 +1,7 @@
-"""The type of options that are a number of bytes."""
+"""Numbers of bytes: the type of options, and how one is shown.
+
+    sized(12_345)                        # 12.3 kB
+"""
 
 from __future__ import annotations
 
@@ -21,3 +24,13 @@ class ByteSize(click.ParamType):
         if found is None or not float(found[1]):
             self.fail(f"{value!r} is not a size; write, for example, 4G", param, ctx)
         return int(float(found[1]) * 1024 ** ("KMGT".index(found[2].upper()) + 1 if found[2] else 0))
+
+
+def sized(count: int) -> str:
+    """A number of bytes with a unit: 999 B, 12.3 kB, 4.2 MB, 1.0 GB."""
+    size, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if size < 999.95:
+            break
+        size, unit = size / 1000, larger
+    return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"

@@ -39,6 +39,7 @@ import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
+from mo_loop.cli.byte_size import sized
 from mo_loop.cli.output import painted
 from mo_loop.cli.printable import printable
 
@@ -161,13 +162,3 @@ def _flow(outcomes: list[dict[str, Any]]) -> str:
         f"{each['count']} {each['operator']} {'-> ' if each['became'][0].isupper() else ''}{each['became']}"
         for each in outcomes
     )
-
-
-def sized(count: int) -> str:
-    """A number of bytes with a unit: 999 B, 12.3 kB, 4.2 MB, 1.0 GB."""
-    size, unit = float(count), "B"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if size < 999.95:
-            break
-        size, unit = size / 1000, larger
-    return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"

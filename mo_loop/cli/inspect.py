@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 
 import click
 
+from mo_loop.cli.byte_size import sized
 from mo_loop.cli.destination import named
 from mo_loop.cli.error_output import reported
 from mo_loop.cli.file_checks import opened
@@ -173,7 +174,7 @@ def _cut(control: Control, depth: int) -> Control:
 def _text(inspection: Inspection) -> Iterator[str]:
     kind = "ONNX" if inspection.format == "onnx" else "OpenVINO IR"
     by = f", made by {inspection.producer}" if inspection.producer else ""
-    size = _size(inspection.file_bytes)
+    size = sized(inspection.file_bytes)
     yield f"{painted(inspection.file, bold=True)}: {kind} version {inspection.ir_version}, {size}{by}"
     if inspection.name:
         yield f"name       {inspection.name}"
@@ -184,10 +185,10 @@ def _text(inspection: Inspection) -> Iterator[str]:
     yield f"contents   {_counted(nodes, 'node')} in {_counted(len(inspection.scopes), 'scope')}, {weights}"
     for title, ports in (("inputs", inspection.inputs), ("outputs", inspection.outputs)):
         yield from _section(title, [(port.name, str(port)) for port in ports])
-    operators = [(each.name, str(each.count), _size(each.bytes) if each.bytes else "") for each in inspection.operators]
+    operators = [(each.name, str(each.count), sized(each.bytes) if each.bytes else "") for each in inspection.operators]
     yield from _section("operators", operators, (1, 2), ("operator", "nodes", "constants"))
     scopes = [
-        (each.path or "(main)", each.kind, str(each.nodes), str(each.elements), _size(each.bytes))
+        (each.path or "(main)", each.kind, str(each.nodes), str(each.elements), sized(each.bytes))
         for each in inspection.scopes
     ]
     yield from _section("scopes", scopes, (2, 3, 4), ("path", "kind", "nodes", "elements", "constants"))
@@ -202,7 +203,7 @@ def _text(inspection: Inspection) -> Iterator[str]:
     ]
     yield from _section("functions", functions, (1, 2))
     files = [
-        (each.path, _counted(each.tensors, "tensor"), "missing, or refused" if each.size is None else _size(each.size))
+        (each.path, _counted(each.tensors, "tensor"), "missing, or refused" if each.size is None else sized(each.size))
         for each in inspection.external
     ]
     yield from _section("weights in", files, (1, 2))
@@ -261,18 +262,8 @@ def _listed(texts: list[str]) -> str:
 
 
 def _amount(elements: int, size: int) -> str:
-    return f"{_counted(elements, 'element')} in constants ({_size(size)})" if elements else "no constants"
+    return f"{_counted(elements, 'element')} in constants ({sized(size)})" if elements else "no constants"
 
 
 def _counted(number: int, noun: str) -> str:
     return f"{number} {noun}{'s' * (number != 1)}"
-
-
-def _size(count: int) -> str:
-    """Bytes with a unit."""
-    value = float(count)
-    for unit in ("B", "KB", "MB", "GB"):
-        if value < 1000 or unit == "GB":
-            return f"{count} B" if unit == "B" else f"{value:.1f} {unit}"
-        value /= 1000
-    return f"{count} B"

@@ -21,7 +21,7 @@ from __future__ import annotations
 import time
 from typing import TYPE_CHECKING, NamedTuple
 
-from mo_loop.cli.conversion_summary import sized
+from mo_loop.cli.byte_size import sized
 from mo_loop.cli.output import table, tell
 from mo_loop.process_memory import peak_memory
 
