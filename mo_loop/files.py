@@ -37,7 +37,7 @@ def write_whole(path: Path, content: Content) -> None:
     Raises:
         FileError: the file cannot be written; an existing file is unchanged.
     """
-    with _told(path):
+    with _coded_errors(path):
         if is_special(path):
             with open(path, "wb") as file:
                 file.writelines(pieces_of(content))
@@ -53,7 +53,7 @@ def append_lines(path: Path, head: bytes, lines: bytes) -> None:
     Raises:
         FileError: the file cannot be written; an existing file is unchanged.
     """
-    with _told(path), locked(path) as mark:
+    with _coded_errors(path), locked(path) as mark:
         if path.is_symlink() or not _begins(path, head):
             _replace(path, path.with_name(f".{path.name}{mark}.tmp"), [head, lines])
             return
@@ -80,7 +80,8 @@ def pieces_of(content: Content) -> Iterator[bytes]:
 
 
 @contextlib.contextmanager
-def _told(path: Path) -> Iterator[None]:
+def _coded_errors(path: Path) -> Iterator[None]:
+    """Errors of the system in the block are FileErrors of a file that cannot be written."""
     try:
         yield
     except (OSError, ValueError) as error:

@@ -31,7 +31,7 @@ def fetched(source: str) -> Iterator[str]:
         yield source
         return
     where = location_of(source)
-    with _staged(where) as path, _told_as_given(path, where):
+    with _staged(where) as path, _errors_naming(path, where):
         yield path
 
 
@@ -84,7 +84,7 @@ def _staged(where: Location) -> Iterator[str]:
 
 
 @contextmanager
-def _told_as_given(path: str, where: Location) -> Iterator[None]:
+def _errors_naming(path: str, where: Location) -> Iterator[None]:
     """Errors in the block name the URL instead of the local copy of the object."""
     try:
         yield
@@ -111,7 +111,7 @@ def opened_inputs(given: Iterable[str]) -> Iterator[list[tuple[str, str]]]:
 
             where = location_of(file)
             (path,) = stack.enter_context(copied([where], Scratch()))
-            stack.enter_context(_told_as_given(str(path), where))
+            stack.enter_context(_errors_naming(str(path), where))
             found.append((f"{name}{equals}{path}", f"{name}{equals}{where}"))
         yield found
 

@@ -55,7 +55,7 @@ class Plan:
 PLANS = (Plan(True, True), Plan(True, False), Plan(False, True), Plan(False, False))
 
 
-@dataclass
+@dataclass(frozen=True)
 class Step:
     """Where a sequence is: how many tokens it has had, and how many this step has."""
 

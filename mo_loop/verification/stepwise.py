@@ -159,7 +159,7 @@ class Stepwise:
         self, oracle: Hosted, inputs: CacheInputs, initial: Hosted | None, plan: Plan, number: int
     ) -> SequenceRun:
         """A generated sequence."""
-        step = inputs.begin(number, plan)
+        begin = step = inputs.begin(number, plan)
         draws = []
         for _ in range(self._settings.steps):
             feeds = inputs.draw(step)
@@ -167,7 +167,6 @@ class Stepwise:
                 feeds[BEAM] = reordering(step, inputs.batch(step, feeds))
             draws.append(feeds)
             step = inputs.following(step)
-        begin = inputs.begin(number, plan)
         return self._run_carried(oracle, f"sequence {number + 1}", draws, inputs, begin, initial)
 
     def _given_steps(self, oracle: Hosted, inputs: CacheInputs, initial: Hosted | None) -> SequenceRun:
