@@ -2,7 +2,7 @@
 
 ir: 100000 models, 41.2 GB: 99000 up to date, 1000 to convert, 1.3 GB
 time    about 12 min with 4 workers (900 of 1000 by the earlier report)
-memory  about 210 MB in the middle, 1.9 GB at most: vision/large.onnx
+memory  median 210.0 MB, at most 1.9 GB: vision/large.onnx
 """
 
 from __future__ import annotations
@@ -59,8 +59,7 @@ def plan_lines(
         return
     by = f"{measured} of {left} by the earlier report" if measured else "by size; --baseline REPORT tells more"
     yield f"time    about {_time(max(seconds / jobs, longest))} with {jobs} worker{'s' * (jobs != 1)} ({by})"
-    middle = sorted(memory)[left // 2]
-    yield f"memory  about {sized(middle)} in the middle, {sized(most)} at most: {printable(name)}"
+    yield f"memory  median {sized(sorted(memory)[left // 2])}, at most {sized(most)}: {printable(name)}"
 
 
 def _looked_at(

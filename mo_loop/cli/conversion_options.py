@@ -107,10 +107,9 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     ),
     click.option(
         "--transform", metavar="NAME[ARGUMENT=VALUE],...", expose_value=False, callback=_keep,
-        help="Make states that live across inferences, as the Model Optimizer spells it: "
-        "LowLatency2[use_const_initializer=False] of loops and recurrent layers of one step "
-        "(LowLatency2[sequence_length=1] sets this length), MakeStateful[param_res_names={'h0':'hN'}] of inputs and "
-        "outputs.",
+        help="Make states that the runtime keeps from one inference to the next, in the spelling of the Model "
+        "Optimizer: LowLatency2[sequence_length=1] for loops and recurrent layers, "
+        "MakeStateful[param_res_names={'in':'out'}] for inputs and outputs. docs/states.md explains the arguments.",
     ),
     click.option(
         "--stateful", is_flag=True, expose_value=False, callback=_keep,
