@@ -7,8 +7,9 @@ import signal
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, fields
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
@@ -29,6 +30,9 @@ from mo_loop.cli.preprocessing_options import preprocessing_flags
 from mo_loop.errors import UsageError
 
 if TYPE_CHECKING:
+    from mo_loop.batch.engine import Limits
+    from mo_loop.batch.outputs import Outputs
+    from mo_loop.batch.plan import Plan
     from mo_loop.batch.report import About
     from mo_loop.batch.result import Results
     from mo_loop.batch.run import Batch
@@ -87,27 +91,7 @@ LONGEST = 1e6  # seconds
 @pass_choice
 @click.option("--debug", is_flag=True, help="Show the traceback of an error of the batch itself.")
 @click.pass_context
-def command(
-    context: click.Context,
-    paths: tuple[str, ...],
-    folder: str,
-    jobs: int | None,
-    timeout: float,
-    memory: int | None,
-    keep_going: bool,
-    force: bool,
-    is_plan: bool,
-    scratch: int | None,
-    report: str | None,
-    junit: str | None,
-    summary: str | None,
-    baseline: str | None,
-    quiet: bool,
-    scheduler: str | None,
-    durable: bool,
-    debug: bool,
-    **comparing: Any,
-) -> None:
+def command(context: click.Context, is_plan: bool, debug: bool, **given: Any) -> None:
     """Convert many ONNX models, each in a worker process: a crash or a hang fails only one model.
 
     PATH is a file, a folder (every .onnx below it), a quoted glob (also with **), or @FILE: a text file with one such
@@ -132,70 +116,132 @@ def command(
     143 by SIGTERM.
     """
     with reported(debug):
-        from mo_loop.batch.anywhere import outputs_for, planned_anywhere
-        from mo_loop.batch.baseline import earlier_report, known_failures
-        from mo_loop.batch.engine import Limits
-        from mo_loop.batch.report import About
-        from mo_loop.batch.run import Batch
-        from mo_loop.cli.batch_progress import display
-        from mo_loop.workers.memory_limit import NO_MEMORY_LIMIT, can_limit_memory
-
-        if folder == "-":
-            why = "an IR is two files, the .xml and the .bin: both cannot go to standard output"
-            raise UsageError("-o - is not possible", why=why, hint="name a folder: -o ir")
-        # On a cluster the systems of its workers limit it.
-        allowed = memory if can_limit_memory() or scheduler is not None else None
-        if allowed != memory:
-            message("warning", f"--memory has no effect: {NO_MEMORY_LIMIT}")
-        flags = {**flags_of(context), **comparing}
-        works = Works(context)
-        _check(context, options_of(context))
-        places = Places.of(folder, report, junit, summary, baseline)
-        earlier = None if places.baseline is None else earlier_report(places.baseline)
-        known = known_failures(earlier) if earlier else frozenset[str]()
-        plan = planned_anywhere(paths, places.folder)
-        outputs = outputs_for(places.folder, places.scratch(plan, scratch))
-        limits = Limits(min(jobs or _processors(), len(plan.models)), timeout, allowed)
-        started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
-        if flags["verify"]:
-            from mo_loop.verification.packages import require_packages
-
-            require_packages()
-        for pattern in works.without_models(plan.models):
-            message("warning", f"no model matches {pattern!r} in the file of --config")
-        if outputs.note and not quiet:
-            message("note", outputs.note)
+        asked = Asked(**{each.name: given.pop(each.name) for each in fields(Asked)})
+        prepared = _planned(context, asked, {**flags_of(context), **given})  # left are the options of --verify
         if is_plan:
-            from mo_loop.batch.estimates import earlier_of
-            from mo_loop.cli.batch_plan import plan_lines
-
-            results_before = earlier_of(earlier or places.earlier_results() or {"models": []})
-            lines = plan_lines(
-                plan, outputs, works, results_before, folder=str(places.folder), jobs=limits.jobs, force=force
-            )
-            show("\n".join(lines))
+            _show_plan(asked, prepared)
             return
-        with ExitStack() as stack:
-            engine = None
-            if scheduler is not None:
-                files, is_single = works.files(), not keep_going
-                found = engine_of(
-                    scheduler, jobs, limits, files, is_single=is_single, is_quiet=quiet, is_debug=debug
-                )
-                engine, limits = stack.enter_context(found)
-            about = About(started, str(plan.root), str(places.folder), limits.jobs, timeout, memory, flags)
-            batch = Batch(
-                plan, outputs, works, limits, force=force, fail_fast=not keep_going, durable=durable, engine=engine
-            )
-            shown = display(len(plan.models), quiet, with_rate=scheduler is not None)
-            with _stopped_by_signals(batch, shown):
-                with shown:
-                    results = batch.run(shown)
-                results.known = known
-                exit_code = _exit_code(results)
-                _write(about, results, exit_code, places)
-                _print(results, str(places.folder), quiet)
+        exit_code = _run(asked, prepared, is_debug=debug)
     sys.exit(exit_code)
+
+
+@dataclass(frozen=True)
+class Asked:
+    """The arguments of the command that are about the batch as a whole."""
+
+    paths: tuple[str, ...]
+    folder: str
+    jobs: int | None
+    timeout: float
+    memory: int | None
+    keep_going: bool
+    force: bool
+    scratch: int | None
+    report: str | None
+    junit: str | None
+    summary: str | None
+    baseline: str | None
+    quiet: bool
+    scheduler: str | None
+    durable: bool
+
+
+@dataclass(frozen=True)
+class Prepared:
+    """What is known before the first conversion begins; `known` are the models that failed in the `earlier` report."""
+
+    plan: Plan
+    outputs: Outputs
+    works: Works
+    limits: Limits
+    places: Places
+    started: str
+    flags: Mapping[str, Any]
+    earlier: Mapping[str, Any] | None
+    known: frozenset[str]
+
+
+def _planned(context: click.Context, asked: Asked, flags: Mapping[str, Any]) -> Prepared:
+    """Check the arguments, and find the models. Warnings and notes are printed."""
+    from mo_loop.batch.anywhere import outputs_for, planned_anywhere
+    from mo_loop.batch.baseline import earlier_report, known_failures
+    from mo_loop.batch.engine import Limits
+    from mo_loop.workers.memory_limit import NO_MEMORY_LIMIT, can_limit_memory
+
+    if asked.folder == "-":
+        why = "an IR is two files, the .xml and the .bin: both cannot go to standard output"
+        raise UsageError("-o - is not possible", why=why, hint="name a folder: -o ir")
+    # On a cluster the systems of its workers limit it.
+    allowed = asked.memory if can_limit_memory() or asked.scheduler is not None else None
+    if allowed != asked.memory:
+        message("warning", f"--memory has no effect: {NO_MEMORY_LIMIT}")
+    works = Works(context)
+    _check(context, options_of(context))
+    places = Places.of(asked.folder, asked.report, asked.junit, asked.summary, asked.baseline)
+    earlier = None if places.baseline is None else earlier_report(places.baseline)
+    known = known_failures(earlier) if earlier else frozenset[str]()
+    plan = planned_anywhere(asked.paths, places.folder)
+    outputs = outputs_for(places.folder, places.scratch(plan, asked.scratch))
+    limits = Limits(min(asked.jobs or _processors(), len(plan.models)), asked.timeout, allowed)
+    started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    if flags["verify"]:
+        from mo_loop.verification.packages import require_packages
+
+        require_packages()
+    for pattern in works.without_models(plan.models):
+        message("warning", f"no model matches {pattern!r} in the file of --config")
+    if outputs.note and not asked.quiet:
+        message("note", outputs.note)
+    return Prepared(plan, outputs, works, limits, places, started, flags, earlier, known)
+
+
+def _show_plan(asked: Asked, prepared: Prepared) -> None:
+    """Print what would be done."""
+    from mo_loop.batch.estimates import earlier_of
+    from mo_loop.cli.batch_plan import plan_lines
+
+    places = prepared.places
+    results_before = earlier_of(prepared.earlier or places.earlier_results() or {"models": []})
+    lines = plan_lines(
+        prepared.plan, prepared.outputs, prepared.works, results_before, folder=str(places.folder),
+        jobs=prepared.limits.jobs, force=asked.force,
+    )  # fmt: skip
+    show("\n".join(lines))
+
+
+def _run(asked: Asked, prepared: Prepared, *, is_debug: bool) -> int:
+    """Convert the models, write the reports, print the results; returns the exit code."""
+    from mo_loop.batch.report import About
+    from mo_loop.batch.run import Batch
+    from mo_loop.cli.batch_progress import display
+
+    plan, limits, places = prepared.plan, prepared.limits, prepared.places
+    with ExitStack() as stack:
+        engine = None
+        if asked.scheduler is not None:
+            files, is_single = prepared.works.files(), not asked.keep_going
+            found = engine_of(
+                asked.scheduler, asked.jobs, limits, files, is_single=is_single, is_quiet=asked.quiet,
+                is_debug=is_debug,
+            )  # fmt: skip
+            engine, limits = stack.enter_context(found)
+        about = About(
+            prepared.started, str(plan.root), str(places.folder), limits.jobs, asked.timeout, asked.memory,
+            prepared.flags,
+        )  # fmt: skip
+        batch = Batch(
+            plan, prepared.outputs, prepared.works, limits, force=asked.force, fail_fast=not asked.keep_going,
+            durable=asked.durable, engine=engine,
+        )  # fmt: skip
+        shown = display(len(plan.models), asked.quiet, with_rate=asked.scheduler is not None)
+        with _stopped_by_signals(batch, shown):
+            with shown:
+                results = batch.run(shown)
+            results.known = prepared.known
+            exit_code = _exit_code(results)
+            _write(about, results, exit_code, places)
+            _print(results, str(places.folder), asked.quiet)
+    return exit_code
 
 
 def _processors() -> int:

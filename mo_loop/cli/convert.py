@@ -8,7 +8,7 @@ import os
 import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -31,6 +31,8 @@ from mo_loop.ir.pair import restore_pair
 from mo_loop.storage.locations import is_url, place_of
 
 if TYPE_CHECKING:
+    from mo_loop.api import Model
+    from mo_loop.options import ConvertOptions
     from mo_loop.report.record import Record
 
 
@@ -100,9 +102,7 @@ def command(
         _require_sense(given, form, quiet, verbose)
         if model is None and not given.passes:
             raise click.MissingParameter(ctx=context, param=context.command.params[0])
-        from mo_loop.cli.progress import Progress
         from mo_loop.conversion import Conversion
-        from mo_loop.report.record import Record
 
         if model is None or given.passes:
             show(listing(given, Conversion(options_of(context))))
@@ -115,45 +115,75 @@ def command(
             context, input=with_shapes(inputs, legacy.input_shape), output=names(outputs),
             freeze=dict(frozen(freeze)), rename=dict(renamed(rename)),
         )  # fmt: skip
-        given = given.with_variables(os.environ)
-        if not is_url(target):
-            restore_pair(Path(target))
-        record = Record(tensors=mapping is not None)
-        shown: list[Any] = [] if quiet else [Progress()]
-        if verbose:
-            from mo_loop.cli.time_table import TimeTable
-
-            shown.insert(0, TimeTable())  # left last: its table stands below the line of Progress
-        conversion = Conversion(
-            options, [record, *shown], stop_after=given.stop_after, check_passes=given.check_passes
-        )
-        inside = Inspection(given, conversion, (model, target, os.path.splitext(target)[0] + ".bin"))
-        start = time.perf_counter()
-        with ExitStack() as stack:
-            place = stack.enter_context(destination(target, model))
-            path = stack.enter_context(opened(model))
-            stack.enter_context(inside.shown())
-            for each in shown:
-                stack.enter_context(each)
-            from mo_loop.api import Model, save_model
-
-            converted = Model(conversion.run(path))
-            save_model(
-                converted, place.local, options.compress_to_fp16, observers=conversion.observers, durable=durable
-            )
-            place.upload()
-            sizes = pair_sizes(place.local)
-        seconds = time.perf_counter() - start
-        inside.save()
-        if mapping is not None:
-            _save_mapping(mapping, named(model), record)
+        shown = _displays(quiet, verbose)
+        converted = _convert(model, target, options, given.with_variables(os.environ), shown, mapping, durable)
         gc.freeze()  # the process ends soon: searching all objects for cycles would take a fifth of a large conversion
     if quiet:
         return
     from mo_loop.cli.conversion_summary import as_text, summary
 
-    found = summary(record, converted, named(model), place.shown, sizes, options.compress_to_fp16, seconds)
+    found = summary(
+        converted.record, converted.model, named(model), converted.shown, converted.sizes, options.compress_to_fp16,
+        converted.seconds,
+    )  # fmt: skip
     show(json.dumps({**found, "warnings": warnings}, indent=1) if form == "json" else as_text(found))
+
+
+@dataclass(frozen=True)
+class Converted:
+    """What the summary needs: `shown` is the place of the .xml, `sizes` are the bytes of the .xml and the .bin."""
+
+    record: Record
+    model: Model
+    shown: str
+    sizes: tuple[int, int]
+    seconds: float
+
+
+def _displays(quiet: bool, verbose: bool) -> list[Any]:
+    """The observers that show on stderr how far the conversion is."""
+    if quiet:
+        return []
+    from mo_loop.cli.progress import Progress
+
+    if not verbose:
+        return [Progress()]
+    from mo_loop.cli.time_table import TimeTable
+
+    return [TimeTable(), Progress()]  # left last: its table stands below the line of Progress
+
+
+def _convert(
+    model: str, target: str, options: ConvertOptions, given: PassOptions, shown: list[Any], mapping: str | None,
+    durable: bool,
+) -> Converted:  # fmt: skip
+    """Convert, write the pair, and what the options of passes and `mapping` ask for."""
+    from mo_loop.conversion import Conversion
+    from mo_loop.report.record import Record
+
+    if not is_url(target):
+        restore_pair(Path(target))
+    record = Record(tensors=mapping is not None)
+    conversion = Conversion(options, [record, *shown], stop_after=given.stop_after, check_passes=given.check_passes)
+    inside = Inspection(given, conversion, (model, target, os.path.splitext(target)[0] + ".bin"))
+    start = time.perf_counter()
+    with ExitStack() as stack:
+        place = stack.enter_context(destination(target, model))
+        path = stack.enter_context(opened(model))
+        stack.enter_context(inside.shown())
+        for each in shown:
+            stack.enter_context(each)
+        from mo_loop.api import Model, save_model
+
+        converted = Model(conversion.run(path))
+        save_model(converted, place.local, options.compress_to_fp16, observers=conversion.observers, durable=durable)
+        place.upload()
+        sizes = pair_sizes(place.local)
+    seconds = time.perf_counter() - start
+    inside.save()
+    if mapping is not None:
+        _save_mapping(mapping, named(model), record)
+    return Converted(record, converted, place.shown, sizes, seconds)
 
 
 def _require_sense(given: PassOptions, form: str, quiet: bool, verbose: bool) -> None:
