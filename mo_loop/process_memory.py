@@ -1,4 +1,4 @@
-"""The peak of resident memory of this process."""
+"""The resident memory of this process: now, and its peak."""
 
 from __future__ import annotations
 
@@ -13,14 +13,33 @@ def peak_memory() -> int:
     the memory of the large one. `VmHWM` belongs to the program alone.
     """
     if sys.platform == "linux":
-        try:
-            status = Path("/proc/self/status").read_bytes()
-        except OSError:
-            return 0
-        return next((1024 * int(line.split()[1]) for line in status.splitlines() if line.startswith(b"VmHWM:")), 0)
+        return _status(b"VmHWM:")
     try:
         import resource
     except ImportError:
         return 0
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss
     return peak if sys.platform == "darwin" else 1024 * peak
+
+
+def memory_now() -> int:
+    """The bytes that this process has in memory; its peak where the system tells nothing else."""
+    return _status(b"VmRSS:") if sys.platform == "linux" else peak_memory()
+
+
+def reset_peak() -> bool:
+    """Let `peak_memory` begin anew with the memory of now; whether this system can."""
+    try:
+        Path("/proc/self/clear_refs").write_bytes(b"5")
+    except OSError:
+        return False
+    return True
+
+
+def _status(key: bytes) -> int:
+    """A line of /proc/self/status, in bytes; 0 if it cannot be read."""
+    try:
+        status = Path("/proc/self/status").read_bytes()
+    except OSError:
+        return 0
+    return next((1024 * int(line.split()[1]) for line in status.splitlines() if line.startswith(key)), 0)

@@ -5,6 +5,7 @@
 `anywhere`      a plan and its outputs, at local paths or at URLs
 `outputs`       the place of the .xml and .bin of a batch, and what is up to date there
 `estimates`     memory and time of a conversion, from its size and an earlier result
+`measuring`     time and memory of a conversion, in its worker
 `fingerprint`   hashes of files and options; whether the .xml and .bin files are up to date
 `state`         the file in the output folder that stores the hashes
 `task`, `job`   the task and the answer of a worker; the conversion of one model in a worker

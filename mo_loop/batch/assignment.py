@@ -13,6 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from mo_loop.batch.estimates import Earlier
 from mo_loop.batch.fingerprint import is_current
 from mo_loop.batch.outcomes import status_of
 from mo_loop.batch.plan import Planned
@@ -28,7 +29,8 @@ class Assignment:
     """What is to be done with a model.
 
     `number` is its place in the plan, `task` its conversion, without a draft, `limit` the seconds for all of it,
-    `known` what an earlier batch made, `is_new` whether it had no .bin before this batch.
+    `known` what an earlier batch made, `is_new` whether it had no .bin before this batch, `earlier` what is known of
+    its memory and time.
     """
 
     number: int
@@ -37,6 +39,7 @@ class Assignment:
     limit: float
     known: Entry | None = None
     is_new: bool = False
+    earlier: Earlier | None = None
 
 
 @dataclass(frozen=True)

@@ -12,6 +12,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
+from mo_loop.batch.estimates import earlier_of
 from mo_loop.batch.places import read_bytes
 from mo_loop.batch.report import SCHEMA, VERSION
 from mo_loop.batch.result import BAD
@@ -37,7 +38,8 @@ def earlier_report(place: Path | Location) -> dict[str, Any]:
             raise KeyError
         for each in report["models"]:
             str(each["name"]), str(each["status"])
-    except (ValueError, KeyError, TypeError):
+        earlier_of(report)
+    except (ValueError, KeyError, TypeError, AttributeError, OverflowError):
         raise FileError(
             f"{place} is not a report of a batch", code="ML214", hint="write one with --report and this version"
         ) from None

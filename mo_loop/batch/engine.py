@@ -60,6 +60,13 @@ class Refused:
 
 
 @dataclass(frozen=True)
+class Noted:
+    """What the user is told at the end of the batch."""
+
+    text: str
+
+
+@dataclass(frozen=True)
 class Broken:
     """A thread failed: the batch ends with this exception."""
 
@@ -85,7 +92,7 @@ class Ended:
     """A thread ends."""
 
 
-Event = Started | Finished | Refused | Broken | Lost | Stopped | Ended
+Event = Started | Finished | Refused | Noted | Broken | Lost | Stopped | Ended
 
 
 class Desk:
@@ -114,6 +121,9 @@ class Desk:
 class Engine(Protocol):
     """Does the assignments of a batch."""
 
+    needs_earlier: bool
+    """Whether its assignments are to say what an earlier conversion took."""
+
     def ordered(self, models: Sequence[Planned]) -> Iterable[int]:
         """The order in which models are handed out, as places in the plan."""
 
@@ -126,6 +136,8 @@ class Engine(Protocol):
 
 class PoolEngine:
     """Worker processes of this machine, fed by a thread each."""
+
+    needs_earlier = False
 
     def __init__(self, limits: Limits) -> None:
         self._limits = limits

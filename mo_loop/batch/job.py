@@ -19,6 +19,7 @@ from typing import Any
 
 from mo_loop.api import save_draft
 from mo_loop.batch.fingerprint import Made, stamp, stamp_of
+from mo_loop.batch.measuring import Meter
 from mo_loop.batch.result import Facts, errors_of
 from mo_loop.batch.state import Entry
 from mo_loop.batch.task import Done, Task
@@ -41,10 +42,14 @@ def convert(task: Task) -> Done:
 
 def computed(task: Task) -> Done:
     """All but the last step: the pair is a draft."""
+    meter = Meter()
     with paused_collector(), warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
         done = tried(lambda: _compared(Done(_converted(task)), task))
         gc.collect(0)  # frees the objects of this model: the collector was paused, so all of them are young
+    if done.entry is not None:
+        facts = replace(done.entry.facts, cost=meter.cost())
+        done = replace(done, entry=replace(done.entry, facts=facts))
     return replace(done, warnings=tuple(dict.fromkeys(str(each.message) for each in heard)))
 
 

@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
 from mo_loop.batch.drafts import drafts_in
+from mo_loop.batch.estimates import Earlier, earlier_from
 from mo_loop.batch.fingerprint import are_current, is_current, outputs_of
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.state import Entry, State
@@ -52,6 +53,9 @@ class Outputs(Protocol):
 
     def current(self, model: Planned, work: Work) -> Entry | None:
         """The entry of a model that is up to date, else None."""
+
+    def earlier(self, model: Planned) -> Earlier | None:
+        """What the conversion of an earlier batch took, also of another version of the model; no object is read."""
 
     def task(self, model: Planned, work: Work, durable: bool) -> Task:
         """What a worker has to do, without its draft."""
@@ -98,6 +102,13 @@ class LocalOutputs:
         made = entry.made
         is_same = made.options == work.digest and are_current(outputs_of(made, model))
         return entry if is_same and is_source_current(made, model) else None
+
+    def earlier(self, model: Planned) -> Earlier | None:
+        entry = self.state.get(self._key(model))
+        if entry is None:
+            return None
+        external = sum(each.size for each in entry.made.external.values())
+        return earlier_from(entry.made.source.size, external, entry.facts)
 
     def task(self, model: Planned, work: Work, durable: bool) -> Task:
         if isinstance(model.source, Path):

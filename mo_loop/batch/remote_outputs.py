@@ -13,12 +13,13 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
 
+from mo_loop.batch.estimates import Earlier, earlier_from, size_of
 from mo_loop.batch.fingerprint import are_current, inputs_of, stamp
 from mo_loop.batch.outputs import REMOTE_JOB
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.remote_stamps import are_stamps_current, is_source_current
 from mo_loop.batch.state import Entry, entry_of
-from mo_loop.batch.state_records import entry_from, inputs_hash, outputs_hash
+from mo_loop.batch.state_records import entry_from, facts_from, inputs_hash, outputs_hash
 from mo_loop.batch.task import Remote, Task, Work
 from mo_loop.disk_table import DiskTable, key
 from mo_loop.errors import StorageError, UsageError
@@ -90,6 +91,11 @@ class RemoteOutputs:
         if record is None:
             return None
         return entry_from(record, work.digest, source, xml, data) or self._checked(model, record, work)
+
+    def earlier(self, model: Planned) -> Earlier | None:
+        """By the name of a record, which does not have the sizes: they are those of now."""
+        facts = next(filter(None, map(facts_from, self._state.records(self._name(model)))), None)
+        return None if facts is None else earlier_from(size_of(model), 0, facts)
 
     def task(self, model: Planned, work: Work, durable: bool) -> Task:
         name = self._name(model)

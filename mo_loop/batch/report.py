@@ -8,13 +8,16 @@
      "models": [{"name": "a/b.onnx", "source": "models/a/b.onnx", "output": "out/a/b.xml", "status": "converted",
                  "exit_code": 0, "seconds": 0.12, "errors": [], "warnings": [], "message": "", "detail": "",
                  "sizes": {"model": 300, "external": 0, "xml": 2000, "bin": 40},
-                 "layers": 12, "control_flow": {"Loop": 1}, "known": false, "comparison": null}]}
+                 "layers": 12, "control_flow": {"Loop": 1}, "known": false, "comparison": null,
+                 "conversion": {"seconds": 0.11, "memory": 98000000, "peak": 98000000}}]}
 
 An error is {"code", "message", "where": [scope paths], "why", "hint", "exit_code"}. `sizes` are bytes; without output
 files they and `layers` are null. `exit_code` of a model is that of `mo-loop convert`, null if its process was ended;
 `known` is true if the model failed here and in the baseline. `comparison` is the report of `mo-loop verify --format
-json` for the IR, null without a comparison. `signal` is the one that ended the batch. Times are in seconds, the start
-is UTC. The version increases when a key is removed or changes its meaning; keys can be added at any time.
+json` for the IR, null without a comparison. `conversion` is what the conversion of the existing files took: seconds,
+and bytes of memory that a new worker process needs at least and at most; null if that is not known. `signal` is the one
+that ended the batch. Times are in seconds, the start is UTC. The version increases when a key is removed or changes its
+meaning; keys can be added at any time.
 """
 
 from __future__ import annotations
@@ -84,4 +87,10 @@ def _model(result: Result, is_known: bool) -> dict[str, Any]:
         "control_flow": dict(result.facts.control_flow) if result.facts else {},
         "known": is_known,
         "comparison": result.comparison,
+        "conversion": _cost(result),
     }
+
+
+def _cost(result: Result) -> dict[str, Any] | None:
+    cost = result.facts.cost if result.facts else None
+    return None if cost is None else {"seconds": round(cost.seconds, 3), "memory": cost.memory, "peak": cost.peak}

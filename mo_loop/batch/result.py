@@ -21,11 +21,23 @@ BAD = (FAILED, DIFFERS, CRASH, TIMEOUT, MEMORY)
 
 
 @dataclass(frozen=True, slots=True)
+class Cost:
+    """What a conversion took: seconds, and bytes of memory (`mo_loop.batch.measuring`): `memory` is what a new worker
+    process needs at least, `peak` what it needs at most."""
+
+    seconds: float
+    memory: int
+    peak: int
+
+
+@dataclass(frozen=True, slots=True)
 class Facts:
-    """A converted model in numbers: layers in all scopes, operations with bodies by type."""
+    """A converted model in numbers: layers in all scopes, operations with bodies by type; what its conversion took, if
+    that is known."""
 
     layers: int
     control_flow: Mapping[str, int]
+    cost: Cost | None = None
 
 
 @dataclass(frozen=True, slots=True)

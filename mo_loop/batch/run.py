@@ -14,7 +14,7 @@ import contextlib
 import queue
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 from pathlib import Path
 from typing import Protocol
@@ -29,11 +29,13 @@ from mo_loop.batch.engine import (
     Finished,
     Limits,
     Lost,
+    Noted,
     PoolEngine,
     Refused,
     Started,
     Stopped,
 )
+from mo_loop.batch.estimates import Earlier
 from mo_loop.batch.kept_results import KeptResults
 from mo_loop.batch.outcomes import result_of
 from mo_loop.batch.outputs import LocalOutputs, Outputs
@@ -74,13 +76,15 @@ class Batch:
     def __init__(
         self, plan: Plan, folder: Path | Outputs, work: Callable[[Planned], Work], limits: Limits, *,
         force: bool = False, fail_fast: bool = False, durable: bool = False, engine: Engine | None = None,
+        earlier: Mapping[str, Earlier] | None = None,
     ) -> None:  # fmt: skip
         """`folder` is that of the plan, or its outputs (`mo_loop.batch.outputs`); `work` tells what is done with each
         model.
 
         `force` converts models that are up to date as well; with `fail_fast` no model begins after the first failure;
         `durable` waits until each pair of files is on the disk. `engine` does the work, by default worker processes of
-        this machine.
+        this machine. `earlier` are results of a report, by names of models: for an engine that needs to know the memory
+        of a model that the outputs do not know.
         """
         self.plan = plan
         self.outputs: Outputs = LocalOutputs(folder) if isinstance(folder, Path) else folder
@@ -89,6 +93,7 @@ class Batch:
         self._force = force
         self._fail_fast = fail_fast
         self._durable = durable
+        self._earlier = earlier or {}
         jobs = min(limits.jobs, len(plan.models))
         self._engine = PoolEngine(replace(limits, jobs=jobs)) if engine is None else engine
         self._results = KeptResults(plan.models)
@@ -100,6 +105,7 @@ class Batch:
         self._stopped_by = ""
         self._signal = ""
         self._lost = ""
+        self._notes: list[str] = []
         self._begun: dict[int, Assignment] = {}
         self._saved = time.monotonic()
 
@@ -119,7 +125,8 @@ class Batch:
             self._convert_all(listener)
         finally:
             notes = _noted(self.outputs.close)
-        return Results(self._results, time.monotonic() - started, self._signal, notes, lost=self._lost)
+        seconds = time.monotonic() - started
+        return Results(self._results, seconds, self._signal, (*self._notes, *notes), lost=self._lost)
 
     def _convert_all(self, listener: Listener) -> None:
         with self.outputs.drafts() as drafts:
@@ -180,7 +187,10 @@ class Batch:
         entry = None if self._force or known is not None else self.outputs.current(model, work)
         limit = self._limits.seconds + (work.comparing.seconds if work.comparing else 0.0)
         task = self.outputs.task(model, work, self._durable)
-        return Assignment(number, model, task, limit, known, is_new), entry
+        earlier = None
+        if self._engine.needs_earlier and entry is None:
+            earlier = self.outputs.earlier(model) or self._earlier.get(model.name)
+        return Assignment(number, model, task, limit, known, is_new, earlier), entry
 
     # -- in the thread of the caller
 
@@ -197,6 +207,8 @@ class Batch:
                 self._end_by(event.error)
             case Lost():
                 self._lost = str(event.error)
+            case Noted():
+                self._notes.append(event.text)
             case Started():
                 listener.started(event.given.model)
             case Finished():

@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from mo_loop.batch.fingerprint import Made, Stamp
-from mo_loop.batch.result import Facts
+from mo_loop.batch.result import Cost, Facts
 from mo_loop.disk_table import DiskTable, key, text_of
 from mo_loop.files import append_lines, write_whole
 
@@ -132,9 +132,17 @@ def entry_of(found: Any) -> Entry | None:
         source, xml, data = (_stamp(made[key]) for key in ("source", "xml", "bin"))
         flow = {str(kind): int(count) for kind, count in facts["control_flow"].items()}
         notes = tuple(map(str, found["warnings"]))
-        return Entry(Made(str(made["options"]), source, external, xml, data), Facts(int(facts["layers"]), flow), notes)
+        return Entry(Made(str(made["options"]), source, external, xml, data), _facts(facts, flow), notes)
     except (AttributeError, KeyError, TypeError, ValueError):
         return None
+
+
+def _facts(found: Mapping[str, Any], flow: Mapping[str, int]) -> Facts:
+    cost = found.get("cost")
+    return Facts(
+        int(found["layers"]), flow,
+        None if cost is None else Cost(float(cost["seconds"]), int(cost["memory"]), int(cost["peak"])),
+    )  # fmt: skip
 
 
 def _stamp(found: Mapping[str, Any]) -> Stamp:
@@ -154,6 +162,14 @@ def _plain_stamp(each: Stamp) -> dict[str, Any]:
     return found
 
 
+def _plain_facts(facts: Facts) -> dict[str, Any]:
+    found: dict[str, Any] = {"layers": facts.layers, "control_flow": dict(facts.control_flow)}
+    if facts.cost is not None:
+        cost = facts.cost
+        found["cost"] = {"seconds": round(cost.seconds, 3), "memory": cost.memory, "peak": cost.peak}
+    return found
+
+
 def plain(entry: Entry) -> dict[str, Any]:
     """The JSON that `entry_of` reads. dataclasses.asdict copies everything, which takes longer than the writing."""
     made = entry.made
@@ -164,6 +180,6 @@ def plain(entry: Entry) -> dict[str, Any]:
             **{key: _plain_stamp(each) for key, each in stamps.items()},
             "external": {name: _plain_stamp(each) for name, each in made.external.items()},
         },
-        "facts": {"layers": entry.facts.layers, "control_flow": dict(entry.facts.control_flow)},
+        "facts": _plain_facts(entry.facts),
         "warnings": list(entry.warnings),
     }

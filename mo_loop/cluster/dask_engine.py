@@ -63,6 +63,8 @@ class DaskEngine:
         ClusterError: a worker cannot be equipped.
     """
 
+    needs_earlier = True
+
     def __init__(
         self, client: Client, limits: Limits, files: Sequence[SentFile] = (), *, is_single: bool = False
     ) -> None:

@@ -13,7 +13,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from mo_loop.batch.assignment import Answer, Assignment
-from mo_loop.batch.estimates import Earlier, estimate, size_of
+from mo_loop.batch.estimates import estimate, size_of
 
 SECONDS = 0.25
 MOST = 16
@@ -58,17 +58,9 @@ class Pace:
 
 def need_of(given: Assignment, limit: int | None) -> int:
     """The memory that a model is said to need: what is estimated, at most the limit of the batch."""
-    need = estimate(size_of(given.model), _earlier(given)).memory
+    is_compared = given.task.work.comparing is not None
+    need = estimate(size_of(given.model), given.earlier, with_comparison=is_compared).memory
     return need if limit is None else min(need, limit)
-
-
-def _earlier(given: Assignment) -> Earlier | None:
-    """The result of an earlier batch, which says how many layers and operations with bodies the model has."""
-    if given.known is None:
-        return None
-    made, facts = given.known.made, given.known.facts
-    external = sum(each.size for each in made.external.values())
-    return Earlier(made.source.size, external, facts.layers, sum(facts.control_flow.values()), None)
 
 
 def portable(given: Assignment) -> Assignment:

@@ -32,7 +32,7 @@ def without_times(report: Path) -> dict[str, Any]:
     text = report.read_text().replace(str(report.parent), "")
     content: dict[str, Any] = json.loads(text)
     for each in (content, *content["models"]):
-        for key in ("seconds", "started"):
+        for key in ("seconds", "started", "conversion"):
             each.pop(key, None)
     return content
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 from mo_loop.batch.estimates import BASE, HEAD, Earlier, earlier_of, estimate, largest_first
@@ -39,8 +40,40 @@ def test_results_of_a_report() -> None:
         {"name": "b", **good, "status": "skipped"},
         {"name": "c", "status": "failed", "sizes": None, "layers": None, "control_flow": {}, "seconds": 9},
     ]
+    models.append({"name": "d", **good, "status": "skipped", "conversion": {"seconds": 2, "memory": 7, "peak": 9}})
     found = earlier_of({"models": models})
-    assert found == {"a": Earlier(300, 20, 12, 3, 0.5), "b": Earlier(300, 20, 12, 3, None)}
+    assert found == {
+        "a": Earlier(300, 20, 12, 3, 0.5), "b": Earlier(300, 20, 12, 3, None), "d": Earlier(300, 20, 12, 3, 2.0, 7, 9)
+    }  # fmt: skip
+
+
+def test_a_measured_conversion_is_not_said_to_need_more_than_it_had() -> None:
+    """40,000 nodes in a Loop: the formula says 897 MB, the peak was 125 MB."""
+    guessed = estimate(917_974, Earlier(917_974, 0, 40_013, 1, 5.0))
+    assert guessed.memory > 800 * MB
+    measured = Earlier(917_974, 0, 40_013, 1, 5.0, 110 * MB, 125 * MB)
+    assert estimate(917_974, measured).memory == BASE
+    assert estimate(917_974, replace(measured, memory=300 * MB, peak=300 * MB)).memory == 300 * MB
+
+
+def test_what_an_earlier_model_left_in_the_process_is_not_taken_for_the_need() -> None:
+    """The formula bounds the peak from above; the growth of the process bounds it from below."""
+    small = Earlier(MB, 0, 100, 0, 0.1, 80 * MB, 3000 * MB)
+    assert estimate(MB, small).memory == estimate(MB, replace(small, memory=None, peak=None)).memory
+    assert estimate(MB, replace(small, memory=2000 * MB)).memory == 2000 * MB
+
+
+def test_a_comparison_loads_the_weights() -> None:
+    """Measured: 723 MiB for 286 MiB of embedded weights, 429 MiB for as much external data."""
+    weights = 286 * MB
+    assert 723 * MB < estimate(weights, with_comparison=True).memory < 1000 * MB
+    earlier = Earlier(1000, weights, 10, 0, 1.0, 64 * MB, 64 * MB)
+    assert 429 * MB < estimate(1000, earlier, with_comparison=True).memory < 700 * MB
+    assert estimate(1000, earlier).memory == BASE
+
+
+def test_a_time_without_a_measurement_is_not_called_measured() -> None:
+    assert not estimate(MB, Earlier(MB, 0, 1000, 0, None)).is_measured
 
 
 def test_the_largest_first(tmp_path: Path) -> None:

@@ -13,9 +13,9 @@ from mo_loop.batch.fingerprint import Made, Stamp
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.remote_outputs import RemoteOutputs
 from mo_loop.batch.remote_plan import planned_urls
-from mo_loop.batch.result import Facts
+from mo_loop.batch.result import Cost, Facts
 from mo_loop.batch.state import Entry, entry_of, plain
-from mo_loop.batch.state_records import entry_from, inputs_hash, outputs_hash, record_of
+from mo_loop.batch.state_records import entry_from, facts_from, inputs_hash, outputs_hash, record_of
 from mo_loop.batch.task import Work
 from mo_loop.errors import UsageError
 from mo_loop.options import ConvertOptions
@@ -36,6 +36,15 @@ def test_a_record_says_what_a_report_needs() -> None:
     assert found is not None and found.facts == ENTRY.facts and found.made.bin.size == 4
 
 
+def test_a_record_says_what_the_conversion_took() -> None:
+    """Seconds in milliseconds, memory in MiB: for the plan and the memory of the next conversion."""
+    cost = Cost(0.3404, (90 << 20) + 1, 125 << 20)
+    record = record_of("a/m.xml", replace(ENTRY, facts=replace(ENTRY.facts, cost=cost)), is_local=False)
+    assert record.brief == "12.If2.Loop1._ms340._need91._peak125"
+    assert Record.parse(record.at(Location("s3://ir")).name) == record
+    assert facts_from(record) == Facts(12, {"If": 2, "Loop": 1}, Cost(0.34, 91 << 20, 125 << 20))
+
+
 @pytest.mark.parametrize("brief", ["", "x", "1..2", "Loop1", "1.Loop", "9" * 300])
 def test_a_brief_text_of_somebody_else_is_not_used(brief: str) -> None:
     assert entry_from(Record("a", "b", "c", brief), "options", Info(9), Info(3), Info(4)) is None
@@ -52,7 +61,9 @@ def test_a_brief_text_of_somebody_else_is_not_used(brief: str) -> None:
     ids=["warning", "external", "source without a tag", "output without a tag"],
 )
 def test_where_hashes_are_not_enough_the_content_is_read(entry: Entry) -> None:
-    assert record_of("a/m.xml", entry, is_local=False).brief == ""
+    record = record_of("a/m.xml", entry, is_local=False)
+    assert entry_from(record, "options", Info(9, "s"), Info(3, "x"), Info(4, "b")) is None
+    assert facts_from(record) == entry.facts
 
 
 def test_every_fact_changes_the_record() -> None:
