@@ -43,9 +43,12 @@ def require_versions(client: Client) -> None:
             )  # fmt: skip
     scheduler = _versions(found["scheduler"])
     everywhere = {"the scheduler": scheduler, **{f"worker {where}": each for where, each in workers.items()}}
-    different = {where: each for where, each in everywhere.items() if any(own[key] != each[key] for key in _told(each))}
+    different = {
+        where: each for where, each in everywhere.items() if any(own[key] != each[key] for key in _known_packages(each))
+    }  # fmt: skip
     if different:
-        lists = [f"here: {_text(own)}", *(f"{where}: {_text(each)}" for where, each in _grouped(different).items())]
+        others = [f"{where}: {versions_text(each)}" for where, each in _grouped(different).items()]
+        lists = [f"here: {versions_text(own)}", *others]
         raise ClusterError(
             "the versions on the cluster are not those here", why="\n         ".join(lists), code="ML293", hint=_INSTALL
         )
@@ -53,7 +56,7 @@ def require_versions(client: Client) -> None:
 
 def require_folder(client: Client, folder: Path) -> None:
     """ClusterError if a worker does not see a local folder."""
-    seen = client.run(_bridge_to_is_dir(), str(folder.absolute()))
+    seen = client.run(_portable_is_dir(), str(folder.absolute()))
     blind = sorted(address for address, is_there in seen.items() if not is_there)
     if blind:
         raise ClusterError(
@@ -70,7 +73,7 @@ def own_versions() -> dict[str, str | None]:
     return _versions(get_versions(packages=list(PACKAGES)))
 
 
-def _bridge_to_is_dir() -> Any:
+def _portable_is_dir() -> Any:
     def is_dir(path: str) -> bool:
         import os
 
@@ -88,24 +91,23 @@ def _versions(found: Mapping[str, Any]) -> dict[str, str | None]:
     return {**{name: packages.get(name) for name in PACKAGES}, "Python": python}
 
 
-def _told(each: Mapping[str, str | None]) -> list[str]:
+def _known_packages(each: Mapping[str, str | None]) -> list[str]:
     """What is there: a scheduler needs none of the packages."""
     return [name for name, version in each.items() if version is not None]
 
 
-def _text(versions: Mapping[str, str | None]) -> str:
-    return ", ".join(f"{name} {versions[name]}" for name in _told(versions))
+def versions_text(versions: Mapping[str, str | None]) -> str:
+    """`onnx 1.23.2, numpy 2.4.6, Python 3.11`."""
+    return ", ".join(f"{name} {versions[name]}" for name in _known_packages(versions))
 
 
 def _grouped(found: Mapping[str, dict[str, str | None]]) -> dict[str, dict[str, str | None]]:
     """The same with one name for all that have equal versions."""
     groups: dict[str, list[str]] = {}
     for where, each in found.items():
-        groups.setdefault(_text(each), []).append(where)
+        groups.setdefault(versions_text(each), []).append(where)
     grouped = {}
     for places in groups.values():
         more = f" and {len(places) - 1} more" if len(places) > 1 else ""
         grouped[places[0] + more] = found[places[0]]
     return grouped
-
-

@@ -94,7 +94,7 @@ def _client(where: Any, address: str) -> Client:
             f"the scheduler {address} cannot be reached", why=said,
             hint="check the address, the network, and that `dask scheduler` runs there; tls:// needs certificates: "
             "distributed.comm.tls in the configuration of Dask",
-        ) from None  # fmt: skip
+        ) from error  # fmt: skip
 
 
 async def _asked(address: str) -> None:
@@ -130,7 +130,7 @@ def _local_cluster(stack: ExitStack, jobs: int) -> Any:
         raise ClusterError(
             "a cluster on this machine cannot be started", why=f"{type(error).__name__}: {error}",
             hint="run the batch without --scheduler",
-        ) from None  # fmt: skip
+        ) from error  # fmt: skip
     stack.callback(within, CLOSE, cluster.close, CLOSE / 2)
     return cluster
 

@@ -5,13 +5,14 @@
         results = Batch(plan, folder, works, engine.limits, engine=engine).run(listener)
 
 One thread submits models, the largest first, and takes answers as they come; small ones are submitted in portions
-(`portions.py`). LOOKS threads find out which models have to be converted, because they wait for the store. Twice as
-many models are submitted as the workers have threads, so that a worker need not wait for the next, and the scheduler
-need not hold 100,000 models. Each is told to Dask with the memory that it needs; one above every worker's memory is
-refused.
+(`portions.py`). CHECKS_AT_ONCE threads find out which models have to be converted, because they wait for the store.
+Twice as many models are submitted as the workers have threads, so that a worker need not wait for the next, and the
+scheduler need not hold 100,000 models. The memory requirement of each model is declared to Dask; a model above every
+worker's memory is refused.
 
 A model whose worker dies is tried once more on another. The scheduler itself decides how often a worker may die while
-it has a model (allowed-failures); a model that was not begun when its worker died is submitted again.
+it has a model (allowed-failures); a model that was not begun when its worker died is submitted again. A worker that
+cannot convert models (`requirements.py`) is left out, and its models go to the others.
 """
 
 from __future__ import annotations
@@ -29,15 +30,16 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mo_loop.batch.assignment import Answer, Assignment
-from mo_loop.batch.engine import Broken, Desk, Ended, Finished, Limits, Lost, Refused, Started, start_error
+from mo_loop.batch.engine import Broken, Desk, Ended, Finished, Limits, Lost, Noted, Refused, Started, start_error
 from mo_loop.batch.estimates import largest_first, size_of
 from mo_loop.batch.outcomes import result_of
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.result import GOOD
-from mo_loop.cluster.agreement import require_folder
+from mo_loop.cluster.agreement import own_versions, require_folder
 from mo_loop.cluster.connecting import within
-from mo_loop.cluster.on_worker import MEMORY, Equipment, bridge
+from mo_loop.cluster.on_worker import MEMORY, STARTS_NOT, Equipment, portable_function
 from mo_loop.cluster.portions import Pace, Portion, need_of, portable
+from mo_loop.cluster.requirements import Requirements, Unable
 from mo_loop.cluster.sent_files import SentFile
 from mo_loop.cluster.watching import Watch
 from mo_loop.errors import ClusterError, MoLoopError
@@ -49,11 +51,11 @@ if TYPE_CHECKING:
 STOP = 10.0
 """Seconds in which the workers have to end their processes after Ctrl-C."""
 
-LOOKS = 8
-"""Models that are looked at at once, whether they are up to date."""
+CHECKS_AT_ONCE = 8
+"""Models whose outputs are compared at once, whether they are up to date."""
 
 TRIES = 4
-"""How often a model may lose its worker before it begins."""
+"""How often the workers of a model may die, as long as none of them has begun it twice."""
 
 
 class DaskEngine:
@@ -73,7 +75,6 @@ class DaskEngine:
         self._client = client
         self._files = tuple(files)
         self._name = f"mo-loop-{uuid.uuid4().hex[:12]}"
-        self._run = bridge()
         self._watch = Watch(client)
         self.limits = replace(limits, jobs=self._watch.threads)
         self._lock = threading.Lock()
@@ -84,7 +85,7 @@ class DaskEngine:
         self._places = itertools.count()
         self._waiting: set[int] = set()
         self._is_stopping = False
-        self._looks = ThreadPoolExecutor(LOOKS)
+        self._looks = ThreadPoolExecutor(CHECKS_AT_ONCE)
 
     @property
     def dashboard(self) -> str:
@@ -103,23 +104,30 @@ class DaskEngine:
     def start(self, desk: Desk, drafts: Path) -> int:
         """Equip the workers and start the thread."""
         texts = {}
-        if isinstance(desk.plan.root, Path):
-            require_folder(self._client, desk.plan.root)
+        folders = [desk.plan.root] if isinstance(desk.plan.root, Path) else []
+        folders += [] if desk.folder is None else [drafts]
+        for each in folders:
+            require_folder(self._client, each)
         if desk.folder is not None:
-            require_folder(self._client, drafts)
             above, given = str(desk.folder.absolute()), str(desk.folder)
             texts = {above + os.sep: given + os.sep} if above != given else {}
-        equipment = Equipment(self._name, desk.function, self.limits.memory, self._files, texts)
+        requirements = _requirements(desk.plan.models[0], folders)
+        equipment = Equipment(self._name, desk.function, self.limits.memory, self._files, texts, requirements)
+        self._client.subscribe_topic(self._name, lambda event: self._heard(event, desk))
         try:
             self._client.register_plugin(equipment, self._name)
         except Exception as error:
             raise ClusterError(
                 "a worker cannot be equipped for the batch", why=f"{type(error).__name__}: {error}", code="ML297",
                 hint="see the log of the worker",
-            ) from None  # fmt: skip
+            ) from error  # fmt: skip
+        for unable in self._client.run(_portable_lack(), self._name, on_error="ignore").values():
+            if unable is not None:
+                self._leave_out(unable, desk)
         self._watch.look()
-        self._client.subscribe_topic(self._name, lambda event: self._heard(event, desk))
-        self._watch.start(self._check)
+        if not self._watch.has_workers and self._watch.unable:
+            raise self._lost()
+        self._watch.start(self._check, lambda error: desk.tell(Broken(error)))
         threading.Thread(target=self._work, args=(desk, drafts), daemon=True).start()
         return 1
 
@@ -190,13 +198,13 @@ class DaskEngine:
         return False
 
     def _submit(self, portion: Portion, drafts: str) -> Future:
-        if self._client.status != "running":
+        if self._client.status != "running" or not self._watch.has_workers:
             raise _Gone
         portion.place, portion.fate = next(self._places), ""
         payload = pickle.dumps((self._name, portion.place, [portable(each) for each in portion.given], drafts))
         future = self._client.submit(
-            self._run, payload, pure=False, key=f"{self._name}-{portion.place}",
-            resources={MEMORY: portion.need}, priority=-portion.place,
+            portable_function(payload), pure=False, key=f"{self._name}-{portion.place}",
+            resources={MEMORY: portion.need}, priority=-portion.place, workers=self._watch.able or None,
         )  # fmt: skip
         with self._lock:
             self._futures[future] = portion
@@ -206,18 +214,40 @@ class DaskEngine:
         """Tell the answers of a portion, and forget the future; return what is to be submitted again."""
         status = future.status
         future.release()
-        if status == "finished" and isinstance(result, list):
-            for given, answer in zip(portion.given, result, strict=True):
-                self._pace.heard(answer)
-                self._has_failed |= result_of(given.model, answer.found)[0].status not in GOOD
-                desk.tell(Finished(given, answer))
-            return ()
+        if status == "finished":
+            if not isinstance(result, list):  # what `portable_function` returns where mo_loop cannot be loaded
+                address, why = result
+                unable = Unable(address, "ML292", "a worker cannot load mo_loop", why, "install it on the worker")
+                result = [unable] * len(portion.given)
+            pairs = zip(portion.given, result, strict=True)
+            return [each for given, found in pairs for each in self._settled(given, found, portion, desk)]
         error = result[1] if isinstance(result, tuple) else result
         if status in ("cancelled", "lost") or isinstance(error, CancelledError):
             return self._cancelled(portion, desk)
         if len(portion.given) > 1:
             return portion.singles()
         return self._failed(error, portion, desk)
+
+    def _settled(self, given: Assignment, found: Any, portion: Portion, desk: Desk) -> Iterable[Portion]:
+        """Tell what a worker said about a model; return what is to be submitted again."""
+        if isinstance(found, Unable):
+            if found.code == STARTS_NOT:
+                raise start_error(WorkerStartError(found.why), self.limits.memory)
+            self._leave_out(found, desk)
+            return (Portion((given,), portion.need),)
+        if isinstance(found, MoLoopError):
+            self._has_failed = True
+            desk.tell(Refused(given.number, given.model, found))
+            return ()
+        self._pace.heard(found)
+        self._has_failed |= result_of(given.model, found.found)[0].status not in GOOD
+        desk.tell(Finished(given, found))
+        return ()
+
+    def _leave_out(self, unable: Unable, desk: Desk) -> None:
+        """Give no more models to a worker, and say so once."""
+        if self._watch.leave_out(unable):
+            desk.tell(Noted(f"a worker is left out: {unable.error}"))
 
     def _cancelled(self, portion: Portion, desk: Desk) -> Iterable[Portion]:
         if self._is_stopping or portion.fate == "dropped":
@@ -240,10 +270,6 @@ class DaskEngine:
             if portion.begun < 2 and portion.deaths < TRIES:
                 return (portion,)
             desk.tell(Finished(given, Answer(Outcome(None, CRASH, message=_lost_worker(error)), 0.0)))
-        elif isinstance(error, WorkerStartError):
-            raise start_error(error, self.limits.memory)
-        elif isinstance(error, MoLoopError):
-            desk.tell(Refused(given.number, given.model, error))
         else:
             said = f"{type(error).__name__}: {error}"
             desk.tell(Finished(given, Answer(Outcome(None, ERROR, message=said, error=type(error).__name__), 0.0)))
@@ -252,7 +278,10 @@ class DaskEngine:
     # -- in the threads of the client
 
     def _heard(self, event: tuple[float, Any], desk: Desk) -> None:
-        """A worker begins with a portion."""
+        """A worker begins with a portion, or one that came later lacks what the batch requires."""
+        if not isinstance(event[1], int):
+            self._leave_out(Unable(*event[1]), desk)
+            return
         with self._lock:
             portion = next((each for each in self._futures.values() if each.place == event[1]), None)
         if portion is not None:
@@ -315,9 +344,29 @@ class DaskEngine:
 
     def _lost(self) -> ClusterError:
         again = "the same command continues with the models that remain"
+        if self._watch.unable and not self._watch.has_workers:
+            error = list(self._watch.unable.values())[-1].error
+            hint = f"{error.hint}; then {again}"
+            return ClusterError(f"no worker can convert the models: {error.message}", why=error.why, hint=hint,
+                                code=error.code)  # fmt: skip
         if not self._watch.has_workers:
             return ClusterError("the cluster has no workers left", code="ML291", hint=f"start workers; {again}")
         return ClusterError("the connection to the scheduler is lost", code="ML295", hint=again)
+
+
+def _requirements(first: Planned, folders: Iterable[Path]) -> Requirements:
+    """What the workers need for a batch of which this is the first model."""
+    model = None if isinstance(first.source, Path) else first.source
+    output = None if isinstance(first.target, Path) else first.target.parent
+    return Requirements(own_versions(), tuple(str(each.absolute()) for each in folders), model, output)
+
+
+def _portable_lack() -> Any:
+    def lack(name: str, dask_worker: Any) -> Any:
+        """Why a worker is unable; None if it is able, or has just come."""
+        return getattr(dask_worker.plugins.get(name), "unable", None)
+
+    return lack
 
 
 class _Gone(Exception):

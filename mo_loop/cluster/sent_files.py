@@ -3,7 +3,7 @@
     files = read_files(["trouble.py"])                  # here
     places = written(files, folder)                     # there: {"trouble.py": "<folder>/0/trouble.py"}
     task = with_places(task, places)                    # the task that names the files there
-    answer = told_as_given(answer, texts)               # and the answer that names those here
+    answer = with_given_paths(answer, texts)               # and the answer that names those here
 """
 
 from __future__ import annotations
@@ -83,17 +83,17 @@ def with_places(task: Task, places: Mapping[str, str]) -> Task:
     return replace(task, work=replace(work, options=replace(work.options, extensions=paths), comparing=comparing))
 
 
-def told_as_given(value: Any, texts: Mapping[str, str]) -> Any:
+def with_given_paths(value: Any, texts: Mapping[str, str]) -> Any:
     """The same value with texts replaced in all of its strings: tuples, lists, dicts and dataclasses are followed."""
     if isinstance(value, str):
         for there, here in texts.items():
             value = value.replace(there, here)
         return value
     if isinstance(value, tuple | list):
-        return type(value)(told_as_given(each, texts) for each in value)
+        return type(value)(with_given_paths(each, texts) for each in value)
     if isinstance(value, dict):
-        return {key: told_as_given(each, texts) for key, each in value.items()}
+        return {key: with_given_paths(each, texts) for key, each in value.items()}
     if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {each.name: told_as_given(getattr(value, each.name), texts) for each in dataclasses.fields(value)}
+        fields = {each.name: with_given_paths(getattr(value, each.name), texts) for each in dataclasses.fields(value)}
         return replace(value, **fields)
     return value

@@ -5,10 +5,10 @@ from __future__ import annotations
 import threading
 import time
 from collections.abc import Callable
-from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 from mo_loop.cluster.on_worker import MEMORY
+from mo_loop.cluster.requirements import Unable
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -27,6 +27,12 @@ class Watch:
         self._client = client
         self._end = threading.Event()
         self._short_since = 0.0
+        self._lock = threading.Lock()
+        self._workers: dict[str, Any] = {}
+        self.unable: dict[str, Unable] = {}
+        """Workers that are left out, by their addresses, and why."""
+        self.able: list[str] = []
+        """The addresses of the others, if there are workers that are left out."""
         self.threads = 0
         """Threads of all workers; while there are none, those that there were."""
         self.largest = 0
@@ -37,7 +43,25 @@ class Watch:
 
     def look(self) -> None:
         """Ask now."""
-        workers = workers_of(self._client)
+        found = workers_of(self._client)
+        with self._lock:
+            self._workers = found
+            self._count()
+
+    def leave_out(self, unable: Unable) -> bool:
+        """Do not count a worker any more; whether it was counted before."""
+        with self._lock:
+            is_new = unable.worker not in self.unable
+            self.unable[unable.worker] = unable
+            self._count()
+            return is_new
+
+    def _count(self) -> None:
+        workers = {address: each for address, each in self._workers.items() if address not in self.unable}
+        self.able = list(workers) if self.unable else []
+        if self._workers and not workers:  # to wait does not help: all that are there lack something
+            self.largest = self.present = 0
+            return
         self.threads = sum(each["nthreads"] for each in workers.values()) or self.threads
         largest = max((int(each["resources"].get(MEMORY, 0)) for each in workers.values()), default=0)
         self.present = largest
@@ -54,15 +78,20 @@ class Watch:
         """Whether there are workers, or there were some a short time ago."""
         return self.largest > 0
 
-    def start(self, changed: Callable[[], None]) -> None:
-        """Look now and then, and call `changed` after each look, until `stop`."""
+    def start(self, changed: Callable[[], None], failed: Callable[[Exception], None]) -> None:
+        """Look now and then, and call `changed` after each look, until `stop`; `failed` if that is not possible."""
 
         def run() -> None:
             while not self._end.wait(EVERY):
-                # The scheduler is gone, as the futures will say, or it is too busy: then the next look may succeed.
-                with suppress(Exception):
+                try:
                     self.look()
                     changed()
+                except (OSError, TimeoutError):
+                    # The scheduler is gone, as the futures will say, or it is too busy: then the next look may succeed.
+                    continue
+                except Exception as error:
+                    failed(error)
+                    return
 
         threading.Thread(target=run, daemon=True).start()
 

@@ -13,7 +13,7 @@ pytest.importorskip("distributed", reason="the extra `cluster` is not installed"
 
 from mo_loop.batch.engine import Limits
 from mo_loop.batch.plan import Planned
-from mo_loop.cluster.dask_engine import LOOKS, DaskEngine
+from mo_loop.cluster.dask_engine import CHECKS_AT_ONCE, DaskEngine
 from mo_loop.storage.locations import Location
 from mo_loop.storage.stores import Info
 
@@ -23,7 +23,7 @@ def test_models_are_looked_at_at_once_and_stay_in_order() -> None:
     found = {"workers": {"tcp://1": {"nthreads": 2, "resources": {"MEMORY": 5}}}}
     client: Any = SimpleNamespace(scheduler_info=lambda n_workers: found)
     engine = DaskEngine(client, Limits(memory=7))
-    together, numbers = threading.Barrier(LOOKS, timeout=20), iter(range(LOOKS))
+    together, numbers = threading.Barrier(CHECKS_AT_ONCE, timeout=20), iter(range(CHECKS_AT_ONCE))
 
     def take() -> Any:
         number = next(numbers, None)
@@ -36,7 +36,7 @@ def test_models_are_looked_at_at_once_and_stay_in_order() -> None:
         ))  # fmt: skip
 
     desk: Any = SimpleNamespace(take=take)
-    taken = engine._taken(desk, LOOKS + 3)
+    taken = engine._taken(desk, CHECKS_AT_ONCE + 3)
     assert [(each.model.size, each.number, need) for each, need in taken] == [
         (30, 2, 7), (30, 5, 7), (20, 1, 7), (20, 4, 7), (20, 7, 7), (10, 0, 7), (10, 3, 7), (10, 6, 7)
     ]  # fmt: skip

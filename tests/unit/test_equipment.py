@@ -1,0 +1,76 @@
+"""The worker processes of a Dask worker: when they end."""
+
+from __future__ import annotations
+
+import threading
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
+
+from mo_loop.cluster import on_worker
+from mo_loop.cluster.sent_files import SentFile
+from mo_loop.errors import ClusterError
+
+
+class FakePool:
+    """What is closed."""
+
+    is_closed = False
+
+    def close(self) -> None:
+        self.is_closed = True
+
+
+def equipment(monkeypatch: pytest.MonkeyPatch) -> Any:
+    """Equipment whose pool has been idle for long."""
+    monkeypatch.setattr(on_worker, "IDLE", 0.02)
+    found: Any = on_worker.Equipment.__new__(on_worker.Equipment)
+    found._lock, found._running, found._is_closed = threading.Lock(), 0, False
+    found._last, found._pool, found._places = time.monotonic() - 1e6, FakePool(), {}
+    return found
+
+
+def test_a_pool_is_not_closed_under_a_conversion_that_begins(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The look and the end are one step: who begins in between would get a pool that is closed a moment later."""
+    found = equipment(monkeypatch)
+    pool = found._pool
+
+    class Watched:
+        """The lock; at its first end a conversion begins."""
+
+        lock, is_first = found._lock, True
+
+        def __enter__(self) -> None:
+            self.lock.__enter__()
+
+        def __exit__(self, *error: Any) -> None:
+            self.lock.__exit__(*error)
+            if self.is_first and found._pool is pool:
+                self.is_first = False
+                found._running += 1
+
+    found._lock = Watched()
+    threading.Thread(target=found._end_when_idle, args=(pool,), daemon=True).start()
+    time.sleep(0.3)
+    assert not (found._running and pool.is_closed)
+    found._pool = None
+
+
+def test_an_idle_pool_ends(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = equipment(monkeypatch)
+    pool = found._pool
+    found._end_when_idle(pool)
+    assert pool.is_closed and found._pool is None
+
+
+def test_a_file_that_did_not_arrive_leaves_no_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
+    found = equipment(monkeypatch)
+    found._pool, found._files = None, (SentFile("a.py", "wrong", b""),)
+    with pytest.raises(ClusterError):
+        found._ready()
+    assert list(tmp_path.iterdir()) == []
