@@ -7,6 +7,7 @@
 `estimates`     memory and time of a conversion, from its size and an earlier result
 `measuring`     time and memory of a conversion, in its worker
 `fingerprint`   hashes of files and options; whether the .xml and .bin files are up to date
+`declared_files`  the files that an extension names
 `state`         the file in the output folder that stores the hashes
 `task`, `job`   the task and the answer of a worker; the conversion of one model in a worker
 `assignment`    what an engine gets and answers, and what it does with one model

@@ -1,8 +1,8 @@
 """Hashes of files and options, which decide whether the .xml and .bin files of a model are up to date.
 
 A file is read once, in blocks. The files are up to date if none of these has changed: the model, its external data, the
-options, the extension files, the packages that extend conversions, the versions of mo_loop and of onnx. Modules that an
-extension imports are not checked.
+options, the extension files and the files that they name, the packages that extend conversions, the versions of mo_loop
+and of onnx. Modules that an extension imports are not checked.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mo_loop import __version__
+from mo_loop.batch.declared_files import declared_files
 from mo_loop.batch.plan import Planned
 from mo_loop.errors import UsageError
 
@@ -83,9 +84,11 @@ def of_options(options: Mapping[str, Any], extensions: Iterable[str], plugins: b
     return hashlib.sha256(json.dumps(facts, sort_keys=True).encode()).hexdigest()
 
 
-def _content(path: str) -> str:
+def _content(path: str) -> str | list[str]:
+    """The hash of an extension; with those of the files that it names, if it names some."""
     try:
-        return stamp(path).sha256
+        own, more = stamp(path).sha256, [stamp(Path(path).parent / each).sha256 for each in declared_files(path)]
+        return [own, *more] if more else own
     except OSError as error:
         raise UsageError(f"the extension {path} cannot be read: {error.strerror or error}", code="ML261") from None
 

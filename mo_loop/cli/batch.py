@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mo_loop.cli.batch_cluster import engine_of, scheduler_option
+from mo_loop.cli.batch_cluster import engine_of, machines_of, scheduler_option
 from mo_loop.cli.batch_config import Works, comparing_options, config_option
 from mo_loop.cli.batch_places import Places
 from mo_loop.cli.byte_size import ByteSize
@@ -119,7 +119,7 @@ def command(context: click.Context, is_plan: bool, debug: bool, **given: Any) ->
         asked = Asked(**{each.name: given.pop(each.name) for each in fields(Asked)})
         prepared = _planned(context, asked, {**flags_of(context), **given})  # left are the options of --verify
         if is_plan:
-            _show_plan(asked, prepared)
+            _show_plan(asked, prepared, is_debug=debug)
             return
         exit_code = _run(asked, prepared, is_debug=debug)
     sys.exit(exit_code)
@@ -195,27 +195,32 @@ def _planned(context: click.Context, asked: Asked, flags: Mapping[str, Any]) -> 
     return Prepared(plan, outputs, works, limits, places, started, flags, earlier, known)
 
 
-def _show_plan(asked: Asked, prepared: Prepared) -> None:
+def _show_plan(asked: Asked, prepared: Prepared, *, is_debug: bool) -> None:
     """Print what would be done."""
     from mo_loop.batch.estimates import earlier_of
     from mo_loop.cli.batch_plan import plan_lines
 
-    places = prepared.places
+    places, limits = prepared.places, prepared.limits
     results_before = earlier_of(prepared.earlier or places.earlier_results() or {"models": []})
+    threads, most = limits.jobs, None
+    if asked.scheduler is not None:
+        threads, most = machines_of(asked.scheduler, limits.jobs, is_debug=is_debug)
     lines = plan_lines(
-        prepared.plan, prepared.outputs, prepared.works, results_before, folder=str(places.folder),
-        jobs=prepared.limits.jobs, force=asked.force,
+        prepared.plan, prepared.outputs, prepared.works, results_before, folder=str(places.folder), jobs=threads,
+        force=asked.force, most_memory=most, limit=limits.memory,
     )  # fmt: skip
     show("\n".join(lines))
 
 
 def _run(asked: Asked, prepared: Prepared, *, is_debug: bool) -> int:
     """Convert the models, write the reports, print the results; returns the exit code."""
+    from mo_loop.batch.estimates import earlier_of
     from mo_loop.batch.report import About
     from mo_loop.batch.run import Batch
     from mo_loop.cli.batch_progress import display
 
     plan, limits, places = prepared.plan, prepared.limits, prepared.places
+    earlier = earlier_of(prepared.earlier) if prepared.earlier and asked.scheduler is not None else None
     with ExitStack() as stack:
         engine = None
         if asked.scheduler is not None:
@@ -231,7 +236,7 @@ def _run(asked: Asked, prepared: Prepared, *, is_debug: bool) -> int:
         )  # fmt: skip
         batch = Batch(
             plan, prepared.outputs, prepared.works, limits, force=asked.force, fail_fast=not asked.keep_going,
-            durable=asked.durable, engine=engine,
+            durable=asked.durable, engine=engine, earlier=earlier,
         )  # fmt: skip
         shown = display(len(plan.models), asked.quiet, with_rate=asked.scheduler is not None)
         with _stopped_by_signals(batch, shown):

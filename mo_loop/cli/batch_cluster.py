@@ -25,6 +25,24 @@ def scheduler_option(command: F) -> F:
     )(command)  # fmt: skip
 
 
+def machines_of(scheduler: str, jobs: int, *, is_debug: bool) -> tuple[int, int]:
+    """The threads of the workers of a scheduler, and the bytes of memory of the one with most; nothing is started.
+
+    Raises:
+        ClusterError: there is no scheduler, or no worker.
+        InputError: distributed is not installed.
+    """
+    from mo_loop.cluster.connecting import LOCAL, connected, local_memory, require_address
+
+    require_address(scheduler)
+    if scheduler == LOCAL:
+        return jobs, local_memory(jobs)
+    with connected(scheduler, is_debug=is_debug) as client:
+        from mo_loop.cluster.watching import machines
+
+        return machines(client)
+
+
 @contextmanager
 def engine_of(
     scheduler: str, jobs: int | None, limits: Limits, files: Iterable[str], *, is_single: bool, is_quiet: bool,

@@ -3,6 +3,7 @@
 ir: 100000 models, 41.2 GB: 99000 up to date, 1000 to convert, 1.3 GB
 time    about 12 min with 4 workers (900 of 1000 by the earlier report)
 memory  median 210.0 MB, at most 1.9 GB: vision/large.onnx
+refused 3 models need more than 1.5 GB, which the worker with most memory has
 """
 
 from __future__ import annotations
@@ -31,9 +32,9 @@ AT_ONCE = 500
 
 def plan_lines(
     plan: Plan, outputs: Outputs, work: Callable[[Planned], Work], earlier: Mapping[str, Earlier], *, folder: str,
-    jobs: int, force: bool,
+    jobs: int, force: bool, most_memory: int | None = None, limit: int | None = None,
 ) -> Iterator[str]:  # fmt: skip
-    """The lines that --plan prints."""
+    """The lines that --plan prints. `most_memory` is what the largest worker of a cluster has, `limit` is --memory."""
     from mo_loop.batch.estimates import estimate, size_of
 
     count, total, needed, measured = len(plan.models), 0, 0, 0
@@ -44,7 +45,7 @@ def plan_lines(
         total += size
         if not is_left:
             continue
-        found = estimate(size, earlier.get(model.name))
+        found = estimate(size, earlier.get(model.name), with_comparison=work(model).comparing is not None)
         needed, seconds, measured = needed + size, seconds + found.seconds, measured + found.is_measured
         longest = max(longest, found.seconds)
         memory.append(found.memory)
@@ -60,6 +61,12 @@ def plan_lines(
     by = f"{measured} of {left} by the earlier report" if measured else "by size; --baseline REPORT tells more"
     yield f"time    about {_time(max(seconds / jobs, longest))} with {jobs} worker{'s' * (jobs != 1)} ({by})"
     yield f"memory  median {sized(sorted(memory)[left // 2])}, at most {sized(most)}: {printable(name)}"
+    if most_memory is None:
+        return
+    refused = sum(min(need, limit or need) > most_memory for need in memory)
+    if refused:
+        verb = "s need" if refused != 1 else " needs"
+        yield f"refused {refused} model{verb} more than {sized(most_memory)}, which the worker with most memory has"
 
 
 def _looked_at(

@@ -112,19 +112,26 @@ async def _asked(address: str) -> None:
         comm.abort()
 
 
+def local_memory(jobs: int) -> int:
+    """The bytes of memory of each of `jobs` workers of a cluster on this machine."""
+    from distributed.system import MEMORY_LIMIT
+
+    return int(MEMORY_LIMIT // jobs)
+
+
 def _local_cluster(stack: ExitStack, jobs: int) -> Any:
     import dask.config
     from distributed import LocalCluster
-    from distributed.system import MEMORY_LIMIT
 
     # A model is tried once more when its worker dies.
     stack.enter_context(dask.config.set({"distributed.scheduler.allowed-failures": 1}))
+    memory = local_memory(jobs)
     try:
         with _shielded():
             cluster = LocalCluster(
-                n_workers=jobs, threads_per_worker=1, processes=True, memory_limit=MEMORY_LIMIT // jobs,
+                n_workers=jobs, threads_per_worker=1, processes=True, memory_limit=memory,
                 host="127.0.0.1", dashboard_address="127.0.0.1:0",
-                silence_logs=logging.CRITICAL, resources={"MEMORY": MEMORY_LIMIT // jobs},
+                silence_logs=logging.CRITICAL, resources={"MEMORY": memory},
             )  # fmt: skip
     except Exception as error:
         raise ClusterError(

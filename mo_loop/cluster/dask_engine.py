@@ -93,8 +93,11 @@ class DaskEngine:
         if self._client.cluster is not None and find_spec("bokeh") is None:
             return ""
         try:
+            # Its HTTP server runs without a dashboard, too, and is all that the scheduler lists.
+            if not self._client.run_on_scheduler(_portable_has_dashboard()):
+                return ""
             return str(self._client.dashboard_link or "")
-        except Exception:  # a scheduler that was started without one
+        except Exception:  # a link is no reason to end a batch
             return ""
 
     def ordered(self, models: Sequence[Planned]) -> Iterable[int]:
@@ -359,6 +362,14 @@ def _requirements(first: Planned, folders: Iterable[Path]) -> Requirements:
     model = None if isinstance(first.source, Path) else first.source
     output = None if isinstance(first.target, Path) else first.target.parent
     return Requirements(own_versions(), tuple(str(each.absolute()) for each in folders), model, output)
+
+
+def _portable_has_dashboard() -> Any:
+    def has_dashboard(dask_scheduler: Any) -> bool:
+        """Whether an application of bokeh answers there."""
+        return bool(dask_scheduler.http_application.applications)
+
+    return has_dashboard
 
 
 def _portable_lack() -> Any:

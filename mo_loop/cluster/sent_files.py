@@ -1,9 +1,9 @@
-"""Files of a user that reach the workers: extensions, inputs of a comparison.
+"""Files of a user that reach the workers: extensions with the files that they name, inputs of a comparison.
 
-    files = read_files(["trouble.py"])                  # here
-    places = written(files, folder)                     # there: {"trouble.py": "<folder>/0/trouble.py"}
+    files = read_files(["trouble.py", "sets"])          # here; a folder with all that is in it
+    places = written(files, folder)                     # there: {"trouble.py": "<folder>/0/trouble.py", ...}
     task = with_places(task, places)                    # the task that names the files there
-    answer = with_given_paths(answer, texts)               # and the answer that names those here
+    answer = with_given_paths(answer, texts)            # and the answer that names those here
 """
 
 from __future__ import annotations
@@ -11,11 +11,12 @@ from __future__ import annotations
 import dataclasses
 import hashlib
 import os
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from mo_loop.batch.declared_files import declared_files, files_of
 from mo_loop.batch.task import Task
 from mo_loop.errors import ClusterError, FileError, UsageError
 
@@ -25,50 +26,68 @@ LARGEST = 256 << 20
 
 @dataclass(frozen=True)
 class SentFile:
-    """A file as its path was given, its content and its hash."""
+    """A file: the path that was given and with which it goes, its place beside that path, its content and its hash."""
 
     given: str
+    place: str
     sha256: str
     content: bytes
 
 
 def read_files(paths: Iterable[str]) -> tuple[SentFile, ...]:
-    """Read files that are sent.
+    """Read files that are sent, and folders.
 
     Raises:
         UsageError: they are too large.
         FileError: one of them cannot be read.
+        ExtensionError: an extension names files that are not beside it.
     """
     found = []
     total = 0
-    for path in dict.fromkeys(paths):
+    for given in dict.fromkeys(paths):
         try:
-            total += os.path.getsize(path)
-            if total > LARGEST:
-                raise UsageError(
-                    f"{path} is too large to be sent to the workers", why=f"all files may have {LARGEST} bytes together"
-                )
-            content = Path(path).read_bytes()
+            for path, place in _with_places(given):
+                total += os.path.getsize(path)
+                if total > LARGEST:
+                    raise UsageError(
+                        f"{path} is too large to be sent to the workers",
+                        why=f"all files may have {LARGEST} bytes together",
+                    )
+                content = path.read_bytes()
+                found.append(SentFile(given, place, hashlib.sha256(content).hexdigest(), content))
         except OSError as error:
-            raise FileError(f"{path} cannot be read: {error.strerror or error}", code="ML212") from None
-        found.append(SentFile(path, hashlib.sha256(content).hexdigest(), content))
+            raise FileError(f"{given} cannot be read: {error.strerror or error}", code="ML212") from None
     return tuple(found)
 
 
+def _with_places(given: str) -> Iterator[tuple[Path, str]]:
+    """The files that go with a path, and the place of each beside it."""
+    path = Path(given)
+    for each in sorted(files_of(path)):
+        yield each, (Path(_name(given)) / each.relative_to(path)).as_posix()
+    if path.suffix == ".py":
+        yield from ((path.parent / each, each) for each in declared_files(given))
+
+
+def _name(given: str) -> str:
+    return os.path.basename(os.path.abspath(given))
+
+
 def written(files: Iterable[SentFile], folder: str) -> dict[str, str]:
-    """Write the files into a folder of their own each: given path -> path there.
+    """Write the files, those of each given path into a folder of their own: given path -> path there.
 
     Raises:
         ClusterError: a file did not arrive as it was sent.
     """
-    places = {}
-    for number, each in enumerate(files):
+    places: dict[str, str] = {}
+    for each in files:
         if hashlib.sha256(each.content).hexdigest() != each.sha256:
             raise ClusterError(f"{each.given} did not arrive as it was sent", code="ML297", hint="run the batch again")
-        path = Path(folder, str(number), os.path.basename(each.given))
-        path.parent.mkdir()
+        own = os.path.dirname(places[each.given]) if each.given in places else os.path.join(folder, str(len(places)))
+        places[each.given] = os.path.join(own, _name(each.given))
+        path = Path(own, each.place)
+        path.parent.mkdir(parents=True, exist_ok=True)
         path.write_bytes(each.content)
-        places[each.given] = str(path)
     return places
 
 

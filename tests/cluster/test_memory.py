@@ -1,7 +1,8 @@
-"""The memory that models need is told to Dask; the order is that of their sizes."""
+"""The memory requirements of models are declared to Dask; the order is that of their sizes."""
 
 from __future__ import annotations
 
+import json
 import re
 import sys
 from pathlib import Path
@@ -11,7 +12,8 @@ import pytest
 
 from mo_loop.batch.estimates import estimate
 from tests.cli.batches import batch, good, read, statuses
-from tests.cluster.dask_cluster import cluster
+from tests.cluster.dask_cluster import cluster, wait_until
+from tests.cluster.s3_server import Store
 
 Client = pytest.importorskip("distributed", reason="tests/cluster need distributed").Client
 pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes of a group")
@@ -57,7 +59,7 @@ def test_a_model_above_every_worker_is_refused(tmp_path: Path, monkeypatch: pyte
     small = good(tmp_path / "in" / "small.onnx")
     good(tmp_path / "in" / "large.onnx", name="a_much_longer_name_of_a_graph")
     limit = small.stat().st_size
-    found = lambda size, *_: SimpleNamespace(memory=1 if size <= limit else 9 << 30)  # noqa: E731
+    found = lambda size, *_, **__: SimpleNamespace(memory=1 if size <= limit else 9 << 30)  # noqa: E731
     monkeypatch.setattr("mo_loop.cluster.portions.estimate", found)
     with cluster(tmp_path / "cluster", 1, "--memory-limit", "2GiB") as running:
         flags = ("--report", "r.json", "--scheduler", running.address)
@@ -66,6 +68,49 @@ def test_a_model_above_every_worker_is_refused(tmp_path: Path, monkeypatch: pyte
     assert statuses(tmp_path / "r.json") == {"large.onnx": "failed", "small.onnx": "converted"}
     (error,) = read(tmp_path / "r.json")["models"][0]["errors"]
     assert str(2 << 30) in error["why"] and "--memory-limit" in error["hint"]
+
+
+def test_a_report_says_what_models_at_urls_need(store: Store, tmp_path: Path) -> None:
+    """Without the baseline both are estimated from their sizes alone, and fit."""
+    for name in ("large", "small"):
+        store.put(f"zoo/{name}.onnx", good(tmp_path / "m.onnx"))
+    sizes = {"model": 1000, "external": 0, "xml": 1, "bin": 1}
+    took = {"seconds": 1.0, "memory": 6 << 30, "peak": 6 << 30}
+    large = {"name": "large.onnx", "status": "skipped", "seconds": 0, "sizes": sizes, "layers": 9, "conversion": took}
+    report = {"schema": "mo-loop batch report", "version": 1, "models": [large]}
+    (tmp_path / "b.json").write_text(json.dumps(report))
+    with cluster(tmp_path / "cluster", 1, "--resources", "MEMORY=5e9") as running:
+        flags = ("--baseline", tmp_path / "b.json", "--scheduler", running.address)
+        said = batch(f"{store.url}/zoo", "-o", f"{store.url}/ir", *flags, "--plan").stdout
+        done = batch(f"{store.url}/zoo", "-o", f"{store.url}/ir", *flags, "--report", tmp_path / "r.json")
+    assert "with 1 worker (1 of 2 by the earlier report)" in said and "refused 1 model needs more than 5.0 GB" in said
+    assert statuses(tmp_path / "r.json") == {"large.onnx": "failed", "small.onnx": "converted"}, done.stderr
+    assert "failed large.onnx: ML294" in done.stderr
+
+
+def test_a_converted_model_is_not_refused_after_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The formula for layers says far too much, as it does for large bodies; what was measured counts."""
+    monkeypatch.setattr("mo_loop.batch.estimates.LAYER", 1 << 30)
+    with cluster(tmp_path / "cluster", 1, "--resources", "MEMORY=1e9") as running:
+        for number in (1, 2):
+            good(tmp_path / "in" / "m.onnx", number)
+            done = batch("in", "-o", "out", "--report", "r.json", "--scheduler", running.address, cwd=tmp_path)
+            assert done.returncode == 0, done.stderr
+            assert statuses(tmp_path / "r.json") == {"m.onnx": "converted"}
+
+
+def test_a_plan_asks_the_scheduler(tmp_path: Path) -> None:
+    good(tmp_path / "in" / "m.onnx")
+    done = batch("in", "-o", "out", "--plan", "--scheduler", "tcp://127.0.0.1:9", cwd=tmp_path)
+    assert done.returncode == 2 and "error: ML290" in done.stderr
+    said: list[str] = []
+    with cluster(tmp_path / "cluster", 0) as running:
+        flags = ("in", "-o", "out", "--plan", "--scheduler", running.address)
+        assert "error: ML291" in batch(*flags, cwd=tmp_path).stderr
+        running.start_worker("--nthreads", 3, "--resources", "MEMORY=1e8")
+        wait_until(lambda: "error: " not in (done := batch(*flags, cwd=tmp_path)).stderr and said.append(done.stdout))
+    assert "with 3 workers" in said[0] and "refused 1 model needs more than 100.0 MB" in said[0]
+    assert not (tmp_path / "out").exists()
 
 
 def test_a_worker_gets_the_resource_from_its_limit(tmp_path: Path) -> None:

@@ -8,7 +8,10 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+import onnx
 import pytest
+from onnx import numpy_helper
 
 from tests.cli.batches import batch, files_in, good, read, refused, statuses, trouble
 from tests.cluster.dask_cluster import PRELOADS, Cluster, cluster
@@ -127,6 +130,29 @@ def test_the_files_of_the_user_reach_the_workers(running: Cluster, tmp_path: Pat
     assert done.returncode == 1 and f"{extension}:2" in done.stderr and str(place.parent.parent) not in done.stderr
 
 
+def test_folders_and_files_beside_an_extension_reach_the_workers(running: Cluster, tmp_path: Path) -> None:
+    """Inputs in a folder of ONNX's tests, and a file that the extension names."""
+    model = good(tmp_path / "in" / "m.onnx")
+    arrays = {"x": np.ones(3, np.float32), "n": np.array(2, np.int64)}
+    for number, port in enumerate(onnx.load(model).graph.input):
+        content = numpy_helper.from_array(arrays[port.name], port.name).SerializeToString()
+        path = tmp_path / "sets" / "test_data_set_0" / f"input_{number}.pb"
+        path.parent.mkdir(parents=True, exist_ok=True)
+        path.write_bytes(content)
+    (tmp_path / "table.txt").write_text("seven")
+    (tmp_path / "reads.py").write_text(
+        "from pathlib import Path\n"
+        "MO_LOOP_FILES = ['table.txt']\n"
+        "def register(extensions):\n"
+        "    assert Path(__file__).with_name('table.txt').read_text() == 'seven'\n"
+    )
+    flags = ("--verify", "--inputs", "sets", "--extension", "reads.py", "--report", "r.json")
+    done = batch("in", "-o", "out", *flags, "--scheduler", running.address, cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (found,) = read(tmp_path / "r.json")["models"]
+    assert found["comparison"]["passed"]
+
+
 def test_options_of_models_and_numbers_reach_the_workers(running: Cluster, tmp_path: Path) -> None:
     good(tmp_path / "in" / "m.onnx")
     good(tmp_path / "in" / "n.onnx", 3)
@@ -145,6 +171,7 @@ def test_progress_names_rates_and_failures(running: Cluster, tmp_path: Path) -> 
     done = batch("in", "-o", "out", "--scheduler", running.address, cwd=tmp_path)
     assert "failed r.onnx: ML302" in done.stderr and "/s] " in done.stderr
     assert "distributed" not in done.stderr and "Traceback" not in done.stderr
+    assert "dashboard" not in done.stderr, "the scheduler was started without one"
 
 
 def test_workers_of_a_running_cluster_are_not_counted_by_the_user(running: Cluster, tmp_path: Path) -> None:

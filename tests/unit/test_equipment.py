@@ -70,7 +70,7 @@ def test_an_idle_pool_ends(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_file_that_did_not_arrive_leaves_no_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
     found = equipment(monkeypatch)
-    found._pool, found._files = None, (SentFile("a.py", "wrong", b""),)
+    found._pool, found._files = None, (SentFile("a.py", "a.py", "wrong", b""),)
     with pytest.raises(ClusterError):
         found._ready()
     assert list(tmp_path.iterdir()) == []

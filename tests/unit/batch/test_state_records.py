@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 
+from mo_loop.batch.estimates import Earlier
 from mo_loop.batch.fingerprint import Made, Stamp
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.remote_outputs import RemoteOutputs
@@ -138,6 +139,18 @@ def test_listings_alone_say_what_is_up_to_date(
     assert {f"f{number % 7}/m{number}.onnx" for number in range(20)} - left == {
         "f3/m3.onnx", "f4/m4.onnx", "f5/m5.onnx", "f6/m6.onnx"
     }  # fmt: skip
+
+
+def test_records_say_what_a_conversion_took(
+    simulate: dict[str, list[tuple[Location, Info]]], tmp_path: Path
+) -> None:
+    """Also for another version of the model: its memory is declared before it is converted again."""
+    simulate.update(listing(2))
+    record = Record(owner_of("f1/m1.xml"), "0" * 24, "1" * 24, "_9.Loop1._ms2000._need100._peak200")
+    simulate["s3://ir/.mo-loop"] = [(record.at(Location("s3://ir")), Info(5, "r"))]
+    plan = planned_urls(["s3://zoo/**"], Location("s3://ir"))
+    outputs = RemoteOutputs(Location("s3://ir/"), Scratch(str(tmp_path)))
+    assert [outputs.earlier(each) for each in plan.models] == [None, Earlier(10, 0, 9, 1, 2.0, 100 << 20, 200 << 20)]
 
 
 def test_the_memory_of_a_plan_does_not_grow(simulate: dict[str, list[tuple[Location, Info]]], tmp_path: Path) -> None:
