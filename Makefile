@@ -64,7 +64,7 @@ determinism: $(VENV)/.installed-dev ## convert 700 models in other circumstances
 load: $(VENV)/.installed-dev ## a batch of 2,000 models with poison, and 20,000 conversions in one worker: memory stays flat
 	$(PY) tools/load.py $(ARGS)
 
-load-cluster: $(VENV)/.installed-cluster ## a batch of 500 models from an S3 server on a cluster against one on this machine: CPU and memory
+load-cluster: $(VENV)/.installed-cluster ## a batch of 5,000 models from an S3 server on a cluster against one on this machine: CPU and memory
 	$(PY) tools/load_cluster.py $(ARGS)
 
 audit: $(VENV)/.installed-dev ## look for known holes in the dependencies: their oldest allowed releases, and those installed

@@ -89,9 +89,13 @@ def _chosen(
     unknown = [name for name in options.benches if name not in known]
     if unknown:
         parser.error(f"no such row: {', '.join(unknown)} (there are: {', '.join(known)})")
+    chosen = [known[name] for name in dict.fromkeys(options.benches)] if options.benches else every
+    lacking = {row.name: row.lacks for row in chosen if isinstance(row, FunctionRow) and row.lacks}
+    if options.benches and lacking:
+        parser.error(f"{', '.join(lacking)}: pip install 'mo_loop[cluster-tests]'")
     if options.benches:
-        return [known[name] for name in dict.fromkeys(options.benches)]
-    return [row for row in every if options.full or not row.full]
+        return chosen
+    return [row for row in every if (options.full or not row.full) and row.name not in lacking]
 
 
 def sizes(folder: Path, largest: float | None) -> tuple[float, float, float]:

@@ -11,12 +11,17 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from importlib.util import find_spec
 from pathlib import Path
 
 from tools.benching.works import Model, Work, batch, convert, copy, ovc, shell_loop
 
 TINY = convert(Model("chain", 3))
 FUNCTIONS = Path(__file__).with_name("function_times.py")
+CLUSTER = Path(__file__).with_name("cluster_load.py")
+CLUSTER_RATIO = 1.25
+"""The CPU seconds of the workers of a cluster, of those of local workers."""
+
 BANNED = ("onnx", "numpy", "networkx", "lxml")
 SHAPES = {
     "layers": "as transformer layers",
@@ -74,13 +79,21 @@ class Row:
 
 @dataclass(frozen=True)
 class FunctionRow:
-    """Two sides of function_times.py, of the name of the row."""
+    """Two sides of a script, by default of function_times.py, of the name of the row. `needs` are packages without
+    which the row is left out."""
 
     name: str
     what: str
     target: float
     rounds: int
     full: bool = True
+    script: Path = FUNCTIONS
+    needs: tuple[str, ...] = ()
+
+    @property
+    def lacks(self) -> list[str]:
+        """The packages that are not installed."""
+        return [name for name in self.needs if find_spec(name) is None]
 
 
 def rows(decoder_gb: float = 8.0, external_gb: float = 4.0, compressed_gb: float = 4.0) -> list[Row | FunctionRow]:
@@ -130,6 +143,10 @@ def _long() -> list[Row | FunctionRow]:
         FunctionRow("fusions", "25,000 fusions of three nodes, of a loop", 2.5, 4),
         FunctionRow("matchers", "40 matchers without a match, of one", 2.0, 7),
         FunctionRow("flat", "the pipeline a node, 100,000 of 3,000", 1.3, 3),
+        FunctionRow(
+            "cluster", "CPU of 5,000 models from S3 on two Dask workers, of local ones", CLUSTER_RATIO, 1,
+            script=CLUSTER, needs=("distributed", "s3fs", "moto"),
+        ),
         *(_dump(name, Model(*model)) for name, model in DUMPED.items()),
         _dump("dump-loops", Model("loops", 40)),
     ]  # fmt: skip

@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from tools.benching.bench_rows import FUNCTIONS, FunctionRow, Row
+from tools.benching.bench_rows import FunctionRow, Row
 from tools.benching.children import Run, run
 from tools.benching.works import Models, Work, command_of, program
 
@@ -179,7 +179,7 @@ def imported(command: Sequence[str], names: Sequence[str]) -> tuple[str, ...]:
 
 def _functions(row: FunctionRow, folder: Path, say: Say) -> Result:
     """The result of a row whose process runs both sides in turns."""
-    taken = run([sys.executable, str(FUNCTIONS), row.name, str(row.rounds)], folder)
+    taken = run([sys.executable, str(row.script), row.name, str(row.rounds)], folder)
     printed = json.loads(taken.printed)
     seconds, units = printed["seconds"], printed["units"]
     ours, peer = "mo-loop", next(name for name in seconds if name != "mo-loop")
