@@ -6,6 +6,7 @@
     children                         one run of a command: wall time, CPU time, peak memory
     rounds                           runs in turns, and the ratio of each round
     function_times                   rows that time functions of the library instead of commands
+    cluster_load                     the row of a cluster: CPU of its workers; plans of many models
     ratio_table                      the table, and the JSON document
 
 The process that measures imports neither onnx nor numpy: the kernel counts the memory of the parent before `exec` as
