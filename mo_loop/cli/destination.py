@@ -47,9 +47,10 @@ def destination(target: str, source: str) -> Iterator[Destination]:
     if source in (where.url, where.with_suffix(".bin").url):
         raise UsageError(f"the output {where} is the model itself", why="it would be lost", hint="give another name")
     from mo_loop.storage.scratch import Scratch
+    from mo_loop.storage.staging import local_name
 
     with Scratch().room(where, 0) as room:
-        yield Destination(str(room.folder / where.name), where)
+        yield Destination(str(room.folder / local_name(where)), where)
 
 
 def pair_sizes(xml: str) -> tuple[int, int]:

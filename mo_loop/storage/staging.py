@@ -10,7 +10,9 @@ where the URL is a path of this machine (file://) not through a link.
 
 from __future__ import annotations
 
+import errno
 import hashlib
+import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -28,6 +30,9 @@ if TYPE_CHECKING:
 
 GAP = 64 << 10
 """Ranges that are closer than this are fetched as one."""
+
+LONGEST_NAME = 200
+"""Bytes of a name on the local disk. Most file systems allow 255, and drafts have some more than their files."""
 
 _DRAFTS = "made"
 _SOURCE = "model"
@@ -106,11 +111,20 @@ def copied(files: Sequence[Location], scratch: Scratch) -> Iterator[list[Path]]:
     with scratch.room(files[0], total) as room:
         paths = []
         for where, known in found.items():
-            path = room.folder / where.name
+            path = room.folder / local_name(where)
             _written(where, blocks(where, ((0, known.size),)), known.size, path)
             _require_same(where, known)
             paths.append(path)
         yield paths
+
+
+def local_name(where: Location) -> str:
+    """The name of the local copy of an object: its own, unless that is too long for a file. An .xml and its .bin have
+    one stem."""
+    if len(os.fsencode(where.name)) <= LONGEST_NAME:
+        return where.name
+    stem = hashlib.sha256(os.fsencode(where.stem)).hexdigest()[:32]
+    return f"{stem}{where.suffix if len(where.suffix) < len('.onnx_data') else ''}"
 
 
 def fetched_again(where: Location, like: Fetched) -> Fetched:
@@ -140,7 +154,7 @@ class _Staging:
         self.where = where
         self.found = found
         self.folder = room.folder / _SOURCE
-        self.path = self.folder / where.name
+        self.path = self.folder / local_name(where)
         self.drafts = room.folder / _DRAFTS
         self.folder.mkdir()
         self.drafts.mkdir()
@@ -244,9 +258,10 @@ def _written(where: Location, parts: Iterable[tuple[int, bytes]], size: int, pat
                 file.seek(place)
                 file.write(block)
     except OSError as error:
+        is_long = error.errno == errno.ENAMETOOLONG
         raise FileError(
             f"{where} cannot be copied to the local disk", why=error.strerror or str(error), code="ML219",
-            hint="make space there, or set TMPDIR to another folder",
+            hint="give it a shorter name" if is_long else "make space there, or set TMPDIR to another folder",
         ) from None  # fmt: skip
     except StorageError:
         path.unlink(missing_ok=True)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import signal
 import subprocess
@@ -143,6 +144,14 @@ def test_a_url_without_the_name_of_a_file(url: str, scratch: Scratch) -> None:
         pass
 
 
+@pytest.mark.parametrize("suffix", [".onnx", ""])
+def test_a_name_that_is_too_long_for_a_file(suffix: str, store: Store, scratch: Scratch, tmp_path: Path) -> None:
+    key = f"{'ü' * 300}{suffix}"
+    store.put(key, good(tmp_path / "m.onnx"))
+    with staged(Location(f"{store.url}/{key}"), scratch) as here:
+        assert here.path.read_bytes() == store.read(key) and here.path.suffix == suffix
+
+
 class TestRoom:
     def test_a_model_above_the_limit_is_refused(self, store: Store, tmp_path: Path) -> None:
         store.put("m.onnx", with_external(tmp_path, {"a": ("d.bin", 0, MB)}))
@@ -218,3 +227,32 @@ class TestRoom:
         (tmp_path / f"mo-loop-scratch-{os.getuid()}").symlink_to(tmp_path)
         with pytest.raises(FileError, match="belongs to somebody else"):
             Scratch().resolved()
+
+    def test_without_locks_a_process_counts_its_own_rooms(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        monkeypatch.setattr("mo_loop.locking.try_lock", lambda _: None)
+        (tmp_path / "room-1-x").mkdir()
+        (tmp_path / "room-1-x" / "bytes").write_text("90")
+        monkeypatch.setattr("mo_loop.storage.scratch.LONGEST_WAIT", 0.1)
+        scratch = Scratch(str(tmp_path), 100)
+        with scratch.room("m", 60) as room:
+            assert room.grow(90) and not room.grow(110)
+            with scratch.room("the batch", 0), pytest.raises(StorageError) as caught, scratch.room("n", 20):
+                pass
+        assert caught.value.code == "ML285" and "there is no room for n" in str(caught.value)
+
+    def test_a_folder_that_cannot_be_used(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        (tmp_path / "file").write_text("x")
+        with pytest.raises(FileError) as caught:
+            Scratch(str(tmp_path / "file" / "scratch")).resolved()
+        assert caught.value.code == "ML219"
+        Scratch(str(tmp_path / "file" / "scratch")).clean()
+        with Scratch(str(tmp_path / "scratch"), 100).room("m", 10) as room:
+            def full(*_: object) -> None:
+                raise OSError(errno.ENOSPC, "No space left on device")
+
+            monkeypatch.setattr(Path, "write_text", full)
+            with pytest.raises(FileError, match="No space left") as caught:
+                room.grow(20)
+            assert caught.value.code == "ML219"
