@@ -21,18 +21,20 @@ import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from difflib import get_close_matches
 from fnmatch import fnmatchcase
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 from click.core import ParameterSource
 
+from mo_loop.batch.places import read_bytes
 from mo_loop.batch.task import Comparing, Work
 from mo_loop.cli.conversion_options import conversion_options, flags_of, options_of
 from mo_loop.cli.error_output import reported
+from mo_loop.cli.file_checks import require_local
 from mo_loop.cli.model_options import frozen, names, renamed
 from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import FileError, UsageError
+from mo_loop.storage.locations import masked, place_of
 
 if TYPE_CHECKING:
     from mo_loop.batch.plan import Planned
@@ -152,6 +154,8 @@ def _work(values: dict[str, Any]) -> Work:
 
     with _of_one_model.make_context("models", [], default_map=values) as context:
         given = context.params
+        # Their names are part of what is up to date: temporary copies would not do.
+        require_local({"--inputs": given["inputs"]})
         options = options_of(
             context, input=given["input"], output=names(given["output"]), freeze=dict(frozen(given["freeze"])),
             rename=dict(renamed(given["rename"])),
@@ -175,6 +179,7 @@ def _read(context: click.Context, _: click.Parameter, file: str | None) -> None:
         return
     with reported(debug=False):  # click calls this before the command begins
         content = _content(file)
+        file = masked(file)  # errors name it
         entries = content.pop(MODELS, [])
         context.default_map = dict(_options(content, context.command.params, file))
         if not isinstance(entries, list) or not all(isinstance(each, dict) for each in entries):
@@ -194,7 +199,7 @@ def _entry(entry: dict[str, Any], place: int, file: str) -> tuple[list[str], dic
 
 def _content(file: str) -> dict[str, Any]:
     try:
-        return tomllib.loads(Path(file).read_text("utf-8"))
+        return tomllib.loads(read_bytes(place_of(file)).decode("utf-8"))
     except FileNotFoundError:
         raise FileError(f"the file {file} does not exist", code="ML210", hint="check the path") from None
     except (OSError, UnicodeDecodeError) as error:

@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
+from mo_loop.cli.file_checks import require_local
 from mo_loop.cli.model_options import allow_external_option, state_pairs
 from mo_loop.cli.pass_options import PassOptions
 from mo_loop.cli.preprocessing_options import layout_of, preprocessing_flags, preprocessing_options
@@ -32,9 +33,10 @@ _KEY = "mo_loop.cli.conversion_options"
 def options_of(context: click.Context, **of_model: Any) -> ConvertOptions:
     """The options of the command of `context`; `of_model` are the fields of one model: input, output, ...
 
-    UsageError for flags that exclude each other.
+    UsageError for flags that exclude each other, and for extensions and folders at URLs.
     """
     flags, preprocessing = context.meta.get(_KEY, {}), preprocessing_flags(context)
+    require_local({"--extension": flags["extension"], "--allow-external": flags["allow_external"]})
     return ConvertOptions(
         config=_config(context.ensure_object(PassOptions)),
         compress_to_fp16=flags["compress_to_fp16"],

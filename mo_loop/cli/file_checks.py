@@ -6,7 +6,7 @@ import os
 import shutil
 import sys
 import tempfile
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
 import click
@@ -116,12 +116,13 @@ def opened_inputs(given: Iterable[str]) -> Iterator[list[tuple[str, str]]]:
         yield found
 
 
-def require_local(paths: dict[str, str | None]) -> None:
-    """UsageError for a URL where only a local path is possible; `paths`: what it is -> path."""
-    for what, path in paths.items():
-        if path is not None and is_url(path):
+def require_local(paths: Mapping[str, str | Iterable[str] | None]) -> None:
+    """UsageError for a URL where only a local path is possible; `paths`: option -> FILE or NAME=FILE, or several."""
+    for what, given in paths.items():
+        texts = [given] if isinstance(given, str) else given or ()
+        for url in (part for text in texts for part in (text, text.partition("=")[2]) if is_url(part)):
             raise UsageError(
-                f"{what} {Location(path)} is a URL", why="only a local path is possible here", code="ML287",
+                f"{what} {Location(url)} is a URL", why="only a local path is possible here", code="ML287",
                 hint="copy the files to a local folder, or from there",
             )  # fmt: skip
 

@@ -75,6 +75,7 @@ def command(
     with reported(debug), printed_warnings(quiet=quiet):
         from mo_loop.reducing.reducing import reduce
 
+        require_local({"--inputs": settings["inputs"]})
         path = _place(model, target)
         progress = _Progress(path, quiet)
         try:
