@@ -20,8 +20,9 @@ from pathlib import Path
 
 from mo_loop.batch.places import read_bytes
 from mo_loop.batch.plan import ENDING, FoundModels, Plan
+from mo_loop.batch.weights_of_models import refuse_weights
 from mo_loop.errors import UsageError
-from mo_loop.storage.locations import Location, is_url, place_of
+from mo_loop.storage.locations import Location, is_url, masked, place_of
 
 
 def planned(given: Iterable[str], folder: Path | Location) -> Plan:
@@ -45,8 +46,7 @@ def planned(given: Iterable[str], folder: Path | Location) -> Plan:
     if not root:
         raise UsageError("there is no model to convert", hint="give files, folders or globs, or a list as @FILE")
     plan = models.plan(Path(root), folder)
-    if isinstance(folder, Path):
-        _refuse_weights(plan)
+    refuse_weights(plan, folder)
     return plan
 
 
@@ -83,11 +83,14 @@ def listed(name: str) -> Iterator[str]:
     try:
         data = sys.stdin.buffer.read() if name == "-" else read_bytes(place_of(name))
     except OSError as error:
-        raise UsageError(f"the list {name} cannot be read: {error.strerror or error}", hint="check the path") from None
+        reason = error.strerror or error
+        raise UsageError(f"the list {masked(name)} cannot be read: {reason}", hint="check the path") from None
     for line in io.TextIOWrapper(io.BytesIO(data), "utf-8-sig", errors="surrogateescape"):
         text = line.strip()
         if text.startswith("@"):
-            raise UsageError(f"the list {name} names the list {text}", hint="put its paths into this one")
+            raise UsageError(
+                f"the list {masked(name)} names the list {masked(text)}", hint="put its paths into this one"
+            )
         if text and not text.startswith("#"):
             yield text
 
@@ -133,21 +136,3 @@ def _fixed_part(pattern: str) -> str:
     parts = Path(os.path.dirname(pattern) or ".").parts
     fixed = next((number for number, part in enumerate(parts) if glob.has_magic(part)), len(parts))
     return os.path.abspath(os.path.join(".", *parts[:fixed]))
-
-
-# -- conflicts
-
-
-def _refuse_weights(plan: Plan) -> None:
-    """Raise UsageError for a .bin without an .xml next to a model: it is probably external data of a model."""
-    folders: set[str] = set()
-    for model in plan.models:
-        xml, data = model.outputs
-        if not data.exists() or xml.exists():
-            continue
-        folders = folders or {os.path.realpath(each.local_source.parent) for each in plan.models}
-        if os.path.realpath(data.parent) in folders:
-            raise UsageError(
-                f"{data} is in a folder of models and can be the weights of one: {model.name} would overwrite it",
-                hint="convert into another folder, or move the file if it is not needed",
-            )

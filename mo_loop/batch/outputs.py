@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Protocol
 from mo_loop.batch.drafts import drafts_in
 from mo_loop.batch.estimates import Earlier, earlier_from
 from mo_loop.batch.fingerprint import are_current, is_current, outputs_of
-from mo_loop.batch.plan import Planned
+from mo_loop.batch.plan import Planned, has_name, require_name
 from mo_loop.batch.state import Entry, State
 from mo_loop.batch.task import Remote, Task, Work
 from mo_loop.ir.pair import restore_pair
@@ -46,7 +46,7 @@ class Outputs(Protocol):
 
     def prepare(self, model: Planned) -> bool:
         """Bring into order what a killed process left of a model's outputs; whether there is no .bin that a killed
-        worker could not have left."""
+        worker could not have left. StorageError if the model can have no outputs."""
 
     def known(self, model: Planned) -> Entry | None:
         """The entry of a model all of whose files are local: who has the model next compares them (`is_current`)."""
@@ -84,6 +84,7 @@ class LocalOutputs:
         return drafts_in(self.folder)
 
     def prepare(self, model: Planned) -> bool:
+        require_name(model)
         xml, data = model.outputs
         restore_pair(xml)
         return not data.exists()
@@ -92,7 +93,7 @@ class LocalOutputs:
         return self.state.get(self._key(model)) if isinstance(model.source, Path) else None
 
     def current(self, model: Planned, work: Work) -> Entry | None:
-        entry = self.state.get(self._key(model))
+        entry = self.state.get(self._key(model)) if has_name(model) else None
         if entry is None:
             return None
         if isinstance(model.source, Path):

@@ -12,19 +12,23 @@ from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
 from mo_loop.disk_table import DiskTable, key, text_of
-from mo_loop.errors import UsageError
+from mo_loop.errors import StorageError, UsageError
 from mo_loop.storage.locations import Location
 
 if TYPE_CHECKING:
     from mo_loop.storage.stores import Info
 
 ENDING = ".onnx"
+_LONGEST = 255
+"""Bytes of the name of a file, in most file systems."""
+
+_NOT_ON_WINDOWS = '\\:*?"<>|'
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,23 +88,18 @@ class FoundModels:
         self._table.run_all("INSERT OR REPLACE INTO found VALUES (?, ?, ?)", rows())
         return count
 
-    def plan(
-        self, root: Path | Location, folder: Path | Location, check: Callable[[Planned], None] | None = None
-    ) -> Plan:
-        """The plan of all of them, with names below `root` and outputs below `folder`; `check` is called with each.
+    def plan(self, root: Path | Location, folder: Path | Location) -> Plan:
+        """The plan of all of them, with names below `root` and outputs below `folder`.
 
         Raises:
             UsageError: two models have the same output, or an output of one is a folder of another.
         """
+        folder = folder.without_slash() if isinstance(folder, Location) else folder
         models = PlannedModels(folder, isinstance(root, Location))
-        start = len(root.url) + 1 if isinstance(root, Location) else 0
         for place, size, tag in self._table.rows("SELECT * FROM found ORDER BY place"):
             text = text_of(place)
-            name = text[start:] if isinstance(root, Location) else Path(os.path.relpath(text, root)).as_posix()
-            models.append(text, name, size, tag)
+            models.append(text, _name_of(text, root), size, tag)
         for model in models:
-            if check is not None:
-                check(model)
             models.refuse_clash(model)
         return Plan(models, root)
 
@@ -174,6 +173,43 @@ class PlannedModels(Sequence[Planned]):
 
     def _target(self, name: str) -> Path | Location:
         return self._folder / f"{os.path.splitext(name)[0]}.xml"
+
+
+def _name_of(place: str, root: Path | Location) -> str:
+    """The path of a model below the root; without the query of a URL, which may be a signature."""
+    if isinstance(root, Location):
+        return Location(place).relative_to(root) or ""
+    return Path(os.path.relpath(place, root)).as_posix()
+
+
+def has_name(model: Planned) -> bool:
+    """Whether a model can have outputs of its name.
+
+    A key of a store need not be a relative path: outputs of `../m.onnx` would be outside the folder, those of
+    `a//m.onnx` in the place of those of `a/m.onnx`.
+    """
+    return not _oddity(model)
+
+
+def require_name(model: Planned) -> None:
+    """StorageError unless a model can have outputs of its name."""
+    why = _oddity(model)
+    if why:
+        raise StorageError(
+            f"{model.source} has no name for its outputs", why=why, hint="rename the object", code="ML287"
+        )
+
+
+def _oddity(model: Planned) -> str:
+    parts = model.name.split("/")
+    if any(part in ("", ".", "..") for part in parts) or "\0" in model.name:
+        return f"{model.name!r} is no relative path"
+    if not isinstance(model.target, Path):
+        return ""
+    if sys.platform == "win32" and any(sign in model.name for sign in _NOT_ON_WINDOWS):
+        return f"Windows has no file {model.name!r}"
+    is_long = any(len(os.fsencode(part)) > _LONGEST for part in parts)
+    return f"a name of a local file has at most {_LONGEST} bytes" if is_long else ""
 
 
 def stem_of(name: str) -> str:

@@ -12,22 +12,23 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import Any
 
 from mo_loop.batch.estimates import Earlier, earlier_from, size_of
 from mo_loop.batch.fingerprint import are_current, inputs_of, stamp
 from mo_loop.batch.outputs import REMOTE_JOB
-from mo_loop.batch.plan import Planned
+from mo_loop.batch.plan import Planned, require_name
 from mo_loop.batch.remote_stamps import are_stamps_current, is_source_current
 from mo_loop.batch.state import Entry, entry_of
 from mo_loop.batch.state_records import entry_from, facts_from, inputs_hash, outputs_hash
 from mo_loop.batch.task import Remote, Task, Work
 from mo_loop.disk_table import DiskTable, key
-from mo_loop.errors import StorageError, UsageError
+from mo_loop.errors import StorageError
 from mo_loop.storage.locations import Location
 from mo_loop.storage.remote_state import FOLDER, Record, RemoteState, load_content
 from mo_loop.storage.scratch import Scratch
-from mo_loop.storage.stores import Info, is_glob, listed
-from mo_loop.storage.uploading import abort_stale
+from mo_loop.storage.stores import Info, listed
+from mo_loop.storage.uploading import StaleUploads
 
 _PAIRS = """
     CREATE TABLE pairs (stem BLOB PRIMARY KEY, xml_size INTEGER, xml_tag TEXT, bin_size INTEGER, bin_tag TEXT)
@@ -44,32 +45,35 @@ class RemoteOutputs:
     """Outputs below a URL.
 
     Raises:
-        UsageError: the URL has wildcards.
         StorageError: the store cannot be listed.
     """
 
     def __init__(self, prefix: Location, scratch: Scratch) -> None:
-        if is_glob(prefix):
-            raise UsageError(f"the output {prefix} has wildcards", hint="name one prefix", code="ML287")
-        self.prefix = Location(prefix.url.rstrip("/"))
+        self.prefix = prefix.without_slash()
         self.note = ""
         self.function = REMOTE_JOB
         self._scratch = scratch  # without a folder it is one of the machine that runs the task
         self._pairs = DiskTable(_PAIRS)
         self._list_pairs()
+        self._stale: StaleUploads | None = None
         self._state = RemoteState(self.prefix)
         self._state.load()
 
     @contextmanager
     def drafts(self) -> Iterator[str]:
         with suppress(StorageError):  # not every user may list uploads
-            abort_stale(self.prefix)
+            self._stale = StaleUploads(self.prefix)
         with self._scratch.room("the batch", 0) as room:
             yield str(room.folder)
         self._scratch.clean()
 
     def prepare(self, model: Planned) -> bool:
-        """Nothing: a pair that was not finished has no .xml."""
+        """End uploads that killed processes left: a pair that was not finished has no .xml, so nothing else is to be
+        done. StorageError if the model can have no outputs here."""
+        require_name(model)
+        if self._stale is not None:
+            with suppress(StorageError):  # they stay
+                self._stale.end(_target(model))
         return False
 
     def known(self, model: Planned) -> Entry | None:
@@ -99,10 +103,10 @@ class RemoteOutputs:
 
     def task(self, model: Planned, work: Work, durable: bool) -> Task:
         name = self._name(model)
-        is_new = self._pair(model) is None
+        is_new = self._row(model) is None
         remote = Remote(self._scratch, model.found, self.prefix, name, is_new, tuple(self._state.records(name)))
         source = str(model.source) if isinstance(model.source, Path) else model.source.url
-        return Task(source, "", _url(model), work, durable, remote)
+        return Task(source, "", _target(model).url, work, durable, remote)
 
     def put(self, model: Planned, entry: Entry) -> None:
         """Nothing: the worker has put the record."""
@@ -115,26 +119,29 @@ class RemoteOutputs:
 
     def _list_pairs(self) -> None:
         """Keep sizes and tags of the .xml and .bin that are below the prefix."""
-        start = len(self.prefix.url) + 1
-        for where, info in listed(self.prefix):
-            stem, _, ending = where.url[start:].rpartition(".")
+        for where, info in listed(self.prefix, is_literal=True):
+            stem, _, ending = (where.relative_to(self.prefix) or "").rpartition(".")
             if ending in _PUT and not stem.startswith(f"{FOLDER}/"):
                 self._pairs.run(_PUT[ending], key(stem), info.size, info.tag)
 
     def _pair(self, model: Planned) -> tuple[Info, Info] | None:
         """Size and tag of the .xml and of the .bin; None unless both are there."""
-        row = self._pairs.row("SELECT * FROM pairs WHERE stem = ?", key(self._name(model)[: -len(".xml")]))
+        row = self._row(model)
         if row is None or None in row:
             return None
         _, xml_size, xml_tag, bin_size, bin_tag = row
         return Info(xml_size, xml_tag), Info(bin_size, bin_tag)
+
+    def _row(self, model: Planned) -> tuple[Any, ...] | None:
+        """What the listing says about the .xml and the .bin; None if it has neither."""
+        return self._pairs.row("SELECT * FROM pairs WHERE stem = ?", key(self._name(model)[: -len(".xml")]))
 
     def _checked(self, model: Planned, record: Record, work: Work) -> Entry | None:
         """The entry of a record whose files have to be looked at."""
         entry = entry_of(load_content(self.prefix, record))
         if entry is None or entry.made.options != work.digest:
             return None
-        made, target = entry.made, Location(_url(model))
+        made, target = entry.made, _target(model)
         if isinstance(model.source, Path):
             is_same = are_current(inputs_of(made, model))
         else:
@@ -154,9 +161,9 @@ class RemoteOutputs:
         return Info(found.size, found.sha256)
 
     def _name(self, model: Planned) -> str:
-        return _url(model)[len(self.prefix.url) + 1 :]
+        return _target(model).relative_to(self.prefix) or ""
 
 
-def _url(model: Planned) -> str:
+def _target(model: Planned) -> Location:
     assert isinstance(model.target, Location)
-    return model.target.url
+    return model.target

@@ -130,7 +130,7 @@ def entry_of(found: Any) -> Entry | None:
         made, facts = found["made"], found["facts"]
         external = {str(name): _stamp(each) for name, each in made["external"].items()}
         source, xml, data = (_stamp(made[key]) for key in ("source", "xml", "bin"))
-        flow = {str(kind): int(count) for kind, count in facts["control_flow"].items()}
+        flow = {str(kind): _whole(count) for kind, count in facts["control_flow"].items()}
         notes = tuple(map(str, found["warnings"]))
         return Entry(Made(str(made["options"]), source, external, xml, data), _facts(facts, flow), notes)
     except (AttributeError, KeyError, TypeError, ValueError):
@@ -140,17 +140,24 @@ def entry_of(found: Any) -> Entry | None:
 def _facts(found: Mapping[str, Any], flow: Mapping[str, int]) -> Facts:
     cost = found.get("cost")
     return Facts(
-        int(found["layers"]), flow,
-        None if cost is None else Cost(float(cost["seconds"]), int(cost["memory"]), int(cost["peak"])),
+        _whole(found["layers"]), flow,
+        None if cost is None else Cost(float(cost["seconds"]), _whole(cost["memory"]), _whole(cost["peak"])),
     )  # fmt: skip
 
 
 def _stamp(found: Mapping[str, Any]) -> Stamp:
     ranges = found.get("ranges")
     return Stamp(
-        int(found["size"]), str(found["sha256"]), str(found.get("tag", "")),
-        None if ranges is None else tuple((int(start), int(end)) for start, end in ranges),
+        _whole(found["size"]), str(found["sha256"]), str(found.get("tag", "")),
+        None if ranges is None else tuple((_whole(start), _whole(end)) for start, end in ranges),
     )  # fmt: skip
+
+
+def _whole(found: Any) -> int:
+    """A count or a size. ValueError for anything else: JSON also has 1e999, true and "3"."""
+    if type(found) is not int or found < 0:
+        raise ValueError(f"{found!r} is no count")
+    return found
 
 
 def _plain_stamp(each: Stamp) -> dict[str, Any]:

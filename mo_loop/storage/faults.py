@@ -129,7 +129,7 @@ def _response_of(error: BaseException) -> tuple[str, int]:
 
 
 def called(where: Location, what: str, call: Callable[[], T], attempts: int | None = None) -> T:
-    """What `call` returns; a fault that can pass is tried again, longer and longer apart.
+    """What `call` returns; a fault that can pass is tried again with exponential backoff.
 
     `what` is what is done with the object: "read", "written", "listed", "removed".
 

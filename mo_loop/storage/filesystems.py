@@ -19,7 +19,10 @@ _PACKAGES = {
 }  # fmt: skip
 
 # botocore waits between its attempts, longer each time; four parts of a file at a time bound the memory.
-_S3 = {"config_kwargs": {"retries": {"mode": "standard", "total_max_attempts": 4}}, "max_concurrency": 4}
+_S3 = {
+    "config_kwargs": {"retries": {"mode": "standard", "total_max_attempts": 4}, "max_pool_connections": 32},
+    "max_concurrency": 4,
+}
 _OPTIONS: dict[str, dict[str, Any]] = {"s3": _S3, "s3a": _S3, **{each: {"auto_mkdir": True} for each in LOCAL}}
 
 
@@ -39,7 +42,12 @@ def filesystem_of(where: Location) -> tuple[Any, str]:
         # Listings are not kept: what another process writes has to be seen.
         options = {**_OPTIONS.get(scheme, {}), "use_listings_cache": False}
         options = {key: value for key, value in options.items() if key not in conf.get(scheme, {})}
-        system, path = fsspec.url_to_fs(where.url, **options)
+        kind = fsspec.get_filesystem_class(scheme)
+        system = kind(**{**kind._get_kwargs_from_urls(where.url), **options})
+        # url_to_fs would take a key with :: in it for a chain of URLs.
+        path = system._strip_protocol(where.url if where.rest else f"{where.url}/")
+        if scheme in ("s3", "s3a"):
+            system.retries = 1  # botocore tries again, and so does `called`: a third layer would multiply the attempts
     except ImportError:
         raise _not_installed(where, _PACKAGES.get(scheme, "")) from None
     except ValueError as error:

@@ -5,7 +5,8 @@
     where.name, where.suffix                # model.onnx, .onnx
     print(where)                            # without credentials; `where.url` is the URL itself
 
-A URL is a scheme of two letters or more and `://`: C://models is a path of Windows.
+A URL is a scheme of two letters or more and `://`: C://models is a path of Windows. Its parts are kept exactly:
+s3://zoo/a//m.onnx and s3://zoo/a/m.onnx are two objects.
 """
 
 from __future__ import annotations
@@ -17,18 +18,29 @@ from pathlib import Path
 
 from mo_loop.errors import UsageError
 
-_SCHEME = re.compile(r"([A-Za-z][A-Za-z0-9+.\-]+)://")
+_SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+(::[A-Za-z][A-Za-z0-9+.\-]+)*://")
 _IN_TEXT = re.compile(r"[A-Za-z][A-Za-z0-9+.\-]+://[^\s'\"<>]+")
+_CHAINED = re.compile(r"::[A-Za-z][A-Za-z0-9+.\-]+://")
 _WITH_CONTAINER = ("abfs", "abfss")
 """Schemes whose part before the @ is the name of a container: abfs://container@account.dfs.core.windows.net/model.onnx."""
 
 _WITH_QUERY = ("http", "https")
+_WITH_SIGNED_QUERY = (*_WITH_QUERY, "az", "abfs", "abfss", "adl", "webdav", "webdavs", "dav", "davs")
+"""Schemes of which people copy URLs with a signature. In the keys of other stores a ? is a letter like any other."""
+
+_SIGNATURE = re.compile(
+    r"(^|&)(x-(amz|goog)-[a-z-]+|signature|sig|awsaccesskeyid|googleaccessid|[a-z_-]*(token|secret|password))=", re.I
+)
+"""Names in a query that have credentials in any scheme: s3://zoo/m.onnx?AWSAccessKeyId=..."""
+
+_WITH_HOST = (*_WITH_QUERY, "ftp", "ftps", "sftp", "ssh", "smb", "hdfs", "webhdfs", "webdav", "webdavs", "dav", "davs")
+"""Schemes whose first part is a host, which may have a port."""
+
+_PORT = re.compile(r"[^:@\[\]]*:\d*|\[[^\]@]*\](:\d*)?")
 
 
 def is_url(text: object) -> bool:
-    """Whether a path is a URL."""
-    if isinstance(text, Location):
-        return True
+    """Whether a path is a URL. A chain of them, such as simplecache::s3://zoo, is one that `location_of` refuses."""
     return isinstance(text, str) and _SCHEME.match(text) is not None
 
 
@@ -36,7 +48,7 @@ def place_of(text: str) -> Path | Location:
     """The Location of a URL, the Path of anything else.
 
     Raises:
-        UsageError: the URL contains a password, or no object.
+        UsageError: the URL contains a password, or no object, or is a chain of URLs.
     """
     return location_of(text) if is_url(text) else Path(text)
 
@@ -45,7 +57,7 @@ def location_of(text: str) -> Location:
     """The Location of a URL that a user gave.
 
     Raises:
-        UsageError: it contains a password, or has nothing behind its scheme.
+        UsageError: it contains a password, has nothing behind its scheme, or is a chain of URLs.
     """
     scheme, mark, rest = text.partition("://")
     found = Location(scheme.lower() + mark + rest)
@@ -54,6 +66,11 @@ def location_of(text: str) -> Location:
             f"{found} contains credentials", code="ML287",
             why="a command line is read by other users, and kept in logs",
             hint=f"remove them: the store takes them from its own environment ({environment_of(found.scheme)})",
+        )  # fmt: skip
+    if "::" in scheme or _CHAINED.search(rest):
+        raise UsageError(
+            f"{found} is a chain of URLs", why="mo-loop reads and writes objects of one store", code="ML287",
+            hint="give the URL behind the last ::",
         )  # fmt: skip
     if not found.rest.strip("/") or "\0" in text:
         raise UsageError(f"{found} names nothing", code="ML287", hint="write, for example, s3://bucket/model.onnx")
@@ -100,13 +117,18 @@ class Location:
 
     @property
     def parent(self) -> Location:
-        """The folder: a URL without / at its end; that of a bucket is the bucket."""
-        rest = self.rest.rstrip("/")
-        return Location(f"{self.scheme}://{rest.rpartition('/')[0] or rest}")
+        """The folder, so that `where.parent / where.name` is `where`; that of a bucket is the bucket."""
+        folder, slash, _ = self.rest.rpartition("/")
+        return Location(f"{self.scheme}://{folder if slash else self.rest}")
 
     def __truediv__(self, inner: str) -> Location:
-        """A name, or several with / between them, below this one."""
-        return Location(f"{self.scheme}://{self.rest.rstrip('/')}/{inner}")
+        """A name, or several with / between them, below this one, which has no / at its end unless a folder has no
+        name."""
+        return Location(f"{self.scheme}://{self.rest}/{inner}")
+
+    def without_slash(self) -> Location:
+        """A prefix as people write it, without the / at its end."""
+        return Location(f"{self.scheme}://{self.rest[:-1]}") if self.rest.endswith("/") else self
 
     def with_suffix(self, suffix: str) -> Location:
         """The same name with another suffix."""
@@ -114,7 +136,7 @@ class Location:
 
     def relative_to(self, folder: Location) -> str | None:
         """The part behind a folder; None if this is not below it."""
-        head = f"{folder.scheme}://{folder.rest.rstrip('/')}/"
+        head = f"{folder.scheme}://{folder.rest}/"
         own = f"{self.scheme}://{self.rest}"
         return own[len(head) :] if own.startswith(head) else None
 
@@ -139,18 +161,26 @@ _ENVIRONMENTS = {
 
 
 def _has_password(where: Location) -> bool:
-    user, at, _ = where.rest.partition("/")[0].rpartition("@")
-    return bool(at) and ":" in user
+    """Whether there is a password: KEY:SECRET@bucket. A secret may contain a /, a bucket cannot contain a colon."""
+    authority, _, rest = where.url.partition("://")[2].partition("/")
+    user, at, _ = authority.rpartition("@")
+    if at and ":" in user:
+        return True
+    is_port = where.scheme in _WITH_HOST and _PORT.fullmatch(authority.rpartition("@")[2])
+    path = rest.partition("?")[0] if where.scheme in _WITH_QUERY else rest
+    return ":" in authority and not is_port and "@" in path
 
 
 def _masked_url(url: str) -> str:
     scheme, _, rest = url.partition("://")
+    scheme = scheme.lower()
+    if _has_password(Location(url)):
+        rest = f"***@{rest.rpartition('@')[2]}"
     host, slash, path = rest.partition("/")
-    user, at, server = host.rpartition("@")
-    if at and (":" in user or scheme.lower() not in _WITH_CONTAINER):
+    _, at, server = host.rpartition("@")
+    if at and scheme not in _WITH_CONTAINER:
         host = f"***@{server}"
     head, mark, query = (host + slash + path).partition("?")
-    # In the keys of other stores a ? is a letter like any other, or a wildcard.
-    if mark and (scheme.lower() in _WITH_QUERY or "=" in query):
-        return f"{scheme}://{head}?***"
-    return f"{scheme}://{head}{mark}{query}"
+    is_signed = scheme in _WITH_SIGNED_QUERY and "=" in query
+    is_secret = is_signed or scheme in _WITH_QUERY or _SIGNATURE.search(query)
+    return f"{scheme}://{head}?***" if mark and is_secret else f"{scheme}://{head}{mark}{query}"

@@ -80,7 +80,7 @@ class RemoteState:
 
     def load(self) -> None:
         """Read the names of all records. StorageError if the store fails; a prefix that does not exist has none."""
-        names = (Record.parse(where.name) for where, _ in listed(self.prefix / FOLDER, ".json"))
+        names = (Record.parse(where.name) for where, _ in listed(self.prefix / FOLDER, ".json", is_literal=True))
         self._table.run("DELETE FROM records")
         self._table.run_all(
             "INSERT INTO records VALUES (?, ?, ?, ?)",

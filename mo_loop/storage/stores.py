@@ -11,8 +11,12 @@ kept between calls, so the functions may be used from several threads and proces
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Iterator
+import secrets
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -27,6 +31,9 @@ BLOCK = 8 << 20
 WHOLE = 32 << 20
 """Files up to this size are put in one request, larger ones in parts where the store has them."""
 
+ASKED_AT_ONCE = 32
+"""Objects of a list that are asked for at the same time: most of the time is waiting for the store."""
+
 _TAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "sha256", "Digest")
 _AT_ONCE = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "memory", "oci", "oss")
 """Stores whose objects appear when they are complete. Elsewhere a file is written under another name and renamed."""
@@ -36,6 +43,8 @@ _IF_NEW = ("s3", "s3a", "gs", "gcs")
 
 _PARTS = {"s3": {"chunksize": WHOLE // 2}, "s3a": {"chunksize": WHOLE // 2}}
 _MAGIC = re.compile(r"[*?\[]")
+_DRAFT_NAME = ".mo-loop-{}.part"
+_DRAFT = re.compile(r"\.mo-loop-[0-9a-f]{16}\.part")
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,24 +65,38 @@ def info(where: Location) -> Info:
 
 def find(where: Location) -> Info | None:
     """The same; None if there is no such object."""
-    system, path = filesystem_of(where)
+    return _found(where, *filesystem_of(where))
+
+
+def find_all(places: Sequence[Location]) -> list[Info | None]:
+    """The same for several objects, which are asked for at the same time where the package of the store can do that."""
+    # One file system for all: each thread would make one of its own, with its own connections.
+    opened = [filesystem_of(each) for each in places]
+    if len(places) < 2 or not all(getattr(system, "async_impl", False) for system, _ in opened):
+        return [_found(each, *of) for each, of in zip(places, opened, strict=True)]
+    threads = ThreadPoolExecutor(ASKED_AT_ONCE)
+    try:
+        return list(threads.map(lambda each, of: _found(each, *of), places, opened))
+    finally:
+        threads.shutdown(cancel_futures=True)
+
+
+def _found(where: Location, system: Any, path: str) -> Info | None:
     found = called(where, "read", lambda: _unless_missing(lambda: system.info(path), None))
     return None if found is None or found.get("type") == "directory" else _info(found)
 
 
-def listed(where: Location, ending: str = "") -> Iterator[tuple[Location, Info]]:
+def listed(where: Location, ending: str = "", *, is_literal: bool = False) -> Iterator[tuple[Location, Info]]:
     """The objects that a glob matches, or that are below a prefix, with names that end in `ending`, in any order.
 
-    Pages are given on as they come; nothing of the listing is kept. A bucket that does not exist is a StorageError; a
-    prefix without objects has none.
+    With `is_literal` the wildcards of a prefix are letters like all others. Pages are given on as they come; nothing of
+    the listing is kept. A bucket that does not exist is a StorageError; a prefix without objects has none.
     """
-    root = fixed_part(where)
-    system, base = filesystem_of(root)
+    root = where.without_slash() if is_literal else fixed_part(where)
     pattern = None
-    if is_glob(where):
-        pattern = re.compile(matcher(_relative(where.rest, root.rest)))
-    for found in _entries(system, base, root):
-        name = _relative(str(found["name"]).lstrip("/"), base.lstrip("/"))
+    if not is_literal and is_glob(where):
+        pattern = re.compile(matcher(where.rest[len(root.rest) + 1 :]))
+    for name, found in _below(root):
         if not name or (ending and not name.lower().endswith(ending)):
             continue
         if pattern is None or pattern.match(name):
@@ -85,7 +108,7 @@ def fixed_part(where: Location) -> Location:
     parts = where.rest.split("/")
     fixed = next((number for number, part in enumerate(parts) if _MAGIC.search(part)), None)
     if fixed is None:
-        return Location(f"{where.scheme}://{where.rest.rstrip('/')}") if where.rest.endswith("/") else where
+        return where.without_slash()
     if fixed == 0:
         raise StorageError(f"{where} has a wildcard in the place of the bucket", hint="name it", code="ML286")
     return Location(f"{where.scheme}://{'/'.join(parts[:fixed])}")
@@ -159,7 +182,7 @@ def put_new(where: Location, file: Path) -> Info | None:
         return _put(where, system, path, lambda to: system.pipe_file(to, data, mode="create"), len(data))
     except StorageError as error:
         # It exists, somebody else puts it now, or an attempt whose answer was lost has put it.
-        if error.code in ("ML281", "ML282", "ML283"):
+        if error.code in ("ML281", "ML282", "ML283", "ML284"):
             raise
         return None
 
@@ -170,28 +193,50 @@ def delete(where: Location) -> None:
     called(where, "removed", lambda: _unless_missing(lambda: system.rm_file(path), None))
 
 
-def abort_uploads(folder: Location, is_ours: Callable[[Location, float], bool]) -> int:
-    """End uploads in parts that a killed process left in a bucket; nobody sees them, but they cost. The number of them.
+@dataclass(frozen=True, slots=True)
+class Upload:
+    """An upload in parts that has not ended: its object, its age in seconds, and what the store calls it."""
 
-    `is_ours` is asked with the URL and the age in seconds. Stores that clean up by themselves have no such list.
+    where: Location
+    age: float
+    name: str
+
+
+def uploads(folder: Location) -> list[Upload]:
+    """The uploads in parts that have not ended, of the bucket of a URL. Nobody sees them, but they cost.
+
+    Stores that clean up by themselves have no such list.
     """
     system, _ = filesystem_of(folder)
     if not (hasattr(system, "list_multipart_uploads") and hasattr(system, "abort_mpu")):
-        return 0
-    from datetime import UTC, datetime
-
-    bucket, aborted = folder.rest.partition("/")[0], 0
-    for each in called(folder, "listed", lambda: system.list_multipart_uploads(bucket)):
-        age = (datetime.now(UTC) - each["Initiated"]).total_seconds()
-        if is_ours(Location(f"{folder.scheme}://{bucket}/{each['Key']}"), age):
-            _aborted(system, folder, bucket, each)
-            aborted += 1
-    return aborted
+        return []
+    bucket = folder.rest.partition("/")[0]
+    found = called(folder, "listed", lambda: system.list_multipart_uploads(bucket))
+    now = datetime.now(UTC)
+    return [
+        Upload(Location(f"{folder.scheme}://{bucket}/{each['Key']}"), _age(each["Initiated"], now), each["UploadId"])
+        for each in found
+    ]
 
 
-def _aborted(system: Any, folder: Location, bucket: str, upload: dict[str, Any]) -> None:
-    abort = system.abort_mpu
-    called(folder, "written", lambda: _unless_missing(lambda: abort(bucket, upload["Key"], upload["UploadId"]), None))
+def abort(upload: Upload) -> None:
+    """End an upload in parts, if it has not ended."""
+    system, _ = filesystem_of(upload.where)
+    bucket, _, object_key = upload.where.rest.partition("/")
+    end = system.abort_mpu
+    called(upload.where, "written", lambda: _unless_missing(lambda: end(bucket, object_key, upload.name), None))
+
+
+def drafts(folder: Location) -> Iterator[tuple[Location, float]]:
+    """What processes that were killed while they wrote have left below a folder, and its age in seconds, where files
+    are written under another name and renamed."""
+    if folder.scheme in _AT_ONCE:
+        return
+    now = datetime.now(UTC)
+    for name, found in _below(folder):
+        changed = found.get("mtime")
+        if changed is not None and _DRAFT.fullmatch(name.rpartition("/")[2]):
+            yield folder / name, _age(changed, now)
 
 
 # -- within
@@ -202,13 +247,15 @@ def _put(where: Location, system: Any, path: str, write: Callable[[str], Any], s
         answer = called(where, "written", lambda: write(path))
         tag = _tag(answer) if isinstance(answer, dict) else ""
         return Info(size, tag) if tag else info(where)
-    folder, slash, name = path.rpartition("/")
-    draft = f"{folder}{slash}.{name}.part"
+    folder, slash, _ = path.rpartition("/")
+    # No two processes have one draft, and nobody can put a link in its place.
+    draft = f"{folder}{slash}{_DRAFT_NAME.format(secrets.token_hex(8))}"
     try:
         called(where, "written", lambda: write(draft))
         called(where, "written", lambda: system.mv(draft, path))
     except BaseException:
-        _unless_missing(lambda: system.rm_file(draft), None)
+        with suppress(Exception):  # the store may be down: the error that led here says so, with its code
+            system.rm_file(draft)
         raise
     return info(where)
 
@@ -230,10 +277,23 @@ def _tag(found: dict[str, Any]) -> str:
     return next((str(found[key]).strip('"') for key in _TAGS if found.get(key)), "")
 
 
-def _relative(path: str, folder: str) -> str:
-    """The part of a path behind a folder; empty if it is not below it."""
-    head = f"{folder.rstrip('/')}/" if folder.strip("/") else ""
-    return path[len(head) :] if path.startswith(head) else ""
+def _age(changed: datetime | float, now: datetime) -> float:
+    """The seconds since a time that a store gives; one without a zone is in UTC."""
+    if not isinstance(changed, datetime):
+        return now.timestamp() - changed
+    return (now - (changed if changed.tzinfo else changed.replace(tzinfo=UTC))).total_seconds()
+
+
+def _below(root: Location) -> Iterator[tuple[str, dict[str, Any]]]:
+    """The files below a folder, with their names relative to it."""
+    system, base = filesystem_of(root)
+    # fsspec removes every / at the end, but s3://zoo/a// and s3://zoo/a are two folders.
+    base = base.rstrip("/") + "/" * (len(root.rest) - len(root.rest.rstrip("/")))
+    head = f"{base}/".lstrip("/")
+    for found in _entries(system, base, root):
+        name = str(found["name"]).lstrip("/")
+        if name.startswith(head):
+            yield name[len(head) :], found
 
 
 def _entries(system: Any, base: str, root: Location) -> Iterator[dict[str, Any]]:
@@ -242,7 +302,7 @@ def _entries(system: Any, base: str, root: Location) -> Iterator[dict[str, Any]]
         yield from _pages(system, base, root)
         return
     _require_bucket(system, base, root)
-    folders = [base]
+    folders = [base or "/"]
     while folders:
         for found in called(root, "listed", _Listing(system, folders.pop())):
             if found.get("type") != "directory":

@@ -25,7 +25,7 @@ from pathlib import Path
 from mo_loop.errors import StorageError
 from mo_loop.files import Content, pieces_of, write_whole
 from mo_loop.storage.locations import Location
-from mo_loop.storage.stores import Info, abort_uploads, delete, find, put, put_file, put_new
+from mo_loop.storage.stores import Info, Upload, abort, delete, drafts, find, put, put_file, put_new, uploads
 
 ATTEMPTS = 6
 """How often a pair is put while others put different ones in its place."""
@@ -45,7 +45,7 @@ class Uploaded:
 def upload_pair(draft: Path, target: Location, *, is_new: bool = False) -> Uploaded:
     """Put the .xml `draft`, and the .bin beside it, at `target` and the same name with .bin.
 
-    `is_new` says that a listing had no such .bin: if that is still so, there is no .xml to be removed.
+    `is_new` says that a listing had neither of them: if there still is no .bin, there is no .xml to be removed.
 
     Raises:
         StorageError: the store refuses or fails; then there is no .xml, except the old one if nothing was removed yet.
@@ -81,14 +81,28 @@ def put_text(where: Location, content: Content) -> Info:
         return put_file(where, file)
 
 
-def abort_stale(prefix: Location) -> int:
-    """End the uploads in parts of pairs below a prefix whose process was killed, where the store shows them."""
+class StaleUploads:
+    """What processes that were killed while they uploaded have left in the store of a prefix.
 
-    def is_ours(where: Location, age: float) -> bool:
-        inner = where.relative_to(prefix)
-        return age > STALE and inner is not None and inner.endswith((".xml", ".bin"))
+    Raises:
+        StorageError: the store refuses to list uploads, or fails.
+    """
 
-    return abort_uploads(prefix, is_ours)
+    def __init__(self, prefix: Location) -> None:
+        for where, age in drafts(prefix):
+            if age > STALE:
+                delete(where)
+        self._left: dict[Location, list[Upload]] = {}
+        for each in uploads(prefix):
+            if each.age > STALE:
+                self._left.setdefault(each.where, []).append(each)
+
+    def end(self, target: Location) -> None:
+        """End those in parts of the pair of an .xml: others in the bucket may be of other programs. StorageError if
+        that fails."""
+        for where in (target, target.with_suffix(".bin")) if self._left else ():
+            for each in self._left.pop(where, ()):
+                abort(each)
 
 
 def _withdraw(target: Location) -> None:

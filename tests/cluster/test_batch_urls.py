@@ -297,6 +297,72 @@ def test_a_worker_that_is_killed_while_it_uploads(store: Store, server: S3Server
     assert statuses(tmp_path / "report.json") == {"m.onnx": "converted"}
 
 
+def test_a_pair_whose_bin_was_removed(store: Store, server: S3Server, tmp_path: Path) -> None:
+    """The old .xml is removed before the new .bin is put, and not left beside it."""
+    store.put("zoo/m.onnx", good(tmp_path / "m.onnx", 1))
+    assert batch(f"{store.url}/zoo", "-o", f"{store.url}/ir").returncode == 0
+    store.delete("ir/m.bin")
+    store.put("zoo/m.onnx", good(tmp_path / "m.onnx", 2))
+    seen: list[list[str]] = []
+
+    def look(request: Request) -> None:
+        if request.method == "PUT" and request.path.endswith("ir/m.bin"):
+            seen.append(store.names())
+
+    server.before(look)
+    assert batch(f"{store.url}/zoo", "-o", f"{store.url}/ir").returncode == 0
+    assert len(seen) == 1 and "ir/m.xml" not in seen[0]
+
+
+def test_an_existing_name_comes_before_a_glob(store: Store, tmp_path: Path) -> None:
+    for number, key in enumerate(("zoo/a[1].onnx", "zoo/a1.onnx", "v[1]/m.onnx", "v1/m.onnx")):
+        store.put(key, good(tmp_path / "m.onnx", number))
+    (tmp_path / "list.txt").write_text(f"{store.url}/zoo/a[1].onnx\n")
+    report = tmp_path / "report.json"
+    for given, output, names in (
+        (f"@{tmp_path}/list.txt", "ir[1]", ["a[1].onnx"]), (f"{store.url}/zoo/a[12].onnx", "ir", ["a1.onnx"]),
+        (f"{store.url}/v[1]", "ir", ["m.onnx"]),
+    ):  # fmt: skip
+        assert batch(given, "-o", f"{store.url}/{output}", "--report", report).returncode == 0
+        assert list(statuses(report)) == names
+    assert {"ir[1]/a[1].xml", "ir[1]/a[1].bin", "ir/a1.xml"} <= set(store.names())
+    assert read(report)["root"] == f"{store.url}/v[1]"
+    batch(f"@{tmp_path}/list.txt", "-o", f"{store.url}/ir[1]", "--report", report)
+    assert statuses(report) == {"a[1].onnx": "skipped"}
+
+
+def test_a_configuration_at_a_url(store: Store, tmp_path: Path) -> None:
+    fill(store, tmp_path, 1)
+    store.put("c.toml", f'report = "{store.url}/report.json"\n'.encode())
+    assert batch(f"{store.url}/zoo", "-o", tmp_path / "ir", "--config", f"{store.url}/c.toml").returncode == 0
+    assert "report.json" in store.names()
+    done = batch(f"{store.url}/zoo", "-o", tmp_path / "ir", "--config", f"{store.url}/none.toml")
+    assert done.returncode == 2 and "ML282" in done.stderr
+
+
+def test_a_signed_url_is_shown_nowhere(store: Store, tmp_path: Path) -> None:
+    """Neither in names of files nor in what they hold."""
+    store.put("zoo/model.onnx", good(tmp_path / "m.onnx"))
+    statement = {"Effect": "Allow", "Principal": "*", "Action": "s3:*", "Resource": "*"}
+    store.client.put_bucket_policy(
+        Bucket=store.name, Policy=json.dumps({"Version": "2012-10-17", "Statement": [statement]})
+    )
+    signed = store.client.generate_presigned_url("get_object", Params={"Bucket": store.name, "Key": "zoo/model.onnx"})
+    assert "Signature=" in signed
+    (tmp_path / "list.txt").write_text(signed)
+    for given, output in ((signed, tmp_path / "out/ir"), (f"@{tmp_path}/list.txt", f"{store.url}/ir")):
+        done = batch(given, "-o", output, "--report", tmp_path / "out/r.json", "--junit", tmp_path / "out/j.xml",
+                     "--summary", tmp_path / "out/s.md")  # fmt: skip
+        assert done.returncode == 0, done.stderr
+        assert statuses(tmp_path / "out/r.json") == {"model.onnx": "converted"}
+        assert "Signature" not in done.stdout + done.stderr
+    assert {"ir/model.xml", "ir/model.bin"} <= set(store.names())
+    files = [path for path in (tmp_path / "out").rglob("*") if path.is_file()]
+    assert len(files) >= 6  # reports, pair and state
+    assert not [path for path in files if b"Signature" in str(path).encode() + path.read_bytes()]
+    assert not [key for key in store.names(hidden=True) if b"Signature" in key.encode() + store.read(key)]
+
+
 def test_ctrl_c_keeps_what_is_finished(store: Store, tmp_path: Path) -> None:
     fill(store, tmp_path, 3)
     store.put("zoo/z/slow.onnx", good(tmp_path / "slow.onnx", 9, name="slow"))
@@ -343,6 +409,8 @@ class TestErrors:
         done = batch("s3://AKIAKEY:TOPSECRET@zoo/**", "-o", tmp_path / "ir", "--debug")
         assert done.returncode == 2 and "ML287" in done.stderr
         assert "TOPSECRET" not in done.stdout + done.stderr and "AKIAKEY" not in done.stdout + done.stderr
+        done = batch("s3://AKIAKEY:TOP/SECRET@zoo/**", "-o", tmp_path / "ir", "--debug")
+        assert done.returncode == 2 and "ML287" in done.stderr and "SECRET@" not in done.stdout + done.stderr
 
     def test_local_models_and_urls_in_one_batch(self, store: Store, tmp_path: Path) -> None:
         fill(store, tmp_path, 1)
@@ -356,9 +424,56 @@ class TestErrors:
     def test_weights_of_the_model_are_not_overwritten(self, store: Store, tmp_path: Path) -> None:
         store.put("zoo/m.onnx", with_external(tmp_path, {"a": ("m.bin", 0, 10)}, "m.onnx"))
         store.put("zoo/m.bin", numbers(10))
+        store.put("zoo/m.xml", b"<net/>")
         done = batch(f"{store.url}/zoo", "-o", f"{store.url}/zoo", "--report", tmp_path / "report.json")
         assert done.returncode == 1 and store.read("zoo/m.bin") == numbers(10)
         assert "weights of the model itself" in read(tmp_path / "report.json")["models"][0]["errors"][0]["message"]
+
+    def test_weights_of_another_model_are_not_overwritten(self, store: Store, tmp_path: Path) -> None:
+        """a.bin is external data of b.onnx: as in a folder, nothing is converted."""
+        store.put("zoo/a.onnx", good(tmp_path / "w/a.onnx", 1))
+        store.put("zoo/b.onnx", with_external(tmp_path / "w", {"t": ("a.bin", 0, 100)}, "b.onnx"))
+        store.put("zoo/a.bin", numbers(100))
+        (tmp_path / "w/a.bin").write_bytes(numbers(100))
+        local = f"file://{tmp_path}/w"
+        pairs = [(f"{store.url}/zoo", f"{store.url}/zoo/"), (f"{store.url}/**", store.url), (local, local)]
+        for models, outputs in [*pairs, (tmp_path / "w", local), (local, tmp_path / "w")]:
+            done = batch(models, "-o", outputs)
+            assert done.returncode == 2 and "a.onnx would overwrite it" in done.stderr, (models, outputs)
+        assert store.read("zoo/a.bin") == (tmp_path / "w/a.bin").read_bytes() == numbers(100)
+        store.put("zoo/a.xml", b"<net/>")  # now it is a pair of an earlier conversion
+        assert "would overwrite it" not in batch(f"{store.url}/zoo", "-o", f"{store.url}/zoo", "--plan").stderr
+
+    def test_a_key_that_is_no_path_costs_one_model(self, store: Store, tmp_path: Path) -> None:
+        for key in ("zoo/d//n.onnx", "zoo/d/n.onnx"):
+            store.put(key, good(tmp_path / "m.onnx"))
+        for folder in (f"{store.url}/ir", tmp_path / "ir"):
+            done = batch(f"{store.url}/zoo", "-o", folder, "--report", tmp_path / "r.json")
+            assert done.returncode == 1 and statuses(tmp_path / "r.json") == {
+                "d//n.onnx": "failed", "d/n.onnx": "converted"
+            }  # fmt: skip
+            assert "2 models" in batch(f"{store.url}/zoo", "-o", folder, "--plan").stdout
+
+    def test_a_name_that_is_too_long_costs_one_model(self, store: Store, tmp_path: Path) -> None:
+        names = [f"{'n' * 300}.onnx", "short.onnx"]
+        for name in names:
+            store.put(f"zoo/{name}", good(tmp_path / "m.onnx"))
+        done = batch(f"{store.url}/zoo", "-o", tmp_path / "ir", "--report", tmp_path / "r.json")
+        found = statuses(tmp_path / "r.json")
+        assert done.returncode == 1 and [found[name] for name in names] == ["failed", "converted"]
+        done = batch(f"{store.url}/zoo", "-o", f"{store.url}/ir", "--report", tmp_path / "r.json")
+        assert done.returncode == 0 and f"ir/{'n' * 300}.xml" in store.names()
+
+    @pytest.mark.parametrize("given", ["--inputs {}/i.npz", "--inputs x={}/i.npy", "--extension {}/e.py"])
+    def test_options_that_stay_local(self, given: str, store: Store, tmp_path: Path) -> None:
+        fill(store, tmp_path, 1)
+        done = batch(f"{store.url}/zoo", "-o", tmp_path / "ir", "--verify", *given.format(store.url).split())
+        assert done.returncode == 2 and "ML287" in done.stderr and not (tmp_path / "ir").exists()
+
+    def test_a_chain_of_urls(self, store: Store, tmp_path: Path) -> None:
+        fill(store, tmp_path, 1)
+        done = batch(f"{store.url}/zoo", "-o", f"simplecache::{store.url}/ir", cwd=tmp_path)
+        assert done.returncode == 2 and "ML287" in done.stderr and not list(tmp_path.glob("simplecache*"))
 
     def test_a_model_that_needs_more_disk_than_there_may_be(self, store: Store, tmp_path: Path) -> None:
         fill(store, tmp_path, 1)

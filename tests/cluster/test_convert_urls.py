@@ -178,3 +178,15 @@ def test_query_strings_are_shown_nowhere(store: Store, server: S3Server, tmp_pat
     assert missing.returncode == 2
     assert "Signature" not in done.stdout + done.stderr + missing.stdout + (tmp_path / "map.json").read_text()
     assert "Signature" not in missing.stderr
+
+
+def test_a_folder_without_a_name(store: Store, pair: tuple[bytes, bytes], tmp_path: Path) -> None:
+    """q//m.onnx has its weights at q//d.bin, and q/d.bin is another object."""
+    store.put("q//m.onnx", with_external(tmp_path, {"a": ("d.bin", 0, 10)}))
+    (tmp_path / "d.bin").write_bytes(numbers(10))
+    assert mo_loop("convert", tmp_path / "model.onnx", "-o", tmp_path / "there.xml", "-q").returncode == 0
+    store.put("q//d.bin", numbers(10))
+    store.put("q/d.bin", numbers(10, 1))
+    assert mo_loop("convert", f"{store.url}/q//m.onnx", "-o", f"{store.url}/o//m.xml", "-q").returncode == 0
+    assert [key for key in store.names() if key.startswith("o")] == ["o//m.bin", "o//m.xml"]
+    assert store.read("o//m.bin") == (tmp_path / "there.bin").read_bytes()

@@ -2,7 +2,11 @@
 
 from __future__ import annotations
 
+import os
 import pickle
+import threading
+import time
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 
 import pytest
@@ -10,7 +14,7 @@ import pytest
 from mo_loop.errors import StorageError
 from mo_loop.storage import faults, stores
 from mo_loop.storage.locations import Location
-from mo_loop.storage.uploading import abort_stale, upload_pair
+from mo_loop.storage.uploading import StaleUploads, upload_pair
 from tests.cluster.s3_server import DENIED, S3Server, Store
 
 
@@ -106,13 +110,92 @@ def test_an_upload_in_parts_that_fails_leaves_nothing(
 
 
 def test_uploads_in_parts_of_killed_processes_are_ended(store: Store, monkeypatch: pytest.MonkeyPatch) -> None:
-    for key in ("ir/a.bin", "ir/a.onnx", "other/a.bin"):
+    """Only those of a target: the others are of other programs."""
+    for key in ("ir/a.bin", "ir/a.onnx", "other/a.bin", "ir/b.bin"):
         store.client.create_multipart_upload(Bucket=store.name, Key=key)
+    prefix = Location(store.url)
     monkeypatch.setattr("mo_loop.storage.uploading.STALE", 1e12)  # the server says that all of them are old
-    assert abort_stale(Location(f"{store.url}/ir")) == 0
+    StaleUploads(prefix).end(prefix / "ir/a.xml")
+    assert len(store.uploads()) == 4
     monkeypatch.setattr("mo_loop.storage.uploading.STALE", -1.0)
-    assert abort_stale(Location(f"{store.url}/ir")) == 1
-    assert store.uploads() == ["ir/a.onnx", "other/a.bin"]
+    StaleUploads(prefix).end(prefix / "ir/a.xml")
+    assert sorted(store.uploads()) == ["ir/a.onnx", "ir/b.bin", "other/a.bin"]
+
+
+def test_two_processes_that_write_one_file(tmp_path: Path) -> None:
+    """Each has a draft of its own, so that a reader sees one of the contents whole."""
+    where, contents = Location(f"file://{tmp_path}/m.bin"), [letter * (1 << 20) for letter in (b"A", b"B")]
+    stores.put(where, contents[0])
+    seen: set[bytes] = set()
+    with ThreadPoolExecutor(2) as threads:
+        writing = [threads.submit(lambda each=each: [stores.put(where, each) for _ in range(20)]) for each in contents]
+        while not all(each.done() for each in writing):
+            seen.add((tmp_path / "m.bin").read_bytes())
+    assert [each.exception() for each in writing] == [None, None] and seen <= set(contents)
+    assert [path.name for path in tmp_path.iterdir()] == ["m.bin"]
+
+
+def test_drafts_of_killed_processes_are_removed(tmp_path: Path) -> None:
+    old, new, other = (tmp_path / f".mo-loop-{letter * 16}.part" for letter in "abz")
+    for each in (old, new, other):
+        each.write_text("x")
+    for each in (old, other):
+        os.utime(each, (0, 0))
+    StaleUploads(Location(f"file://{tmp_path}"))
+    assert sorted(tmp_path.iterdir()) == [new, other]
+
+
+def test_a_store_that_is_down_gives_its_own_error(monkeypatch: pytest.MonkeyPatch, impatient: None) -> None:
+    """Also where the draft cannot be removed."""
+
+    class Down:
+        def pipe_file(self, *_: object) -> None:
+            raise ConnectionResetError("down")
+
+        rm_file = pipe_file
+
+    monkeypatch.setattr(stores, "filesystem_of", lambda _: (Down(), "/a/m.bin"))
+    with pytest.raises(StorageError) as caught:
+        stores.put(Location("sftp://host/a/m.bin"), b"x")
+    assert caught.value.code == "ML283"
+
+
+def test_keys_are_kept_exactly(store: Store) -> None:
+    """a//d and a/d, [1] and 1, a::b are names of their own."""
+    for key in ("q//d.bin", "q/d.bin", "/r.bin", "x[1]/d.bin", "x1/d.bin", "q/a::b.bin"):
+        store.put(key, key.encode())
+        assert stores.read_whole(Location(f"{store.url}/{key}")) == key.encode()
+    where = Location(f"{store.url}/q//m.onnx")
+    stores.put(where.parent / "e.bin", b"x")
+    stores.put(where.with_suffix(".xml"), b"x")
+    assert {"q//e.bin", "q//m.xml"} <= set(store.names())
+    found = {each.url for each, _ in stores.listed(Location(f"{store.url}/q/"))}
+    assert found == {f"{store.url}/q/{name}" for name in ("/d.bin", "d.bin", "a::b.bin", "/e.bin", "/m.xml")}
+    found = {each.url for each, _ in stores.listed(Location(f"{store.url}/q//"))}
+    assert found == {f"{store.url}/q//{name}" for name in ("d.bin", "e.bin", "m.xml")}
+    assert [each.url for each, _ in stores.listed(Location(f"{store.url}/x[1]"), is_literal=True)] == [
+        f"{store.url}/x[1]/d.bin"
+    ]
+
+
+def test_many_objects_are_asked_for_at_once(store: Store, server: S3Server) -> None:
+    lock, running, most = threading.Lock(), 0, 0
+
+    def slow(_: object) -> None:
+        nonlocal running, most
+        with lock:
+            running += 1
+            most = max(most, running)
+        time.sleep(0.05)
+        with lock:
+            running -= 1
+
+    for number in range(0, 40, 2):
+        store.put(f"{number}.onnx", b"x" * number)
+    server.before(slow)
+    found = stores.find_all([Location(f"{store.url}/{number}.onnx") for number in range(40)])
+    assert [each and each.size for each in found] == [None if number % 2 else number for number in range(40)]
+    assert most > 4
 
 
 def test_faults_that_pass_are_tried_again(store: Store, server: S3Server) -> None:
@@ -122,14 +205,15 @@ def test_faults_that_pass_are_tried_again(store: Store, server: S3Server) -> Non
     assert [stores.info(Location(f"{store.url}/{number}")).size for number in range(9)] == list(range(9))
 
 
-def test_throttled_until_the_end(store: Store, server: S3Server, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(faults, "ATTEMPTS_OF", {"s3": 1})
-    monkeypatch.setattr("s3fs.S3FileSystem.retries", 1)
+def test_throttled_until_the_end(store: Store, server: S3Server, tmp_path: Path, impatient: None) -> None:
+    """botocore tries again, and `called` once more; no third layer multiplies that, nor is a pair begun twice."""
     server.fail_when(lambda request: request.method == "PUT")
+    for name in ("m.xml", "m.bin"):
+        (tmp_path / name).write_text("x")
     with pytest.raises(StorageError) as caught:
-        stores.put(Location(f"{store.url}/x"), b"x")
+        upload_pair(tmp_path / "m.xml", Location(f"{store.url}/m.xml"), is_new=True)
     assert caught.value.code == "ML284" and "too busy" in str(caught.value)
-    assert len(store.requests("PUT")) == 4
+    assert len(store.requests("PUT")) == 8
 
 
 def test_a_permanent_fault_is_not_tried_again(store: Store, server: S3Server) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import pickle
+import re
 from pathlib import Path
 
 import pytest
@@ -13,11 +14,11 @@ from mo_loop.storage.locations import Location, is_url, location_of, masked, pla
 
 @pytest.mark.parametrize("text", ["s3://b/m.onnx", "gs://b", "https://host/m.onnx", "file:///data/m.onnx", "S3://B/m"])
 def test_urls(text: str) -> None:
-    assert is_url(text) and is_url(Location(text)) and isinstance(place_of(text + "/x"), Location)
+    assert is_url(text) and not is_url(Location(text)) and isinstance(place_of(text + "/x"), Location)
 
 
 @pytest.mark.parametrize(
-    "text", ["m.onnx", "C://models/m.onnx", "C:\\m.onnx", "a/b://c", "://x", "-", "", "simplecache::s3://b", Path("x")]
+    "text", ["m.onnx", "C://models/m.onnx", "C:\\m.onnx", "a/b://c", "://x", "-", "", "C::s3", Path("x")]
 )
 def test_paths(text: str | Path) -> None:
     assert not is_url(text) and place_of(str(text)) == Path(text)
@@ -29,7 +30,7 @@ def test_parts() -> None:
     assert where.parent == Location("s3://zoo/vision") and where.parent.parent == Location("s3://zoo")
     assert where.parent.parent.parent == Location("s3://zoo") and Location("s3://zoo").name == ""
     assert where.parent / "w/d.bin" == Location("s3://zoo/vision/w/d.bin")
-    assert Location("s3://zoo/") / "m.onnx" == Location("s3://zoo/m.onnx")
+    assert Location("s3://zoo/").without_slash() / "m.onnx" == Location("s3://zoo/m.onnx")
     assert where.with_suffix(".xml").url == "s3://zoo/vision/model.v2.xml"
     assert where.relative_to(Location("s3://zoo")) == "vision/model.v2.onnx"
     assert where.relative_to(Location("s3://zo")) is None
@@ -50,7 +51,10 @@ def test_a_query_of_http_is_no_part_of_the_name() -> None:
         ("s3://KEY:SECRET@zoo/m.onnx", "s3://***@zoo/m.onnx"),
         ("sftp://user@host/m.onnx", "sftp://***@host/m.onnx"),
         ("https://host/m.onnx?X-Amz-Signature=abc", "https://host/m.onnx?***"),
-        ("s3://zoo/m.onnx?versionId=abc", "s3://zoo/m.onnx?***"),
+        ("s3://zoo/m.onnx?AWSAccessKeyId=abc&Signature=x", "s3://zoo/m.onnx?***"),
+        ("abfs://container@account.net/m.onnx?sv=1&sig=abc", "abfs://container@account.net/m.onnx?***"),
+        ("s3://zoo/q?a=b.onnx", "s3://zoo/q?a=b.onnx"),
+        ("s3://KEY:SEC/RET@zoo/**", "s3://***@zoo/**"),
         ("s3://zoo/m?.onnx", "s3://zoo/m?.onnx"),
         ("s3://zoo/a@b/m.onnx", "s3://zoo/a@b/m.onnx"),
         ("abfs://container@account.net/m.onnx", "abfs://container@account.net/m.onnx"),
@@ -68,6 +72,40 @@ def test_a_password_in_a_url_is_refused() -> None:
         location_of("s3://KEY:topsecret@zoo/m.onnx")
     assert caught.value.code == "ML287"
     assert "topsecret" not in str(caught.value) and "AWS_ACCESS_KEY_ID" in str(caught.value)
+
+
+@pytest.mark.parametrize("url", ["s3://KEY:top/secret@zoo/**", "s3://KEY:1/secret@zoo/m", "https://u:top/secret@host/m"])
+def test_a_password_with_a_slash_is_refused(url: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        location_of(url)
+    words = set(re.split(r"[^A-Za-z_]+", str(caught.value)))
+    assert caught.value.code == "ML287" and not {"top", "secret", "KEY"} & words
+
+
+@pytest.mark.parametrize(
+    "url", ["https://host:8080/a@b.onnx", "s3://zoo/a:b@c.onnx", "sftp://[::1]:22/a@b", "file:///a:b@c.onnx"]
+)
+def test_signs_of_names_and_ports_are_no_password(url: str) -> None:
+    assert str(location_of(url)) == url
+
+
+@pytest.mark.parametrize("url", ["simplecache::s3://b/o", "zip://m.onnx::s3://b/a.zip"])
+def test_a_chain_of_urls_is_refused(url: str) -> None:
+    with pytest.raises(UsageError, match="is a chain of URLs") as caught:
+        place_of(url)
+    assert caught.value.code == "ML287"
+
+
+@pytest.mark.parametrize(
+    "url",
+    ["s3://b/m.onnx", "s3://b/q//m.onnx", "s3://b//m.onnx", "s3://b/q///m.onnx", "s3://b/q/", "s3://b/q//", "file:///m",
+     "s3://b/a::b.onnx", "https://host/a//m.onnx"],
+)  # fmt: skip
+def test_parts_put_together_are_the_url(url: str) -> None:
+    where = Location(url)
+    assert where.parent / where.name == where
+    assert (where.with_suffix("") if not where.suffix else where.with_suffix(where.suffix)) == where
+    assert where.relative_to(where.parent) == where.name
 
 
 def test_the_scheme_is_written_in_lower_case() -> None:

@@ -64,7 +64,7 @@ from mo_loop.storage.stores import Info
 count = int(sys.argv[1])
 
 
-def listed(where, ending=""):
+def listed(where, ending="", is_literal=False):
     if where.url.startswith("s3://zoo"):
         for number in range(count):
             yield Location(f"s3://zoo/d{number % 100:03}/model-{number:06}.onnx"), Info(1000 + number, f"{number:032x}")

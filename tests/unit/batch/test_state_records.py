@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterator
 from dataclasses import replace
 from functools import partial
@@ -11,6 +12,7 @@ import pytest
 
 from mo_loop.batch.estimates import Earlier
 from mo_loop.batch.fingerprint import Made, Stamp
+from mo_loop.batch.outputs import LocalOutputs
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.remote_outputs import RemoteOutputs
 from mo_loop.batch.remote_plan import planned_urls
@@ -18,12 +20,12 @@ from mo_loop.batch.result import Cost, Facts
 from mo_loop.batch.state import Entry, entry_of, plain
 from mo_loop.batch.state_records import entry_from, facts_from, inputs_hash, outputs_hash, record_of
 from mo_loop.batch.task import Work
-from mo_loop.errors import UsageError
+from mo_loop.errors import StorageError, UsageError
 from mo_loop.options import ConvertOptions
 from mo_loop.storage.locations import Location
 from mo_loop.storage.remote_state import Record, owner_of
 from mo_loop.storage.scratch import Scratch
-from mo_loop.storage.stores import Info
+from mo_loop.storage.stores import Info, is_glob
 from tests.memory import least_peak
 
 MADE = Made("options", Stamp(9, "aa", "s"), {}, Stamp(3, "bb", "x"), Stamp(4, "cc", "b"))
@@ -88,6 +90,14 @@ def test_the_content_of_a_record() -> None:
     assert entry_of(plain(replace(ENTRY, made=ranged))) == replace(ENTRY, made=ranged)
 
 
+@pytest.mark.parametrize("size", ["1e999", "true", '"3"', "-1", "1.0"])
+def test_a_number_that_is_no_count_is_not_used(size: str) -> None:
+    text = json.dumps(plain(ENTRY))
+    assert entry_of(json.loads(text)) == ENTRY
+    for changed in (text.replace('"size": 9', f'"size": {size}'), text.replace('"layers": 12', f'"layers": {size}')):
+        assert changed != text and entry_of(json.loads(changed)) is None
+
+
 # -- a plan of many models
 
 
@@ -109,8 +119,8 @@ def simulate(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[tuple[Location, 
     """What the stores list; a test fills it."""
     contents: dict[str, list[tuple[Location, Info]]] = {}
 
-    def listed(where: Location, ending: str = "") -> Iterator[tuple[Location, Info]]:
-        return iter(contents[where.url])
+    def listed(where: Location, ending: str = "", *, is_literal: bool = False) -> Iterator[tuple[Location, Info]]:
+        return iter(() if is_literal and is_glob(where) else contents[where.url])
 
     for module in ("batch.remote_plan", "batch.remote_outputs", "storage.remote_state"):
         monkeypatch.setattr(f"mo_loop.{module}.listed", listed)
@@ -184,10 +194,16 @@ def test_urls_that_make_no_plan(
 
 @pytest.mark.parametrize("key", ["../m.onnx", "a//m.onnx", "a/../../m.onnx"])
 def test_keys_that_are_no_paths(key: str, simulate: dict[str, list[tuple[Location, Info]]], tmp_path: Path) -> None:
-    simulate["s3://zoo/**"] = [(Location(f"s3://zoo/{key}"), Info(1))]
-    try:
-        plan = planned_urls(["s3://zoo/**"], tmp_path)
-    except UsageError as error:
-        assert "no .onnx object" in str(error) or "no name for its outputs" in str(error)
-    else:
-        raise AssertionError(plan)
+    """Those in hidden folders are skipped; another one costs that model alone."""
+    keys = (key, "m.onnx")
+    simulate["s3://zoo/**"] = [(Location(f"s3://zoo/{each}"), Info(1)) for each in keys]
+    simulate["s3://ir"] = simulate["s3://ir/.mo-loop"] = []
+    for outputs in (LocalOutputs(tmp_path, Scratch()), RemoteOutputs(Location("s3://ir"), Scratch())):
+        folder = outputs.prefix if isinstance(outputs, RemoteOutputs) else tmp_path
+        for model in planned_urls(["s3://zoo/**"], folder).models:
+            if model.name == "m.onnx":
+                outputs.prepare(model)
+                continue
+            assert model.name == key and outputs.current(model, Work(ConvertOptions(), "o")) is None
+            with pytest.raises(StorageError, match="no name for its outputs"):
+                outputs.prepare(model)
