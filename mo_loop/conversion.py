@@ -286,9 +286,7 @@ def _state_passes(options: ConvertOptions) -> list[FunctionPass]:
         from transforms.states.low_latency2 import LowLatency2
         from transforms.states.set_sequence_length import SetSequenceLength
 
-        made.append(LowLatency2(**low_latency))
-        if low_latency.get("sequence_length") is not None:
-            made.append(SetSequenceLength())
+        made += [LowLatency2(**low_latency), SetSequenceLength(low_latency.get("sequence_length"))]
     if options.makes_states:
         from transforms.states.fuse_stateful_attention import FuseStatefulAttention
         from transforms.states.make_stateful import MakeStateful

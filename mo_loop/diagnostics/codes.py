@@ -207,8 +207,8 @@ CODES: dict[str, Code] = {
     # -- limits
     "ML350": Code(
         "a loop or a sequence that cannot become one step of a sequence",
-        "LowLatency2 gives its body to the graph, and its states live across inferences",
-        "give the sequence one step (--input), or export a model that reads it forwards and to its end",
+        "LowLatency2 replaces it by its body, and its states keep their values from one inference to the next",
+        "give the sequence one step (--input), or export a model that reads its elements one after another, to the end",
     ),
     "ML340": Code("a conversion that takes longer than its limit", help=_LIMIT),
     "ML341": Code("more nodes than the limit, those of functions once for each call", help=_LIMIT),
@@ -381,6 +381,13 @@ CODES: dict[str, Code] = {
         "--stateful without effect",
         "no output of the model is the next value of an input",
         "name the pairs (--stateful-pair IN=OUT), or leave the option out",
+        "warning",
+    ),
+    "ML526": Code(
+        "an operation that mixes the steps of a sequence, of which the model has one",
+        "LowLatency2 carries the states of loops from one inference to the next, but not what other operations read of "
+        "other steps, such as a convolution, a mean of all steps or a reversal",
+        "leave the operation out (--output), or check that one step alone is meant",
         "warning",
     ),
     # -- compilation

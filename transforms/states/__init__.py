@@ -1,1 +1,1 @@
-"""States that live across inferences: variables (ReadValue-6, Assign-6) in place of what a caller carries."""
+"""States that keep their values from one inference to the next: variables (ReadValue-6, Assign-6) in place of what a caller carries."""

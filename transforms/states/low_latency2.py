@@ -1,4 +1,4 @@
-"""Loops over a sequence become one step of it, with states that live across inferences."""
+"""Loops over a sequence become one step of it, with states that keep their values from one inference to the next."""
 
 from __future__ import annotations
 
@@ -22,11 +22,13 @@ from transforms.states.recurrences import (
     Recurrence,
     counts_steps,
     has_states,
-    index_with_zero,
     length_of,
     make_single,
     obstacle_of,
+    refusal,
+    single_step_inside,
 )
+from transforms.states.step_indices import index_with_zero
 from transforms.states.variable import Variable, drop_unobserved
 from transforms.unrolling import unrolled
 
@@ -38,7 +40,7 @@ _CELLS: dict[type[Recurrent], Callable[..., Any]] = {
 class LowLatency2(FunctionPass):
     """for x in X: s, y = f(s, x)  ->  s, y = f(s, X), where s keeps its value from one inference to the next
 
-    Each Loop, TensorIterator, LSTM, GRU and RNN sequence of one step gives its body to the graph, and each of its
+    Each Loop, TensorIterator, LSTM, GRU and RNN sequence of one step is replaced by its body, and each of its
     states becomes a variable, with the names that OpenVINO's pass of this name gives them. N inferences then give what
     the model gives for a sequence of length N. A loop in the body of such a loop begins anew in each of its steps, and
     so it does in each inference: it has no variables. An If stays; the states in its branches are variables as well.
@@ -117,15 +119,21 @@ class LowLatency2(FunctionPass):
 
     def _becomes_a_step(self, node: Recurrence) -> bool:
         length = length_of(node)
-        if self.leaves(node) or (length != 1 and not has_states(node)):
+        if self.leaves(node):
+            return False
+        if length != 1 and (inner := single_step_inside(node)) is not None:
+            why = f"is in the body of {node.type} {node.label}, which stays: each of its iterations would need a state"
+            self._errors.append(refusal(inner, why, "export the outer loop as a dimension of the inner one (a batch)"))
+            return False
+        if length != 1 and not has_states(node):
             return False
         if isinstance(length, int) and length != 1:
-            self._longer.append(_error(node, f"runs {length} times, not once", "give its sequence one step (--input)"))
+            self._longer.append(refusal(node, f"runs {length} times, not once", "give its sequence one step (--input)"))
             return self.refuse(node, f"it runs {length} times")
-        obstacle = obstacle_of(node)
+        obstacle = obstacle_of(node, self.sequence_length)
         if obstacle is None:
             return True
-        self._errors.append(_error(node, *obstacle))
+        self._errors.append(refusal(node, *obstacle))
         return False
 
     def _step_of_loop(self, node: Iteration) -> None:
@@ -201,13 +209,6 @@ class LowLatency2(FunctionPass):
 def _recurrences(graph: Graph) -> list[Any]:
     """What has steps, and the Ifs whose branches may have some."""
     return [node for node in graph.ordered() if isinstance(node, Iteration | Recurrent | If)]
-
-
-def _error(node: Recurrence, why: str, hint: str) -> UnsupportedError:
-    return UnsupportedError(
-        f"LowLatency2: {node.type} {node.label} {why}", where=node.origin, code="ML350", hint=hint,
-        why="it has to become one step of a sequence, whose states live across inferences",
-    )  # fmt: skip
 
 
 def _is_zero(value: Value) -> bool:

@@ -5,22 +5,26 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import TypeAlias
 
-import numpy as np
-
 from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.shape import Dim, Dimension, is_static, normalise_axis, substituted
+from mo_loop.errors import ConversionErrors, UnsupportedError
+from mo_loop.graph import Graph
+from mo_loop.graph.shape import Dim, Dimension, Symbol, normalise_axis, substituted, symbols_of
 from mo_loop.graph.types import TensorType
-from mo_loop.ops.base import Constant
-from mo_loop.ops.control import If, Invariant, Iteration, Loop, Sliced
+from mo_loop.ops.base import Op, Parameter
+from mo_loop.ops.control import Concatenated, Control, If, Iteration, Loop, Sliced
 from mo_loop.ops.recurrent import Sequence
 from transforms.slice_reads import slice_reads
+from transforms.states.first_iteration import runs_once
+from transforms.states.step_axes import mixing_along, stepped_axes
+from transforms.states.step_indices import lengths_by_index, obstacle_of_places, obstacle_of_reads
 
 Recurrence: TypeAlias = Iteration | Sequence
 
 
 def length_of(node: Recurrence) -> Dimension | None:
     """The number of steps; None if nothing is known."""
+    if isinstance(node, Loop) and node.count != 1 and runs_once(node):
+        return 1
     if isinstance(node, Iteration):
         return node.count
     x = node.inputs[0]
@@ -40,113 +44,163 @@ def has_states(node: Recurrence) -> bool:
     return isinstance(node, Sequence) or bool(node.back_edges) or counts_steps(node)
 
 
-def obstacle_of(node: Recurrence) -> tuple[str, str] | None:
-    """Why a node cannot become one step of a sequence, and what helps."""
+def obstacle_of(node: Recurrence, sequence_length: int | None = None) -> tuple[str, str] | None:
+    """Why a node cannot become one step of a sequence, and what helps; `sequence_length` is that option."""
     if length_of(node) != 1:
-        help_ = "give the sequence one step with --input, or with LowLatency2[sequence_length=1]"
-        return "has an unknown number of steps", help_
+        return "has an unknown number of steps", _help_with_length(node, sequence_length is not None)
     if isinstance(node, Sequence):
         if node.direction != "forward":
             return f"has the direction {node.direction} and needs the whole sequence", "export a forward model"
         return None
-    backwards = any(isinstance(entry, Sliced) and entry.stride < 0 for entry in node.input_map)
-    if backwards and has_states(node):
+    reads = {entry.stride < 0 for entry in node.input_map if isinstance(entry, Sliced)}
+    writes = {entry.stride < 0 for entry in node.output_map if isinstance(entry, Concatenated)}
+    if True in reads and (has_states(node) or False in reads | writes):
         return "reads the sequence backwards and needs all of it", "export a forward model"
-    if isinstance(node, Loop) and not node.continues_always and node.condition.value.type.integers != (0,):
+    if True in writes and (has_states(node) or False in reads):
+        return "writes its outputs in reverse order", "export a forward model"
+    if isinstance(node, Loop) and not node.continues_always and not runs_once(node):
         return "has a condition that may end it before the end of the sequence", "export a loop over all steps"
-    reader = next((each for each in _moving(node) if not isinstance(each, ops.Gather | ops.ScatterUpdate)), None)
-    if reader is not None:
-        text = f"reads or writes its sequence by an index that it carries ({reader.label})"
-        return text, "export the loop as a Scan, or read the sequence with Gather"
-    return None
+    return obstacle_of_reads(node)
 
 
-def index_with_zero(node: Iteration) -> None:
-    """X[i]  ->  X[0] where X has one element along that axis: in one step of a sequence every index into it is 0."""
-    for reader in _moving(node):
-        index = reader.inputs[1]
-        assert index is not None
-        if is_static(index.shape):
-            zero = Constant(np.zeros(index.type.dims, np.int64), graph=node.body, dtype=index.dtype).output
+def _help_with_length(node: Recurrence, is_set: bool) -> str:
+    """What makes the number of steps 1."""
+    name = _name_of_trip_count(node)
+    if name:
+        return f"its trip count is the input {name!r}: give it a value (--freeze {name}=1)"
+    if is_set:
+        return "sequence_length=1 does not determine it: give the shapes that it depends on with --input"
+    return "give the sequence one step with --input, or with LowLatency2[sequence_length=1]"
+
+
+def _name_of_trip_count(node: Recurrence) -> str:
+    """The input of the model that is the trip count of a loop, or empty."""
+    value = node.inputs[0] if isinstance(node, Loop) else None
+    while value is not None:
+        source, owner = value.node, value.graph.owner
+        if isinstance(source, Parameter):
+            if owner is None:
+                return source.name
+            value = owner.outer(source) if isinstance(owner, Control) else None
         else:
-            zero = ops.Multiply(index, 0).output
-        node.body.set_input(reader, 1, zero)
-
-
-def _moving(node: Iteration) -> list[Node]:
-    """What indexes an axis of one element, outside the loop, by a number that the loop carries."""
-    body = node.body
-    carried = [entry.parameter for entry in node.back_edges if entry.parameter.output.dtype.is_integer]
-    if isinstance(node, Loop) and node.iteration is not None:
-        carried.append(node.iteration)
-    whole: set[Value] = {entry.parameter.output for entry in node.input_map if isinstance(entry, Invariant)}
-    whole |= {entry.parameter.output for entry in node.back_edges}
-    found = []
-    for each in body.ordered():
-        if not isinstance(each, _INDEXED) or each.inputs[0] not in whole:
-            continue
-        if body.ancestors([value.node for value in each.inputs[1:2] if value is not None]).isdisjoint(carried):
-            continue
-        if _axis_of_one(each):
-            found.append(each)
-    return found
-
-
-_INDEXED = (
-    ops.Gather, ops.GatherND, ops.GatherElements, ops.Slice, ops.ScatterUpdate, ops.ScatterNDUpdate,
-    ops.ScatterElementsUpdate,
-)  # fmt: skip
-
-
-def _axis_of_one(node: Node) -> bool:
-    """Whether the axis that is indexed has one element; where it is not known, whether any axis has."""
-    data = node.inputs[0]
-    assert data is not None
-    if data.shape is None:
-        return False
-    place = {ops.Gather: 2, ops.ScatterUpdate: 3}.get(type(node))
-    axis = None if place is None or len(node.inputs) <= place else node.inputs[place]
-    if axis is None or axis.type.integers is None:
-        return 1 in data.shape
-    return data.shape[normalise_axis(axis.type.integers[0], len(data.shape))] == 1
+            is_same = isinstance(source, ops.Convert | ops.Identity | ops.Squeeze | ops.Unsqueeze | ops.Reshape)
+            value = source.inputs[0] if is_same else None
+    return ""
 
 
 # -- the length of sequences
 
 
 def make_single(graph: Graph) -> bool:
-    """Give length 1 to the dimensions of inputs over which loops and recurrent layers run; True if any changed."""
+    """Give length 1 to the dimensions of inputs over which loops and recurrent layers run; True if any changed.
+
+    Raises:
+        UnsupportedError: something in the model needs several steps at once; several of them are one ConversionErrors.
+    """
     changed = False
     for _ in range(len(graph.parameters) + 1):
-        symbols = [dim.symbol for dim in _lengths(graph) if isinstance(dim, Dim) and dim.symbol is not None]
-        found = False
-        for symbol in dict.fromkeys(symbols):
-            for parameter in graph.parameters:
-                type_ = parameter.output.type
-                if type_.shape is None:
-                    continue
-                dims = tuple(substituted(dim, symbol, 1) for dim in type_.dims)
-                if dims != type_.dims:
-                    parameter.retype(TensorType(type_.dtype, dims))
-                    found = True
-        if not found:
+        lengths = {dim.symbol for dim in _lengths(graph) if isinstance(dim, Dim) and dim.symbol is not None}
+        symbols = [each for each in symbols_of(_dims_of_inputs(graph)) if each in lengths]
+        if not symbols:
             break
+        errors = list(_obstacles_along(graph, frozenset(symbols)))
+        if errors:
+            raise errors[0] if len(errors) == 1 else ConversionErrors(errors)
+        for symbol in dict.fromkeys(symbols):
+            _set_to_one(graph, symbol)
         changed = True
         graph.validate()
     return changed
 
 
+def _dims_of_inputs(graph: Graph) -> Iterator[Dimension]:
+    for parameter in graph.parameters:
+        yield from parameter.output.shape or ()
+
+
+def _set_to_one(graph: Graph, symbol: Symbol) -> None:
+    for parameter in graph.parameters:
+        type_ = parameter.output.type
+        if type_.shape is None:
+            continue
+        dims = tuple(substituted(dim, symbol, 1) for dim in type_.dims)
+        if dims != type_.dims:
+            parameter.retype(TensorType(type_.dtype, dims))
+
+
 def _lengths(graph: Graph) -> Iterator[Dimension]:
     """The unknown numbers of steps in the graph and in its branches, and the lengths of what is sliced."""
-    for node in graph.ordered():
-        if isinstance(node, If):
-            for body in node.bodies:
-                yield from _lengths(body)
-        if isinstance(node, Iteration | Sequence):
-            length = length_of(node)
-            if isinstance(length, Dim):
-                yield length
+    for node in _outermost(graph):
+        length = length_of(node)
+        if isinstance(length, Dim):
+            yield length
         if isinstance(node, Iteration):
             for entry, value in node.fed:
                 if isinstance(entry, Sliced) and value.shape is not None:
                     yield value.shape[normalise_axis(entry.axis, len(value.shape))]
+        if isinstance(node, Loop) and not isinstance(length, int):
+            yield from lengths_by_index(node)
+
+
+def _outermost(graph: Graph) -> Iterator[Recurrence]:
+    """The loops and recurrent layers of the graph and of its branches."""
+    for node in graph.ordered():
+        if isinstance(node, Iteration | Sequence):
+            yield node
+        for body in node.bodies if isinstance(node, If) else ():
+            yield from _outermost(body)
+
+
+def _obstacles_along(graph: Graph, symbols: frozenset[Symbol]) -> Iterator[UnsupportedError]:
+    """Why the model cannot have one step where its sequences have these lengths."""
+
+    def is_step(dim: object) -> bool:
+        return isinstance(dim, Dim) and not symbols.isdisjoint(dim.symbols())
+
+    for each in mixing_along(graph, symbols):
+        help_ = "leave it out of the model (--output), or give the inputs one step (--input) to convert it all the same"
+        yield refusal(each.node, each.what, help_, "the sequence is given one step at a time")
+    for node in _outermost(graph):
+        if not isinstance(node, Iteration) or not is_step(length_of(node)):
+            continue
+        obstacle = obstacle_of_places(node, is_step)
+        if obstacle is not None:
+            yield refusal(node, *obstacle)
+        for inner in _inside(node.body):
+            if is_step(length_of(inner)):
+                text = "runs over the sequence in each step of the sequence"
+                yield refusal(inner, text, "export a model in which each step reads its own element alone")
+
+
+def _inside(graph: Graph) -> Iterator[Recurrence]:
+    """The loops and recurrent layers of a body and of the bodies in it."""
+    for node in graph.ordered():
+        if isinstance(node, Iteration | Sequence):
+            yield node
+        for body in node.bodies:
+            yield from _inside(body)
+
+
+def single_step_inside(node: Recurrence) -> Recurrence | None:
+    """A loop or layer in the body of a loop that has one step of a sequence, and states."""
+    if isinstance(node, Sequence):
+        return None
+    return next((each for each in _inside(node.body) if length_of(each) == 1 and _carries_steps(each)), None)
+
+
+def _carries_steps(node: Recurrence) -> bool:
+    return isinstance(node, Sequence) or (has_states(node) and any(True for _ in stepped_axes(node)))
+
+
+def single_steps(graph: Graph) -> list[Recurrence]:
+    """The loops and layers with states that have one step, outside of other loops."""
+    return [node for node in _outermost(graph) if length_of(node) == 1 and has_states(node)]
+
+
+def refusal(node: Op, what: str, hint: str, why: str = "") -> UnsupportedError:
+    """The error of a node that prevents one step."""
+    return UnsupportedError(
+        f"LowLatency2: {node.type} {node.label} {what}", where=node.origin, code="ML350", hint=hint,
+        why=why or "it has to become one step of a sequence, whose states keep their values from one inference to the "
+        "next",
+    )  # fmt: skip

@@ -1,0 +1,92 @@
+"""N steps with states give the numbers of one run over N, for forms of loops that the drawn models do not have."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from mo_loop.api import convert_model, save_model
+from mo_loop.verification.isolated import isolated
+from tests.fuzz.states.comparing import difference
+from tests.fuzz.states.stepping import stepped
+from tests.harness import parsed
+
+LENGTH = 5
+OPTION = "LowLatency2[use_const_initializer=False,sequence_length=1]"
+
+LOOP = """main (float[T,2,3] x, float[2,3] start) => (last, all) {{
+  shape = Shape (x)
+  zero = Constant <value_int = 0> ()
+  one = Constant <value_int = 1> ()
+  n = Gather (shape, zero)
+  end = Sub (n, one)
+  go = Cast <to = 9> (n)
+  {before}
+  {outputs}last, all = Loop ({trip}, {begins}, {initial}start) <body = step (int64 i, bool c, {states}float[2,3] s)
+    => (bool d, {nexts}float[2,3] next, float[2,3] out) {{
+    {body}
+    next = Add (s, e)
+    out = Mul (next, e)
+  }}>
+}}"""
+
+
+def loop(body: str, before: str = "", trip: str = "n", begins: str = '""', counter: bool = False) -> str:
+    """A loop over the sequence, in which `e` is what a step reads; with `counter` a state `k` of integers."""
+    return LOOP.format(
+        body=body, before=before, trip=trip, begins=begins,
+        outputs="count, " if counter else "", initial="zero, " if counter else "",
+        states="int64 k, " if counter else "", nexts="int64 k2, " if counter else "",
+    )  # fmt: skip
+
+
+FORMS = {
+    "iteration": loop("d = Identity (c) e = Gather (x, i)"),
+    "counter": loop("d = Identity (c) e = Gather (x, k) k2 = Add (k, one)", counter=True),
+    "clamped": loop("d = Identity (c) low = Max (i, zero) high = Min (low, end) e = Gather (x, high)"),
+    "counted_from_end_if_negative": loop(
+        "d = Identity (c) below = Less (i, zero) other = Add (i, n) k = Where (below, other, i) e = Gather (x, k)"
+    ),
+    "slice": loop("d = Identity (c) j = Add (i, one) a = Unsqueeze (i, ax) b = Unsqueeze (j, ax) "
+                  "f = Slice (x, a, b, ax) e = Squeeze (f, ax)", "ax = Constant <value_ints = [0]> ()"),
+    "in_a_branch": loop(
+        "d = Identity (c) total = ReduceSum <keepdims = 0> (s) sign = Less (total, nothing) "
+        "e = If (sign) <then_branch = a () => (p) { p = Gather (x, i) }, else_branch = b () => (q) "
+        "{ r = Gather (x, i) q = Neg (r) }>", "nothing = Constant <value_float = 0.0> ()"
+    ),
+    "condition": loop("j = Add (i, one) d = Less (j, n) e = Gather (x, i)", begins="go"),
+    "while": loop("j = Add (i, one) d = Less (j, n) e = Gather (x, i)", trip='""', begins="go"),
+}  # fmt: skip
+
+
+def whole(model: bytes, feeds: dict[str, Any]) -> list[Any]:
+    """In the worker: one run over the sequence."""
+    import onnxruntime
+
+    return onnxruntime.InferenceSession(model, providers=["CPUExecutionProvider"]).run(None, feeds)
+
+
+def require_equal(model: onnx.ModelProto, folder: Path, transform: str = OPTION, **options: Any) -> None:
+    rng = np.random.default_rng(0)
+    x, start = (rng.standard_normal(shape, np.float32) for shape in ((LENGTH, 2, 3), (2, 3)))
+    save_model(convert_model(model, transform=transform, **options), folder / "model.xml")
+    sequences = [[{"x": x[place : place + 1], "start": start} for place in range(LENGTH)] for _ in range(2)]
+    wanted = isolated(whole, model.SerializeToString(), {"x": x, "start": start})
+    for steps in isolated(stepped, str(folder / "model.xml"), sequences):
+        for place, array in enumerate(wanted):
+            assert difference([step[place] for step in steps], array) == ""
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_a_loop(form: str, tmp_path: Path) -> None:
+    require_equal(parsed(FORMS[form], 17), tmp_path)
+
+
+@pytest.mark.parametrize("form", ["condition", "while"])
+def test_a_condition_that_ends_behind_the_only_step(form: str, tmp_path: Path) -> None:
+    option = "LowLatency2[use_const_initializer=False]"
+    require_equal(parsed(FORMS[form], 17), tmp_path, option, input="x[1,2,3],start")

@@ -1,0 +1,166 @@
+"""Operations whose result for one step of a sequence depends on other steps.
+
+    mixing(ReduceMean(x, [0]), 0, 0)          "takes the mean of all steps"      x[T,B,3]: one step has no others
+    mixing(Convolution(x, w), 0, 2)           "has a window of 3 steps"
+    mixing(Transpose(x, [1, 0, 2]), 0, 0)     ""
+
+Such an operation outside a loop gives other numbers when the sequence comes step by step. Only what is certain counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from mo_loop import ops
+from mo_loop.graph import Node
+from mo_loop.graph.shape import normalise_axis
+from mo_loop.ops.activation import AlongAxis
+from mo_loop.ops.comparison import Comparison
+from mo_loop.ops.fourier import Fourier
+from mo_loop.ops.pooling import Pool
+from mo_loop.ops.recurrent import Sequence
+from mo_loop.ops.reduction import Reduction
+from mo_loop.ops.slicing import FAR
+
+
+def mixing(node: Node, port: int, axis: int) -> str:
+    """What a node does with elements along an axis of an input so that they depend on each other; empty: nothing."""
+    for kinds, rule in _RULES:
+        if isinstance(node, kinds):
+            return rule(node, port, axis)
+    return ""
+
+
+def serves_lengths(node: Node) -> bool:
+    """Whether the results of a node only become sizes, and lengths of sequences: those are counted in each step."""
+    pending, seen = [node], {node}
+    while pending:
+        for output in pending.pop().outputs:
+            for reader, port in output.uses:
+                if isinstance(reader, ops.ShapeOf) or _reads_lengths(reader, port):
+                    continue
+                if not reader.outputs or reader.bodies:
+                    return False
+                if reader not in seen:
+                    seen.add(reader)
+                    pending.append(reader)
+    return True
+
+
+def _reads_lengths(node: Node, port: int) -> bool:
+    """Whether an input is lengths of sequences: of a recurrent layer, or in range(T) < lengths."""
+    if isinstance(node, Sequence):
+        return port == len(node.outputs)
+    if not isinstance(node, Comparison):
+        return False
+    other = node.inputs[1 - port]
+    while other is not None and isinstance(other.node, ops.Unsqueeze | ops.Reshape | ops.Convert):
+        other = other.node.inputs[0]
+    return other is not None and isinstance(other.node, ops.Range)
+
+
+def _rank(node: Node, port: int = 0) -> int:
+    value = node.inputs[port]
+    return 0 if value is None or value.shape is None else len(value.shape)
+
+
+def _integers(node: Node, port: int) -> tuple[int, ...] | None:
+    value = node.inputs[port] if port < len(node.inputs) else None
+    return None if value is None else value.type.integers
+
+
+def _is_among(axis: int, axes: tuple[int, ...] | None, rank: int) -> bool:
+    return axes is not None and axis in (normalise_axis(each, rank) for each in axes)
+
+
+def _of_attribute(text: str) -> Callable[[Any, int, int], str]:
+    """The rule of an operation along the axis of its attribute `axis`."""
+    return lambda node, port, axis: text if port == 0 and normalise_axis(node.axis, _rank(node)) == axis else ""
+
+
+def _of_input(text: str, place: int) -> Callable[[Any, int, int], str]:
+    """The rule of an operation along the axes that an input has."""
+    return lambda node, port, axis: (
+        text if port == 0 and _is_among(axis, _integers(node, place), _rank(node)) else ""
+    )  # fmt: skip
+
+
+def _sliced(node: ops.Slice, port: int, axis: int) -> str:
+    """Backwards, or a part; the first and the last element alone are what one step has."""
+    starts, stops, steps = (_integers(node, place) for place in (1, 2, 3))
+    axes = _integers(node, 4) if len(node.inputs) > 4 else tuple(range(len(steps or ())))
+    if port != 0 or steps is None or axes is None:
+        return ""
+    place = next((place for place, at in enumerate(axes) if normalise_axis(at, _rank(node)) == axis), None)
+    if place is None:
+        return ""
+    if steps[place] < 0:
+        return "reads the sequence backwards"
+    start = 0 if starts is None else starts[place]
+    stop = FAR if stops is None else stops[place]
+    is_last = start == -1 and stop >= FAR
+    return "leaves out some steps" if (start != 0 and not is_last) or stop < 0 or steps[place] > 1 else ""
+
+
+def _in_windows(node: Any, port: int, axis: int) -> str:
+    x, filters = node.inputs[0], node.inputs[1] if len(node.inputs) > 1 else None
+    at = axis - 2
+    if port != 0 or x.shape is None or at < 0:
+        sums = isinstance(node, ops.Convolution) and not isinstance(node, ops.GroupConvolution)
+        return "sums over all steps" if port == 0 and axis == 1 and sums else ""
+    count = len(x.shape) - 2
+    kernel = node.kernel if isinstance(node, Pool) else None if filters is None else (filters.shape or ())[-count:]
+    if not kernel or not isinstance(kernel[at], int) or len(node.strides) != count:
+        return ""
+    if kernel[at] > 1:
+        return f"has a window of {kernel[at]} steps"
+    return "leaves out some steps" if node.strides[at] > 1 else ""
+
+
+def _multiplied(node: ops.MatMul, port: int, axis: int) -> str:
+    rank = _rank(node, port)
+    at_end = (port == 0) != (node.transpose_a if port == 0 else node.transpose_b)
+    inner = rank - 1 if rank == 1 or at_end else rank - 2
+    return "sums over all steps" if axis == inner else ""
+
+
+def _attended(node: Node, port: int, axis: int) -> str:
+    return "reads all steps" if port in (1, 2) and axis == _rank(node, port) - 2 else ""
+
+
+def _einsum(node: ops.Einsum, port: int, axis: int) -> str:
+    inputs, arrow, output = node.equation.replace(" ", "").partition("->")
+    terms = inputs.split(",")
+    if not arrow or "." in inputs or port >= len(terms) or axis >= len(terms[port]):
+        return ""
+    return "" if terms[port][axis] in output else "sums over all steps"
+
+
+def _grouped(node: Node, port: int, axis: int) -> str:
+    return "normalises over all steps" if port == 0 and axis >= 1 else ""
+
+
+def _reversed(node: ops.ReverseSequence, port: int, axis: int) -> str:
+    at = normalise_axis(node.seq_axis, _rank(node))
+    return "reads the sequence backwards" if port == 0 and at == axis else ""
+
+
+_RULES: tuple[tuple[Any, Callable[[Any, int, int], str]], ...] = (
+    (Reduction, _of_input("reduces all steps to one value", 1)),
+    (AlongAxis, _of_attribute("normalises over all steps")),
+    (ops.TopK, _of_attribute("chooses among all steps")),
+    (ops.CumSum, _of_input("adds up the steps", 1)),
+    ((ops.MVN, ops.NormalizeL2, ops.LRN), _of_input("normalises over all steps", 1)),
+    (ops.GroupNormalization, _grouped),
+    ((ops.Convolution, ops.ConvolutionBackpropData, Pool), _in_windows),
+    (ops.MatMul, _multiplied),
+    (ops.Einsum, _einsum),
+    (ops.ScaledDotProductAttention, _attended),
+    (ops.Slice, _sliced),
+    ((ops.Split, ops.VariadicSplit), _of_input("splits the sequence", 1)),
+    (ops.ReverseSequence, _reversed),
+    (Fourier, _of_input("transforms the whole sequence", 1)),
+    (ops.Interpolate, _of_input("resizes the sequence", 3)),
+    (ops.Interpolate11, _of_input("resizes the sequence", 2)),
+)

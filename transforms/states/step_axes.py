@@ -1,0 +1,215 @@
+"""Which axes of which values are those of the sequence over which loops step, and what mixes the steps along them.
+
+Where the length is a symbol, every dimension with it is such an axis. Where the model has one step already, the axes
+are followed from the sliced inputs of the loops, backwards to the inputs of the model and from there forwards:
+
+    %x = Parameter : f32[1,B,3]                      axis 0, because of %t
+    %t = Transpose(%x, [1, 0, 2])                    axis 1, because of %y
+    %y, %h = GRUSequence(%t, ..)                     steps along axis 1 of %t
+    %m = ReduceMean(%y, [2])                         mixes the steps
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from dataclasses import dataclass
+from typing import TypeAlias
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.shape import Dim, Symbol, normalise_axis
+from mo_loop.ops.arithmetic import Binary, Unary
+from mo_loop.ops.base import Constant, Op, Parameter, Result
+from mo_loop.ops.control import Concatenated, If, Iteration, Sliced
+from mo_loop.ops.pooling import Pool
+from mo_loop.ops.recurrent import Sequence
+from mo_loop.ops.reduction import Reduction
+from transforms.states.mixing import mixing, serves_lengths
+from transforms.states.step_indices import indexed_data
+
+Axis: TypeAlias = tuple[Value, int]
+
+
+@dataclass(frozen=True)
+class Mixing:
+    """A node that mixes steps, and in what way."""
+
+    node: Op
+    what: str
+
+
+# -- a length that is a symbol
+
+
+def mixing_along(graph: Graph, symbols: Collection[Symbol]) -> Iterator[Mixing]:
+    """What mixes elements along axes whose sizes depend on one of the symbols, in the graph and in all bodies."""
+    for node in graph.ordered():
+        what = next((text for text in _ways(node, symbols) if text), "")
+        if what and isinstance(node, Op) and not serves_lengths(node):
+            yield Mixing(node, what)
+        for body in node.bodies:
+            yield from mixing_along(body, symbols)
+
+
+def _ways(node: Node, symbols: Collection[Symbol]) -> Iterator[str]:
+    for port, value in enumerate(node.inputs):
+        for axis, dim in enumerate((value.shape or ()) if value is not None else ()):
+            if isinstance(dim, Dim) and any(each in symbols for each in dim.symbols()):
+                yield mixing(node, port, axis)
+
+
+# -- one step
+
+
+def mixing_of_single(nodes: Collection[Node]) -> list[Mixing]:
+    """What mixes the steps of the sequences of some loops and layers of one step."""
+    before: dict[Axis, None] = {}
+    pending = [each for node in nodes for each in stepped_axes(node)]
+    while pending:
+        place = pending.pop()
+        if place not in before:
+            before[place] = None
+            pending += [each for each in _sources(*place) if _is_single(each)]
+    found: dict[Node, Mixing] = {}
+    pending, seen = list(before), set(before)
+    while pending:
+        value, axis = pending.pop()
+        for reader, port in value.uses:
+            what = mixing(reader, port, axis)
+            if what and isinstance(reader, Op):
+                found.setdefault(reader, Mixing(reader, what))
+                continue
+            after = [each for each in _results(reader, port, axis) if each not in seen and _is_single(each)]
+            seen.update(after)
+            pending += after
+    return [each for each in found.values() if not serves_lengths(each.node)]
+
+
+def _is_single(place: Axis) -> bool:
+    value, axis = place
+    return value.shape is not None and axis < len(value.shape) and value.shape[axis] == 1
+
+
+def stepped_axes(node: Node) -> Iterator[Axis]:
+    """The values through which a loop or layer steps, and their axes."""
+    if isinstance(node, Sequence) and node.inputs[0] is not None:
+        yield node.inputs[0], 1
+    if isinstance(node, Iteration):
+        for entry, value in node.fed:
+            if isinstance(entry, Sliced) and value.shape is not None:
+                yield value, normalise_axis(entry.axis, len(value.shape))
+        yield from indexed_data(node)
+
+
+def _sources(value: Value, axis: int) -> Iterator[Axis]:
+    """Axes of the inputs of a node that one of its output is made of; of what surrounds a branch, at its inputs."""
+    node, owner = value.node, value.graph.owner
+    if isinstance(node, Parameter) and isinstance(owner, If):
+        outer = owner.outer(node)
+        if outer is not None:
+            yield outer, axis
+    for port, source in enumerate(node.inputs):
+        if source is None or isinstance(source.node, Constant):
+            continue
+        for at in range(len(source.shape or ())):
+            if (value, axis) in _results(node, port, at):
+                yield source, at
+
+
+def _results(node: Node, port: int, axis: int) -> list[Axis]:
+    """The axes of the results that an axis of an input becomes; none for operations that are not known here."""
+    value = node.inputs[port]
+    if value is None or value.shape is None:
+        return []
+    if isinstance(node, Result):
+        return _behind_branch(node, axis)
+    if isinstance(node, If):
+        parameters = (getattr(each, side) for each in node.input_map[port - 1 : port] for side in ("then", "else_"))
+        return [(each.output, axis) for each in parameters if each is not None and port]
+    if isinstance(node, Sequence):
+        return [(node.outputs[0], 2)] if (port, axis) == (0, 1) else []
+    if isinstance(node, Iteration):
+        return _behind_loop(node, value, axis)
+    rank, output = len(value.shape), node.outputs[0] if node.outputs else None
+    if output is None or output.shape is None:
+        return []
+    if isinstance(node, ops.Split | ops.VariadicSplit) and port == 0:
+        return [(each, axis) for each in node.outputs]
+    at = _moved(node, port, axis, rank, len(output.shape))
+    return [] if at is None else [(each, at) for each in node.outputs]
+
+
+def _moved(node: Node, port: int, axis: int, rank: int, new: int) -> int | None:
+    """The axis of the result of a node of the main kinds."""
+    if isinstance(node, Unary | Binary | ops.Select | ops.PReLU | ops.FakeQuantize):
+        return axis + new - rank
+    if isinstance(node, ops.MatMul):
+        return axis + new - rank if rank > 1 and new >= rank else None
+    if port != 0 and not isinstance(node, ops.Concat):
+        return None
+    if isinstance(node, ops.Transpose):
+        order = node.inputs[1].type.integers if node.inputs[1] is not None else None
+        return order.index(axis) if order is not None and axis in order else None
+    if isinstance(node, ops.Squeeze | ops.Unsqueeze):
+        return _squeezed(node, axis, rank, new)
+    if isinstance(node, ops.Reshape):
+        return _reshaped(node, axis)
+    if isinstance(node, ops.Gather):
+        place = node.inputs[2].type.integers if node.inputs[2] is not None else None
+        at = None if place is None else normalise_axis(place[0], rank)
+        return None if at is None or at == axis else axis if axis < at else axis + new - rank
+    if isinstance(node, Reduction):
+        axes = node.inputs[1].type.integers if node.inputs[1] is not None else None
+        gone = {normalise_axis(each, rank) for each in axes or ()}
+        return None if axes is None else axis if node.keep_dims else axis - sum(each < axis for each in gone)
+    if isinstance(node, ops.Broadcast):
+        return axis + new - rank if node.mode != "explicit" else None
+    if isinstance(node, ops.Convolution | ops.ConvolutionBackpropData | Pool):
+        return axis if axis != 1 else None
+    source = node.inputs[0]
+    return axis if (source is not None and source.shape == node.outputs[0].shape) or _keeps_rank(node) else None
+
+
+def _keeps_rank(node: Node) -> bool:
+    return isinstance(node, ops.Concat | ops.Slice | ops.Pad | ops.Tile | ops.Identity | ops.Convert | ops.Barrier)
+
+
+def _squeezed(node: Node, axis: int, rank: int, new: int) -> int | None:
+    axes = node.inputs[1].type.integers if len(node.inputs) > 1 and node.inputs[1] is not None else None
+    if axes is None:
+        return None
+    if isinstance(node, ops.Squeeze):
+        gone = {normalise_axis(each, rank) for each in axes}
+        return None if axis in gone else axis - sum(each < axis for each in gone)
+    added = {normalise_axis(each, new) for each in axes}
+    return [each for each in range(new) if each not in added][axis]
+
+
+def _reshaped(node: Node, axis: int) -> int | None:
+    """Equal dimensions at the front and at the end keep their axes."""
+    value = node.inputs[0]
+    assert value is not None
+    old, new = value.type.dims, node.outputs[0].type.dims
+    if old[: axis + 1] == new[: axis + 1]:
+        return axis
+    rest = len(old) - axis
+    return len(new) - rest if rest <= len(new) and old[axis:] == new[len(new) - rest :] else None
+
+
+def _behind_loop(node: Iteration, value: Value, axis: int) -> list[Axis]:
+    """The concatenated outputs of a loop through whose steps the axis goes."""
+    if (value, axis) not in list(stepped_axes(node)):
+        return []
+    return [
+        (output, normalise_axis(entry.axis, len(output.shape)))
+        for entry, output in zip(node.output_map, node.outputs, strict=True)
+        if isinstance(entry, Concatenated) and output.shape is not None
+    ]
+
+
+def _behind_branch(node: Result, axis: int) -> list[Axis]:
+    owner = node.graph.owner
+    if not isinstance(owner, If):
+        return []
+    pairs = zip(owner.output_map, owner.outputs, strict=True)
+    return [(output, axis) for entry, output in pairs if node in (entry.then, entry.else_)]
