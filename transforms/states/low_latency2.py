@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import itertools
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 import numpy as np
@@ -11,6 +12,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ConversionErrors, ConversionWarning, UnsupportedError, UsageError
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.origin import Origin
 from mo_loop.graph.shape import is_static
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import If, Iteration, Loop, Merged
@@ -69,10 +71,11 @@ class LowLatency2(FunctionPass):
         self.sequence_length = sequence_length
         self._errors: list[UnsupportedError] = []
         self._longer: list[UnsupportedError] = []
-        self._names: dict[str, int] = {}
+        self._ids: set[str] = set()
 
     def run_on_graph(self, graph: Graph) -> bool:
-        self._errors, self._longer, self._names = [], [], {}
+        self._errors, self._longer = [], []
+        self._ids = {node.variable_id for node in graph.of(ops.ReadValue)}
         if self.sequence_length == 1 and make_single(graph):
             fold_constants(graph)
         changed = self._step(graph)
@@ -138,42 +141,47 @@ class LowLatency2(FunctionPass):
 
     def _step_of_loop(self, node: Iteration) -> None:
         """Replace a loop by its body."""
-        name = self._name_of(node)
         index_with_zero(node)
+        counts = counts_steps(node)
+        inputs = enumerate(zip(node.input_map, node.data_inputs, strict=True))
+        carried = [
+            (number, entry, value) for number, (entry, value) in inputs
+            if isinstance(entry, Merged) and value is not None
+        ]  # fmt: skip
+        endings = [_ending(entry, number) for number, entry, _ in carried]
+        endings += [f"iteration/variable_{len(node.input_map)}"] if counts else []
+        ids = self._ids_of(node, endings)
         variables: dict[Merged, Variable] = {}
         initial: dict[Merged, Value] = {}
-        for number, (entry, value) in enumerate(zip(node.input_map, node.data_inputs, strict=True)):
-            if isinstance(entry, Merged) and value is not None:
-                state = entry.parameter
-                variable = Variable(f"{name}/{state.name or state.label}/variable_{number}", state.output.type)
-                variables[entry] = variable
-                initial[entry] = variable.read(self._initial(value, node))
-        count, number_now = self._counted(node, name) if counts_steps(node) else (None, None)
+        for id_, (_, entry, value) in zip(ids, carried, strict=False):
+            variables[entry] = Variable(id_, entry.parameter.output.type)
+            initial[entry] = variables[entry].read(self._initial(value, node))
+        count, number_now = self._counted(node, ids[-1]) if counts else (None, None)
         last = unrolled(node, 1, initial, number_now)
         for entry, variable in variables.items():
             variable.assign(last[entry])
         if count is not None and number_now is not None:
             count.assign(ops.Add(number_now, 1).output)
 
-    def _counted(self, node: Iteration, name: str) -> tuple[Variable, Value]:
+    def _counted(self, node: Iteration, id_: str) -> tuple[Variable, Value]:
         """A variable that counts the steps, and its value."""
         assert isinstance(node, Loop) and node.iteration is not None
         type_ = node.iteration.output.type
         shape = type_.dims if is_static(type_.shape) else ()
         first = Constant(np.zeros(shape, np.int64), graph=node.graph, dtype=type_.dtype).output
-        variable = Variable(f"{name}/iteration/variable_{len(node.input_map)}", first.type.without_known())
+        variable = Variable(id_, first.type.without_known())
         return variable, variable.read(first)
 
     def _step_of_sequence(self, node: Recurrent) -> None:
         """A cell in place of a sequence of one step; the sequence itself if it may have no step."""
-        graph, name = node.graph, self._name_of(node)
+        graph = node.graph
         states = len(node.outputs) - 1
         variables = []
         inputs = list(node.inputs)
-        for number in range(states):
+        for number, id_ in enumerate(self._ids_of(node, [f"variable_{number}" for number in range(states)])):
             initial = inputs[1 + number]
             assert initial is not None
-            variable = Variable(f"{name}/variable_{number}", initial.type.without_known())
+            variable = Variable(id_, initial.type.without_known())
             inputs[1 + number] = variable.read(self._initial(initial, node))
             variables.append(variable)
         is_full = _is_full(inputs[1 + states])
@@ -185,11 +193,19 @@ class LowLatency2(FunctionPass):
         if is_full:
             replace_node(node, outputs)
 
-    def _name_of(self, node: Node) -> str:
-        """The name of a loop or layer, with a number if another one with states has it."""
-        name = node.name or (node.origins[0].node if node.origins else "") or node.label
-        count = self._names[name] = self._names.get(name, 0) + 1
-        return name if count == 1 else f"{name}#{count}"
+    def _ids_of(self, node: Node, endings: Iterable[str]) -> list[str]:
+        """The ids of the variables of a loop or layer: its name with an ending, and a number if they are taken."""
+        origin = node.origins[0] if node.origins else Origin()
+        is_layer = origin.operator in ("LSTM", "GRU", "RNN")  # of which one output can have given the node its name
+        name = (origin.node if is_layer else "") or node.name or origin.node or node.label
+        parts = list(endings)
+        for number in itertools.count(1):
+            stem = name if number == 1 else f"{name}#{number}"
+            found = [f"{stem}/{each}" for each in parts]
+            if self._ids.isdisjoint(found):
+                self._ids.update(found)
+                return found
+        raise AssertionError("a number is free")
 
     def _initial(self, value: Value, node: Node) -> Value:
         """What a state begins with."""
@@ -204,6 +220,12 @@ class LowLatency2(FunctionPass):
         if is_static(value.shape):
             return Constant(np.broadcast_to(zero, value.type.dims), graph=value.graph, dtype=value.dtype).output
         return ops.Broadcast(Constant(zero, graph=value.graph, dtype=value.dtype), ops.ShapeOf(value)).output
+
+
+def _ending(entry: Merged, number: int) -> str:
+    """What follows the name of a loop in the id of a state; a state of a layer has no name in the model."""
+    name = entry.parameter.name
+    return f"{name}/variable_{number}" if name else f"variable_{number}"
 
 
 def _recurrences(graph: Graph) -> list[Any]:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Mapping
 
 import pytest
 
@@ -155,3 +156,38 @@ def test_it_runs_alone() -> None:
 def test_without_the_option_nothing_changes() -> None:
     graph = convert_model(parsed(scan(1), opset=17)).graph
     assert not graph.has(ops.ReadValue)
+
+
+def layers(*names: str, attributes: str = "") -> str:
+    """Layers of these names over one sequence."""
+    nodes = [
+        f"[{name}] y{place} = LSTM <hidden_size = 4 {attributes}> (x, w, r{place}) "
+        for place, name in enumerate(names)
+    ]
+    outputs = ", ".join(f"y{place}" for place in range(len(names)))
+    body = "".join(nodes)
+    weights = ", ".join(f"float[1,16,4] r{place}" for place in range(len(names)))
+    return f"main (float[1,2,3] x, float[1,16,3] w, {weights}) => ({outputs}) {{ {body} }}"
+
+
+def ids(text: str, renamed: Mapping[str, str] | None = None) -> list[str]:
+    model = parsed(text, opset=17)
+    for node in model.graph.node:
+        node.name = (renamed or {}).get(node.name, node.name)
+    graph = convert_model(model, transform="LowLatency2[use_const_initializer=False]").graph
+    return sorted(each.variable_id for each in graph.of(ops.ReadValue))
+
+
+@pytest.mark.parametrize("attributes", ["", ", clip = 0.5", ", input_forget = 1", ", layout = 1"])
+def test_the_variables_of_a_layer_have_its_name(attributes: str) -> None:
+    """Those of a layer that becomes a loop had a running number: `layer/Parameter#0/variable_0`."""
+    text = layers("layer", attributes=attributes)
+    assert ids(text.replace("float[1,2,3] x", "float[2,1,3] x") if "layout" in attributes else text) == [
+        "layer/variable_0", "layer/variable_1",
+    ]  # fmt: skip
+
+
+def test_equal_names_of_layers_have_numbers_that_no_other_name_has() -> None:
+    """`a`, `a` and `a#2` gave two variables of one name."""
+    found = ids(layers("a", "a", "b"), {"b": "a#2"})
+    assert len(set(found)) == 6 and found[-2:] == ["a/variable_0", "a/variable_1"]
