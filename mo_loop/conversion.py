@@ -37,7 +37,7 @@ from __future__ import annotations
 
 import time
 import warnings
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any
@@ -162,6 +162,7 @@ class Conversion:
             with self._collected():
                 self._run_passes(graph)
                 if self.options.rename:
+                    self._require_no_state_renamed(self.options.rename)
                     with phase("renaming", self.observers, graph, self.options.rename):
                         # Diagnostics use the names of the model, so they read a graph without the new names.
                         renamed = graph.clone() if self._collect else graph
@@ -217,6 +218,19 @@ class Conversion:
 
                 LowerBarriers().run(graph)
                 graph.validate()
+
+    def _require_no_state_renamed(self, names: Mapping[str, str]) -> None:
+        """UsageError if `names` has an input or output that became a state, and so left the interface."""
+        made = [each for each in self.manager.passes if each.name == "MakeStateful"]
+        for pair in (pair for each in made for pair in getattr(each, "pairs", ())):
+            for name in (pair.input, pair.output):
+                if name in names:
+                    raise UsageError(
+                        f"--rename {name}={names[name]} has no effect",
+                        why=f"the input {pair.input!r} and the output {pair.output!r} became the state "
+                        f"{pair.variable_id!r}", code="ML202",
+                        hint=f'omit it, or keep the input (--stateful-pair "{pair.input}=")',
+                    )  # fmt: skip
 
     def _check(self, graph: Graph) -> None:
         """The last check. A skipped pass can be the cause of an error, so the errors name the skipped passes."""
@@ -293,7 +307,7 @@ def _state_passes(options: ConvertOptions) -> list[FunctionPass]:
 
         named = (options.arguments_of("MakeStateful") or {}).get("param_res_names", {})
         pairs = {**named, **(options.stateful_pairs or {})}
-        made += [MakeStateful(pairs, find=options.stateful, beam_idx=options.beam_idx), FuseStatefulAttention()]
+        made += [MakeStateful(pairs, find=options.finds_states, beam_idx=options.beam_idx), FuseStatefulAttention()]
     return made
 
 

@@ -65,11 +65,11 @@ class ConvertOptions:
             to quantise activations before compressed weights.
         transform: transformations of states, in the spelling of the Model Optimizer: `"LowLatency2"`,
             `"LowLatency2[use_const_initializer=False]"`, `"MakeStateful[param_res_names={'h0':'hN'}]"`, or names with a
-            dict of arguments (mo_loop/transformations.py, docs/states.md).
+            dict of arguments (mo_loop/transformations.py, docs/states.md). MakeStateful alone finds the pairs.
         stateful: keep the states that the caller would carry, such as key and value caches, in variables of the
             runtime: inputs and outputs that belong together are found, and leave the interface of the model.
         stateful_pairs: corrects what `stateful` finds: name of an input -> name of the output with its next value, or
-            "" for an input that stays one.
+            "" for an input that stays one. The names are those of the ONNX model, also with `rename`.
         beam_idx: add the input `beam_idx`, i32 [batch], which says from which sequence of the step before each sequence
             continues; with `stateful`.
         allow_external: folders besides that of the model whose files may hold external data, also files that are links
@@ -80,8 +80,8 @@ class ConvertOptions:
 
     Raises:
         UsageError: `transform` cannot be understood; `beam_idx` or `stateful_pairs` is given without `stateful`;
-            `sequence_io` or `quantization` is none of the values above, or `target` is not a supported release or
-            range.
+            `stateful_pairs` is no mapping of names; `sequence_io` or `quantization` is none of the values above, or
+            `target` is not a supported release or range.
     """
 
     input: str | Sequence[Any] | Mapping[str, Any] | None = None
@@ -119,6 +119,14 @@ class ConvertOptions:
             _ = self.releases
         if self.transform is not None:
             object.__setattr__(self, "transform", transformations(self.transform))
+        if self.stateful_pairs is not None:
+            _require_pairs(self.stateful_pairs)
+        named = self.arguments_of("MakeStateful")
+        if named is not None and named.get("param_res_names") == {} and not self.stateful and not self.stateful_pairs:
+            raise UsageError(
+                "--transform MakeStateful[param_res_names={}] has no effect", why="no pair is named",
+                hint="name the pairs, or write MakeStateful without an argument, which finds them",
+            )  # fmt: skip
         for name in ("stateful_pairs", "beam_idx"):
             if getattr(self, name) and not self.makes_states:
                 flag = {"stateful_pairs": "--stateful-pair", "beam_idx": "--beam-idx"}[name]
@@ -130,6 +138,12 @@ class ConvertOptions:
     def makes_states(self) -> bool:
         """Whether inputs and outputs become variables."""
         return self.stateful or any(each.name == "MakeStateful" for each in self.transform or ())
+
+    @property
+    def finds_states(self) -> bool:
+        """Whether pairs are searched for: with `stateful`, or with MakeStateful that names none."""
+        named = self.arguments_of("MakeStateful")
+        return self.stateful or (named is not None and "param_res_names" not in named)
 
     def arguments_of(self, transformation: str) -> Mapping[str, Any] | None:
         """The arguments with which `transform` names a transformation; None if it does not."""
@@ -151,3 +165,13 @@ class ConvertOptions:
     def is_packed(self) -> bool:
         """Whether sequences cross the boundary as packed tensors."""
         return self.sequence_io == "packed"
+
+
+def _require_pairs(given: Any) -> None:
+    """UsageError if `stateful_pairs` does not map names to names."""
+    names = [name for pair in given.items() for name in pair] if isinstance(given, Mapping) else [None]
+    if not all(isinstance(name, str) for name in names):
+        raise UsageError(
+            f"stateful_pairs is {given!r}", why="it maps names of inputs to names of outputs",
+            hint='write stateful_pairs={"h0": "hN"}; "" in place of an output keeps an input',
+        )  # fmt: skip

@@ -108,7 +108,7 @@ class Record:
     def _after(self, step: Step) -> None:
         """Record what a pass did with control flow and states. A node that replaces another has the same origin."""
         pairs = getattr(step.each, "pairs", ()) if step.name == "MakeStateful" else ()
-        self.pairs |= {each.input + each.output: (each.input, each.output) for each in pairs}
+        self.pairs |= {each.variable_id: (each.input, each.output) for each in pairs}
         if not step.changed or not self.flows:
             return
         present = dict.fromkeys(node for scope in step.graph.scopes() for node in _flows(scope))

@@ -66,6 +66,11 @@ class Step:
     tokens: int = 1
 
 
+def _declared(output: Any) -> tuple[int | str, ...]:
+    """The dimensions of an output; none where the model does not declare its type, as it may."""
+    return input_of(output).dims if output.type.WhichOneof("value") else ()
+
+
 class CacheInputs:
     """The inputs of a model step by step. `known` are the shapes that the IR declares."""
 
@@ -77,7 +82,8 @@ class CacheInputs:
         carried = {each.input for each in caches}
         self._inputs = [each for each in self._generator.inputs if each.name not in carried]
         self._carried = {each.name: each for each in self._generator.inputs if each.name in carried}
-        self._returned = {each.name: input_of(each) for each in model.proto.graph.output}
+        outputs = {each.name: each for each in model.proto.graph.output}
+        self._returned = {each.output: _declared(outputs[each.output]) for each in caches}
         operators = {operator_of(node) for graph in all_graphs(model) for node in graph.nodes}
         self._is_padded = not any(each.startswith("com.") for each in operators)
         """Operators of other domains may need masks without padding, and leave memory unwritten where there is some."""
@@ -137,7 +143,7 @@ class CacheInputs:
 
     def _growing(self, cache: Carried) -> tuple[int, ...]:
         """The axes along which a state grows: those of the IR, or those that ONNX names otherwise behind the model."""
-        dims, after = self._carried[cache.input].dims, self._returned[cache.output].dims
+        dims, after = self._carried[cache.input].dims, self._returned[cache.output]
         if cache.variable.grows is not None:
             return tuple(axis for axis in cache.variable.grows if axis < len(dims))
         if len(dims) != len(after):
@@ -159,7 +165,7 @@ class CacheInputs:
         total = step.past + step.tokens
         sizes = self._generator.sizes(step.sequence)
         for each in self._caches:
-            dims, after = self._carried[each.input].dims, self._returned[each.output].dims
+            dims, after = self._carried[each.input].dims, self._returned[each.output]
             for axis in self._grows[each.input]:
                 if axis < len(after) and isinstance(after[axis], str):
                     sizes[str(after[axis])] = total

@@ -17,9 +17,7 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import Dim, Shape, Symbol
 from mo_loop.ops.opaque import Opaque
-
-BEAM = "beam_idx"
-"""The input that reorders caches along the batch."""
+from transforms.states.port_names import BEAM_INDEX, variable_id
 
 _KINDS = ("ReadValue", "Assign")
 
@@ -81,19 +79,16 @@ def state_variables(graph: Graph) -> list[StateVariable]:
 def matched(variables: Iterable[StateVariable], inputs: Sequence[str], outputs: Sequence[str]) -> Matched:
     """What each variable is, given the `inputs` of the ONNX model that the IR lacks, and all its `outputs`."""
     found = Matched()
-    free = list(inputs)
+    pairs = {variable_id(before, after): (before, after) for before in inputs if before for after in outputs}
+    taken: set[str] = set()
     for each in variables:
-        pair = next(((name, each.id[len(name) :]) for name in free if _is_pair(each.id, name, outputs)), None)
-        if pair is None:
+        pair = pairs.get(each.id)
+        if pair is None or pair[0] in taken:
             found.others.append(each)
             continue
-        free.remove(pair[0])
+        taken.add(pair[0])
         found.caches.append(Carried(*pair, each))
     return found
-
-
-def _is_pair(id_: str, name: str, outputs: Sequence[str]) -> bool:
-    return bool(name) and id_.startswith(name) and id_[len(name) :] in outputs
 
 
 def _kind(node: Node) -> str:
@@ -147,4 +142,4 @@ def is_beam(value: Value) -> bool:
     """Whether it is the input `beam_idx`, or a cast of it."""
     while _kind(value.node) == "Convert" and value.node.inputs[0] is not None:
         value = value.node.inputs[0]
-    return isinstance(value.node, ops.Parameter) and BEAM in (value.node.name, *value.names)
+    return isinstance(value.node, ops.Parameter) and BEAM_INDEX in (value.node.name, *value.names)

@@ -36,10 +36,11 @@ from mo_loop.verification.oracle import Oracle
 from mo_loop.verification.output_rows import by_wanted_name
 from mo_loop.verification.report import Side
 from mo_loop.verification.slice_steps import SliceInputs, wanted_after
-from mo_loop.verification.state_variables import BEAM, Carried, matched, state_variables
+from mo_loop.verification.state_variables import Carried, matched, state_variables
 from mo_loop.verification.stateful_runtime import InitialStates
 from mo_loop.verification.stepped_side import SequenceRun, SteppedSide, StepRun
 from mo_loop.verification.verify_settings import F32, Feeds, Settings
+from transforms.states.port_names import BEAM_INDEX
 
 
 @dataclass
@@ -84,7 +85,7 @@ class Stepwise:
         returned = {each.output for each in self._states.caches}
         self._remaining = [name for name in self._outputs if name not in returned]
         """The outputs that the IR still has."""
-        self._beam = BEAM in self._known and BEAM not in input_names(model)
+        self._beam = BEAM_INDEX in self._known and BEAM_INDEX not in input_names(model)
         self._require_inputs(absent)
 
     def compared(self) -> Compared:
@@ -103,7 +104,7 @@ class Stepwise:
         return Compared(sequences, order, sides, name, self._notes)
 
     def _require_inputs(self, absent: Sequence[str]) -> None:
-        names = {*input_names(self._model), BEAM}
+        names = {*input_names(self._model), BEAM_INDEX}
         for port in self._converted.inputs:
             if names.isdisjoint((port.name, *port.names)):
                 raise InputError(
@@ -164,7 +165,7 @@ class Stepwise:
         for _ in range(self._settings.steps):
             feeds = inputs.draw(step)
             if self._beam:
-                feeds[BEAM] = reordering(step, inputs.batch(step, feeds))
+                feeds[BEAM_INDEX] = reordering(step, inputs.batch(step, feeds))
             draws.append(feeds)
             step = inputs.following(step)
         return self._run_carried(oracle, f"sequence {number + 1}", draws, inputs, begin, initial)
@@ -178,7 +179,7 @@ class Stepwise:
         begin = inputs.begin(0, PLANS[0])
         if self._beam:
             for feeds in draws:
-                feeds.setdefault(BEAM, np.arange(inputs.batch(begin, feeds), dtype=np.int32))
+                feeds.setdefault(BEAM_INDEX, np.arange(inputs.batch(begin, feeds), dtype=np.int32))
         try:
             return self._run_carried(oracle, "the given steps", draws, inputs, begin, initial)
         except IsolatedError as error:
@@ -194,7 +195,7 @@ class Stepwise:
         steps, expected = [], []
         for feeds in draws:
             if self._beam:
-                rows = feeds[BEAM]
+                rows = feeds[BEAM_INDEX]
                 states = {each.input: self._reordered(each, states[each.input], rows) for each in self._states.caches}
             outputs = oracle.run({**feeds, **states})
             have = dict(outputs)
@@ -233,7 +234,8 @@ class Stepwise:
     def _sliced(self, oracle: Hosted) -> list[SequenceRun]:
         inputs = SliceInputs(self._model, self._converted, self._states.caches, self._settings.seed)
         if self._beam:
-            raise UnsupportedError(f"verify does not know what {BEAM} reorders where a loop of the model has states")
+            what = f"verify does not know what {BEAM_INDEX} reorders where a loop of the model has states"
+            raise UnsupportedError(what)
         if self._settings.inputs:
             given = read_sets(self._settings.inputs, self._model, inputs.needed)
             for name, feeds in given:

@@ -6,10 +6,12 @@ from typing import Any
 
 import pytest
 
-from mo_loop.errors import UsageError
+from mo_loop.api import convert_model
+from mo_loop.errors import ConversionWarning, UsageError
 from mo_loop.options import ConvertOptions
 from mo_loop.report.conversion_info import conversion_info
 from mo_loop.transformations import Transformation, transformations
+from tests.harness import parsed
 
 
 @pytest.mark.parametrize(
@@ -91,3 +93,52 @@ def test_options_without_effect() -> None:
 
 def test_a_transformation_is_its_text() -> None:
     assert str(Transformation("LowLatency2", {"sequence_length": 1})) == "LowLatency2[sequence_length=1]"
+
+
+STEP = """step (float[1,2] x, float[1,3] h0) => (float[1,2] y, float[1,3] hN) {
+  s = ReduceSum <keepdims = 1> (x)
+  hN = Add (h0, s)
+  t = ReduceSum <keepdims = 1> (hN)
+  y = Mul (x, t)
+}"""
+
+
+def interface(**options: Any) -> tuple[list[str], list[str]]:
+    model = convert_model(parsed(STEP, 17), **options)
+    return [each.name for each in model.inputs], [each.name for each in model.outputs]
+
+
+@pytest.mark.parametrize("given", ["MakeStateful", ("MakeStateful", {}), {"stateful": True}])
+def test_make_stateful_without_pairs_finds_them(given: Any) -> None:
+    """It did nothing, and said nothing."""
+    options = given if isinstance(given, dict) else {"transform": given}
+    assert interface(**options) == (["x"], ["y"])
+
+
+def test_make_stateful_with_an_empty_dict_is_refused() -> None:
+    with pytest.raises(UsageError, match="no effect"):
+        ConvertOptions(transform="MakeStateful[param_res_names={}]")
+
+
+def test_make_stateful_beside_low_latency2() -> None:
+    with pytest.warns(ConversionWarning) as record:
+        assert interface(transform="LowLatency2,MakeStateful") == (["x"], ["y"])
+    assert [each.message.code for each in record] == ["ML523"]  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("given", [["h0=hN"], "h0=hN", [("h0", "hN")], {"h0": None}, {0: "hN"}])
+def test_pairs_are_a_mapping_of_names(given: Any) -> None:
+    """They were a TypeError."""
+    with pytest.raises(UsageError, match="stateful_pairs is") as error:
+        convert_model(parsed(STEP, 17), stateful=True, stateful_pairs=given)
+    assert error.value.code == "ML201" and '{"h0": "hN"}' in error.value.hint
+
+
+@pytest.mark.parametrize("name", ["h0", "hN"])
+def test_a_state_has_no_new_name(name: str) -> None:
+    """It was ignored, because a state is neither an input nor an output."""
+    with pytest.raises(UsageError, match=f"--rename {name}=hidden has no effect") as error:
+        interface(stateful=True, rename={name: "hidden"})
+    assert error.value.code == "ML202"
+    assert interface(stateful=True, rename={"x": "seen"}) == (["seen"], ["y"])
+    assert interface(stateful=True, rename={name: "hidden"}, stateful_pairs={"h0": ""})[0][0] == "x"

@@ -1,1 +1,1 @@
-"""States that keep their values from one inference to the next: variables (ReadValue-6, Assign-6) in place of what a caller carries."""
+"""States for the next inference: variables (ReadValue-6, Assign-6) in place of what a caller carries."""

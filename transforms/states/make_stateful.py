@@ -10,12 +10,10 @@ from mo_loop.errors import ConversionWarning, UsageError
 from mo_loop.graph import Graph
 from mo_loop.ops.variables import ReadValue
 from transforms.function_pass import FunctionPass
+from transforms.states.port_names import BEAM_INDEX, variable_id
 
 if TYPE_CHECKING:
     from transforms.states.pairing import Pair
-
-BEAM_INDEX = "beam_idx"
-"""The name that openvino_genai and optimum-intel expect."""
 
 
 class MakeStateful(FunctionPass):
@@ -44,9 +42,9 @@ class MakeStateful(FunctionPass):
         if not self.find and not any(self.param_res_names.values()):
             return False
         # Conversions without this option do not load these modules.
-        from transforms.states.rewriting import Rewriting
+        from transforms.states.rewriting import Rewriting, startable
 
-        pairs = [pair for pair in self._pairs(graph) if not self.leaves(pair.parameter)]
+        pairs = startable(graph, [pair for pair in self._pairs(graph) if not self.leaves(pair.parameter)])
         self.at = None
         if not pairs and not graph.has(ReadValue):
             text = "no input is continued by an output: the model has no states (--stateful-pair names them)"
@@ -66,8 +64,12 @@ class MakeStateful(FunctionPass):
     def _pairs(self, graph: Graph) -> tuple[Pair, ...]:
         from transforms.states.pairing import find_pairs, given_pairs
 
-        variables = {node.variable_id for node in graph.of(ReadValue)}
-        given = {old: new for old, new in self.param_res_names.items() if not new or old + new not in variables}
+        present = {node.variable_id for node in graph.of(ReadValue)}
+        inputs = {name for each in graph.parameters for name in (each.name, *each.output.names)}
+        given = {
+            old: new for old, new in self.param_res_names.items()
+            if not new or old in inputs or variable_id(old, new) not in present
+        }  # fmt: skip
         if not self.find:
             return given_pairs(graph, given).found
         pairs = find_pairs(graph, given)

@@ -12,6 +12,7 @@ whose result is right for distinct sizes, element by element, are right for all.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 from typing import Any
 
@@ -24,6 +25,9 @@ from mo_loop.ops.base import Constant
 
 _LONGEST = 16
 """The most nodes of a chain; real ones have at most eight."""
+
+_MOST = 1 << 22
+"""The most elements of an array that is computed: those of real caches, of short sequences, are fewer."""
 
 _SIZES = ((2, 3, 5, 7, 11, 13), (3, 5, 4, 9, 6, 10))
 """Sizes of unknown dimensions, in the order in which they are met."""
@@ -105,7 +109,9 @@ def is_repeated(chain: Chain, target: Value, times: int, transposed: bool) -> bo
 
 def _holds(chain: Chain, target: Value, times: int, transposed: bool, sizes: _Sizes) -> bool:
     shape = tuple(sizes.of(dim) for dim in chain.source.type.dims)
-    start = np.arange(np.prod(shape), dtype=np.float64).reshape(shape)
+    if math.prod(shape) * times > _MOST or any(_least_elements(node.outputs[0]) > _MOST for node in chain.nodes):
+        return False
+    start = np.arange(math.prod(shape), dtype=np.float64).reshape(shape)
     wanted = np.repeat(start, times, axis=1)
     wanted = np.swapaxes(wanted, 2, 3) if transposed else wanted
     try:
@@ -113,6 +119,10 @@ def _holds(chain: Chain, target: Value, times: int, transposed: bool, sizes: _Si
     except (ValueError, IndexError, TypeError):  # sizes that the chain does not allow
         return False
     return found is not None and found.shape == wanted.shape and bool((found == wanted).all())
+
+
+def _least_elements(value: Value) -> int:
+    return math.prod(dim for dim in value.shape or () if isinstance(dim, int))
 
 
 def _evaluated(chain: Chain, start: Array, sizes: _Sizes) -> Array | None:

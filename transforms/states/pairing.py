@@ -6,8 +6,9 @@
 
 The graph decides. Strong evidence is a trail (trails.py): the output is the input with something appended or written
 into it. Weak evidence is an output of the type and shape of an input that depends on it. It counts if both have no
-other partner, and if other inputs and outputs remain, because what a model is about is no state. Names only decide
-between several partners. A pass-through is no pair unless it is given.
+other partner, and if other inputs and outputs remain, because what a model is about is no state; beside strong pairs
+the names must fit as well. Otherwise names only decide between several partners. A pass-through is no pair unless it
+is given.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
 from transforms.states.growth import Growth, growth_of, misfit
-from transforms.states.port_names import is_next
+from transforms.states.port_names import is_next, variable_id
 from transforms.states.trails import Trail, trails_of
 
 Given = Mapping[str, str] | Iterable[tuple[str, str]]
@@ -39,6 +40,11 @@ class Pair:
     growing: int | None
     evidence: str
     strength: Literal["given", "strong", "weak"]
+
+    @property
+    def variable_id(self) -> str:
+        """The name of its variable."""
+        return variable_id(self.input, self.output)
 
 
 @dataclass(frozen=True)
@@ -131,7 +137,8 @@ class _Search:
             if parameter not in self.inputs:
                 raise UsageError(f"the input {before!r} has two partners, or is no tensor", code="ML202")
             if result is None:
-                self.kept += any(each.parameter is parameter for each in self._strong())
+                likely = (*self._strong(), *(each for each in self._weak() if _fits_by_name(each)))
+                self.kept += any(each.parameter is parameter for each in likely)
                 self.inputs.remove(parameter)
                 kept.append(before)
                 continue
@@ -192,11 +199,16 @@ class _Search:
                 if parameter not in self.inputs or not trail.changes or not _in_place(trail):
                     continue
                 growth = growth_of(parameter, result, trail.appended, self._shared(parameter))
-                if isinstance(growth, Growth):
-                    yield _Candidate(parameter, result, growth.axis, ", ".join(trail.changes))
+                if not isinstance(growth, Growth):
+                    continue
+                found = _Candidate(parameter, result, growth.axis, ", ".join(trail.changes))
+                if not trail.by_name or _fits_by_name(found):
+                    yield found
 
     def _weak(self) -> Iterator[_Candidate]:
+        """Of outputs that do not contain the input. Beside strong pairs names must fit: such a model has its states."""
         reached = _dependencies(self.graph)
+        has_strong = any(pair.strength == "strong" for pair in self.pairs)
         for result in self.outputs:
             mask = reached.get(result.value, 0)
             for number, parameter in enumerate(self.graph.parameters):
@@ -208,9 +220,11 @@ class _Search:
                 if parameter in self.trails.get(result.value, {}):  # passed through, or moved
                     continue
                 found = _Candidate(parameter, result, None, f"depends on it, and is {own.type} as well")
+                is_named = _fits_by_name(found)
                 if mask >> number & 1:
-                    yield found
-                elif _fits_by_name(found):
+                    if is_named or not has_strong:
+                        yield found
+                elif is_named:
                     yield replace(found, evidence=f"is {own.type} as well, and the names fit")
 
     def _shared(self, parameter: Parameter) -> frozenset[object]:

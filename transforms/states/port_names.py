@@ -1,4 +1,4 @@
-"""Which output continues which input, by the names that exporters give them.
+"""Which output continues which input, by the names that exporters give them; the names that states have.
 
 >>> is_next("past_key_values.0.key", "present.0.key"), is_next("h0", "hN"), is_next("past_0", "present_1")
 (True, True, False)
@@ -14,6 +14,15 @@ _TIMES = frozenset(
     ("past", "present", "new", "next", "old", "prev", "previous", "last", "in", "out", "input", "output")
 ) | frozenset(("initial", "init", "final", "updated", "cur", "current", "l"))
 """Words that say which of the two a name is, and not what is carried; torch begins the name of an input with `l_`."""
+
+
+BEAM_INDEX = "beam_idx"
+"""The input that reorders caches along the batch, by the name that openvino_genai and optimum-intel expect."""
+
+
+def variable_id(before: str, after: str) -> str:
+    """OpenVINO's name of the variable of an input and of the output that is its next value."""
+    return before + after
 
 
 def is_next(before: str, after: str) -> bool:

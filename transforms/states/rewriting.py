@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 
 from mo_loop import ops
+from mo_loop.errors import UnsupportedError
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.origin import made_for
 from mo_loop.graph.shape import Dim, fresh
@@ -13,7 +14,42 @@ from mo_loop.ops.base import Parameter
 from transforms.replace import replace_node
 from transforms.states.initial import InitialValues, batch_axis, variable_shape
 from transforms.states.pairing import Pair
-from transforms.states.variable import Variable
+from transforms.states.variable import Variable, drop_unobserved
+
+
+def startable(graph: Graph, pairs: Sequence[Pair]) -> list[Pair]:
+    """The pairs without weak ones of which no initial value is known: these may be what the model is about."""
+    chosen = list(pairs)
+    while True:
+        taken = {pair.parameter for pair in chosen}
+        initial = InitialValues(graph, [each for each in graph.parameters if each not in taken])
+        lost = [pair for pair in chosen if pair.strength == "weak" and not _starts(initial, pair)]
+        if not lost:
+            return chosen
+        chosen.remove(lost[0])  # its input may give the sizes of the others
+
+
+def _starts(initial: InitialValues, pair: Pair) -> bool:
+    try:
+        initial.require(pair, variable_shape(pair))
+    except UnsupportedError:
+        return False
+    return True
+
+
+def _require_distinct(graph: Graph, pairs: Sequence[Pair]) -> None:
+    """UnsupportedError if two variables would have one id."""
+    known: dict[str, str] = {node.variable_id: "the variable of the model" for node in graph.of(ops.ReadValue)}
+    for pair in pairs:
+        other = known.get(pair.variable_id)
+        if other is not None:
+            raise UnsupportedError(
+                f"the states {other} and {pair.input!r} -> {pair.output!r} are both named {pair.variable_id!r}",
+                where=pair.parameter.origin, why="OpenVINO names a variable by the input followed by the output",
+                code="ML327", hint=f'keep one of them an input (--stateful-pair "{pair.input}="), or rename its input '
+                "or output in the ONNX model",
+            )  # fmt: skip
+        known[pair.variable_id] = f"{pair.input!r} -> {pair.output!r}"
 
 
 class Rewriting:
@@ -26,6 +62,7 @@ class Rewriting:
         self.remaining = [each for each in graph.parameters if each not in taken]
         self.initial = InitialValues(graph, self.remaining)
         # All of what can fail comes before the first change.
+        _require_distinct(graph, pairs)
         self.shapes = {pair: variable_shape(pair) for pair in pairs}
         for pair in pairs:
             self.initial.require(pair, self.shapes[pair])
@@ -43,19 +80,7 @@ class Rewriting:
                 variable.assign(value)
             yield pair, read
         self.graph.sweep()
-        self._drop_unread()
-
-    def _drop_unread(self) -> None:
-        """Remove variables that nothing reads, or that only become themselves: the runtime does not read them."""
-        reads = {node.variable_id: node.output for node in self.graph.of(ops.ReadValue)}
-        for node in self.graph.of(ops.Assign):
-            value = node.inputs[0]
-            while value is not None and isinstance(value.node, ops.Identity) and value.only_use is not None:
-                value = value.node.inputs[0]
-            read = reads.get(node.variable_id)
-            if read is None or (value is read and read.only_use is not None):
-                self.graph.remove(node)
-        self.graph.sweep()
+        drop_unobserved(self.graph)
 
     def _beam_input(self, name: str) -> Value:
         """[number of sequences] of i32: the symbol of the caches, if they have one."""
@@ -73,9 +98,8 @@ class Rewriting:
         initial = self.initial.of(pair, shape)
         if self.beams is not None and axis is not None:  # the number of beams may change between two inferences
             shape = (*shape[:axis], fresh(), *shape[axis + 1 :])
-        # OpenVINO's name of a variable is that of the input followed by that of the output.
         type_ = TensorType(parameter.output.dtype, shape)
-        variable = Variable(pair.input + pair.output, type_, label=parameter.name)
+        variable = Variable(pair.variable_id, type_, label=parameter.name)
         read = variable.read(initial)
         read.copy_names(parameter.output)
         readers = parameter.output.uses

@@ -16,6 +16,7 @@ from typing import Any, TypeAlias
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.shape import Dim
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Final, If, Iteration, Merged
@@ -28,11 +29,14 @@ class Trail:
 
     `axes` has for each dimension of the value that of the Parameter, None where it is not known. `appended` is the axis
     of the Parameter along which something was appended, `changes` says in words what makes the value another one.
+    With `by_name` the value is the next one only if names say so: the Parameter was appended to another one, or one
+    branch of an If passes it through.
     """
 
     axes: tuple[int | None, ...]
     changes: tuple[str, ...] = ()
     appended: int | None = None
+    by_name: bool = False
 
     def changed(self, change: str) -> Trail:
         return self if change in self.changes else replace(self, changes=(*self.changes, change))
@@ -151,7 +155,7 @@ def _gathered(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
 def _concatenated(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
     """Appended, where a part does not come from the Parameter; else pieces of it that come together again.
 
-    What is appended to an input may be an input as well: only the first part is the state.
+    What is appended to an input may be an input as well: the state is the first part, unless names say otherwise.
     """
     parts = [_at(node, port, found) for port in range(len(node.inputs))]
     rank, given = _rank(node.outputs[0]), getattr(node, "axis", 0)
@@ -161,17 +165,17 @@ def _concatenated(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trai
     trails: Trails = {}
     for parameter in dict.fromkeys(each for part in parts for each in part):
         pieces = [part[parameter] for part in parts if parameter in part]
-        if parts[0] and parameter not in parts[0]:
-            continue
         first = pieces[0]
         axes = tuple(own if all(own == piece.axes[i] for piece in pieces) else None for i, own in enumerate(first.axes))
         changes = tuple(dict.fromkeys(each for piece in pieces for each in piece.changes))
         appended = next((piece.appended for piece in pieces if piece.appended is not None), None)
-        trail = Trail(axes, changes, appended)
+        trail = Trail(axes, changes, appended, any(piece.by_name for piece in pieces))
         if len(pieces) < len(parts):
             trail = replace(trail, appended=axes[axis] if appended is None else appended)
             shown = axis if axes[axis] is None else axes[axis]
             trail = trail.changed(f"Concat along axis {shown}")
+        if parts[0] and parameter not in parts[0]:
+            trail = replace(trail, by_name=True)
         trails[parameter] = trail
     return {node.outputs[0]: trails}
 
@@ -218,7 +222,10 @@ def _iterated(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
 
 
 def _branched(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
-    """What both branches have a trail of; each Parameter inside has the trails of what it receives."""
+    """What a branch has a trail of; each Parameter inside has the trails of what it receives.
+
+    Decoders with and without caches have one branch that appends to a cache, and one that makes a new cache.
+    """
     assert isinstance(node, If)
     sides: list[dict[Value, Trails]] = []
     for side, body in zip(("then", "else_"), node.bodies, strict=True):
@@ -230,9 +237,27 @@ def _branched(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
         sides.append(trails_of(body, seeds))
     trails: dict[Value, Trails] = {}
     for entry, output in zip(node.output_map, node.outputs, strict=True):
-        then, other = sides[0].get(entry.then.value, {}), sides[1].get(entry.else_.value, {})
+        made = entry.then.value, entry.else_.value
+        then, other = (side.get(value, {}) for side, value in zip(sides, made, strict=True))
         trails[output] = {each: _either(trail, other[each]) for each, trail in then.items() if each in other}
+        if _rank(made[0]) == _rank(made[1]) is not None and made[0].dtype is made[1].dtype:
+            for own, replacement in ((then, made[1]), (other, made[0])):
+                trails[output] |= {
+                    each: _in_one_branch(each, trail, replacement)
+                    for each, trail in own.items() if each not in trails[output]
+                }  # fmt: skip
     return trails
+
+
+def _in_one_branch(parameter: Parameter, trail: Trail, replacement: Value) -> Trail:
+    """The trail of a value that another one replaces in the other branch, perhaps one of another size."""
+    before, after = parameter.output.shape, replacement.shape
+    differing = [
+        axis for axis, (old, new) in enumerate(zip(before, after, strict=True)) if old != new and isinstance(old, Dim)
+    ] if before is not None and after is not None and len(before) == len(after) else []  # fmt: skip
+    if trail.appended is None and len(differing) == 1:
+        trail = replace(trail, appended=differing[0])
+    return replace(trail.changed("a branch of If"), by_name=trail.by_name or not trail.changes)
 
 
 def _either(a: Trail, b: Trail) -> Trail:
@@ -240,7 +265,7 @@ def _either(a: Trail, b: Trail) -> Trail:
     if len(a.axes) == len(b.axes):
         axes = tuple(x if x == y else None for x, y in zip(a.axes, b.axes, strict=True))
     appended = a.appended if a.appended is not None else b.appended
-    return Trail(axes, tuple(dict.fromkeys((*a.changes, *b.changes))), appended)
+    return Trail(axes, tuple(dict.fromkeys((*a.changes, *b.changes))), appended, a.by_name or b.by_name)
 
 
 def _integers(node: Node, port: int) -> tuple[int, ...] | None:

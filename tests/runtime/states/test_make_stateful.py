@@ -76,6 +76,18 @@ FORMS = {
              else_branch = h () => (float[batch,T,3] b) { b = Identity (past) }>
            s = ReduceSum <keepdims = 1> (present, one) z = Mul (s, x)""",
     ),
+    "begun again in a branch": Form(
+        "float[batch,T,3] past", "float[batch,R,3] present",
+        """t = ReduceSum <keepdims = 0> (x) o = Constant <value_float = 0.0> () c = Greater (t, o)
+           present = If (c) <
+             then_branch = g () => (float[batch,Q,3] a) { a = Concat <axis = 1> (past, x) },
+             else_branch = h () => (float[batch,L,3] b) { b = Neg (x) }>
+           s = ReduceSum <keepdims = 1> (present, one) z = Mul (s, x)""",
+    ),
+    "appended in front": Form(
+        "float[batch,T,3] past", "float[batch,R,3] present",
+        "present = Concat <axis = 1> (x, past) s = ReduceSum <keepdims = 1> (present, one) z = Mul (s, x)",
+    ),
     "in a loop": Form(
         "float[batch,3] past", "float[batch,3] present",
         """p = Transpose <perm = [1, 0, 2]> (x) n = Shape <start = 0, end = 1> (p) m = Squeeze (n)

@@ -67,6 +67,17 @@ class TestStatesOfTheCaller:
         assert report.sets[0].types.get("beam_idx") == ("int32[2]" if beam else None)
         assert not report.notes
 
+    @pytest.mark.parametrize("text", [ATTENTION, CELL])
+    def test_outputs_whose_types_the_model_does_not_declare(self, text: str, tmp_path: Path) -> None:
+        """They were refused as if they had been inputs."""
+        model = parsed(text)
+        for output in model.graph.output:
+            output.ClearField("type")
+        source = saved(model, tmp_path)
+        states, axis = (CACHES, 2) if text is ATTENTION else ({"state": "next"}, None)
+        report = verify(source, with_states(source, states, axis=axis))
+        assert report, as_text(report)
+
     def test_a_state_that_does_not_grow_passes(self, cell: Path) -> None:
         report = verify(cell, with_states(cell, {"state": "next"}, axis=None), steps=6, sets=2)
         assert report, as_text(report)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import tracemalloc
 from typing import Any
 
 import pytest
@@ -9,6 +10,7 @@ import pytest
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError, UsageError
 from mo_loop.text import parse
+from transforms.states.fuse_stateful_attention import FuseStatefulAttention
 from transforms.states.make_stateful import MakeStateful
 from transforms.states.pairing import find_pairs
 from transforms.states.port_names import is_next
@@ -250,6 +252,167 @@ class TestWeakEvidence:
         assert "--stateful-pair one=three" in raised.value.hint
         assert found(text, {"one": "four"}) == {"one": ("four", None, "given"), "two": ("three", None, "weak")}
         assert found(text, {"one": "four", "two": ""}) == {"one": ("four", None, "given")}
+
+
+class TestBesideStrongPairs:
+    """The input of a decoder became a state: its output has its type as well."""
+
+    TEXT = """
+        %x = Parameter : f32[1,1,4] "{x}"
+        %mask = Parameter : f32[1,P] "mask"
+        %past = Parameter : f32[1,T,4] "past"
+        %present = Concat(%past, %x) {{axis: 1}}
+        %turned = Transpose(%present, [0, 2, 1])
+        %scores = MatMul(%x, %turned)
+        %y = MatMul(%scores, %present)
+        %pooled = ReduceMean(%y, [1])
+        Result(%y) names "{y}"
+        Result(%pooled) names "pooled"
+        Result(%present) names "present"
+    """
+
+    def test_the_input_of_a_decoder_is_no_state(self) -> None:
+        assert list(found(self.TEXT.format(x="inputs_embeds", y="last_hidden_state"))) == ["past"]
+
+    def test_names_make_it_one(self) -> None:
+        pairs = found(self.TEXT.format(x="context", y="context_out"))
+        assert pairs == {"past": ("present", 1, "strong"), "context": ("context_out", None, "weak")}
+
+    def test_a_weak_pair_whose_sizes_nothing_gives_stays_an_input(self) -> None:
+        text = """
+            %x = Parameter : f32[B,N] "x"
+            %g = Parameter : f32[B] "g"
+            %two = Multiply(%x, %x)
+            %s = ReduceSum(%x, [1])
+            %t = Add(%s, %g)
+            Result(%two) names "x_out"
+            Result(%t) names "sum"
+        """
+        graph = parse(text)
+        assert [pair.strength for pair in find_pairs(graph, {"g": ""}).found] == ["weak"]
+        assert not MakeStateful({"g": ""}, find=True).run(graph)
+        assert {each.name for each in graph.parameters} == {"x", "g"}
+
+
+class TestAppendedToAnInput:
+    TEXT = """
+        %x = Parameter : f32[B,N,3] "x"
+        %h = Parameter : f32[B,T,3] "{h}"
+        %hn = Concat({parts}) {{axis: 1}}
+        %y = ReduceMean(%hn, [1])
+        Result(%y) names "y"
+        Result(%hn) names "hn"
+    """
+
+    @pytest.mark.parametrize("parts", ["%h, %x", "%x, %h"])
+    def test_names_say_which_part_is_the_state(self, parts: str) -> None:
+        """The first part was the state, whatever it was called."""
+        assert found(self.TEXT.format(h="h", parts=parts)) == {"h": ("hn", 1, "strong")}
+
+    def test_without_names_it_is_the_first_part(self) -> None:
+        assert found(self.TEXT.format(h="a", parts="%h, %x")) == {"a": ("hn", 1, "strong")}
+
+    def test_names_that_fit_both_are_ambiguous(self) -> None:
+        text = self.TEXT.format(h="h", parts="%x, %h").replace('%x = Parameter : f32[B,N,3] "x"',
+                                                               '%x = Parameter : f32[B,N,3] "h_in"')  # fmt: skip
+        with pytest.raises(UsageError, match="h_in and h with h_out"):
+            found(text.replace('"hn"', '"h_out"'))
+
+
+class TestOneBranch:
+    """Decoders with and without caches in one model: the branch without makes a new cache."""
+
+    TEXT = """
+        %x = Parameter : f32[B,S] "x"
+        %past = Parameter : f32[B,T] "{past}"
+        %c = Parameter : boolean[] "use_cache"
+        %all = If(%c, %past, %x) {{
+            input_map: [Branched(%p, _), Branched(%n, %m)], output_map: [Selected({then}, @new)]
+        }}
+          then_body {{
+            %p = Parameter
+            %n = Parameter
+            %joined = Concat(%p, %n) {{axis: 1}}
+            %same = Identity(%p)
+            Result({then})
+          }}
+          else_body {{
+            %m = Parameter
+            %new = Abs(%m)
+            Result(%new)
+          }}
+        %y = ReduceSum(%all, [1])
+        Result(%y) names "y"
+        Result(%all) names "{all}"
+    """
+
+    def text(self, past: str, then: str, all_: str) -> str:
+        return self.TEXT.format(past=past, then=then, all=all_).replace("Selected(%", "Selected(@")
+
+    @pytest.mark.parametrize("names", [("past_key_values.0.key", "present.0.key"), ("a", "b")])
+    def test_appended_in_one(self, names: tuple[str, str]) -> None:
+        text = self.text(names[0], "%joined", names[1])
+        assert found(text) == {names[0]: (names[1], 1, "strong")}
+        assert evidence(text) == ["Concat along axis 1, a branch of If"]
+
+    def test_passed_through_in_one(self) -> None:
+        """The keys of an encoder, which the first inference computes."""
+        text = self.text("past_key_values.0.encoder.key", "%same", "present.0.encoder.key")
+        assert found(text) == {"past_key_values.0.encoder.key": ("present.0.encoder.key", 1, "strong")}
+
+    def test_passed_through_without_names(self) -> None:
+        assert found(self.text("a", "%same", "b")) == {}
+
+
+class TestVariableIds:
+    TEXT = """
+        %x = Parameter : f32[1] "x"
+        %a = Parameter : f32[1] "1"
+        %b = Parameter : f32[1] "12"
+        %c = Add(%a, %x)
+        %d = Multiply(%b, %x)
+        %y = Subtract(%a, %b)
+        Result(%y) names "y"
+        Result(%c) names "23"
+        Result(%d) names "3"
+    """
+
+    def test_two_states_of_one_id_are_refused(self) -> None:
+        """Both became one variable, and the inference failed."""
+        graph = parse(self.TEXT)
+        with pytest.raises(UnsupportedError, match="'1' -> '23' and '12' -> '3' are both named '123'") as raised:
+            MakeStateful({"1": "23", "12": "3"}).run(graph)
+        assert raised.value.code == "ML327"
+        assert len(graph.parameters) == 3 and not graph.has(ops.ReadValue)
+
+    def test_the_id_of_a_variable_of_the_model_is_refused(self) -> None:
+        graph = parse(self.TEXT)
+        assert MakeStateful({"1": "23"}).run(graph)
+        with pytest.raises(UnsupportedError, match="the variable of the model and '12' -> '3'"):
+            MakeStateful({"12": "3"}, find=False).run(graph)
+
+
+def test_a_large_static_size_costs_no_memory() -> None:
+    """The movements of a cache were computed on an array of its declared sizes: gigabytes for some hundred bytes."""
+    graph = parse("""
+        %q = Parameter : f32[B,2,L,400000000] "q"
+        %k = Parameter : f32[B,2,L,400000000] "k"
+        %past = Parameter : f32[B,2,T,400000000] "past"
+        %present = Concat(%past, %k) {axis: 2}
+        %turned = Transpose(%present, [0, 1, 3, 2])
+        %scores = MatMul(%q, %turned)
+        %weights = Softmax(%scores) {axis: -1}
+        %y = MatMul(%weights, %present)
+        Result(%y) names "y"
+        Result(%present) names "present"
+    """)
+    assert MakeStateful(find=True).run(graph)
+    tracemalloc.start()
+    try:
+        FuseStatefulAttention().run(graph)
+        assert tracemalloc.get_traced_memory()[1] < 100 << 20
+    finally:
+        tracemalloc.stop()
 
 
 class TestNoPair:
