@@ -12,6 +12,7 @@ from mo_loop.ops.control import Concatenated, If, Iteration, Merged, Sliced
 from mo_loop.ops.recurrent import Sequence
 from transforms.states.pairing import find_pairs
 from transforms.states.port_names import is_next
+from transforms.states.step_axes import mixing_along
 
 _SHOWN = 3
 """The number of pairs that a message names."""
@@ -75,7 +76,10 @@ def _sequences(node: Node) -> Iterator[tuple[Value, int]]:
 
 
 def _input_of(graph: Graph, value: Value, axis: int) -> str:
-    """The input of the model that has the dimension `axis` of a value; empty if none has, or if it is 1."""
+    """The input of the model that has the dimension `axis` of a value; empty if none has, or if it is 1.
+
+    Empty as well if something else in the model needs several steps of the sequence: LowLatency2 refuses it.
+    """
     shape = value.shape
     if shape is None or not -len(shape) <= axis < len(shape):
         return ""
@@ -84,6 +88,8 @@ def _input_of(graph: Graph, value: Value, axis: int) -> str:
         source = _source(value)
         is_longer = dim > 1 and isinstance(source, Parameter) and dim in (source.output.shape or ())
         return source.name if is_longer else ""
+    if any(True for _ in mixing_along(graph, frozenset(dim.symbols()))):
+        return ""
     for parameter in graph.parameters:
         own = [each for each in parameter.output.shape or () if isinstance(each, Dim)]
         if any(symbol in each.symbols() for symbol in dim.symbols() for each in own):

@@ -459,6 +459,8 @@ main (float[B,2] start, float[LENGTH,B,2] x) => (float[B,2] last) {
     (STEPS, True), (SUMS, True), (STEPS.replace("LENGTH", "5"), True), (SUMS.replace("LENGTH", "5"), True),
     (STEPS.replace("LENGTH", "1"), False), (STEPS.replace("DIRECTION", ', direction = "reverse"'), False),
     (SUMS.replace(" DIRECTION", ", scan_input_directions = [1]"), False),
+    # LowLatency2 would refuse it.
+    (STEPS.replace("[rnn]", "p = Softmax <axis = 0> (x) [rnn]").replace("(x, w", "(p, w"), False),
 ])  # fmt: skip
 def test_loops_that_step_forward_through_an_input(text: str, said: bool) -> None:
     report = examine(parsed(text.replace("DIRECTION", "")))

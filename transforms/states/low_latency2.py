@@ -48,12 +48,13 @@ class LowLatency2(FunctionPass):
     so it does in each inference: it has no variables. An If stays; the states in its branches are variables as well.
 
     A body that reads its iteration number gets a variable that counts the inferences. An index into an axis of one
-    element is 0, because that element is the one of the step. A loop that runs a fixed number of times, not once, is no
-    loop over the sequence and stays, unless the model has no other one.
+    element is 0 if it is the number of the step, because that element is the one of the step. A loop that runs a fixed
+    number of times, not once, is no loop over the sequence and stays, unless the model has no other one.
 
     Raises:
-        UnsupportedError: the number of steps is not known, or not 1 in any loop; a loop reads the sequence backwards,
-            or may end before the sequence; several of them are one ConversionErrors.
+        UnsupportedError: the number of steps is not known, or not 1 in any loop; a loop reads the sequence backwards or
+            another element than that of the step, may end before the sequence, or is in a loop that stays; something
+            mixes the steps to which `sequence_length` cuts the sequence. Several of them are one ConversionErrors.
     """
 
     bodies = "never"  # a body becomes a part of the graph, or is left alone
