@@ -44,6 +44,7 @@ from transforms.manager import Step, StepObserver
 from transforms.runtime.add_leading_dimension import AddLeadingDimension
 from transforms.runtime.break_state_symbols import BreakStateSymbols
 from transforms.runtime.concatenate_along_first_axis import ConcatenateAlongFirstAxis
+from transforms.runtime.copy_assigned_inputs import CopyAssignedInputs
 from transforms.runtime.copy_computed_constants import CopyComputedConstants
 from transforms.runtime.copy_control_outputs import CopyControlOutputs
 from transforms.runtime.distinguish_branch_shapes import DistinguishBranchShapes
@@ -139,6 +140,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     ShareInitialValues,  # before the next pass, which then has less to do
     SeparateReadValues,  # the runtime compiles no concatenation with a variable whose initial value is computed
     MakeAssignedShapesDynamic,  # the runtime copies no static tensor into a variable of dynamic shape
+    CopyAssignedInputs,  # the runtime would give a variable the memory of the input that it becomes
     PreventLoopFolding,  # the runtime would evaluate loops of constants while it reads the model
     PreserveEmptyBroadcasts,  # in an element-wise operation a size of 0 would become 1
     AddLeadingDimension,  # the runtime would divide by a first dimension of 0

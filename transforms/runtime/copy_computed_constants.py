@@ -10,11 +10,12 @@ from mo_loop.graph.shape import element_count, is_static
 from mo_loop.graph.types import string
 from mo_loop.ops.activation import PReLU
 from mo_loop.ops.arithmetic import Binary
-from mo_loop.ops.base import Constant, Op, Parameter
+from mo_loop.ops.base import Op
 from mo_loop.ops.comparison import Select
 from mo_loop.ops.control import Control
 from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
+from transforms.runtime.memory import computed_from_constants
 
 ELEMENTWISE = (Binary, Select, PReLU)
 """Operations that write into the memory of their first input. A chain of them is one operation of the runtime, so the
@@ -38,10 +39,10 @@ class CopyComputedConstants(FunctionPass):
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
-        computed = _computed(graph)
+        computed = computed_from_constants(graph)
         for product in self.candidates(graph, ops.MatMul) if computed else ():
             if product in computed and self._compute_at_run_time(product):
-                changed, computed = True, _computed(graph)
+                changed, computed = True, computed_from_constants(graph)
         once = _computed_once(computed)
         for kind in ELEMENTWISE if once else ():
             for node in self.candidates(graph, kind):
@@ -68,21 +69,6 @@ class CopyComputedConstants(FunctionPass):
         return self.accept(node)
 
 
-def _computed(graph: Graph) -> dict[Node, None]:
-    """The nodes that depend on constants alone, without the Constants, producers first."""
-    found: dict[Node, None] = {}
-    for node in graph.ordered():
-        if isinstance(node, Constant):
-            continue
-        for each in node.inputs:
-            if each is not None and not isinstance(each.node, Constant) and each.node not in found:
-                break
-        else:
-            if _is_constant(node):
-                found[node] = None
-    return found
-
-
 def _computed_once(computed: Iterable[Node]) -> set[Node]:
     """Those of `computed` that the runtime does not fold, and all that depend on them."""
     found: set[Node] = set()
@@ -90,12 +76,6 @@ def _computed_once(computed: Iterable[Node]) -> set[Node]:
         if not _is_folded(node) or any(each is not None and each.node in found for each in node.inputs):
             found.add(node)
     return found
-
-
-def _is_constant(node: Node) -> bool:
-    if not isinstance(node, Op) or isinstance(node, Parameter | ops.Barrier):
-        return False
-    return bool(node.outputs) and not node.random
 
 
 def _is_folded(node: Node) -> bool:

@@ -158,6 +158,17 @@ GAPS: tuple[Gap, ...] = (
         since="2025.0.0",
     ),
     Gap(
+        "assigned-input",
+        "a variable that becomes an input, or a view of one (Squeeze, Reshape, Concat of known sizes), has what the "
+        "caller writes into that memory later",
+        WRONG, "CopyAssignedInputs", "`max(x, x)` behind the input, `x or x` for booleans",
+    ),
+    Gap(
+        "assigned-constant",
+        "a variable that becomes a constant, or a view of one, has the contents of other memory from then on",
+        WRONG, "CopyAssignedInputs", "`Tile` of the constant by a number known only at run time",
+    ),
+    Gap(
         "static-value-of-dynamic-variable", "a tensor of static shape is not copied into a variable of dynamic shape",
         ERROR, "MakeAssignedShapesDynamic", "`Tile` of the value by a number known only at run time",
     ),

@@ -8,7 +8,7 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import f32, i32
-from mo_loop.ops.base import Constant, Identity, Parameter, Result
+from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 from mo_loop.ops.control import Control
 from transforms.replace import move_readers
 
@@ -88,3 +88,24 @@ def hide_memory(output: Value) -> None:
     """Readers of `output` read a Barrier, which becomes such a Slice."""
     readers = output.uses
     move_readers(output, ops.Barrier(output, hides="memory").output, readers)
+
+
+def computed_from_constants(graph: Graph) -> dict[Node, None]:
+    """The nodes that depend on constants alone, without the Constants, producers first."""
+    found: dict[Node, None] = {}
+    for node in graph.ordered():
+        if isinstance(node, Constant):
+            continue
+        for each in node.inputs:
+            if each is not None and not isinstance(each.node, Constant) and each.node not in found:
+                break
+        else:
+            if _is_constant(node):
+                found[node] = None
+    return found
+
+
+def _is_constant(node: Node) -> bool:
+    if not isinstance(node, Op) or isinstance(node, Parameter | ops.Barrier | ops.ReadValue):
+        return False
+    return bool(node.outputs) and not node.random

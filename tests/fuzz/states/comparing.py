@@ -26,10 +26,14 @@ TRANSFORM = "LowLatency2[use_const_initializer=False;sequence_length=1]"
 def compare(task: tuple[int, int, str | None]) -> str:
     """What differs for a seed and number on the release of an interpreter; empty if nothing does."""
     seed, number, python = task
-    recurrent = drawn(seed, number)
+    return compared(drawn(seed, number), python)
+
+
+def compared(recurrent: Recurrent, python: str | None = None, transform: str = TRANSFORM) -> str:
+    """What differs between the steps of a model and a whole run of it; empty if nothing does."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.xml")
-        save_model(convert_model(recurrent.model, transform=TRANSFORM), path)
+        save_model(convert_model(recurrent.model, transform=transform), path)
         starts = np.cumsum([0, *LENGTHS])
         spans = list(zip(starts, LENGTHS, strict=False))
         sequences = [[recurrent.step(start + each) for each in range(length)] for start, length in spans]

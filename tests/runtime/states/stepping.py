@@ -54,13 +54,17 @@ class Outcome:
 
 
 def stepped(
-    model: onnx.ModelProto, sequences: Many[Sequence], *, beams: bool = False, compress_to_fp16: bool = False
-) -> Outcome:
-    """Convert with states, and compare each step of each sequence. AssertionError for another shape or name."""
-    converted = convert_model(model, stateful=True, beam_idx=beams)
-    pairs = pairs_of(converted, model)
+    model: onnx.ModelProto, sequences: Many[Sequence], *, beams: bool = False, compress_to_fp16: bool = False,
+    pairs: Mapping[str, str] | None = None,
+) -> Outcome:  # fmt: skip
+    """Convert with states, those that are given and those that are found, and compare each step of each sequence.
+
+    AssertionError for another shape or name.
+    """
+    converted = convert_model(model, stateful=True, beam_idx=beams, stateful_pairs=pairs)
+    states = pairs_of(converted, model)
     runs = [_with_orders(each, seed) if beams else list(each.steps) for seed, each in enumerate(sequences)]
-    wanted = isolated(explicit, model.SerializeToString(), pairs, [each.batch for each in sequences], runs)
+    wanted = isolated(explicit, model.SerializeToString(), states, [each.batch for each in sequences], runs)
     if chosen_interpreter() is not None:
         pytest.skip("states run on the release of this environment")
     with tempfile.TemporaryDirectory() as folder:
@@ -69,7 +73,7 @@ def stepped(
         kinds, found = isolated(stateful, path, runs)
     worst = 0.0
     for given, expected in zip(found, wanted, strict=True):
-        assert given.keys() == expected.keys() - set(pairs.values())
+        assert given.keys() == expected.keys() - set(states.values())
         for name, array in given.items():
             assert array.shape == expected[name].shape, name
             assert np.array_equal(np.isnan(array), np.isnan(expected[name])), name
@@ -131,8 +135,9 @@ def _ordered(state: Array, order: Array, axis: int | None) -> Array:
 
 def _zeros(port: Any, batch: int) -> Array:
     """A state before the first step: symbols other than `batch` count what is appended."""
-    dtype = {"tensor(float)": np.float32, "tensor(int64)": np.int64}[port.type]
-    return np.zeros([dim if isinstance(dim, int) else batch if dim == "batch" else 0 for dim in port.shape], dtype)
+    names = {"float": "float32", "float16": "float16", "int32": "int32", "int64": "int64", "bool": "bool"}
+    shape = [dim if isinstance(dim, int) else batch if dim == "batch" else 0 for dim in port.shape]
+    return np.zeros(shape, names[port.type.removeprefix("tensor(").removesuffix(")")])
 
 
 def stateful(path: Path, runs: list[list[Feeds]]) -> tuple[dict[str, int], list[Feeds]]:

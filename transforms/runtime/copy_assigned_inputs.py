@@ -1,0 +1,78 @@
+"""Variables that become a model input, or a constant."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.shape import element_count, is_static
+from mo_loop.ops.base import Constant, Parameter
+from mo_loop.ops.control import Control
+from mo_loop.ops.reduction import Reduction
+from transforms.function_pass import FunctionPass
+from transforms.replace import insert_before
+from transforms.runtime.memory import computed_from_constants, is_in_place
+
+REMOVED = (ops.Convert, ops.Slice, ops.Tile, ops.Broadcast, ops.Pad, Reduction)
+"""Operations that the runtime removes, or makes a view of, where they change nothing but the shape or the type."""
+
+
+class CopyAssignedInputs(FunctionPass):
+    """Assign(view(x))  ->  Assign(view(Barrier(x, memory))), where x is an input of the model, or constant
+
+    The runtime gives a variable and what is assigned to it one memory. A view has the memory of what it reads: that of
+    an input belongs to the caller, who writes the next input there or releases it, and a constant is written once. What
+    is between the two is a view if it works in place, or if it may do nothing. A Concat works in place if all its sizes
+    are known.
+    """
+
+    bodies = "never"  # variables are in the main graph
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        assigns = list(self.candidates(graph, ops.Assign))
+        constant = set(computed_from_constants(graph)) if assigns else set()
+        changed = False
+        for node in assigns:
+            found = list(_shared(node, constant))
+            for reader, port in found:
+                insert_before(reader, port, lambda value: ops.Barrier(value, hides="memory"))
+            if found:
+                changed = self.accept(node)
+            else:
+                self.refuse(node, "its value is no view of an input or a constant")
+        return changed
+
+
+def _shared(assign: ops.Assign, constant: set[Node]) -> Iterator[tuple[Node, int]]:
+    """The readers, and their ports, of inputs and constants whose memory the variable would have."""
+    pending: list[tuple[Node, int]] = [(assign, 0)]
+    seen: set[Node] = set()
+    while pending:
+        reader, port = pending.pop()
+        value = reader.inputs[port]
+        assert value is not None
+        source = value.node
+        if isinstance(source, Parameter | Constant) or source in constant:
+            yield reader, port
+        elif source not in seen:
+            seen.add(source)
+            pending += [(source, port) for port in _viewed(value)]
+
+
+def _viewed(value: Value) -> Iterable[int]:
+    """The ports of what has the memory of a value."""
+    node = value.node
+    if isinstance(node, ops.Concat):
+        return range(len(node.inputs)) if is_static(value.shape) else ()
+    if isinstance(node, Control):  # what it returns is a copy
+        return ()
+    is_view = is_in_place(node) or (isinstance(node, REMOVED) and _may_have_as_many(value, node.inputs[0]))
+    return (0,) if is_view else ()
+
+
+def _may_have_as_many(value: Value, source: Value | None) -> bool:
+    """Whether two values may have one number of elements."""
+    if source is None or not is_static(value.shape) or not is_static(source.shape):
+        return True
+    return element_count(value.shape) == element_count(source.shape)
