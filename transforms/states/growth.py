@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
 from dataclasses import dataclass
 
 from mo_loop.errors import UnsupportedError
-from mo_loop.graph.shape import Dim, Dimension
+from mo_loop.graph.shape import Dimension
 from mo_loop.ops.base import Parameter, Result
 
 
@@ -17,12 +16,13 @@ class Growth:
     axis: int | None
 
 
-def growth_of(parameter: Parameter, result: Result, appended: int | None, shared: Collection[object]) -> Growth | str:
+def growth_of(parameter: Parameter, result: Result, appended: int | None) -> Growth | str:
     """How the shape of an input becomes that of its next value, or why it cannot.
 
+    Dimensions that only may differ are equal: exporters give the batch of each input a name of its own.
+
     Args:
-        appended: the axis along which the graph appends to the input, if that is known.
-        shared: dimensions of other inputs. One of them does not grow where the graph does not show that it does.
+        appended: the axis along which the graph appends to the input, if that is known. No other one grows then.
     """
     before, after = parameter.output.type, result.value.type
     if before.dtype is not after.dtype:
@@ -32,8 +32,7 @@ def growth_of(parameter: Parameter, result: Result, appended: int | None, shared
     if len(before.shape) != len(after.shape):
         return f"the ranks {len(before.shape)} and {len(after.shape)} differ"
     dims = list(zip(before.shape, after.shape, strict=True))
-    differing = [axis for axis, (old, new) in enumerate(dims) if old != new]
-    surely = [axis for axis in differing if _is_sure(*dims[axis])]
+    surely = [axis for axis, (old, new) in enumerate(dims) if _is_sure(old, new)]
     if len(surely) > 1:
         shown = " and ".join(f"{dims[axis][0]} becomes {dims[axis][1]}" for axis in surely[:2])
         return f"more than one dimension changes: {shown}"
@@ -43,12 +42,10 @@ def growth_of(parameter: Parameter, result: Result, appended: int | None, shared
         if isinstance(old, int) and isinstance(new, int) and axis != appended:
             return f"dimension {axis} is {old} before and {new} after, and nothing is appended along it"
         return Growth(axis)
-    if appended in differing and isinstance(dims[appended][0], Dim):  # a static size is asked for in each inference
-        return Growth(appended)
-    doubtful = [axis for axis in differing if dims[axis][0] not in shared and isinstance(dims[axis][0], Dim)]
-    if len(doubtful) > 1:
-        return f"it is not known which of the dimensions {', '.join(map(str, doubtful))} grows"
-    return Growth(doubtful[0] if doubtful else None)
+    if appended is None or isinstance(dims[appended][0], int):  # a static size is asked for in each inference
+        return Growth(None)
+    old, new = dims[appended]
+    return Growth(None if old == new else appended)
 
 
 def _is_sure(old: Dimension, new: Dimension) -> bool:

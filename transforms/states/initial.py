@@ -47,19 +47,6 @@ def _free(dim: Dimension) -> Dimension:
     return dim if is_free else fresh()
 
 
-def batch_axis(pair: Pair, remaining: Sequence[Parameter]) -> int | None:
-    """The axis that counts sequences: the one whose size is the first dimension of another input.
-
-    A cache without such a symbol has its sequences along axis 0; of another state it is not known.
-    """
-    firsts = {each.output.shape[0] for each in _tensors(remaining) if each.output.shape}
-    dims = pair.parameter.output.type.dims
-    for axis, dim in enumerate(dims):
-        if axis != pair.growing and isinstance(dim, Dim) and dim in firsts:
-            return axis
-    return 0 if pair.growing not in (None, 0) else None
-
-
 class InitialValues:
     """Makes the initial values of one graph. States of one shape share the nodes that compute it."""
 
@@ -97,19 +84,32 @@ class InitialValues:
         )
 
     def _source(self, pair: Pair, axis: int) -> tuple[Parameter, int]:
-        """The input, and its axis, that has the size of an axis of a state."""
-        dims = pair.parameter.output.type.dims
-        dim = dims[axis]
-        for parameter in self.remaining:
-            if dim in parameter.output.type.dims:
-                return parameter, parameter.output.type.dims.index(dim)
+        """The input, and its axis, that has the size of an axis of a state.
+
+        Exporters may give it another name at the input; the next value has the name that the graph computes.
+        """
+        dims, after = pair.parameter.output.type.dims, pair.result.value.type.dims
+        for dim in dims[axis], after[axis]:
+            for parameter in self.remaining if isinstance(dim, Dim) else ():
+                if dim in parameter.output.type.dims:
+                    return parameter, parameter.output.type.dims.index(dim)
         unknown = [at for at, each in enumerate(dims) if isinstance(each, Dim) and at != pair.growing]
-        batched = (each for each in self.remaining if each.output.shape and isinstance(each.output.shape[0], Dim))
-        first = next(batched, None)
-        if len(unknown) > 1 or first is None:
-            what = f"dimension {axis} of its initial value is not known: {dim} is the size of no other input"
+        found = self._any_size() if len(unknown) == 1 else None
+        if found is None:
+            what = f"dimension {axis} of its initial value is not known: {dims[axis]} is the size of no other input"
             raise _unknown(pair, what)
-        return first, 0
+        return found
+
+    def _any_size(self) -> tuple[Parameter, int] | None:
+        """The first size that is only known at run time of an input; any other one, if all such sizes are the same."""
+        for parameter in self.remaining:
+            if parameter.output.shape and isinstance(parameter.output.shape[0], Dim):
+                return parameter, 0
+        sizes = [
+            (parameter, axis) for parameter in self.remaining for axis, dim in enumerate(parameter.output.type.dims)
+            if isinstance(dim, Dim)
+        ]  # fmt: skip
+        return sizes[0] if len({parameter.output.type.dims[axis] for parameter, axis in sizes}) == 1 else None
 
     def _joined(self, sizes: Sequence[Size]) -> Value:
         """The vector of some sizes."""

@@ -152,7 +152,7 @@ class _Search:
 
     def _take(self, parameter: Parameter, result: Result, before: str, after: str) -> None:
         trail = self.trails.get(result.value, {}).get(parameter)
-        growth = growth_of(parameter, result, None if trail is None else trail.appended, self._shared(parameter))
+        growth = growth_of(parameter, result, None if trail is None else trail.appended)
         if isinstance(growth, str):
             raise misfit(before, after, parameter, result, growth)
         self._accept(parameter, result, before, after, growth.axis, "given", "given")
@@ -198,7 +198,7 @@ class _Search:
             for parameter, trail in self.trails.get(result.value, {}).items():
                 if parameter not in self.inputs or not trail.changes or not _in_place(trail):
                     continue
-                growth = growth_of(parameter, result, trail.appended, self._shared(parameter))
+                growth = growth_of(parameter, result, trail.appended)
                 if not isinstance(growth, Growth):
                     continue
                 found = _Candidate(parameter, result, growth.axis, ", ".join(trail.changes))
@@ -226,13 +226,6 @@ class _Search:
                         yield found
                 elif is_named:
                     yield replace(found, evidence=f"is {own.type} as well, and the names fit")
-
-    def _shared(self, parameter: Parameter) -> frozenset[object]:
-        """The first dimensions of the other inputs: a dimension of a state that equals one of them does not grow."""
-        return frozenset(
-            each.output.shape[0] for each in self.graph.parameters
-            if each is not parameter and isinstance(each.output.type, TensorType) and each.output.shape
-        )  # fmt: skip
 
 
 def _in_place(trail: Trail) -> bool:

@@ -12,8 +12,9 @@ from mo_loop.graph.shape import Dim, fresh
 from mo_loop.graph.types import TensorType, i32
 from mo_loop.ops.base import Parameter
 from transforms.replace import replace_node
-from transforms.states.initial import InitialValues, batch_axis, variable_shape
+from transforms.states.initial import InitialValues, variable_shape
 from transforms.states.pairing import Pair
+from transforms.states.sequence_axes import sequence_axes
 from transforms.states.variable import Variable, drop_unobserved
 
 
@@ -66,7 +67,7 @@ class Rewriting:
         self.shapes = {pair: variable_shape(pair) for pair in pairs}
         for pair in pairs:
             self.initial.require(pair, self.shapes[pair])
-        self.batch_axes = {pair: batch_axis(pair, self.remaining) if beam_index else None for pair in pairs}
+        self.batch_axes = sequence_axes(graph, pairs, self.remaining) if beam_index else dict.fromkeys(pairs)
         self.beams = self._beam_input(beam_index) if beam_index else None
 
     def run(self) -> Iterator[tuple[Pair, Node]]:
