@@ -158,6 +158,13 @@ GAPS: tuple[Gap, ...] = (
         since="2025.0.0",
     ),
     Gap(
+        "initial-rows-of-one-variable",
+        "a variable that grows and alone reads its computed initial value, which has elements, has another shape than "
+        "this value after a reset, or the inference fails",
+        WRONG, "ShareInitialValues", "no elements of the initial value are an input of a `Concat` before the `Assign`",
+        since="2025.0.0",
+    ),
+    Gap(
         "assigned-input",
         "a variable that becomes an input, or a view of one (Squeeze, Reshape, Concat of known sizes), has what the "
         "caller writes into that memory later",

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from mo_loop import ops
-from mo_loop.graph import Graph
+from mo_loop.graph import Graph, Use, Value
 from mo_loop.ops.base import Constant, Parameter
 from transforms.function_pass import FunctionPass
 from transforms.replace import insert_before
@@ -13,8 +15,8 @@ class SeparateReadValues(FunctionPass):
     """Concat(ReadValue(x), y)  ->  Concat(Reshape(ReadValue(x), [0, 0, ..]), y)     if x is computed
 
     The runtime computes x inside the ReadValue if nothing else reads it, and then does not compile a Concat that reads
-    the variable directly. The Reshape copies nothing. Of a variable with one unknown size the runtime would remove it:
-    there a Barrier, which copies, separates the two.
+    the variable directly, or converted. The Reshape copies nothing. Of a variable with one unknown size the runtime
+    would remove it: there a Barrier, which copies, separates the two.
     """
 
     bodies = "never"
@@ -28,7 +30,7 @@ class SeparateReadValues(FunctionPass):
             return self.refuse(node, "its initial value is not computed")
         if initial.only_use is None:
             return self.refuse(node, "something else reads its initial value")
-        readers = [use for use in node.output.uses if isinstance(use.node, ops.Concat)]
+        readers = list(_concats(node.output))
         rank = node.output.rank
         if not readers or not rank:
             return self.refuse(node, "no Concat reads it")
@@ -39,3 +41,12 @@ class SeparateReadValues(FunctionPass):
             else:
                 insert_before(reader, port, lambda value: ops.Barrier(value, hides="memory"))
         return self.accept(node)
+
+
+def _concats(value: Value) -> Iterator[Use]:
+    """The ports of Concats that read a value, or conversions of it."""
+    for use in value.uses:
+        if isinstance(use.node, ops.Concat):
+            yield use
+        elif isinstance(use.node, ops.Convert):
+            yield from _concats(use.node.output)

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from mo_loop import ops
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant, Parameter
 from transforms.function_pass import FunctionPass
 from transforms.predicates import consumed_by
@@ -12,11 +15,12 @@ from transforms.replace import insert_before
 
 class ShareInitialValues(FunctionPass):
     """ReadValue(0[N,0]) -> Concat(past, new) -> Assign  becomes  Concat(past, new, 0[N,0]) -> Assign
+       ReadValue(first) -> Concat(past, new) -> Assign  becomes  Concat(past, new, first[:, :0]) -> Assign
 
     The runtime makes what computes an initial value a part of its ReadValue if nothing else reads it. If the variable
     grows, such a model does not compile, or a reset keeps the length of the sequence before. The Concat that makes the
-    next value reads the initial value, too, which has no elements. Two variables with one initial value need nothing,
-    and neither do attention operations that hold their caches.
+    next value reads the initial value, too, or nothing of it, where it may have elements. Two variables with one
+    initial value need nothing, and neither do attention operations that hold their caches.
     """
 
     bodies = "never"  # variables are in the main graph
@@ -27,26 +31,56 @@ class ShareInitialValues(FunctionPass):
         for node in self.candidates(graph, ops.ReadValue):
             initial = node.inputs[0] if node.inputs else None
             assign = assigned.get(node.variable_id)
-            axis = None if initial is None else _empty_axis(initial)
-            if initial is None or assign is None or axis is None:
-                self.refuse(node, "its initial value is not computed, or has elements")
+            if initial is None or assign is None or isinstance(initial.node, Constant | Parameter):
+                self.refuse(node, "its initial value is not computed")
             elif initial.only_use is None:
                 self.refuse(node, "something else reads its initial value")
             else:
-                changed = self._share(node, assign, initial, axis) or changed
+                changed = self._share(node, assign, initial) or changed
         return changed
 
-    def _share(self, node: ops.ReadValue, assign: ops.Assign, initial: Value, axis: int) -> bool:
+    def _share(self, node: ops.ReadValue, assign: ops.Assign, initial: Value) -> bool:
         value = assign.inputs[0]
         assert value is not None
-        source = value.node
-        if isinstance(source, ops.Concat) and source.axis % len(value.type.dims) == axis:
-            if _reaches_attention(value):
+        axis = _empty_axis(initial)
+        axes = _growing(node, initial, value) if axis is None else [axis]
+        if not axes:
+            return self.refuse(node, "it does not grow")
+        source = _unconverted(value).node
+        if len(axes) > 1:
+            insert_before(assign, 0, lambda value: _appended_flat(value, initial))
+        elif isinstance(source, ops.Concat) and source.axis % len(value.type.dims) == axes[0]:
+            if _reaches_attention(source.output):
                 return self.refuse(node, "an attention operation holds it")
-            node.graph.set_inputs(source, [*source.inputs, _hidden(initial, axis)])
+            nothing = _nothing_of(initial, axes[0])
+            if nothing.dtype is not source.output.dtype:
+                nothing = ops.Convert(nothing, destination_type=source.output.dtype).output
+            node.graph.set_inputs(source, [*source.inputs, nothing])
         else:
-            insert_before(assign, 0, lambda value: ops.Concat(value, _hidden(initial, axis), axis=axis))
+            insert_before(assign, 0, lambda value: ops.Concat(value, _nothing_of(initial, axes[0]), axis=axes[0]))
         return self.accept(node)
+
+
+def _growing(node: ops.ReadValue, initial: Value, value: Value) -> list[int]:
+    """The axes along which the next value may have another size than the initial one."""
+    if initial.shape is None or value.shape is None:
+        return []
+    sizes = enumerate(zip(node.variable_shape, initial.shape, value.shape, strict=True))
+    return [axis for axis, (stored, first, next_) in sizes if not isinstance(stored, int) and first != next_]
+
+
+def _appended_flat(value: Value, initial: Value) -> Node:
+    """The value with nothing appended to all its elements: more than one of its sizes changes."""
+    flat, first = (ops.Reshape(each, [-1]).output for each in (value, initial))
+    whole = ops.Concat(flat, _nothing_of(first, 0), axis=0)
+    return ops.Reshape(whole, ops.ShapeOf(value))
+
+
+def _unconverted(value: Value) -> Value:
+    """The value before conversions of its type."""
+    while isinstance(value.node, ops.Convert) and value.node.inputs[0] is not None:
+        value = value.node.inputs[0]
+    return value
 
 
 def _reaches_attention(cache: Value) -> bool:
@@ -64,16 +98,18 @@ def _reaches_attention(cache: Value) -> bool:
     return False
 
 
-def _hidden(initial: Value, axis: int) -> Value:
-    """The initial value; the runtime would remove an input that it knows to be empty."""
-    dims = initial.shape
-    is_known = dims is not None and isinstance(dims[axis], int)
+def _nothing_of(initial: Value, axis: int) -> Value:
+    """No elements of the initial value along an axis. The runtime would remove an input that it knows to be empty."""
+    if _empty_axis(initial) != axis:
+        none = Constant(np.zeros(1, np.int64), graph=initial.graph, dtype=i64)
+        return ops.Slice(initial, [0], ops.Barrier(none, hides="value"), [1], [axis]).output
+    is_known = isinstance(initial.type.dims[axis], int)
     return ops.Barrier(initial, hides="bounds", axes=(axis,)).output if is_known else initial
 
 
 def _empty_axis(initial: Value) -> int | None:
     """The axis along which a computed value has no elements: of size 0, or of one that is 0 when it is computed."""
-    node = initial.node
+    node = _unconverted(initial).node
     if isinstance(node, Constant | Parameter) or initial.shape is None:
         return None
     known = next((axis for axis, dim in enumerate(initial.shape) if isinstance(dim, int) and dim == 0), None)

@@ -4,7 +4,9 @@
     variable.assign(value)               Assign(value)                  in a branch: an output of the If
 
 Types. The CPU device has no variables of 16 and 64 bits other than f16 and bf16: it computes those types in i32 and
-f32, and so are they stored, with a Convert behind the ReadValue and before the Assign.
+f32, and so are they stored, with a Convert behind the ReadValue and before the Assign. It computes f16, bf16 and
+booleans in other types as well, and converts their variables by itself. Where the shape changes, that conversion
+is moved into the ReadValue, and a reset keeps the old shape: such variables are stored in the other type, too.
 
 The runtime has variables in the main graph alone. A state in a branch is read before the If and assigned behind it; the
 other branch returns it unchanged, so that it stays as it was where that branch runs.
@@ -15,12 +17,32 @@ from __future__ import annotations
 from mo_loop import ops
 from mo_loop.errors import InternalError, UnsupportedError
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.types import ElementType, TensorType, f32, f64, i16, i32, i64, string, u16, u32, u64
+from mo_loop.graph.shape import is_static
+from mo_loop.graph.types import (
+    ElementType,
+    TensorType,
+    bf16,
+    boolean,
+    f16,
+    f32,
+    f64,
+    i16,
+    i32,
+    i64,
+    string,
+    u8,
+    u16,
+    u32,
+    u64,
+)
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Branched, If, Selected
 
 _STORED = {i64: i32, u64: i32, u32: i32, i16: i32, u16: i32, f64: f32}
 """Element types that the runtime has no variables of -> those in which it computes them."""
+
+_STORED_IF_DYNAMIC = {f16: f32, bf16: f32, boolean: u8}
+"""Element types that the runtime has no variables of whose shape can change."""
 
 
 class Variable:
@@ -34,7 +56,8 @@ class Variable:
         self.name = name
         self.label = label or name
         self.type = type_
-        self._dtype, self._stored = dtype, _STORED.get(dtype, dtype)
+        stored = _STORED if is_static(type_.shape) else {**_STORED, **_STORED_IF_DYNAMIC}
+        self._dtype, self._stored = dtype, stored.get(dtype, dtype)
         self._unchanged: dict[Graph, Value] = {}  # branch -> the state in the other branch of its If
 
     def read(self, initial: Value) -> Value:
