@@ -165,6 +165,13 @@ GAPS: tuple[Gap, ...] = (
         since="2025.0.0",
     ),
     Gap(
+        "initial-value-read-late",
+        "a variable that alone reads its computed initial value, and whose next value does not depend on all that reads "
+        "it, has this next value already after some resets",
+        WRONG, "ShareInitialValues", "no elements of the initial value are an input of a `Concat` before the `Assign`",
+        since="2025.0.0",
+    ),
+    Gap(
         "assigned-input",
         "a variable that becomes an input, or a view of one (Squeeze, Reshape, Concat of known sizes), has what the "
         "caller writes into that memory later",

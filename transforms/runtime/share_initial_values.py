@@ -6,11 +6,13 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant, Parameter
 from transforms.function_pass import FunctionPass
 from transforms.predicates import consumed_by
 from transforms.replace import insert_before
+from transforms.runtime.memory import is_in_place
 
 
 class ShareInitialValues(FunctionPass):
@@ -18,7 +20,8 @@ class ShareInitialValues(FunctionPass):
        ReadValue(first) -> Concat(past, new) -> Assign  becomes  Concat(past, new, first[:, :0]) -> Assign
 
     The runtime makes what computes an initial value a part of its ReadValue if nothing else reads it. If the variable
-    grows, such a model does not compile, or a reset keeps the length of the sequence before. The Concat that makes the
+    grows, such a model does not compile, or a reset keeps the length of the sequence before. If it is read when its
+    next value is there, it may have that value after a reset: the two have one memory then. The Concat that makes the
     next value reads the initial value, too, or nothing of it, where it may have elements. Two variables with one
     initial value need nothing, and neither do attention operations that hold their caches.
     """
@@ -44,14 +47,14 @@ class ShareInitialValues(FunctionPass):
         assert value is not None
         axis = _empty_axis(initial)
         axes = _growing(node, initial, value) if axis is None else [axis]
-        if not axes:
-            return self.refuse(node, "it does not grow")
+        if not axes and not _may_be_read_later(node, value):
+            return self.refuse(node, "it does not grow, and is read before its next value is computed")
         source = _unconverted(value).node
-        if len(axes) > 1:
+        if isinstance(source, ops.Concat) and _reaches_attention(source.output):
+            return self.refuse(node, "an attention operation holds it")
+        if len(axes) != 1:
             insert_before(assign, 0, lambda value: _appended_flat(value, initial))
         elif isinstance(source, ops.Concat) and source.axis % len(value.type.dims) == axes[0]:
-            if _reaches_attention(source.output):
-                return self.refuse(node, "an attention operation holds it")
             nothing = _nothing_of(initial, axes[0])
             if nothing.dtype is not source.output.dtype:
                 nothing = ops.Convert(nothing, destination_type=source.output.dtype).output
@@ -69,8 +72,22 @@ def _growing(node: ops.ReadValue, initial: Value, value: Value) -> list[int]:
     return [axis for axis, (stored, first, next_) in sizes if not isinstance(stored, int) and first != next_]
 
 
+def _may_be_read_later(node: ops.ReadValue, value: Value) -> bool:
+    """Whether something that the next value does not depend on reads the variable, or a view of it."""
+    before = {value.node, *node.graph.ancestors([value.node])}
+    reached = [node.output]
+    for each in reached:
+        for reader, _ in each.uses:
+            if reader not in before and not isinstance(reader, ops.ShapeOf):
+                return True
+            copies = isinstance(reader, ops.Concat) and not is_static(reader.output.shape)
+            if (is_in_place(reader) and not copies) or isinstance(reader, ops.Convert):
+                reached += reader.outputs
+    return False
+
+
 def _appended_flat(value: Value, initial: Value) -> Node:
-    """The value with nothing appended to all its elements: more than one of its sizes changes."""
+    """The value with nothing appended to all its elements, where not just one of its sizes changes."""
     flat, first = (ops.Reshape(each, [-1]).output for each in (value, initial))
     whole = ops.Concat(flat, _nothing_of(first, 0), axis=0)
     return ops.Reshape(whole, ops.ShapeOf(value))

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mo_loop.errors import UnsupportedError
-from mo_loop.graph.shape import Dimension
+from mo_loop.graph.shape import Dim, Dimension
 from mo_loop.ops.base import Parameter, Result
 
 
@@ -49,9 +49,11 @@ def growth_of(parameter: Parameter, result: Result, appended: int | None) -> Gro
 
 
 def _is_sure(old: Dimension, new: Dimension) -> bool:
-    """Whether two dimensions cannot be equal."""
+    """Whether a dimension surely changes: the two cannot be equal, or the new one is the old one and something more."""
     difference = new - old
-    return isinstance(difference, int) and difference != 0
+    if isinstance(difference, int):
+        return difference != 0
+    return isinstance(old, Dim) and isinstance(new, Dim) and set(old.terms) <= set(new.terms)
 
 
 def misfit(before: str, after: str, parameter: Parameter, result: Result, reason: str) -> UnsupportedError:

@@ -6,6 +6,7 @@ import pickle
 import subprocess
 import sys
 import tempfile
+import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -13,25 +14,34 @@ from typing import Any
 import numpy as np
 
 from mo_loop.api import convert_model, save_model
+from mo_loop.errors import ConversionWarning
 from tests.fuzz.states import stepping
-from tests.fuzz.states.models import Recurrent, drawn
+from tests.fuzz.states.carried import Carried, carried
+from tests.fuzz.states.models import KINDS, Recurrent, drawn
 
 Array = np.ndarray[Any, Any]
+SHARE = len(KINDS) + 1
+"""Of so many models one has states that its caller carries."""
 LENGTHS = (3, 1, 5)
 """The lengths of the sequences, with a reset between them."""
 
 TRANSFORM = "LowLatency2[use_const_initializer=False;sequence_length=1]"
+FROM_ZEROS = "LowLatency2[sequence_length=1]"
 
 
 def compare(task: tuple[int, int, str | None]) -> str:
     """What differs for a seed and number on the release of an interpreter; empty if nothing does."""
     seed, number, python = task
-    return compared(drawn(seed, number), python)
+    if number % SHARE == SHARE - 1:
+        return compared_carried(carried(seed, number), python)
+    return compared(drawn(seed, number - number // SHARE), python)
 
 
-def compared(recurrent: Recurrent, python: str | None = None, transform: str = TRANSFORM) -> str:
+def compared(recurrent: Recurrent, python: str | None = None) -> str:
     """What differs between the steps of a model and a whole run of it; empty if nothing does."""
-    with tempfile.TemporaryDirectory() as folder:
+    transform = FROM_ZEROS if recurrent.from_zeros else TRANSFORM
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", ConversionWarning)  # zeros in place of the model's initial values
         path = Path(folder, "model.xml")
         save_model(convert_model(recurrent.model, transform=transform), path)
         starts = np.cumsum([0, *LENGTHS])
@@ -47,13 +57,41 @@ def compared(recurrent: Recurrent, python: str | None = None, transform: str = T
     return ""
 
 
-def _whole(recurrent: Recurrent, sets: Sequence[dict[str, Array]]) -> list[list[Array]]:
+def compared_carried(model: Carried, python: str | None = None) -> str:
+    """What differs between the steps of a model with variables and with states that its caller carries."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder, "model.xml")
+        pairs = None if model.is_found else {name: state.after for name, state in model.states.items()}
+        save_model(convert_model(model.model, stateful=True, stateful_pairs=pairs, beam_idx=model.beams), path)
+        found = _stepped(path, model.sequences, python, Path(folder))
+    session = _session(model.model)
+    for place, (sequence, steps) in enumerate(zip(model.sequences, found, strict=True)):
+        states = {name: state.first(model.batches[place]) for name, state in model.states.items()}
+        for number, (feeds, outputs) in enumerate(zip(sequence, steps, strict=True)):
+            given = dict(feeds)
+            order = given.pop("beam_idx", None)
+            if order is not None:
+                states = {name: model.states[name].ordered(array, order) for name, array in states.items()}
+            wanted = dict(zip(model.outputs, session.run(list(model.outputs), {**given, **states}), strict=True))
+            states = {name: wanted.pop(state.after) for name, state in model.states.items()}
+            for (name, array), output in zip(wanted.items(), outputs, strict=True):
+                said = difference([output], array)
+                if said:
+                    return f"{model.name}: sequence {place}, step {number}, output {name}: {said}"
+    return ""
+
+
+def _session(model: Any) -> Any:
     import onnxruntime
 
     options = onnxruntime.SessionOptions()
     options.log_severity_level = 4
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
-    session = onnxruntime.InferenceSession(recurrent.model.SerializeToString(), options)
+    return onnxruntime.InferenceSession(model.SerializeToString(), options)
+
+
+def _whole(recurrent: Recurrent, sets: Sequence[dict[str, Array]]) -> list[list[Array]]:
+    session = _session(recurrent.model)
     return [session.run(None, feeds) for feeds in sets]
 
 

@@ -7,23 +7,30 @@ from typing import Any
 
 import numpy as np
 import onnx
-from onnx import TensorProto, helper, numpy_helper
+from onnx import TensorProto, helper
+
+from tests.fuzz.states import shifts
+from tests.fuzz.states.scope import Scope
 
 Array = np.ndarray[Any, Any]
 
-KINDS = ("LSTM", "GRU", "RNN", "Scan", "Loop", "branches", "stacked")
+KINDS = ("LSTM", "GRU", "RNN", "Scan", "Loop", "branches", "stacked", "delays", "grown")
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 
 
 @dataclass
 class Recurrent:
-    """A model over a sequence. `fixed` inputs are the same in every step, `axes` has the time axes of the others."""
+    """A model over a sequence. `fixed` inputs are the same in every step, `axes` has the time axes of the others.
+
+    All states of the model begin with zeros if it says so: then the option that keeps initial values is not needed.
+    """
 
     name: str
     model: onnx.ModelProto
     fixed: dict[str, Array] = field(default_factory=dict)
     moving: dict[str, Array] = field(default_factory=dict)
     axes: dict[str, int] = field(default_factory=dict)
+    from_zeros: bool = False
 
     def whole(self, start: int, length: int) -> dict[str, Array]:
         """The inputs for steps `start` to `start + length` in one run."""
@@ -44,9 +51,10 @@ def drawn(seed: int, number: int) -> Recurrent:
     rng = np.random.default_rng([seed, number])
     kind = KINDS[number % len(KINDS)]
     made = Drawing(rng, f"{seed}-{number}-{kind}")
-    {"Scan": made.scan, "Loop": made.loop, "branches": made.branches, "stacked": made.stacked}.get(
-        kind, lambda: made.layer(kind)
-    )()
+    {
+        "Scan": made.scan, "Loop": made.loop, "branches": made.branches, "stacked": made.stacked,
+        "delays": lambda: shifts.delays(made), "grown": lambda: shifts.grown(made),
+    }.get(kind, lambda: made.layer(kind))()  # fmt: skip
     return made.done()
 
 
@@ -57,7 +65,7 @@ class Drawing:
         self.rng = rng
         self.name = name
         self.batch, self.width = int(rng.integers(1, 4)), int(rng.integers(1, 6))
-        self.graph = Scope(self, "g")
+        self.graph = Scope("g")
         self.inputs: list[onnx.ValueInfoProto] = []
         self.outputs: list[str] = []
         self.result = Recurrent(name, onnx.ModelProto())
@@ -155,7 +163,7 @@ class Drawing:
         axis = int(rng.integers(2)) if outermost else 0
         width = width or self.width
         x = x or self.sequence(width, axis)
-        body = Scope(self, f"body{len(self.graph.nodes)}")
+        body = Scope(f"body{len(self.graph.nodes)}")
         states, firsts, nexts = self._states(body, width)
         piece = body.parameter("piece", FLOAT, [None, None])
         nexts, y = self._stepped(body, states, piece, nexts)
@@ -177,7 +185,7 @@ class Drawing:
         graph, width = self.graph, self.width
         x = self.sequence(width)
         length = graph.op("Gather", graph.op("Shape", x), graph.constant(np.array(0)))
-        body = Scope(self, "body")
+        body = Scope("body")
         number = body.parameter("number", INT64, [])
         condition = body.parameter("condition", BOOL, [])
         states, firsts, nexts = self._states(body, width)
@@ -211,7 +219,7 @@ class Drawing:
         flag = self.given("flag", np.array(self.chance(0.5)), [])
         made = []
         for name in ("then", "else"):
-            outer, self.graph = self.graph, Scope(self, name)
+            outer, self.graph = self.graph, Scope(name)
             y = self.scan(x, width)
             self.graph.result(self.graph.op("Identity", y))
             made.append(self.graph.body())
@@ -262,7 +270,7 @@ class Drawing:
 
     def _inner_loop(self, body: Scope, value: str) -> str:
         """A loop of a fixed number of iterations, which begins anew in each step."""
-        inner = Scope(self, f"inner{len(body.nodes)}")
+        inner = Scope(f"inner{len(body.nodes)}")
         inner.parameter("i", INT64, [])
         go = inner.parameter("go", BOOL, [])
         state = inner.parameter("inner_state", FLOAT, [None, None])
@@ -277,51 +285,8 @@ class Drawing:
         total = body.op("ReduceSum", piece, keepdims=0)
         made = []
         for name, op in (("yes", "Neg"), ("no", "Abs")):
-            branch = Scope(self, f"{name}{len(body.nodes)}")
+            branch = Scope(f"{name}{len(body.nodes)}")
             branch.result(branch.op(op, value))
             made.append(branch.body())
         flag = body.op("Greater", total, body.constant(np.float32(0)))
         return str(body.op("If", flag, then_branch=made[0], else_branch=made[1]))
-
-
-class Scope:
-    """The nodes of a graph or a body."""
-
-    def __init__(self, drawing: Drawing, name: str) -> None:
-        self.drawing = drawing
-        self.name = name
-        self.nodes: list[onnx.NodeProto] = []
-        self.initializers: list[onnx.TensorProto] = []
-        self.parameters: list[onnx.ValueInfoProto] = []
-        self.results: list[onnx.ValueInfoProto] = []
-
-    def op(self, op_type: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
-        """A node; its output, or a list of several."""
-        number = len(self.nodes)
-        names = [f"{self.name}_{op_type}{number}_{each}" for each in range(outputs)]
-        self.nodes.append(helper.make_node(op_type, inputs, names, **attributes))
-        return names[0] if outputs == 1 else names
-
-    def constant(self, array: Array | np.generic) -> str:
-        """An initializer."""
-        name = f"{self.name}_w{len(self.initializers)}"
-        self.initializers.append(numpy_helper.from_array(np.asarray(array), name))
-        return name
-
-    def parameter(self, name: str, kind: int, dims: list[Any]) -> str:
-        self.parameters.append(helper.make_tensor_value_info(f"{self.name}_{name}", kind, dims))
-        return f"{self.name}_{name}"
-
-    def result(self, name: str, kind: int | None = None, dims: list[Any] | None = None) -> None:
-        """An output; an Identity if the name is an outer one or taken."""
-        made = {output for node in self.nodes for output in node.output}
-        if name not in made or name in {each.name for each in self.results}:
-            name = str(self.op("Identity", name))
-        declared = helper.make_empty_tensor_value_info(name)
-        self.results.append(declared if kind is None else helper.make_tensor_value_info(name, kind, dims))
-
-    def body(self) -> onnx.GraphProto:
-        return self.proto(self.parameters, self.results)
-
-    def proto(self, inputs: list[onnx.ValueInfoProto], outputs: list[onnx.ValueInfoProto]) -> onnx.GraphProto:
-        return helper.make_graph(self.nodes, self.name, inputs, outputs, self.initializers)

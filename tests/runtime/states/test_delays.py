@@ -72,3 +72,23 @@ def test_two_stages() -> None:
     random = np.random.default_rng(2)
     runs = [Sequence(2, [{"x": random.standard_normal((2, 3)).astype(np.float32)} for _ in range(5)]) for _ in range(2)]
     assert stepped(model, runs, pairs={"a": "an", "b": "bn"}).worst < 1e-6
+
+
+@pytest.mark.parametrize("kind", ["int64", "float16"])
+def test_states_that_are_read_late(kind: str) -> None:
+    """Their initial values are computed: another type is stored. After a reset they would have the new values at once."""
+    model = parsed(f"""
+      main ({kind}[T,B,1] x, {kind}[2,B,1] a, {kind}[B,1] b, {kind}[B,1] c)
+        => ({kind}[2,B,1] an, {kind}[B,1] bn, {kind}[B,1] cn, float[T,B,1] all) {{
+        an, bn, cn, all = Scan <num_scan_inputs = 1, body = step
+          ({kind}[2,B,1] p, {kind}[B,1] q, {kind}[B,1] r, {kind}[B,1] e)
+          => ({kind}[2,B,1] pn, {kind}[B,1] qn, {kind}[B,1] rn, float[B,1] out) {{
+          nil = Constant <value_ints = [0]> () last = Constant <value_ints = [-1]> () early = Slice (p, nil, last, nil)
+          u = Unsqueeze (e, nil) pn = Concat <axis = 0> (u, early) qn = Identity (e) rn = Identity (e)
+          f = Cast <to = 1> (p) g = Cast <to = 1> (q) h = Cast <to = 1> (r) k = Cast <to = 1> (e)
+          s = ReduceSum <keepdims = 0> (f, nil) t = Add (g, h) v = Add (s, t) out = Add (v, k) }}> (a, b, c, x) }}""")
+    dtype = {"int64": np.int64, "float16": np.float16}[kind]
+    random = np.random.default_rng(7)
+    x = random.integers(-9, 9, (STEPS, 2, 1)).astype(dtype)
+    fixed: dict[str, Any] = {"a": np.ones((2, 2, 1), dtype), "b": np.ones((2, 1), dtype), "c": np.zeros((2, 1), dtype)}
+    assert isolated(compared, Recurrent(kind, model, fixed, {"x": x}, {"x": 0}), chosen_interpreter()) == ""

@@ -33,7 +33,8 @@ def test_the_batch_of_a_recurrent_layer_is_not_its_first_axis(batch: str, own: s
 
 
 def test_other_states_tell_the_number_of_sequences() -> None:
-    text = """main (float[1,3,4] x, float[3,T,4] past, float[2,3] h) => (float[3,R,4] present, float[2,3] hn, float[2,1] y) {
+    text = """main (float[1,3,4] x, float[3,T,4] past, float[2,3] h)
+      => (float[3,R,4] present, float[2,3] hn, float[2,1] y) {
         nil = Constant <value_ints = [1]> () order = Transpose <perm = [1, 0, 2]> (x)
         present = Concat <axis = 1> (past, order) hn = Tanh (h) y = ReduceSum <keepdims = 1> (hn, nil) }"""
     assert axes(text, past="present", h="hn") == {"pastpresent": 0, "hhn": 1}
@@ -49,7 +50,7 @@ def test_a_counter_is_that_of_all_sequences() -> None:
 def test_an_unknown_number_of_sequences_is_refused(shape: str) -> None:
     text = f"""main (float[1,2,3] x, float[{shape}] h) => (float[2,3] y, float[{shape}] hn) {{
         hn = Tanh (h) s = ReduceSum <keepdims = 0> (hn) t = Squeeze (x) y = Mul (t, s) }}"""
-    with pytest.raises(UnsupportedError, match="the state 'h', .*, cannot be reordered by --beam-idx") as raised:
+    with pytest.raises(UnsupportedError, match=r"the state 'h', .*, cannot be reordered by --beam-idx") as raised:
         axes(text, h="hn")
     assert raised.value.code == "ML327"
 
