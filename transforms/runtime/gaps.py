@@ -166,8 +166,8 @@ GAPS: tuple[Gap, ...] = (
     ),
     Gap(
         "initial-value-read-late",
-        "a variable that alone reads its computed initial value, and whose next value does not depend on all that reads "
-        "it, has this next value already after some resets",
+        "a variable that alone reads its computed initial value, and whose next value does not depend on all that "
+        "reads it, has this next value already after some resets",
         WRONG, "ShareInitialValues", "no elements of the initial value are an input of a `Concat` before the `Assign`",
         since="2025.0.0",
     ),

@@ -76,7 +76,7 @@ def test_two_stages() -> None:
 
 @pytest.mark.parametrize("kind", ["int64", "float16"])
 def test_states_that_are_read_late(kind: str) -> None:
-    """Their initial values are computed: another type is stored. After a reset they would have the new values at once."""
+    """Their initial values are computed, as another type is stored: after a reset they had the new values at once."""
     model = parsed(f"""
       main ({kind}[T,B,1] x, {kind}[2,B,1] a, {kind}[B,1] b, {kind}[B,1] c)
         => ({kind}[2,B,1] an, {kind}[B,1] bn, {kind}[B,1] cn, float[T,B,1] all) {{
