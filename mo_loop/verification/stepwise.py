@@ -277,7 +277,7 @@ def _require_rows(rows: Any, count: int) -> None:
         return
     why = f"it is {given.dtype.name}{list(given.shape)}"
     raise InputError(
-        f"{BEAM} does not name rows of the states, which have {count}", why=why,
+        f"{BEAM_INDEX} does not name rows of the states, which have {count}", why=why,
         hint=f"give whole numbers from 0 to {count - 1}, and the same batch in all inputs",
     )  # fmt: skip
 
