@@ -36,7 +36,10 @@ _DEEPEST = 100
 """The largest depth that can be asked for: each level of bodies and calls needs several of Python's calls."""
 
 _EVERY = 256
-"""Nodes between two looks at the clock."""
+"""Translated nodes between two looks at the clock."""
+
+_MADE_EVERY = 1024
+"""Nodes of the graph that are made between two looks at the clock."""
 
 
 def _limit(default: int, kind: str, code: str, text: str, why: str) -> Any:
@@ -62,6 +65,11 @@ class Limits:
         2_000_000, COUNT, "ML341",
         "nodes that are translated, those of functions once for each call, those of bodies too",
         "a file of 2 GB, the most that protobuf allows, can hold tens of millions",
+    )  # fmt: skip
+    made_nodes: int = _limit(
+        10_000_000, COUNT, "ML348",
+        "nodes that translators and passes make in the graph, also those that later passes remove",
+        "a conversion makes two to five for each node of the model, but one node can ask for any number",
     )  # fmt: skip
     calls: int = _limit(
         10_000, COUNT, "ML347", "calls of one function", "functions that call others twice double with each level"
@@ -178,6 +186,9 @@ class Budget:
     def __init__(self, limits: Limits = DEFAULT) -> None:
         self.limits = limits
         self.nodes = 0
+        self.made = 0
+        self.next_look = min(_MADE_EVERY, limits.made_nodes + 1)
+        """The number of made nodes at which the graph calls `look`."""
         self.folded = 0
         self.unrolled = 0
         self._look = min(_EVERY, limits.nodes + 1)
@@ -208,6 +219,13 @@ class Budget:
         for each in outputs:
             if len(each) > longest:
                 self.name(each)
+
+    def look(self) -> None:
+        """Whether so many nodes may be made, and whether there is time left."""
+        if self.made > self.limits.made_nodes:
+            raise exceeded(self.limits, "made_nodes", "the conversion makes more nodes")
+        self.check_time()
+        self.next_look = min(self.made + _MADE_EVERY, self.limits.made_nodes + 1)
 
     def name(self, name: str) -> None:
         """A name of the model."""
@@ -244,23 +262,24 @@ class Budget:
             raise exceeded(self.limits, "unrolled_nodes", "unrolling adds more nodes")
 
 
-_current: ContextVar[Budget | None] = ContextVar("budget", default=None)
+current: ContextVar[Budget | None] = ContextVar("budget", default=None)
+"""The budget of the conversion that runs, None outside of one. A Graph counts in it the nodes that are made."""
 
 
 def budget() -> Budget:
     """The budget of the conversion that runs; outside of one, a new one with the default limits."""
-    return _current.get() or Budget()
+    return current.get() or Budget()
 
 
 @contextmanager
 def limited(limits: Limits) -> Iterator[Budget]:
     """A new budget for the block, unless a block around it has begun one already."""
-    outer = _current.get()
+    outer = current.get()
     if outer is not None and outer.limits is limits:
         yield outer
         return
-    token = _current.set(Budget(limits))
+    token = current.set(Budget(limits))
     try:
         yield budget()
     finally:
-        _current.reset(token)
+        current.reset(token)

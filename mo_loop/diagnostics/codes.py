@@ -218,6 +218,7 @@ CODES: dict[str, Code] = {
     "ML345": Code("an attribute with more bytes than the limit", help=_LIMIT),
     "ML346": Code("more nodes than the limit from loops that are unrolled", help=_LIMIT),
     "ML347": Code("a function that is called more often than the limit", help=_LIMIT),
+    "ML348": Code("more nodes than the limit, which translators and passes make", help=_LIMIT),
     # -- bugs
     "ML400": Code("a bug of mo_loop", "", _REPORT),
     "ML410": Code("a pass that broke the graph: a bug of mo_loop", "", _REPORT),

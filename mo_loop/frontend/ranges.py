@@ -70,6 +70,12 @@ RANGES = {
 """Annotation -> its range."""
 
 
+def require_parts(count: int, what: str) -> None:
+    """Raise TypeError_ if several attributes together ask for more parts than one of them may."""
+    if count > MOST_PARTS:
+        raise TypeError_(f"{what} are {count} parts, and at most {MOST_PARTS} are translated", code="ML236")
+
+
 def kind_and_range(annotation: Any) -> tuple[Any, Range | None]:
     """The annotation of an attribute without its range, and the range if it has one."""
     if not isinstance(annotation, str):

@@ -25,6 +25,7 @@ from functools import cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from mo_loop.conversion_limits import current as current_budget
 from mo_loop.errors import InternalError, ModelError
 from mo_loop.graph.networkx_view import networkx_view
 from mo_loop.graph.node import Node, Value, use_of
@@ -236,8 +237,14 @@ class Graph:
     def add(self, node: Node) -> None:
         """Attach a node whose `inputs` and `outputs` are set and belong to this graph.
 
-        It gets the current origins; if there are none, those of the first input that has some.
+        It gets the current origins; if there are none, those of the first input that has some. LimitError if the
+        conversion that runs may make no more nodes, or take no more time.
         """
+        budget = current_budget.get()
+        if budget is not None:  # one node of the model can become any number of nodes: only here are all of them seen
+            budget.made += 1
+            if budget.made >= budget.next_look:
+                budget.look()
         inputs, nodes = node.inputs, self._nodes
         for value in inputs:
             if value is not None and (value.node.graph is not self or value.node not in nodes):

@@ -20,6 +20,7 @@ from mo_loop.conversion_limits import DEFAULT, Budget, Limits, budget, limited
 from mo_loop.diagnostics.codes import CODES
 from mo_loop.diagnostics.examine import examine
 from mo_loop.errors import LimitError, UsageError
+from mo_loop.graph import Graph, Node
 from mo_loop.options import ConvertOptions
 from mo_loop.text import parse
 from tests.harness import parsed
@@ -95,11 +96,19 @@ def axes(count: int) -> onnx.ModelProto:
     return made
 
 
+def windows(size: int) -> onnx.ModelProto:
+    """One node of the model that becomes some nodes for each element of a window, twice for each gap up to `size`."""
+    return parsed(f"""main (int64[9] x) => (float[1] y) {{ y = TfIdfVectorizer
+      <max_gram_length: int = 2, max_skip_count: int = {size}, min_gram_length: int = 2, mode: string = "TF",
+       ngram_counts: ints = [0, 0], ngram_indexes: ints = [0], pool_int64s: ints = [5, 6]> (x) }}""")
+
+
 CASES: dict[str, tuple[Callable[[], onnx.ModelProto], str, int, int, dict[str, Any]]] = {
     # limit -> model, code, the largest value that refuses it, the smallest one that does not, options
     "nesting": (lambda: nested(4), "ML312", 3, 4, {}),
     "call_depth": (lambda: doubling(5), "ML312", 4, 5, {}),
     "nodes": (lambda: chain(9), "ML341", 8, 9, {}),
+    "made_nodes": (lambda: windows(5), "ML348", 100, 1000, {}),
     "calls": (lambda: doubling(4), "ML347", 7, 8, {}),
     "unrolled_nodes": (lambda: loop(3), "ML346", 5, 100, {"unroll": 5}),
     "constant_bytes": (sparse, "ML342", 4095, 4096, {}),
@@ -162,6 +171,21 @@ class TestTime:
         made = Clock()
         monkeypatch.setattr(conversion_limits, "time", made)
         return made
+
+    def test_one_node_that_becomes_many_is_stopped_while_they_are_made(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        """The clock moves only while nodes of the graph are made: no second node of the model looks at it."""
+        clock = Clock()
+        monkeypatch.setattr(conversion_limits, "time", clock)
+        added = Graph.add
+
+        def slow(self: Graph, node: Node) -> None:
+            clock.now += 1
+            added(self, node)
+
+        monkeypatch.setattr(Graph, "add", slow)
+        with pytest.raises(LimitError) as caught:
+            convert_model(windows(2000), limits={"time": 1000})
+        assert caught.value.code == "ML340" and clock.now <= 1000 + 1024
 
     @pytest.mark.parametrize("phase", ["reading", "translating", "passes"])
     def test_the_conversion_ends_with_an_error(self, phase: str, clock: Clock) -> None:

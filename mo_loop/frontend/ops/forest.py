@@ -17,6 +17,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.ops.arithmetic import number
+from mo_loop.frontend.ranges import require_parts
 from mo_loop.graph import Value
 
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
@@ -72,7 +73,9 @@ class Forest:
         limits = _thresholds_in_f32(self.thresholds, None if is_rounded else self.modes)
         count = ops.Gather(ops.ShapeOf(x), [0], 0)
         at = ops.Broadcast(self.roots, ops.Concat(count, np.array([len(self.roots)]), axis=0)).output
-        for _ in range(self.depth()):
+        depth = self.depth()
+        require_parts(depth, "the levels of a tree")
+        for _ in range(depth):
             at = self._step(x, limits, at)
         return at
 

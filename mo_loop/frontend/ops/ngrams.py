@@ -16,7 +16,7 @@ from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.ops.arithmetic import number
 from mo_loop.frontend.ops.features import no_strings
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ranges import FewOrNone
+from mo_loop.frontend.ranges import FewOrNone, require_parts
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32, string
@@ -43,11 +43,16 @@ def tf_idf_vectorizer(
     pools = _pools(pool_int64s or (), ngram_counts)
     if sum(len(each) for each in pools) != len(ngram_indexes):
         raise ModelError(f"{len(ngram_indexes)} ngram_indexes for another number of n-grams", code="ML227")
+    counted = {
+        length: range(1, 2 if length == 1 else max_skip_count + 2)
+        for length, pool in enumerate(pools, 1)
+        if len(pool) and min_gram_length <= length <= max_gram_length
+    }
+    require_parts(sum(length * len(gaps) for length, gaps in counted.items()), "the members of n-grams with all gaps")
     found = []
     for length, pool in enumerate(pools, 1):
-        if len(pool) and min_gram_length <= length <= max_gram_length:
-            gaps = range(1, 2 if length == 1 else max_skip_count + 2)
-            found.append(reduce(ops.Add, [_counted(x, pool, gap) for gap in gaps]))
+        if length in counted:
+            found.append(reduce(ops.Add, [_counted(x, pool, gap) for gap in counted[length]]))
         elif len(pool):
             found.append(_none(x, len(pool)))
     return _weighed(ops.Concat(*found, axis=rank - 1).output, ngram_indexes, mode, weights)

@@ -19,6 +19,7 @@ from mo_loop.frontend.forms import Form, Matrix, Vector, form_of
 from mo_loop.frontend.loose_nodes import _has_default
 from mo_loop.frontend.ops.contrib.delta_rule import recurrence
 from mo_loop.frontend.ops.contrib.sparse import _layouts
+from mo_loop.frontend.ops.forest import Forest
 from mo_loop.frontend.ops.quantization import unless_zero
 from mo_loop.frontend.registry import describe, find, listed
 from mo_loop.graph import Graph
@@ -30,6 +31,10 @@ from tests.harness import f32, parsed
 from tests.unit.graphs import parameter
 
 NODES: dict[str, tuple[str, str]] = {
+    "more members of n-grams, with gaps, than parts": (
+        "(int64[9] x) => (y) { y = TfIdfVectorizer <max_gram_length = 2, max_skip_count = 2100, min_gram_length = 2, "
+        'mode = "TF", ngram_counts = [0, 0], ngram_indexes = [0], pool_int64s = [5, 6]> (x) }', "ML236",
+    ),
     "a second factor that is absent": (
         "(uint8[2] a, uint8 z) => (y) { y = com.microsoft.MulInteger (a, z) }", "ML227"
     ),
@@ -438,3 +443,14 @@ def test_rows_and_columns_of_another_number_of_layouts() -> None:
     with pytest.raises(ModelError) as caught:
         _layouts(rows, ops.Constant(np.int32([[0]]), graph=graph).output)
     assert caught.value.code == "ML235"
+
+
+def test_a_tree_of_more_levels_than_parts() -> None:
+    """Each level is some nodes of its own."""
+    count = 5000
+    below = np.minimum(np.arange(count) + 1, count - 1)
+    none = np.zeros(count, np.int64)
+    forest = Forest(none, none.astype(float), none, below, below, none.astype(bool), np.int64([0]), np.arange(count) == count - 1)
+    with pytest.raises(TypeError_) as caught:
+        forest.leaves(parameter(Graph("main"), 2, 3), is_rounded=False)
+    assert caught.value.code == "ML236"
