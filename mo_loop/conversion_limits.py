@@ -83,7 +83,8 @@ class Limits:
         "weights of a file are not meant: they are copied in pieces, whatever their size",
     )  # fmt: skip
     folded_bytes: int = _limit(
-        2 << 30, BYTES, "ML343", "bytes of all constants that folding computes in memory",
+        2 << 30, BYTES, "ML343",
+        "bytes of all constants that are computed in memory: by translators, by folding, from sparse ones",
         "folding computes at most 1 MB for each node, and leaves larger ones to the runtime or to the writer",
     )  # fmt: skip
     name_length: int = _limit(
@@ -248,12 +249,12 @@ class Budget:
         if size > self.limits.constant_bytes:
             raise exceeded(self.limits, "constant_bytes", f"{what} has {size} bytes, more", None)
 
-    def fold(self, size: int) -> None:
-        """The bytes of a constant that folding is to compute in memory."""
-        self.constant("a constant that folding computes", size)
+    def fold(self, size: int, what: str = "a constant that is computed") -> None:
+        """The bytes of a constant that a translator or folding is to compute in memory."""
+        self.constant(what, size)
         self.folded += size
         if self.folded > self.limits.folded_bytes:
-            raise exceeded(self.limits, "folded_bytes", "the constants that folding computes have more bytes")
+            raise exceeded(self.limits, "folded_bytes", "the constants that are computed have more bytes")
 
     def unroll(self, count: int) -> None:
         """The nodes that unrolling a loop is to add."""

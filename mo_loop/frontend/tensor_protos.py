@@ -16,6 +16,9 @@ from mo_loop.graph.types import ElementType, boolean, c64, c128, f32, f64, from_
 
 _EXTERNAL = 1  # TensorProto.EXTERNAL
 
+_STRING_CELL = 64
+"""Bytes in memory for each string of a tensor: its place in the array, and in the lists from which it is written."""
+
 
 IN_MEMORY = ExternalFiles(None)
 """A model that has no folder."""
@@ -133,9 +136,10 @@ def dense_from_sparse(proto: Any, files: ExternalFiles = IN_MEMORY) -> Tensor:
         fits = fits and indices.shape[1] == len(shape)
     if not fits or any(dim < 0 for dim in shape) or np.any(indices < 0) or np.any(indices >= rows):
         raise ModelError(f"sparse tensor {proto.values.name!r} has indices that do not fit {shape}", code="ML225")
-    budget().constant(f"the sparse tensor {proto.values.name[:40]!r}", values.dtype.size_of(math.prod(shape)))
+    cell = values.dtype.numpy.itemsize if values.dtype.bits else _STRING_CELL
+    budget().fold(cell * math.prod(shape), f"the sparse tensor {proto.values.name[:40]!r}")
     try:
-        dense = np.zeros(shape, values.dtype.numpy)
+        dense = np.zeros(shape, values.dtype.numpy) if values.dtype.bits else np.full(shape, b"", object)
     except (MemoryError, ValueError):
         raise ModelError(f"sparse tensor {proto.values.name!r} of shape {shape} is too large", code="ML225") from None
     if indices.ndim == 2:

@@ -261,11 +261,18 @@ def _array_of(data: bytes, tensor: Tensor) -> np.ndarray[Any, Any]:
 
 def pack(array: np.ndarray[Any, Any], bits: int) -> bytes:
     """Elements of 2 or 4 bits packed into bytes, the first element in the lowest bits."""
+    cells = np.ascontiguousarray(array).reshape(-1).view(np.uint8)
+    return b"".join(_packed(cells[start : start + BLOCK], bits) for start in range(0, len(cells), BLOCK))
+
+
+def _packed(cells: np.ndarray[Any, Any], bits: int) -> bytes:
     per_byte = 8 // bits
-    cells = np.ascontiguousarray(array).reshape(-1).view(np.uint8) & ((1 << bits) - 1)
-    cells = np.concatenate([cells, np.zeros(-len(cells) % per_byte, np.uint8)]).reshape(-1, per_byte)
-    shifts = np.arange(per_byte, dtype=np.uint8) * bits
-    return np.bitwise_or.reduce(cells << shifts, axis=1).astype(np.uint8).tobytes()
+    cells = cells & np.uint8((1 << bits) - 1)
+    made = cells[::per_byte].copy()
+    for place in range(1, per_byte):
+        part = cells[place::per_byte]
+        made[: len(part)] |= part << np.uint8(place * bits)
+    return made.tobytes()
 
 
 def unpack(data: bytes, count: int, dtype: ElementType) -> np.ndarray[Any, Any]:

@@ -12,11 +12,12 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ConversionErrors, ModelError, MoLoopError, TypeError_, UnsupportedError
+from mo_loop.frontend.arrays import ones
 from mo_loop.frontend.context import Body, Context, TranslatedBody
 from mo_loop.frontend.registry import translates
 from mo_loop.frontend.scope import Capture, Scope
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import element_count, normalise_axis, require_computable
+from mo_loop.graph.shape import element_count, normalise_axis
 from mo_loop.graph.types import UNKNOWN, OptionalType, SequenceType, TensorType, boolean, i64, tensor_of_known
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Branched, Concatenated, Final, Invariant, Merged, Selected, Sliced
@@ -66,8 +67,7 @@ def _translated_loop(body: Body, condition: Value | None, carried: list[TensorTy
     """The body of a Loop, and the condition that it receives: true, in the shape it expects."""
     shape = _given_shape(body, 1, condition)
     while True:
-        require_computable(*shape)
-        truth = np.ones(shape, np.bool_)
+        truth = ones(shape, np.bool_)
         first = [
             TensorType(i64, _given_shape(body, 0, None)),
             tensor_of_known(boolean, truth.astype(int).astype(object)),

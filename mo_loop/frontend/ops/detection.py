@@ -9,6 +9,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.arrays import unit_matrix
 from mo_loop.frontend.forms import AtLeast3, Integers, Matrix, One, Rank3, Rank4, Vector
 from mo_loop.frontend.ops.col2im import scattered_images
 from mo_loop.frontend.ops.convolution import biased, spatial_rank
@@ -20,7 +21,6 @@ from mo_loop.frontend.ops.windows import window
 from mo_loop.frontend.ranges import Indices, NotNegative, Positive, Positives
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.graph.shape import require_computable
 from mo_loop.ops.base import Constant
 from mo_loop.ops.infer import vector_length
 
@@ -219,8 +219,7 @@ def col_2_im(
     spans = [size + begin + end - r for size, begin, end, r in zip(sizes, at.begin, at.end, reach, strict=True)]
     counts = [span // stride + 1 for span, stride in zip(spans, at.strides, strict=True)]
     elements = math.prod(blocks)
-    require_computable(elements, elements)
-    unit = np.eye(elements, dtype=columns.dtype.numpy).reshape(elements, 1, *blocks)
+    unit = unit_matrix(elements, columns.dtype.numpy).reshape(elements, 1, *blocks)
     images = ops.Reshape(columns, [-1, elements, *counts])
     added = ops.ConvolutionBackpropData(
         images, Constant(unit, graph=columns.graph, dtype=columns.dtype), dilations=at.dilations,

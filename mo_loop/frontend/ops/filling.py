@@ -8,12 +8,13 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.arrays import counted_up
 from mo_loop.frontend.forms import AtLeast2, Integers, One, Vector
 from mo_loop.frontend.ops.shared import converted, dimension, integers, joined, near, scalar
 from mo_loop.frontend.ranges import Indices
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.graph.shape import normalise_axis, require_computable
+from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import boolean, from_onnx, i64
 from mo_loop.ops.infer import vector_length
 
@@ -150,8 +151,7 @@ def _wrapped(x: Value, begin, end):
             continue
         length = dimension(x, axis)
         if all(isinstance(each, int) for each in (before, after, length)):
-            require_computable(before + length + after)
-            x = ops.Gather(x, np.arange(-before, length + after) % length, axis).output
+            x = ops.Gather(x, counted_up(-before, length + after) % length, axis).output
             continue
         first = -before if isinstance(before, int) else ops.Negative(before).output
         last = _sum(length, after)

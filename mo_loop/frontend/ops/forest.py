@@ -16,6 +16,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError
+from mo_loop.frontend.arrays import zeros
 from mo_loop.frontend.ops.arithmetic import number
 from mo_loop.frontend.ranges import require_parts
 from mo_loop.graph import Value
@@ -134,7 +135,7 @@ class Votes:
             raise ModelError("votes of leaves are lists of different length", code="ML227")
         if any(not 0 <= each < outputs for each in ids):
             raise ModelError(f"a leaf votes for an output outside the {outputs} of the model", code="ML227")
-        weights, given = np.zeros((nodes, outputs)), np.zeros((nodes, outputs), bool)
+        weights, given = zeros((nodes, outputs), np.float64), zeros((nodes, outputs), bool)
         np.add.at(weights, (list(places), list(ids)), np.asarray(numbers, np.float64))
         given[list(places), list(ids)] = True
         return cls(weights.astype(np.float32), given)

@@ -14,6 +14,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError
+from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops.arithmetic import as_type
 from mo_loop.frontend.ops.shared import MOST_COUNTED, dimension, integers, joined, scalar
 from mo_loop.graph import Value
@@ -123,7 +124,7 @@ def grouped_product(a: Value, b: Value, heads: Any, kv_heads: Any, *, transpose_
 def places(count: Any, like: Value) -> Value:
     """0, 1, .. up to `count`, an int or a scalar."""
     if isinstance(count, int) and count <= MOST_COUNTED:
-        return ops.Constant(np.arange(count, dtype=np.int64), graph=like.graph).output
+        return ops.Constant(first_numbers(count), graph=like.graph).output
     return ops.Range(number(0, like), count, number(1, like), output_type=i64).output
 
 

@@ -11,11 +11,12 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError
+from mo_loop.frontend.arrays import full
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.movement import slice_10
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.graph.shape import require_computable, require_sizes
+from mo_loop.graph.shape import require_sizes
 from mo_loop.graph.types import from_onnx, i64
 from mo_loop.ops.base import Constant
 
@@ -81,8 +82,7 @@ def constant_fill(
     if isinstance(sizes, Value):
         return ops.Broadcast(Constant(array, graph=node.graph), sizes)
     require_sizes(sizes)
-    require_computable(*sizes)
-    return node.constant(np.full(sizes, array))
+    return node.constant(full(sizes, array, array.dtype))
 
 
 @translates("GivenTensorFill", since=1)

@@ -6,6 +6,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.arrays import ones, zeros
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.shared import FAR, as_i64, dimension, integers, joined, near
 from mo_loop.frontend.ranges import Outputs, Positive
@@ -108,8 +109,8 @@ def unsqueeze_13(data, axes):
         return ops.Unsqueeze(data, list(known)) if known else data
     rank, count = _ranks(data, axes)
     kept = _others(axes, rank + count, count)
-    ones = np.ones(rank + count, np.int64)
-    return ops.Reshape(data, ops.ScatterUpdate(ones, kept, ops.ShapeOf(data), 0))
+    alone = ones([rank + count], np.int64)
+    return ops.Reshape(data, ops.ScatterUpdate(alone, kept, ops.ShapeOf(data), 0))
 
 
 def _ranks(data: Value, axes: Value) -> tuple[int, int]:
@@ -126,7 +127,7 @@ def _ranks(data: Value, axes: Value) -> tuple[int, int]:
 def _others(axes: Value, rank: int, count: int) -> Value:
     """The positions of `rank` that are not among `count` axes, in order."""
     places = ops.FloorMod(axes, ops.Constant(np.array(rank), graph=axes.graph, dtype=axes.dtype))
-    mask = ops.ScatterUpdate(np.ones(rank, np.int32), places, np.zeros(count, np.int32), 0)
+    mask = ops.ScatterUpdate(ones([rank], np.int32), places, zeros([count], np.int32), 0)
     return ops.Reshape(ops.NonZero(mask), [rank - count]).output
 
 

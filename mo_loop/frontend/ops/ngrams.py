@@ -13,6 +13,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.arrays import ones, zeros
 from mo_loop.frontend.ops.arithmetic import number
 from mo_loop.frontend.ops.features import no_strings
 from mo_loop.frontend.ops.normalisation import ranked
@@ -92,7 +93,7 @@ def _none(x: Value, count: int) -> Value:
 def _weighed(counts: Value, places: Sequence[int], mode: str, weights: Floats | None):
     """The counts of n-grams at their places, n-grams of one place added up."""
     size = max(places) + 1
-    matrix = np.zeros((len(places), size), np.float32)
+    matrix = zeros((len(places), size), np.float32)
     matrix[np.arange(len(places)), list(places)] = 1
     # One row times the matrix: a vector is made one, and back.
     row = counts if counts.rank == 2 else ops.Unsqueeze(counts, 0).output
@@ -106,7 +107,7 @@ def _weighed(counts: Value, places: Sequence[int], mode: str, weights: Floats | 
 
 def _at_places(weights: Floats, places: Sequence[int], size: int):
     """The weight of each place. ONNX gives it to the n-gram, ONNX Runtime to the place of that number."""
-    found = np.ones(size, np.float32)
+    found = ones([size], np.float32)
     found[list(places)] = weights
     agreed = all(place < len(weights) and weights[place] == each for place, each in zip(places, weights, strict=True))
     if not agreed:

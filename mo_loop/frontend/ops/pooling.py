@@ -10,13 +10,13 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.arrays import ones
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.forms import AtLeast3
 from mo_loop.frontend.ops.windows import Window, window
 from mo_loop.frontend.ranges import AboveZero, Indices, Positive, Positives
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.graph.shape import require_computable
 from mo_loop.graph.types import f32, i64
 
 Ints = tuple[int, ...]
@@ -190,9 +190,8 @@ def _window_sum(x: Value, kernel: Ints, at: Window, rounding: str, like: Value |
     wide = at
     if rounding != "floor":
         wide = replace(at, end=tuple(end + s - 1 for end, s in zip(at.end, at.strides, strict=True)))
-    require_computable(*kernel)
-    ones = ops.Constant(np.ones((1, 1, *kernel), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
-    y = ops.Convolution(ops.Reshape(x, alone), ones, dilations=at.dilations, **wide.attributes()).output
+    summed = ops.Constant(ones((1, 1, *kernel), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
+    y = ops.Convolution(ops.Reshape(x, alone), summed, dilations=at.dilations, **wide.attributes()).output
     back = ops.Concat(
         ops.Slice(shape, [0], [2], [1], [0]), ops.Slice(ops.ShapeOf(y), [2], [2 + count], [1], [0]), axis=0
     )

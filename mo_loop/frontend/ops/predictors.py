@@ -13,6 +13,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.arrays import repeated_numbers, require_room, unit_matrix
 from mo_loop.frontend.ops.arithmetic import number
 from mo_loop.frontend.ops.features import DOMAIN, no_strings
 from mo_loop.frontend.ops.normalisation import ranked
@@ -21,7 +22,6 @@ from mo_loop.frontend.ops.shared import converted
 from mo_loop.frontend.ranges import NotNegatives, Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.graph.shape import require_computable
 from mo_loop.graph.types import f32, i64
 
 Ints = tuple[int, ...]
@@ -139,23 +139,22 @@ def svm_classifier(
     """Each pair of classes has a score, which is a vote for one of both; the class with most votes is the label."""
     if classlabels_strings:
         raise no_strings("labels of strings")
-    require_computable(sum(vectors_per_class or ()))
-    owners = np.repeat(np.arange(len(vectors_per_class or ())), vectors_per_class or ())
+    owners = repeated_numbers(len(vectors_per_class or ()), vectors_per_class or ())
     labels, count = classlabels_ints or (), len(vectors_per_class or ())
     if prob_a or not owners.size:
         raise UnsupportedError(
             "SVMClassifier with fitted probabilities, or without support vectors, is not translated", code="ML316"
         )  # fmt: skip
-    pairs = list(itertools.combinations(range(count), 2))
-    if len(labels) != count or len(rho or ()) != len(pairs):
+    if len(labels) != count or len(rho or ()) != count * (count - 1) // 2:
         raise ModelError(f"{len(labels)} labels and {len(rho or ())} rho for {count} classes", code="ML227")
+    pairs = list(itertools.combinations(range(count), 2))
+    require_room((len(pairs), max(len(owners), count)))
     kernels = _kernel(rows_of(x, "SVMClassifier"), _weights(support_vectors, len(owners)), kernel_type, kernel_params)
     shares = _weights(coefficients, count - 1)
     # Row k of the coefficients is for class k among the other classes.
     matrix = np.stack([np.where(owners == i, shares[j - 1], np.where(owners == j, shares[i], 0)) for i, j in pairs])
     scores = ops.Add(ops.MatMul(kernels, matrix.astype(np.float32), transpose_b=True), np.array(rho, np.float32)).output
-    require_computable(count, count, count)
-    first, second = (np.eye(count, dtype=np.float32)[[pair[side] for pair in pairs]] for side in (0, 1))
+    first, second = (unit_matrix(count, np.float32)[[pair[side] for pair in pairs]] for side in (0, 1))
     won = ops.Convert(ops.Less(number(scores, 0), scores), destination_type=f32).output
     votes = ops.Add(ops.MatMul(won, first), ops.MatMul(ops.Subtract(np.float32(1), won), second)).output
     if count > 2:

@@ -8,11 +8,11 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
+from mo_loop.frontend.arrays import full, zeros
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.recurrent_steps import GATES, Recurrence
 from mo_loop.frontend.ops.weight_layout import rearranged
 from mo_loop.graph import Value
-from mo_loop.graph.shape import require_computable
 from mo_loop.graph.types import i32
 from mo_loop.ops.base import Constant
 
@@ -89,8 +89,7 @@ def _dimension(x: Value, axis: int):
 def _filled(x: Value, number, dims: Sequence[Any]) -> Value:
     """A number (int or tensor [1]) repeated."""
     if all(isinstance(each, int) for each in (number, *dims)):
-        require_computable(*dims)
-        return Constant(np.full(dims, number, np.int32), graph=x.graph).output
+        return Constant(full(dims, number, np.int32), graph=x.graph).output
     shape = dims[0] if not isinstance(dims[0], int) else Constant(np.array(dims, np.int64), graph=x.graph).output
     if isinstance(number, int):
         number = Constant(np.full(1, number, np.int64), graph=x.graph).output
@@ -102,9 +101,8 @@ def _state(task: Recurrence, x: Value, batch, given: Value | None) -> Value:
     if given is not None:
         return given if task.layout else ops.Transpose(given, [1, 0, 2]).output
     if isinstance(batch, int):
-        require_computable(batch, task.directions, task.hidden)
-        zeros = np.zeros((batch, task.directions, task.hidden), x.dtype.numpy)
-        return Constant(zeros, graph=x.graph, dtype=x.dtype).output
+        none = zeros((batch, task.directions, task.hidden), x.dtype.numpy)
+        return Constant(none, graph=x.graph, dtype=x.dtype).output
     zero = Constant(np.zeros((), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
     rest = Constant(np.array([task.directions, task.hidden]), graph=x.graph)
     return ops.Broadcast(zero, ops.Concat(batch, rest, axis=0)).output
@@ -130,8 +128,7 @@ def _summed_bias(task: Recurrence, x: Value, b: Value | None) -> Value:
     apart = task.kind == "GRU" and task.linear_before_reset
     if b is None:
         width = (gates + apart) * task.hidden
-        require_computable(task.directions, width)
-        return Constant(np.zeros((task.directions, width), x.dtype.numpy), graph=x.graph, dtype=x.dtype).output
+        return Constant(zeros((task.directions, width), x.dtype.numpy), graph=x.graph, dtype=x.dtype).output
 
     def arrange(parts: list[Any]) -> list[Any]:
         inputs, recurrent = parts[:gates], parts[gates:]

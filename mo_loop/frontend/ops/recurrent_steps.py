@@ -18,10 +18,11 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError
+from mo_loop.frontend.arrays import zeros
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.weight_layout import array_of, rearranged
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import fresh, require_computable
+from mo_loop.graph.shape import fresh
 from mo_loop.graph.types import TensorType, i32
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Concatenated, Final, Invariant, Merged, Sliced
@@ -162,8 +163,7 @@ def _first(task: Recurrence, x: Value, given: Value | None, number: int, lengths
         first = ops.Gather(given, number, 1 if task.layout else 0).output
         return first if lengths is None else _unless_empty(first, lengths)
     if x.shape is not None and isinstance(x.shape[1], int):
-        require_computable(x.shape[1], task.hidden)
-        return Constant(np.zeros((x.shape[1], task.hidden), x.dtype.numpy), graph=x.graph, dtype=x.dtype).output
+        return Constant(zeros((x.shape[1], task.hidden), x.dtype.numpy), graph=x.graph, dtype=x.dtype).output
     zero = Constant(np.zeros((), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
     batch = ops.Gather(ops.ShapeOf(x), [1], 0)
     return ops.Broadcast(zero, ops.Concat(batch, Constant([task.hidden], graph=x.graph), axis=0)).output

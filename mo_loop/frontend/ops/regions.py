@@ -10,9 +10,9 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
+from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops.shared import converted
 from mo_loop.graph import Value
-from mo_loop.graph.shape import require_computable
 from mo_loop.graph.types import f32, i32
 from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import quotient
@@ -61,8 +61,7 @@ def _places(rois: Value, first: int, count: int, samples: int, scale: float, shi
     length: Any = ops.Subtract(end, start)
     if not shifted:
         length = ops.Maximum(length, 1.0)
-    require_computable(count, samples)
-    fractions = (np.arange(count * samples, dtype=np.float32) + np.float32(0.5)) / np.float32(samples)
+    fractions = (first_numbers(count * samples, np.float32) + np.float32(0.5)) / np.float32(samples)
     cell = quotient(length, Constant(np.float32(count), graph=rois.graph).output)
     return ops.Add(start, ops.Multiply(cell, fractions)).output
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
+from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops.shared import MOST_COUNTED
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import f32, i32, i64
@@ -85,7 +86,7 @@ def _float(graph: Graph, number) -> Value:
 def _numbers(graph: Graph, count) -> Value:
     """0, 1, ... count - 1 in f32."""
     if isinstance(count, int) and count <= MOST_COUNTED:
-        return Constant(np.arange(count, dtype=np.float32), graph=graph).output
+        return Constant(first_numbers(count, np.float32), graph=graph).output
     zero, one = (Constant(np.int64(each), graph=graph).output for each in (0, 1))
     end = Constant(np.int64(count), graph=graph).output if isinstance(count, int) else count
     return ops.Convert(ops.Range(zero, end, one, output_type=i64), destination_type=f32).output

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
+from mo_loop.frontend.arrays import first_numbers
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import ElementType, i64
@@ -49,7 +50,7 @@ def dimension(x: Value, axis: int):
 def counted(graph: Graph, count: Any) -> Value:
     """0, 1, ... count - 1 in i64, of an int or a scalar Value; empty if the count is negative."""
     if isinstance(count, int) and count <= MOST_COUNTED:
-        return ops.Constant(np.arange(count, dtype=np.int64), graph=graph).output
+        return ops.Constant(first_numbers(count), graph=graph).output
     zero, one = (ops.Constant(np.int64(each), graph=graph).output for each in (0, 1))
     end = ops.Constant(np.int64(count), graph=graph) if isinstance(count, int) else ops.Maximum(count, 0)
     return ops.Range(zero, end, one, output_type=i64).output

@@ -14,6 +14,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError
+from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.forms import AtLeast2, Integers, One, Vector
 from mo_loop.frontend.ops.arithmetic import number
@@ -47,7 +48,7 @@ def dft_20(
     _, back = ops.TopK11(order, rank, axis=0, mode="min").outputs
     x = x if x.type.dims[-1] == 1 else _complex(x)
     # Only this is known about the order: the last dimension stays the last.
-    moved = ops.Gather(ops.Transpose(x, order), np.arange(x.type.dims[-1]), rank - 1).output
+    moved = ops.Gather(ops.Transpose(x, order), first_numbers(x.type.dims[-1]), rank - 1).output
     return ops.Transpose(_transformed(moved, 0, dft_length, bool(inverse), bool(onesided)), back)
 
 
@@ -224,10 +225,10 @@ def _mel_weights(bins: int, length: int, rate: int, lower: float, upper: float):
         )
     low, high = (_MEL * math.log1p(edge / 700) for edge in (lower, upper))
     require_computable(bins + 2, length)
-    mels = low + np.arange(bins + 2) * ((high - low) / (bins + 2))
+    mels = low + first_numbers(bins + 2) * ((high - low) / (bins + 2))
     corners = np.floor((length + 1) * (700 * np.expm1(mels / _MEL)) / rate)
     left, centre, right = corners[:-2], corners[1:-1], corners[2:]
-    row = np.arange(length // 2 + 1)[:, None]
+    row = first_numbers(length // 2 + 1)[:, None]
     rising = (row - left) / np.where(centre > left, centre - left, 1)
     falling = (right - row) / np.where(right > centre, right - centre, 1)
     weights = np.where((row >= left) & (row <= centre), np.where(centre > left, rising, 1), 0)

@@ -450,7 +450,8 @@ def test_a_tree_of_more_levels_than_parts() -> None:
     count = 5000
     below = np.minimum(np.arange(count) + 1, count - 1)
     none = np.zeros(count, np.int64)
-    forest = Forest(none, none.astype(float), none, below, below, none.astype(bool), np.int64([0]), np.arange(count) == count - 1)
+    is_leaf = np.arange(count) == count - 1
+    forest = Forest(none, none.astype(float), none, below, below, none.astype(bool), np.int64([0]), is_leaf)
     with pytest.raises(TypeError_) as caught:
         forest.leaves(parameter(Graph("main"), 2, 3), is_rounded=False)
     assert caught.value.code == "ML236"

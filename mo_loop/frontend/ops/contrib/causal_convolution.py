@@ -16,6 +16,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.forms import AtLeast3, Integers, Matrix, Rank3, Vector
@@ -28,7 +29,6 @@ from mo_loop.frontend.ops.windows import Window, window
 from mo_loop.frontend.ranges import NotNegative, Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.graph.shape import require_computable
 
 # -- sequences of one length
 
@@ -206,14 +206,13 @@ class _Packing:
         if not self.width:
             return self.state
         first = ops.Unsqueeze(self._shifted(self.stops), 1)
-        rows = ops.Add(first, np.arange(self.width, dtype=np.int64)[None])
+        rows = ops.Add(first, first_numbers(self.width)[None])
         return ops.Transpose(ops.Gather(long, rows, 0), [0, 2, 1]).output
 
 
 def _captured(x: Value, packing: _Packing, count: Value | None, capacity: int) -> Value:
     """[batch, capacity, channels]: the first tokens of each sequence, zeros behind the number to be captured."""
-    require_computable(capacity)
-    slots = np.arange(capacity, dtype=np.int64)[None]
+    slots = first_numbers(capacity)[None]
     at = ops.Add(ops.Unsqueeze(packing.starts, 1), slots)
     inside = ops.Less(at, ops.Unsqueeze(packing.stops, 1)).output
     if count is not None:

@@ -15,10 +15,9 @@ from __future__ import annotations
 
 from typing import Any
 
-import numpy as np
-
 from mo_loop import ops
 from mo_loop.errors import ModelError
+from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops.contrib.chunked_rule import chunked_recurrence, is_chunkable
 from mo_loop.frontend.ops.heads import places
 from mo_loop.frontend.ops.shared import dimension, joined
@@ -101,5 +100,5 @@ def shared(x: Value, heads: Any) -> Value:
     if count == heads:
         return x
     if isinstance(count, int) and isinstance(heads, int):
-        return ops.Gather(x, np.arange(heads, dtype=np.int64) * count // heads, 2).output
+        return ops.Gather(x, first_numbers(heads) * count // heads, 2).output
     return ops.Gather(x, ops.Divide(ops.Multiply(places(heads, x), count), heads), 2).output

@@ -13,6 +13,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.forms import Matrix, Needed, Rank3
 from mo_loop.frontend.ops.contrib.packed import middle, require_bits, unpacked
@@ -20,7 +21,6 @@ from mo_loop.frontend.ops.weight_layout import rearranged, reshaped
 from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.graph.shape import require_computable
 from mo_loop.ops.base import Constant
 
 Activation = Callable[[Value, "Value | None"], Value]
@@ -168,8 +168,7 @@ class _Packed(_Plain):
         made = rearranged(parameter, lambda array: np.repeat(array, self.block_size, 1))
         if made is not None:
             return made
-        require_computable(self.count, self.length)
-        places = np.arange(self.count * self.length) // self.block_size
+        places = first_numbers(self.count * self.length) // self.block_size
         return ops.Gather(parameter, places, 1).output
 
     def _dequantised(self, x: Value, weights: Value, scales: Value, zero: Value) -> Value:
@@ -227,7 +226,7 @@ def _chosen(logits: Value, k: int, count: int) -> Value:
     """Whether each of `count` logits is among the k largest. ONNX Runtime takes the last of equal ones."""
     if k > count:
         raise ModelError(f"k is {k}, but there are {count} experts", code="ML227")
-    backwards = ops.Gather(logits, np.arange(count)[::-1].copy(), 1)
+    backwards = ops.Gather(logits, first_numbers(count)[::-1].copy(), 1)
     places = ops.TopK11(backwards, k, axis=1, mode="max", sort="value", stable=True).outputs[1]
     marks = ops.OneHot(ops.Subtract(count - 1, places), count, _like(logits, 1), _like(logits, 0))
     return ops.Greater(ops.ReduceSum(marks, [1], keep_dims=False), _like(logits, 0)).output

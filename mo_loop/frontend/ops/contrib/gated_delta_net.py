@@ -13,6 +13,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.forms import Integers, Matrix, Rank3, Rank4, Vector
@@ -25,7 +26,6 @@ from mo_loop.frontend.ops.shared import FAR, as_i64, dimension, joined
 from mo_loop.frontend.ranges import NotNegative, Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.graph.shape import require_computable
 from mo_loop.graph.types import f32
 
 EPSILON, EPSILON_OF_SIGMOID = 1e-12, 1e-6
@@ -225,8 +225,7 @@ def _captured(order: _Order, tensors: list[Value | None], count: Value | None, c
     assert keys is not None and deltas is not None
     if not capacity or count is None:
         return ops.Broadcast(np.float32(0), joined([order.batch, 0], keys)).output
-    require_computable(capacity)
-    slots = np.arange(capacity, dtype=np.int64)[None]
+    slots = first_numbers(capacity)[None]
     limit = ops.Minimum(ops.Unsqueeze(as_i64(count), [1]), order.lengths(keys))
     is_captured = ops.Unsqueeze(ops.Less(slots, limit), [2, 3]).output
     last = dimension(keys, 1)

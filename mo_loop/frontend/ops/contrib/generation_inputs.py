@@ -9,11 +9,11 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.arrays import first_numbers, full, repeated_numbers
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.shared import as_i64, dimension, joined, scalar
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
-from mo_loop.graph.shape import require_computable
 from mo_loop.graph.types import i32, i64
 from mo_loop.ops.front import Failed
 
@@ -77,16 +77,14 @@ def filled(item: Any, like: Value, *dims: Any) -> Value:
     """A tensor of one number; the dimensions are ints and scalar Values."""
     array = np.asarray(item)
     if all(isinstance(each, int) for each in dims):
-        require_computable(*dims)
-        return ops.Constant(np.full(dims, array, array.dtype), graph=like.graph).output
+        return ops.Constant(full(dims, array, array.dtype), graph=like.graph).output
     return ops.Broadcast(array, joined(dims, like)).output
 
 
 def counted(count: Any, like: Value) -> Value:
     """0, 1, ... as i64."""
     if isinstance(count, int):
-        require_computable(count)
-        return ops.Constant(np.arange(count), graph=like.graph).output
+        return ops.Constant(first_numbers(count), graph=like.graph).output
     return ops.Range(np.int64(0), count, np.int64(1), output_type=i64).output
 
 
@@ -96,8 +94,7 @@ def repeated(x: Value, count: Any, axis: int = 0) -> Value:
         return x
     rows = dimension(x, axis)
     if isinstance(rows, int) and isinstance(count, int):
-        require_computable(rows, count)
-        return ops.Gather(x, np.repeat(np.arange(rows), count), axis).output
+        return ops.Gather(x, repeated_numbers(rows, count), axis).output
     column = ops.Unsqueeze(counted(rows, x), 1)
     return ops.Gather(x, ops.Reshape(ops.Broadcast(column, joined([rows, count], x)), [-1]), axis).output
 

@@ -16,6 +16,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
+from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.context import Body, Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.forms import Integers, Matrix, One
@@ -87,7 +88,7 @@ class Draw:
     def _dropped(self, ordered: Value, size: int) -> Value:
         """[N, V]: which of the ordered scores are filtered."""
         chances = ops.Softmax(ordered, axis=1).output
-        places = np.arange(size)
+        places = first_numbers(size)
         if self.is_custom:
             before = ops.CumSum(chances, 1, exclusive=True)
             return ops.LogicalAnd(ops.Greater(before, np.float32(self.top_p)), (places > 0)[None]).output

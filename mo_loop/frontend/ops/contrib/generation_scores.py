@@ -21,6 +21,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
+from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops.contrib.generation_decoders import vocabulary_of
 from mo_loop.frontend.ops.contrib.generation_inputs import LOWEST, Given, as_scalar, marked
 from mo_loop.frontend.ops.contrib.generation_timestamps import Timestamps
@@ -106,7 +107,7 @@ class Rules:
         if least is None or (least.type.integers or (1,))[0] <= 0:
             return scores
         is_short = ops.Less(as_scalar(dimension(sequences, 1), scores.graph), scalar(as_i64(least)))
-        end = np.arange(self.vocabulary) == self.end
+        end = first_numbers(self.vocabulary) == self.end
         return _without(scores, ops.LogicalAnd(is_short, end[None]).output)
 
 

@@ -20,6 +20,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError
+from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops.contrib.generation_inputs import LOWEST, counted
 from mo_loop.frontend.ops.shared import converted, dimension
 from mo_loop.graph import Value
@@ -48,7 +49,7 @@ class Timestamps:
                 f"and there are {size}",
                 code="ML227",
             )
-        scores = _without(scores, self._forbidden(sequences, self.first, np.arange(size, dtype=np.int32)[None]))
+        scores = _without(scores, self._forbidden(sequences, self.first, first_numbers(size, np.int32)[None]))
         return _preferring_timestamps(scores, self.first, size)
 
     def _forbidden(self, sequences: Value, first: int, tokens: Any) -> Value:
@@ -91,7 +92,7 @@ def _preferring_timestamps(scores: Value, first: int, size: int) -> Value:
     # Without any timestamp this is -infinity.
     together = ops.Add(ops.Log(ops.ReduceSum(chances, [1], keep_dims=True)), top)
     is_time = ops.Greater(together, ops.ReduceMax(texts, [1], keep_dims=True))
-    is_text = np.arange(size)[None] < first
+    is_text = first_numbers(size)[None] < first
     return _without(scores, ops.LogicalAnd(is_time, is_text).output)
 
 

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
+from mo_loop.frontend.arrays import require_room
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.forms import Matrix, Rank3, Vector
 from mo_loop.frontend.ops import heads as parts
@@ -24,7 +25,6 @@ from mo_loop.frontend.ops.shared import dimension, joined
 from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.graph.shape import require_computable
 from mo_loop.graph.types import f32, i32
 
 
@@ -125,6 +125,6 @@ def _around(x: Value, window: int, outside: float = 0.0) -> Value:
 def _near(added: Value, window: int) -> Value:
     """[batch, 1, chunks, W, 3 W]: what is added to the score of a query and a key around it."""
     keys = ops.Transpose(_around(ops.Unsqueeze(added, [1, 3]).output, window, parts.LOWEST), [0, 1, 2, 4, 3])
-    require_computable(window, 3 * window)
+    require_room((window, 3 * window))
     distances = np.arange(3 * window) - window - np.arange(window)[:, None]
     return ops.Select(np.abs(distances) <= window, keys, np.float32(parts.LOWEST)).output

@@ -8,6 +8,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
+from mo_loop.frontend.arrays import zeros
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.forms import AtLeast1, Integers
 from mo_loop.frontend.ops.arithmetic import number
@@ -106,5 +107,5 @@ def _places(packed: Value, count: int) -> Value:
         flat = ops.Reshape(ops.Gather(pairs, [1, 0], 1), [-1])
         return ops.Pad(flat, [0], [count - 2 * bytes_of], 0).output if count > 2 * bytes_of else flat.output
     places = np.stack([array >> 4, array & 15], -1).reshape(-1)[:count]
-    whole = np.concatenate([places, np.zeros(count - len(places), np.uint8)])
+    whole = np.concatenate([places, zeros([count - len(places)], np.uint8)])
     return Constant(whole.astype(u4.numpy), graph=packed.graph, dtype=u4).output

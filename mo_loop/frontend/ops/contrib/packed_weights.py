@@ -8,6 +8,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
+from mo_loop.frontend.arrays import counted_up, first_numbers
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.forms import AtLeast1, AtLeast2
 from mo_loop.frontend.ops.contrib.packed import is_empty, middle, require_bits, unpacked
@@ -60,7 +61,7 @@ def _product(
         if order is None:
             return _of_any_groups(a, integers, scales, zero, g_idx, length)
         a = _taken(a, order, -1)
-        integers = _taken(integers, np.append(order, np.arange(length, blocks * block_size)), -1)
+        integers = _taken(integers, np.append(order, counted_up(length, blocks * block_size)), -1)
     weights = ops.Dequantize(integers, scales, zero, to=a.dtype, axis=1, block_size=block_size)
     return ops.MatMul(_with_zeros(a, blocks * block_size - length), weights, transpose_b=True).output
 
@@ -90,7 +91,7 @@ def _sorting(groups: np.ndarray[Any, Any], block_size: int) -> np.ndarray[Any, A
 
 def _of_any_groups(a: Value, integers: Value, scales: Value, zero: Value, g_idx: Value, length: int) -> Value:
     """Each element along K has the scale and the zero point of its group."""
-    first = np.arange(length)
+    first = first_numbers(length)
     integers, g_idx = _taken(integers, first, 1), _taken(g_idx, first, 0)
     scales, zero = (each if each.rank == 0 else _taken(each, g_idx, 1) for each in (scales, zero))
     weights = ops.Dequantize(integers, scales, zero, to=a.dtype, axis=1)

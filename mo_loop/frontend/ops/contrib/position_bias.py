@@ -8,6 +8,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.arrays import counted_up
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.forms import Integers, Matrix, One, Rank3, Rank4, Vector
 from mo_loop.frontend.ops import heads as parts
@@ -15,7 +16,6 @@ from mo_loop.frontend.ops.contrib import unpadded
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
-from mo_loop.graph.shape import require_computable
 
 
 @translates("RelativePositionBias", since=1, domain=MICROSOFT)
@@ -47,8 +47,7 @@ def _buckets(count: int, largest: int, both: bool) -> Any:
     Logarithms are computed in f32, as by the models that were trained with these buckets: some are just at the border
     of two.
     """
-    require_computable(2 * largest)
-    distances = np.arange(-largest, largest + 1)
+    distances = counted_up(-largest, largest + 1)
     half = count // 2 if both else count
     exact = half // 2
     if not 0 < exact < largest:

@@ -17,6 +17,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError
+from mo_loop.frontend.arrays import first_numbers, zeros
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.forms import Integers, Matrix, Needed, One, Rank3, Rank4, Vector
 from mo_loop.frontend.ops import heads as parts
@@ -26,7 +27,6 @@ from mo_loop.frontend.ops.shared import dimension, joined, vector
 from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.graph.shape import require_computable
 from mo_loop.graph.types import f32
 
 UNREAD = parts.LOWEST / 2
@@ -80,8 +80,7 @@ def _layouts(rows: Value, columns: Value) -> Value:
     if len(starts) != len(numbers):
         raise ModelError(f"rows of {len(starts)} layouts and columns of {len(numbers)}", code="ML235")
     blocks = starts.shape[1] - 1
-    require_computable(len(starts), blocks, blocks)
-    kept = np.zeros((len(starts), blocks, blocks), np.bool_)
+    kept = zeros((len(starts), blocks, blocks), np.bool_)
     for layout, row in np.ndindex(len(starts), blocks):
         read = numbers[layout, starts[layout, row] : starts[layout, row + 1]]
         if np.any((read < 0) | (read >= blocks)):
@@ -112,7 +111,7 @@ def _of_heads(layouts: Value, heads: int) -> Value:
     count = dimension(layouts, 0)
     if isinstance(count, int):
         return layouts
-    return ops.Gather(layouts, ops.FloorMod(np.arange(heads, dtype=np.int64), count), 0).output
+    return ops.Gather(layouts, ops.FloorMod(first_numbers(heads), count), 0).output
 
 
 def _mask(layouts: Value, places: Value, ends: Value, total: Any, size: int) -> Value:

@@ -8,6 +8,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError
+from mo_loop.frontend.arrays import counted_up, first_numbers
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.forms import AtLeast1, AtLeast2, AtLeast3, One
@@ -22,7 +23,7 @@ from mo_loop.frontend.ops.unique import unique_elements
 from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.graph.shape import normalise_axis, require_computable
+from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import i64
 
 
@@ -87,13 +88,12 @@ def unfold_tensor(x: AtLeast1, *, dim: int = -1, size: Positive, step: Positive 
     length = dimension(x, at)
     if size < 1 or step < 1 or (isinstance(length, int) and size > length):
         raise ModelError(f"windows of {size} elements and steps of {step} along {length} elements", code="ML227")
-    require_computable(length if isinstance(length, int) else 0)
     starts = (
-        np.arange(0, length - size + 1, step)
+        counted_up(0, length - size + 1, step)
         if isinstance(length, int)
         else ops.Range(0, ops.Add(length, 1 - size), step, output_type=i64)
     )
-    places = ops.Add(ops.Unsqueeze(_constant(x, starts), 1), np.arange(size))
+    places = ops.Add(ops.Unsqueeze(_constant(x, starts), 1), first_numbers(size))
     windows = ops.Gather(x, places, at)
     return ops.Transpose(windows, [*range(at + 1), *range(at + 2, rank + 1), at + 1])
 
