@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
 from mo_loop.conversion import Conversion, phase, told_of_failures
-from mo_loop.conversion_limits import Limits
+from mo_loop.conversion_limits import Limits, writing_within
 from mo_loop.errors import InputError, UsageError
 from mo_loop.garbage_collection import paused_collector
 from mo_loop.graph import Graph, Value
@@ -94,7 +94,8 @@ class Model:
                 hint="pip install 'mo_loop[verify]'",
             ) from error  # fmt: skip
         xml, data = io.StringIO(), io.BytesIO()
-        XmlWriter(xml, Weights(data)).write(self.graph)
+        with writing_within(self.graph.remaining, _size_of(_data_files(self.graph))):
+            XmlWriter(xml, Weights(data)).write(self.graph)
         return openvino.Core().read_model(xml.getvalue().encode(), data.getvalue())
 
     def __repr__(self) -> str:
@@ -214,6 +215,10 @@ def save_model(
     Both files are written under temporary names and renamed at the end: after an error, older files are unchanged.
     `observers` are called with a Phase when compressing and writing begin and end. With `durable` the function returns
     when the files are on the disk (fsync).
+
+    Raises:
+        FileError: a file cannot be written, or one with weights of the model has changed.
+        LimitError: the .bin has more bytes, or the conversion takes longer, than the limits of the conversion allow.
     """
     if is_url(xml_path):
         _save_at_url(model, location_of(str(xml_path)), compress_to_fp16, observers)
@@ -259,19 +264,25 @@ def _save(
     graph: Graph, pair: AbstractContextManager[tuple[BinaryIO, TextIO]], compress_to_fp16: bool,
     observers: Sequence[Observer],
 ) -> None:  # fmt: skip
-    if compress_to_fp16:
-        graph = compressed(graph, observers)
-    with phase("writing", observers, graph) as writing, pair as (data, xml):
-        writing.subject = weights = Weights(data)
-        XmlWriter(xml, weights).write(graph)
-        for file in _data_files(graph):
-            file.require_unchanged()
+    with writing_within(graph.remaining, _size_of(_data_files(graph))):
+        if compress_to_fp16:
+            graph = compressed(graph, observers)
+        with phase("writing", observers, graph) as writing, pair as (data, xml):
+            writing.subject = weights = Weights(data)
+            XmlWriter(xml, weights).write(graph)
+            for file in _data_files(graph):
+                file.require_unchanged()
 
 
 def _data_files(graph: Graph) -> list[DataFile]:
     """The files that hold weights of the model."""
     tensors = (node.tensor for scope in graph.scopes() for node in scope.of(Constant))
     return list(dict.fromkeys(file for tensor in tensors for file in tensor.files))
+
+
+def _size_of(files: Iterable[DataFile]) -> int:
+    """The bytes of all files."""
+    return sum(file.identity.size for file in files if file.identity is not None)
 
 
 def _keep_sources(files: Iterable[DataFile], path: Path) -> None:

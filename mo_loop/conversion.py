@@ -172,6 +172,7 @@ class Conversion:
                     self._check_target(graph)
             if not has_utf8_names(graph):
                 require_utf8_names(model.proto)
+            graph.remaining = used.remaining
         return None if self.errors else graph
 
     # -- the parts

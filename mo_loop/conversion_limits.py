@@ -18,7 +18,7 @@ from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from contextvars import ContextVar
 from dataclasses import Field, dataclass, field, fields
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from mo_loop.errors import LimitError, UsageError
 
@@ -37,6 +37,9 @@ _DEEPEST = 100
 
 _EVERY = 256
 """Translated nodes between two looks at the clock."""
+
+_GROWTH = 4
+"""How many times as many bytes as the files of a large model a .bin may have, whatever the limit."""
 
 _MADE_EVERY = 1024
 """Nodes of the graph that are made between two looks at the clock."""
@@ -87,6 +90,11 @@ class Limits:
         "bytes of all constants that are computed in memory: by translators, by folding, from sparse ones",
         "folding computes at most 1 MB for each node, and leaves larger ones to the runtime or to the writer",
     )  # fmt: skip
+    output_bytes: int = _limit(
+        2 << 30, BYTES, "ML349",
+        "bytes of the .bin, where those are more than four times the bytes of the model's files",
+        "constants of equal content count once; files can declare one range of bytes for many weights that overlap",
+    )  # fmt: skip
     name_length: int = _limit(
         1 << 16, COUNT, "ML344", "characters of a name of a node, an operator, a tensor or a dimension",
         "names are repeated in the .xml, in reports and in messages",
@@ -96,8 +104,9 @@ class Limits:
         "decision trees list their nodes in attributes: 256 MB are 32 million numbers",
     )  # fmt: skip
     time: int = _limit(
-        3600, SECONDS, "ML340", "time of a conversion, without writing the files",
-        "it is looked at while nodes are translated, between passes, and before each match of a pattern",
+        3600, SECONDS, "ML340", "time of a conversion, with writing the files",
+        "it is looked at while nodes are made, between passes, before each match of a pattern, and for each piece of "
+        "a constant that is compared or written",
     )  # fmt: skip
 
     def __post_init__(self) -> None:
@@ -181,11 +190,20 @@ def shown(value: int, kind: str) -> str:
     return f"{value} bytes" if kind == BYTES else f"{value}"
 
 
+class Remaining(NamedTuple):
+    """What a conversion leaves of its limits for the writing of its graph."""
+
+    limits: Limits
+    seconds: float
+
+
 class Budget:
     """What one conversion has used of its limits. Each method raises LimitError if that is too much."""
 
-    def __init__(self, limits: Limits = DEFAULT) -> None:
+    def __init__(self, limits: Limits = DEFAULT, *, seconds: float | None = None, read: int = 0) -> None:
+        """For the writing of a graph: `seconds` are left of the time, and its files have `read` bytes."""
         self.limits = limits
+        self._most_written = max(limits.output_bytes, _GROWTH * read)
         self.nodes = 0
         self.made = 0
         self.next_look = min(_MADE_EVERY, limits.made_nodes + 1)
@@ -195,7 +213,12 @@ class Budget:
         self._look = min(_EVERY, limits.nodes + 1)
         self._longest = limits.name_length
         self._calls: Counter[Hashable] = Counter()
-        self._end = time.monotonic() + limits.time
+        self._end = time.monotonic() + (limits.time if seconds is None else seconds)
+
+    @property
+    def remaining(self) -> Remaining:
+        """What is left for the writing."""
+        return Remaining(self.limits, self._end - time.monotonic())
 
     def check_time(self) -> None:
         """Whether there is time left."""
@@ -256,6 +279,11 @@ class Budget:
         if self.folded > self.limits.folded_bytes:
             raise exceeded(self.limits, "folded_bytes", "the constants that are computed have more bytes")
 
+    def write(self, size: int) -> None:
+        """The bytes of the .bin with the next constant."""
+        if size > self._most_written:
+            raise exceeded(self.limits, "output_bytes", "the .bin has more bytes")
+
     def unroll(self, count: int) -> None:
         """The nodes that unrolling a loop is to add."""
         self.unrolled += count
@@ -270,6 +298,27 @@ current: ContextVar[Budget | None] = ContextVar("budget", default=None)
 def budget() -> Budget:
     """The budget of the conversion that runs; outside of one, a new one with the default limits."""
     return current.get() or Budget()
+
+
+def check_time() -> None:
+    """Whether the conversion that runs, if one does, has time left. LimitError if not."""
+    within = current.get()
+    if within is not None:
+        within.check_time()
+
+
+@contextmanager
+def writing_within(remaining: Remaining | None, read: int) -> Iterator[Budget | None]:
+    """The block writes a graph, in what its conversion has left; None, if no conversion made it: nothing is limited.
+
+    `read` are the bytes of the files that hold its weights.
+    """
+    within = None if remaining is None else Budget(remaining.limits, seconds=remaining.seconds, read=read)
+    token = current.set(within)
+    try:
+        yield within
+    finally:
+        current.reset(token)
 
 
 @contextmanager

@@ -25,6 +25,7 @@ from functools import cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from mo_loop.conversion_limits import Remaining
 from mo_loop.conversion_limits import current as current_budget
 from mo_loop.errors import InternalError, ModelError
 from mo_loop.graph.networkx_view import networkx_view
@@ -49,7 +50,8 @@ class Graph:
     """A graph of nodes with ordered `parameters` and `results`.
 
     `owner` is the control-flow node whose body this graph is, None at top level. `rt_info` is that of the whole model
-    (a nested dict of strings). `widens` is true while the owner makes the types of its states wider.
+    (a nested dict of strings), `remaining` what its conversion has left of its limits. `widens` is true while the owner
+    makes the types of its states wider.
     """
 
     def __init__(self, name: str = "", owner: Node | None = None) -> None:
@@ -60,6 +62,7 @@ class Graph:
         self.parameters: list[Parameter] = []
         self.results: list[Result] = []
         self.rt_info: dict[str, Any] = {}
+        self.remaining: Remaining | None = None
         self._scope: tuple[str, ...] | None = None
         self._next_id = 0
         self._order: list[Node] | None = []
@@ -435,6 +438,7 @@ class Graph:
     def _clone_with_map(self) -> tuple[Graph, dict[Node, Node]]:
         copy = Graph(self.name)
         copy.rt_info = dict(self.rt_info)
+        copy.remaining = self.remaining
         copy._scope = self._scope
         copies = copy._copy_nodes(self, {})
         copy.parameters = [copies[node] for node in self.parameters]  # type: ignore[misc]  # copies keep the class

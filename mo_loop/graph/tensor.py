@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Iterator
+from hashlib import sha256
 from io import FileIO
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
+from mo_loop.conversion_limits import check_time
 from mo_loop.errors import FileError, TypeError_
 from mo_loop.graph.data_file import DataFile
 from mo_loop.graph.types import ElementType, from_numpy
@@ -236,8 +238,26 @@ def ended_before(file: DataFile) -> FileError:
 
 
 def same_bytes(a: Tensor, b: Tensor) -> bool:
-    """Whether two tensors of equal size have equal bytes, compared piece by piece."""
-    return all(x == y for x, y in zip_longest(a.pieces(1 << 16), b.pieces(1 << 16)))
+    """Whether two tensors of equal size have equal bytes, compared piece by piece.
+
+    LimitError if the conversion that runs has no time left.
+    """
+    for x, y in zip_longest(a.pieces(1 << 16), b.pieces(1 << 16)):
+        check_time()
+        if x != y:
+            return False
+    return True
+
+
+def digest(tensor: Tensor) -> bytes:
+    """A hash of all bytes, which no two contents share. LimitError if the conversion that runs has no time left."""
+    found = sha256()
+    for block in tensor.blocks():
+        view = memoryview(block).cast("B")
+        for start in range(0, len(view), BLOCK):
+            check_time()
+            found.update(view[start : start + BLOCK])
+    return found.digest()
 
 
 def viewed(tensor: Tensor, dtype: ElementType, shape: tuple[int, ...]) -> Tensor:

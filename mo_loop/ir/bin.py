@@ -1,18 +1,50 @@
 """Writes the .bin file: constants one after another, equal content once.
 
 Two constants share their bytes if type and size, a fingerprint of a few sampled pages, and finally all bytes are equal.
-The fingerprint avoids comparing most constants; hashing all bytes would take longer than writing them.
+The fingerprint avoids comparing most constants; hashing all bytes would take longer than writing them. Where many
+constants that differ have one fingerprint, each is hashed once instead of compared with all others.
 """
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import BinaryIO
 
-from mo_loop.graph.tensor import SAMPLE, FileTensor, Tensor, same_bytes
+from mo_loop.conversion_limits import check_time, current
+from mo_loop.graph.tensor import SAMPLE, FileTensor, Tensor, digest, same_bytes
 from mo_loop.ir.copying import append, append_span
 
 ALIGNMENT = 64
 """Constants of at least this many bytes start at a multiple of it, so that a runtime can map them."""
+
+_FEW = 4
+"""Constants of one fingerprint that are compared with each other; more of them are hashed."""
+
+
+class _Alike:
+    """Constants of one type, size and fingerprint, with their offsets: no two of them have the same bytes."""
+
+    __slots__ = ("_hashed", "_written")
+
+    def __init__(self) -> None:
+        self._written: list[tuple[Tensor, int]] = []
+        self._hashed: dict[bytes, int] = {}
+
+    def place(self, tensor: Tensor, write: Callable[[], int]) -> int:
+        """The offset of the constant with the bytes of `tensor`; `write` writes a new one, and returns its offset."""
+        if not self._hashed and len(self._written) < _FEW:
+            for other, offset in self._written:
+                if same_bytes(tensor, other):
+                    return offset
+            offset = write()
+            self._written.append((tensor, offset))
+            return offset
+        if not self._hashed:
+            self._hashed = {digest(other): offset for other, offset in self._written}
+        key = digest(tensor)
+        if key not in self._hashed:
+            self._hashed[key] = write()
+        return self._hashed[key]
 
 
 class Weights:
@@ -23,7 +55,9 @@ class Weights:
         self._end = 0
         self.places: dict[Tensor, int] = {}
         """The offset of each tensor that was added."""
-        self._known: dict[tuple[str, int, bytes], list[tuple[Tensor, int]]] = {}
+        self._small: dict[tuple[str, int, bytes], int] = {}
+        self._large: dict[tuple[str, int, bytes], _Alike] = {}
+        self._within = current.get()
 
     @property
     def size(self) -> int:
@@ -31,28 +65,44 @@ class Weights:
         return self._end
 
     def add(self, tensor: Tensor) -> tuple[int, int]:
-        """Write `tensor` unless the file contains its bytes already; returns offset and size in bytes."""
+        """Write `tensor` unless the file contains its bytes already; returns offset and size in bytes.
+
+        LimitError if the file becomes larger, or the conversion takes longer, than its limits allow.
+        """
+        check_time()
         size = tensor.nbytes
-        offset = self.places[tensor] = self._place(tensor, size)
+        offset = self.places.get(tensor)
+        if offset is None:
+            offset = self.places[tensor] = self._place(tensor, size)
         return offset, size
 
     def _place(self, tensor: Tensor, size: int) -> int:
         sample = tensor.sample()
-        candidates = self._known.setdefault((tensor.dtype.name, size, sample), [])
-        for other, offset in candidates:
-            if size <= SAMPLE or other is tensor or same_bytes(tensor, other):
-                return offset
-        if size >= ALIGNMENT and self._end % ALIGNMENT:
-            self._file.write(b"\0" * (-self._end % ALIGNMENT))
-            self._end += -self._end % ALIGNMENT
-        offset = self._end
-        if size <= SAMPLE:
+        key = tensor.dtype.name, size, sample
+        if size > SAMPLE:
+            return self._large.setdefault(key, _Alike()).place(tensor, lambda: self._written(tensor, size))
+        offset = self._small.get(key)
+        if offset is None:
+            offset = self._small[key] = self._begun(size)
             self._file.write(sample)
-        elif isinstance(tensor, FileTensor):
+        return offset
+
+    def _written(self, tensor: Tensor, size: int) -> int:
+        offset = self._begun(size)
+        if isinstance(tensor, FileTensor):
             append_span(tensor.file, tensor.offset, size, self._file)
         else:
             for block in tensor.blocks():
                 append(block, self._file)
-        self._end += size
-        candidates.append((tensor, offset))
+        return offset
+
+    def _begun(self, size: int) -> int:
+        """The offset of a constant of this size, which is written next. LimitError if the file becomes too large."""
+        gap = -self._end % ALIGNMENT if size >= ALIGNMENT else 0
+        if self._within is not None:
+            self._within.write(self._end + gap + size)
+        if gap:
+            self._file.write(b"\0" * gap)
+        offset = self._end + gap
+        self._end = offset + size
         return offset

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from typing import BinaryIO
 
+from mo_loop.conversion_limits import check_time
 from mo_loop.graph.data_file import DataFile
 from mo_loop.graph.tensor import ended_before
 
@@ -17,19 +18,26 @@ place, which takes five times as long as the copy where memory is in pieces (mea
 
 
 def append(block: bytes | memoryview, target: BinaryIO) -> None:
-    """Append a block of any size to `target`."""
+    """Append a block of any size to `target`. LimitError if the conversion has no time left."""
     view = memoryview(block).cast("B")
     for start in range(0, len(view), PIECE):
+        check_time()
         target.write(view[start : start + PIECE])
 
 
 def append_span(file: DataFile, offset: int, size: int, target: BinaryIO) -> None:
-    """Append `size` bytes of `file`, from `offset` on, to `target`. FileError if it is too short, or has changed."""
+    """Append `size` bytes of `file`, from `offset` on, to `target`.
+
+    Raises:
+        FileError: the file is too short, or has changed.
+        LimitError: the conversion has no time left.
+    """
     buffer = memoryview(bytearray(min(PIECE, size)))
     with file.open() as source:
         source.seek(offset)
         done = 0
         while done < size:
+            check_time()
             count = source.readinto(buffer[: size - done])
             if not count:
                 raise ended_before(file)

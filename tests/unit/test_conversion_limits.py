@@ -134,8 +134,42 @@ def test_limit(tmp_path: Path, name: str) -> None:
     assert written(tmp_path, model, limits={name: enough}, **options) == written(tmp_path, model, **options)
 
 
+def weights(folder: Path) -> Path:
+    """Two weights of 4000 bytes, which overlap in a file of 4004 bytes."""
+    made = parsed("main (float[1000] x) => (float[1000] y) { t = Add (x, a) y = Add (t, b) }")
+    np.arange(1001, dtype=np.float32).tofile(folder / "data.bin")
+    for name, offset in (("a", 0), ("b", 4)):
+        tensor = made.graph.initializer.add(name=name, data_type=1, dims=[1000], data_location=1)
+        for key, value in (("location", "data.bin"), ("offset", str(offset)), ("length", "4000")):
+            tensor.external_data.add(key=key, value=value)
+    onnx.save(made, folder / "m.onnx")
+    return folder / "m.onnx"
+
+
+def test_the_bytes_of_the_bin_are_limited(tmp_path: Path) -> None:
+    """The limit counts only above four times the bytes of the files, and the old pair stays."""
+    model, target = weights(tmp_path), tmp_path / "out" / "m.xml"
+    save_model(convert_model(model, limits={"output_bytes": 1}), target)
+    old = target.read_bytes()
+    in_memory = sums(4)
+    with pytest.raises(LimitError) as caught:
+        save_model(convert_model(in_memory, limits={"output_bytes": 4095}), target)
+    assert caught.value.code == "ML349" and "--limit output_bytes=8190" in caught.value.hint
+    assert target.read_bytes() == old and [each.name for each in target.parent.iterdir()] == ["m.bin", "m.xml"]
+    save_model(convert_model(in_memory, limits={"output_bytes": 4096}), target)
+
+
+def test_files_that_declare_one_range_for_many_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = weights(tmp_path)
+    monkeypatch.setattr(conversion_limits, "_GROWTH", 1)
+    with pytest.raises(LimitError) as caught:
+        save_model(convert_model(model, limits={"output_bytes": 7999}), tmp_path / "m.xml")
+    assert caught.value.code == "ML349"
+    save_model(convert_model(model, limits={"output_bytes": 8064}), tmp_path / "m.xml")
+
+
 def test_every_limit_is_tested() -> None:
-    assert {*CASES, "time"} == {each.name for each in fields(Limits)}
+    assert {*CASES, "output_bytes", "time"} == {each.name for each in fields(Limits)}
     assert all(each.metadata["code"] in CODES for each in fields(Limits))
 
 
@@ -204,6 +238,21 @@ class TestTime:
         assert caught.value.code == "ML340"
         following = {"reading": "translating", "translating": "passes", "passes": "ConstantFolding"}
         assert following[phase] not in seen
+
+    def test_writing_has_the_time_that_the_conversion_leaves(self, clock: Clock, tmp_path: Path) -> None:
+        """Time between the conversion and the writing does not count, nor what another writing took."""
+        model = convert_model(sums(3), limits={"time": 10})
+        clock.now += 1000
+
+        def slow(step: Step | Phase) -> None:
+            if step.name == "writing":
+                clock.now += 6
+
+        for compress in (False, True):
+            save_model(model, tmp_path / "m.xml", compress, observers=[slow])
+        with pytest.raises(LimitError) as caught:
+            save_model(model, tmp_path / "other.xml", observers=[slow, slow])
+        assert caught.value.code == "ML340" and not (tmp_path / "other.xml").exists()
 
     def test_a_pattern_that_matches_its_own_result_ends(self, clock: Clock) -> None:
         """A rewriting without end is stopped before a match, not only after the pass."""

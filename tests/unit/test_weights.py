@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+from collections.abc import Iterator
 from pathlib import Path
 
 import numpy as np
@@ -77,6 +78,29 @@ def test_the_same_fingerprint_is_no_proof(count: int) -> None:
     offsets = [data.add(each)[0] for each in (a, b, a, b)]
     assert offsets[0] == offsets[2] != offsets[1] == offsets[3]
     assert not same_bytes(a, b) and same_bytes(a, tensor(count))
+
+
+def test_many_constants_of_one_fingerprint_are_each_read_a_few_times() -> None:
+    """Not once for each other one: 40 would be read 1600 times."""
+    reads = 0
+
+    def like(place: int) -> DeferredTensor:
+        content = bytearray(40_000)
+        content[20_000 + place] = 1
+
+        def blocks() -> Iterator[bytes]:
+            nonlocal reads
+            reads += 1
+            yield bytes(content)
+
+        return DeferredTensor(f32, (10_000,), blocks)
+
+    data = Bin()
+    offsets = [data.weights.add(like(place))[0] for place in range(40)]
+    assert len(set(offsets)) == 40 and reads < 40 * 8
+    assert [data.add(like(place))[0] for place in range(40)] == offsets
+    first, second = like(0), like(41)
+    assert data.add(first) == data.add(first) == (offsets[0], 40_000) and data.add(second)[0] not in offsets
 
 
 def test_the_same_bytes_of_another_type_are_stored_apart() -> None:
