@@ -231,13 +231,15 @@ def save_model(
 
 def _save_at_url(model: Model, where: Location, compress_to_fp16: bool, observers: Sequence[Observer]) -> None:
     from mo_loop.storage.scratch import Scratch
+    from mo_loop.storage.staging import local_name
     from mo_loop.storage.uploading import upload_pair
 
     if where.suffix != ".xml":
         raise UsageError(f"the output {where.name!r} does not end in .xml", hint="name it, for example, model.xml")
     with Scratch().room(where, 0) as room:
-        save_model(model, room.folder / where.name, compress_to_fp16, observers=observers)
-        upload_pair(room.folder / where.name, where)
+        draft = room.folder / local_name(where)
+        save_model(model, draft, compress_to_fp16, observers=observers)
+        upload_pair(draft, where)
 
 
 def compressed(graph: Graph, observers: Sequence[Observer] = ()) -> Graph:

@@ -3,7 +3,7 @@
     refuse_weights(plan, Path("models"))
 
 A .bin without an .xml, in a folder of models, is probably external data of one of them. If a model has its outputs
-there, nothing is converted.
+there, nothing is converted. At a URL a worker that was killed can have left it too: then the model has a record.
 """
 
 from __future__ import annotations
@@ -11,11 +11,15 @@ from __future__ import annotations
 import os
 from collections.abc import Iterator
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from mo_loop.batch.plan import Plan, Planned
 from mo_loop.disk_table import DiskTable, key
 from mo_loop.errors import UsageError
 from mo_loop.storage.locations import Location
+
+if TYPE_CHECKING:
+    from mo_loop.storage.remote_state import RemoteState
 
 _OF_ONE_STORE = {"s3a": "s3", "gcs": "gs", "abfss": "abfs"}
 """Schemes that are other names of one."""
@@ -28,13 +32,32 @@ def refuse_weights(plan: Plan, folder: Path | Location) -> None:
         UsageError: the same.
         StorageError: the outputs are in a folder of models at a URL, which cannot be listed.
     """
+    converted = _Converted(folder)
     if _is_local(plan.root) and _is_local(folder):
-        _refuse_files(plan)
+        _refuse_files(plan, converted)
     elif isinstance(plan.root, Location) and isinstance(folder, Location):
-        _refuse_objects(plan, plan.root, folder.without_slash())
+        _refuse_objects(plan, plan.root, folder.without_slash(), converted)
 
 
-def _refuse_files(plan: Plan) -> None:
+class _Converted:
+    """The models that earlier batches have converted into a prefix. Its records are listed when one is asked for."""
+
+    def __init__(self, folder: Path | Location) -> None:
+        self._prefix = folder.without_slash() if isinstance(folder, Location) else None
+        self._state: RemoteState | None = None
+
+    def __contains__(self, model: Planned) -> bool:
+        if self._prefix is None:
+            return False
+        if self._state is None:
+            from mo_loop.storage.remote_state import RemoteState
+
+            self._state = RemoteState(self._prefix)
+            self._state.load()
+        return bool(self._state.records(_url(model.target).relative_to(self._prefix) or ""))
+
+
+def _refuse_files(plan: Plan, converted: _Converted) -> None:
     folders: set[str] = set()
     for model in plan.models:
         xml = _path(model.target)
@@ -42,11 +65,11 @@ def _refuse_files(plan: Plan) -> None:
         if not os.path.exists(data) or os.path.exists(xml):
             continue
         folders = folders or {_folder(_path(each.source)) for each in plan.models}
-        if _folder(data) in folders:
+        if _folder(data) in folders and model not in converted:
             raise _overwritten(data, model)
 
 
-def _refuse_objects(plan: Plan, root: Location, prefix: Location) -> None:
+def _refuse_objects(plan: Plan, root: Location, prefix: Location, converted: _Converted) -> None:
     above, below = sorted((_canonical(root), _canonical(prefix)), key=len)
     if not f"{below}/".startswith(f"{above}/"):
         return  # no output is in a folder of models
@@ -54,7 +77,8 @@ def _refuse_objects(plan: Plan, root: Location, prefix: Location) -> None:
     lone = _Lone(prefix)
     for model in plan.models:
         target = _url(model.target)
-        if _canonical(target.parent) in folders and target.with_suffix("") in lone:
+        is_lone = _canonical(target.parent) in folders and target.with_suffix("") in lone
+        if is_lone and model not in converted:
             raise _overwritten(target.with_suffix(".bin"), model)
 
 

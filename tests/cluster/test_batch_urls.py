@@ -444,6 +444,18 @@ class TestErrors:
         store.put("zoo/a.xml", b"<net/>")  # now it is a pair of an earlier conversion
         assert "would overwrite it" not in batch(f"{store.url}/zoo", "-o", f"{store.url}/zoo", "--plan").stderr
 
+    def test_a_bin_that_a_killed_worker_left_beside_models(self, store: Store, tmp_path: Path) -> None:
+        """An earlier batch has converted the model there, so the .bin is no weights of another one."""
+        store.put("zoo/m.onnx", good(tmp_path / "in/m.onnx", 1))
+        local = f"file://{tmp_path}/in"
+        for folder in (f"{store.url}/zoo", local):
+            assert batch(folder, "-o", folder).returncode == 0
+        store.delete("zoo/m.xml")
+        (tmp_path / "in/m.xml").unlink()
+        for folder in (f"{store.url}/zoo", local):
+            done = batch(folder, "-o", folder)
+            assert done.returncode == 0 and "1 converted" in done.stderr + done.stdout, done.stderr
+
     def test_a_key_that_is_no_path_costs_one_model(self, store: Store, tmp_path: Path) -> None:
         for key in ("zoo/d//n.onnx", "zoo/d/n.onnx"):
             store.put(key, good(tmp_path / "m.onnx"))
