@@ -151,8 +151,9 @@ main (float[N,2] x, float[2] h) => (float[N,2] y, float[2] z) {
 }"""
 
 CACHED = """
-main (float[B,1] x, float[B,P] past, float[2] kept) => (float[B,Q] present, float[B,1] y, float[2] next) {
-  present = Concat <axis = 1> (past, x) y = ReduceSum <keepdims = 1> (present) next = Add (kept, kept) }"""
+main (float[B,1] x, float[B,P] past, float[2] kept) => (float[B,Q] present, float[B,2] y, float[2] next_kept) {
+  present = Concat <axis = 1> (past, x) next_kept = Add (kept, kept)
+  sum = ReduceSum <keepdims = 1> (present) y = Add (sum, kept) }"""
 
 
 def check_transform(folder: Path) -> None:
@@ -168,15 +169,15 @@ def check_stateful(folder: Path) -> None:
     saved(parsed(CACHED), folder, "cached.onnx")
     assert "Assign" not in converted(folder, name="cached.onnx").types
     done = converted(folder, "--stateful", name="cached.onnx")
-    assert done.types.count("Assign") == 2 and "past -> present" in done.stdout and "kept -> next" in done.stdout
+    assert done.types.count("Assign") == 2 and "past -> present" in done.stdout and "kept -> next_kept" in done.stdout
     assert done.names("Parameter") == ["x"]
 
 
 def check_stateful_pair(folder: Path) -> None:
     saved(parsed(CACHED), folder, "cached.onnx")
     done = converted(folder, "--stateful", "--stateful-pair", "kept=", name="cached.onnx")
-    assert done.types.count("Assign") == 1 and "kept -> next" not in done.stdout
-    useless = Done(folder, "cached.onnx", "-o", "m.xml", "--stateful-pair", "kept=next", code=2)
+    assert done.types.count("Assign") == 1 and "kept -> next_kept" not in done.stdout
+    useless = Done(folder, "cached.onnx", "-o", "m.xml", "--stateful-pair", "kept=next_kept", code=2)
     assert "--stateful-pair has no effect" in useless.stderr
 
 
