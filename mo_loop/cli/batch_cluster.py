@@ -37,7 +37,10 @@ def machines_of(scheduler: str, jobs: int, *, is_debug: bool) -> tuple[int, int]
     require_address(scheduler)
     if scheduler == LOCAL:
         return jobs, local_memory(jobs)
+    from mo_loop.cluster.agreement import require_workers
+
     with connected(scheduler, is_debug=is_debug) as client:
+        require_workers(client)
         from mo_loop.cluster.watching import machines
 
         return machines(client)

@@ -11,7 +11,6 @@ from distributed.system import MEMORY_LIMIT
 
 from mo_loop.cluster.on_worker import MEMORY
 from mo_loop.cluster.requirements import Unable
-from mo_loop.errors import ClusterError
 
 if TYPE_CHECKING:
     from distributed import Client
@@ -114,13 +113,7 @@ def workers_of(client: Client) -> dict[str, Any]:
 
 
 def machines(client: Client) -> tuple[int, int]:
-    """The threads of all workers, and the bytes of memory of the one with most: its MEMORY, or what it will get.
-
-    Raises:
-        ClusterError: there are no workers.
-    """
+    """The threads of all workers, and the bytes of memory of the one with most: its MEMORY, or what it will get."""
     workers = workers_of(client).values()
-    if not workers:
-        raise ClusterError("the cluster has no workers", code="ML291", hint="start workers, then the batch")
-    memory = max(int(each["resources"].get(MEMORY) or each["memory_limit"] or MEMORY_LIMIT) for each in workers)
-    return sum(each["nthreads"] for each in workers), memory
+    memory = [int(each["resources"].get(MEMORY) or each["memory_limit"] or MEMORY_LIMIT) for each in workers]
+    return sum(each["nthreads"] for each in workers), max(memory, default=0)

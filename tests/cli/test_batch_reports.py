@@ -78,7 +78,7 @@ def test_the_whole_report(mixed: Path) -> None:
 KEYS = {
     "name": str, "source": str, "output": str, "status": str, "exit_code": int | None, "seconds": float,
     "errors": list, "warnings": list, "message": str, "detail": str, "sizes": dict | None, "layers": int | None,
-    "control_flow": dict, "known": bool, "comparison": dict | None,
+    "control_flow": dict, "known": bool, "comparison": dict | None, "conversion": dict | None,
 }  # fmt: skip
 
 
