@@ -183,7 +183,10 @@ def _converted_at_url(conversion: Conversion, where: Location) -> Model:
     return model
 
 
-def read_model(xml_path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None) -> Model:
+def read_model(
+    xml_path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None, *,
+    limits: Limits | Mapping[str, Any] | None = None,
+) -> Model:  # fmt: skip
     """Read OpenVINO IR of version 10 or 11; `weights` is the .bin; by default it has the name of the .xml.
 
     Constants stay in the .bin until they are needed. Unknown operations, and operations whose types in the file differ
@@ -192,11 +195,12 @@ def read_model(xml_path: str | os.PathLike[str], weights: str | os.PathLike[str]
     Raises:
         InputError: a file is missing, is not IR, or breaks a rule of the format.
         UnsupportedError: the IR has another version, or a part of it cannot be read.
+        LimitError: the IR exceeds one of `limits`, which are those of `convert_model`.
     """
     from mo_loop.ir.reader import read
 
     with paused_collector():
-        return Model(read(Path(xml_path), None if weights is None else Path(weights)))
+        return Model(read(Path(xml_path), None if weights is None else Path(weights), Limits.of(limits)))
 
 
 def _output_name(result: Result) -> str:

@@ -103,6 +103,10 @@ class Limits:
         256 << 20, BYTES, "ML345", "bytes of one attribute that is no tensor or graph, 8 for each number",
         "decision trees list their nodes in attributes: 256 MB are 32 million numbers",
     )  # fmt: skip
+    xml_bytes: int = _limit(
+        128 << 20, BYTES, "ML351", "bytes of an .xml that is read",
+        "it is held in memory, where a file that is made for it takes 25 times its size",
+    )  # fmt: skip
     time: int = _limit(
         3600, SECONDS, "ML340", "time of a conversion, with writing the files",
         "it is looked at while nodes are made, between passes, before each match of a pattern, and for each piece of "
@@ -283,6 +287,11 @@ class Budget:
         """The bytes of the .bin with the next constant."""
         if size > self._most_written:
             raise exceeded(self.limits, "output_bytes", "the .bin has more bytes")
+
+    def document(self, name: str, size: int) -> None:
+        """The bytes of an .xml that is to be read."""
+        if size > self.limits.xml_bytes:
+            raise exceeded(self.limits, "xml_bytes", f"{name} has {size} bytes, more")
 
     def unroll(self, count: int) -> None:
         """The nodes that unrolling a loop is to add."""

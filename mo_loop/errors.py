@@ -11,7 +11,7 @@
     │   ├── ExtensionError ML26x                an extension of the user cannot be loaded or fails
     │   └── ClusterError   ML29x                the scheduler or a worker of a cluster
     ├── UnsupportedError   ML3xx  exit code 3   valid ONNX that cannot be expressed
-    │   └── LimitError     ML34x                more than the limits of a conversion
+    │   └── LimitError     ML34x, ML351         more than the limits of a conversion
     ├── ConversionErrors   (the worst of them)  several of the above at once, grouped
     └── InternalError      ML4xx  exit code 4   a bug of mo_loop
 

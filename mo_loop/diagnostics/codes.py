@@ -220,6 +220,7 @@ CODES: dict[str, Code] = {
     "ML347": Code("a function that is called more often than the limit", help=_LIMIT),
     "ML348": Code("more nodes than the limit, which translators and passes make", help=_LIMIT),
     "ML349": Code("a .bin with more bytes than the limit", help=_LIMIT),
+    "ML351": Code("an .xml with more bytes than the limit", help=_LIMIT),
     # -- bugs
     "ML400": Code("a bug of mo_loop", "", _REPORT),
     "ML410": Code("a pass that broke the graph: a bug of mo_loop", "", _REPORT),

@@ -215,7 +215,7 @@ class _Verification:
     def _converted(self, folder: Path) -> tuple[Path, Model]:
         """The path of the IR, and its graph."""
         if self.ir is not None:
-            return self.ir, read_model(self.ir)
+            return self.ir, read_model(self.ir, limits=self.options.limits)
         converted = Model(Conversion(self.options).run(str(self.path)))
         target = folder / "model.xml"
         save_model(converted, target, self.options.compress_to_fp16)

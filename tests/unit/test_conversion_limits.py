@@ -15,7 +15,7 @@ import pytest
 from onnx import helper, numpy_helper
 
 from mo_loop import conversion_limits, ops
-from mo_loop.api import convert_model, save_model
+from mo_loop.api import convert_model, read_model, save_model
 from mo_loop.conversion_limits import DEFAULT, Budget, Limits, budget, limited
 from mo_loop.diagnostics.codes import CODES
 from mo_loop.diagnostics.examine import examine
@@ -168,8 +168,52 @@ def test_files_that_declare_one_range_for_many_weights(tmp_path: Path, monkeypat
     save_model(convert_model(model, limits={"output_bytes": 8064}), tmp_path / "m.xml")
 
 
+READING = {"nodes": (8, 9, "ML341"), "name_length": (3, 9, "ML344"), "nesting": (1, 2, "ML312")}
+"""Limit of the IR reader -> the largest value that refuses a model, one that does not, and the code."""
+
+
+class TestReading:
+    @pytest.fixture
+    def ir(self, tmp_path: Path) -> Path:
+        model = parsed("""main (float[2] x, bool c) => (float[2] y) {
+          y = If (c) <then_branch = a () => (float[2] p) { p = If (c) <
+            then_branch = b () => (float[2] q) { q = Neg (x) }, else_branch = d () => (float[2] r) { r = Abs (x) }> },
+          else_branch = e () => (float[2] long_name) { long_name = Exp (x) }> }""")
+        save_model(convert_model(model), tmp_path / "m.xml")
+        return tmp_path / "m.xml"
+
+    @pytest.mark.parametrize("name", READING)
+    def test_limit(self, ir: Path, name: str) -> None:
+        few, enough, code = READING[name]
+        for value in (1, few):
+            with pytest.raises(LimitError) as caught:
+                read_model(ir, limits={name: value})
+            assert (caught.value.code, caught.value.exit_code) == (code, 3)
+        assert read_model(ir, limits={name: 10 * enough}).outputs
+
+    def test_the_bytes_of_the_xml(self, ir: Path) -> None:
+        size = ir.stat().st_size
+        with pytest.raises(LimitError) as caught:
+            read_model(ir, limits={"xml_bytes": size - 1})
+        assert caught.value.code == "ML351" and f"m.xml has {size} bytes" in caught.value.message
+        assert read_model(ir, limits={"xml_bytes": size}).outputs
+
+    def test_time(self, ir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+        clock = Clock()
+        monkeypatch.setattr(conversion_limits, "time", clock)
+        monkeypatch.setattr(conversion_limits, "_EVERY", 1)
+
+        def slow(self: Budget, name: str) -> None:
+            clock.now += 1
+
+        monkeypatch.setattr(Budget, "name", slow)
+        with pytest.raises(LimitError) as caught:
+            read_model(ir, limits={"time": 5})
+        assert caught.value.code == "ML340" and clock.now < 20
+
+
 def test_every_limit_is_tested() -> None:
-    assert {*CASES, "output_bytes", "time"} == {each.name for each in fields(Limits)}
+    assert {*CASES, "output_bytes", "xml_bytes", "time"} == {each.name for each in fields(Limits)}
     assert all(each.metadata["code"] in CODES for each in fields(Limits))
 
 

@@ -12,8 +12,8 @@ import heapq
 from collections.abc import Mapping
 from typing import Any
 
-from mo_loop.conversion_limits import DEFAULT
-from mo_loop.errors import UnsupportedError
+from mo_loop.conversion_limits import budget
+from mo_loop.errors import LimitError, UnsupportedError
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import BY_IR_NAME, TensorType
 from mo_loop.ir.reader.bodies import CONTROL, BodyReader, ReadGraph
@@ -34,9 +34,12 @@ class GraphReader:
         self, net: Net, weights: WeightFile, version: int, types: Mapping[str, TensorType] | None = None,
         depth: int = 0, ids: dict[Node, str] | None = None, variables: dict[str, Variable] | None = None,
     ) -> None:  # fmt: skip
-        if depth > DEFAULT.nesting:
-            where = shortened(net.path)
-            raise UnsupportedError(f"bodies are nested deeper than {DEFAULT.nesting}", code="ML312", where=where)
+        deepest = budget().limits.nesting
+        if depth > deepest:
+            raise LimitError(
+                f"bodies are nested deeper than the limit nesting of {deepest}", code="ML312",
+                where=shortened(net.path), hint="if you trust the file, give read_model another limit",
+            )  # fmt: skip
         self.weights = weights
         self.version = version
         self.depth = depth
@@ -141,6 +144,8 @@ class GraphReader:
             return None
         try:
             node = cls(*inputs, graph=self.graph, name=layer.name, **attributes)
+        except LimitError:
+            raise
         except Exception:  # inference can fail in any way on an invalid file: the layer is kept as it is
             return None
         if _agrees(node, layer.outputs):

@@ -18,6 +18,7 @@ from typing import Any
 
 from lxml import etree
 
+from mo_loop.conversion_limits import DEFAULT, Limits, budget, limited
 from mo_loop.errors import FileError, IrError, UnsupportedError
 from mo_loop.graph import Graph, Node
 from mo_loop.ir.reader.constants import WeightFile
@@ -34,29 +35,36 @@ _NAME = re.compile(r"(?:[^\\,]|\\.?)+", re.DOTALL)
 """A tensor name in a list: it ends at a comma without a backslash before it."""
 
 
-def read(path: Path, weights: Path | None = None) -> Graph:
+def read(path: Path, weights: Path | None = None, limits: Limits = DEFAULT) -> Graph:
     """The graph in an .xml file. `weights` is the .bin; by default the one of the same name in the same folder.
+
+    Of `limits` those of the .xml, of layers, names, nesting and time are meant.
 
     Raises:
         FileError: a file is missing or cannot be read, is not IR, or is shorter than the model declares.
         IrError: the model breaks a rule of the format.
         UnsupportedError: the IR is of another version, or has a part that cannot be read.
+        LimitError: the IR exceeds one of `limits`.
     """
-    return read_with_ids(path, weights)[0]
+    return read_with_ids(path, weights, limits)[0]
 
 
-def read_with_ids(path: Path, weights: Path | None = None) -> tuple[Graph, dict[Node, str]]:
+def read_with_ids(
+    path: Path, weights: Path | None = None, limits: Limits = DEFAULT
+) -> tuple[Graph, dict[Node, str]]:
     """The graph, and the id of the layer of each node, also in bodies. Errors as of `read`."""
-    net, version = records(path)
-    reader = GraphReader(net, WeightFile(weights or path.with_suffix(".bin")), version)
-    return reader.graph, reader.ids
+    with limited(limits):
+        net, version = records(path, limits)
+        reader = GraphReader(net, WeightFile(weights or path.with_suffix(".bin")), version)
+        return reader.graph, reader.ids
 
 
-def records(path: Path) -> tuple[Net, int]:
+def records(path: Path, limits: Limits = DEFAULT) -> tuple[Net, int]:
     """The records in the .xml and its version; the .bin is not opened. Errors as of `read`."""
-    root = _root(path)
-    version = _version(root, path)
-    return _net(root, root.get("name", ""), "", path), version
+    with limited(limits):
+        root = _root(path)
+        version = _version(root, path)
+        return _net(root, root.get("name", ""), "", path), version
 
 
 def _root(path: Path) -> Any:
@@ -65,6 +73,7 @@ def _root(path: Path) -> Any:
     )
     try:
         with open(path, "rb") as file:
+            budget().document(path.name, os.fstat(file.fileno()).st_size)
             start = file.read(64)
             file.seek(0)
             tree: Any = etree.parse(file, parser) if start.strip() else None  # the stubs have half of its docinfo
@@ -134,6 +143,9 @@ def _layer(element: Any, path: str, file: Path) -> Layer:
     where = f"{path}/{name or id_}" if path else name or id_
     layer = Layer(where, id_, name, type_, element.get("version", ""), {})
     layer.output_names = _names(element.get("output_names", ""))
+    within = budget()
+    within.node(name, type_, layer.output_names)
+    within.name(id_)
     for child in element:
         tag = child.tag
         if tag == "data":
@@ -177,8 +189,10 @@ def _port(element: Any, where: str) -> Port:
         require_dimensions(len(dims))
     except ValueError as error:
         raise _wrong(element, f"a port: {error}", where) from None
-    precision = element.get("precision", "")
-    return Port(_text(element, "id", where), precision, tuple(dims), _names(element.get("names", "")), info)
+    precision, names = element.get("precision", ""), _names(element.get("names", ""))
+    for name in names:
+        budget().name(name)
+    return Port(_text(element, "id", where), precision, tuple(dims), names, info)
 
 
 def _dim(element: Any, where: str) -> int:
