@@ -214,8 +214,8 @@ def _value(attribute: Any, draw: Random) -> None:
 
 
 def _list(items: Any, made: Callable[[Any], Any], draw: Random) -> None:
-    """Change, remove, add or remove all items of a list."""
-    kind = draw.randrange(6)
+    """Change, remove, add, repeat or remove all items of a list."""
+    kind = draw.randrange(6) if draw.random() < 0.95 else 6
     if kind == 0:
         del items[:]
     elif kind == 1:
@@ -224,6 +224,8 @@ def _list(items: Any, made: Callable[[Any], Any], draw: Random) -> None:
         del items[draw.randrange(len(items))]
     elif kind == 3 and items:
         items.extend(items[:8])
+    elif kind == 6 and items:
+        items.extend([draw.choice(items)] * 5000)
     elif items:
         place = draw.randrange(len(items))
         items[place] = made(items[place])
@@ -273,9 +275,11 @@ def _type(proto: Any, draw: Random) -> None:
 
 def _initializer(state: Damage) -> None:
     graph, draw = state.graph(), state.draw
-    kind = draw.randrange(8)
+    kind = draw.randrange(8) if draw.random() < 0.95 else 8
     tensors = list(graph.initializer)
-    if kind == 0 or not tensors:
+    if kind == 8:
+        _sparse_initializer(state, graph)
+    elif kind == 0 or not tensors:
         _input_to_initializer(graph, draw)
     elif kind == 1:
         tensor = draw.choice(tensors)
@@ -288,6 +292,23 @@ def _initializer(state: Damage) -> None:
         draw.choice(tensors).name = state.name(graph)
     else:
         _tensor(draw.choice(tensors), draw)
+
+
+def _sparse_initializer(state: Damage, graph: Any) -> None:
+    """A sparse tensor of any type, also below 8 bits and of strings, in place of a tensor or input of the graph."""
+    draw = state.draw
+    name = draw.choice(["unknown", *(each.name for each in (*graph.initializer, *graph.input))])
+    kept = [each for each in graph.initializer if each.name != name]
+    del graph.initializer[:]
+    graph.initializer.extend(kept)
+    values = onnx.TensorProto(name=name, data_type=draw.choice(ELEMENT_TYPES), dims=[1])
+    if values.data_type == onnx.TensorProto.STRING:
+        values.string_data.append(b"a")
+    else:
+        values.raw_data = bytes(draw.choice((1, 1, 2, 4, 8)))
+    dims = draw.choice(((3,), (0,), (2, 3), (1000,), (2**24,), (2**32,), (2**40, 2), (2**62,)))
+    indices = numpy_helper.from_array(np.int64([draw.choice((0, 1, -1))]), "indices")
+    graph.sparse_initializer.append(onnx.SparseTensorProto(values=values, indices=indices, dims=dims))
 
 
 def _input_to_initializer(graph: Any, draw: Random) -> None:
