@@ -21,6 +21,9 @@ Codes are stable, so that scripts can use them; mo_loop/diagnostics/codes.py exp
 happened. `origin` is the node or tensor of the model and `where` its path as text (`loop/step/add`), `why` is the
 reason, `hint` what makes the conversion work, `during` the pass that found the error, if any. An error is immutable:
 `error.at(origin, hint=...)` returns a new error with more details.
+
+All of these can contain names of a model, which are untrusted. They are kept as they are, for reports that machines
+read; as text (`str`) each is one line of printable characters, so that a name cannot look like a line of a log.
 """
 
 from __future__ import annotations
@@ -30,6 +33,8 @@ import traceback
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
+
+from mo_loop.printable import printable
 
 if TYPE_CHECKING:
     from mo_loop.graph.origin import Origin
@@ -80,16 +85,7 @@ class MoLoopError(Exception):
         return self.origin or self.where
 
     def __str__(self) -> str:
-        parts = [f"{self.code}: {self.message}"]
-        if self.where:
-            parts.append(f"  where: {self.where}")
-        if self.during:
-            parts.append(f"  in:    {self.during}")
-        if self.why:
-            parts.append(f"  why:   {self.why}")
-        if self.hint:
-            parts.append(f"  help:  {self.hint}")
-        return "\n".join(parts)
+        return as_text(self.code, self.message, where=self.where, during=self.during, why=self.why, hint=self.hint)
 
 
 class InputError(MoLoopError):
@@ -177,6 +173,9 @@ class ConversionWarning(UserWarning):
         self.where: Final = where.path
         self.code: Final = code
 
+    def __str__(self) -> str:
+        return printable(self.message)
+
 
 class ConversionErrors(MoLoopError):
     """All errors that stop one conversion, grouped: equal errors of many nodes are one line with a count."""
@@ -208,19 +207,35 @@ class ConversionErrors(MoLoopError):
             groups.setdefault((error.code, error.message, error.why, error.hint), []).append(error.where)
         lines = []
         for (code, message, why, hint), places in groups.items():
-            lines.append(f"{code}: {message}" + (f" ({len(places)} times)" if len(places) > 1 else ""))
+            count = f" ({len(places)} times)" if len(places) > 1 else ""
             shown = [place for place in places if place][:5]
-            more = f" and {len(places) - len(shown)} more" if len(places) > len(shown) else ""
-            if shown:
-                lines.append(f"  where: {', '.join(shown)}{more}")
-            if why:
-                lines.append(f"  why:   {why}")
-            if hint:
-                lines.append(f"  help:  {hint}")
+            more = f" and {len(places) - len(shown)} more" if shown and len(places) > len(shown) else ""
+            lines.append(as_text(code, message + count, where=", ".join(shown) + more, why=why, hint=hint))
         return "\n".join(lines)
 
     def __str__(self) -> str:
         return self.message
+
+
+def as_text(code: str, message: str, *, where: str = "", during: str = "", why: str = "", hint: str = "") -> str:
+    """An error as the command line prints it: one line for each part that is not empty."""
+    parts = [f"{code}: {message}"]
+    for name, text in (("where:", where), ("in:", during), ("why:", why), ("help:", hint)):
+        if text:
+            parts.append(f"  {name:6} {text}")
+    return "\n".join(map(printable, parts))
+
+
+def traceback_text(error: BaseException) -> str:
+    """The traceback of `error` and of its causes, without a line break at the end; each message is one line."""
+    entries = traceback.format_exception(error)
+    return "\n".join(
+        each.rstrip("\n") if each.startswith(_OWN_ENTRIES) else printable(each.rstrip("\n")) for each in entries
+    )
+
+
+_OWN_ENTRIES = ('  File "', "Traceback ", "\nThe above exception ", "\nDuring handling ", f"{__name__}.")
+"""How the entries of a traceback begin whose line breaks Python or this module made."""
 
 
 def error_of_numbers(error: Exception) -> TypeError_ | None:

@@ -10,9 +10,15 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from mo_loop.printable import printable
+
 
 def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = (), indent: str = "") -> str:
-    """Columns as wide as their widest cell; those numbered in `right` are aligned to the right."""
+    """Columns as wide as their widest cell; those numbered in `right` are aligned to the right.
+
+    Cells are printed without control characters, and each row is one line.
+    """
+    rows = [list(map(printable, row)) for row in rows]
     widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
     lines = []
     for row in rows:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import os
-import traceback
 import warnings
 from collections import Counter
 from collections.abc import Callable
@@ -24,11 +23,12 @@ from mo_loop.batch.result import Facts, errors_of
 from mo_loop.batch.state import Entry
 from mo_loop.batch.task import Done, Task
 from mo_loop.conversion import Conversion
-from mo_loop.errors import MoLoopError, UsageError
+from mo_loop.errors import MoLoopError, UsageError, traceback_text
 from mo_loop.files import refuse_device
 from mo_loop.frontend.external_data import external_files
 from mo_loop.garbage_collection import paused_collector
 from mo_loop.ir.pair import move_pair, remove_draft
+from mo_loop.printable import printable
 
 gc.freeze()  # imported objects stay: collections after each model need not search them for cycles
 
@@ -50,7 +50,7 @@ def computed(task: Task) -> Done:
     if done.entry is not None:
         facts = replace(done.entry.facts, cost=meter.cost())
         done = replace(done, entry=replace(done.entry, facts=facts))
-    return replace(done, warnings=tuple(dict.fromkeys(str(each.message) for each in heard)))
+    return replace(done, warnings=tuple(dict.fromkeys(printable(str(each.message)) for each in heard)))
 
 
 def tried(step: Callable[[], Done]) -> Done:
@@ -149,4 +149,4 @@ def _exit_code(error: Exception) -> int:
 
 def _detail(error: Exception) -> str:
     """The traceback of a bug; for other errors the text is enough."""
-    return "".join(traceback.format_exception(error)) if _exit_code(error) == 4 else ""
+    return traceback_text(error) if _exit_code(error) == 4 else ""

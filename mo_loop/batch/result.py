@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mo_loop.batch.plan import Planned
-from mo_loop.errors import ConversionErrors, MoLoopError
+from mo_loop.errors import ConversionErrors, MoLoopError, as_text
 
 CONVERTED, SKIPPED, FAILED, DIFFERS, CRASH, TIMEOUT, MEMORY, CANCELLED = STATUSES = (
     "converted", "skipped", "failed", "differs", "crash", "timeout", "memory", "cancelled"
@@ -52,12 +52,10 @@ class Error:
     exit_code: int
 
     def __str__(self) -> str:
-        lines = [f"{self.code}: {self.message}" + (f" ({len(self.where)} times)" if len(self.where) > 1 else "")]
+        count = f" ({len(self.where)} times)" if len(self.where) > 1 else ""
         more = f" and {len(self.where) - 5} more" if len(self.where) > 5 else ""
-        lines += [f"  where: {', '.join(self.where[:5])}{more}"] if self.where else []
-        lines += [f"  why:   {self.why}"] if self.why else []
-        lines += [f"  help:  {self.hint}"] if self.hint else []
-        return "\n".join(lines)
+        where = ", ".join(self.where[:5]) + more
+        return as_text(self.code, self.message + count, where=where, why=self.why, hint=self.hint)
 
 
 @dataclass(frozen=True, slots=True)

@@ -328,7 +328,7 @@ def _write(about: About, results: Results, exit_code: int, places: Places) -> No
 def _print(results: Results, folder: str, is_quiet: bool) -> None:
     from mo_loop.batch.markdown import counted
     from mo_loop.batch.result import BAD, CANCELLED
-    from mo_loop.cli.printable import printable
+    from mo_loop.printable import printable
 
     for note in results.notes:
         message("warning", note)
@@ -356,7 +356,7 @@ def _print(results: Results, folder: str, is_quiet: bool) -> None:
 
 def _print_warnings(results: Results) -> None:
     """Each text once, with the first of its models."""
-    from mo_loop.cli.printable import printable
+    from mo_loop.printable import printable
 
     models: dict[str, str] = {}
     counts: Counter[str] = Counter()

@@ -20,6 +20,7 @@ from mo_loop.cli.option_groups import GroupedCommand
 from mo_loop.cli.output import painted, show, table, tell
 from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import UsageError
+from mo_loop.printable import printable
 
 if TYPE_CHECKING:
     from mo_loop.diagnostics.diagnostic import Group, Level, Report
@@ -128,7 +129,7 @@ def _reports(models: tuple[str, ...], options: ConvertOptions, debug: bool) -> I
         if report.trouble and debug:
             tell(report.trouble)
         if report.exit_code == 4:
-            tell(f"{model}: this is a bug of mo-loop. Please report it with the output of --debug.")
+            tell(f"{printable(model)}: this is a bug of mo-loop. Please report it with the output of --debug.")
         yield report
 
 
@@ -164,12 +165,11 @@ def _lines(group: Group) -> Iterator[str]:
 
     first, places = group.first, group.places
     count = f" ({len(places)} times)" if len(places) > 1 else ""
-    head, *more = first.message.splitlines()
-    yield f"  {painted(first.level, fg=COLOURS[first.level], bold=True)} {first.code}: {head}{count}"
-    yield from (f"    {line}" for line in more)
+    level = painted(first.level, fg=COLOURS[first.level], bold=True)
+    yield f"  {level} {first.code}: {printable(first.message)}{count}"
     for name, text in (("where", places_text(places)), ("why", first.why), ("help", first.help)):
         if text:
-            yield f"    {name + ':':6} {text}"
+            yield f"    {name + ':':6} {printable(text)}"
 
 
 # -- codes

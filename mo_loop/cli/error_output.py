@@ -10,7 +10,6 @@ from __future__ import annotations
 import signal
 import sys
 import threading
-import traceback
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -19,7 +18,8 @@ from typing import Any, NoReturn
 import click
 
 from mo_loop.cli.output import is_coloured, safe, tell
-from mo_loop.errors import MoLoopError, UsageError
+from mo_loop.errors import MoLoopError, UsageError, traceback_text
+from mo_loop.printable import printable
 from mo_loop.storage.locations import masked
 
 BUG = "This is a bug of mo-loop. Please report it with the output of --debug."
@@ -36,7 +36,7 @@ def reported(debug: bool) -> Iterator[None]:
             yield
     except MoLoopError as error:
         if debug:
-            tell(masked(traceback.format_exc().rstrip()))
+            tell(masked(traceback_text(error)))
         message("error", str(error))
         if error.exit_code == 4:
             tell(BUG)
@@ -48,8 +48,8 @@ def reported(debug: bool) -> Iterator[None]:
         raise
     except Exception as error:
         if debug:
-            tell(masked(traceback.format_exc().rstrip()))
-        message("error", masked(f"ML499: {type(error).__name__}: {error}"))
+            tell(masked(traceback_text(error)))
+        message("error", masked(printable(f"ML499: {type(error).__name__}: {error}")))
         tell(BUG)
         sys.exit(4)
 
@@ -83,7 +83,7 @@ def printed_warnings(texts: list[str] | None = None, *, quiet: bool = False) -> 
         try:
             yield
         finally:
-            unique = list(dict.fromkeys(str(each.message) for each in found))
+            unique = list(dict.fromkeys(printable(str(each.message)) for each in found))
             if texts is not None:
                 texts += unique
             for text in unique if not quiet else ():
@@ -103,5 +103,5 @@ def end_with_usage(ctx: click.Context, error: click.UsageError) -> NoReturn:
     path = (error.ctx or ctx).command_path
     hint = f"did you mean {close[0]}?" if close else f"see {path} --help"
     text = error.message if close else error.format_message()
-    message("error", str(UsageError(text.rstrip("."), hint=hint)))
+    message("error", str(UsageError(" ".join(text.split()).rstrip("."), hint=hint)))
     sys.exit(UsageError.exit_code)

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
+from mo_loop.printable import printable
 from transforms.config import PassConfig
 from transforms.manager import Phase, Step
 
@@ -35,7 +36,7 @@ class Explanations:
         """The decisions; for a pass without any, the reason."""
         for name, held in self._names.items():
             found = [line for each in held for line in self._decisions(each)]
-            yield from found or [self._nothing(name)]
+            yield from map(printable, found or [self._nothing(name)])
 
     def _decisions(self, name: str) -> Iterator[str]:
         found = [each for each in self._config.explanations if each.pass_name == name]

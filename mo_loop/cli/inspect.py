@@ -15,8 +15,8 @@ from mo_loop.cli.error_output import reported
 from mo_loop.cli.file_checks import opened
 from mo_loop.cli.model_options import allow_external_option
 from mo_loop.cli.output import painted, show, show_lines, table
-from mo_loop.cli.printable import printable_record
 from mo_loop.errors import UsageError
+from mo_loop.printable import printable_record
 
 if TYPE_CHECKING:
     from mo_loop.inspection.description import Branch, Control, Inspection, Port

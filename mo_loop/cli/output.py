@@ -2,8 +2,10 @@
 
     show(f"{painted('Loop', fg='cyan')} {name}")
 
-Names in models are untrusted: `show` and `tell` write control characters, line breaks aside, as in JSON. Only the
-colours of `painted` and `table` reach a terminal, because these mark them with a text that no name can have.
+Names in models are untrusted: `show` and `tell` write control characters, line breaks aside, as in JSON, and no command
+of a CI system. Only the colours of `painted` and `table` reach a terminal, because these mark them with a text that no
+name can have. The line breaks in their texts are those of the program: who puts a name into a text of several lines
+makes it `printable` first, as errors, tables and `painted` do.
 """
 
 from __future__ import annotations
@@ -17,8 +19,8 @@ from typing import Any, TextIO
 
 import click
 
-from mo_loop.cli.printable import printable
 from mo_loop.errors import FileError
+from mo_loop.printable import printable, without_commands
 from mo_loop.tables import aligned
 
 BLOCK = 1000
@@ -70,9 +72,9 @@ def tell(text: str) -> None:
 
 
 def safe(text: str) -> str:
-    """Lines without control characters, except for the colours of `painted` and `table`."""
+    """Lines without control characters, except for the colours of `painted` and `table`, and without commands."""
     if MARK not in text and text.replace("\n", "").isprintable():
-        return text
+        return without_commands(text)
     return "\n".join(ESCAPE.join(map(printable, line.split(MARK))) for line in text.split("\n"))
 
 
@@ -97,8 +99,9 @@ def is_coloured(stream: TextIO | None) -> bool:
 
 
 def painted(text: str, **style: Any) -> str:
-    """`text` in the colours of `click.style`, if stdout shows colours."""
-    return click.style(printable(text), **style).replace(ESCAPE, MARK) if is_coloured(sys.stdout) else text
+    """A line of printable characters, in the colours of `click.style` if stdout shows colours."""
+    text = printable(text)
+    return click.style(text, **style).replace(ESCAPE, MARK) if is_coloured(sys.stdout) else text
 
 
 def table(

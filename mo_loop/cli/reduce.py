@@ -19,6 +19,7 @@ from mo_loop.cli.option_groups import GroupedCommand
 from mo_loop.cli.output import show
 from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import UsageError
+from mo_loop.printable import printable
 
 if TYPE_CHECKING:
     from mo_loop.reducing.candidate import Candidate
@@ -147,7 +148,8 @@ def _summary(model: str, target: str, found: Any, seconds: float) -> str:
 
     counts = Counter(operator_of(node) for graph in graphs(found.best.proto) for node in graph.node)
     operators = ", ".join(f"{count} {name}" if count > 1 else name for name, count in counts.items())
-    return (
-        f"{model}: {_sized(found.start)}\n{target}: {_sized(found.best)}: {operators}\n"
-        f"{found.trials} trials, {seconds:.1f} s"
-    )
+    lines = (
+        f"{model}: {_sized(found.start)}", f"{target}: {_sized(found.best)}: {operators}",
+        f"{found.trials} trials, {seconds:.1f} s",
+    )  # fmt: skip
+    return "\n".join(map(printable, lines))

@@ -50,7 +50,7 @@ def require_versions(client: Client) -> None:
         others = [f"{where}: {versions_text(each)}" for where, each in _grouped(different).items()]
         lists = [f"here: {versions_text(own)}", *others]
         raise ClusterError(
-            "the versions on the cluster are not those here", why="\n         ".join(lists), code="ML293", hint=_INSTALL
+            "the versions on the cluster are not those here", why="; ".join(lists), code="ML293", hint=_INSTALL
         )
 
 

@@ -9,7 +9,6 @@ Nothing is written.
 
 from __future__ import annotations
 
-import traceback
 import warnings
 from collections.abc import Sequence
 from dataclasses import replace
@@ -27,6 +26,7 @@ from mo_loop.errors import (
     FileError,
     MoLoopError,
     UsageError,
+    traceback_text,
 )
 from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.model import OnnxModel, opened, require_opset
@@ -66,7 +66,7 @@ def examine(source: Any, options: ConvertOptions | None = None) -> Report:
         except Exception as error:
             bug = MoLoopError(f"{type(error).__name__}: {error}", code="ML499")
             found = [Diagnostic.of_error(each) for each in (*conversion.errors, bug)]
-            report = Report(file, found, trouble=traceback.format_exc())
+            report = Report(file, found, trouble=traceback_text(error))
     assumptions = [each.message for each in heard if isinstance(each.message, ConversionWarning)]
     for each in heard:
         if not isinstance(each.message, ConversionWarning):  # of an extension or a library: it is not about the model

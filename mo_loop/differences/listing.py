@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
 from mo_loop.differences.change import ADDED, CHANGED, NAMES, REMOVED, Change, Side
+from mo_loop.printable import printable
 
 SHOWN = 20
 """The number of nodes of a scope, and of details of a node, that are listed without `complete`."""
@@ -20,8 +21,8 @@ _SIGNS = {ADDED: ("+", "green"), REMOVED: ("-", "red"), CHANGED: ("~", "yellow")
 
 
 def plain(text: str, colour: str) -> str:
-    """The text without colour."""
-    return text
+    """A line of printable characters without colour."""
+    return printable(text)
 
 
 def lines(
@@ -119,9 +120,9 @@ def _listed(word: str, names: Sequence[str], complete: bool) -> str:
         return ""
     limit = len(names) if complete else 3
     more = f" and {len(names) - limit} more" if len(names) > limit else ""
-    return f"{word} {', '.join(name or 'none' for name in names[:limit])}{more}"
+    return f"{word} {', '.join(printable(name) or 'none' for name in names[:limit])}{more}"
 
 
 def _cut(text: str, complete: bool) -> str:
-    text = " ".join(text.split())
+    text = printable(" ".join(text.split()))
     return text if complete or len(text) <= WIDTH else f"{text[: WIDTH - 4]} ..."

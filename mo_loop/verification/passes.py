@@ -23,6 +23,7 @@ from mo_loop.conversion import Conversion
 from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
+from mo_loop.printable import printable
 from mo_loop.verification.compare import Comparison, Named, compare_all
 from mo_loop.verification.isolated import IsolatedError, isolated
 from mo_loop.verification.judge import brief, empty_alike
@@ -72,7 +73,7 @@ class PassDifference:
         for name, why in list(self.not_run.items())[:3]:
             lines.append(f"  After {name} the IR cannot be run: {why}.")
         lines.append(f"  The IR was run after {sum(result != NOT_RUN for *_, result in self.runs)} steps.")
-        return "\n".join(lines)
+        return "\n".join(map(printable, lines))
 
     def _first_line(self) -> str:
         names = ", ".join(self.passes)

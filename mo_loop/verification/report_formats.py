@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from mo_loop.batch.junit import xml_text
 from mo_loop.batch.markdown import cell
+from mo_loop.printable import printable
 from mo_loop.tables import aligned
 from mo_loop.verification.report import AGAINST, Report, Row, Side
 
@@ -26,19 +27,19 @@ def as_text(report: Report, table: Table = aligned) -> str:
 
 
 def _lines(report: Report, table: Table) -> Iterator[str]:
-    yield f"{report.model}: {title(report)}"
-    yield f"  {summary(report)}"
+    yield printable(f"{report.model}: {title(report)}")
+    yield printable(f"  {summary(report)}")
     for side in report.sides:
-        yield f"  {heading(report, side)}"
+        yield printable(f"  {heading(report, side)}")
         if side.rows:
             yield table([HEAD, *(_cells(report, row) for row in side.worst)], RIGHT, "    ")
-        yield from (f"    {each}" for each in first_difference(report, side))
+        yield from (printable(f"    {each}") for each in first_difference(report, side))
     for answer in (report.layers, report.passes):
         if answer is not None:
-            yield from (f"  {line}" for line in str(answer).splitlines())
+            yield from (printable(f"  {line}") for line in str(answer).splitlines())
     if report.page:
-        yield f"  {report.page} {SHOWS}"
-    yield from (f"  note: {each}" for each in report.notes)
+        yield printable(f"  {report.page} {SHOWS}")
+    yield from (printable(f"  note: {each}") for each in report.notes)
 
 
 def title(report: Report) -> str:
@@ -112,7 +113,7 @@ def differences(report: Report) -> str:
         if side.message:
             lines.append(heading(report, side))
         lines += [f"{row.result} (inputs: {_place(report, row)})" for row in side.worst if not row.result]
-    return "\n".join(lines)
+    return "\n".join(map(printable, lines))
 
 
 # -- Markdown

@@ -11,7 +11,7 @@ import onnx
 import pytest
 
 from mo_loop.cli.output import ESCAPE, painted, safe
-from mo_loop.cli.printable import printable, printable_record, shortened
+from mo_loop.printable import printable, printable_record, shortened
 
 from .commands import saved
 from .installed import mo_loop
@@ -19,7 +19,7 @@ from .test_check_command import on_a_terminal
 
 HOSTILE = [
     "a\x1b[2J\x1b]0;title\x07", "line\nbreak\r", "\u202eright to left", "two words, a comma", 'a "quote"', "\x9b31m",
-    "x" * 10_000,
+    "\n::error::x", "\n##vso[task.complete]", "x" * 10_000,
 ]  # fmt: skip
 
 
@@ -73,8 +73,10 @@ def test_a_terminal_gets_no_control_characters(folder: Path, command: tuple[str,
     arguments = [str(folder / each) if "." in each else each for each in command]
     shown = on_a_terminal(*arguments, PYTHONIOENCODING="utf-8").replace("\r\n", "\n")
     assert "input\x1b[31m" not in shown and "by\x1b[8m" not in shown
-    rest = re.sub(r"\x1b\[[0-9;]*m", "", shown)  # the colours of the command
+    # The colours of the command, and its line of progress if the machine is busy.
+    rest = re.sub(r"\x1b\[([0-9;]*m|\?25[lh]|2K|1A)|\r(?=\x1b\[)", "", shown)
     assert all(each.isprintable() or each == "\n" for each in rest)
+    assert not re.search(r"^\s*::|##\w*\[", rest, re.MULTILINE)  # no command of a CI system
 
 
 def test_a_pipe_gets_none_either(folder: Path) -> None:
@@ -111,6 +113,8 @@ def test_only_colours_of_the_command_reach_a_terminal(monkeypatch: pytest.Monkey
 
 def test_printable() -> None:
     assert printable("plain \u4e16\u754c") == "plain \u4e16\u754c"
+    assert printable("a\n::error::b") == "a\\n::error::b" and printable("::error::a") == "\\u003a:error::a"
+    assert printable("a##vso[b] ##[c] ## [d]") == "a#\\u0023vso[b] #\\u0023[c] ## [d]"
     assert printable("a\tb\u2028\x7f\U000e0001") == "a\\tb\\u2028\\u007f\\udb40\\udc01"
     assert printable_record({"a\n": ["b\r", 1]}) == {"a\\n": ["b\\r", 1]}
     assert shortened("x" * 100 + "end", 20) == "xxxxxxxx...xxxxxxend"

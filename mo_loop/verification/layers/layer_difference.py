@@ -8,6 +8,8 @@ from typing import Any
 
 import numpy as np
 
+from mo_loop.printable import printable
+
 VALUES, SHAPE, TYPE, COUNT, BRANCH, FAILED = "values", "shape", "type", "iterations", "branch", "failed"
 OUTPUT, BODY_INPUT, MODEL_OUTPUT = "output", "body input", "model output"
 
@@ -115,7 +117,7 @@ class LayerDifference:
         if self.passes:
             lines.append(f"  Passes that made, replaced or removed layers of this node: {_listed(self.passes)}.")
         lines.append(f"  {self._counts()}")
-        return "\n".join(lines)
+        return "\n".join(map(printable, lines))
 
     def _first_line(self) -> str:
         node = f"the node {self.path} ({self.operator})" if self.node else "the model"

@@ -1,6 +1,8 @@
-r"""Names of a model as they can be shown: without control characters, which a terminal would obey, and not too long.
+r"""Names of a model as they can be shown: on one line, without what a terminal or a CI system obeys, not too long.
 
     printable("a\x1b[2Jb")             # a\u001b[2Jb
+    printable("a\n::error::b")         # a\n::error::b, in one line
+    without_commands("##vso[x]")       # #\u0023vso[x]
     printable_record(inspection)       # a copy in which all texts are printable
     shortened("x" * 1000, 20)          # xxxxxxxx...xxxxxxxxx
 """
@@ -9,14 +11,31 @@ from __future__ import annotations
 
 import dataclasses
 import json
+import re
 from typing import Any, TypeVar
 
 T = TypeVar("T")
 
+_COMMANDS = re.compile(r"^(?P<start>[^\S\n]*):(?=:)|##(?=\w*\[)", re.MULTILINE)
+"""What CI systems obey in a log: `::name` at the start of a line, after blanks too, and `##[name`, `##vso[name` or
+`##teamcity[name` anywhere."""
+
 
 def printable(text: str) -> str:
-    """`text` with control characters, line breaks and marks of direction written as in JSON."""
-    return text if text.isprintable() else "".join(each if each.isprintable() else escaped(each) for each in text)
+    """`text` with control characters, line breaks and marks of direction as in JSON, and no command of a CI system."""
+    if not text.isprintable():
+        text = "".join(each if each.isprintable() else escaped(each) for each in text)
+    return without_commands(text)
+
+
+def without_commands(text: str) -> str:
+    """`text`, which can have several lines, with a character of each command of a CI system escaped."""
+    return _COMMANDS.sub(_harmless, text) if "::" in text or "##" in text else text
+
+
+def _harmless(found: re.Match[str]) -> str:
+    start = found["start"]
+    return "#\\u0023" if start is None else f"{start}\\u003a"
 
 
 def escaped(character: str) -> str:
