@@ -55,7 +55,7 @@ class Port(str):
     def of(cls, name: str, value: Value) -> Port:
         """The port `name` of this value."""
         port = cls(name)
-        port.names = value.names or (name,)
+        port.names = tuple(value.names) or (name,)
         port.type, port.shape, port.type_text = value.type.dtype, value.shape, str(value.type)
         return port
 
@@ -205,7 +205,7 @@ def read_model(
 
 def _output_name(result: Result) -> str:
     """The names of the outputs. Older IR names the tensor that a Result reads, not the Result."""
-    names: tuple[str, ...] = result.output_names or result.value.names or (result.name,)
+    names: Sequence[str] = result.output_names or result.value.names or (result.name,)
     return names[0]
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mo_loop.graph.origin import joined
+from mo_loop.graph.union import union
 from mo_loop.ops.base import Op
 
 
@@ -12,7 +12,7 @@ def absorb(survivor: Op, twin: Op) -> None:
         old.replace_with(new)
         new.copy_names(old)
     survivor.name = survivor.name or twin.name
-    survivor.origins = joined(survivor.origins, twin.origins)
+    survivor.origins = union(survivor.origins, twin.origins)
     for key, value in twin.rt_info.items():
         survivor.rt_info.setdefault(key, value)
     twin.graph.remove(twin)

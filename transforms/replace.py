@@ -16,7 +16,8 @@ from typing import Any
 
 from mo_loop.errors import InternalError
 from mo_loop.graph import Node, Value
-from mo_loop.graph.origin import Origins, all_of, joined
+from mo_loop.graph.origin import Origins, all_of
+from mo_loop.graph.union import union
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 
 
@@ -155,7 +156,7 @@ def copy_runtime_info(sources: Node | Sequence[Node], targets: Node | Sequence[N
             merged[key] = value if key not in merged else _merged(key, merged[key], value)
     origins = all_of(node.origins for node in sources)
     for node in targets:
-        node.origins = joined(node.origins, origins)
+        node.origins = union(node.origins, origins)
         if merged or _info(node):
             node.rt_info.clear()
             node.rt_info.update(merged)

@@ -107,7 +107,7 @@ class _Reader:
 
     def _output(self, value: Value) -> Output:
         dtype, shape = split(show_type(value.type)) if self.dumped else shown_type(value.type)
-        return Output(value.names, dtype, shape)
+        return Output(tuple(value.names), dtype, shape)
 
     def _bodies(self, node: Any, item: Item) -> None:
         tags = TAGS if isinstance(node, If) else ("body",)

@@ -26,6 +26,8 @@ OMITTED: Mapping[str, Mapping[int, int | tuple[int, ...]]] = {"CumSum": {1: 0}, 
 """Operator -> the required inputs that files leave out, and the integers that are taken for them: those that OpenVINO's
 own front end takes."""
 
+SHOWN = 20
+"""The number of unknown attributes of a node that a warning lists."""
 
 EXPERIMENTAL = frozenset(f"{registry.FAMILIES['legacy']} {registry.FAMILIES['aten']}".split())
 """Operators that ONNX, or the exporters of its first years, had for a time."""
@@ -86,8 +88,9 @@ class Reading:
         self._complete(node)
         extra = sorted(names - self.translator.attributes.keys())
         if extra and all(name not in known or _has_default(node.proto, name, versions) for name in extra):
-            self.ignored = extra
-            shown = ", ".join(map(repr, extra))
+            self.ignored = frozenset(extra)
+            more = f" and {len(extra) - SHOWN} more" if len(extra) > SHOWN else ""
+            shown = ", ".join(map(repr, extra[:SHOWN])) + more
             self.doubts.append(f"{node.op_type} of opset {node.opset} has no attribute {shown}: it is ignored")
 
     def _choose(self, node: Context, versions: Sequence[Translator], known: Collection[str]) -> None:

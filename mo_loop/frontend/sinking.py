@@ -46,12 +46,17 @@ def sink_consumers(
     Returns the positions in `rest` of the nodes that this call translates. There are none if all ranks agree, or if a
     value whose rank differs is an output of the graph; the last check refuses the If then.
     """
-    split = {name for name in proto.output if name and _is_split(scope.values.get(name))}
+    split = split_outputs(proto, scope)
     if not split or any(each.ref_attr_name for each in proto.attribute):
         return frozenset()
     sinking = _Sinking(translation, proto, rest, outputs, scope)
     with made_for((Origin(scope.path, label(proto), operator_of(proto)),)):
         return sinking.run(split)
+
+
+def split_outputs(proto: Any, scope: Scope) -> set[str]:
+    """The outputs of the If `proto` whose ranks differ between its branches."""
+    return {name for name in proto.output if name and _is_split(scope.values.get(name))}
 
 
 def _is_split(value: Value | None) -> bool:

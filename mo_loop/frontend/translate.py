@@ -42,7 +42,7 @@ from mo_loop.frontend.node_order import in_order, listed_order, needed
 from mo_loop.frontend.repeated_names import repeated_names, without_repeated
 from mo_loop.frontend.schemas import schema_of
 from mo_loop.frontend.scope import Scope
-from mo_loop.frontend.sinking import sink_consumers
+from mo_loop.frontend.sinking import sink_consumers, split_outputs
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.origin import Origin, current, made_for
@@ -126,6 +126,7 @@ class ModelTranslation(Translation):
         self.names_read = NamesRead()
         self._widened: dict[int, tuple[Any, list[TensorType | None]]] = {}
         self._calls: list[tuple[str, str, str]] = []
+        self._functions = {(domain, name) for domain, name, _ in model.functions}
         self._usual: dict[tuple[str, str, int], registry.Translator | None] = {}
         self._warned: dict[int, Any] = {}
         self._contradictions: dict[int, tuple[Any, list[ConversionWarning]]] = {}
@@ -182,7 +183,7 @@ class ModelTranslation(Translation):
                 continue
             self._statement(Context(self, proto, scope, made[place]))
             kept[place] = None  # its memory is used again for the nodes of the graph
-            if proto.op_type == "If" and not proto.domain:
+            if proto.op_type == "If" and not proto.domain and split_outputs(proto, scope):
                 rest = [each for each in range(place + 1, len(kept)) if each not in done]
                 moved = sink_consumers(self, proto, [kept[each] for each in rest], outputs, scope)
                 done.update(rest[each] for each in moved)
@@ -339,7 +340,7 @@ class ModelTranslation(Translation):
         if key in self._usual:
             return self._usual[key]
         found = None
-        is_other = any(each[:2] == (domain, op) for each in self.model.functions) or self.custom.find(domain, op, opset)
+        is_other = (domain, op) in self._functions or self.custom.find(domain, op, opset)
         if not is_other and registry.qualified(domain, op) not in EXPERIMENTAL:
             found = registry.find(op, opset, domain)
         self._usual[key] = found

@@ -14,9 +14,10 @@ from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 import numpy as np
 
 from mo_loop.errors import InternalError
-from mo_loop.graph.origin import Origin, Origins, joined
+from mo_loop.graph.origin import Origin, Origins
 from mo_loop.graph.shape import Shape
 from mo_loop.graph.types import ElementType
+from mo_loop.graph.union import union
 
 if TYPE_CHECKING:
     from mo_loop.graph.graph import Graph
@@ -49,7 +50,7 @@ class Value:
         self.node = node
         self.index = index
         self.type = type_
-        self.names: tuple[str, ...] = ()
+        self.names: Sequence[str] = ()
         self.origins: Origins = ()
         self._uses = None
 
@@ -130,20 +131,17 @@ class Value:
         return self.origins[0] if self.origins else self.node.origin
 
     def add_name(self, name: str) -> None:
-        if name not in self.names:
-            self.names = (*self.names, name)
+        self.names = union(self.names, (name,))
 
     def define(self, tensor: Origin, name: str = "") -> None:
         """Mark this value as a tensor of the ONNX model, with its origin, and its name unless another is given."""
-        name = name or tensor.output
-        self.names = self.names if name in self.names else (*self.names, name) if self.names else (name,)
-        self.origins = joined(self.origins, (tensor,)) if self.origins else (tensor,)
+        self.names = union(self.names, (name or tensor.output,))
+        self.origins = union(self.origins, (tensor,))
 
     def copy_names(self, other: Value) -> None:
         """Add the names and origins of `other`, which has the same content."""
-        for name in other.names:
-            self.add_name(name)
-        self.origins = joined(self.origins, other.origins)
+        self.names = union(self.names, other.names)
+        self.origins = union(self.origins, other.origins)
 
     def take_names(self, other: Value) -> None:
         """Replace `other` by this value: the names and origins of `other` move here."""
@@ -157,7 +155,7 @@ class Value:
         self.add_name(name)
         other.names = tuple(each for each in other.names if each != name)
         moved = tuple(each for each in other.origins if each.output == name and not each.scope)
-        self.origins = joined(self.origins, moved)
+        self.origins = union(self.origins, moved)
         other.origins = tuple(each for each in other.origins if each not in moved)
 
     def __repr__(self) -> str:

@@ -11,10 +11,12 @@ of the candidate that the pass examines. A node has several origins if ONNX node
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from contextvars import ContextVar, Token
 from functools import reduce
 from typing import Any, NamedTuple
+
+from mo_loop.graph.union import union
 
 
 class Origin(NamedTuple):
@@ -52,8 +54,8 @@ class Origin(NamedTuple):
         return self.scope[: len(node.scope) + 1] == node.inner_scope
 
 
-Origins = tuple[Origin, ...]
-"""The node or tensor itself, then those that were merged into it."""
+Origins = Sequence[Origin]
+"""The node or tensor itself, then those that were merged into it: a tuple, or a union of many."""
 
 current: ContextVar[Origins] = ContextVar("current", default=())
 """The origins that new nodes get."""
@@ -74,15 +76,6 @@ class made_for:
         current.reset(self._token)
 
 
-def joined(first: Origins, second: Origins) -> Origins:
-    """Both, each origin once."""
-    if not first:
-        return second
-    if not second or first == second:
-        return first
-    return (*first, *(each for each in second if each not in first))
-
-
 def all_of(several: Iterable[Origins]) -> Origins:
     """All of them, each origin once."""
-    return reduce(joined, several, ())
+    return reduce(union, several, ())

@@ -38,6 +38,12 @@ MOST_ELEMENTS = 2**59
 """The most elements of a tensor, without sizes of 0: with 16 bytes each, more have no number of bytes in 64 bits."""
 
 
+MOST_TERMS = 64
+MOST_LETTERS = 1000
+MOST_FACTOR = 2**63
+"""The most terms of a dimension, letters of the name of a product or a quotient, and the largest factor or bound. What
+is larger is a fresh symbol: nodes that double a size, or multiply it by itself, make expressions without end."""
+
 MOST_COMPUTED = 2**26
 """The most elements of an array that a conversion computes from numbers in the model, and not from its data."""
 
@@ -122,7 +128,7 @@ class Dim:
 
     def __add__(self, other: Dimension) -> Dimension:
         if isinstance(other, int):
-            return Dim(self.terms, self.const + other)
+            return _bounded(self.terms, self.const + other)
         return _affine([*self.terms, *other.terms], self.const + other.const)
 
     __radd__ = __add__
@@ -140,11 +146,12 @@ class Dim:
         if isinstance(other, int):
             if other == 0:
                 return 0
-            return Dim(tuple((symbol, factor * other) for symbol, factor in self.terms), self.const * other)
-        lo = self.lo * other.lo if self.lo >= 0 and other.lo >= 0 else 0
+            return _bounded(tuple((symbol, factor * other) for symbol, factor in self.terms), self.const * other)
+        lo = min(self.lo * other.lo, MOST_FACTOR) if self.lo >= 0 and other.lo >= 0 else 0
         hi = self.hi * other.hi if self.hi is not None and other.hi is not None else None
+        hi = None if hi is not None and hi > MOST_FACTOR else hi
         left, right = sorted((_bracketed(self), _bracketed(other)))
-        if self.has_fresh() or other.has_fresh():
+        if self.has_fresh() or other.has_fresh() or len(left) + len(right) > MOST_LETTERS:
             return fresh(lo, hi)
         return Dim(((Symbol(f"{left}*{right}", lo, hi), 1),))
 
@@ -157,9 +164,10 @@ class Dim:
             return _affine([(symbol, factor // other) for symbol, factor in self.terms], self.const // other)
         lo = max(self.lo, 0) // other if other > 0 else 0
         hi = max(self.hi // other, lo) if other > 0 and self.hi is not None else None
-        if self.has_fresh() or other <= 0:
+        name = f"floor({self!r}/{other})"
+        if self.has_fresh() or other <= 0 or len(name) > MOST_LETTERS:
             return fresh(lo, hi)
-        return Dim(((Symbol(f"floor({self!r}/{other})", lo, hi), 1),))
+        return Dim(((Symbol(name, lo, hi), 1),))
 
     def has_fresh(self) -> bool:
         return any(symbol.is_fresh for symbol in self.symbols())
@@ -188,7 +196,16 @@ def _affine(terms: Iterable[tuple[Symbol, int]], const: int) -> Dimension:
     for symbol, factor in terms:
         total[symbol] = total.get(symbol, 0) + factor
     kept = sorted(((s, f) for s, f in total.items() if f), key=lambda term: term[0].name)
-    return Dim(tuple(kept), const) if kept else const
+    return _bounded(tuple(kept), const) if kept else const
+
+
+def _bounded(terms: tuple[tuple[Symbol, int], ...], const: int) -> Dimension:
+    """The dimension of these terms; a symbol with its bounds if they are too many or too large."""
+    dim = Dim(terms, const)
+    if len(terms) <= MOST_TERMS and all(abs(each) <= MOST_FACTOR for each in (const, *(factor for _, factor in terms))):
+        return dim
+    hi = dim.hi
+    return unknown(max(LEAST, min(dim.lo, MOST_FACTOR)), hi if hi is not None and abs(hi) <= MOST_FACTOR else None)
 
 
 def named(name: str, lo: int = 0, hi: int | None = None) -> Dim:

@@ -11,7 +11,8 @@ from mo_loop import convert_model, ops
 from mo_loop.frontend.model import load
 from mo_loop.frontend.translate import translate
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.origin import Origin, current, joined, made_for
+from mo_loop.graph.origin import Origin, current
+from mo_loop.graph.union import union, made_for
 from mo_loop.graph.renaming import rename_tensors
 from mo_loop.graph.types import f32
 from mo_loop.report.record import Record
@@ -314,8 +315,8 @@ def test_an_edge_of_a_graph_without_origins() -> None:
 
 def test_joined() -> None:
     a, b, c = (Origin((), name, "Neg") for name in "abc")
-    assert joined((a, b), (b, c)) == (a, b, c)
-    assert joined((), (a,)) == joined((a,), ()) == joined((a,), (a,)) == (a,)
+    assert union((a, b), (b, c)) == (a, b, c)
+    assert union((), (a,)) == union((a,), ()) == union((a,), (a,)) == (a,)
 
 
 def test_below() -> None:

@@ -130,6 +130,19 @@ class TestArithmetic:
         assert element_count((fresh(), 0)) == 0
 
 
+def test_expressions_without_end_are_fresh_symbols() -> None:
+    """Nodes that multiply or add a size to itself would double its name or its factor each time."""
+    product = total = sum_ = named("N", 2)
+    quotient: Dimension = named("N") + 1
+    for i in range(200):
+        product, total, sum_ = product * product, total + total, sum_ + named(f"N{i}")  # type: ignore[assignment]
+        quotient = quotient // 3 + 1
+    assert isinstance(product, Dim) and product.is_fresh and product.lo == 2**63 and product.hi is None
+    assert isinstance(total, Dim) and len(repr(total.terms)) < 200 and 2**63 <= total.lo < 2**127
+    assert isinstance(sum_, Dim) and len(sum_.terms) <= 64 and sum_.lo == 2
+    assert isinstance(quotient, Dim) and len(repr(quotient)) < 1100
+
+
 class TestBroadcast:
     @given(st.lists(st.lists(st.integers(0, 3), max_size=4), min_size=1, max_size=4))
     def test_static_shapes_as_numpy_does(self, shapes: list[list[int]]) -> None:
