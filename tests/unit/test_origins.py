@@ -11,10 +11,10 @@ from mo_loop import convert_model, ops
 from mo_loop.frontend.model import load
 from mo_loop.frontend.translate import translate
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.origin import Origin, current
-from mo_loop.graph.union import union, made_for
+from mo_loop.graph.origin import Origin, current, made_for
 from mo_loop.graph.renaming import rename_tensors
 from mo_loop.graph.types import f32
+from mo_loop.graph.union import union
 from mo_loop.report.record import Record
 from mo_loop.report.tensor_map import mapping
 from tests.harness import parsed
