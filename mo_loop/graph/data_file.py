@@ -24,12 +24,18 @@ NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
 class Identity(NamedTuple):
-    """What tells one state of one file from another: device, number on it, bytes, time of the last change in ns."""
+    """What tells one state of one file from another: device, number on it, bytes, times of the last changes in ns.
+
+    `modified` is the time of the content, which a program can set to any time; `changed` is that of the content, names
+    and permissions, which only the clock of the system sets. A second name (a hard link) or new permissions during a
+    conversion count as a change, therefore.
+    """
 
     device: int
     inode: int
     size: int
     modified: int
+    changed: int
 
     @classmethod
     def of(cls, descriptor: int) -> Identity | None:
@@ -37,7 +43,7 @@ class Identity(NamedTuple):
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
             return None
-        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns)
+        return cls(found.st_dev, found.st_ino, found.st_size, found.st_mtime_ns, found.st_ctime_ns)
 
 
 class DataFile(NamedTuple):

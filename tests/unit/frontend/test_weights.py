@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import time
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import FileError, LimitError, ModelError, UnsupportedError
 from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
+from mo_loop.graph.data_file import DataFile
 from mo_loop.graph.types import ALL, i64, string
 
 KINDS = [each for each in ALL if each is not string]
@@ -237,6 +239,22 @@ def test_external_model_end_to_end(tmp_path: Path) -> None:
         save_model(converted, tmp_path / "new.xml")
     assert caught.value.code == "ML270"
     assert not list(tmp_path.glob("*new*"))
+
+
+def test_data_of_which_the_time_was_set_back_have_changed(tmp_path: Path) -> None:
+    """A program can write in place and set the time of the last write; the system still sets that of the change."""
+    path = tmp_path / "w.bin"
+    path.write_bytes(bytes(24))
+    before = path.stat()
+    file = DataFile.at(str(path))
+    assert file is not None
+    file.require_unchanged()
+    time.sleep(0.02)  # the clock of a file system ticks every few milliseconds
+    path.write_bytes(bytes(range(24)))
+    os.utime(path, ns=(before.st_atime_ns, before.st_mtime_ns))
+    assert path.stat().st_mtime_ns == before.st_mtime_ns
+    with pytest.raises(FileError, match="changed while the model was converted"):
+        file.require_unchanged()
 
 
 # -- sparse
