@@ -75,3 +75,86 @@ add_models(KIND, {
     "functions_1000": lambda: _functions(1000),
     "outputs_of_one_tensor_1000": lambda: _outputs(1000),
 })  # fmt: skip
+
+
+# -- attributes and tensors that name a size
+
+
+def _learned(op: str, outputs: str = "y", **attributes: Any) -> onnx.ModelProto:
+    """A node of ai.onnx.ml."""
+    names = outputs.split()
+    made = model([helper.make_node(op, ["x"], names, domain="ai.onnx.ml", **attributes)], outputs=names)
+    made.opset_import.append(helper.make_opsetid("ai.onnx.ml", 5))
+    return made
+
+
+def _pairs_of_classes(count: int) -> onnx.ModelProto:
+    return _learned(
+        "SVMClassifier", "y z", classlabels_ints=[1] * 3, coefficients=[1.0], kernel_type="LINEAR", rho=[0.0],
+        kernel_params=[0.0] * 3, support_vectors=[1.0] * 3, vectors_per_class=[1] + [0] * count,
+    )  # fmt: skip
+
+
+def _targets(count: int) -> onnx.ModelProto:
+    return _learned(
+        "TreeEnsembleRegressor", n_targets=count, nodes_treeids=[0] * 3, nodes_nodeids=[0, 1, 2],
+        nodes_featureids=[0] * 3, nodes_modes=["BRANCH_LEQ", "LEAF", "LEAF"], nodes_values=[0.0] * 3,
+        nodes_truenodeids=[1, 0, 0], nodes_falsenodeids=[2, 0, 0], target_treeids=[0] * 2, target_nodeids=[1, 2],
+        target_ids=[0] * 2, target_weights=[1.0, 2.0],
+    )  # fmt: skip
+
+
+def _members(count: int) -> onnx.ModelProto:
+    def part(values: Any) -> onnx.TensorProto:
+        found: onnx.TensorProto = numpy_helper.from_array(values)
+        return found
+
+    return _learned(
+        "TreeEnsemble", n_targets=1, tree_roots=[0], nodes_featureids=[0], nodes_truenodeids=[0],
+        nodes_falsenodeids=[1], nodes_trueleafs=[1], nodes_falseleafs=[1], leaf_targetids=[0, 0],
+        leaf_weights=part(np.float32([1, 2])), nodes_splits=part(np.float32([0])), nodes_modes=part(np.uint8([6])),
+        membership_values=part(np.arange(count, dtype=np.float32)),
+    )  # fmt: skip
+
+
+def _grams(count: int, skipped: int = 0, place: int = 0) -> onnx.ModelProto:
+    gram = node(
+        "TfIdfVectorizer", max_gram_length=count, min_gram_length=1, max_skip_count=skipped, mode="TF",
+        ngram_counts=[0] * count, ngram_indexes=[place], pool_int64s=[5] * count,
+    )  # fmt: skip
+    return model([gram], shape=(1, 4), dtype=TensorProto.INT64)
+
+
+def _windows(size: int) -> onnx.ModelProto:
+    unfold = helper.make_node("UnfoldTensor", ["x"], ["y"], domain="com.microsoft", dim=-1, size=size, step=1)
+    return model([unfold], shape=(2, "n"))
+
+
+def _sparse(data_type: int, elements: int, count: int = 1) -> onnx.ModelProto:
+    """Sparse tensors of one element."""
+    names = [f"w{i}" for i in range(count)]
+    nodes = [node("Gather", f"{name} x", f"y_{name}", axis=0) for name in names]
+    made = model(nodes, shape=(1,), outputs=[f"y_{name}" for name in names], dtype=TensorProto.INT64, opset=21)
+    for place, name in enumerate(names):
+        value = onnx.TensorProto(name=name, data_type=data_type, dims=[1])
+        if data_type == TensorProto.STRING:
+            value.string_data.append(b"a")
+        else:
+            value.raw_data = bytes([place + 1])
+        made.graph.sparse_initializer.append(
+            onnx.SparseTensorProto(values=value, indices=ints(f"i_{name}", 5), dims=[elements])
+        )
+    return made
+
+
+add_models(KIND, {
+    "pairs_of_20000_classes": lambda: _pairs_of_classes(20_000),
+    "targets_of_2_to_the_28": lambda: _targets(2**28),
+    "members_20000": lambda: _members(20_000),
+    "gram_at_place_2_to_the_30": lambda: _grams(1, place=2**30 + 1),
+    "gram_of_100_with_4096_gaps": lambda: _grams(100, skipped=4096),
+    "windows_of_2_to_the_30": lambda: _windows(2**30),
+    "sparse_int4_of_2000000000": lambda: _sparse(TensorProto.INT4, 2_000_000_000),
+    "sparse_strings_of_400000000": lambda: _sparse(TensorProto.STRING, 400_000_000),
+    "sparse_tensors_12_of_400000000": lambda: _sparse(TensorProto.INT8, 400_000_000, 12),
+})  # fmt: skip

@@ -8,6 +8,14 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 REFUSED: Mapping[str, Mapping[str, str]] = {
+    "amplification": {
+        "ML225": "sparse_int4_of_2000000000",
+        "ML227": "pairs_of_20000_classes",
+        "ML236": "members_20000 gram_of_100_with_4096_gaps",
+        "ML242": "targets_of_2_to_the_28 gram_at_place_2_to_the_30 windows_of_2_to_the_30",
+        "ML342": "sparse_strings_of_400000000",
+        "ML343": "sparse_tensors_12_of_400000000",
+    },
     "files of other kinds": {
         "ML211": "model_that_is_a_folder model_that_is_an_endless_device model_that_is_a_socket",
         "ML212": "model_that_is_a_link_in_a_circle",
