@@ -291,7 +291,7 @@ def test_sparse_tensor_too_large_for_memory() -> None:
     huge = sparse([3, 4], [1, 5], [1 << 31, 1 << 31])
     with pytest.raises(LimitError, match="constant_bytes"):
         dense_from_sparse(huge)
-    with limited(Limits(constant_bytes=1 << 70)), pytest.raises(ModelError):
+    with limited(Limits(constant_bytes=1 << 70, folded_bytes=1 << 70)), pytest.raises(ModelError):
         dense_from_sparse(huge)
 
 
