@@ -19,6 +19,7 @@ from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 from mo_loop.conversion import Conversion, phase, told_of_failures
 from mo_loop.conversion_limits import Limits, writing_within
 from mo_loop.errors import InputError, UsageError
+from mo_loop.files import overwritten_source
 from mo_loop.garbage_collection import paused_collector
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.data_file import DataFile
@@ -179,6 +180,7 @@ def _converted_at_url(conversion: Conversion, where: Location) -> Model:
     with ExitStack() as stack:
         here = stack.enter_context(staged(where, Scratch()))
         model = Model(conversion.run(str(here.path)))
+        model.graph.sources = here.urls
         weakref.finalize(model, stack.pop_all().close)
     return model
 
@@ -228,7 +230,7 @@ def save_model(
         _save_at_url(model, location_of(str(xml_path)), compress_to_fp16, observers)
         return
     path = Path(xml_path)
-    _keep_sources(_data_files(model.graph), path)
+    _keep_sources(model.graph, path)
     with paused_collector(), told_of_failures(observers):
         _save(model.graph, new_pair(path, durable=durable), compress_to_fp16, observers)
 
@@ -240,6 +242,9 @@ def _save_at_url(model: Model, where: Location, compress_to_fp16: bool, observer
 
     if where.suffix != ".xml":
         raise UsageError(f"the output {where.name!r} does not end in .xml", hint="name it, for example, model.xml")
+    for target in (where, where.with_suffix(".bin")):
+        if target.url in model.graph.sources:
+            raise overwritten_source(str(target), "give the output another name")
     with Scratch().room(where, 0) as room:
         draft = room.folder / local_name(where)
         save_model(model, draft, compress_to_fp16, observers=observers)
@@ -291,9 +296,10 @@ def _size_of(files: Iterable[DataFile]) -> int:
     return sum(file.identity.size for file in files if file.identity is not None)
 
 
-def _keep_sources(files: Iterable[DataFile], path: Path) -> None:
-    """Raise an error if an output file holds weights of the model: those are read while the output is written."""
-    sources = {os.path.realpath(file.path) for file in files}
+def _keep_sources(graph: Graph, path: Path) -> None:
+    """Raise an error if an output file is one that the model was read from, even if nothing of it is needed now."""
+    files = (*graph.sources, *(file.path for file in _data_files(graph)))
+    sources = {os.path.realpath(each) for each in files}
     for target in (path, path.with_suffix(".bin")):
         if os.path.realpath(target) in sources:
-            raise UsageError(f"{target} holds weights of the model itself", hint="give the output another name")
+            raise overwritten_source(str(target), "give the output another name")

@@ -173,6 +173,7 @@ class Conversion:
             if not has_utf8_names(graph):
                 require_utf8_names(model.proto)
             graph.remaining = used.remaining
+            graph.sources = (*([] if model.path is None else [model.path]), *model.files.opened)
         return None if self.errors else graph
 
     # -- the parts

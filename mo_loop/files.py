@@ -18,7 +18,7 @@ from io import FileIO
 from pathlib import Path
 from typing import BinaryIO
 
-from mo_loop.errors import FileError
+from mo_loop.errors import FileError, UsageError
 from mo_loop.locking import locked
 
 _KINDS = {
@@ -149,6 +149,11 @@ def is_special(path: Path) -> bool:
     except OSError:
         return False
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def overwritten_source(target: str, hint: str) -> UsageError:
+    """The error for an output in the place of a file that the model was read from."""
+    return UsageError(f"{target} holds weights of the model itself", why="they would be lost", hint=hint)
 
 
 def reason_of(error: Exception) -> str:

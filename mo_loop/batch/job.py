@@ -23,8 +23,8 @@ from mo_loop.batch.result import Facts, errors_of
 from mo_loop.batch.state import Entry
 from mo_loop.batch.task import Done, Task
 from mo_loop.conversion import Conversion
-from mo_loop.errors import MoLoopError, UsageError, traceback_text
-from mo_loop.files import refuse_device
+from mo_loop.errors import MoLoopError, traceback_text
+from mo_loop.files import overwritten_source, refuse_device
 from mo_loop.frontend.external_data import external_files
 from mo_loop.garbage_collection import paused_collector
 from mo_loop.ir.pair import move_pair, remove_draft
@@ -116,7 +116,7 @@ def _keep(files: list[str], task: Task) -> None:
     own = {*files, os.path.realpath(task.source)}
     for target in (task.target, os.path.splitext(task.target)[0] + ".bin"):
         if os.path.realpath(target) in own:
-            raise UsageError(f"{target} holds weights of the model itself", hint="convert into another folder")
+            raise overwritten_source(target, "convert into another folder")
 
 
 def _facts(graph: Any) -> Facts:

@@ -19,7 +19,7 @@ from mo_loop.batch.remote_stamps import with_outputs, with_source
 from mo_loop.batch.state import plain
 from mo_loop.batch.state_records import record_of
 from mo_loop.batch.task import Done, Remote, Task
-from mo_loop.errors import UsageError
+from mo_loop.files import overwritten_source
 from mo_loop.storage.locations import Location, is_url
 from mo_loop.storage.remote_state import save
 from mo_loop.storage.staging import Staged, staged
@@ -50,7 +50,7 @@ def _local(task: Task, remote: Remote) -> Iterator[tuple[Task, Staged | None]]:
     if is_url(task.source):
         where = Location(task.source)
         with staged(where, remote.scratch, known=remote.found, with_outputs=has_outputs) as model:
-            _keep(model, where, task.target)
+            _keep(model, task.target)
             local = replace(task, source=str(model.path))
             yield _with_draft(local, model.drafts) if has_outputs else local, model
         return
@@ -63,12 +63,11 @@ def _with_draft(task: Task, folder: Path) -> Task:
     return replace(task, draft=str(folder / "draft.xml"), target=str(folder / "model.xml"))
 
 
-def _keep(model: Staged, where: Location, target: str) -> None:
+def _keep(model: Staged, target: str) -> None:
     """Refuse to overwrite an object of the model."""
-    own = {where.url, *((where.parent / name).url for name in model.external)}
     for each in (target, os.path.splitext(target)[0] + ".bin"):
-        if each in own:
-            raise UsageError(f"{Location(each)} holds weights of the model itself", hint="convert to another prefix")
+        if each in model.urls:
+            raise overwritten_source(str(Location(each)), "convert to another prefix")
 
 
 def _uploaded(done: Done, local: Task, task: Task, remote: Remote) -> Done:

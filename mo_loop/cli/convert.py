@@ -176,6 +176,7 @@ def _convert(
         from mo_loop.api import Model, save_model
 
         converted = Model(conversion.run(path))
+        place.require_kept(model, path, converted.graph.sources)
         save_model(converted, place.local, options.compress_to_fp16, observers=conversion.observers, durable=durable)
         place.upload()
         sizes = pair_sizes(place.local)

@@ -8,12 +8,13 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 from mo_loop.errors import UsageError
+from mo_loop.files import overwritten_source
 from mo_loop.storage.locations import Location, is_url, location_of
 
 
@@ -28,6 +29,19 @@ class Destination:
     def shown(self) -> str:
         """The name that people see."""
         return self.local if self.url is None else str(self.url)
+
+    def require_kept(self, source: str, path: str, read: Iterable[str]) -> None:
+        """UsageError if an object of the model at the URL `source` would be overwritten.
+
+        `path` is its local copy, `read` are the local copies of all that was read. `save_model` compares local outputs.
+        """
+        if self.url is None or not is_url(source):
+            return
+        base, folder = location_of(source).parent, os.path.realpath(os.path.dirname(path))
+        own = {(base / os.path.relpath(each, folder)).url for each in map(os.path.realpath, read)}
+        for target in (self.url, self.url.with_suffix(".bin")):
+            if target.url in own:
+                raise overwritten_source(str(target), "give the output another name")
 
     def upload(self) -> None:
         """Put the pair at its URL. StorageError if the store refuses or fails."""

@@ -56,6 +56,11 @@ class ExternalFiles:
             found = self._known[location] = self._found(location, tensor)
         return found
 
+    @property
+    def opened(self) -> list[str]:
+        """The paths of the files of external data that were found so far."""
+        return [file.path for file in self._known.values()]
+
     def _found(self, location: str, tensor: str) -> DataFile:
         root = self._root
         if root is None:

@@ -50,8 +50,8 @@ class Graph:
     """A graph of nodes with ordered `parameters` and `results`.
 
     `owner` is the control-flow node whose body this graph is, None at top level. `rt_info` is that of the whole model
-    (a nested dict of strings), `remaining` what its conversion has left of its limits. `widens` is true while the owner
-    makes the types of its states wider.
+    (a nested dict of strings), `remaining` what its conversion has left of its limits, `sources` the paths or URLs of
+    the files that it was converted from. `widens` is true while the owner makes the types of its states wider.
     """
 
     def __init__(self, name: str = "", owner: Node | None = None) -> None:
@@ -63,6 +63,7 @@ class Graph:
         self.results: list[Result] = []
         self.rt_info: dict[str, Any] = {}
         self.remaining: Remaining | None = None
+        self.sources: tuple[str, ...] = ()
         self._scope: tuple[str, ...] | None = None
         self._next_id = 0
         self._order: list[Node] | None = []
@@ -439,6 +440,7 @@ class Graph:
         copy = Graph(self.name)
         copy.rt_info = dict(self.rt_info)
         copy.remaining = self.remaining
+        copy.sources = self.sources
         copy._scope = self._scope
         copies = copy._copy_nodes(self, {})
         copy.parameters = [copies[node] for node in self.parameters]  # type: ignore[misc]  # copies keep the class

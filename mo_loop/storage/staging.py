@@ -56,10 +56,16 @@ class Staged:
     The names of external data in `external` are relative to the model.
     """
 
+    where: Location
     path: Path
     drafts: Path
     source: Fetched
     external: Mapping[str, Fetched]
+
+    @property
+    def urls(self) -> tuple[str, ...]:
+        """The URLs of the model and of its external data."""
+        return self.where.url, *((self.where.parent / name).url for name in self.external)
 
 
 @contextmanager
@@ -213,7 +219,7 @@ class _Staging:
         if external:
             _require_same(self.where, self.found)
         assert self._source is not None
-        return Staged(self.path, self.drafts, self._source, external)
+        return Staged(self.where, self.path, self.drafts, self._source, external)
 
 
 def _file_at(folder: str, location: str) -> DataFile:

@@ -68,6 +68,19 @@ def test_external_data_of_a_url(store: Store, tmp_path: Path) -> None:
     assert loads(store.read("m.xml"), store.read("m.bin"), tmp_path)
 
 
+def test_weights_of_the_model_are_not_overwritten(store: Store, tmp_path: Path) -> None:
+    """By the command and by the library, which may not need the weights any more when they write."""
+    store.put("zoo/m.onnx", with_external(tmp_path, {"a": ("m.bin", 0, 1000)}))
+    store.put("zoo/m.bin", numbers(1000))
+    before = store.read("zoo/m.bin")
+    source, target = f"{store.url}/zoo/m.onnx", f"{store.url}/zoo/m.xml"
+    done = mo_loop("convert", source, "-o", target)
+    assert done.returncode == 2 and "holds weights of the model itself" in done.stderr
+    with pytest.raises(UsageError, match="holds weights of the model itself"):
+        save_model(convert_model(source), target)
+    assert store.read("zoo/m.bin") == before and store.names() == ["zoo/m.bin", "zoo/m.onnx"]
+
+
 def test_external_data_that_is_missing(store: Store, tmp_path: Path) -> None:
     store.put("zoo/m.onnx", with_external(tmp_path, {"a": ("d.bin", 0, 10)}))
     done = mo_loop("convert", f"{store.url}/zoo/m.onnx", "-o", f"{store.url}/m.xml")

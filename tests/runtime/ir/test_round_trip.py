@@ -129,6 +129,28 @@ def test_a_model_is_not_written_over_the_weights_it_was_read_from(tmp_path: Path
         save_model(read_model(tmp_path / "a.xml"), tmp_path / "a.xml")
 
 
+def test_weights_that_were_folded_are_not_overwritten(tmp_path: Path) -> None:
+    """Nothing of the graph lies in the file any more, and the model still needs it."""
+    x = onnx.helper.make_tensor_value_info("x", 1, [3])
+    y = onnx.helper.make_tensor_value_info("y", 1, [3])
+    weight = onnx.numpy_helper.from_array(np.float32([1, 2, 3]), "w")
+    nodes = [onnx.helper.make_node("Neg", ["w"], ["v"]), onnx.helper.make_node("Add", ["x", "v"], ["y"])]
+    graph = onnx.helper.make_graph(nodes, "g", [x], [y], [weight])
+    model = onnx.helper.make_model(graph, opset_imports=[onnx.helper.make_opsetid("", 17)], ir_version=9)
+    onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="m.bin", size_threshold=0)
+    before = (tmp_path / "m.bin").read_bytes()
+    with pytest.raises(MoLoopError, match="holds weights of the model itself"):
+        save_model(convert_model(tmp_path / "m.onnx"), tmp_path / "m.xml")
+    assert (tmp_path / "m.bin").read_bytes() == before and not (tmp_path / "m.xml").exists()
+
+
+def test_the_model_itself_is_not_overwritten(tmp_path: Path) -> None:
+    text = '<ir_version: 9, opset_import: ["": 17]> m (float[2] x) => (float[2] y) { y = Neg (x) }'
+    onnx.save(onnx.parser.parse_model(text), tmp_path / "m.bin")
+    with pytest.raises(MoLoopError, match="holds weights of the model itself"):
+        save_model(convert_model(tmp_path / "m.bin"), tmp_path / "m.xml")
+
+
 NAMES = ["a,b", "a\\b", "a\\", 'q"<&>', "tab\tline\n", "\x01\ufffe", "日本", " spaced ", "x" * 3000]
 
 
