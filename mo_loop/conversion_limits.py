@@ -331,13 +331,13 @@ def writing_within(remaining: Remaining | None, read: int) -> Iterator[Budget | 
 
 
 @contextmanager
-def limited(limits: Limits) -> Iterator[Budget]:
-    """A new budget for the block, unless a block around it has begun one already."""
+def limited(limits: Limits | None) -> Iterator[Budget]:
+    """A new budget for the block, unless a block around it has begun one already. None: that one, or the defaults."""
     outer = current.get()
-    if outer is not None and outer.limits is limits:
+    if outer is not None and limits in (None, outer.limits):
         yield outer
         return
-    token = current.set(Budget(limits))
+    token = current.set(Budget(limits or DEFAULT))
     try:
         yield budget()
     finally:

@@ -175,8 +175,9 @@ with the code of the limit and exit code 3, before the work is done; the error n
 
     mo-loop convert model.onnx --limit nodes=5000000 --limit time=10m
 
-`convert`, `batch`, `check`, `verify` and `reduce` have the option. Reading an .xml has the limits of its bytes, of
-nodes, nesting, names and time. Bytes can end in K, M, G or T (powers of 1024), time in s, m or h. In Python:
+`convert`, `batch`, `check`, `verify`, `reduce`, `inspect`, `diff` and `view` have the option. Reading an .xml has the
+limits of its bytes, of nodes, nesting, names and time. Bytes can end in K, M, G or T (powers of 1024), time in s, m or
+h. In Python:
 
     mo_loop.convert_model("model.onnx", limits={{"folded_bytes": "4G", "time": "10m"}})
 

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 
 from mo_loop.cli.file_checks import require_local
-from mo_loop.cli.model_options import allow_external_option, state_pairs
+from mo_loop.cli.model_options import allow_external_option, limit_option, state_pairs
 from mo_loop.cli.pass_options import PassOptions
 from mo_loop.cli.preprocessing_options import layout_of, preprocessing_flags, preprocessing_options
 from mo_loop.conversion_limits import Limits
@@ -141,11 +141,7 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
         help="A Python file with passes or translators, which is executed. May be given more than once.",
     ),
     allow_external_option(expose_value=False, callback=_keep),
-    click.option(
-        "--limit", metavar="NAME=VALUE", multiple=True, expose_value=False, callback=_keep,
-        help="How much the model may make the conversion do, for example nodes=5000000, folded_bytes=4G or time=10m. "
-        "docs/limits.md lists the names. May be given more than once.",
-    ),
+    limit_option(expose_value=False, callback=_keep),
     click.option(
         "--no-plugins", is_flag=True, expose_value=False, callback=_keep,
         help="Ignore the extensions of installed packages.",

@@ -11,8 +11,9 @@ import click
 from mo_loop.cli.destination import named
 from mo_loop.cli.error_output import reported
 from mo_loop.cli.file_checks import fetched
-from mo_loop.cli.model_options import allow_external_option
+from mo_loop.cli.model_options import allow_external_option, limit_option
 from mo_loop.cli.output import painted, show
+from mo_loop.conversion_limits import Limits, limited
 
 ASPECTS = ("names", "shapes", "weights", "metadata")
 
@@ -34,6 +35,7 @@ ASPECTS = ("names", "shapes", "weights", "metadata")
     help="The format of the output.",
 )  # fmt: skip
 @allow_external_option()
+@limit_option("the command")
 @click.option("--all", "complete", is_flag=True, help="List every node and every detail in the text.")
 @click.option("-q", "--quiet", is_flag=True, help="Print nothing: the exit code tells whether there is a difference.")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
@@ -45,6 +47,7 @@ def command(
     tolerance: float,
     form: str,
     allow_external: tuple[str, ...],
+    limit: tuple[str, ...],
     complete: bool,
     quiet: bool,
     debug: bool,
@@ -68,7 +71,7 @@ def command(
     \b
     Exit codes: 0 no difference, 1 a difference, 2 bad input or usage, 4 a bug of mo-loop.
     """
-    with reported(debug):
+    with reported(debug), limited(Limits.parse(limit)):
         from mo_loop.differences.comparing import diff
 
         with fetched(old) as one, fetched(new) as other:

@@ -13,8 +13,9 @@ from mo_loop.cli.byte_size import sized
 from mo_loop.cli.destination import named
 from mo_loop.cli.error_output import reported
 from mo_loop.cli.file_checks import opened
-from mo_loop.cli.model_options import allow_external_option
+from mo_loop.cli.model_options import allow_external_option, limit_option
 from mo_loop.cli.output import painted, show, show_lines, table
+from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import UsageError
 from mo_loop.printable import printable_record
 
@@ -43,6 +44,7 @@ STATES = 8
 @click.option("--graph", is_flag=True, help="Show the control flow as a tree, with the nodes before, in and after it.")
 @click.option("--nodes", is_flag=True, help="List the nodes with the names, types and shapes of their tensors.")
 @allow_external_option()
+@limit_option("the command")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def command(
     model: str,
@@ -53,6 +55,7 @@ def command(
     graph: bool,
     nodes: bool,
     allow_external: tuple[str, ...],
+    limit: tuple[str, ...],
     debug: bool,
 ) -> None:
     """Show the contents of MODEL: an ONNX file, convertible or not, or the .xml of an IR (- is standard input).
@@ -84,7 +87,7 @@ def command(
     model in the columns "inputs" and "outputs" of lines whose scope is "(main)", and those in the column "name",
     which mean the first output of the node, unless a tensor or another node has the same name.
     """
-    with reported(debug):
+    with reported(debug), limited(Limits.parse(limit)):
         if graph and nodes:
             raise UsageError("--graph and --nodes cannot be combined", hint="give one of them")
         if graph or nodes:

@@ -1,4 +1,4 @@
-"""The values of the options that belong to one model: --output, --freeze, --rename; and --allow-external."""
+"""The values of the options that belong to one model: --output, --freeze, --rename; --allow-external and --limit."""
 
 from __future__ import annotations
 
@@ -16,6 +16,15 @@ def allow_external_option(**settings: Any) -> Callable[[Any], Any]:
         "--allow-external", metavar="DIR", multiple=True, type=click.Path(file_okay=False),
         help="Read external data below this folder too, also links and files with several names. Without it, only "
         "files in the folder of the model are read. May be given more than once.", **settings,
+    )  # fmt: skip
+
+
+def limit_option(what: str = "the conversion", **settings: Any) -> Callable[[Any], Any]:
+    """The option --limit; `what` is limited, `settings` are more arguments of `click.option`."""
+    return click.option(
+        "--limit", metavar="NAME=VALUE", multiple=True,
+        help=f"How much the model may make {what} do, for example nodes=5000000, folded_bytes=4G or time=10m. "
+        "docs/limits.md lists the names. May be given more than once.", **settings,
     )  # fmt: skip
 
 

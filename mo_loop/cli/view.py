@@ -11,8 +11,9 @@ from mo_loop.cli.destination import named
 from mo_loop.cli.diff import ASPECTS
 from mo_loop.cli.error_output import message, reported
 from mo_loop.cli.file_checks import fetched, opened
-from mo_loop.cli.model_options import allow_external_option
+from mo_loop.cli.model_options import allow_external_option, limit_option
 from mo_loop.cli.output import show, write
+from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import UsageError
 from mo_loop.storage.locations import Location, is_url, place_of
 
@@ -35,6 +36,7 @@ from mo_loop.storage.locations import Location, is_url, place_of
     help="Weights may differ by this part of the largest magnitude in the constant, 0.001 for example.",
 )  # fmt: skip
 @allow_external_option()
+@limit_option("the command")
 @click.option("-q", "--quiet", is_flag=True, help="Do not print the name of the page.")
 @click.option("--debug", is_flag=True, help="Show the traceback of an error.")
 def command(
@@ -46,6 +48,7 @@ def command(
     ignored: tuple[str, ...],
     tolerance: float,
     allow_external: tuple[str, ...],
+    limit: tuple[str, ...],
     quiet: bool,
     debug: bool,
 ) -> None:
@@ -67,7 +70,7 @@ def command(
     Exit codes: 0 the page is written, also if the models differ, 2 bad input or usage, 3 unsupported,
     4 a bug of mo-loop.
     """
-    with reported(debug):
+    with reported(debug), limited(Limits.parse(limit)):
         from mo_loop.page.html import is_page
         from mo_loop.viewing import view
 

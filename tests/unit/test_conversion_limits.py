@@ -12,10 +12,12 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from click.testing import CliRunner
 from onnx import helper, numpy_helper
 
 from mo_loop import conversion_limits, ops
 from mo_loop.api import convert_model, read_model, save_model
+from mo_loop.cli import main
 from mo_loop.conversion_limits import DEFAULT, Budget, Limits, budget, limited
 from mo_loop.diagnostics.codes import CODES
 from mo_loop.diagnostics.examine import examine
@@ -210,6 +212,14 @@ class TestReading:
         with pytest.raises(LimitError) as caught:
             read_model(ir, limits={"time": 5})
         assert caught.value.code == "ML340" and clock.now < 20
+
+    @pytest.mark.parametrize("command", [["inspect"], ["inspect", "--nodes"], ["diff", "m.xml"], ["view", "-o", "-"]])
+    def test_commands_that_read(self, ir: Path, command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        """What the error says to raise can be raised."""
+        monkeypatch.chdir(ir.parent)
+        done = CliRunner().invoke(main, [*command, "m.xml", "--limit", "xml_bytes=100"])
+        assert done.exit_code == 3 and "ML351" in done.output
+        assert CliRunner().invoke(main, [*command, "m.xml", "--limit", "xml_bytes=1M"]).exit_code == 0
 
 
 def test_every_limit_is_tested() -> None:

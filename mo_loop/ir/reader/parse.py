@@ -18,7 +18,7 @@ from typing import Any
 
 from lxml import etree
 
-from mo_loop.conversion_limits import DEFAULT, Limits, budget, limited
+from mo_loop.conversion_limits import Limits, budget, limited
 from mo_loop.errors import FileError, IrError, UnsupportedError
 from mo_loop.graph import Graph, Node
 from mo_loop.ir.reader.constants import WeightFile
@@ -35,10 +35,11 @@ _NAME = re.compile(r"(?:[^\\,]|\\.?)+", re.DOTALL)
 """A tensor name in a list: it ends at a comma without a backslash before it."""
 
 
-def read(path: Path, weights: Path | None = None, limits: Limits = DEFAULT) -> Graph:
+def read(path: Path, weights: Path | None = None, limits: Limits | None = None) -> Graph:
     """The graph in an .xml file. `weights` is the .bin; by default the one of the same name in the same folder.
 
-    Of `limits` those of the .xml, of layers, names, nesting and time are meant.
+    Of `limits` those of the .xml, of layers, names, nesting and time are meant; without them those of a `limited` block
+    around the call, or the defaults.
 
     Raises:
         FileError: a file is missing or cannot be read, is not IR, or is shorter than the model declares.
@@ -50,7 +51,7 @@ def read(path: Path, weights: Path | None = None, limits: Limits = DEFAULT) -> G
 
 
 def read_with_ids(
-    path: Path, weights: Path | None = None, limits: Limits = DEFAULT
+    path: Path, weights: Path | None = None, limits: Limits | None = None
 ) -> tuple[Graph, dict[Node, str]]:
     """The graph, and the id of the layer of each node, also in bodies. Errors as of `read`."""
     with limited(limits):
@@ -59,7 +60,7 @@ def read_with_ids(
         return reader.graph, reader.ids
 
 
-def records(path: Path, limits: Limits = DEFAULT) -> tuple[Net, int]:
+def records(path: Path, limits: Limits | None = None) -> tuple[Net, int]:
     """The records in the .xml and its version; the .bin is not opened. Errors as of `read`."""
     with limited(limits):
         root = _root(path)
