@@ -2,7 +2,7 @@
 
     meter = Meter()
     ...                         # convert
-    facts = replace(facts, cost=meter.cost())
+    cost = meter.cost()         # a Cost: seconds and bytes
 
 The peak of a process includes what earlier models left in it. So two numbers are kept: the peak, which a new process
 would not exceed, and the memory of a new process plus the growth during this model, which it would need at least: a

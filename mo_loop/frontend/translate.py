@@ -126,6 +126,7 @@ class ModelTranslation(Translation):
         self.names_read = NamesRead()
         self._widened: dict[int, tuple[Any, list[TensorType | None]]] = {}
         self._calls: list[tuple[str, str, str]] = []
+        self._function_opsets: dict[tuple[str, str, str], dict[str, int]] = {}
         self._functions = {(domain, name) for domain, name, _ in model.functions}
         self._usual: dict[tuple[str, str, int], registry.Translator | None] = {}
         self._warned: dict[int, Any] = {}
@@ -375,8 +376,7 @@ class ModelTranslation(Translation):
         for name, value in zip(function.input, inputs, strict=False):
             if value is not None:
                 scope.values[name] = value
-        opsets = {("" if e.domain == "ai.onnx" else e.domain): e.version for e in function.opset_import}
-        scope.opsets = {**self.model.opsets, **opsets}
+        scope.opsets = self._opsets_of(key, function)
         reads = set(function.input)
         self._calls.append(key)
         try:
@@ -388,6 +388,14 @@ class ModelTranslation(Translation):
             self._calls.pop()
         _name_nodes(context, outputs, youngest)
         return outputs
+
+    def _opsets_of(self, key: tuple[str, str, str], function: Any) -> dict[str, int]:
+        """The opsets of a function, read once: a model may call it thousands of times."""
+        found = self._function_opsets.get(key)
+        if found is None:
+            own = {("" if e.domain == "ai.onnx" else e.domain): e.version for e in function.opset_import}
+            found = self._function_opsets[key] = {**self.model.opsets, **own}
+        return found
 
     def _define(self, context: Context, values: Sequence[Value | None]) -> None:
         outputs, known = context.outputs, context.scope.values

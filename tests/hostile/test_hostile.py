@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -19,6 +20,17 @@ SECONDS = 2.0
 MEMORY = 500 << 20
 WRITTEN = 10 << 20
 """CPU seconds, bytes of memory, and bytes of the output files, at most."""
+
+ADDITIONS, REFERENCE = 5_000_000, 0.25
+"""A loop of so many additions, and its CPU seconds on a processor on which `SECONDS` are meant."""
+
+
+def seconds_here() -> float:
+    """What `SECONDS` are on this processor now: more if it is slower, or has other work."""
+    start, total = time.process_time(), 0
+    for each in range(ADDITIONS):
+        total += each
+    return SECONDS * max(1.0, (time.process_time() - start) / REFERENCE)
 
 
 @pytest.fixture(scope="module")
@@ -50,9 +62,11 @@ def test_it_is_refused_and_touches_nothing(each: Case, pool: Pool, tmp_path: Pat
     here = set(os.listdir())
     done = pool.call((str(source), str(out / "model.xml")))
     assert done.ok, f"{done.status}: {done.message}\n{done.detail}"
-    answer = done.value
+    answer, allowed = done.value, SECONDS
+    if answer.seconds >= SECONDS:
+        allowed = seconds_here()
     assert (answer.exit_code, answer.code) == (exit_code_of(each.code), each.code), answer.message
-    assert (answer.seconds < SECONDS, answer.memory < MEMORY) == (True, True), answer
+    assert (answer.seconds < allowed, answer.memory < MEMORY) == (True, True), (allowed, answer)
     assert tree(tmp_path / "in") == before and set(os.listdir()) == here
     assert sorted(path.name for path in out.iterdir()) == ([] if answer.exit_code else ["model.bin", "model.xml"])
     assert sum(path.stat().st_size for path in out.iterdir()) < WRITTEN

@@ -31,7 +31,8 @@ def test_models_are_looked_at_at_once_and_stay_in_order() -> None:
             return None
         together.wait()
         size = 10 * (1 + number % 3)
-        return SimpleNamespace(number=number, known=None, model=Planned(
+        task = SimpleNamespace(work=SimpleNamespace(comparing=None))
+        return SimpleNamespace(number=number, known=None, earlier=None, task=task, model=Planned(
             Location(f"s3://zoo/{number}.onnx"), Path(f"{number}.xml"), f"{number}.onnx", Info(size)
         ))  # fmt: skip
 

@@ -22,7 +22,7 @@ from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
 from transforms.states.growth import Growth, growth_of, misfit
-from transforms.states.port_names import is_next, variable_id
+from transforms.states.port_names import is_next, is_past, variable_id
 from transforms.states.trails import Trail, trails_of
 
 Given = Mapping[str, str] | Iterable[tuple[str, str]]
@@ -238,9 +238,12 @@ def _is_unique(each: _Candidate, free: list[_Candidate]) -> bool:
 
 
 def _is_named(each: _Candidate, free: list[_Candidate]) -> bool:
-    """Whether the names fit, and those of no other candidate for the same input or output do."""
+    """Whether the names fit, and those of no other candidate for the same input or output do as well."""
     rivals = [other for other in free if other.parameter is each.parameter or other.result is each.result]
-    return [other for other in rivals if _fits_by_name(other)] == [each]
+    fitting = [other for other in rivals if _fits_by_name(other)]
+    if len(fitting) > 1:  # past_k and k, which is appended to it, with new_k
+        fitting = [other for other in fitting if any(map(is_past, input_names(other.parameter)))]
+    return fitting == [each]
 
 
 def _fits_by_name(each: _Candidate) -> bool:

@@ -10,9 +10,11 @@ import re
 
 _WORDS = re.compile(r"\d+|[A-Za-z]+")
 
-_TIMES = frozenset(
-    ("past", "present", "new", "next", "old", "prev", "previous", "last", "in", "out", "input", "output")
-) | frozenset(("initial", "init", "final", "updated", "cur", "current", "l"))
+_PAST = frozenset(("past", "old", "prev", "previous", "last"))
+
+_TIMES = _PAST | frozenset(
+    ("present", "new", "next", "in", "out", "input", "output", "initial", "init", "final", "updated", "cur", "current")
+) | {"l"}  # fmt: skip
 """Words that say which of the two a name is, and not what is carried; torch begins the name of an input with `l_`."""
 
 
@@ -35,6 +37,11 @@ def is_next(before: str, after: str) -> bool:
     if stem is not None and after.lower() in (f"{stem[1]}n".lower(), f"{stem[1]}_n".lower()):
         return True
     return (before, after) == ("past", "present") or _carried(before) == _carried(after) != ()
+
+
+def is_past(name: str) -> bool:
+    """Whether a name says that the value is that of an earlier inference."""
+    return not _PAST.isdisjoint(word.lower() for word in _WORDS.findall(name))
 
 
 def _carried(name: str) -> tuple[str, ...]:

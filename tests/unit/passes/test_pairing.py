@@ -319,6 +319,12 @@ class TestAppendedToAnInput:
             found(text.replace('"hn"', '"h_out"'))
 
 
+    def test_the_past_is_what_something_is_appended_to(self) -> None:
+        text = self.TEXT.format(h="past_k", parts="%h, %x").replace('%x = Parameter : f32[B,N,3] "x"',
+                                                                    '%x = Parameter : f32[B,N,3] "k"')  # fmt: skip
+        assert found(text.replace('"hn"', '"new_k"')) == {"past_k": ("new_k", 1, "strong")}
+
+
 class TestOneBranch:
     """Decoders with and without caches in one model: the branch without makes a new cache."""
 

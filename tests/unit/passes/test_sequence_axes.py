@@ -34,9 +34,10 @@ def test_the_batch_of_a_recurrent_layer_is_not_its_first_axis(batch: str, own: s
 
 def test_other_states_tell_the_number_of_sequences() -> None:
     text = """main (float[1,3,4] x, float[3,T,4] past, float[2,3] h)
-      => (float[3,R,4] present, float[2,3] hn, float[2,1] y) {
+      => (float[3,R,4] present, float[2,3] hn, float[2,1] y, float[3,R,4] z) {
         nil = Constant <value_ints = [1]> () order = Transpose <perm = [1, 0, 2]> (x)
-        present = Concat <axis = 1> (past, order) hn = Tanh (h) y = ReduceSum <keepdims = 1> (hn, nil) }"""
+        present = Concat <axis = 1> (past, order) z = Neg (present)
+        hn = Tanh (h) y = ReduceSum <keepdims = 1> (hn, nil) }"""
     assert axes(text, past="present", h="hn") == {"pastpresent": 0, "hhn": 1}
 
 
