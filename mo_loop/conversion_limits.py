@@ -75,7 +75,7 @@ class Limits:
         "a conversion makes two to five for each node of the model, but one node can ask for any number",
     )  # fmt: skip
     calls: int = _limit(
-        10_000, COUNT, "ML347", "calls of one function", "functions that call others twice double with each level"
+        5_000, COUNT, "ML347", "calls of one function", "functions that call others twice double with each level"
     )
     unrolled_nodes: int = _limit(
         1_000_000, COUNT, "ML346", "nodes that unrolling adds (--unroll)", "a loop whose copies have more than 20,000 "

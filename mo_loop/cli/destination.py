@@ -1,6 +1,6 @@
 """Destination: where `mo-loop convert` puts the .xml and .bin, a local path or a URL.
 
-    with destination("s3://ir/model.xml") as place:
+    with destination("s3://ir/model.xml", "model.onnx") as place:
         save_model(model, place.local)          # a draft on the local disk
         place.upload()                          # nothing for a local path
 """

@@ -1,6 +1,6 @@
 """The files of one run: a graph in full, or what a step changed, in each format.
 
-    files = StepFiles(RunFolder("steps"), ("text", "json"), describer)
+    files = StepFiles(RunFolder("steps"), ("text", "json"), describer, shapes=True, types=False)
     files.whole("000_loaded", state, graph)
     files.delta("014_LoopToTI", "LoopToTI", before, after, change)
 """

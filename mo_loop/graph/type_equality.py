@@ -1,7 +1,7 @@
 """Whether two inferences of a node gave the same types, apart from the fresh symbols that each of them made.
 
     renaming = Renaming(made_before, made_now)
-    same_type(tensor(f32, ("~4", 8)), tensor(f32, ("~9", 8)), renaming)        # True if ~4 and ~9 were made so
+    same_type(TensorType(f32, ("~4", 8)), TensorType(f32, ("~9", 8)), renaming)     # True if ~4 and ~9 were made so
 """
 
 from __future__ import annotations

@@ -312,7 +312,7 @@ def _is_open(argument: ast.expr) -> bool:
 
 @cache
 def found_in(path: Path) -> list[ast.Module]:
-    docstring = ast.get_docstring(ast.parse(path.read_text("utf-8")))
+    docstring = ast.get_docstring(ast.parse(path.read_text("utf-8")), clean=False)
     return list(examples(docstring or ""))
 
 
