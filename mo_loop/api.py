@@ -223,6 +223,7 @@ def save_model(
     when the files are on the disk (fsync).
 
     Raises:
+        UsageError: an output is a file that the model was read from.
         FileError: a file cannot be written, or one with weights of the model has changed.
         LimitError: the .bin has more bytes, or the conversion takes longer, than the limits of the conversion allow.
     """
@@ -230,9 +231,10 @@ def save_model(
         _save_at_url(model, location_of(str(xml_path)), compress_to_fp16, observers)
         return
     path = Path(xml_path)
-    _keep_sources(model.graph, path)
+    files = _data_files(model.graph)
+    _keep_sources((*model.graph.sources, *(file.path for file in files)), path)
     with paused_collector(), told_of_failures(observers):
-        _save(model.graph, new_pair(path, durable=durable), compress_to_fp16, observers)
+        _save(model.graph, files, new_pair(path, durable=durable), compress_to_fp16, observers)
 
 
 def _save_at_url(model: Model, where: Location, compress_to_fp16: bool, observers: Sequence[Observer]) -> None:
@@ -268,20 +270,20 @@ def compressed(graph: Graph, observers: Sequence[Observer] = ()) -> Graph:
 
 def save_draft(graph: Graph, path: Path, compress_to_fp16: bool) -> None:
     """Write a pair that `mo_loop.ir.pair.move_pair` moves to its place, in a folder of this process."""
-    _save(graph, draft_pair(path), compress_to_fp16, ())
+    _save(graph, _data_files(graph), draft_pair(path), compress_to_fp16, ())
 
 
 def _save(
-    graph: Graph, pair: AbstractContextManager[tuple[BinaryIO, TextIO]], compress_to_fp16: bool,
-    observers: Sequence[Observer],
+    graph: Graph, files: Sequence[DataFile], pair: AbstractContextManager[tuple[BinaryIO, TextIO]],
+    compress_to_fp16: bool, observers: Sequence[Observer],
 ) -> None:  # fmt: skip
-    with writing_within(graph.remaining, _size_of(_data_files(graph))):
+    with writing_within(graph.remaining, _size_of(files)):
         if compress_to_fp16:
             graph = compressed(graph, observers)
         with phase("writing", observers, graph) as writing, pair as (data, xml):
             writing.subject = weights = Weights(data)
             XmlWriter(xml, weights).write(graph)
-            for file in _data_files(graph):
+            for file in files:
                 file.require_unchanged()
 
 
@@ -296,10 +298,9 @@ def _size_of(files: Iterable[DataFile]) -> int:
     return sum(file.identity.size for file in files if file.identity is not None)
 
 
-def _keep_sources(graph: Graph, path: Path) -> None:
+def _keep_sources(read: Iterable[str], path: Path) -> None:
     """Raise an error if an output file is one that the model was read from, even if nothing of it is needed now."""
-    files = (*graph.sources, *(file.path for file in _data_files(graph)))
-    sources = {os.path.realpath(each) for each in files}
+    sources = set(map(os.path.realpath, read))
     for target in (path, path.with_suffix(".bin")):
         if os.path.realpath(target) in sources:
             raise overwritten_source(str(target), "give the output another name")
