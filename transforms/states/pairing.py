@@ -196,7 +196,7 @@ class _Search:
     def _strong(self) -> Iterator[_Candidate]:
         for result in self.outputs:
             for parameter, trail in self.trails.get(result.value, {}).items():
-                if parameter not in self.inputs or not trail.changes or not _in_place(trail):
+                if parameter not in self.inputs or not trail.changes or not _in_place(trail, parameter):
                     continue
                 growth = growth_of(parameter, result, trail.appended)
                 if not isinstance(growth, Growth):
@@ -228,9 +228,10 @@ class _Search:
                     yield replace(found, evidence=f"is {own.type} as well, and the names fit")
 
 
-def _in_place(trail: Trail) -> bool:
-    """Whether no axis has moved."""
-    return all(axis in (None, number) for number, axis in enumerate(trail.axes))
+def _in_place(trail: Trail, parameter: Parameter) -> bool:
+    """Whether no axis has moved. One of size 1 may: the elements keep their order, and the shapes are compared."""
+    sizes = parameter.output.type.dims
+    return all(axis in (None, number) or sizes[axis] == 1 for number, axis in enumerate(trail.axes))
 
 
 def _is_unique(each: _Candidate, free: list[_Candidate]) -> bool:

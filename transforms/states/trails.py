@@ -137,6 +137,25 @@ def _reshaped(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
     return {output: _each(_at(node, 0, found), moved)}
 
 
+def _squeezed(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+    """Where the axes are known they say which dimension is which: sizes of 1 cannot tell."""
+    source, output, given = node.inputs[0], node.outputs[0], _integers(node, 1)
+    is_wider = isinstance(node, ops.Unsqueeze)
+    wider = _rank(output) if is_wider else None if source is None else _rank(source)
+    if given is None or wider is None:
+        return _reshaped(node, found)
+    own = {axis % wider for axis in given}
+    places = [axis for axis in range(wider) if axis not in own]
+
+    def moved(trail: Trail) -> Trail:
+        if not is_wider:
+            return replace(trail, axes=tuple(trail.axes[axis] for axis in places))
+        rest = iter(trail.axes)
+        return replace(trail, axes=tuple(None if axis in own else next(rest) for axis in range(wider)))
+
+    return {output: _each(_at(node, 0, found), moved)}
+
+
 def _gathered(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
     """Reordered by a vector of indices, or one element along an axis."""
     axis, output = _integers(node, 2), node.outputs[0]
@@ -278,7 +297,8 @@ _RULES: tuple[tuple[Any, Callable[[Any, Mapping[Value, Trails]], dict[Value, Tra
     (ops.Convert, _converted),
     (ops.Concat, _concatenated),
     (ops.Transpose, _transposed),
-    ((ops.Reshape, ops.Squeeze, ops.Unsqueeze), _reshaped),
+    (ops.Reshape, _reshaped),
+    ((ops.Squeeze, ops.Unsqueeze), _squeezed),
     (ops.Gather, _gathered),
     ((ops.Split, ops.VariadicSplit), _split),
     (ops.Slice, _sliced),

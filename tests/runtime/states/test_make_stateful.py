@@ -99,19 +99,22 @@ FORMS = {
 COUNT = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
 
-def model_of(form: Form) -> onnx.ModelProto:
-    return parsed(f"""main (float[batch,L,3] x, {form.inputs}) => (float[batch,L,3] z, {form.outputs}) {{
-        one = Constant <value_ints = [1]> () nil = Constant <value_ints = [0]> () {form.body} }}""")
+def model_of(form: Form, batch: str = "batch", width: int = 3) -> onnx.ModelProto:
+    text = f"""main (float[batch,L,3] x, {form.inputs}) => (float[batch,L,3] z, {form.outputs}) {{
+        one = Constant <value_ints = [1]> () nil = Constant <value_ints = [0]> () {form.body} }}"""
+    if width == 1:
+        text = text.replace(",3]", ",1]").replace("{1, 3, 2}", "{1}").replace("[1, 3]", "[1, 1]")
+    return parsed(text.replace("[batch,", f"[{batch},").replace(",batch,", f",{batch},"))
 
 
-def sequences(seed: int) -> list[Sequence]:
+def sequences(seed: int, batches: tuple[int, ...] = (2, 1, 3), width: int = 3) -> list[Sequence]:
     random = np.random.default_rng(seed)
 
     def steps(batch: int) -> Iterator[dict[str, Any]]:
         for _ in range(6):
-            yield {"x": random.standard_normal((batch, random.integers(1, 4), 3)).astype(np.float32)}
+            yield {"x": random.standard_normal((batch, random.integers(1, 4), width)).astype(np.float32)}
 
-    return [Sequence(batch, list(steps(batch))) for batch in (2, 1, 3)]
+    return [Sequence(batch, list(steps(batch))) for batch in batches]
 
 
 @pytest.mark.parametrize("name", sorted(FORMS))
@@ -119,6 +122,16 @@ def sequences(seed: int) -> list[Sequence]:
 def test_steps(name: str, beams: bool) -> None:
     form = FORMS[name]
     found = stepped(model_of(form), sequences(1), beams=beams)
+    assert found.worst < 1e-5
+    assert found.kinds["MemoryInput"] == form.states
+
+
+@pytest.mark.parametrize("name", sorted(FORMS))
+@pytest.mark.parametrize("width", [3, 1])
+def test_batch_of_one(name: str, width: int) -> None:
+    """The same states are found where the batch is 1, and where other sizes are 1 as well."""
+    form = FORMS[name]
+    found = stepped(model_of(form, "1", width), sequences(1, (1,), width))
     assert found.worst < 1e-5
     assert found.kinds["MemoryInput"] == form.states
 

@@ -138,6 +138,51 @@ class TestStrongEvidence:
         assert found(text) == {"c": ("out1", None, "strong"), "h": ("out2", None, "strong")}
         assert evidence(text)[0] == "the last state of LSTMSequence"
 
+    @pytest.mark.parametrize("batch", ["B", "1"])
+    @pytest.mark.parametrize("layers", [2, 1])
+    @pytest.mark.parametrize("width", [4, 1])
+    @pytest.mark.parametrize("form", ["Unsqueeze", "Reshape"])
+    def test_states_of_layers_in_one_tensor(self, batch: str, layers: int, width: int, form: str) -> None:
+        """A size of 1 is not taken for another one."""
+        made = {
+            "Unsqueeze": "Unsqueeze({}, [0])", "Reshape": f"Reshape({{}}, [1, -1, {width}]) {{{{special_zero: false}}}}",
+        }[form].format  # fmt: skip
+        cells = [
+            f"""%h{k} = Gather(%state, {k}, 0)
+                %s{k} = {made(f"%h{k}")}
+                %g{k} = Squeeze(%s{k}, [0])
+                %c{k} = GRUCell(%x, %g{k}, %w, %r, %b) {{hidden_size: {width}}}
+                %n{k} = {made(f"%c{k}")}"""
+            for k in range(layers)
+        ]
+        next_ = f"Concat({', '.join(f'%n{k}' for k in range(layers))}) {{axis: 0}}" if layers > 1 else "Identity(%n0)"
+        text = f"""
+            %x = Parameter : f32[{batch},3] "x"
+            %state = Parameter : f32[{layers},{batch},{width}] "a"
+            %w = Constant seed(w) : f32[{3 * width},3]
+            %r = Constant seed(r) : f32[{3 * width},{width}]
+            %b = Constant seed(b) : f32[{3 * width}]
+            {" ".join(cells)}
+            %next = {next_}
+            %y = Exp(%c0)
+            Result(%y) names "y"
+            Result(%next) names "b"
+        """
+        assert found(text) == {"a": ("b", None, "strong")}
+
+    def test_the_axis_that_grows_beside_sizes_of_one(self) -> None:
+        text = """
+            %past = Parameter : f32[1,1,T,1] "a"
+            %new = Parameter : f32[1,S,1,1] "b"
+            %all = Squeeze(%past, [0])
+            %turned = Transpose(%all, [1, 0, 2])
+            %ready = Unsqueeze(%turned, [0])
+            %longer = Concat(%ready, %new) {axis: 1}
+            %y = Transpose(%longer, [0, 2, 1, 3])
+            Result(%y) names "y"
+        """
+        assert found(text) == {"a": ("y", 2, "strong")}
+
     def test_both_branches_of_an_if(self) -> None:
         text = """
             %past = Parameter : f32[B,T] "past"
