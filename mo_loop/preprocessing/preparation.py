@@ -2,7 +2,7 @@
 
     wanted = Preprocessing.of(ConvertOptions(layout="nhwc->nchw", mean_values="[123.68,116.78,103.94]", scale=58.8))
     cut = wanted.of_batch(cut)                     # before translation, because translators use sizes
-    passes = wanted.around(default_pipeline())
+    passes = wanted.around(default_pipeline())             # behind MakeStateful: a state is no input
 
 At run time an input passes through these steps, each only if an option requires it:
 
@@ -68,22 +68,29 @@ class Preprocessing:
 
     def around(self, pipeline: Iterable[FunctionPass]) -> list[FunctionPass]:
         """The passes of `pipeline` with the passes of this preprocessing before and after them."""
+        passes = list(pipeline)
         if self == Preprocessing():  # the modules of the passes are not loaded then
-            return list(pipeline)
-        return [*self._first(), *pipeline, *self._last()]
+            return passes
+        # What becomes a state is no input any more, so nothing prepares it.
+        place = next((place + 1 for place, each in enumerate(passes) if each.name == "MakeStateful"), 0)
+        return [*self._checks(), *passes[:place], *self._first(), *passes[place:], *self._last()]
+
+    def _checks(self) -> list[FunctionPass]:
+        from transforms.preprocess.check_batch import CheckBatch
+
+        return [] if self.batch is None else [CheckBatch(self.batch)]
 
     def _first(self) -> list[FunctionPass]:
         """The passes. Each inserts nodes directly after the inputs, so the nodes of the last pass run first."""
         from transforms.preprocess.change_layouts import ChangeLayouts
-        from transforms.preprocess.check_batch import CheckBatch
         from transforms.preprocess.divide_by_scale import DivideByScale
         from transforms.preprocess.merge_channel_order import MergeChannelOrder
         from transforms.preprocess.reverse_channels import ReverseChannels
         from transforms.preprocess.subtract_mean import SubtractMean
 
-        passes: list[FunctionPass] = [] if self.batch is None else [CheckBatch(self.batch)]
+        passes: list[FunctionPass] = []
         if self.layouts is not None:
-            passes.append(ChangeLayouts(self.layouts))
+            passes.append(ChangeLayouts(self.layouts, of_batch=self.batch is not None))
         if self.scales is not None or self.scale is not None:
             passes.append(DivideByScale(self.scales, self.scale))
         if self.means is not None:

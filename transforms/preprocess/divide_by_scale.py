@@ -10,6 +10,7 @@ from mo_loop.graph import Graph
 from mo_loop.ops.base import Parameter
 from mo_loop.preprocessing.per_input import PerInput
 from transforms.preprocess.channel_values import ChannelValues, Values
+from transforms.preprocess.inputs import inputs_of
 
 
 class DivideByScale(ChannelValues):
@@ -29,7 +30,7 @@ class DivideByScale(ChannelValues):
     def wanted(self, graph: Graph) -> list[tuple[Parameter, Values]]:
         if self._scale is None:
             return super().wanted(graph)
-        floats = [each for each in graph.parameters if each.output.dtype is not None and each.output.dtype.is_float]
+        floats = [each for each in inputs_of(graph) if each.output.dtype is not None and each.output.dtype.is_float]
         if not floats:
             raise UsageError("--scale changes nothing: no input is of floating-point numbers")
         return [(parameter, (self._scale,)) for parameter in floats]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import TypeVar
 
 from mo_loop.errors import UsageError
@@ -10,6 +10,7 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import merge_dim
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
+from mo_loop.ops.variables import ReadValue
 from mo_loop.preprocessing.layout import layout_of
 from mo_loop.preprocessing.per_input import PerInput
 
@@ -24,11 +25,42 @@ def names_of(parameter: Parameter) -> set[str]:
     return {parameter.name, *parameter.output.names} - {""}
 
 
+def inputs_of(graph: Graph) -> list[Parameter]:
+    """The inputs, without the index of sequences that --beam-idx adds: it comes from no tensor of the ONNX model."""
+    has_states = graph.has(ReadValue)
+    return [each for each in graph.parameters if each.origins or not has_states]
+
+
 def values_by_input(graph: Graph, values: PerInput[T]) -> list[tuple[Parameter, T]]:
-    """The inputs that `values` names, with their values; UsageError for a name that no input has."""
-    known = [names_of(parameter) for parameter in graph.parameters]
-    values.require_known(list(dict.fromkeys(name for names in known for name in sorted(names))))
-    return [(graph.parameters[place], value) for place, value in values.among(known).items()]
+    """The inputs that `values` names, with their values; UsageError for a name that no input has, or a state."""
+    inputs = inputs_of(graph)
+    known = [names_of(parameter) for parameter in inputs]
+    require_known(graph, values, [name for names in known for name in sorted(names)])
+    return [(inputs[place], value) for place, value in values.among(known).items()]
+
+
+def require_known(graph: Graph, values: PerInput[T], known: Iterable[str]) -> None:
+    """UsageError for a name in `values` that is not among `known`; it says what became a state."""
+    known = list(dict.fromkeys(known))
+    for name, _ in values.entries if graph.has(ReadValue) else ():
+        pair = None if name in known else state_of(graph, name)
+        if pair is not None:
+            raise UsageError(
+                f"{values.flag} names {name!r}, which is no longer an input or output", code="ML202",
+                why=f"the input {pair[0]!r} and the output {pair[1]!r} became the state {''.join(pair)!r}, which keeps "
+                "the numbers that the model computes",
+                hint=f'omit it, or keep the input (--stateful-pair "{pair[0]}=")',
+            )  # fmt: skip
+    values.require_known(known)
+
+
+def state_of(graph: Graph, name: str) -> tuple[str, str] | None:
+    """The names of the input and the output that became a state, if one of them is `name`."""
+    for read in graph.of(ReadValue):
+        before, after = read.name, read.variable_id.removeprefix(read.name)
+        if name in (before, after, *read.output.names):
+            return before, after
+    return None
 
 
 def put_behind(parameter: Parameter, make: Callable[[Value], Node]) -> Node:

@@ -10,7 +10,7 @@ from mo_loop.ops.base import Parameter, Result
 from mo_loop.preprocessing.layout import Layouts, layouts_of
 from mo_loop.preprocessing.per_input import PARENTHESES, PerInput
 from transforms.function_pass import FunctionPass
-from transforms.preprocess.inputs import names_of
+from transforms.preprocess.inputs import inputs_of, names_of, require_known, state_of
 
 FLAG = "--layout"
 
@@ -20,24 +20,32 @@ class LayoutPass(FunctionPass):
 
     bodies = "never"
 
-    def __init__(self, layouts: PerInput[Layouts] | Mapping[str, Any]) -> None:
-        """Layouts by name or by place; a mapping may hold text such as `nhwc->nchw`."""
+    def __init__(self, layouts: PerInput[Layouts] | Mapping[str, Any], *, of_batch: bool = False) -> None:
+        """Layouts by name or by place; a mapping may hold text such as `nhwc->nchw`.
+
+        With `of_batch` a layout may also say where the batch of an input is that is a state now.
+        """
+        self._of_batch = of_batch
         if isinstance(layouts, Mapping):
             layouts = PerInput.of(layouts, PARENTHESES, layouts_of, FLAG)
         self._layouts: PerInput[Layouts] = layouts
 
     def inputs(self, graph: Graph) -> list[tuple[Parameter, Layouts]]:
         """The inputs whose layout was given; UsageError for a name that neither an input nor an output has."""
-        inputs = [names_of(parameter) for parameter in graph.parameters]
+        parameters = inputs_of(graph)
+        inputs = [names_of(parameter) for parameter in parameters]
         outputs = [_names_of(result) for result in graph.results]
-        self._layouts.require_known(list(dict.fromkeys(name for each in (*inputs, *outputs) for name in sorted(each))))
-        return [(graph.parameters[place], said) for place, said in self._layouts.among(inputs).items()]
+        known = [name for each in (*inputs, *outputs) for name in sorted(each)]
+        if self._of_batch:
+            known += [name for name, said in self._layouts.entries if said[0] is None and state_of(graph, name)]
+        require_known(graph, self._layouts, known)
+        return [(parameters[place], said) for place, said in self._layouts.among(inputs).items()]
 
     def outputs(self, graph: Graph) -> list[tuple[Result, Layouts]]:
         """The outputs whose layout was given; a name that an input has as well means the input."""
         if not self._layouts.entries[0][0]:
             return []
-        inputs = {name for parameter in graph.parameters for name in names_of(parameter)}
+        inputs = {name for parameter in inputs_of(graph) for name in names_of(parameter)}
         places = self._layouts.among([_names_of(result) - inputs for result in graph.results])
         return [(graph.results[place], said) for place, said in places.items()]
 

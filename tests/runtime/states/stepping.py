@@ -11,7 +11,7 @@ first. Native code runs in a worker process.
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Many
 from dataclasses import dataclass
 from pathlib import Path
@@ -55,16 +55,18 @@ class Outcome:
 
 def stepped(
     model: onnx.ModelProto, sequences: Many[Sequence], *, beams: bool = False, compress_to_fp16: bool = False,
-    pairs: Mapping[str, str] | None = None,
+    pairs: Mapping[str, str] | None = None, prepared: Callable[[Feeds], Feeds] = dict, **options: Any,
 ) -> Outcome:  # fmt: skip
     """Convert with states, those that are given and those that are found, and compare each step of each sequence.
 
+    `options` are more arguments of convert_model; `prepared` gives the inputs that they make of those of a step.
     AssertionError for another shape or name.
     """
-    converted = convert_model(model, stateful=True, beam_idx=beams, stateful_pairs=pairs)
+    converted = convert_model(model, stateful=True, beam_idx=beams, stateful_pairs=pairs, **options)
     states = pairs_of(converted, model)
     runs = [_with_orders(each, seed) if beams else list(each.steps) for seed, each in enumerate(sequences)]
-    wanted = isolated(explicit, model.SerializeToString(), states, [each.batch for each in sequences], runs)
+    sources = [[prepared(step) for step in run] for run in runs]
+    wanted = isolated(explicit, model.SerializeToString(), states, [each.batch for each in sequences], sources)
     if chosen_interpreter() is not None:
         pytest.skip("states run on the release of this environment")
     with tempfile.TemporaryDirectory() as folder:
