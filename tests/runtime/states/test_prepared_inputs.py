@@ -49,8 +49,8 @@ def test_values(name: str, options: dict[str, Any], prepared: Callable[[Any], An
 
 def test_a_layout() -> None:
     found = stepped(
-        parsed(STEP), steps(2, 4, 2, 3), prepared=of_x(lambda x: (x - MEAN.reshape(3)).transpose(0, 3, 1, 2)), layout="nchw->nhwc",
-        mean_values=[1, 2, 3],
+        parsed(STEP), steps(2, 4, 2, 3), prepared=of_x(lambda x: (x - MEAN.reshape(3)).transpose(0, 3, 1, 2)),
+        layout="nchw->nhwc", mean_values=[1, 2, 3],
     )  # fmt: skip
     assert found.worst < 1e-5
 

@@ -144,9 +144,9 @@ class TestStrongEvidence:
     @pytest.mark.parametrize("form", ["Unsqueeze", "Reshape"])
     def test_states_of_layers_in_one_tensor(self, batch: str, layers: int, width: int, form: str) -> None:
         """A size of 1 is not taken for another one."""
-        made = {
-            "Unsqueeze": "Unsqueeze({}, [0])", "Reshape": f"Reshape({{}}, [1, -1, {width}]) {{{{special_zero: false}}}}",
-        }[form].format  # fmt: skip
+        attributes = "{{special_zero: false}}"
+        text = "Unsqueeze({}, [0])" if form == "Unsqueeze" else f"Reshape({{}}, [1, -1, {width}]) {attributes}"
+        made = text.format
         cells = [
             f"""%h{k} = Gather(%state, {k}, 0)
                 %s{k} = {made(f"%h{k}")}
