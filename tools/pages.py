@@ -277,7 +277,7 @@ are right; of 198 random models with control flow 185 are right, 7 are wrong and
 backend suite of ONNX 1,733 pass, 99 fewer than on 2024.6.0. Missing are
 
 - operations of opsets 14 and 15, for its newest one is 13: `BitwiseLeftShift` and `BitwiseRightShift` (also in the
-  exact `ReduceMax` of i32), `ScatterNDUpdate` with a reduction, pooling whose last window begins in the padding;
+  exact `ReduceMax` of i32), `ScatterNDUpdate` with a reduction;
 - the element types f8e4m3, f8e5m2, f8e8m0, f4e2m1 and u2, and inputs of i4 and u4;
 - numpy 2: its Python package needs numpy 1.
 

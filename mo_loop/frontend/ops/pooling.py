@@ -29,7 +29,7 @@ def max_pool_1(
 ):
     """The largest element of each window."""
     at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
-    return _largest(x, kernel_shape, at, "floor")
+    return _largest(x, kernel_shape, at)
 
 
 @translates("MaxPool", since=8, without="ceil_mode dilations")
@@ -48,22 +48,18 @@ def max_pool(
 ):
     """From opset 8 on, the second output has the indices."""
     at = window(len(kernel_shape), strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
-    return _max_pool(x, kernel_shape, at, _rounding(ceil_mode, kernel_shape, at), storage_order, node)
+    return _max_pool(x, kernel_shape, _rounded(at, kernel_shape, ceil_mode), storage_order, node)
 
 
-def _max_pool(x: Value, kernel: Ints, at: Window, rounding: str, storage_order: int, node: Context):
+def _max_pool(x: Value, kernel: Ints, at: Window, storage_order: int, node: Context):
     if not node.wants(1):
-        return _largest(x, kernel, at, rounding), None
+        return _largest(x, kernel, at), None
     at = _padded_by_number(x, kernel, at)
     dtype = x.dtype
     if dtype.is_integer:
         # The runtime starts from the smallest integer, and does not find an element equal to it.
         x = ops.Convert(x, destination_type=f32).output
-    kind = ops.MaxPool14 if rounding == "ceil_torch" else ops.MaxPool8
-    pooled = kind(
-        x, kernel=kernel, dilations=at.dilations, rounding_type=rounding, axis=2 if storage_order else 0,
-        **at.attributes(),
-    )  # fmt: skip
+    pooled = ops.MaxPool8(x, kernel=kernel, dilations=at.dilations, axis=2 if storage_order else 0, **at.attributes())
     values, indices = pooled.outputs
     if values.dtype is not dtype:
         values = ops.Convert(values, destination_type=dtype).output
@@ -113,21 +109,24 @@ def _column_major(x: Value, within: Value, count: int) -> Value:
     return ops.Add(index, ops.Reshape(ops.Multiply(numbers, size), leading)).output
 
 
-def _largest(x: Value, kernel: Ints, at: Window, rounding: str) -> Value:
-    keywords: dict[str, Any] = {"kernel": kernel, "rounding_type": rounding, **at.attributes()}
-    if rounding == "ceil_torch":
-        return ops.MaxPool14(x, dilations=at.dilations, **keywords).outputs[0]
+def _largest(x: Value, kernel: Ints, at: Window) -> Value:
     if at.is_dilated:
-        return ops.MaxPool8(x, dilations=at.dilations, **keywords).outputs[0]
-    return ops.MaxPool(x, **keywords).output
+        return ops.MaxPool8(x, kernel=kernel, dilations=at.dilations, **at.attributes()).outputs[0]
+    return ops.MaxPool(x, kernel=kernel, **at.attributes()).output
 
 
-def _rounding(ceil_mode: int, kernel: Ints, at: Window) -> str:
-    """The rounding type; `ceil_torch` only if a window can start in the end padding, as it needs a newer runtime."""
+def _rounded(at: Window, kernel: Ints, ceil_mode: int) -> Window:
+    """The window padded at the end so that rounding down gives the number of places of rounding up.
+
+        ceil((size + begin + end - reach) / stride) = floor((size + begin + end + stride - 1 - reach) / stride)
+
+    No place starts in the end padding: with padding of reach - 1, the last one covers the last element. A window
+    longer than its input has one place, which the runtime refuses if the operation rounds up.
+    """
     if not ceil_mode or at.auto_pad != "explicit":
-        return "floor"
-    starts_late = any(end + s > reach for end, s, reach in zip(at.end, at.strides, at.reach(kernel), strict=True))
-    return "ceil_torch" if starts_late else "ceil"
+        return at
+    more = zip(at.end, at.strides, at.reach(kernel), strict=True)
+    return replace(at, end=tuple(min(end + stride - 1, reach - 1) for end, stride, reach in more))
 
 
 @translates("AveragePool", since=1, without="ceil_mode dilations", fixed={"count_include_pad": 1})
@@ -152,67 +151,47 @@ def average_pool(
 
 def averaged(x: Value, kernel: Ints, at: Window, count_include_pad: int, ceil_mode: int) -> Value:
     """The mean of each window."""
-    rounding = _rounding(ceil_mode, kernel, at)
-    # The mean includes the padding, but not the elements that rounding up adds. No single operation does both, and
-    # the runtime fuses an explicit Pad into the pool.
-    is_mixed = count_include_pad and rounding != "floor" and any((*at.begin, *at.end))
+    wide = _rounded(at, kernel, ceil_mode)
+    # The mean includes the padding, but not the elements that rounding up adds: no single operation does both.
+    is_mixed = count_include_pad and wide != at and any((*at.begin, *at.end))
     if at.is_dilated or is_mixed:
-        return _average_by_sums(x, kernel, at, bool(count_include_pad), rounding)
-    keywords: dict[str, Any] = {"kernel": kernel, "rounding_type": rounding, "exclude_pad": not count_include_pad}
-    kind = ops.AvgPool14 if rounding == "ceil_torch" else ops.AvgPool
-    return kind(x, **keywords, **at.attributes()).output
+        return _average_by_sums(x, kernel, at, wide, bool(count_include_pad))
+    exclude = wide != at or not count_include_pad
+    return ops.AvgPool(x, kernel=kernel, exclude_pad=exclude, **wide.attributes()).output
 
 
-def _average_by_sums(x: Value, kernel: Ints, at: Window, count_padding: bool, rounding: str) -> Value:
-    """The sum of each window divided by the number of its elements; convolutions with ones compute both."""
+def _average_by_sums(x: Value, kernel: Ints, at: Window, wide: Window, count_padding: bool) -> Value:
+    """The sum of each window divided by the number of its elements."""
     count = len(kernel)
-    total = _window_sum(x, kernel, at, rounding)
-    if count_padding and rounding == "floor":
+    total = _window_sum(x, kernel, wide)
+    if count_padding and wide == at:
         return ops.Divide(total, math.prod(kernel)).output
     shape = ops.ShapeOf(x)
     one = ops.Constant(np.ones((), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
     alike = ops.Concat(ops.Constant([1, 1], graph=x.graph), ops.Slice(shape, [2], [2 + count], [1], [0]), axis=0)
     ones = ops.Broadcast(one, alike).output
     if count_padding:
-        ones = ops.Pad(ones, [0, 0, *at.begin], [0, 0, *at.end], 1).output
-        at = replace(at, begin=(0,) * count, end=(0,) * count)
-    elements = _window_sum(ones, kernel, at, rounding, like=total)
-    return ops.Divide(total, elements).output
+        end = tuple(map(min, at.end, wide.end))
+        ones = ops.Pad(ones, [0, 0, *at.begin], [0, 0, *end], 1).output
+        added = tuple(more - counted for more, counted in zip(wide.end, end, strict=True))
+        wide = replace(wide, begin=(0,) * count, end=added)
+    return ops.Divide(total, _window_sum(ones, kernel, wide)).output
 
 
-def _window_sum(x: Value, kernel: Ints, at: Window, rounding: str, like: Value | None = None) -> Value:
-    """The sum of each window: a convolution of each channel with ones, padded at the end with zeros if it rounds up.
-
-    The result has no more windows than `like`."""
+def _window_sum(x: Value, kernel: Ints, at: Window) -> Value:
+    """The sum of each window: of a dilated one, a convolution of each channel with ones."""
+    if not at.is_dilated:
+        mean = ops.AvgPool(x, kernel=kernel, exclude_pad=False, **at.attributes())
+        return ops.Multiply(mean, math.prod(kernel)).output
     count = len(kernel)
     shape = ops.ShapeOf(x)
     alone = ops.Concat(ops.Constant([-1, 1], graph=x.graph), ops.Slice(shape, [2], [2 + count], [1], [0]), axis=0)
-    wide = at
-    if rounding != "floor":
-        wide = replace(at, end=tuple(end + s - 1 for end, s in zip(at.end, at.strides, strict=True)))
     summed = ops.Constant(ones((1, 1, *kernel), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
-    y = ops.Convolution(ops.Reshape(x, alone), summed, dilations=at.dilations, **wide.attributes()).output
+    y = ops.Convolution(ops.Reshape(x, alone), summed, dilations=at.dilations, **at.attributes()).output
     back = ops.Concat(
         ops.Slice(shape, [0], [2], [1], [0]), ops.Slice(ops.ShapeOf(y), [2], [2 + count], [1], [0]), axis=0
     )
-    y = ops.Reshape(y, back).output
-    if like is None:
-        return _started(x, y, at, rounding)
-    if rounding != "ceil_torch":
-        return y
-    places = ops.Slice(ops.ShapeOf(like), [2], [2 + count], [1], [0])
-    return ops.Slice(y, [0] * count, places, [1] * count, list(range(2, 2 + count))).output
-
-
-def _started(x: Value, y: Value, at: Window, rounding: str) -> Value:
-    """`y` without windows that start in the end padding: the first ceil((size + begin) / stride) remain."""
-    if rounding != "ceil_torch":
-        return y
-    count = len(at.strides)
-    sizes = ops.Slice(ops.ShapeOf(x), [2], [2 + count], [1], [0])
-    reserve = [begin + stride - 1 for begin, stride in zip(at.begin, at.strides, strict=True)]
-    places = ops.Divide(ops.Add(sizes, reserve), list(at.strides))
-    return ops.Slice(y, [0] * count, places, [1] * count, list(range(2, 2 + count))).output
+    return ops.Reshape(y, back).output
 
 
 @translates("LpPool", since=1)
@@ -251,12 +230,7 @@ def lp_pool(
 
 
 def _lp_pool(x: Value, kernel: Ints, at: Window, p: float, ceil_mode: int) -> Value:
-    rounding = _rounding(ceil_mode, kernel, at)
-    powers = _power(x, p)
-    if rounding == "floor" and not at.is_dilated:
-        mean = ops.AvgPool(powers, kernel=kernel, exclude_pad=False, **at.attributes())
-        return _root(ops.Multiply(mean, math.prod(kernel)).output, p)
-    return _root(_window_sum(powers, kernel, at, rounding), p)
+    return _root(_window_sum(_power(x, p), kernel, _rounded(at, kernel, ceil_mode)), p)
 
 
 def _power(x: Value, p: float) -> Value:

@@ -79,6 +79,41 @@ def test_pools_pad_by_themselves(op, auto_pad, dynamic):
     check_node(op, {"x": normal(2, 3, 7, 6)}, attributes, opset=11, dynamic=dynamic)
 
 
+# kernel, strides, pads, dilations, size: each window, or one of its dimensions, is longer than the input
+LONGER = (
+    ((10,), (10,), (0, 0), (1,), (7,)),
+    ((10,), (4,), (1, 0), (1,), (7,)),
+    ((2,), (5,), (0, 0), (3,), (3,)),
+    ((5, 3), (4, 2), (1, 0, 0, 1), (1, 1), (3, 6)),
+    ((2, 3), (2, 3), (0, 0, 0, 0), (2, 1), (2, 2)),
+    ((3, 1, 4), (3, 1, 2), (0, 0, 0, 0, 0, 1), (1, 1, 1), (2, 3, 2)),
+)
+
+
+@pytest.mark.parametrize("dynamic", (False, True))
+@pytest.mark.parametrize(
+    ("op", "extra", "outputs"),
+    (
+        ("MaxPool", {}, 1),
+        ("MaxPool", {}, 2),
+        ("MaxPool", {"storage_order": 1}, 2),
+        ("AveragePool", {"count_include_pad": 0}, 1),
+        ("AveragePool", {"count_include_pad": 1}, 1),
+        ("LpPool", {"p": 1}, 1),
+        ("LpPool", {"p": 2}, 1),
+    ),
+)
+@pytest.mark.parametrize("place", LONGER)
+def test_a_window_longer_than_its_input_has_one_place(place, op, extra, outputs, dynamic):
+    kernel, strides, pads, dilations, size = place
+    attributes = {
+        "kernel_shape": kernel, "strides": strides, "pads": pads, "dilations": dilations, "ceil_mode": 1, **extra
+    }  # fmt: skip
+    if op == "LpPool" and any(s > k for s, k in zip(strides, kernel, strict=True)):
+        attributes["strides"] = kernel  # ONNX Runtime pads by less than nothing otherwise
+    check_node(op, {"x": normal(2, 3, *size)}, attributes, opset=22, outputs=outputs, dynamic=dynamic)
+
+
 @pytest.mark.parametrize("op", ("MaxPool", "AveragePool"))
 def test_pools_of_volumes(op):
     attributes = {"kernel_shape": [2, 2, 3], "strides": [2, 1, 2], "pads": [1, 0, 1, 0, 1, 1]}
