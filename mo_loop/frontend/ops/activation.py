@@ -11,6 +11,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.ops.arithmetic import as_type, number
+from mo_loop.frontend.ops.ranking import first
 from mo_loop.frontend.registry import one_to_one, translates
 from mo_loop.graph import Value
 from mo_loop.graph.shape import element_count, normalise_axis
@@ -183,7 +184,7 @@ def hardmax(x: Value, axis: int):
         return x
     if x.rank is not None:
         axis = normalise_axis(axis, x.rank)
-    _, indices = ops.TopK11(x, 1, axis=axis, mode="max", stable=True).outputs
+    indices = first(x, axis, "max")
     size = ops.Gather(ops.ShapeOf(x), axis, 0)
     places = ops.Range(0, size, 1, output_type=i64).output
     behind = (x.rank - 1 - axis) if x.rank is not None else -1 - axis

@@ -6,6 +6,7 @@ from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.forms import AtLeast1, Vector
+from mo_loop.frontend.ops.ranking import Mode, top
 from mo_loop.frontend.ops.shared import as_i64, dimension, joined, scalar, vector
 from mo_loop.frontend.ops.unique import unique_elements, unique_slices
 from mo_loop.frontend.registry import translates
@@ -124,28 +125,28 @@ def one_hot(indices, depth, values, *, axis: int = -1):
 
 
 @translates("TopK", since=1)
-def top_k_1(x, *, k: int, axis: int = -1):
+def top_k_1(x, *, k: int, axis: int = -1, node: Context):
     """k is an attribute."""
-    return _top_k(x, k, axis, True)
+    return _top_k(x, k, axis, True, node)
 
 
 @translates("TopK", since=10, without="largest sorted")
 @translates("TopK", since=11)
-def top_k(x, k, *, axis: int = -1, largest: int = 1, sorted: int = 1):
+def top_k(x, k, *, axis: int = -1, largest: int = 1, sorted: int = 1, node: Context):
     """k is an input. The results are sorted even if `sorted` is 0."""
-    return _top_k(x, scalar(k), axis, bool(largest))
+    return _top_k(x, scalar(k), axis, bool(largest), node)
 
 
-def _top_k(x: Value, k, axis: int, largest: bool):
-    """Of equal elements the one with the lower index comes first: `stable` says so."""
-    mode = "max" if largest else "min"
+def _top_k(x: Value, k, axis: int, largest: bool, node: Context):
+    mode: Mode = "max" if largest else "min"
+    places = node.wants(1)
     if not isinstance(k, Value) or _is_positive(k) or x.rank is None:
-        return ops.TopK11(x, k, axis=axis, mode=mode, stable=True, index_element_type=i64)
+        return top(x, k, axis, mode, places=places)
     # The runtime crashes for k = 0 of a non-empty axis: one element is selected, and then sliced off.
     length = dimension(x, normalise_axis(axis, x.rank))
     least = min(length, 1) if isinstance(length, int) else ops.Minimum(length, 1)
-    taken = ops.TopK11(x, ops.Maximum(k, least), axis=axis, mode=mode, stable=True, index_element_type=i64)
-    return [ops.Slice(each, [0], ops.Reshape(k, [1]), [1], [axis]) for each in taken.outputs]
+    taken = top(x, ops.Maximum(k, least).output, axis, mode, places=places)
+    return [ops.Slice(each, [0], ops.Reshape(k, [1]), [1], [axis]) for each in taken]
 
 
 def _is_positive(count: Value) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.ops.arithmetic import as_type, divided, number
+from mo_loop.frontend.ops.ranking import Mode, first
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.shape import element_count, low, normalise_axis
@@ -215,24 +216,12 @@ for _op, _rule in {
 # -- ArgMax and ArgMin
 
 
-def _place(x: Value, mode: str, axis: int, keep: bool, last: bool):
-    """The index of the first or last extreme: the last one is the first in the reversed tensor."""
-    if x.rank is not None:
-        axis = normalise_axis(axis, x.rank)
-    if last:
-        x = ops.Slice(x, [-1], [np.iinfo(np.int32).min], [-1], [axis]).output
-    _, index = ops.TopK11(x, 1, axis=axis, mode=mode, stable=True).outputs
-    if last:
-        size = ops.Gather(ops.ShapeOf(x), [axis], 0)
-        index = ops.Subtract(ops.Subtract(size, 1), index).output
-    return index if keep else ops.Squeeze(index, [axis])
-
-
-def _places(op: str, mode: str) -> None:
+def _places(op: str, mode: Mode) -> None:
     @translates(op, since=1, without="select_last_index")
     @translates(op, since=12)
     def place(x, *, axis: int = 0, keepdims: int = 1, select_last_index: int = 0):
-        return _place(x, mode, axis, bool(keepdims), bool(select_last_index))
+        index = first(x, axis, mode, last=bool(select_last_index))
+        return index if keepdims else ops.Squeeze(index, [axis])
 
 
 _places("ArgMax", "max")

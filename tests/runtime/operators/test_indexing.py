@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from mo_loop import convert_model, ops
 from tests.harness import check_model, check_node
 from tests.nodes import NEWEST, graph_model, node_model
 from tests.pairs import pairs
@@ -221,6 +222,79 @@ def test_top_k_of_other_types(dtype: Any, dynamic: Any) -> None:
     x = some(3, 40, dtype=dtype, high=7)
     values, order = np.sort(x)[:, ::-1][:, :5], np.argsort(-x.astype(np.float64), kind="stable")[:, :5]
     check_node("TopK", {"x": x, "k": ints(5)}, opset=24, outputs=2, dynamic=dynamic, expected=[values, order])
+
+
+@pairs(
+    shape=[(5000,), (3, 400), (2, 300, 3), (20000,)],
+    dtype=[np.float32, np.int64, np.int32, np.uint8, np.float64],
+    largest=[0, 1],
+    k=[3, 20, 200, None],
+    high=[2, 30, 250],
+    constants=[(), ("k",)],
+    dynamic=DYNAMIC,
+)
+def test_top_k_of_many(shape: Any, dtype: Any, largest: int, k: Any, high: int, constants: Any, dynamic: Any) -> None:
+    """So many that the runtime's stable search is not used: equal elements keep their order all the same."""
+    x = some(*shape, dtype=dtype, high=high)
+    axis = int(len(shape) > 1)
+    k = k or x.shape[axis]
+    sign = -1 if largest else 1
+    order = np.take(np.argsort(sign * x.astype(np.int64), axis, kind="stable"), range(k), axis)
+    check_node(
+        "TopK", {"x": x, "k": ints(k)}, {"axis": axis, "largest": largest, "sorted": k % 2}, opset=24, outputs=2,
+        constants=constants, dynamic=dynamic, expected=[np.take_along_axis(x, order, axis), order],
+    )  # fmt: skip
+
+
+@both
+@pytest.mark.parametrize("dtype", [np.float32, np.int32, np.int64])
+def test_top_k_of_extremes(dtype: Any, dynamic: Any) -> None:
+    """Infinities; integers whose differences exceed 32 bits, and whose neighbours are equal as f32."""
+    rng = np.random.default_rng(4)
+    ends = (-np.inf, np.inf) if dtype is np.float32 else (-(2**31), 2**31 - 1)
+    choice = np.array([ends[0], ends[0] + 1, ends[1] - 1, ends[1], -3, 0], dtype)
+    feeds = {"x": rng.choice(choice, 900), "k": ints(500)}
+    for largest in (0, 1):
+        check_node("TopK", feeds, {"largest": largest}, opset=11, outputs=2, dynamic=dynamic)
+
+
+def test_places_of_more_than_two_digits() -> None:
+    """The number of a group times k does not fit into 31 bits."""
+    x = np.random.default_rng(0).integers(0, 30000, 60000).astype(np.float32)
+    for constants, dynamic in (((), ("x",)), (("k",), False)):
+        feeds = {"x": x, "k": ints(55000)}
+        check_node("TopK", feeds, opset=11, outputs=2, constants=constants, dynamic=dynamic)
+
+
+@both
+def test_top_k_of_many_in_a_loop(dynamic: Any) -> None:
+    body = helper.make_graph(
+        [
+            helper.make_node("TopK", ["s", "k"], ["values", "places"]),
+            helper.make_node("GatherElements", ["s", "places"], ["found"], axis=0),
+            helper.make_node("Neg", ["s"], ["next"]),
+            helper.make_node("Identity", ["go"], ["more"]),
+        ],
+        "body",
+        [
+            helper.make_tensor_value_info("i", 7, []),
+            helper.make_tensor_value_info("go", 9, []),
+            helper.make_tensor_value_info("s", 1, ["?" if dynamic else 1000]),
+        ],
+        [helper.make_empty_tensor_value_info(name) for name in ("more", "next", "found", "places")],
+    )
+    feeds = {"x": some(1000, high=30)}
+    loop = helper.make_node("Loop", ["trips", "", "x"], ["last", "found", "all"], body=body)
+    constants = {"trips": np.array(3), "k": ints(40)}
+    check_model(graph_model([loop], feeds, ["found", "all"], opset=18, constants=constants, dynamic=dynamic), feeds)
+
+
+def test_top_k_takes_no_stable_search_of_many() -> None:
+    """The runtime takes n * k steps for it, and for the values alone none is needed."""
+    for k, outputs in ((100, 2), (3, ["v"])):
+        model = node_model("TopK", {"x": floats(3000), "k": ints(k)}, opset=11, outputs=outputs, constants=("k",))
+        found = [node for node in convert_model(model).graph.ordered() if isinstance(node, ops.TopK)]
+        assert found and not any(getattr(node, "stable", False) for node in found)
 
 
 @both

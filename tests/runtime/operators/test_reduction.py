@@ -152,6 +152,35 @@ def test_places(op, axis, keep, last, dynamic):
     check_node(op, {"x": x}, given, opset=NEWEST, dynamic=dynamic)
 
 
+@pairs(
+    op=["ArgMax", "ArgMin"],
+    dtype=[np.float32, np.int64, np.uint8],
+    high=[1, 3, 200],
+    shape=[(3, 1500), (2, 1500, 1), (1200,)],
+    last=[0, 1],
+    keep=[0, 1],
+    dynamic=[False, True],
+)
+def test_places_in_long_rows(op, dtype, high, shape, last, keep, dynamic):
+    x, axis = RNG.integers(0, high, shape).astype(dtype), int(len(shape) > 1)
+    find = np.argmax if op == "ArgMax" else np.argmin
+    place = shape[axis] - 1 - find(np.flip(x, axis), axis) if last else find(x, axis)
+    place = np.expand_dims(place, axis) if keep else np.asarray(place)
+    given = {"axis": axis, "keepdims": keep, "select_last_index": last}
+    check_node(op, {"x": x}, given, opset=13, dynamic=dynamic, expected=[place])
+
+
+@pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
+@pytest.mark.parametrize("last", [0, 1])
+def test_places_of_infinities_in_long_rows(op, last):
+    """The reductions of the runtime give the largest finite number for a row of infinities."""
+    x = np.full((4, 1100), -np.inf if op == "ArgMax" else np.inf, np.float32)
+    x[1] *= -1
+    x[2, [7, 30]] = np.inf
+    x[3, [7, 30]] = -5
+    check_node(op, {"x": x}, {"axis": 1, "select_last_index": last}, opset=13)
+
+
 @pytest.mark.parametrize("opset", [1, 11])
 @pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
 def test_places_of_old(op, opset):

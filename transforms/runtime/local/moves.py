@@ -133,10 +133,15 @@ class CountIndicesFromStart(LocalRule):
 
 
 def _is_from_start(indices: Value) -> bool:
+    indices = _bare(indices)
+    while isinstance(indices.node, ops.GatherElements | ops.Convert | ops.Slice):
+        indices = _bare(inputs_of(indices.node)[0])
     node = indices.node
     if isinstance(node, Constant):
         return bool((node.array >= 0).all())
-    return isinstance(node, ops.TopK) or (isinstance(node, ops.Select) and _is_below_zero(node))
+    if isinstance(node, ops.TopK):
+        return indices is node.outputs[1]
+    return isinstance(node, ops.Select) and _is_below_zero(node)
 
 
 def _is_below_zero(node: ops.Select) -> bool:

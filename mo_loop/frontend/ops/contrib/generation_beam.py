@@ -30,6 +30,7 @@ from mo_loop.frontend.ops.contrib.generation_inputs import (
     times,
 )
 from mo_loop.frontend.ops.contrib.generation_scores import Rules
+from mo_loop.frontend.ops.ranking import top
 from mo_loop.frontend.ops.shared import converted, dimension, joined, scalar
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
@@ -163,7 +164,7 @@ class Search:
 
 def _top(x: Value, count: Any) -> tuple[Value, Value]:
     """The largest of each row, and where they are, as i32."""
-    best, places = ops.TopK11(x, count, axis=1, mode="max", stable=True, index_element_type=i32).outputs
+    best, places = top(x, count, 1, "max", i32)
     return best, places
 
 

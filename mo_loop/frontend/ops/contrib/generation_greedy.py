@@ -39,6 +39,7 @@ from mo_loop.frontend.ops.contrib.generation_inputs import (
 )
 from mo_loop.frontend.ops.contrib.generation_scores import Rules
 from mo_loop.frontend.ops.control import loop
+from mo_loop.frontend.ops.ranking import first
 from mo_loop.frontend.ops.shared import dimension
 from mo_loop.frontend.ranges import FewOrNone
 from mo_loop.frontend.registry import translates
@@ -81,7 +82,7 @@ def check_type(model_type: int) -> None:
 
 def _best(scores: Value) -> Value:
     """The tokens of the highest scores."""
-    return ops.TopK11(scores, 1, axis=1, mode="max", stable=True, index_element_type=i32).outputs[1]
+    return first(scores, 1, "max", i32)
 
 
 def generated(

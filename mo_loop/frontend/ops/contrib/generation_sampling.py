@@ -25,6 +25,7 @@ from mo_loop.frontend.ops.contrib.generation_greedy import check_type, generated
 from mo_loop.frontend.ops.contrib.generation_inputs import Given, as_i32, number_of
 from mo_loop.frontend.ops.contrib.generation_scores import Rules
 from mo_loop.frontend.ops.random import uniform
+from mo_loop.frontend.ops.ranking import Mode, top
 from mo_loop.frontend.ops.shared import converted, dimension, integers, joined
 from mo_loop.frontend.ranges import FewOrNone
 from mo_loop.frontend.registry import translates
@@ -75,8 +76,8 @@ class Draw:
     def tokens(self, scores: Value) -> Value:
         """One token of each row of scores [N, V], [N, 1]."""
         size = scores.type.dims[1]
-        mode = "max" if self.is_custom else "min"
-        ordered, order = ops.TopK11(scores, size, axis=1, mode=mode, stable=True, index_element_type=i32).outputs
+        mode: Mode = "max" if self.is_custom else "min"
+        ordered, order = top(scores, size, 1, mode, i32)
         kept = ops.Select(self._dropped(ordered, size), np.float32(self.filter_value), ordered)
         sums = ops.CumSum(ops.Softmax(kept, axis=1), 1)
         shape = joined([dimension(scores, 0), 1], scores)

@@ -1,0 +1,174 @@
+"""The largest or smallest elements along an axis; of equal ones those with the lowest indices, as ONNX has it.
+
+The runtime's TopK takes n * k steps if it is stable. The unstable one takes about n, but selects and arranges equal
+elements in any order. For large n * k it finds the values v[0], v[1], ... v[k - 1], and the rest follows from them:
+
+    key[i]  = i - n if x[i] is before v[k - 1], i if it is equal to it, else 2^30
+    place   = the k lowest keys, plus n if negative         what is selected, in the order of indices
+    order   = TopK(x[place]).indices                        sorted by value
+    group   = CumSum(v[j] != v[j - 1])                      the number of the distinct value
+    result  = place[order], sorted by group * k + order     sorted by value and index
+
+All keys are different, so that the order of equal ones does not matter. The first element along a long axis is the
+lowest index of those that are equal to the maximum.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.frontend.ops.shared import FAR, converted, dimension, integers
+from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import high, normalise_axis
+from mo_loop.graph.types import ElementType, i32, i64, u32, u64
+
+Mode = Literal["max", "min"]
+
+_WIDE = (i32, i64, u32, u64)
+_FEW = 8
+"""Up to so many elements the stable search keeps what it found in registers."""
+_FAST_STEPS = 4096
+"""Up to so many steps (n * k) the stable search takes less time than the operations that replace it."""
+_LONG = 2**14
+"""From this length on a search for a few elements takes less time if it is one for `_FEW`."""
+_LONG_ROW = 1024
+"""From this length on reductions find the first element of a row in less time than the stable search."""
+_BEHIND = 2**30
+"""A key after all others, which f32 represents: the runtime computes the keys together with the comparisons."""
+_MOST = 2**23
+"""The number of selected elements, if nothing is known of it: so many are arranged correctly."""
+
+
+def top(x: Value, k: Any, axis: int, mode: Mode, index: ElementType = i64, *, places: bool = True) -> Sequence[Value]:
+    """The k (int or scalar Value) first elements along an axis, and their indices. Without `places` those have any
+    order for equal elements."""
+    if not places or x.rank is None:
+        return ops.TopK11(x, k, axis=axis, mode=mode, stable=places, index_element_type=index).outputs
+    if isinstance(k, Value) and (numbers := integers(k)):
+        k = numbers[0]
+    at = normalise_axis(axis, x.rank)
+    length = high(x.type.dims[at])
+    count = k if isinstance(k, int) else None if k.known is None else high(k.known.item())
+    if isinstance(k, int) and k < _FEW and isinstance(length, int) and length == x.type.dims[at] and length >= _LONG:
+        more = _by_values(x, _FEW, at, mode, index, _FEW)
+        return [ops.Slice(each, [0], [k], [1], [at]).output for each in more]
+    if _is_fast(length, count):
+        return ops.TopK11(x, k, axis=axis, mode=mode, stable=True, index_element_type=index).outputs
+    known = [each for each in (length, count) if each is not None]
+    return _by_values(x, k, at, mode, index, min(known, default=_MOST))
+
+
+def first(x: Value, axis: int, mode: Mode, index: ElementType = i64, *, last: bool = False) -> Value:
+    """The index of the first element (of equal ones the first or the last) along an axis, which stays with length 1."""
+    if x.rank is not None:
+        axis = normalise_axis(axis, x.rank)
+        length = x.type.dims[axis]
+        is_row = axis == x.rank - 1 and isinstance(length, int) and _LONG_ROW <= length <= 2**24
+        if is_row and x.dtype not in _WIDE:
+            return converted(_place(x, axis, length, mode, last), index)
+    if not last:
+        return ops.TopK11(x, 1, axis=axis, mode=mode, stable=True, index_element_type=index).outputs[1]
+    backwards = ops.Slice(x, [-1], [-FAR], [-1], [axis])
+    place = first(backwards.output, axis, mode)
+    return converted(ops.Subtract(ops.Subtract(ops.Gather(ops.ShapeOf(x), [axis], 0), 1), place).output, index)
+
+
+def _place(x: Value, axis: int, length: int, mode: Mode, last: bool) -> Value:
+    """As `first`, along a row. Nothing is equal to the maximum of infinities that the runtime finds: all are equal."""
+    best = (ops.ReduceMax if mode == "max" else ops.ReduceMin)(x, [axis], keep_dims=True)
+    steps = _steps(x.graph, _number(x.graph, length))
+    if last:
+        places = ops.ReduceMax(ops.Select(ops.Equal(x, best), steps, np.int32(-1)), [axis], keep_dims=True)
+        return ops.Select(ops.Less(places, np.int32(0)), np.int32(length - 1), places).output
+    places = ops.ReduceMin(ops.Select(ops.Equal(x, best), steps, np.int32(length)), [axis], keep_dims=True)
+    return ops.Select(ops.Less(places, np.int32(length)), places, np.int32(0)).output
+
+
+def _is_fast(length: int | None, count: int | None) -> bool:
+    if count is not None and count < _FEW:
+        return True
+    return length is not None and length * min(length if count is None else count, length) < _FAST_STEPS
+
+
+def _by_values(x: Value, k: Any, axis: int, mode: Mode, index: ElementType, most: int) -> list[Value]:
+    rank = len(x.type.dims)
+    last = [i for i in range(rank) if i != axis] + [axis]
+    if axis != rank - 1:
+        x = ops.Transpose(x, last).output
+    values, found = _found(x, k, rank - 1, mode, most)
+    results = [values, converted(found, index)]
+    return results if axis == rank - 1 else [ops.Transpose(each, np.argsort(last)).output for each in results]
+
+
+def _found(x: Value, k: Any, axis: int, mode: Mode, most: int) -> tuple[Value, Value]:
+    """The values and their places along the last axis, at most `most` of them."""
+
+    def search(x: Value, mode: Mode) -> Sequence[Value]:
+        return ops.TopK11(x, k, axis=axis, mode=mode, index_element_type=i32).outputs
+
+    values, order = search(x, mode)
+    found = order
+    if not isinstance(k, int) or k != x.type.dims[axis]:
+        place = _selected(x, values, axis, mode, search)
+        order = search(ops.GatherElements(x, place, axis=axis).output, mode)[1]
+        found = ops.GatherElements(place, order, axis=axis).output
+    before = ops.Concat(ops.Slice(values, [0], [1], [1], [axis]), ops.Slice(values, [0], [-1], [1], [axis]), axis=axis)
+    group = ops.CumSum(ops.Convert(ops.LogicalNot(_same(values, before.output)), destination_type=i32), axis).output
+    count = _number(x.graph, k)
+    base, digits = _digits(most)
+    for digit in range(digits):  # the lowest digit of the group first
+        rest = None if digit == digits - 1 else ops.FloorMod(group, np.int32(base)).output
+        key = ops.Add(ops.Multiply(group if rest is None else rest, count), order).output
+        moved = search(key, "min")[1]
+        found = ops.GatherElements(found, moved, axis=axis).output
+        if rest is not None:
+            group = ops.Divide(ops.Subtract(group, rest), np.int32(base)).output
+            group, order = ops.GatherElements(group, moved, axis=axis).output, _steps(x.graph, count)
+    return values, found
+
+
+def _selected(x: Value, values: Value, axis: int, mode: Mode, search: Any) -> Value:
+    """The places of the selected elements, in their order. NaN is never before nor equal: no place is too large."""
+    last = ops.Slice(values, [-1], [FAR], [1], [axis]).output
+    length = _number(x.graph, dimension(x, axis))
+    steps = _steps(x.graph, length)
+    keys = ops.Select(_same(x, last), steps, np.int32(_BEHIND))
+    keys = ops.Select(_precedes(x, last, mode), ops.Subtract(steps, length), keys)
+    first = ops.Minimum(search(keys.output, "min")[0], ops.Subtract(length, np.int32(1))).output
+    return ops.Select(ops.Less(first, np.int32(0)), ops.Add(first, length), first).output
+
+
+def _digits(most: int) -> tuple[int, int]:
+    """The base and the number of digits of the group such that digit * k + place fits into 31 bits."""
+    base, digits = FAR // max(most, 1), 1
+    while base**digits < most:
+        digits += 1
+    return base, digits
+
+
+def _precedes(x: Value, other: Value, mode: Mode) -> Value:
+    if x.dtype in _WIDE:
+        nearer = (ops.Maximum if mode == "max" else ops.Minimum)(x, other).output
+        return ops.LogicalNot(_same(nearer, other)).output
+    return (ops.Less(other, x) if mode == "max" else ops.Less(x, other)).output
+
+
+def _same(x: Value, other: Value) -> Value:
+    """The runtime compares integers as f32; whether their difference is 0 is exact."""
+    if x.dtype in _WIDE:
+        return ops.Equal(ops.Subtract(x, other), np.zeros((), x.dtype.numpy)).output
+    return ops.Equal(x, other).output
+
+
+def _number(graph: Graph, number: Any) -> Value:
+    return ops.Constant(np.int32(number), graph=graph).output if isinstance(number, int) else converted(number, i32)
+
+
+def _steps(graph: Graph, count: Value) -> Value:
+    """0, 1, ... count - 1 in i32."""
+    zero, one = (ops.Constant(np.int32(each), graph=graph) for each in (0, 1))
+    return ops.Range(zero, count, one, output_type=i32).output
