@@ -23,7 +23,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.frontend.ops.shared import FAR, converted, dimension, integers
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import high, normalise_axis
+from mo_loop.graph.shape import element_count, high, normalise_axis
 from mo_loop.graph.types import ElementType, i32, i64, u32, u64
 
 Mode = Literal["max", "min"]
@@ -33,6 +33,8 @@ _FEW = 8
 """Up to so many elements the stable search keeps what it found in registers."""
 _FAST_STEPS = 4096
 """Up to so many steps (n * k) the stable search takes less time than the operations that replace it."""
+_TOGETHER = 64
+"""How many times more steps it may take where the elements behind the axis are searched together."""
 _LONG = 2**14
 """From this length on a search for a few elements takes less time if it is one for `_FEW`."""
 _LONG_ROW = 1024
@@ -56,7 +58,8 @@ def top(x: Value, k: Any, axis: int, mode: Mode, index: ElementType = i64, *, pl
     if isinstance(k, int) and k < _FEW and isinstance(length, int) and length == x.type.dims[at] and length >= _LONG:
         more = _by_values(x, _FEW, at, mode, index, _FEW)
         return [ops.Slice(each, [0], [k], [1], [at]).output for each in more]
-    if _is_fast(length, count):
+    behind = element_count(x.type.dims[at + 1 :])
+    if _is_fast(length, count, _TOGETHER if isinstance(behind, int) and behind >= _FEW else 1):
         return ops.TopK11(x, k, axis=axis, mode=mode, stable=True, index_element_type=index).outputs
     known = [each for each in (length, count) if each is not None]
     return _by_values(x, k, at, mode, index, min(known, default=_MOST))
@@ -88,10 +91,10 @@ def _place(x: Value, axis: int, length: int, mode: Mode, last: bool) -> Value:
     return ops.Select(ops.Less(places, np.int32(length)), places, np.int32(0)).output
 
 
-def _is_fast(length: int | None, count: int | None) -> bool:
+def _is_fast(length: int | None, count: int | None, together: int) -> bool:
     if count is not None and count < _FEW:
         return True
-    return length is not None and length * min(length if count is None else count, length) < _FAST_STEPS
+    return length is not None and length * min(length if count is None else count, length) < _FAST_STEPS * together
 
 
 def _by_values(x: Value, k: Any, axis: int, mode: Mode, index: ElementType, most: int) -> list[Value]:
