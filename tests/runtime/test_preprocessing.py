@@ -221,6 +221,14 @@ class TestChannelOrderInWeights:
         values = ",".join(f"{value:.6f}" for value in floats(int(np.prod(shape)), seed=len(name)))
         return f"float[{dims}] {name} = {{{values}}}"
 
+    def test_the_order_does_not_pass_a_pad_of_channels(self, tmp_path: Path) -> None:
+        constants = f"{self.constant('w', 5, 4, 1, 1)}, int64[8] p = {{0, 1, 0, 0, 0, 0, 0, 0}}"
+        text = f"""main (float[1,3,8,6] x) => (float[1,5,8,6] y) <{constants}> {{
+          q = Pad (x, p)
+          y = Conv (q, w)
+        }}"""
+        assert "Gather" in self.converted(tmp_path, text)
+
     def test_the_order_passes_a_depthwise_convolution(self, tmp_path: Path) -> None:
         constants = f"{self.constant('w', 6, 1, 3, 3)}, {self.constant('b', 6)}, {self.constant('pw', 5, 6, 1, 1)}"
         text = f"""main (float[1,3,8,6] x) => (float[1,5,6,4] y) <{constants}> {{

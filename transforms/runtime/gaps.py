@@ -401,6 +401,11 @@ GAPS: tuple[Gap, ...] = (
         WRONG, "CountAxesFromEnd", "an axis below 0, which is not recognised",
     ),
     Gap(
+        "channel-order-of-pad",
+        "channels in reverse order are moved past a `Pad` that adds or removes channels; the model may not compile",
+        WRONG, "CountAxesFromEnd", "an axis below 0, which is not recognised",
+    ),
+    Gap(
         "gather-of-inserted-axis",
         "a `Gather` along the axis that an `Unsqueeze` inserts is removed with it, and the dimensions of its indices "
         "are lost",
@@ -689,6 +694,24 @@ GAPS: tuple[Gap, ...] = (
         "a tensor that is added to a `Convolution` of one input channel and dynamic shape is read at other places",
         WRONG, "MaximumBeforeSum", "`max(c, c)` of the convolution before the sum", since="2026.3.1",
         avx512_since="2026.3.1",
+    ),
+    Gap(
+        "channel-constant-of-reduction",
+        "a reduction of three dimensions along the last or the first reads a constant for each channel that follows at "
+        "the place of the batch, also behind its end",
+        WRONG, "MaximumBehindReduction", "`max(r, r)` behind the reduction",
+    ),
+    Gap(
+        "channel-range-of-reduction",
+        "a `FakeQuantize` with a range for each channel behind a reduction that does not keep the dimensions takes the "
+        "ranges of other channels",
+        WRONG, "MaximumBehindReduction", "`max(r, r)` behind the reduction",
+    ),
+    Gap(
+        "channel-constant-of-matmul",
+        "a constant along the second of four or more dimensions behind a `MatMul` with constant weights is taken for "
+        "one along the last, or the model does not compile",
+        WRONG, "MaximumBehindMatMul", "`max(p, p)` behind the `MatMul`",
     ),
     Gap(
         "convolution-of-padding",

@@ -15,6 +15,7 @@ from transforms.runtime.local.elementwise import (
     SoftSignToQuotient,
     UnsqueezeToConstantRank,
 )
+from transforms.runtime.local.fused_constants import MaximumBehindMatMul, MaximumBehindReduction
 from transforms.runtime.local.merged_constants import MaximumBetweenConstants
 from transforms.runtime.local.moves import (
     CountAxesFromEnd,
@@ -64,6 +65,8 @@ RULES: tuple[type[LocalRule], ...] = (
     MaximumBetweenHeads,
     MaximumBehindSoftmax,
     MaximumBetweenConstants,
+    MaximumBehindReduction,  # after those that place a maximum for other reasons
+    MaximumBehindMatMul,
 )
 
 

@@ -26,10 +26,11 @@ class CountAxesFromEnd(LocalRule):
     ReduceMax(Concat(x, y) along 0)  ->  ReduceMax(Concat(x, y) along -rank), and ReduceMin
 
     The runtime moves the order of channels into the weights of the Convolutions behind, but takes the inverse order.
-    The slopes of a PReLU between them stay in the old order. An order that is its own inverse, as that of reversed
-    channels, is correct without PReLU, and faster. Of the maximum of two joined tensors the runtime makes max(x, y),
-    although they may be longer than 1. A Gather along the axis that an Unsqueeze inserts is removed together with
-    it, which is correct for a scalar index only. The runtime does not recognise an axis below 0.
+    The slopes of a PReLU between them stay in the old order, and so does what a Pad adds to the channels. An order that
+    is its own inverse, as that of reversed channels, is correct without these two, and faster. Of the maximum of two
+    joined tensors the runtime makes max(x, y), although they may be longer than 1. A Gather along the axis that an
+    Unsqueeze inserts is removed together with it, which is correct for a scalar index only. The runtime does not
+    recognise an axis below 0.
     """
 
     pattern = wrap_type((ops.Gather, ops.Concat))
@@ -42,15 +43,15 @@ class CountAxesFromEnd(LocalRule):
         at = axis.type.integers
         if x.rank is None or at is None or at[0] < 0 or node.batch_dims:
             return None
-        if not _is_repeated(x, at[0], indices) and not _is_permuted(node, x.type.dims[at[0]], indices):
+        if not _is_repeated(x, at[0], indices) and not _is_permuted(node, at[0], x.type.dims[at[0]], indices):
             return None
         node.graph.set_input(node, 2, Constant(np.int64(at[0] - x.rank), graph=node.graph).output)
         drop_dead([axis.node])
         return node
 
     def _concat(self, node: ops.Concat) -> Node | None:
-        rank = node.output.rank
-        if node.axis < 0 or rank is None or not (_is_reduced(node) or _is_inverted(node, _split_places(node))):
+        rank, axis = node.output.rank, node.axis
+        if axis < 0 or rank is None or not (_is_reduced(node) or _is_inverted(node, axis, _split_places(node))):
             return None
         node.axis -= rank
         return node
@@ -61,12 +62,12 @@ def _is_repeated(x: Value, axis: int, indices: Value) -> bool:
     return isinstance(x.node, ops.Unsqueeze) and x.type.dims[axis] == 1 and indices.rank != 0
 
 
-def _is_permuted(node: ops.Gather, size: Dimension, indices: Value) -> bool:
+def _is_permuted(node: ops.Gather, axis: int, size: Dimension, indices: Value) -> bool:
     """Whether the indices are an order of channels that the runtime would apply wrongly."""
     order = indices.type.integers
     if order is None or indices.rank != 1 or (isinstance(size, int) and size != len(order)):
         return False
-    return _is_inverted(node, [each % len(order) for each in order])
+    return _is_inverted(node, axis, [each % len(order) for each in order])
 
 
 def _is_reduced(node: Node) -> bool:
@@ -80,13 +81,21 @@ def _split_places(node: Node) -> list[int]:
     return [each.index for each in values] if len(sources) == 1 and isinstance(values[0].node, ops.Split) else []
 
 
-def _is_inverted(node: Node, order: Sequence[int]) -> bool:
-    """Whether `order` is a permutation that the runtime would apply wrongly to what reads `node`."""
+def _is_inverted(node: Node, axis: int, order: Sequence[int]) -> bool:
+    """Whether `order` is a permutation along `axis` that the runtime would apply wrongly to what reads `node`."""
     if sorted(order) != list(range(len(order))) or list(order) == sorted(order):
         return False
     if any(order[each] != place for place, each in enumerate(order)):
         return True
-    return any(isinstance(each, PReLU) for each in node.graph.descendants([node]))
+    return any(isinstance(each, PReLU) or _pads(each, axis) for each in node.graph.descendants([node]))
+
+
+def _pads(node: Node, axis: int) -> bool:
+    """Whether `node` may add places along `axis`, or remove some."""
+    if not isinstance(node, ops.Pad):
+        return False
+    widths = [each.type.integers for each in inputs_of(node)[1:3]]
+    return any(each is None or len(each) <= axis or each[axis] for each in widths)
 
 
 class DropBatchesOfOne(LocalRule):
