@@ -83,6 +83,7 @@ class Conversion:
     def __init__(
         self, options: ConvertOptions | None = None, observers: Iterable[Observer] = (), *,
         stop_after: str | None = None, check_passes: bool | None = None, collect: bool = False,
+        is_one_of_many: bool = False,
     ) -> None:  # fmt: skip
         """`collect` keeps errors about the model in `errors` instead of raising the first ones.
 
@@ -91,6 +92,7 @@ class Conversion:
             observers: called, one after the other, with each Phase and each Step.
             stop_after: the name of the last pass to run. For debugging: the runtime needs the later passes.
             check_passes: check the invariants of the graph after every pass that changes it; slow.
+            is_one_of_many: the options are those of many models: one without effect on this model is a warning.
 
         Raises:
             UsageError: an option is not valid for any model.
@@ -103,6 +105,7 @@ class Conversion:
         self._stop_after = stop_after
         self._check_passes = CHECK_PASSES if check_passes is None else check_passes
         self._collect = collect
+        self._is_one_of_many = is_one_of_many
         self._preprocessing = Preprocessing.of(self.options)
         self._extensions = collect_extensions(self.options.extensions, plugins=self.options.plugins)
 
@@ -220,6 +223,18 @@ class Conversion:
 
                 LowerBarriers().run(graph)
                 graph.validate()
+        self._require_effects(graph)
+
+    def _require_effects(self, graph: Graph) -> None:
+        """UsageError if an option asks for a pass that changed nothing."""
+        for each in self.manager.passes:
+            if not each.without_effect:
+                continue
+            flag, hint = _flag_of(each.name, self.options)
+            if not self._is_one_of_many:
+                raise UsageError(f"{flag} has no effect", why=each.without_effect, hint=f"{hint}, or omit it")
+            text = f"{flag} has no effect: {each.without_effect}"
+            warnings.warn(ConversionWarning(text, where=graph.origin, code="ML523"), stacklevel=2)
 
     def _require_no_state_renamed(self, names: Mapping[str, str]) -> None:
         """UsageError if `names` has an input or output that became a state, and so left the interface."""
@@ -292,6 +307,15 @@ class Conversion:
             error.at(why=why, hint=hint) if declared and isinstance(error, TypeError_) and not error.hint else error
             for error in errors
         ]
+
+
+def _flag_of(name: str, options: ConvertOptions) -> tuple[str, str]:
+    """The option that asks for a pass, and what helps if it has no effect."""
+    if name == "UnrollLoops":
+        return f"--unroll {options.unroll}", "--explain-pass UnrollLoops says why for each loop; give a larger number"
+    if name == "LowLatency2":
+        return "--transform LowLatency2", "give the sequence one step (--input), or LowLatency2[sequence_length=1]"
+    return "--stateful" if options.stateful else f"--transform {name}", "name the pairs (--stateful-pair IN=OUT)"
 
 
 def _state_passes(options: ConvertOptions) -> list[FunctionPass]:

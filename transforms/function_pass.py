@@ -61,6 +61,9 @@ class FunctionPass:
     decisions: int = 0
     """The number of candidates of which it has said so far what it did with them."""
 
+    without_effect: str = ""
+    """Why a pass that an option asks for changed nothing; empty if it changed something, or was not asked for."""
+
     _at: Node | None = None
     _config: PassConfig | None = None
     _shares: bool = False

@@ -211,7 +211,9 @@ def default_pipeline(
         states: passes of `STATES` with their arguments; without them the pipeline has none.
     """
     target = target or Target()
-    given: dict[type[FunctionPass], FunctionPass] = {type(each): each for each in (UnrollLoops(unroll), *states)}
+    has_steps = any(isinstance(each, LowLatency2) for each in states)
+    first = UnrollLoops(unroll, keeps_steps=has_steps)
+    given: dict[type[FunctionPass], FunctionPass] = {type(each): each for each in (first, *states)}
     passes = [given.get(each) or _made(each, target) for each in FRONT if each in given or each not in STATES]
     for each in passes:
         if isinstance(each, FAST_QUANTIZATION) and quantization == "exact":

@@ -81,7 +81,7 @@ def _converted(task: Task) -> Entry:
     # Hashed before they are read for conversion: a change in between is detected by the next batch.
     source = stamp(task.source)
     external = {_relative(each.path, home): stamp_of(each) for each in files}
-    graph = Conversion(task.work.options).run(task.source)
+    graph = Conversion(task.work.options, is_one_of_many=True).run(task.source)
     save_draft(graph, Path(task.draft), task.work.options.compress_to_fp16)
     xml, data = (stamp(path) for path in (task.draft, Path(task.draft).with_suffix(".bin")))
     return Entry(Made(task.work.digest, source, external, xml, data), _facts(graph))

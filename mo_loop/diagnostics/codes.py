@@ -369,21 +369,15 @@ CODES: dict[str, Code] = {
         "note",
     ),
     "ML523": Code(
-        "LowLatency2 without effect",
-        "no loop and no LSTM, GRU or RNN of the model runs over a sequence of one step",
-        "give the sequence one step (--input), or leave the option out",
+        "an option of a batch without effect on a model",
+        "--stateful, --transform and --unroll change models that have states and loops",
+        "give this model options of its own (--config), or leave the option out",
         "warning",
     ),
     "ML524": Code(
         "a state that begins with zeros, and not with the initial value of the model",
         "LowLatency2 uses constant initial values unless use_const_initializer is False",
         "convert with --transform LowLatency2[use_const_initializer=False]",
-        "warning",
-    ),
-    "ML525": Code(
-        "--stateful without effect",
-        "no output of the model is the next value of an input",
-        "name the pairs (--stateful-pair IN=OUT), or leave the option out",
         "warning",
     ),
     "ML526": Code(

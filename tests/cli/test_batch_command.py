@@ -280,6 +280,22 @@ def test_long_errors_are_cut_on_the_screen(tmp_path: Path) -> None:
     assert len(model["errors"]) == 9
 
 
+def test_an_option_that_does_not_concern_a_model(tmp_path: Path) -> None:
+    """It is an error of convert; the other models of a batch may need it."""
+    from tests.harness import parsed
+
+    from .batches import saved
+
+    state = "main (float[2] x, float[2] h0) => (float[2] y, float[2] hN) { hN = Add (x, h0) y = Neg (hN) }"
+    saved(parsed(state), tmp_path / "in" / "state.onnx")
+    saved(parsed("main (float[2] x) => (float[2] y) { y = Neg (x) }"), tmp_path / "in" / "plain.onnx")
+    done = batch("in", "-o", "out", "--stateful", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (line,) = [line for line in done.stderr.splitlines() if line.startswith("warning: ")]
+    assert "--stateful has no effect: no input is continued by an output" in line and "plain.onnx" in line
+    assert "ReadValue" in (tmp_path / "out" / "state.xml").read_text()
+
+
 def test_equal_warnings_are_printed_once_with_their_models(tmp_path: Path) -> None:
     from tests.harness import parsed
 

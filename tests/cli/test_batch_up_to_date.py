@@ -121,7 +121,7 @@ def test_changes_are_converted(name: str, tree: Path) -> None:
     assert set(run(tree).values()) == {"skipped"}
 
 
-@pytest.mark.parametrize("options", [["--unroll", "4"], ["--no-plugins"]])
+@pytest.mark.parametrize("options", [["--quantization", "exact"], ["--no-plugins"]])
 def test_other_options_convert_again(options: list[str], tree: Path) -> None:
     assert set(run(tree, *options).values()) == {"converted"}
     assert run(tree, *options) == SKIPPED

@@ -261,6 +261,13 @@ def test_unroll(growing: Path) -> None:
     assert (done.returncode, done.stdout) == (0, f"{growing}: nothing found\n")
 
 
+def test_an_option_without_effect(tmp_path: Path) -> None:
+    path = saved(parsed("main (float[2] x) => (float[2] y) { y = Neg (x) }"), tmp_path)
+    for options, flag in ((["--unroll", "3"], "--unroll 3"), (["--stateful"], "--stateful")):
+        done = mo_loop("check", path, *options)
+        assert done.returncode == 2 and f"ML201: {flag} has no effect" in done.stderr
+
+
 def test_strict(tmp_path: Path) -> None:
     path = saved(parsed(body("[inner] n = Neg (s) t = Add (n, s)")), tmp_path)
     report = as_json(path)

@@ -87,7 +87,7 @@ class TestScripts:
         assert written(two.parent) == ["two.xml"]
 
     def test_our_own_flags_with_underscores(self, two: Path) -> None:
-        flags = ("--disable_pass=EliminateEmptyLoops", "--no_plugins", "--unroll=3")
+        flags = ("--disable_pass=EliminateEmptyLoops", "--no_plugins", "--quantization=exact")
         done = convert("two.onnx", *flags, cwd=two.parent)
         assert done.returncode == 0, done.stderr
 

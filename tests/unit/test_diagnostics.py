@@ -410,6 +410,11 @@ def test_growing_states(next_: str, said: bool) -> None:
     assert found(parsed(GROWING.replace("NEXT", next_)), unroll=3) == set()
 
 
+def test_an_option_without_effect() -> None:
+    report = examine(parsed(GROWING.replace("NEXT", "t = Add (s, x)")), unroll=2)
+    assert report.refused is not None and "--unroll 2 has no effect" in report.refused.message
+
+
 LIST = """main (float[A,B] x, float[C,D] y, int64 p) => (float[E,F] z) {
   [make] s = SequenceConstruct (x, y) [put] t = SequenceInsert (s, x, p) z = SequenceAt (t, p) }"""
 

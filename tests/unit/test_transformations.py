@@ -7,11 +7,13 @@ from typing import Any
 import pytest
 
 from mo_loop.api import convert_model
+from mo_loop.conversion import Conversion
 from mo_loop.errors import ConversionWarning, UsageError
 from mo_loop.options import ConvertOptions
 from mo_loop.report.conversion_info import conversion_info
 from mo_loop.transformations import Transformation, transformations
 from tests.harness import parsed
+from transforms.config import PassConfig
 
 
 @pytest.mark.parametrize(
@@ -120,10 +122,30 @@ def test_make_stateful_with_an_empty_dict_is_refused() -> None:
         ConvertOptions(transform="MakeStateful[param_res_names={}]")
 
 
-def test_make_stateful_beside_low_latency2() -> None:
-    with pytest.warns(ConversionWarning) as record:
-        assert interface(transform="LowLatency2,MakeStateful") == (["x"], ["y"])
+@pytest.mark.parametrize(
+    "options, said",
+    [
+        ({"transform": "LowLatency2,MakeStateful"}, "--transform LowLatency2 has no effect"),
+        ({"stateful": True, "stateful_pairs": {"h0": ""}}, "--stateful has no effect"),
+        ({"transform": "MakeStateful", "stateful_pairs": {"h0": ""}}, "--transform MakeStateful has no effect"),
+        ({"unroll": 4}, "--unroll 4 has no effect"),
+    ],
+)
+def test_an_option_that_changes_nothing(options: dict[str, Any], said: str) -> None:
+    """An error for one model, as with all options; a warning for a model of many that have the options."""
+    with pytest.raises(UsageError, match=said) as error:
+        interface(**options)
+    assert error.value.code == "ML201" and error.value.why and "omit it" in error.value.hint
+    with pytest.warns(ConversionWarning, match=said) as record:
+        Conversion(ConvertOptions(**options), is_one_of_many=True).run(parsed(STEP, 17))
     assert [each.message.code for each in record] == ["ML523"]  # type: ignore[union-attr]
+
+
+def test_an_option_whose_pass_does_not_run() -> None:
+    config = PassConfig()
+    config.disable("UnrollLoops")
+    assert interface(unroll=4, config=config) == (["x", "h0"], ["y", "hN"])
+    assert interface(unroll=4, stop_after="ConstantFolding")[0] == ["x", "h0"]
 
 
 @pytest.mark.parametrize("given", [["h0=hN"], "h0=hN", [("h0", "hN")], {"h0": None}, {0: "hN"}])
@@ -141,4 +163,4 @@ def test_a_state_has_no_new_name(name: str) -> None:
         interface(stateful=True, rename={name: "hidden"})
     assert error.value.code == "ML202"
     assert interface(stateful=True, rename={"x": "seen"}) == (["seen"], ["y"])
-    assert interface(stateful=True, rename={name: "hidden"}, stateful_pairs={"h0": ""})[0][0] == "x"
+    assert interface(rename={name: "hidden"})[0][0] == "x"

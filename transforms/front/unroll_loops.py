@@ -25,16 +25,34 @@ class UnrollLoops(FunctionPass):
 
     Args:
         limit: the largest number of iterations, multiplied over nested loops; 0 unrolls nothing.
+        keeps_steps: whether loops of one iteration with states stay, for LowLatency2: they are steps of a sequence.
     """
 
     bodies = "never"  # a body is unrolled before its loop, and again after it has been copied
 
-    def __init__(self, limit: int = 0) -> None:
+    def __init__(self, limit: int = 0, *, keeps_steps: bool = False) -> None:
         super().__init__()
         self.limit = limit
+        self.keeps_steps = keeps_steps
 
     def run_on_graph(self, graph: Graph) -> bool:
-        return self.limit > 0 and self._unroll(graph, 1)
+        if self.limit <= 0:
+            return False
+        changed = self._unroll(graph, 1)
+        has_effect = changed or self._has_steps(graph)
+        self.without_effect = "" if has_effect else f"no loop runs a known number of times, at most {self.limit}"
+        return changed
+
+    def _has_steps(self, graph: Graph) -> bool:
+        return any(self._is_step(node) for scope in graph.scopes() for node in scope.nodes_with_bodies())
+
+    def _is_step(self, node: Node) -> bool:
+        """Whether LowLatency2 takes the body of the loop in its place, and so does what this pass would."""
+        if not self.keeps_steps or not isinstance(node, Iteration):
+            return False
+        from transforms.states.recurrences import length_of  # only for LowLatency2, which loads it as well
+
+        return length_of(node) == 1
 
     def _unroll(self, graph: Graph, around: int) -> bool:
         """Unroll what can be unrolled in a graph whose outer loops have `around` iterations together."""
@@ -72,6 +90,8 @@ class UnrollLoops(FunctionPass):
 
     def _is_short(self, node: Iteration, around: int) -> bool:
         count = _count(node)
+        if self._is_step(node):
+            return self.refuse(node, "LowLatency2 makes a step of a sequence of it, with states that keep their values")
         if count < 1:
             return self.refuse(node, "its number of iterations is unknown or 0")
         if count > self.limit or around * self._deepest(node) > self.limit:

@@ -76,6 +76,7 @@ class LowLatency2(FunctionPass):
 
     def run_on_graph(self, graph: Graph) -> bool:
         self._errors, self._longer = [], []
+        self.without_effect = ""
         self._ids = {node.variable_id for node in graph.of(ops.ReadValue)}
         if self.sequence_length == 1 and make_single(graph):
             fold_constants(graph)
@@ -86,8 +87,7 @@ class LowLatency2(FunctionPass):
         if not changed and graph.has(ops.ReadValue):  # it has run before
             return False
         if not changed:
-            text = "LowLatency2 changes nothing: no loop and no LSTM, GRU or RNN runs over a sequence of one step"
-            warnings.warn(ConversionWarning(text, where=graph.origin, code="ML523"), stacklevel=2)
+            self.without_effect = "no loop and no LSTM, GRU or RNN runs over a sequence of one step"
             return False
         graph.validate()
         fold_constants(graph)

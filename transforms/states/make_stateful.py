@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from mo_loop.errors import ConversionWarning, UsageError
+from mo_loop.errors import UsageError
 from mo_loop.graph import Graph
 from mo_loop.ops.variables import ReadValue
 from transforms.function_pass import FunctionPass
@@ -25,7 +24,7 @@ class MakeStateful(FunctionPass):
     output, joined. `pairs` are those of the last graph that was changed.
 
     With `beam_idx` the model gets an input of that name, i32 [?]: the caches are read through Gather(cache, beam_idx),
-    so that the caller can reorder, repeat and drop sequences. Without pairs nothing changes.
+    so that the caller can reorder, repeat and drop sequences. Without pairs nothing changes, and `without_effect` says so.
     """
 
     bodies = "never"
@@ -46,9 +45,8 @@ class MakeStateful(FunctionPass):
 
         pairs = startable(graph, [pair for pair in self._pairs(graph) if not self.leaves(pair.parameter)])
         self.at = None
-        if not pairs and not graph.has(ReadValue):
-            text = "no input is continued by an output: the model has no states (--stateful-pair names them)"
-            warnings.warn(ConversionWarning(text, where=graph.origin, code="ML525"), stacklevel=2)
+        has_states = bool(pairs) or graph.has(ReadValue)
+        self.without_effect = "" if has_states else "no input is continued by an output: the model has no states"
         if not pairs:
             return False
         if self.beam_idx and any(BEAM_INDEX in (each.name, *each.output.names) for each in graph.parameters):

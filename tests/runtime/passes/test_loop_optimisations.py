@@ -11,6 +11,7 @@ from click.testing import CliRunner
 
 from mo_loop import convert_model, ops
 from mo_loop.cli import main
+from mo_loop.errors import UsageError
 from mo_loop.graph import Node
 from tests.harness import check, floats, parsed
 from tests.runtime.passes.recurrent_models import feeds, loop, lstm_split, rnn, scan
@@ -106,7 +107,8 @@ def test_an_unrolled_loop(reverse: bool) -> None:
     model = loop(cell, reverse=reverse)
     assert kinds(model, ops.Iteration, unroll=5) == kinds(model, ops.RNNSequence, unroll=5) == 0
     check(model, *feeds(cell), unroll=5)
-    assert kinds(model, ops.RNNSequence, unroll=4) == 1
+    with pytest.raises(UsageError, match="--unroll 4 has no effect"):
+        convert_model(model, unroll=4)
 
 
 @pytest.mark.parametrize("batch_first", [False, True])
@@ -150,7 +152,9 @@ def test_a_while_loop_over_rows_counts(start: int, cast: bool) -> None:
 def test_the_command_unrolls(tmp_path: Path) -> None:
     source, target = tmp_path / "model.onnx", tmp_path / "model.xml"
     onnx.save(loop(rnn("Tanh")), source)
-    for limit, layers in (("5", 0), ("4", 1)):
-        result = CliRunner().invoke(main, ["convert", str(source), "-o", str(target), "--unroll", limit])
-        assert result.exit_code == 0, result.output
-        assert target.read_text("utf-8").count('type="RNNSequence"') == layers
+    result = CliRunner().invoke(main, ["convert", str(source), "-o", str(target), "--unroll", "5"])
+    assert result.exit_code == 0, result.output
+    assert "RNNSequence" not in target.read_text("utf-8")
+    target.unlink()
+    result = CliRunner().invoke(main, ["convert", str(source), "-o", str(target), "--unroll", "4"])
+    assert result.exit_code == 2 and "--unroll 4 has no effect" in result.output and not target.exists()

@@ -86,6 +86,23 @@ def test_a_loop(form: str, tmp_path: Path) -> None:
     require_equal(parsed(FORMS[form], 17), tmp_path)
 
 
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("transform", [OPTION, "LowLatency2[use_const_initializer=False]"])
+def test_a_loop_of_one_step_is_not_unrolled(form: str, transform: str, tmp_path: Path) -> None:
+    """With --unroll it would be gone before its state becomes a variable."""
+    options: dict[str, Any] = {} if transform is OPTION else {"input": "x[1,2,3],start"}
+    require_equal(parsed(FORMS[form], 17), tmp_path, transform, unroll=4, **options)
+
+
+def test_a_loop_in_the_step_is_unrolled(tmp_path: Path) -> None:
+    body = """d = Identity (c) f = Gather (x, i) three = Constant <value_int = 3> ()
+      e = Loop (three, "", f) <body = inner (int64 j, bool g, float[2,3] t) => (bool o, float[2,3] u) {
+        o = Identity (g) u = Tanh (t) }>"""
+    model = parsed(loop(body), 17)
+    require_equal(model, tmp_path, unroll=4)
+    assert not any(node.bodies for node in convert_model(model, transform=OPTION, unroll=4).graph)
+
+
 @pytest.mark.parametrize("form", ["condition", "while"])
 def test_a_condition_that_ends_behind_the_only_step(form: str, tmp_path: Path) -> None:
     option = "LowLatency2[use_const_initializer=False]"

@@ -136,10 +136,10 @@ def test_initial_zeros_are_no_warning() -> None:
         assert len(converted(text, "LowLatency2").of(ops.LSTMCell)) == 1
 
 
-def test_a_model_without_sequences_is_a_warning() -> None:
-    with pytest.warns(ConversionWarning, match="changes nothing") as record:
+def test_a_model_without_sequences() -> None:
+    with pytest.raises(UsageError, match="--transform LowLatency2 has no effect") as error:
         converted("main (float[2] x) => (y) { y = Tanh (x) }")
-    assert [each.message.code for each in record] == ["ML523"]  # type: ignore[union-attr]
+    assert "no loop and no LSTM" in error.value.why
 
 
 def test_only_one_step_can_be_set() -> None:
