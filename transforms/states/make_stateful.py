@@ -24,7 +24,7 @@ class MakeStateful(FunctionPass):
     output, joined. `pairs` are those of the last graph that was changed.
 
     With `beam_idx` the model gets an input of that name, i32 [?]: the caches are read through Gather(cache, beam_idx),
-    so that the caller can reorder, repeat and drop sequences. Without pairs nothing changes, and `without_effect` says so.
+    so that the caller can reorder, repeat and drop sequences. Without pairs nothing changes.
     """
 
     bodies = "never"
