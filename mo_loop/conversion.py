@@ -146,7 +146,10 @@ class Conversion:
     def cut(self, model: OnnxModel) -> Cut:
         """Where the conversion of `model` begins and ends; UsageError for names that it does not have."""
         options = self.options
-        return self._preprocessing.of_batch(Cut.of(model, options.input, options.output, options.freeze))
+        with self._named_before_renaming():
+            cut = Cut.of(model, options.input, options.output, options.freeze)
+            self._preprocessing.require_inputs(model, cut)
+        return self._preprocessing.of_batch(cut)
 
     def convert(self, model: OnnxModel, cut: Cut | None = None) -> Graph | None:
         """The graph of a loaded model; None if there are `errors`, which is possible only with `collect`.
@@ -184,7 +187,7 @@ class Conversion:
     def _translated(self, model: OnnxModel, cut: Cut | None) -> Graph | None:
         """The translated graph; None if there are errors and `collect` is set."""
         options = self.options
-        with self._collected():
+        with self._collected(), self._named_before_renaming():
             with phase("translating", self.observers) as translating:
                 cut = self.cut(model) if cut is None else cut
                 packed = options.is_packed
@@ -216,7 +219,7 @@ class Conversion:
                 manager.observers.append(check_rules(self.options.releases))
         if self._stop_after is not None:  # after the observers that need the last step
             manager.observers.append(stop_after(self._stop_after, manager.passes))
-        with phase("passes", self.observers, graph, manager):
+        with phase("passes", self.observers, graph, manager), self._named_before_renaming():
             manager.run(graph)
             if self._stop_after is not None:  # the IR has no Barriers, and a run that ends early leaves some
                 from transforms.runtime.lower_barriers import LowerBarriers
@@ -292,6 +295,19 @@ class Conversion:
                 raise
             self.errors += error.errors if isinstance(error, ConversionErrors) else [error]
 
+    @contextmanager
+    def _named_before_renaming(self) -> Iterator[None]:
+        """Errors of the block that name a tensor as --rename does say how the other options name it."""
+        try:
+            yield
+        except UsageError as error:
+            names = (self.options.rename or {}).items()
+            old = next((old for old, new in names if repr(new) in error.message), None)
+            if old is None:
+                raise
+            hint = f"--rename comes last: the other options name tensors as the ONNX model does, {old!r}"
+            raise error.at(hint=hint) from None
+
     def _completed(self, errors: list[MoLoopError], model: OnnxModel, cut: Cut) -> list[MoLoopError]:
         """`errors`; if one is an unsupported operator, the errors of all unsupported operators of the model as well.
 
@@ -302,7 +318,7 @@ class Conversion:
             others = unsupported_operators(model, self._extensions.translators)
             errors = [*errors, *(error for error in others if error.origin not in places)]
         declared = cut.changed_shapes(model)
-        why, hint = "inputs were given other shapes", f"the model declares {declared}"
+        why, hint = cut.why_changed, f"the model declares {declared}"
         return [
             error.at(why=why, hint=hint) if declared and isinstance(error, TypeError_) and not error.hint else error
             for error in errors

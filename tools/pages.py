@@ -214,8 +214,8 @@ Differences:
 
 - Weights keep their precision. ovc compresses f32 to f16 unless `--compress_to_fp16=False` is given; here
   `--compress-to-fp16` switches compression on, and the summary reports it.
-- A flag without effect is an error (exit code 2; docs/batch.md says what a batch does), and so are flags that contradict
-  each other.
+- A flag without effect is an error (exit code 2; docs/batch.md says what a batch does), and so are flags that
+  contradict each other.
 - The exit code shows the kind of failure: 2 wrong input, 3 something that the IR cannot express, 4 a bug in mo-loop.
 - Only ONNX models are read.
 - In Python, `openvino.convert_model(path)` is `mo_loop.convert_model(path)`, and `openvino.save_model(model, xml)` is

@@ -35,18 +35,27 @@ def layout_of(flags: Mapping[str, Any]) -> Any:
     if flags["layout"] is not None:
         hint = 'write --layout "nhwc->nchw"'
         raise UsageError("--layout cannot be combined with --source-layout or --target-layout", hint=hint)
-    source = _named(flags["source_layout"], "--source-layout")
-    target = _named(flags["target_layout"], "--target-layout")
-    return {name: (source.get(name), target.get(name, source.get(name))) for name in {**source, **target}}
+    source = _entries(flags["source_layout"], "--source-layout")
+    target = _entries(flags["target_layout"], "--target-layout")
+    named = [bool(each[0][0]) for each in (source, target) if each]
+    if len(set(named)) > 1 or (not named[0] and len({len(each) for each in (source, target) if each}) > 1):
+        raise UsageError(
+            "--source-layout and --target-layout are for other inputs", why="layouts without a name are those of the "
+            "inputs in their order", hint="give both the same number of layouts, or name them: x(nhwc),y(nc)",
+        )  # fmt: skip
+    if not named[0]:
+        sources = [layout for _, layout in source] or [None] * len(target)
+        targets = [layout for _, layout in target] or sources
+        return list(zip(sources, targets, strict=True))
+    before, after = dict(source), dict(target)
+    return {name: (before.get(name), after.get(name, before.get(name))) for name in {**before, **after}}
 
 
-def _named(text: str | None, flag: str) -> dict[str, str]:
+def _entries(text: str | None, flag: str) -> tuple[tuple[str, str], ...]:
+    """The names and the layouts; without names those of the inputs in their order."""
     from mo_loop.preprocessing.per_input import PARENTHESES, PerInput
 
-    entries = () if text is None else PerInput.of(text, PARENTHESES, str, flag).entries
-    if len(entries) > 1 and not entries[0][0]:
-        raise UsageError(f"{flag} has {len(entries)} layouts without a name", hint="name them: x(nhwc),y(nc)")
-    return dict(entries)
+    return () if text is None else PerInput.of(text, PARENTHESES, str, flag).entries
 
 
 def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, ClassVar
 
 from mo_loop.errors import UsageError
 from mo_loop.frontend.cut import Cut, Start
@@ -34,6 +34,13 @@ class BatchCut(Cut):
             raise UsageError(f"--batch {self.batch} changes no input: it is their batch size already")
         for start in starts:
             yield start._replace(type=types.get(start.name, start.type))
+
+    why_changed: ClassVar[str] = "--batch gives inputs another size"
+
+    def changed_shapes(self, model: OnnxModel) -> str:
+        before = {start.name: start.type for start in super().parameters(model)}
+        changed = [start.name for start in self.parameters(model) if start.type is not before[start.name]]
+        return ", ".join(f"{name} as {before[name]}" for name in changed)
 
     def _typed(self, start: Start, said: tuple[Layout | None, Layout] | None) -> Any:
         """The type with the batch size; the same object where nothing changes."""

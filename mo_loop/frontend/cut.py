@@ -13,7 +13,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 
@@ -77,6 +77,9 @@ class Cut:
             wanted = [output] if isinstance(output, str) else list(output)
             outputs = list(dict.fromkeys(names.resolved(name) for name in wanted))
         return cls(inputs, outputs)
+
+    why_changed: ClassVar[str] = "inputs were given other shapes"
+    """What gave inputs the shapes of `changed_shapes`."""
 
     def changed_shapes(self, model: OnnxModel) -> str:
         """The declared types of the inputs that have another shape here, as text; empty if there are none."""
@@ -256,6 +259,17 @@ def _is_shape(given: Any) -> bool:
     return isinstance(given, Iterable) and not isinstance(given, str | Mapping)
 
 
+def tensor_of_node(model: OnnxModel, name: str) -> str | None:
+    """The tensor that the name of a node, or of one of its ports, means; None for the name of a tensor, or of nothing.
+
+    UsageError for a name that several nodes have.
+    """
+    names = _Names(model)
+    if name in names.tensors or not names.has_node(name):
+        return None
+    return names.resolved(name)
+
+
 class _Names:
     """The names by which a user can refer to a model's tensors."""
 
@@ -263,23 +277,28 @@ class _Names:
         graph = model.proto.graph
         self._model = model
         self._graph = graph
-        self._tensors = {entry.name for entry in (*graph.input, *graph.initializer, *graph.output)}
-        self._tensors.update(name for node in graph.node for name in node.output if name)
+        self.tensors = {entry.name for entry in (*graph.input, *graph.initializer, *graph.output)}
+        self.tensors.update(name for node in graph.node for name in node.output if name)
         self._nodes: dict[str, list[Any]] = {}
         for node in graph.node:
             if node.name:
                 self._nodes.setdefault(node.name, []).append(node)
 
     def __contains__(self, name: object) -> bool:
-        return name in self._tensors or name in self._nodes
+        return name in self.tensors or name in self._nodes
 
     def of_inputs(self) -> list[str]:
         constants = {each.name for each in self._graph.initializer}
         return [entry.name for entry in self._graph.input if entry.name not in constants]
 
+    def has_node(self, name: str) -> bool:
+        """Whether a name is that of a node, or of a port of one."""
+        parts = {name, name.rpartition(":")[0], name.partition(":")[2]}
+        return any(each in self._nodes for each in parts)
+
     def resolved(self, name: str) -> str:
         """The tensor that `name` means: a tensor's own name, a node's, or a node's with a port."""
-        if name in self._tensors:
+        if name in self.tensors:
             return name
         if name in self._nodes:
             return self._port(name, self._node(name).output, "0")
@@ -289,7 +308,7 @@ class _Names:
         port, _, node = name.partition(":")
         if node in self._nodes and port.isdecimal():
             return self._port(name, self._node(node).input, port)
-        close = difflib.get_close_matches(name, [*self._tensors, *self._nodes], 1)
+        close = difflib.get_close_matches(name, [*self.tensors, *self._nodes], 1)
         inputs = ", ".join(self.of_inputs()[:6])
         raise UsageError(
             f"the model has no tensor {name!r}",

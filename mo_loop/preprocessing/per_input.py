@@ -12,7 +12,7 @@ from __future__ import annotations
 import difflib
 import re
 from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from mo_loop.errors import UsageError
@@ -28,10 +28,14 @@ BRACKETS = re.compile(r"(?P<name>.*)[\[(](?P<value>[^\[\]()]*)[\])]", re.DOTALL)
 
 @dataclass(frozen=True)
 class PerInput(Generic[T]):
-    """Names and their values; an empty name means the position. `flag` is the name of the option in messages."""
+    """Names and their values; an empty name means the position. `flag` is the name of the option in messages.
+
+    `tensors` has the tensor for each name that is that of a node; the converter fills it for the model.
+    """
 
     entries: tuple[tuple[str, T], ...]
     flag: str
+    tensors: dict[str, str] = field(default_factory=dict, compare=False)
 
     @classmethod
     def of(cls, given: Any, form: re.Pattern[str], parse: Callable[[Any], T], flag: str) -> PerInput[T]:
@@ -67,12 +71,17 @@ class PerInput(Generic[T]):
                     hint=f"name them: {', '.join(sorted(min(names, default='?') for names in candidates)[:5])}",
                 )
             return {place: value for place, (_, value) in enumerate(self.entries)}
-        return {place: value for name, value in self.entries for place, names in enumerate(candidates) if name in names}
+        return {
+            place: value
+            for name, value in self.entries
+            for place, names in enumerate(candidates)
+            if self.tensors.get(name, name) in names
+        }
 
     def require_known(self, known: Collection[str]) -> None:
         """Raise UsageError for a name that is not among `known`."""
         for name, _ in self.entries:
-            if name and name not in known:
+            if name and self.tensors.get(name, name) not in known:
                 close = difflib.get_close_matches(name, known, 1)
                 listed = f"there are {', '.join(list(known)[:8])}" if known else ""
                 raise UsageError(

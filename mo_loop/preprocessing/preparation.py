@@ -21,11 +21,12 @@ from typing import TYPE_CHECKING, Any
 
 from mo_loop.errors import UsageError
 from mo_loop.frontend.batch_size import BatchCut
-from mo_loop.frontend.cut import Cut
+from mo_loop.frontend.cut import Cut, tensor_of_node
 from mo_loop.preprocessing.layout import Layouts, layouts_of
 from mo_loop.preprocessing.per_input import BRACKETS, PARENTHESES, PerInput
 
 if TYPE_CHECKING:
+    from mo_loop.frontend.model import OnnxModel
     from mo_loop.options import ConvertOptions
     from transforms.function_pass import FunctionPass
 
@@ -65,6 +66,23 @@ class Preprocessing:
         if self.batch is None:
             return cut
         return BatchCut(cut.inputs if cut.inputs is not None else {}, cut.outputs, self.batch, self.layouts)
+
+    def require_inputs(self, model: OnnxModel, cut: Cut) -> None:
+        """Take names of nodes for those of their tensors, as --input does; UsageError for a frozen input."""
+        frozen = {name for name, entry in (cut.inputs or {}).items() if entry.value is not None}
+        for values in (self.layouts, self.means, self.scales):
+            for name, _ in values.entries if values is not None else ():
+                assert values is not None
+                tensor = tensor_of_node(model, name) if name else None
+                values.tensors.pop(name, None)
+                if tensor is not None:
+                    values.tensors[name] = tensor
+                if (tensor or name) in frozen:
+                    raise UsageError(
+                        f"{values.flag} names {name!r}, which is frozen", code="ML202",
+                        why="its value is a constant of the IR, not an input",
+                        hint="freeze it with the value that the model computes with, and leave it out here",
+                    )  # fmt: skip
 
     def around(self, pipeline: Iterable[FunctionPass]) -> list[FunctionPass]:
         """The passes of `pipeline` with the passes of this preprocessing before and after them."""

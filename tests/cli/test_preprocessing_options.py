@@ -71,11 +71,22 @@ def test_both_sides_of_a_layout(tmp_path: Path, flags: list[str], shape: tuple[i
     assert (x.output.shape, str(layout_of(x.output))) == (shape, layout)
 
 
+def test_layouts_of_several_inputs_in_their_order(tmp_path: Path) -> None:
+    text = "main (float[1,3,4,6] x, float[1,5] z) => (float[1,3,4,6] y, float[1,5] w) { y = Relu (x) w = Neg (z) }"
+    source, target = saved(parsed(text), tmp_path), tmp_path / "out.xml"
+    done = convert(source, "-o", target, "--source-layout", "nchw,nc", "--target-layout", "nhwc,cn")
+    assert done.returncode == 0, done.stderr
+    x, z = read_model(target).graph.parameters
+    assert (x.output.shape, z.output.shape) == ((1, 4, 6, 3), (5, 1))
+
+
 @pytest.mark.parametrize(
     ("flags", "message"),
     [
         (["--layout", "nchw", "--source-layout", "nchw"], "cannot be combined"),
-        (["--source-layout", "nchw,nc"], "has 2 layouts without a name"),
+        (["--source-layout", "nchw,nc", "--target-layout", "nhwc"], "are for other inputs"),
+        (["--source-layout", "nchw", "--target-layout", "x(nhwc)"], "are for other inputs"),
+        (["--source-layout", "nchw,nc"], "numbers of values (2) and of inputs (1) differ"),
         (["--mean-values", "[0]"], "--mean-values changes nothing"),
         (["--scale", "0"], "--scale holds 0"),
         (["--layout", "abc"], "[A,B,C] does not fit 'x'"),

@@ -489,6 +489,42 @@ class TestRefused:
         with pytest.raises(UsageError, match=re.escape(message)):
             convert_model(parsed(text), **asked)
 
+    TWO = """main (float[1,3,8,6] x, float[1,3] z) => (float[1,3,8,6] y, float[1,3] w) {
+      [first] h = Relu (x) y = Neg (h) w = Neg (z) }"""
+    GRAY = "main (float[1,1,28,28] x) => (float[1,1,28,28] y) { y = Relu (x) }"
+    JOINED = "main (float[1,4] x) => (float[4] y) { s = Constant <value_ints = [4]> () y = Reshape (x, s) }"
+    RENAMED = "--rename comes last: the other options name tensors as the ONNX model does, 'x'"
+
+    @pytest.mark.parametrize(
+        ("text", "asked", "message", "help_"),
+        [
+            (TWO, {"rename": {"x": "new"}, "mean_values": "new[1,2,3]"}, "names 'new'", RENAMED),
+            (TWO, {"rename": {"x": "new"}, "layout": "new(nchw)"}, "names 'new'", RENAMED),
+            (TWO, {"rename": {"x": "new"}, "input": "new[1,3,8,6]"}, "has no tensor 'new'", RENAMED),
+            (TWO, {"rename": {"x": "new"}, "stateful_pairs": {"new": "y"}, "stateful": True}, "input 'new'", RENAMED),
+            (TWO, {"freeze": {"z": 1.0}, "mean_values": "z[2]"}, "names 'z', which is frozen", "freeze it with"),
+            (TWO, {"freeze": {"z": 1.0}, "layout": "z(nc)"}, "names 'z', which is frozen", "freeze it with"),
+            (TWO, {"input": "first->1,z", "scale_values": "first[2]"}, "names 'first', which is frozen", "freeze"),
+            (TWO, {"layout": "q(nchw)"}, "names 'q'", "help:  there are x, z, y, w"),
+            (TWO, {"output": "h", "mean_values": "z[1]"}, "--mean-values changes nothing", "no output depends on z"),
+            (GRAY, {"mean_values": "[1,2,3]"}, "no dimension of that size", "one for all of them"),
+            (GRAY, {"mean_values": "[1,2,3]", "layout": "nchw"}, "has 1", "one for all of them"),
+            (JOINED, {"batch": 2}, "8 elements into [4]", "--batch gives inputs another size"),
+            (JOINED, {"batch": 2}, "where: y", "the model declares x as f32[1,4]"),
+        ],
+    )  # fmt: skip
+    def test_the_message_helps(self, text: str, asked: dict[str, Any], message: str, help_: str) -> None:
+        with pytest.raises(MoLoopError) as caught:
+            convert_model(parsed(text), **asked)
+        assert message in str(caught.value) and help_ in str(caught.value)
+
+    @pytest.mark.parametrize("name", ["first", "first:0", "h"])
+    def test_names_of_nodes(self, name: str) -> None:
+        """They are taken as --input takes them."""
+        options = {"mean_values": f"{name}[1,2,3]", "layout": f"{name}(nchw->nhwc)", "batch": 2}
+        model = convert_model(parsed(self.TWO), input=[name, "z"], **options)
+        assert str(model.inputs[0]) == "<h: f32[2,8,6,3]>" and "Subtract" in kinds(model)
+
     def test_inputs_that_are_not_images_can_be_named(self) -> None:
         text = """main (float[1,3,3,4] x, float[1,3,8,8] z) => (float[1,3,3,4] y, float[1,3,8,8] w) {
           y = Relu (x)

@@ -44,6 +44,9 @@ class ChannelValues(FunctionPass):
         asked = [(each, values) for each, values in self.wanted(graph) if any(v != self.neutral for v in values)]
         if not asked:
             raise UsageError(f"{self._flag} changes nothing: every value is {self.neutral:g}")
+        if not any(parameter.output.is_used for parameter, _ in asked):
+            names = ", ".join(parameter.name for parameter, _ in asked)
+            raise UsageError(f"{self._flag} changes nothing: no output depends on {names}")
         changed = False
         for parameter, values in asked:
             if not is_done(graph, self.step, parameter.name):

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 from mo_loop.errors import UsageError
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.shape import merge_dim
+from mo_loop.graph.shape import is_static, merge_dim
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.variables import ReadValue
@@ -103,14 +103,19 @@ def channel_axis(parameter: Parameter, count: int, flag: str) -> int:
             raise UsageError(f"{flag}: the layout {layout} of the input {name!r} has no channels C")
         if isinstance(type_.shape[axis], int) and type_.shape[axis] != count:
             said = f"the input {name!r} of layout {layout} has {type_.shape[axis]}: {type_}"
-            raise UsageError(f"{flag} is for {count} channels, {said}")
+            raise UsageError(f"{flag} is for {count} channels, {said}", hint=_FEWER)
         return axis
     found = axes_of_size(type_, count)
     if len(found) == 1:
         return found[0]
     what = f"{len(found)} dimensions" if found else "no dimension"
     hint = f"say where the channels are: --layout '{name}({'nchw' if len(type_.shape) == 4 else 'nc...'})'"
+    if not found and is_static(type_.shape):  # no layout can change it
+        hint = _FEWER
     raise UsageError(f"{flag} is for {count} channels, the input {name!r} has {what} of that size: {type_}", hint=hint)
+
+
+_FEWER = "give as many numbers as the input has channels, or one for all of them"
 
 
 def axes_of_size(type_: TensorType, size: int) -> list[int]:

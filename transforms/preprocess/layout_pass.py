@@ -51,4 +51,5 @@ class LayoutPass(FunctionPass):
 
 
 def _names_of(result: Result) -> set[str]:
-    return {result.name, *result.output_names, *result.value.names} - {""}
+    """The names of an output; that of its layer in the file only if there is no other one."""
+    return {*result.output_names, *result.value.names} - {""} or {result.name}
