@@ -523,7 +523,7 @@ class TestRefused:
         """They are taken as --input takes them."""
         options = {"mean_values": f"{name}[1,2,3]", "layout": f"{name}(nchw->nhwc)", "batch": 2}
         model = convert_model(parsed(self.TWO), input=[name, "z"], **options)
-        assert str(model.inputs[0]) == "<h: f32[2,8,6,3]>" and "Subtract" in kinds(model)
+        assert str(model.inputs).startswith("[<h: f32[2,8,6,3]>") and "Subtract" in kinds(model)
 
     def test_inputs_that_are_not_images_can_be_named(self) -> None:
         text = """main (float[1,3,3,4] x, float[1,3,8,8] z) => (float[1,3,3,4] y, float[1,3,8,8] w) {

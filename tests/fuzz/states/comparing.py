@@ -47,7 +47,7 @@ def compared(recurrent: Recurrent, python: str | None = None) -> str:
         starts = np.cumsum([0, *LENGTHS])
         spans = list(zip(starts, LENGTHS, strict=False))
         sequences = [[recurrent.step(start + each) for each in range(length)] for start, length in spans]
-        found = _stepped(path, sequences, python, Path(folder))
+        found = stepped_on(path, sequences, python, Path(folder))
         wanted = _whole(recurrent, [recurrent.whole(start, length) for start, length in spans])
     for place, (steps, arrays) in enumerate(zip(found, wanted, strict=True)):
         for output, array in enumerate(arrays):
@@ -63,7 +63,7 @@ def compared_carried(model: Carried, python: str | None = None) -> str:
         path = Path(folder, "model.xml")
         pairs = None if model.is_found else {name: state.after for name, state in model.states.items()}
         save_model(convert_model(model.model, stateful=True, stateful_pairs=pairs, beam_idx=model.beams), path)
-        found = _stepped(path, model.sequences, python, Path(folder))
+        found = stepped_on(path, model.sequences, python, Path(folder))
     session = _session(model.model)
     for place, (sequence, steps) in enumerate(zip(model.sequences, found, strict=True)):
         states = {name: state.first(model.batches[place]) for name, state in model.states.items()}
@@ -95,7 +95,7 @@ def _whole(recurrent: Recurrent, sets: Sequence[dict[str, Array]]) -> list[list[
     return [session.run(None, feeds) for feeds in sets]
 
 
-def _stepped(path: Path, sequences: Any, python: str | None, folder: Path) -> Any:
+def stepped_on(path: Path, sequences: Any, python: str | None, folder: Path) -> Any:
     """On the installed release, or in a process of another."""
     if python is None:
         return stepping.stepped(path, sequences)
@@ -107,7 +107,7 @@ def _stepped(path: Path, sequences: Any, python: str | None, folder: Path) -> An
     return pickle.loads(answer.read_bytes())
 
 
-def difference(steps: Sequence[Array], whole: Array) -> str:
+def difference(steps: Sequence[Array], whole: Array, rtol: float = 1e-4) -> str:
     """Whether the outputs of the steps are those of the whole: one step each along an axis, or the last one."""
     last = steps[-1]
     if last.ndim != whole.ndim:
@@ -119,7 +119,7 @@ def difference(steps: Sequence[Array], whole: Array) -> str:
         last = np.concatenate(steps, axes[0])
     if last.shape != whole.shape:
         return f"{last.shape}, not {whole.shape}"
-    if not np.allclose(last.astype(np.float64), whole.astype(np.float64), rtol=1e-4, atol=1e-5):
+    if not np.allclose(last.astype(np.float64), whole.astype(np.float64), rtol=rtol, atol=rtol / 10):
         return f"differs by {np.abs(last.astype(np.float64) - whole.astype(np.float64)).max():.3g}"
     return ""
 

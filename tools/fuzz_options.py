@@ -1,0 +1,69 @@
+"""Convert random models with random pairs of options, and compare with ONNX Runtime and inputs that numpy prepares.
+
+    python tools/fuzz_options.py --count 300 --seed 1 -j 2
+    python tools/fuzz_options.py --seed 1 --only 17
+    python tools/fuzz_options.py --count 300 --runtime 2024.6.0
+
+It counts the pairs that are right, wrong, refused with a code, and converted although an option changed nothing and
+nothing says so (tests/fuzz/options). 1 is returned if one is wrong or silent.
+"""
+
+from __future__ import annotations
+
+import argparse
+import sys
+from collections import Counter
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mo_loop.workers import Pool
+from tests.fuzz.options.comparing import REFUSED, RIGHT, SILENT, WRONG, Answer
+from tools.runtimes import chosen_interpreter, interpreter
+
+LIMIT = 120.0
+"""Seconds for one pair."""
+
+Task = tuple[int, int, str | None]
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Run the fuzzer; 1 if a pair is wrong, or an option without effect has no message."""
+    options = _options(arguments)
+    python = interpreter(options.runtime) if options.runtime else chosen_interpreter()
+    numbers = [options.only] if options.only is not None else range(options.start, options.start + options.count)
+    answers = run([(options.seed, number, python) for number in numbers], options.jobs)
+    counts = Counter(each.status for each in answers)
+    listed = ", ".join(f"{counts[status]} {status}" for status in (RIGHT, REFUSED, WRONG, SILENT))
+    print(f"seed {options.seed}: {len(answers)} pairs: {listed}")
+    shown = (RIGHT, REFUSED, WRONG, SILENT) if options.verbose or options.only is not None else (WRONG, SILENT)
+    for each in answers:
+        if each.status in shown:
+            print(f"  {each.status} {each.label}: {each.text}")
+    return int(bool(counts[WRONG] or counts[SILENT]))
+
+
+def run(tasks: list[Task], jobs: int) -> list[Answer]:
+    """What became of each pair."""
+    with Pool("tests.fuzz.options.comparing:compare", jobs=jobs, limit=LIMIT) as pool:
+        pairs = zip(tasks, pool.map(iter(tasks)), strict=True)
+        return [
+            each.value if each.ok else Answer(WRONG, str(task[1]), f"{each.status}: {each.message}")
+            for task, each in pairs
+        ]
+
+
+def _options(arguments: list[str] | None) -> argparse.Namespace:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--count", type=int, default=100)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--start", type=int, default=0, help="the number of the first pair")
+    parser.add_argument("--only", type=int, help="the number of one pair")
+    parser.add_argument("--runtime", default="", help="an OpenVINO release whose environment tools/runtimes.py made")
+    parser.add_argument("-j", "--jobs", type=int, default=1)
+    parser.add_argument("-v", "--verbose", action="store_true", help="print every pair")
+    return parser.parse_args(arguments)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
