@@ -17,7 +17,7 @@ PIP := $(PY) -m pip --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help audit demo determinism load load-cluster test test-fast lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-states fuzz-weights fuzz-quantised fuzz-bytes faults reduce mutants runtimes probes test-browser test-cluster page page-check clean
+.PHONY: help audit demo determinism load load-cluster test test-fast lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-options fuzz-states fuzz-weights fuzz-quantised fuzz-bytes faults reduce mutants runtimes probes test-browser test-cluster page page-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -78,6 +78,9 @@ fuzz: $(VENV)/.installed-verify ## convert and compare random models with contro
 
 fuzz-states: $(VENV)/.installed-verify ## convert random recurrent models to one step with states, and compare sequences
 	$(PY) tools/fuzz_states.py $(ARGS)
+
+fuzz-options: $(VENV)/.installed-verify ## convert random models with pairs of options, and compare with inputs that numpy prepares
+	$(PY) tools/fuzz_options.py $(ARGS)
 
 fuzz-weights: $(VENV)/.installed-verify ## convert and compare random models with quantised weights
 	$(PY) tools/fuzz_weights.py $(ARGS)

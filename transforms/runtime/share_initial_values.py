@@ -65,7 +65,12 @@ class ShareInitialValues(FunctionPass):
 
 
 def _growing(node: ops.ReadValue, initial: Value, value: Value) -> list[int]:
-    """The axes along which the next value may have another size than the initial one."""
+    """The axes along which the next value may have another size than the initial one.
+
+    A Barrier that MakeAssignedShapesDynamic has put behind the value hides its sizes.
+    """
+    while isinstance(value.node, ops.Barrier) and value.node.inputs[0] is not None:
+        value = value.node.inputs[0]
     if initial.shape is None or value.shape is None:
         return []
     sizes = enumerate(zip(node.variable_shape, initial.shape, value.shape, strict=True))

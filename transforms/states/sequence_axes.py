@@ -17,18 +17,19 @@ from transforms.states.trails import trails_of
 def sequence_axes(graph: Graph, pairs: Sequence[Pair], remaining: Sequence[Parameter]) -> dict[Pair, int | None]:
     """The axis of each state; None for a state that all sequences share.
 
-    It is the axis whose size is the first dimension of another input, or the only one of unknown size, or that of the
-    batch in an LSTM, GRU or RNN; in a cache it is axis 0 otherwise. Where all sizes are known, it is the axis
-    with the size of the sequences of other states, or of the first dimension of other inputs.
+    It is the axis whose size is the first dimension of another input, or the only one of unknown size (unless another
+    input has it as a later dimension), or that of the batch in an LSTM, GRU or RNN; in a cache it is axis 0 otherwise.
+    Where all sizes are known, it is the axis with the size of the sequences of other states, or of the first dimension
+    of other inputs.
 
     Raises:
         UnsupportedError: the number of sequences is not known, so that it is not known either whether a state has them.
     """
-    firsts = dict.fromkeys(
-        each.output.shape[0] for each in remaining if isinstance(each.output.type, TensorType) and each.output.shape
-    )
+    shapes = [each.output.shape for each in remaining if isinstance(each.output.type, TensorType) and each.output.shape]
+    firsts = dict.fromkeys(shape[0] for shape in shapes)
+    others = {dim for shape in shapes for dim in shape[1:]}  # the width of a picture, the length of a sequence
     by_layers = dict(_of_layers(graph))
-    found: dict[Pair, int | None] = {pair: _seen(pair, firsts, by_layers) for pair in pairs}
+    found: dict[Pair, int | None] = {pair: _seen(pair, firsts, others, by_layers) for pair in pairs}
     known = {pair.parameter.output.type.dims[axis] for pair, axis in found.items() if axis is not None}
     for pair in pairs:
         if found[pair] is None:
@@ -36,7 +37,9 @@ def sequence_axes(graph: Graph, pairs: Sequence[Pair], remaining: Sequence[Param
     return found
 
 
-def _seen(pair: Pair, firsts: dict[Dimension, None], by_layers: dict[Parameter, int]) -> int | None:
+def _seen(
+    pair: Pair, firsts: dict[Dimension, None], others: set[Dimension], by_layers: dict[Parameter, int]
+) -> int | None:
     """The axis, as far as names of sizes and the graph show it."""
     dims, after = pair.parameter.output.type.dims, pair.result.value.type.dims
     unknown = [axis for axis, dim in enumerate(dims) if axis != pair.growing and isinstance(dim, Dim)]
@@ -45,7 +48,7 @@ def _seen(pair: Pair, firsts: dict[Dimension, None], by_layers: dict[Parameter, 
             return axis
     if pair.parameter in by_layers:
         return by_layers[pair.parameter]
-    if len(unknown) == 1:
+    if len(unknown) == 1 and dims[unknown[0]] not in others:
         return unknown[0]
     return 0 if pair.growing not in (None, 0) else None
 

@@ -60,7 +60,7 @@ class Plan:
     def port(self, name: str) -> Port:
         """An input with the batch of --batch."""
         found = self.ports[name]
-        axis = found.axis("n")
+        axis = found.axis("n") if name in self.layouts else 0
         if not self.batch or axis is None:
             return found
         return Port((*found.dims[:axis], self.batch, *found.dims[axis + 1 :]), found.layout, found.dtype)
@@ -253,6 +253,10 @@ def _pairs(plan: Plan) -> dict[str, str]:
     return dict(plan.subject.states)
 
 
+HAS_OTHER_STATES = ("several", "loop")
+"""Kinds whose inputs may be found to be states although no name says so."""
+
+
 def _transform(rng: Rng, plan: Plan) -> dict[str, Any] | None:
     plan.is_stepped = bool(plan.subject.steps)
     has_shape = "input" in plan.names and rng.random() < 0.7
@@ -279,8 +283,8 @@ CONDITIONS = ("input", "output", "compress_to_fp16", "quantization", "target", "
 
 FITTING = {
     "freeze": ("several", "layers", "two_states", "sequence", "loop", "scan", "picture_state"),
-    "stateful": ("picture_state", "cache", "layers", "two_states"),
-    "make_stateful": ("picture_state", "cache", "layers", "two_states"),
+    "stateful": ("picture_state", "cache", "layers", "two_states", "sequence", "scan"),
+    "make_stateful": ("picture_state", "cache", "layers", "two_states", "sequence", "scan"),
     "beam_idx": ("cache", "layers", "picture_state"),
     "transform": ("sequence", "scan"),
     "unroll": ("loop", "scan"),

@@ -64,7 +64,7 @@ def drawn(rng: Rng, kind: str) -> Subject:
 
 def _subject(
     kind: str, ports: dict[str, Port], outputs: list[str], body: str, sizes: dict[str, int], weights: dict[str, Array],
-    **more: Any,
+    states: dict[str, str] | None = None, steps: dict[str, int] | None = None, **more: Any,
 ) -> Subject:  # fmt: skip
     names = {np.float32: "float", np.int64: "int64"}
     given = ", ".join(
@@ -72,7 +72,7 @@ def _subject(
     )  # fmt: skip
     model = parsed(f"main ({given}) => ({', '.join(outputs)}) {{ {body} }}", 18)
     model.graph.initializer.extend(onnx.numpy_helper.from_array(array, name) for name, array in weights.items())
-    return Subject(kind, model, ports, tuple(outputs), sizes, **more)
+    return Subject(kind, model, ports, tuple(outputs), sizes, states or {}, steps or {}, **more)
 
 
 def _floats(rng: Rng, *shape: int) -> Array:
@@ -101,7 +101,7 @@ def _several(rng: Rng, batch: int | str, sizes: dict[str, int]) -> Subject:
         "i": Port((batch, 2), "n?", np.int64),
     }  # fmt: skip
     body = """[first] a = Sigmoid (x) s = ReduceMean <keepdims = 0> (a, axes) t = Unsqueeze (s, last) u = Mul (v, t)
-      f = Cast <to = 1> (i) j = Mul (f, t) y = Sqrt (a)"""
+      f = Cast <to = 1> (i) j = Mul (f, t) y = Exp (a)"""
     weights = {"axes": np.array([1, 2, 3]), "last": np.array([1])}
     return _subject("several", ports, ["y", "u", "j"], body, sizes, weights, inner="a")
 
@@ -149,14 +149,14 @@ def _sequence(rng: Rng, batch: int | str, sizes: dict[str, int]) -> Subject:
     ports = {"x": Port(("T", batch, 3), "?nc"), "h0": Port((1, batch, 4), "?nc")}
     body = f"a, hN = {kind} <hidden_size = 4> (x, W, R, , , h0) y = Tanh (a)"
     weights = {"W": _floats(rng, 1, 4 * gates, 3), "R": _floats(rng, 1, 4 * gates, 4)}
-    return _subject("sequence", ports, ["y", "hN"], body, sizes, weights, steps={"x": 0})
+    return _subject("sequence", ports, ["y", "hN"], body, sizes, weights, {"h0": "hN"}, {"x": 0})
 
 
 def _scan(rng: Rng, batch: int | str, sizes: dict[str, int]) -> Subject:
     ports = {"x": Port(("T", batch, 3), "?nc"), "h0": Port((batch, 3), "nc")}
     body = f"""hN, y = Scan <num_scan_inputs = 1, body = step (float[{batch},3] s, float[{batch},3] e) =>
       (float[{batch},3] t, float[{batch},3] o) {{ a = Add (s, e) t = Tanh (a) o = Mul (t, e) }}> (h0, x)"""
-    return _subject("scan", ports, ["hN", "y"], body, sizes, {}, steps={"x": 0})
+    return _subject("scan", ports, ["hN", "y"], body, sizes, {}, {"h0": "hN"}, {"x": 0})
 
 
 def _loop(rng: Rng, batch: int | str, sizes: dict[str, int]) -> Subject:

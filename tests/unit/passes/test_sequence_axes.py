@@ -41,6 +41,14 @@ def test_other_states_tell_the_number_of_sequences() -> None:
     assert axes(text, past="present", h="hn") == {"pastpresent": 0, "hhn": 1}
 
 
+@pytest.mark.parametrize("width", ["W", "4"])
+def test_a_size_of_another_kind_is_not_the_batch(width: str) -> None:
+    """The width of a picture, which only the inputs know, is that of its state; the sequences are along the batch."""
+    text = f"""main (float[2,3,{width}] x, float[2,3,{width}] h) => (float[2,3,{width}] y, float[2,3,{width}] hn) {{
+        hn = Add (x, h) y = Mul (hn, x) }}"""
+    assert axes(text, h="hn") == {"hhn": 0}
+
+
 def test_a_counter_is_that_of_all_sequences() -> None:
     text = """main (float[B,4] x, float[B,4] h, int64[1] n) => (float[B,4] y, float[B,4] hn, int64[1] nn) {
         o = Constant <value_ints = [1]> () nn = Add (n, o) hn = Add (x, h) f = Cast <to = 1> (nn) y = Mul (hn, f) }"""

@@ -1,0 +1,24 @@
+"""Random pairs of options on random models; tools/fuzz_options.py runs any number of them."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+from tests.fuzz.options.comparing import REFUSED, RIGHT, pair
+from tools.fuzz_options import run
+from tools.runtimes import chosen_interpreter
+
+SEED, COUNT = 2026, 60
+
+
+def test_pairs_of_options() -> None:
+    answers = run([(SEED, number, chosen_interpreter()) for number in range(COUNT)], jobs=1)
+    wrong = [f"{each.status} {each.label}: {each.text}" for each in answers if each.status not in (RIGHT, REFUSED)]
+    assert not wrong, f"seed {SEED}\n" + "\n".join(wrong)
+    assert Counter(each.status for each in answers)[RIGHT] > COUNT * 3 // 4
+
+
+def test_a_number_gives_the_same_pair_again() -> None:
+    first, again = (pair(SEED, 7)[1] for _ in range(2))
+    assert str(first.arguments) == str(again.arguments)
+    assert first.subject.model.SerializeToString() == again.subject.model.SerializeToString()
