@@ -44,8 +44,8 @@ def layout_of(flags: Mapping[str, Any]) -> Any:
             "inputs in their order", hint="give both the same number of layouts, or name them: x(nhwc),y(nc)",
         )  # fmt: skip
     if not named[0]:
-        sources = [layout for _, layout in source] or [None] * len(target)
-        targets = [layout for _, layout in target] or sources
+        sources: list[str | None] = [layout for _, layout in source] or [None] * len(target)
+        targets: list[str | None] = [layout for _, layout in target] or sources
         return list(zip(sources, targets, strict=True))
     before, after = dict(source), dict(target)
     return {name: (before.get(name), after.get(name, before.get(name))) for name in {**before, **after}}
