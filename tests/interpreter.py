@@ -336,6 +336,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "FakeQuantize": _in_levels,
     "DynamicQuantize": _quantised_dynamically,
     "IntegerMatMul": _product_of_integers,
+    "RoundedOrExact": lambda node, rounded, exact: exact,
     "RandomUniform": lambda node, shape, low, high: np.full(shape, (low + high) / 2).astype(node.output.dtype.numpy),
     "ReverseSequence": _reversed,
     "Convolution": _convolved,

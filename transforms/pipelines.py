@@ -37,6 +37,7 @@ from transforms.function_pass import FunctionPass
 from transforms.low_precision.compress_weights import CompressWeights
 from transforms.low_precision.dequantize_before_movement import DequantizeBeforeMovement
 from transforms.low_precision.integer_mat_mul_to_fake_quantize import IntegerMatMulToFakeQuantize
+from transforms.low_precision.integer_product_to_float import IntegerProductToFloat
 from transforms.low_precision.lower_quantization import LowerQuantization
 from transforms.low_precision.push_weights_to_subgraph import PushWeightsToSubgraph
 from transforms.low_precision.quantize_to_fake_quantize import QuantizeToFakeQuantize
@@ -104,6 +105,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     DequantizeBeforeMovement,
     QuantizeToFakeQuantize,
     IntegerMatMulToFakeQuantize,
+    IntegerProductToFloat,  # those that the pass before leaves
     PushWeightsToSubgraph,  # the weights of a matrix product are in its graph
     LowerQuantization,  # before the rules of the runtime, which see its nodes
     *COMMON,  # before any pass looks at states and ports of loops: nodes without effect would hide their form
@@ -195,7 +197,9 @@ def check_rules(target: Target | None = None) -> StepObserver:
 STATES = (SetSequenceLength, LowLatency2, MakeStateful, FuseStatefulAttention)
 """Passes that change what a model computes: its states live across inferences. They run where options ask for them."""
 
-FAST_QUANTIZATION = (DequantizeBeforeMovement, QuantizeToFakeQuantize, IntegerMatMulToFakeQuantize)
+FAST_QUANTIZATION = (
+    DequantizeBeforeMovement, QuantizeToFakeQuantize, IntegerMatMulToFakeQuantize, IntegerProductToFloat,
+)  # fmt: skip
 """Passes after which a quantised tensor may differ by one step from that of ONNX."""
 
 

@@ -21,7 +21,7 @@ FAMILIES: dict[str, str] = {
     "comparison": "Equal NotEqual Greater GreaterEqual Less LessEqual LogicalAnd LogicalOr LogicalXor LogicalNot "
     "BitwiseAnd BitwiseOr BitwiseXor BitwiseNot BitwiseLeftShift BitwiseRightShift Select IsNaN IsInf IsFinite",
     "casting": "Convert",
-    "quantization": "FakeQuantize Quantize Dequantize DynamicQuantize IntegerMatMul",
+    "quantization": "FakeQuantize Quantize Dequantize DynamicQuantize IntegerMatMul RoundedOrExact",
     "reduction": "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceLogicalAnd "
     "ReduceLogicalOr",
     "activation": "ReLU PReLU Sigmoid Elu Selu HardSigmoid Clamp HSigmoid HSwish Swish Mish SoftPlus SoftSign Gelu "

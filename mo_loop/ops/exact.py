@@ -187,6 +187,15 @@ def centred(x: Value, zero_point: Value | None, axis: int) -> Value:
     return ops.Subtract(as_float(x), as_float(aligned(x, zero_point, axis))).output
 
 
+def centred_weights(w: Value, zero_point: Value | None, axis: int) -> Value:
+    """w - zero point, in f32; constants keep their 8 bits in the file."""
+    parameters = w, zero_point
+    if w.dtype.bits != 8 or not all(each is None or isinstance(each.node, Constant) for each in parameters):
+        return centred(w, zero_point, axis)
+    one = Constant(np.float32(1), graph=w.graph).output
+    return ops.Dequantize(w, one, zero_point, axis=axis, expanded=True).output
+
+
 def largest_sum(weights: Value, zero_point: Value | None, axis: int, summed: Sequence[int]) -> int | None:
     """The largest sum of |w - zero point| over the axes `summed`, for weights of 8 bits; None if it is not known."""
     numbers, zero = (None if each is None else _array(each) for each in (weights, zero_point))
@@ -209,9 +218,10 @@ def integer_product(a: Value, b: Value, product: Callable[[Value, Value], Value]
 
     It is computed in f32, with a = 16 * high + low if the sums of the whole product may not be exact.
     """
+    whole = ops.Convert(product(a, b), destination_type=i32).output
     if largest is not None and largest * 255 < SUM_LIMIT:
-        return ops.Convert(product(a, b), destination_type=i32).output
+        return ops.RoundedOrExact(whole, whole).output
     high = ops.Floor(ops.Multiply(a, 1 / 16)).output
     low = ops.Subtract(a, ops.Multiply(high, 16)).output
     upper, lower = (ops.Convert(product(each, b), destination_type=i32) for each in (high, low))
-    return ops.Add(ops.Multiply(upper, 16), lower).output
+    return ops.RoundedOrExact(whole, ops.Add(ops.Multiply(upper, 16), lower)).output

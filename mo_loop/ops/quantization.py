@@ -78,11 +78,16 @@ class Quantize(Op):
 
 
 class Dequantize(Op):
-    """y = (x - zero point) * scale in the type `to`. As DequantizeLinear-23 of ONNX; attributes as in Quantize."""
+    """y = (x - zero point) * scale in the type `to`. As DequantizeLinear-23 of ONNX; attributes as in Quantize.
+
+    An `expanded` constant is for the runtime a constant of the type `to`: where it knows that weights have 8 bits, it
+    may round what they are multiplied with.
+    """
 
     to: ElementType = f32
     axis: int = 1
     block_size: int = 0
+    expanded: bool = False
 
     def infer(self, x, scale, zero_point=None):
         require_parameters(x, (scale, zero_point), self.axis, self.block_size)
@@ -104,6 +109,16 @@ class IntegerMatMul(Op):
             return TensorType(i32, None)
         self.require(a.shape and b.shape, "a scalar has no rows and columns")
         return TensorType(i32, product_shape(a.shape, b.shape))
+
+
+class RoundedOrExact(Op):
+    """One value in two forms: `rounded`, which is faster, and `exact`. The mode of quantisation decides between them.
+
+    They may differ by a rounding error. If the result is an integer that other nodes than Convert read, it is `exact`.
+    """
+
+    def infer(self, rounded, exact):
+        return exact
 
 
 class FakeQuantize(Op, opset=1):

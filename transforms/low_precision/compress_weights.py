@@ -22,6 +22,7 @@ class CompressWeights(FunctionPass):
     otherwise, it computes wrong numbers or crashes, so the numbers and the scales are negated there: the result is the
     same, and the runtime does not recognise the form. Filters that a Reshape divides into groups have this shape
     from the beginning: the runtime computes a convolution with integers only if no Reshape is between.
+    Weights that are `expanded` have the negated form everywhere.
     It limits filters of ConvolutionBackpropData to i8 after it subtracts their zero points, so these are negated, too.
     """
 
@@ -36,13 +37,18 @@ class CompressWeights(FunctionPass):
             groups = _groups(use, weights)
             if groups is not None:
                 made = use.node.outputs[0]
-                fits = all(_fits(each, set(), None, weights.has_zero_points) for each in made.uses)
+                fits = not node.expanded and all(
+                    _fits(each, set(), None, weights.has_zero_points) for each in made.uses
+                )
                 replace_output(made, weights.grouped(groups).decompressed(1 if fits else -1))
                 drop_dead([use.node])
         if node not in node.graph:
             return self.accept(node)
         readers = node.output.uses
-        fitting = [use for use in readers if _fits(use, weights.axes, weights.block_axis, weights.has_zero_points)]
+        axes, has_zero_points = weights.axes, weights.has_zero_points
+        fitting = [
+            use for use in readers if not node.expanded and _fits(use, axes, weights.block_axis, has_zero_points)
+        ]
         others = [use for use in readers if use not in fitting]
         for each, sign in ((fitting, 1), (others, -1)):
             if each:

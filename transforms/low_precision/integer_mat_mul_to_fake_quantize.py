@@ -2,20 +2,26 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import f32, i8
 from mo_loop.ops.base import Constant
-from mo_loop.ops.exact import extremes
+from mo_loop.ops.exact import centred_weights
 from mo_loop.ops.quantization import limits, spread
 from transforms.function_pass import FunctionPass
+from transforms.low_precision.dynamic import MOST, integers_of, is_read_as_float
 from transforms.replace import drop_dead, replace_output
 
-MOST, FACTOR = 255, 128.0
-LEAST_SPAN = np.float32(1e-30)
-"""In place of the span 0 of activations that are all 0: their integers are 0 with every scale."""
+Array = np.ndarray[Any, Any]
+FACTOR = 128.0
+LARGEST = 64
+"""Without VNNI instructions a CPU adds two products in 16 bits: twice 255 * 64 fits."""
+ROWS_APART = 16
+"""At most one of so many rows of the weights is multiplied apart; with more, a product in f32 is as fast."""
 
 
 class IntegerMatMulToFakeQuantize(FunctionPass):
@@ -25,17 +31,15 @@ class IntegerMatMulToFakeQuantize(FunctionPass):
     FakeQuantize is constant, 0 to 255, so that the runtime computes the product with integers. Its result is wider by a
     factor of 128, and the scale of the weights is 1 / 128, because the runtime takes weights without a scale for
     numbers. The integers of x may differ by one step from those of DynamicQuantize.
+
+    On a CPU without VNNI the runtime adds two products of a column in 16 bits. Columns whose two largest numbers exceed
+    2 * LARGEST are therefore limited to LARGEST; what exceeds it lies in few rows, and these are multiplied in f32:
+
+        MatMul(q, w)  ->  MatMul(q, limited w) + MatMul(Gather(q, rows), w[rows] - limited w[rows])
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
-        changed = self.rewrite_each(graph, ops.IntegerMatMul, self._fuse)
-        for node in graph.of(ops.DynamicQuantize) if changed else ():
-            integers, scale, zero = node.outputs
-            if scale.is_used and not integers.is_used and not zero.is_used:
-                _, span = _range(node)
-                replace_output(scale, ops.Multiply(span, np.float32(1 / MOST)).output)
-                drop_dead([node])
-        return changed
+        return self.rewrite_each(graph, ops.IntegerMatMul, self._fuse)
 
     def _fuse(self, node: ops.IntegerMatMul) -> bool:
         a, b, a_zero, b_zero = (*node.inputs, None, None)[:4]
@@ -47,10 +51,16 @@ class IntegerMatMulToFakeQuantize(FunctionPass):
         weights = _weights(b, b_zero)
         if weights is None:
             return self.refuse(node, "its weights less their zero points are not a constant matrix of 8 bits")
-        readers = [use.node for use in node.output.uses]
-        if not all(isinstance(each, ops.Convert) and each.destination_type.is_float for each in readers):
+        if not is_read_as_float(node.output):
             return self.refuse(node, "its integers are read")
-        result = _product(a.node, weights)
+        array = weights.array
+        limited = limited_to_pairs(array)
+        rows = np.flatnonzero((limited != array).any(1))
+        if len(rows) * ROWS_APART > len(array):
+            return self.refuse(node, "sums of two products could exceed 16 bits")
+        narrow = Constant(limited, graph=node.graph, name=weights.name) if len(rows) else weights
+        result = _product(a.node, narrow, rows, array[rows] - limited[rows])
+        readers = [use.node for use in node.output.uses]
         for each in readers:
             kind = each.destination_type
             replace_output(each.output, result if kind is f32 else ops.Convert(result, destination_type=kind).output)
@@ -58,26 +68,32 @@ class IntegerMatMulToFakeQuantize(FunctionPass):
         return self.accept(node)
 
 
-def _product(quantised: ops.DynamicQuantize, weights: Constant) -> Value:
-    """x / scale times the weights, where x has been rounded to integers."""
-    graph, x = quantised.graph, quantised.inputs[0]
-    least, span = _range(quantised)
-    inverse = ops.Divide(Constant(np.float32(MOST), graph=graph), span)
-    zero = ops.Round(ops.Multiply(ops.Negative(least), inverse))
+def limited_to_pairs(weights: Array) -> Array:
+    """The weights [K, N]; columns whose two largest sizes exceed 2 * LARGEST are limited to LARGEST."""
+    wide = np.flatnonzero(np.maximum(weights.max(0, initial=0), -(weights.min(0, initial=0) + 1)) >= LARGEST)
+    if not len(wide) or len(weights) < 2:
+        return weights
+    sizes = np.abs(weights[:, wide].astype(np.int16))
+    wide = wide[np.partition(sizes, -2, axis=0)[-2:].sum(0) > 2 * LARGEST]
+    made = weights.copy()
+    made[:, wide] = np.clip(weights[:, wide], -LARGEST, LARGEST)
+    return made
+
+
+def _product(quantised: ops.DynamicQuantize, weights: Constant, rows: Array, rest: Array) -> Value:
+    """x / scale times the weights and the rest of some rows, where x has been rounded to integers."""
+    graph = quantised.graph
+    integers, _, zero = integers_of(quantised)
     bounds = [Constant(np.float32(each), graph=graph) for each in (0, MOST, 0, FACTOR * MOST)]
-    integers = ops.FakeQuantize(ops.Add(ops.Round(ops.Multiply(x, inverse)), zero), *bounds, levels=MOST + 1)
+    limited = ops.FakeQuantize(integers, *bounds, levels=MOST + 1)
     scale = Constant(np.float32(1 / FACTOR), graph=graph)
-    product = ops.MatMul(integers, ops.Dequantize(weights, scale, to=f32))
-    sums = weights.array.astype(np.int64).sum(0).astype(np.float32)
-    return ops.Subtract(product, ops.Multiply(zero, sums)).output
-
-
-def _range(quantised: ops.DynamicQuantize) -> tuple[Value, Value]:
-    """The least element of the input, and the largest less the least; 0 is an element."""
-    x = quantised.inputs[0]
-    assert x is not None
-    least, most = extremes(x)
-    return least, ops.Maximum(ops.Subtract(most, least), LEAST_SPAN).output
+    product = ops.MatMul(limited, ops.Dequantize(weights, scale, to=f32))
+    sums = weights.array.sum(0, dtype=np.int64)
+    if len(rows):
+        some = ops.Clamp(ops.Gather(integers, rows, -1), min=0.0, max=float(MOST))
+        product = ops.Add(product, ops.MatMul(some, centred_weights(Constant(rest, graph=graph).output, None, -1)))
+        sums = sums + rest.sum(0, dtype=np.int64)
+    return ops.Subtract(product, ops.Multiply(zero, sums.astype(np.float32))).output
 
 
 def _weights(b: Value, zero_point: Value | None) -> Constant | None:

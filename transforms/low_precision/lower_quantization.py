@@ -12,6 +12,7 @@ from mo_loop.ops.exact import (
     aligned,
     as_float,
     centred,
+    centred_weights,
     extremes,
     integer_product,
     largest_sum,
@@ -22,6 +23,7 @@ from mo_loop.ops.exact import (
 )
 from transforms.folding import fold_constants
 from transforms.function_pass import FunctionPass
+from transforms.low_precision.dynamic import is_read_as_float, numbers_of, replace_converted
 from transforms.low_precision.weights import is_weights
 from transforms.replace import drop_dead, replace_node, replace_output
 
@@ -31,6 +33,7 @@ class LowerQuantization(FunctionPass):
     Dequantize(q, scale, zero point)  ->  (q - zero point) * scale
     DynamicQuantize(x)  ->  the integers for the scale (max - min) / 255 and the zero point -min / scale
     IntegerMatMul(a, b, zero points)  ->  MatMul(a - zero point, b - zero point) in f32, two where one is not exact
+    RoundedOrExact(rounded, exact)  ->  exact
 
     FakeQuantize differs from this: it rounds after adding the zero point, so that the results of halves differ by 1.
     A Quantize of a product of integers (QLinearConv, QLinearMatMul) is computed from their exact sum.
@@ -41,6 +44,7 @@ class LowerQuantization(FunctionPass):
         changed = self.rewrite_each(graph, ops.Dequantize, self._dequantize) or changed
         changed = self.rewrite_each(graph, ops.DynamicQuantize, self._quantize_dynamically) or changed
         changed = self.rewrite_each(graph, ops.IntegerMatMul, self._multiply) or changed
+        changed = self.rewrite_each(graph, ops.RoundedOrExact, self._choose) or changed
         if changed:
             graph.sweep()
             graph.validate()
@@ -89,9 +93,19 @@ class LowerQuantization(FunctionPass):
         a, b, a_zero, b_zero = (*node.inputs, None, None)[:4]
         assert a is not None and b is not None
         largest = None if b.rank is None else largest_sum(b, b_zero, -1, [max(b.rank - 2, 0)])
-        left, right = centred(a, a_zero, -1 if a.rank == 1 else -2), centred(b, b_zero, -1)
+        left, right = centred(a, a_zero, -1 if a.rank == 1 else -2), centred_weights(b, b_zero, -1)
         replace_output(node.output, integer_product(left, right, _product, largest))
         drop_dead([node])
+        return self.accept(node)
+
+    def _choose(self, node: ops.RoundedOrExact) -> bool:
+        exact = node.inputs[1]
+        assert exact is not None
+        if exact.dtype.is_integer and is_read_as_float(node.output):
+            replace_converted(node.output, lambda: numbers_of(exact))
+        else:
+            replace_output(node.output, exact)
+            drop_dead([node])
         return self.accept(node)
 
 

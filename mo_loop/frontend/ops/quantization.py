@@ -24,7 +24,7 @@ from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import ElementType, bf16, f16, f32, from_onnx, string, u8
 from mo_loop.ops.base import Op
-from mo_loop.ops.exact import aligned, as_float, centred, integer_product, largest_sum
+from mo_loop.ops.exact import aligned, as_float, centred, centred_weights, integer_product, largest_sum
 
 Ints = tuple[int, ...]
 
@@ -141,7 +141,7 @@ def integer_convolution(
     x_zero, w_zero = unless_zero(x_zero), unless_zero(w_zero)
     largest = None if w.rank is None else largest_sum(w, w_zero, 0, range(1, w.rank))
     product = partial(convolved, group=group, at=at)
-    return integer_product(centred(x, x_zero, 1), centred(w, w_zero, 0), product, largest)
+    return integer_product(centred(x, x_zero, 1), centred_weights(w, w_zero, 0), product, largest)
 
 
 @translates("MatMulInteger", since=10)

@@ -163,6 +163,7 @@ EXAMPLES = [
     Example("Dequantize", {"block_size": 2}, "i8[2,3]", "f32[2,2]"),
     Example("DynamicQuantize", {}, "f32[2,3]"),
     Example("IntegerMatMul", {}, "u8[2,3]", "i8[3,4]", "u8[]"),
+    Example("RoundedOrExact", {}, "i32[2,3]", "i32[2,3]"),
     Example("FakeQuantize", {"levels": 256}, "f32[2,3]", *["f32[1,1]"] * 4),
     Example("PReLU", {}, "f32[2,3,4]", "f32[3]"),
     Example("Elu", {"alpha": 1.0}, "f32[2,3]"),
