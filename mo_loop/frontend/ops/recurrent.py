@@ -24,7 +24,7 @@ _NATIVE: dict[str, set[tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-def _translated(
+def recurrent_outputs(
     node: Context,
     x: Value,
     w: Value,
@@ -44,6 +44,7 @@ def _translated(
     clip: float | None,
     linear_before_reset: int = 0,
     input_forget: int = 0,
+    is_quantised: bool = False,
 ) -> list[Value | None]:
     """The outputs Y, Y_h and, of an LSTM, Y_c."""
     if direction not in ("forward", "reverse", "bidirectional"):
@@ -67,13 +68,13 @@ def _translated(
     functions = activations_of(names, activation_alpha, activation_beta, len(_DEFAULTS[kind]), directions, kind)
     task = Recurrence(
         kind=kind, direction=direction, hidden=hidden, layout=layout, functions=functions, clip=clip or 0.0,
-        linear_before_reset=bool(linear_before_reset), input_forget=bool(input_forget),
+        linear_before_reset=bool(linear_before_reset), input_forget=bool(input_forget), is_quantised=is_quantised,
     )  # fmt: skip
     if lengths is not None and _all_equal(lengths, x, layout):
         lengths = None
     native = _native_activations(functions, kind)
     is_plain = not task.clip and not task.input_forget and peepholes is None
-    if native is None or not is_plain or lengths is not None:
+    if native is None or not is_plain or lengths is not None or is_quantised:
         return scanned(node, task, x, w, r, b, lengths, states, peepholes)
     return sequence(node, task, native, x, w, r, b, states)
 
@@ -137,7 +138,7 @@ def lstm(
 
     Until opset 6 `output_sequence` says whether the first output is made; so does the name of that output.
     """
-    return _translated(
+    return recurrent_outputs(
         node, x, w, r, b, sequence_lens, (initial_h, initial_c), p, kind="LSTM", direction=direction, layout=layout,
         hidden_size=hidden_size, activations=activations, activation_alpha=activation_alpha,
         activation_beta=activation_beta, clip=clip, input_forget=input_forget,
@@ -170,7 +171,7 @@ def gru(
     """With `layout` 1 the batch comes first everywhere. The default direction is misspelt in the schema of opset 1."""
     if direction == "foward" and node.opset < 3:
         direction = "forward"
-    return _translated(
+    return recurrent_outputs(
         node, x, w, r, b, sequence_lens, (initial_h,), kind="GRU", direction=direction, layout=layout,
         hidden_size=hidden_size, activations=activations, activation_alpha=activation_alpha,
         activation_beta=activation_beta, clip=clip, linear_before_reset=linear_before_reset,
@@ -199,7 +200,7 @@ def rnn(
     node: Context,
 ):
     """With `layout` 1 the batch comes first everywhere."""
-    return _translated(
+    return recurrent_outputs(
         node, x, w, r, b, sequence_lens, (initial_h,), kind="RNN", direction=direction, layout=layout,
         hidden_size=hidden_size, activations=activations, activation_alpha=activation_alpha,
         activation_beta=activation_beta, clip=clip,

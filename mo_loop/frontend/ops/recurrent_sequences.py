@@ -11,7 +11,7 @@ from mo_loop import ops
 from mo_loop.frontend.arrays import full, zeros
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.recurrent_steps import GATES, Recurrence
-from mo_loop.frontend.ops.weight_layout import rearranged
+from mo_loop.frontend.ops.weight_layout import rows_rearranged
 from mo_loop.graph import Value
 from mo_loop.graph.types import i32
 from mo_loop.ops.base import Constant
@@ -115,7 +115,7 @@ def _regated(value: Value, kind: str) -> Value:
 
 def _rejoined(value: Value, count: int, arrange: Callable[[list[Any]], list[Any]]) -> Value:
     """Splits `value` into equal parts along axis 1, and concatenates the list that `arrange` returns for them."""
-    constant = rearranged(value, lambda array: np.concatenate(arrange(np.split(array, count, axis=1)), axis=1))
+    constant = rows_rearranged(value, lambda array: np.concatenate(arrange(np.split(array, count, axis=1)), axis=1))
     if constant is not None:
         return constant
     pieces = [each for each in ops.Split(value, 1, num_splits=count).outputs]

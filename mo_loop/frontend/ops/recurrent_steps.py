@@ -20,7 +20,7 @@ from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.arrays import zeros
 from mo_loop.frontend.context import Context
-from mo_loop.frontend.ops.weight_layout import array_of, rearranged
+from mo_loop.frontend.ops.weight_layout import array_of, rearranged, rows_rearranged
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.shape import fresh
 from mo_loop.graph.types import TensorType, i32
@@ -103,6 +103,8 @@ class Recurrence:
     clip: float
     linear_before_reset: bool
     input_forget: bool
+    is_quantised: bool = False
+    """Whether x and the state are quantised dynamically before they are multiplied by weights."""
 
     @property
     def directions(self) -> int:
@@ -110,6 +112,13 @@ class Recurrence:
 
     def clipped(self, x):
         return ops.Clamp(x, min=-self.clip, max=self.clip) if self.clip > 0 else x
+
+    def factor(self, x: Value) -> Value:
+        """What is multiplied by weights in place of x."""
+        if not self.is_quantised:
+            return x
+        integers, scale, zero = ops.DynamicQuantize(x).outputs
+        return ops.Dequantize(integers, scale, zero, to=x.dtype).output
 
 
 def scanned(
@@ -151,7 +160,7 @@ def _stacked(values: Sequence[Value], axis: int) -> Value:
 
 def _part(value: Value, number: int) -> Value:
     """Row `number`: the weights of one direction."""
-    return rearranged(value, lambda array: array[number]) or ops.Gather(value, number, 0).output
+    return rows_rearranged(value, lambda array: array[number]) or ops.Gather(value, number, 0).output
 
 
 def _first(task: Recurrence, x: Value, given: Value | None, number: int, lengths: Value | None) -> Value:
@@ -193,11 +202,13 @@ def _one_direction(
         x = ops.ReverseSequence(x, lengths, batch_axis=1, seq_axis=0).output
     # ReverseSequence reverses sequences of different lengths: each begins with its own last element.
     flips = backward and lengths is None
-    gates = ops.MatMul(x, w, transpose_b=True).output
+    mask = None if lengths is None else _mask(x, lengths)
+    # ONNX Runtime reads x up to the longest sequence.
+    read = x if mask is None or not task.is_quantised else _until_longest(x, mask)
+    gates = ops.MatMul(task.factor(read), w, transpose_b=True).output
     recurrent_bias = None
     if b is not None:
         gates, recurrent_bias = _with_bias(task, gates, b)
-    mask = None if lengths is None else _mask(x, lengths)
     body = Graph("step")
     states = [_parameter(body, each) for each in firsts]
     now = _parameter(body, gates, sliced=True)
@@ -264,6 +275,11 @@ def _mask(x: Value, lengths: Value) -> Value:
     return ops.Less(ops.Unsqueeze(steps, [1, 2]), ops.Unsqueeze(lengths, [0, 2])).output
 
 
+def _until_longest(x: Value, mask: Value) -> Value:
+    """x with zeros in the steps in which no sequence is."""
+    return ops.Select(ops.ReduceLogicalOr(mask, [1], keep_dims=True), x, _number(x, 0)).output
+
+
 def _parameter(body: Graph, outer: Value, sliced: bool = False) -> Parameter:
     shape = outer.shape
     if sliced:
@@ -290,7 +306,7 @@ def _lstm_step(
 ) -> list[Any]:
     f, g, h = functions
     hidden, cell = states
-    products = ops.Add(now, ops.MatMul(hidden, r, transpose_b=True))
+    products = ops.Add(now, ops.MatMul(task.factor(hidden), r, transpose_b=True))
     i, o, forget, c = ops.Split(products, 1, num_splits=4).outputs
     looks = [None] * 3 if peepholes is None else list(ops.Split(peepholes, 0, num_splits=3).outputs)
 

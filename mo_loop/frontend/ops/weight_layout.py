@@ -38,6 +38,23 @@ def reshaped(value: Value, shape: Sequence[int]) -> Value:
     return Constant(tensor.reshaped(full), graph=value.graph, name=value.node.name).output
 
 
+def rows_rearranged(value: Value, function: Callable[[Any], Any]) -> Value | None:
+    """As `rearranged`, also of a Dequantize of constants, for a function that only moves or selects whole rows.
+
+    The scale of such a Dequantize has all axes of the weights; only the last one may have the length 1.
+    """
+    node = value.node
+    if not isinstance(node, ops.Dequantize):
+        return rearranged(value, function)
+    given = [each for each in node.inputs if each is not None]
+    if any(each.type.dims[:-1] != value.type.dims[:-1] for each in given):
+        return None
+    made = [rearranged(each, function) for each in given]
+    if any(each is None for each in made):
+        return None
+    return ops.Dequantize(*made, to=node.to, axis=-1, expanded=node.expanded).output
+
+
 def rearranged(value: Value, function: Callable[[Any], Any]) -> Value | None:
     """`function` of the array of a constant, deferred until writing if it is large; None if it is not a constant."""
     if not isinstance(value.node, Constant):

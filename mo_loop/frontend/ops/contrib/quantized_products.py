@@ -18,7 +18,7 @@ from mo_loop.frontend.forms import AtLeast1, AtLeast2, Matrix, Needed, One, Rank
 from mo_loop.frontend.ops.contrib.channels import channels_first
 from mo_loop.frontend.ops.contrib.channels import channels_last as to_channels_last
 from mo_loop.frontend.ops.quantization import qlinear_conv, real, requantized, unless_zero
-from mo_loop.frontend.ops.recurrent import lstm
+from mo_loop.frontend.ops.recurrent import recurrent_outputs
 from mo_loop.frontend.ops.weight_layout import array_of, rearranged, reshaped
 from mo_loop.frontend.ranges import Indices, Positive, Positives
 from mo_loop.frontend.registry import translates
@@ -163,19 +163,27 @@ def dynamic_quantize_lstm(
     activation_beta: Floats | None = None, activations: Strings | None = None, clip: float | None = None,
     direction: str = "forward", hidden_size: Positive | None = None, input_forget: int = 0, node: Context,
 ):  # fmt: skip
-    """LSTM with the numbers of the weights, [directions, inputs, 4 * hidden]; x and the states are not quantised."""
+    """x and, at each step, the state are quantised dynamically; weights are [directions, inputs, 4 * hidden].
+
+    The rounded form multiplies them as they are, so that the runtime has the whole layer as one operation.
+    """
     directions = 2 if direction == "bidirectional" else 1
     weights = _gates(w, w_scale, w_zero_point, directions)
     recurrence = _gates(r, r_scale, r_zero_point, directions)
-    return lstm(
-        x, weights, recurrence, b, sequence_lens, initial_h, initial_c, p, activation_alpha=activation_alpha,
-        activation_beta=activation_beta, activations=activations, clip=clip, direction=direction,
-        hidden_size=hidden_size, input_forget=input_forget, node=node,
+    rounded, exact = (
+        recurrent_outputs(
+            node, x, weights, recurrence, b, sequence_lens, (initial_h, initial_c), p, kind="LSTM", layout=0,
+            direction=direction, hidden_size=hidden_size, activations=activations, activation_alpha=activation_alpha,
+            activation_beta=activation_beta, clip=clip, input_forget=input_forget, is_quantised=is_quantised,
+        )
+        for is_quantised in (False, True)
     )  # fmt: skip
+    pairs = zip(rounded, exact, strict=True)
+    return [None if first is None else ops.RoundedOrExact(first, second).output for first, second in pairs]
 
 
 def _gates(w: Value, scale: Value, zero_point: Value, directions: int) -> Value:
-    """Weights as [directions, 4 * hidden, inputs] in f32. The scales are one for each direction, or for each gate."""
+    """Weights as [directions, 4 * hidden, inputs]. The scales are one for each direction, or for each gate."""
     given, _, width = w.type.dims
     if isinstance(given, int) and given != directions:
         raise TypeError_(f"the weights {w.type} are those of {given} directions, not {directions}", code="ML233")
@@ -183,12 +191,15 @@ def _gates(w: Value, scale: Value, zero_point: Value, directions: int) -> Value:
         count = element_count(each.shape)
         if isinstance(count, int) and isinstance(width, int) and count not in (directions, directions * width):
             raise TypeError_(f"{each.type} is not one number for each direction or each row of {w.type}", code="ML233")
-    arrays = [array_of(each) for each in (w, scale, zero_point)]
-    if all(each is not None for each in arrays):
-        integers, factor, zero = (np.asarray(each) for each in arrays)
-        shape = (len(integers), 1, -1)
-        numbers = (integers.astype(np.float32) - zero.reshape(shape).astype(np.float32)) * factor.reshape(shape)
-        return Constant(np.ascontiguousarray(numbers.transpose(0, 2, 1)), graph=w.graph).output
+    if all(isinstance(each.node, Constant) for each in (w, scale, zero_point)) and isinstance(width, int):
+
+        def by_row(array: Any) -> Any:
+            shape = (directions, width, 1)
+            return np.ascontiguousarray(np.broadcast_to(array.reshape(directions, -1, 1), shape))
+
+        integers = rearranged(w, lambda array: array.transpose(0, 2, 1))
+        parameters = [rearranged(each, by_row) for each in (scale, unless_zero(zero_point)) if each is not None]
+        return ops.Dequantize(integers, *parameters, axis=-1, expanded=True).output
     spread: list[Any] = [as_float(reshaped(each, [directions, 1, -1])) for each in (zero_point, scale)]
     numbers = ops.Multiply(ops.Subtract(as_float(w), spread[0]), spread[1])
     return ops.Transpose(numbers, [0, 2, 1]).output
