@@ -214,10 +214,16 @@ def _one_direction(
     now = _parameter(body, gates, sliced=True)
     captured: list[Any] = []
     inner = [None if each is None else _inside(body, each, captured) for each in (r, recurrent_bias, peepholes)]
-    step = {"LSTM": _lstm_step, "GRU": _gru_step, "RNN": _rnn_step}[task.kind]
-    nexts = [_value(each) for each in step(task, functions, now.output, [p.output for p in states], *inner)]
-    y = nexts[0]
+    before = [each.output for each in states]
     slices: list[Any] = [(gates, now)]
+    if lengths is not None and task.is_quantised:
+        # ONNX Runtime sets the state to zeros one step after the end of a sequence; the scale is that of the batch.
+        began = _mask(x, ops.Add(lengths, _number(lengths, 1)).output)
+        slices.append((began, _parameter(body, began, sliced=True)))
+        before[0] = ops.Select(slices[-1][1], before[0], _number(before[0], 0)).output
+    step = {"LSTM": _lstm_step, "GRU": _gru_step, "RNN": _rnn_step}[task.kind]
+    nexts = [_value(each) for each in step(task, functions, now.output, before, *inner)]
+    y = nexts[0]
     if mask is not None:
         live = _parameter(body, mask, sliced=True)
         slices.append((mask, live))
