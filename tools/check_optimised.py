@@ -5,6 +5,10 @@
     python tools/check_optimised.py --folder out/transformers       # models that tools/export_transformers.py wrote
     python tools/check_optimised.py --folder fused                  # those of tests/models/fused.py
     python tools/check_optimised.py --against ovc
+    python tools/check_optimised.py --whole-range                   # every committed model, dynamic with 8 bits
+
+With --whole-range a file passes if it is as right as the IR of ovc; ONEDNN_MAX_CPU_ISA=AVX2 makes OpenVINO compute as
+on a CPU without VNNI.
 
 tests/models/optimising.py lists the variants: the graph optimiser at each level, the fusions for transformers, static
 and dynamic quantisation, weights of 4 and 8 bits. `fused` and `f16` need the package sympy, `nbits` and `blocks` need
@@ -27,10 +31,11 @@ from mo_loop.workers import Outcome, Pool
 from tests import MODELS
 from tests.models import fused
 from tests.models.optimised import BUILT, EXPLAINED, MAKING, NOT_MADE, PASSED, REFUSED, Row, reason
-from tests.models.optimising import VARIANTS
+from tests.models.optimising import VARIANTS, WHOLE_RANGE
 from tests.models.sources.exporting.inputs import read_cases
 
 FOLDERS = ("transformers", "pytorch")
+ALL_FOLDERS = (*FOLDERS, "pytorch_sequences", "tensorflow")
 LIMIT, MEMORY = 180.0, 6 << 30
 
 
@@ -101,11 +106,16 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description="Convert what ONNX Runtime's tools make of models, and compare.")
     parser.add_argument("names", nargs="*", help="parts of the names of models; default: all")
     parser.add_argument("--folder", dest="folders", action="append", help="a folder with a cases.toml")
-    parser.add_argument("--variant", action="append", choices=VARIANTS, help="only this variant; may be repeated")
+    every = (*VARIANTS, *WHOLE_RANGE)
+    parser.add_argument("--variant", action="append", choices=every, help="only this variant; may be repeated")
+    parser.add_argument("--whole-range", action="store_true", help="dynamic quantisation with 8 bits, beside ovc")
     parser.add_argument("--against", choices=("mo_loop", "ovc"), default="mo_loop", help="the converter")
     parser.add_argument("-j", "--jobs", type=int, default=1, help="number of worker processes")
     parser.add_argument("--verbose", action="store_true", help="print every failure as it occurs")
     options = parser.parse_args(arguments)
+    if options.whole_range:
+        options.variant = options.variant or WHOLE_RANGE
+        options.folders = options.folders or [str(MODELS / name) for name in ALL_FOLDERS]
     options.folders = options.folders or [*(str(MODELS / name) for name in FOLDERS), BUILT]
     return options
 

@@ -49,6 +49,9 @@ if TYPE_CHECKING:
 
 VERSION = 1
 
+LITTLE = 1 << 12
+"""Bytes of small constants, such as shapes, which a conversion may add."""
+
 MOST_STATES = 32
 """States that the text lists."""
 
@@ -129,13 +132,15 @@ def _weights(weights: dict[str, Any], written: int) -> str:
     largest = sorted(before, key=lambda name: -before[name])[:3]
     names = [name for name in largest if before[name] and before[name] * 100 >= total]
     is_halved = weights["compressed"] and after.get("f16", 0) > before.get("f16", 0)
+    is_larger = written > total + max(total // 10, LITTLE)
     changes = [
         "FP32 stored as FP16" if is_halved and name == "f32" else f"{_spelled(name)} stays {_spelled(name)}"
         for name in names
-        if name in after or is_halved
+        if is_halved or (name in after and not (is_larger and after[name] < before[name]))
     ]
     kept = f" ({', '.join(changes)})" if changes else ""
-    return f"{sized(total)} -> {sized(written)}{'' if is_halved or not total else ', unchanged'}{kept}"
+    change = "" if is_halved or not total else ", larger" if is_larger else ", unchanged"
+    return f"{sized(total)} -> {sized(written)}{change}{kept}"
 
 
 def _compression(counts: dict[str, int] | None) -> str:

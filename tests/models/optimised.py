@@ -13,7 +13,7 @@ import onnx
 
 from mo_loop.workers import report_stage
 from tests.models import fused
-from tests.models.optimising import Feeds, made
+from tests.models.optimising import WHOLE_RANGE, Feeds, made
 from tests.models.sources.exporting.inputs import read_cases
 
 PASSED, NOT_MADE, REFUSED, FAILED, WRONG = "passed", "not made", "refused", "failed", "wrong"
@@ -22,6 +22,8 @@ BUILT = "fused"
 """The name of the models of tests/models/fused.py, which are in no folder."""
 FLOAT, HALF = 2e-4, 2e-2
 """Largest difference, as a share of the largest number of the output."""
+AS_OVC, ROUNDING = 1e-3, 1.5
+"""Of WHOLE_RANGE: the largest difference as such a share, or as such a multiple of that of ovc's IR."""
 COSINES = {"exact": 0.999, "fast": 0.995}
 """Smallest cosine between the outputs of a quantised file, by the conversion's `quantization`."""
 NOT_QUANTISED = {"", "basic", "extended", "all", "fused", "heads", "f16"}
@@ -75,6 +77,8 @@ def checked(task: tuple[str, str, str, str]) -> Row:
             expected = _expected(path, sets)
         except Exception as error:
             return Row(name, variant, NOT_MADE, f"{variant}: ONNX Runtime does not run it: {_line(error)}")
+        if variant in WHOLE_RANGE:
+            return _beside_ovc(name, variant, converter, path, sets, expected)
         worst = (0.0, "")
         is_quantised = not set(variant.split()) <= NOT_QUANTISED
         for mode in COSINES if is_quantised and converter == "mo_loop" else ("fast",):
@@ -94,6 +98,31 @@ def checked(task: tuple[str, str, str, str]) -> Row:
     return Row(name, variant, WRONG if worst[0] > 1 else PASSED, worst[1])
 
 
+def _beside_ovc(
+    name: str, variant: str, converter: str, path: Path, sets: Sequence[Feeds], expected: Sequence[Any]
+) -> Row:  # fmt: skip
+    """The result of a file with the runtime's default properties: as right as the IR of ovc, or better."""
+
+    def share(converter: str, mode: str) -> float:
+        report_stage(f"{converter}, {mode}")
+        found = _run(_converted(converter, path, mode), sets, {"INFERENCE_PRECISION_HINT": "f32"})
+        return max(_difference(*each, 1.0, None)[0] for each in zip(expected, found, strict=True))
+
+    modes = ("fast", "exact") if converter == "mo_loop" else ("fast",)
+    try:
+        shares = [share(converter, mode) for mode in modes]
+    except Exception as error:
+        return Row(name, variant, FAILED, _line(error))
+    text = ", ".join(f"{mode} {each:.1e}" for mode, each in zip(modes, shares, strict=True))
+    if max(shares) <= AS_OVC:
+        return Row(name, variant, PASSED, text)
+    try:
+        other = share("ovc", "fast")
+    except Exception as error:
+        return Row(name, variant, WRONG, f"{text}, ovc: {_line(error)}")
+    return Row(name, variant, PASSED if max(shares) <= ROUNDING * other else WRONG, f"{text}, ovc {other:.1e}")
+
+
 def _source(folder: str, name: str, scratch: str) -> tuple[Path, Sequence[Feeds]]:
     """The file of a model, and its sets of inputs."""
     if folder != BUILT:
@@ -109,6 +138,7 @@ def _expected(path: Path, sets: Sequence[Feeds]) -> list[Any]:
     options = onnxruntime.SessionOptions()
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
+    options.add_session_config_entry("session.x64quantprecision", "1")
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     return [array for feeds in sets for array in session.run(None, dict(feeds))]
 
@@ -127,12 +157,13 @@ def _converted(converter: str, path: Path, mode: str) -> Any:
         return convert_model(path, quantization=mode).to_openvino()
 
 
-def _run(model: Any, sets: Sequence[Feeds]) -> list[Any]:
+PRECISE = {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
+
+
+def _run(model: Any, sets: Sequence[Feeds], properties: dict[str, str] = PRECISE) -> list[Any]:
     import openvino
 
-    compiled = openvino.Core().compile_model(
-        model, "CPU", {"INFERENCE_PRECISION_HINT": "f32", "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
-    )
+    compiled = openvino.Core().compile_model(model, "CPU", properties)
     return [np.array(array) for feeds in sets for array in compiled(dict(feeds)).values()]
 
 

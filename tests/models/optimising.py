@@ -9,13 +9,14 @@ A variant is a list of steps, none for the model itself, each of which writes a 
     heads                    the same with MultiHeadAttention instead of Attention
     f16                      onnxruntime.transformers.float16
     dynamic                  weights of 8 bits, activations quantised in the model
+    s8, s8_by_channel, u8, u8_by_channel      the same with the whole range of 8 bits
     qdq, signed              QuantizeLinear and DequantizeLinear around the operators: u8 activations, or s8 by channel
     qoperator                QLinearMatMul, QLinearConv and others
     nbits, nbits8            MatMulNBits with 4 or 8 bits and zero points
     blocks                   DequantizeLinear of weights of 4 bits in blocks
 
-Weights of 8 bits have a reduced range, 7 bits: both sides then compute the same on CPUs without VNNI, where sums of two
-larger products saturate.
+Other weights of 8 bits have a reduced range, 7 bits: both sides then compute the same on CPUs without VNNI, where sums
+of two larger products saturate.
 """
 
 from __future__ import annotations
@@ -89,11 +90,14 @@ def _halved(source: Path, target: Path, sets: Sequence[Feeds]) -> None:
         onnx.save(convert_float_to_float16(onnx.load(source), keep_io_types=True), target)
 
 
-def _dynamic(source: Path, target: Path, sets: Sequence[Feeds]) -> None:
-    from onnxruntime.quantization import QuantType, quantize_dynamic
+def _dynamic(kind: str, **given: bool) -> Step:
+    def step(source: Path, target: Path, sets: Sequence[Feeds]) -> None:
+        from onnxruntime.quantization import QuantType, quantize_dynamic
 
-    with _quiet():
-        quantize_dynamic(_typed(source), target, weight_type=QuantType.QInt8, reduce_range=True)
+        with _quiet():
+            quantize_dynamic(_typed(source), target, weight_type=getattr(QuantType, kind), **given)
+
+    return step
 
 
 def _static(form: str, **given: Any) -> Step:
@@ -173,7 +177,9 @@ class _quiet:
 
 STEPS: dict[str, Step] = {
     **{level: _optimised(level) for level in ("basic", "extended", "all")},
-    "fused": _fused, "heads": partial(_fused, heads=True), "f16": _halved, "dynamic": _dynamic,
+    "fused": _fused, "heads": partial(_fused, heads=True), "f16": _halved,
+    "dynamic": _dynamic("QInt8", reduce_range=True), "s8": _dynamic("QInt8"), "u8": _dynamic("QUInt8"),
+    "s8_by_channel": _dynamic("QInt8", per_channel=True), "u8_by_channel": _dynamic("QUInt8", per_channel=True),
     "qdq": _static("QDQ"), "signed": _static("QDQ", per_channel=True),
     "qoperator": _static("QOperator"),
     "nbits": _blocks("QOperator", 4), "nbits8": _blocks("QOperator", 8), "blocks": _blocks("QDQ", 4),
@@ -183,3 +189,5 @@ VARIANTS = (
     "fused dynamic", "fused dynamic extended", "qdq", "qdq extended", "fused qdq", "signed", "signed extended",
     "qoperator", "qoperator extended", "fused qoperator", "nbits", "nbits8", "fused nbits", "blocks",
 )  # fmt: skip
+WHOLE_RANGE = ("s8", "s8_by_channel", "u8", "u8_by_channel")
+"""Dynamic quantisation whose products can saturate: compared with ovc's IR, too."""
