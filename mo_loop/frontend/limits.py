@@ -128,7 +128,7 @@ LIMITS: dict[str, Limit] = {
     "rounded activations": Limit(
         "com.microsoft::DynamicQuantizeLSTM com.microsoft::MatMulNBits",
         "all, and accuracy_level 4",
-        "ONNX Runtime rounds the activations to 8 bits; they stay as they are",
+        "ONNX Runtime rounds the activations to 8 bits; they stay as they are (not DynamicQuantizeLSTM in exact mode)",
     ),
     "bits of floats": Limit(
         "BitCast", "between floats and integers known only at run time", "refused; arithmetic loses the bits of NaN"
