@@ -14,9 +14,11 @@ import pytest
 
 from mo_loop import Model, convert_model, save_model
 from mo_loop.ops.base import Constant
+from mo_loop.verification.hosted import Hosted
 from mo_loop.verification.runtime import compile_ir
 from mo_loop.workers import Pool
 from tests.harness import oracle
+from tools.runtimes import chosen_interpreter
 
 Array = np.ndarray[Any, Any]
 RANDOM = np.random.default_rng(34)
@@ -26,22 +28,16 @@ SETS = ("SSE41", "AVX2", "AVX512_CORE", "AVX512_CORE_VNNI")
 
 @functools.cache
 def _worker(instructions: str) -> Pool:
-    return Pool("mo_loop.verification.isolated:serve", env={"ONEDNN_MAX_CPU_ISA": instructions}, limit=120)
-
-
-def _results(path: Path, sets: list[dict[str, Array]]) -> list[Array]:
-    compiled = compile_ir(path)
-    return [compiled.run(feeds)[0][1] for feeds in sets]
+    env = {"ONEDNN_MAX_CPU_ISA": instructions}
+    return Pool("mo_loop.verification.hosted:serve", env=env, limit=120, python=chosen_interpreter())
 
 
 def _results_of(model: Model, sets: list[dict[str, Array]], instructions: str = "ALL") -> list[Array]:
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.xml")
         save_model(model, path)
-        outcome = _worker(instructions).call((_results, (path, sets)))
-    assert outcome.ok, f"{instructions}: {outcome.message}"
-    results: list[Array] = outcome.value
-    return results
+        compiled = Hosted(compile_ir, str(path), pool=_worker(instructions))
+    return [compiled.run(feeds)[0][1] for feeds in sets]
 
 
 def _integers(shape: tuple[int, ...], largest: int) -> Array:
