@@ -65,7 +65,7 @@ from mo_loop.garbage_collection import paused_collector
 from mo_loop.graph import Graph
 from mo_loop.graph.remembered import forget
 from mo_loop.graph.renaming import rename_tensors
-from mo_loop.last_check import failures, last_check
+from mo_loop.last_check import failures, last_check, outputs_without
 from mo_loop.options import ConvertOptions
 from mo_loop.preprocessing.preparation import Preprocessing
 from mo_loop.report.conversion_info import conversion_info
@@ -202,6 +202,7 @@ class Conversion:
             graph.sweep()
             errors = failures(graph)
             if errors:
+                errors = _with_other_outputs(errors, outputs_without(graph))
                 raise ConversionErrors(self._completed(errors, model, cut))
             return graph
         assert cut is not None
@@ -332,6 +333,17 @@ def _flag_of(name: str, options: ConvertOptions) -> tuple[str, str]:
     if name == "LowLatency2":
         return "--transform LowLatency2", "give the sequence one step (--input), or LowLatency2[sequence_length=1]"
     return "--stateful" if options.stateful else f"--transform {name}", "name the pairs (--stateful-pair IN=OUT)"
+
+
+def _with_other_outputs(errors: Sequence[MoLoopError], names: Sequence[str]) -> list[MoLoopError]:
+    """The errors, with the option that converts the outputs of these `names`, which depend on no error."""
+    if not names:
+        return list(errors)
+    way = f"convert the other outputs alone: --output {','.join(names)}"
+    return [
+        each.at(hint=f"{each.hint}; or {way}" if each.hint else way) if isinstance(each, UnsupportedError) else each
+        for each in errors
+    ]
 
 
 def _state_passes(options: ConvertOptions) -> list[FunctionPass]:

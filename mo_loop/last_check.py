@@ -20,7 +20,20 @@ from mo_loop.ops.unknown_rank import advice
 def failures(graph: Graph) -> list[MoLoopError]:
     """The errors of all nodes that could not be translated, also in bodies."""
     found = [node.error for scope in graph.scopes() for node in scope.of(Failed) if node.error is not None]
-    return list(ConversionErrors(found).errors) if found else []
+    once = {(each.code, each.message, each.where): each for each in found}
+    return list(ConversionErrors(once.values()).errors) if found else []
+
+
+def outputs_without(graph: Graph) -> list[str]:
+    """The names of the outputs of the model that depend on no `Failed` node."""
+    reached: set[Node] = set()
+    stack: list[Node] = list(graph.of(Failed))
+    while stack:
+        node = stack.pop()
+        if node not in reached:
+            reached.add(node)
+            stack += [use.node for value in node.outputs for use in value.uses]
+    return [result.output_names[0] for result in graph.results if result not in reached and result.output_names]
 
 
 def _front_operations(graph: Graph) -> Iterator[MoLoopError]:

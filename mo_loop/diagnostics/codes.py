@@ -4,7 +4,7 @@
     ML25x  broken IR       ML26x  extensions     ML27x  refused files      ML28x  URLs
     ML29x  clusters        ML3xx  not supported   ML4xx  bugs of mo_loop
     ML50x  other numbers   ML51x  assumptions about the model   ML52x  loops   ML53x  compilation   ML54x  leftovers
-    ML55x  states
+    ML55x  states           ML56x  outputs of another kind
 
 A code never changes its meaning; a code that is no longer used stays reserved.
 """
@@ -420,6 +420,13 @@ CODES: dict[str, Code] = {
         "when it comes",
         "--transform 'LowLatency2[sequence_length=1]' makes a model that takes one step at a time",
         "note",
+    ),
+    # -- outputs of another kind
+    "ML560": Code(
+        "maps from labels to probabilities that become a tensor",
+        "an IR has no maps: the output is the tensor that ZipMap reads, [N, labels], under the same name",
+        "read the labels of its columns as JSON: model.get_rt_info([\"class_labels\", output])",
+        "warning",
     ),
 }
 """Code -> what it means."""

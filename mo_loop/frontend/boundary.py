@@ -100,6 +100,9 @@ def boundary_errors(model: OnnxModel, cut: Cut, packed: bool) -> Iterator[Unsupp
     declared: dict[str, Any] = {entry.name: entry.type for entry in model.proto.graph.output}
     for name in cut.outputs or declared:
         if name in declared and declared[name].WhichOneof("value") in ("sequence_type", "optional_type"):
-            type_ = type_from(declared[name], symbolic=True)
+            try:
+                type_ = type_from(declared[name], symbolic=True)
+            except UnsupportedError:
+                continue  # a sequence of maps: it depends on the node that makes it
             if isinstance(type_, SequenceType | OptionalType):
                 yield refused(f"the output {name!r}", "leave", type_, main_graph(model).tensor(name))

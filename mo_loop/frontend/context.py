@@ -44,6 +44,10 @@ class Translation(ABC):
         """Warn once for each body about its names that hide an outer value of the same name."""
 
     @abstractmethod
+    def is_read(self, name: str) -> bool:
+        """Whether a node of the main graph, or a body in it, reads the tensor."""
+
+    @abstractmethod
     def doubt(self, text: str, *, where: Origin, code: str) -> None:
         """Issue a ConversionWarning that says what the conversion assumes about the model.
 
@@ -108,6 +112,10 @@ class Context:
     def makes_model_output(self) -> bool:
         """Whether the node's first output is an output of the model."""
         return self.scope is self.translation.top and self.outputs[0] in self.translation.output_names
+
+    def only_leaves_the_model(self) -> bool:
+        """Whether the node's first output is an output of the model, and no node reads it."""
+        return self.makes_model_output() and not self.translation.is_read(self.outputs[0])
 
     def constant(self, array: Any, dtype: Any = None) -> Value:
         """A Constant in the graph of the current scope."""

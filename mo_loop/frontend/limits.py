@@ -134,8 +134,7 @@ LIMITS: dict[str, Limit] = {
         "BitCast", "between floats and integers known only at run time", "refused; arithmetic loses the bits of NaN"
     ),
     "strings of words": Limit(
-        "Equal TfIdfVectorizer ai.onnx.ml::ArrayFeatureExtractor ai.onnx.ml::LinearClassifier "
-        "ai.onnx.ml::LabelEncoder ai.onnx.ml::OneHotEncoder",
+        "Equal TfIdfVectorizer ai.onnx.ml::ArrayFeatureExtractor ai.onnx.ml::LabelEncoder ai.onnx.ml::OneHotEncoder",
         "strings",
         _STRINGS,
     ),
@@ -149,15 +148,26 @@ LIMITS: dict[str, Limit] = {
         "a seed",
         "the numbers are the same each time the model is loaded, but not those of other runtimes",
     ),
+    "double thresholds": Limit(
+        "ai.onnx.ml::TreeEnsemble ai.onnx.ml::TreeEnsembleClassifier ai.onnx.ml::TreeEnsembleRegressor",
+        "f64 inputs that f32 does not hold",
+        "the runtime rounds them to f32: a number between a threshold and the next f32 may take the other branch",
+    ),
     "votes": Limit(
         "ai.onnx.ml::TreeEnsembleClassifier",
-        "two classes, and leaves that do not all vote for the first",
+        "two classes, and leaves that vote neither for the first alone nor w and -w for both",
         "refused; runtimes contradict the specification",
+    ),
+    "maps": Limit("ai.onnx.ml::ZipMap", "maps that the model reads", "refused; the IR has no maps from keys to values"),
+    "labels": Limit(
+        "ai.onnx.ml::LinearClassifier ai.onnx.ml::SVMClassifier ai.onnx.ml::TreeEnsembleClassifier",
+        "labels of strings at an output",
+        "refused; the scores alone are converted (--output)",
     ),
     "support vectors": Limit(
         "ai.onnx.ml::SVMClassifier",
-        "fitted probabilities, or no support vectors",
-        "refused; votes of pairs of classes are not translated",
+        "no support vectors",
+        "refused; runtimes contradict the specification",
     ),
     "deformed volumes": Limit("DeformConv", "tensors that are not images", "refused; the runtime supports only images"),
     "cubic volumes": Limit("GridSample", "cubic interpolation of volumes", "refused; linear and nearest are composed"),

@@ -47,7 +47,6 @@ REASONS: dict[str, str] = {
     "ai.onnx.ml::CastMap": _MAPS,
     "ai.onnx.ml::CategoryMapper": "the IR has no operation that converts strings to numbers or numbers to strings",
     "ai.onnx.ml::DictVectorizer": _MAPS,
-    "ai.onnx.ml::ZipMap": _MAPS + ": cut the model at the input of ZipMap, which has the same numbers (--output)",
     "ai.onnx.preview.training::Gradient": "the IR has no differentiation: export the gradient as a graph",
     "com.microsoft::Tokenizer": _TOKENS,
     "com.microsoft::AttnLSTM": "it is an LSTM that reads its memory by attention at each step: export it as a Loop of "

@@ -44,11 +44,15 @@ from mo_loop.frontend.schemas import schema_of
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.sinking import sink_consumers, split_outputs
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
+from mo_loop.frontend.unsupported_operators import certain_refusal
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.origin import Origin, current, made_for
 from mo_loop.graph.tensor import Tensor
 from mo_loop.graph.types import UNKNOWN, TensorType
 from mo_loop.ops.base import Constant
+
+SLOW = frozenset({"TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegressor"})
+"""Operators whose translation can take minutes. They are not translated if it is certain that the model is refused."""
 
 
 def translate(
@@ -72,6 +76,8 @@ def translate(
     outputs = cut.outputs or [entry.name for entry in proto.output]
     translation = ModelTranslation(model, outputs, custom, trusts_declarations=cut.inputs is None, strict=strict)
     translation.continues_after_failures = continue_after_failures
+    if not continue_after_failures and any(node.op_type in SLOW for node in proto.node):
+        translation.refusal = certain_refusal(model, cut, translation.custom)
     starts = list(cut.parameters(model))
     scope.ranks = Ranks(proto, {each.name: getattr(each.type, "rank", None) for each in starts})
     for start in starts:
@@ -118,6 +124,7 @@ class ModelTranslation(Translation):
         self.strict = strict
         self.budget = budget()
         self.continues_after_failures = False
+        self.refusal: MoLoopError | None = None
         self._doubts: set[str] = set()
         self.model = model
         self._attributes = AttributeReader(model.files)
@@ -201,6 +208,10 @@ class ModelTranslation(Translation):
             self._doubts.add(text)
             warnings.warn(ConversionWarning(text, where=where, code=code), stacklevel=2)
 
+    def is_read(self, name: str) -> bool:
+        """Whether a node of the main graph, or a body in it, reads the tensor."""
+        return any(name in self.names_read.listed(node) for node in self.model.proto.graph.node)
+
     def _needed(
         self, nodes: Sequence[Any], outputs: Iterable[str], scope: Scope
     ) -> tuple[list[Any], list[tuple[str, ...]]]:
@@ -255,6 +266,9 @@ class ModelTranslation(Translation):
                 if value is not None and value.type is UNKNOWN:
                     self._define(context, failed(context, inputs, None))
                     return
+            if self.refusal is not None and context.op_type in SLOW:
+                self._define(context, failed(context, inputs, self.refusal))
+                return
             if context.op_type in SHAPED:
                 inputs = with_length(context, inputs)
             values = self._translated(context, inputs)

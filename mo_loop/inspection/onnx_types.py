@@ -28,6 +28,8 @@ def _type(proto: Any) -> tuple[str, Shape]:
     if kind in ("sequence_type", "optional_type"):
         inner = Port("", *_type(getattr(proto, kind).elem_type))
         return f"{'seq' if kind == 'sequence_type' else 'optional'}({inner})", None
+    if kind == "map_type":
+        return f"map({_element(proto.map_type.key_type)}, {Port('', *_type(proto.map_type.value_type))})", None
     return "?" if kind is None else f"{kind.removesuffix('_type')}()", None
 
 

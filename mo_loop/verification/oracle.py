@@ -4,7 +4,8 @@
     expected.values[1]                 # [("out", array)], in the order of the model's outputs
     expected.source, expected.reason   # who computed them, and why it was not ONNX Runtime
 
-A value is an array, a list of arrays for a sequence, or None for an empty optional.
+A value is an array, a list of arrays for a sequence, or None for an empty optional. The maps of ZipMap are the array
+from which it made them.
 
 The values do not depend on the CPU. Sums of products of 8-bit integers saturate in ONNX Runtime on a CPU with AVX2 and
 without VNNI; the reference evaluator computes them in integers of 32 bits, so models with `EXACT_OPERATORS` go there.
@@ -15,14 +16,14 @@ ONNX Runtime itself is exact with weights that are constants: its optimiser make
 from __future__ import annotations
 
 import ctypes
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
-from mo_loop.verification.compare import Named
+from mo_loop.verification.compare import Named, NamedArray
 
 _LEVELS = {
     "none": "ORT_DISABLE_ALL",
@@ -172,6 +173,8 @@ class OnnxRuntime:
         source = model if isinstance(model, bytes) else str(model) if isinstance(model, (str, Path)) else _bytes(model)
         self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
         self._model = model
+        maps = [port.name for port in self._session.get_outputs() if port.type.startswith("seq(map(")]
+        self._labels = labels_of_maps(model) if maps else {}
 
     @property
     def input_names(self) -> list[str]:
@@ -185,7 +188,7 @@ class OnnxRuntime:
         types = [port.type for port in (*self._session.get_inputs(), *self._session.get_outputs())]
         if not any(_is_foreign(kind) for kind in types):
             plain = {name: _ort_value(value) for name, value in known.items()}
-            return list(zip(names, self._run(names, plain), strict=True))
+            return _without_maps(zip(names, self._run(names, plain), strict=True), self._labels)
         return list(zip(names, self._run_foreign(names, known), strict=True))
 
     def _run(self, names: list[str], feeds: Mapping[str, Any]) -> Sequence[Any]:
@@ -245,6 +248,7 @@ class Reference:
 
         source = str(model) if isinstance(model, (str, Path)) else model
         self._evaluator = ReferenceEvaluator(source, new_ops=[QLinearConv, QLinearMatMul])
+        self._labels = labels_of_maps(model)
 
     @property
     def input_names(self) -> list[str]:
@@ -255,7 +259,31 @@ class Reference:
         """One evaluation. Feeds that are not inputs of the model are ignored."""
         known = {name: feeds[name] for name in self._evaluator.input_names if name in feeds}
         names = list(self._evaluator.output_names)
-        return list(zip(names, self._evaluator.run(names, known), strict=True))
+        return _without_maps(zip(names, self._evaluator.run(names, known), strict=True), self._labels)
+
+
+def labels_of_maps(model: Any) -> dict[str, list[Any]]:
+    """The output of each ZipMap of the main graph, and the labels of its maps in their order."""
+    from onnx import helper
+
+    found = {}
+    for node in _proto(model).graph.node:
+        if node.op_type == "ZipMap":
+            labels = [each for given in node.attribute for each in helper.get_attribute_value(given)]
+            found[node.output[0]] = [each.decode() if isinstance(each, bytes) else each for each in labels]
+    return found
+
+
+def _without_maps(outputs: Iterable[NamedArray], labels: Mapping[str, Sequence[Any]]) -> Named:
+    """The outputs, with a tensor [N, labels] in place of a list of maps from labels to numbers."""
+    return [
+        (name, _tensor_of_maps(value, labels[name]) if name in labels else value) for name, value in outputs
+    ]
+
+
+def _tensor_of_maps(maps: Sequence[Mapping[Any, float]], labels: Sequence[Any]) -> np.ndarray:
+    rows = [[each[label] for label in labels] for each in maps]
+    return np.array(rows, np.float32).reshape(-1, len(labels))
 
 
 def _in_place(proto: Any) -> Iterator[tuple[str, str]]:

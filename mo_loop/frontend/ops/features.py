@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import json
+import warnings
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.errors import ConversionWarning, ModelError, UnsupportedError
+from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.arithmetic import number
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import converted, dimension, vector
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32, i64, string
+from mo_loop.ops.front import Failed
 
 DOMAIN = "ai.onnx.ml"
 
@@ -29,6 +33,14 @@ def no_strings(what: str) -> UnsupportedError:
         f"{what}: the IR has no operation that compares or makes strings", code="ML303",
         hint="give the model numbers in place of the strings, and translate them outside",
     )  # fmt: skip
+
+
+def without_strings(made: Sequence[Any], labels: Strings | None, node: Context) -> list[Any]:
+    """The labels and the scores; in place of labels of strings what is an error only if an output depends on it."""
+    if not labels:
+        return list(made)
+    error = node.located(no_strings("labels of strings"))
+    return [Failed(graph=node.graph, error=error, count=1, name=node.path).output, *made[1:]]
 
 
 def _require_numbers(*values: Value) -> None:
@@ -229,3 +241,24 @@ def _require_narrow(keys) -> None:
     info = np.iinfo(np.int32)
     if np.any((keys < info.min) | (keys > info.max)):
         raise UnsupportedError("keys outside 32 bits, in which the runtime reads integers", code="ML316")
+
+
+@translates("ZipMap", since=1, domain=DOMAIN)
+def zip_map(x, *, classlabels_int64s: Ints | None = None, classlabels_strings: Strings | None = None, node: Context):
+    """A map from labels to probabilities for each row. At an output of the model it stays the tensor [N, labels]."""
+    labels = classlabels_int64s or classlabels_strings or ()
+    if not node.only_leaves_the_model():
+        raise UnsupportedError(
+            "ZipMap whose maps are read in the model: the IR has only tensors, and no maps from keys to values",
+            code="ML311", hint="cut the model at the input of ZipMap (--output), which has the same numbers",
+        )  # fmt: skip
+    rank = ranked(x, "ZipMap")
+    width = x.type.dims[-1] if rank else 0
+    if rank not in (1, 2) or (isinstance(width, int) and width != len(labels)):
+        raise ModelError(f"ZipMap of {x.type} for {len(labels)} labels", code="ML227")
+    name = node.outputs[0]
+    node.graph.rt_info.setdefault("class_labels", {})[name] = json.dumps(list(labels))
+    shown = ", ".join(map(str, labels[:3])) + (", ..." if len(labels) > 3 else "")
+    text = f"the output {name!r} is a tensor [N, {len(labels)}] in place of maps; its columns are the labels {shown}"
+    warnings.warn(ConversionWarning(text, where=node.origin, code="ML560"), stacklevel=2)
+    return ops.Identity(x) if rank == 2 else ops.Unsqueeze(x, 0)

@@ -66,12 +66,12 @@ class Forest:
             level = np.unique(np.concatenate([self.yes[inner], self.no[inner]]))
         raise ModelError("the nodes of a tree form a cycle", code="ML227")
 
-    def leaves(self, x: Value, is_rounded: bool) -> Value:
-        """[N, trees]: the leaf that each tree comes to for each row of x [N, F], f32 that was f64 if `is_rounded`."""
+    def leaves(self, x: Value) -> Value:
+        """[N, trees]: the leaf that each tree comes to for each row of x [N, F], in f32."""
         width = x.type.dims[1]
         if isinstance(width, int) and np.any((self.features < 0) | (self.features >= width)):
             raise ModelError(f"a tree reads a feature outside the {width} of the input", code="ML227")
-        limits = _thresholds_in_f32(self.thresholds, None if is_rounded else self.modes)
+        limits = _thresholds_in_f32(self.thresholds, self.modes)
         count = ops.Gather(ops.ShapeOf(x), [0], 0)
         at = ops.Broadcast(self.roots, ops.Concat(count, np.array([len(self.roots)]), axis=0)).output
         depth = self.depth()
@@ -104,16 +104,14 @@ def _looked_up(table, at: Value) -> Value:
     return ops.Gather(table, at, 0).output
 
 
-def _thresholds_in_f32(limits, modes: Any | None):
+def _thresholds_in_f32(limits, modes):
     """Thresholds of f64 so that comparisons with f32 come out the same: rounded to the side that changes nothing.
 
-    Without `modes` to the nearest, as the numbers are that they are compared with."""
-    with np.errstate(over="ignore"):
+    The runtime rounds numbers of f64 to f32 before they are compared: those that f32 holds come out the same, too."""
+    with np.errstate(over="ignore"):  # beyond f32; and of numbers that have no neighbour, which are not selected
         near = limits.astype(np.float32)
-    if modes is None:
-        return near
-    below = np.where(near > limits, np.nextafter(near, np.float32(-np.inf)), near)
-    above = np.where(near < limits, np.nextafter(near, np.float32(np.inf)), near)
+        below = np.where(near > limits, np.nextafter(near, np.float32(-np.inf)), near)
+        above = np.where(near < limits, np.nextafter(near, np.float32(np.inf)), near)
     names = np.asarray(MODES)[modes]
     rounded_down = np.isin(names, ("BRANCH_LEQ", "BRANCH_GT"))
     rounded_up = np.isin(names, ("BRANCH_LT", "BRANCH_GTE"))
@@ -144,6 +142,11 @@ class Votes:
         """Whether every output has a vote for every row: all leaves of some tree vote for it."""
         leaves = [_reached(forest, root) for root in forest.roots]
         return bool(np.all(np.any([np.all(self.given[each], 0) for each in leaves], 0)))
+
+    def are_opposite(self, forest: Forest) -> bool:
+        """Whether each leaf votes w for one of two outputs and -w for the other."""
+        given = self.given[forest.is_leaf]
+        return bool(given.all()) and np.array_equal(self.weights[:, 0], -self.weights[:, 1])
 
     def total(self, leaves: Value) -> Value:
         """[N, outputs], summed over the trees."""

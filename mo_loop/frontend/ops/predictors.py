@@ -8,14 +8,17 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.arrays import repeated_numbers, require_room, unit_matrix
+from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.arithmetic import number
-from mo_loop.frontend.ops.features import DOMAIN, no_strings
+from mo_loop.frontend.ops.coupling import coupled
+from mo_loop.frontend.ops.features import DOMAIN, without_strings
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.scores import both_sides, transformed, transformed_alone
 from mo_loop.frontend.ops.shared import converted
@@ -66,26 +69,31 @@ def _linear(x: Value, coefficients: Floats | None, intercepts: Floats | None, co
 @translates("LinearClassifier", since=1, domain=DOMAIN)
 def linear_classifier(
     x, *, classlabels_ints: Ints | None = None, classlabels_strings: Strings | None = None, coefficients: Floats,
-    intercepts: Floats | None = None, multi_class: int = 0, post_transform: str = "NONE",
+    intercepts: Floats | None = None, multi_class: int = 0, post_transform: str = "NONE", node: Context,
 ):  # fmt: skip
     """The label of the largest score, and all scores. One score for two classes belongs to the second one."""
-    if classlabels_strings:
-        raise no_strings("labels of strings")
-    rows = rows_of(x, "LinearClassifier")
+    given = classlabels_ints or range(len(classlabels_strings or ()))
+    made = _linear_classes(rows_of(x, "LinearClassifier"), given, coefficients, intercepts, post_transform)
+    return without_strings(made, classlabels_strings, node)
+
+
+def _linear_classes(
+    rows: Value, given: Sequence[int], coefficients: Floats, intercepts: Floats | None, post_transform: str
+) -> list[Any]:
     features = rows.type.dims[1]
-    count = len(intercepts or ()) or len(classlabels_ints or ())
+    count = len(intercepts or ()) or len(given)
     if isinstance(features, int) and features and not intercepts:
         count = len(coefficients) // features
     scores = _linear(rows, coefficients, intercepts, count)
     if count > 1:
-        return [labelled(scores, classlabels_ints), transformed(scores, post_transform)]
-    labels = classlabels_ints or (0, 1)
+        return [labelled(scores, given or None), transformed(scores, post_transform)]
+    labels = given or (0, 1)
     second = ops.Less(number(scores, 0), scores)
     if len(labels) != 2:
         label = ops.Select(second, np.int64(labels[0]), np.int64(0))
         return [ops.Squeeze(label, 1), transformed(scores, post_transform)]
     label = ops.Select(second, np.int64(labels[1]), np.int64(labels[0]))
-    made = both_sides(scores, post_transform, is_probability=True) if classlabels_ints else scores
+    made = both_sides(scores, post_transform, is_probability=True) if given else scores
     return [ops.Squeeze(label, 1), made]
 
 
@@ -105,11 +113,25 @@ def svm_regressor(
     """[N, 1]; with `one_class`, 1 for rows of the class and -1 for all others."""
     rows = rows_of(x, "SVMRegressor")
     if n_supports > 0:
-        rows = _kernel(rows, _weights(support_vectors, n_supports), kernel_type, kernel_params)
-    scores = _linear(rows, coefficients, (rho or (0.0,))[:1], 1)
+        vectors, shares = _weights(support_vectors, n_supports), _weights(coefficients, 1)
+        sums = _summed(rows, vectors, kernel_type, kernel_params, shares)
+        scores = ops.Add(sums, np.array((rho or (0.0,))[:1], np.float32)).output
+    else:
+        scores = _linear(rows, coefficients, (rho or (0.0,))[:1], 1)
     if one_class:
         return ops.Select(ops.Less(number(scores, 0), scores), number(scores, 1), number(scores, -1))
     return transformed_alone(scores, post_transform)
+
+
+def _summed(x: Value, vectors, kind: str, parameters: Floats | None, shares) -> Value:
+    """For each row of `shares`, the sum of K(x, s) with its shares. A linear kernel is summed before the conversion:
+    the sum is often small beside its terms."""
+    if shares.shape[1] != len(vectors):
+        raise ModelError(f"{shares.shape[1]} coefficients for {len(vectors)} support vectors", code="ML227")
+    if kind == "LINEAR":
+        weights = (shares.astype(np.float64) @ vectors.astype(np.float64)).astype(np.float32)
+        return ops.MatMul(x, weights, transpose_b=True).output
+    return ops.MatMul(_kernel(x, vectors, kind, parameters), shares, transpose_b=True).output
 
 
 def _kernel(x: Value, vectors, kind: str, parameters: Floats | None) -> Value:
@@ -119,8 +141,6 @@ def _kernel(x: Value, vectors, kind: str, parameters: Floats | None) -> Value:
         gap = ops.Subtract(ops.Unsqueeze(x, 1), vectors)
         return ops.Exp(ops.Multiply(ops.ReduceSum(ops.Multiply(gap, gap), [2], keep_dims=False), -gamma)).output
     product = ops.MatMul(x, vectors, transpose_b=True).output
-    if kind == "LINEAR":
-        return product
     scaled = ops.Add(ops.Multiply(product, gamma), offset).output
     if kind == "POLY":
         return ops.Power(scaled, number(scaled, degree)).output
@@ -135,30 +155,34 @@ def svm_classifier(
     coefficients: Floats | None = None, kernel_params: Floats | None = None, kernel_type: str = "LINEAR",
     post_transform: str = "NONE", prob_a: Floats | None = None, prob_b: Floats | None = None,
     rho: Floats | None = None, support_vectors: Floats | None = None, vectors_per_class: NotNegatives | None = None,
+    node: Context,
 ):  # fmt: skip
     """Each pair of classes has a score, which is a vote for one of both; the class with most votes is the label."""
-    if classlabels_strings:
-        raise no_strings("labels of strings")
     owners = repeated_numbers(len(vectors_per_class or ()), vectors_per_class or ())
-    labels, count = classlabels_ints or (), len(vectors_per_class or ())
-    if prob_a or not owners.size:
-        raise UnsupportedError(
-            "SVMClassifier with fitted probabilities, or without support vectors, is not translated", code="ML316"
-        )  # fmt: skip
+    labels = classlabels_ints or range(len(classlabels_strings or ()))
+    count = len(vectors_per_class or ())
+    if not owners.size:
+        raise UnsupportedError("SVMClassifier without support vectors is not translated", code="ML316")
+    fitted = len(prob_a or ())
+    if fitted != len(prob_b or ()) or fitted not in (0, count * (count - 1) // 2):
+        raise ModelError(f"{fitted} prob_a and {len(prob_b or ())} prob_b for {count} classes", code="ML227")
     if len(labels) != count or len(rho or ()) != count * (count - 1) // 2:
         raise ModelError(f"{len(labels)} labels and {len(rho or ())} rho for {count} classes", code="ML227")
     pairs = list(itertools.combinations(range(count), 2))
     require_room((len(pairs), max(len(owners), count)))
-    kernels = _kernel(rows_of(x, "SVMClassifier"), _weights(support_vectors, len(owners)), kernel_type, kernel_params)
+    vectors = _weights(support_vectors, len(owners))
     shares = _weights(coefficients, count - 1)
     # Row k of the coefficients is for class k among the other classes.
     matrix = np.stack([np.where(owners == i, shares[j - 1], np.where(owners == j, shares[i], 0)) for i, j in pairs])
-    scores = ops.Add(ops.MatMul(kernels, matrix.astype(np.float32), transpose_b=True), np.array(rho, np.float32)).output
+    sums = _summed(rows_of(x, "SVMClassifier"), vectors, kernel_type, kernel_params, matrix.astype(np.float32))
+    scores = ops.Add(sums, np.array(rho, np.float32)).output
     first, second = (unit_matrix(count, np.float32)[[pair[side] for pair in pairs]] for side in (0, 1))
     won = ops.Convert(ops.Less(number(scores, 0), scores), destination_type=f32).output
     votes = ops.Add(ops.MatMul(won, first), ops.MatMul(ops.Subtract(np.float32(1), won), second)).output
-    if count > 2:
+    if fitted:
+        made = transformed(coupled(scores, prob_a or (), prob_b or (), count, node), post_transform)
+    elif count > 2:
         made = transformed(scores, post_transform)
     else:
         made = both_sides(scores, post_transform, is_probability=post_transform != "NONE")
-    return [labelled(votes, labels), made]
+    return without_strings([labelled(votes, labels), made], classlabels_strings, node)

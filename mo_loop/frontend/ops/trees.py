@@ -11,14 +11,13 @@ from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.arithmetic import number
-from mo_loop.frontend.ops.features import DOMAIN, no_strings
+from mo_loop.frontend.ops.features import DOMAIN, without_strings
 from mo_loop.frontend.ops.forest import LEAF, MODES, Forest, Votes
 from mo_loop.frontend.ops.predictors import labelled, rows_of
 from mo_loop.frontend.ops.scores import TRANSFORMS, both_sides, transformed, transformed_alone
 from mo_loop.frontend.ops.shared import converted
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
-from mo_loop.graph.types import f64
 
 Ints = tuple[int, ...]
 Floats = tuple[float, ...]
@@ -72,20 +71,20 @@ def tree_ensemble_classifier(
     node: Context,
 ):  # fmt: skip
     """The labels [N], and the scores [N, classes]. From version 3 on, numbers may be f64 tensors."""
-    if classlabels_strings:
-        raise no_strings("labels of strings")
     forest, places = _by_ids(
         nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, _either(nodes_values, nodes_values_as_tensor),
         nodes_truenodeids, nodes_falsenodeids, nodes_missing_value_tracks_true,
     )  # fmt: skip
-    labels = classlabels_int64s or ()
+    labels = classlabels_int64s or range(len(classlabels_strings or ()))
     weights = _either(class_weights, class_weights_as_tensor)
     votes = _votes(places, len(labels), class_treeids, class_nodeids, class_ids, weights)
     leaves = _leaves(forest, x)
     bases = _either(base_values, base_values_as_tensor) or ()
     if len(labels) > 2:
-        return _of_many_classes(leaves, forest, votes, labels, bases, post_transform)
-    return _of_two_classes(leaves, forest, votes, labels, bases, set(class_ids or ()), post_transform, node)
+        made = _of_many_classes(leaves, forest, votes, labels, bases, post_transform)
+    else:
+        made = _of_two_classes(leaves, forest, votes, labels, bases, set(class_ids or ()), post_transform)
+    return without_strings(made, classlabels_strings, node)
 
 
 @translates("TreeEnsemble", since=5, domain=DOMAIN)
@@ -166,7 +165,7 @@ def _forest(table: Sequence[Any], is_leaf, roots: Sequence[int]) -> Forest:
 
 
 def _leaves(forest: Forest, x: Value) -> Value:
-    return forest.leaves(rows_of(x, "an ensemble of trees"), x.dtype is f64)
+    return forest.leaves(rows_of(x, "an ensemble of trees"))
 
 
 def _by_ids(
@@ -243,17 +242,27 @@ def _of_many_classes(
 
 def _of_two_classes(
     leaves: Value, forest: Forest, votes: Votes, labels: Sequence[int], bases: Sequence[float], ids: set[int],
-    post_transform: str, node: Context,
+    post_transform: str,
 ) -> list[Any]:  # fmt: skip
-    """All leaves vote for the same class; the sum is the score of the second one: a probability, or a signed margin."""
+    """The votes are for one class, whose sum is the score of the second one, a probability or a signed margin; or they
+    are w and -w for the two classes, as CatBoost writes them."""
+    if len(labels) == 2 and ids == {0, 1} and not bases and votes.are_opposite(forest):
+        scores = votes.total(leaves)
+        second = ops.Less(number(scores, 0), ops.Slice(scores, [1], [2], [1], [1]))
+        return [_one_of_two(second, labels), transformed(scores, post_transform)]
     if len(labels) < 2 or ids != {0} or len(bases) > 1 or post_transform == "PROBIT":
         raise UnsupportedError(
             "two classes whose leaves vote for both, or for the second, or one class: runtimes return other labels "
-            "than ONNX defines", code="ML316", hint="let all votes be for class 0, with one base value at most",
+            "than ONNX defines", code="ML316",
+            hint="let all votes be for class 0, with one base value at most, or those of each leaf be w and -w",
         )  # fmt: skip
     score = ops.Slice(votes.total(leaves), [0], [1], [1], [1]).output
     score = _with_bases(score, bases)
     is_probability = bool(np.all(votes.weights >= 0))
     second = ops.Less(number(score, 0.5 if is_probability else 0), score)
-    label = ops.Squeeze(ops.Select(second, np.int64(labels[1]), np.int64(labels[0])), 1)
-    return [label, both_sides(score, post_transform, is_probability)]
+    return [_one_of_two(second, labels), both_sides(score, post_transform, is_probability)]
+
+
+def _one_of_two(second: Any, labels: Sequence[int]) -> Any:
+    """[N] from [N, 1]: the second label where `second` is true."""
+    return ops.Squeeze(ops.Select(second, np.int64(labels[1]), np.int64(labels[0])), 1)

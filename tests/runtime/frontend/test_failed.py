@@ -10,9 +10,12 @@ import pytest
 
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, ModelError, MoLoopError, UnsupportedError
+from mo_loop.frontend.ops.forest import Forest
 from tests.harness import check, floats, parsed
 
 X = floats(3, seed=1)
+
+ML = {"ai.onnx.ml": 1, "odd": 1}
 
 LOOP = """[loop] {out} = Loop (n, "", {first}) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {{
   d = Identity (c) {body} }}>"""
@@ -193,3 +196,48 @@ def test_inputs_that_are_not_tensors(kind: str) -> None:
         convert_model(made)
     assert caught.value.exit_code == 3
     assert caught.value.where == "s"
+
+
+TREE = """nodes_treeids = [0], nodes_nodeids = [0], nodes_featureids = [0], nodes_modes = ["LEAF"],
+  nodes_values = [0.0], nodes_truenodeids = [0], nodes_falsenodeids = [0], n_targets = 1, target_treeids = [0],
+  target_nodeids = [0], target_ids = [0], target_weights = [2.0]"""
+
+
+def counted_trees(monkeypatch: pytest.MonkeyPatch) -> list[Any]:
+    """An item for each ensemble of trees that is translated from now on."""
+    translated: list[Any] = []
+    leaves = Forest.leaves
+
+    def counted(*given: Any) -> Any:
+        translated.append(given)
+        return leaves(*given)
+
+    monkeypatch.setattr(Forest, "leaves", counted)
+    return translated
+
+
+def test_trees_are_not_translated_if_the_model_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Ensembles of millions of nodes take minutes."""
+    translated = counted_trees(monkeypatch)
+    model = parsed(f"""main (float[N,2] x) => (float[N,1] y) {{
+      t = ai.onnx.ml.TreeEnsembleRegressor <{TREE}> (x)  u = odd.Two (t)  y = odd.One (u) }}""", **ML)
+    assert places(refusal(model)) == {"odd::One": ["y"], "odd::Two": ["u"]}
+    assert translated == []
+
+
+def test_trees_before_a_branch_that_is_never_taken_are_translated(monkeypatch: pytest.MonkeyPatch) -> None:
+    translated = counted_trees(monkeypatch)
+    model = parsed(f"""main (float[N,2] x) => (float[N,1] y) <bool flag = {{1}}> {{
+      t = ai.onnx.ml.TreeEnsembleRegressor <{TREE}> (x)  u = odd.One (t)
+      y = If (flag) <then_branch = then () => (float[N,1] a) {{ a = Neg (t) }},
+                     else_branch = else () => (float[N,1] b) {{ b = Neg (u) }}> }}""", **ML)
+    check(model, {"x": np.zeros((3, 2), np.float32)}, expected=[[("y", np.full((3, 1), -2, np.float32))]])
+    assert len(translated) == 1
+
+
+def test_the_option_that_converts_the_other_outputs_is_named() -> None:
+    model = parsed("""main (float[3] x) => (float[3] y, float[3] z, float[3] w) {
+      y = Neg (x)  z = odd.One (x)  w = Abs (x) }""", **ML)
+    assert "--output y,w" in refusal(model).errors[0].hint
+    named = [[("y", -X), ("w", np.abs(X))]]
+    check(model, {"x": X}, output=["y", "w"], expected=named)

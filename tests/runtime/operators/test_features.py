@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import pytest
 from onnx import helper
 
 from mo_loop.api import convert_model
-from mo_loop.errors import MoLoopError
+from mo_loop.errors import ConversionWarning, MoLoopError
 from tests.harness import check_model, parsed
 
 both = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
@@ -207,3 +208,50 @@ def test_in_a_loop() -> None:
     )
     feeds = [{"n": np.array(count), "x": TABLE[:2]} for count in (2, 0, 3)]
     check_model(model, *feeds)
+
+
+def zipped(labels: Sequence[Any], shape: Sequence[Any], reader: str = "") -> Any:
+    """Probabilities, their maximum, and ZipMap at an output; `reader` is an operator that reads its maps."""
+    key = 7 if isinstance(labels[0], int) else 8
+    kind = helper.make_sequence_type_proto(helper.make_map_type_proto(key, helper.make_tensor_type_proto(1, [])))
+    name = "classlabels_int64s" if key == 7 else "classlabels_strings"
+    nodes = [
+        helper.make_node("Softmax", ["x"], ["p"]),
+        helper.make_node("ZipMap", ["p"], ["maps"], "zip", domain="ai.onnx.ml", **{name: labels}),
+        helper.make_node("ReduceMax", ["p"], ["best"], keepdims=0),
+    ]
+    outputs = [helper.make_value_info("maps", kind), helper.make_empty_tensor_value_info("best")]
+    if reader:
+        nodes.append(helper.make_node(reader, ["maps"], ["read"]))
+        outputs.append(helper.make_empty_tensor_value_info("read"))
+    graph = helper.make_graph(nodes, "test", [helper.make_tensor_value_info("x", 1, shape)], outputs)
+    opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 1)]
+    return helper.make_model(graph, opset_imports=opsets, ir_version=8)
+
+
+@both
+@pytest.mark.parametrize("labels", [[3, -1, 2], ["b", "a", "c,d"]], ids=["numbers", "strings"])
+def test_maps_at_an_output_are_their_tensor(labels: Any, dynamic: bool) -> None:
+    """The columns have the order of the labels, which the IR records; ONNX Runtime sorts its maps by the label."""
+    model = zipped(labels, ["N", None] if dynamic else ["N", 3])
+    with pytest.warns(ConversionWarning, match="'maps' is a tensor") as heard:
+        converted = convert_model(model)
+    assert [each.message.code for each in heard if isinstance(each.message, ConversionWarning)] == ["ML560"]
+    assert json.loads(converted.to_openvino().get_rt_info(["class_labels", "maps"]).astype(str)) == labels
+    check_model(model, {"x": TABLE}, {"x": TABLE[:0]}, {"x": TABLE[1:2]})
+
+
+def test_maps_of_a_vector_are_one_row() -> None:
+    check_model(zipped([1, 2, 3], [3]), {"x": TABLE[0]})
+
+
+def test_maps_of_another_number_of_labels_are_refused() -> None:
+    with pytest.raises(MoLoopError, match="ML227"):
+        convert_model(zipped([1, 2], ["N", 3]))
+
+
+@pytest.mark.parametrize("reader", ["SequenceLength", "Identity"])
+def test_maps_that_the_model_reads_are_refused(reader: str) -> None:
+    with pytest.raises(MoLoopError, match="--output") as caught:
+        convert_model(zipped([1, 2, 3], ["N", 3], reader))
+    assert caught.value.code == "ML311"

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import pytest
 from onnx import helper
 
+from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
+from mo_loop.verification.oracle import OnnxRuntime
+from tests.harness import check as checked
 from tests.pairs import pairs
 
-from .test_features import check, refused
+from .test_features import check, ml_model, refused
 
 both = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 TRANSFORMS = ["NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO"]
@@ -97,10 +102,58 @@ def test_svm_classifier(sizes: list[int], kernel: str, post: str, dynamic: bool)
 def test_svm_classifier_that_is_refused() -> None:
     attributes = {"coefficients": [1.0, 2.0], "rho": [0.5], "support_vectors": [1.0, 2.0, 3.0, 4.0],
                   "vectors_per_class": [1, 1], "classlabels_ints": [1, 2]}  # fmt: skip
-    refused("SVMClassifier", [X], {**attributes, "prob_a": [1.0], "prob_b": [0.5]}, "ML316")
+    refused("SVMClassifier", [X], {**attributes, "prob_a": [1.0]}, "ML227")
     refused("SVMClassifier", [X], {**attributes, "rho": [0.5, 0.5]}, "ML227")
     del attributes["vectors_per_class"]
     refused("SVMClassifier", [X], attributes, "ML316")
+
+
+@pairs(sizes=[[2, 3], [1, 2, 2], [1, 1, 1, 2]], kernel=[*KERNELS], post=TRANSFORMS, dynamic=[False, True])
+def test_svm_classifier_with_fitted_probabilities(sizes: list[int], kernel: str, post: str, dynamic: bool) -> None:
+    """Rows need from none to three steps of the iteration that couples the probabilities of pairs."""
+    classes = len(sizes)
+    pairs_of_classes = classes * (classes - 1) // 2
+    rng = np.random.default_rng(classes)
+    attributes = {
+        "coefficients": rng.uniform(-1, 1, 5 * (classes - 1)).tolist(), "kernel_params": KERNELS[kernel],
+        "kernel_type": kernel, "rho": rng.uniform(-0.3, 0.3, pairs_of_classes).tolist(),
+        "support_vectors": VECTORS, "vectors_per_class": sizes, "classlabels_ints": [5, -7, 9, 3][:classes],
+        "post_transform": post, "prob_a": rng.uniform(-5, -0.5, pairs_of_classes).tolist(),
+        "prob_b": rng.uniform(-0.5, 0.5, pairs_of_classes).tolist(),
+    }  # fmt: skip
+    x = np.random.default_rng(1).uniform(-2, 2, (30, 2)).astype(np.float32)
+    check("SVMClassifier", [x], attributes, outputs=2, dynamic=dynamic)
+
+
+def test_probabilities_of_certain_classes_and_of_no_rows() -> None:
+    attributes = {
+        "coefficients": [40.0, -40.0], "kernel_type": "LINEAR", "kernel_params": [0.0] * 3, "rho": [0.0],
+        "support_vectors": [1.0, 0.0, 0.0, 1.0], "vectors_per_class": [1, 1], "classlabels_ints": [0, 1],
+        "prob_a": [-3.0], "prob_b": [0.0],
+    }  # fmt: skip
+    check("SVMClassifier", [np.float32([[9, -9], [-9, 9], [0, 0], [1e-4, 0]])], attributes, outputs=2)
+    nothing = [np.zeros(0, np.int64), np.zeros((0, 2), np.float32)]
+    check("SVMClassifier", [X[:0]], attributes, outputs=2, dynamic=True, expected=nothing)
+
+
+CLASSIFIERS = {
+    "LinearClassifier": {"coefficients": W3, "intercepts": B3},
+    "SVMClassifier": {
+        "coefficients": [1.0, -0.5, 0.25, 0.75, -1.0, 0.5], "kernel_params": [0.5, 0.0, 0.0], "kernel_type": "RBF",
+        "rho": [0.1, 0.2, 0.3], "support_vectors": [0.0, 1.0, -1.0, 0.5, 2.0, 1.5], "vectors_per_class": [1, 1, 1],
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CLASSIFIERS)
+def test_labels_of_strings_are_refused_and_scores_are_not(name: str) -> None:
+    """The error names the option that converts the scores."""
+    model = ml_model(name, [X], {**CLASSIFIERS[name], "classlabels_strings": ["a", "b", "c"]}, outputs=2)
+    with pytest.raises(MoLoopError, match="--output y1") as caught:
+        convert_model(model)
+    assert caught.value.code == "ML303"
+    scores = OnnxRuntime(model).run({"x0": X})[1:]
+    checked(model, {"x0": X}, expected=[scores], output="y1")
 
 
 # -- trees
@@ -203,6 +256,31 @@ def test_tree_classifier_of_two(bases: list[float], low: float, post: str, versi
     check("TreeEnsembleClassifier", [rows(4, 40, 3)], attributes, outputs=2, version=version, dynamic=dynamic)
 
 
+def opposite(grown: Grown) -> dict[str, Any]:
+    """Votes of w for the second of two classes and -w for the first, as CatBoost writes them."""
+    votes = grown.votes("class", [0, 1], -1)
+    votes["class_weights"] = np.ravel([[-w, w] for w in votes["class_weights"][1::2]]).tolist()
+    return votes
+
+
+@pairs(post=TRANSFORMS, seed=range(3), dynamic=[False, True])
+def test_two_classes_with_opposite_votes(post: str, seed: int, dynamic: bool) -> None:
+    grown = Grown(seed, 3, 3, MODES, 3)
+    attributes = {**grown.attributes(), **opposite(grown), "classlabels_int64s": [0, 1], "post_transform": post}
+    check("TreeEnsembleClassifier", [rows(4, 40, 3)], attributes, outputs=2, version=3, dynamic=dynamic)
+
+
+def test_labels_of_two_classes_with_opposite_votes() -> None:
+    """ONNX Runtime returns the numbers of the classes, 0 and 1, in place of their labels."""
+    grown = Grown(3, 2, 3, MODES[:1], 3)
+    attributes = {**grown.attributes(), **opposite(grown), "classlabels_int64s": [4, -2]}
+    x = rows(4, 40, 3)
+    model = ml_model("TreeEnsembleClassifier", [x], attributes, outputs=2)
+    numbers, scores = (each for _, each in OnnxRuntime(model).run({"x0": x}))
+    assert set(numbers.tolist()) == {0, 1}
+    check("TreeEnsembleClassifier", [x], attributes, outputs=2, expected=[np.array([4, -2])[numbers], scores])
+
+
 def test_two_classes_that_both_get_votes_are_refused() -> None:
     grown = Grown(3, 2, 3, MODES[:1], 3)
     attributes = {**grown.attributes(), **grown.votes("class", [0, 1], 0.0), "classlabels_int64s": [4, -2]}
@@ -210,23 +288,59 @@ def test_two_classes_that_both_get_votes_are_refused() -> None:
         check("TreeEnsembleClassifier", [rows(4, 4, 3)], attributes, outputs=2)
 
 
-def test_thresholds_of_f64_between_two_f32() -> None:
-    """Rounding them to the nearest f32 would change comparisons with that number."""
-    limit = 1 / 3
-    near = np.float32(limit)
-    x = np.array([[np.nextafter(near, np.float32(0))], [near], [np.nextafter(near, np.float32(1))]])
-    for mode in MODES:
-        grown = Grown(0, 1, 1, [mode], 1)
-        attributes = grown.attributes()
-        values = [limit] * len(attributes.pop("nodes_values"))
-        attributes["nodes_values_as_tensor"] = helper.make_tensor("v", 11, [len(values)], values)
-        votes = grown.votes("target", [0], 0.0)
-        exact = {"BRANCH_LEQ": np.less_equal, "BRANCH_LT": np.less, "BRANCH_GTE": np.greater_equal,
-                 "BRANCH_GT": np.greater, "BRANCH_EQ": np.equal, "BRANCH_NEQ": np.not_equal}[mode]  # fmt: skip
-        met = exact(x.astype(np.float64), limit)
-        yes, no = votes["target_weights"]
-        expected = np.where(met, yes, no).astype(np.float32)
-        check("TreeEnsembleRegressor", [x], {**attributes, **votes, "n_targets": 1}, version=3, expected=[expected])
+MEETS = {"BRANCH_LEQ": np.less_equal, "BRANCH_LT": np.less, "BRANCH_GTE": np.greater_equal,
+         "BRANCH_GT": np.greater, "BRANCH_EQ": np.equal, "BRANCH_NEQ": np.not_equal}  # fmt: skip
+LARGEST = float(np.finfo(np.float32).max)
+
+
+def doubles(name: str, numbers: Sequence[float]) -> Any:
+    return helper.make_tensor(name, 11, [len(numbers)], numbers)
+
+
+def beside(limit: float) -> Any:
+    """The numbers of f32 at a threshold and on both sides of it [N, 1]."""
+    with np.errstate(over="ignore"):
+        near = np.float32(limit)
+        sides = [np.nextafter(near, -near), near, np.nextafter(near, np.float32(np.inf) * near), np.float32(0)]
+    return np.clip(np.array(sides)[:, None], -LARGEST, LARGEST)
+
+
+@pairs(
+    limit=[1 / 3, -0.1, 0.7, 1.5, 1e300, -1e300, LARGEST, -LARGEST], mode=MODES, dtype=[np.float32, np.float64],
+    version=[3, 5],
+)  # fmt: skip
+def test_thresholds_of_f64(limit: float, mode: str, dtype: Any, version: int) -> None:
+    """Rounding one to the nearest f32 would change comparisons with that number. ONNX Runtime has none beside f32."""
+    x = beside(limit).astype(dtype)
+    expected = np.where(MEETS[mode](x.astype(np.float64), limit), 1.0, -1.0)
+    if version == 5:
+        attributes = {
+            "n_targets": 1, "tree_roots": [0], "nodes_featureids": [0], "nodes_splits": doubles("s", [limit]),
+            "nodes_modes": helper.make_tensor("m", 2, [1], [MODES.index(mode)]), "nodes_truenodeids": [0],
+            "nodes_trueleafs": [1], "nodes_falsenodeids": [1], "nodes_falseleafs": [1], "leaf_targetids": [0, 0],
+            "leaf_weights": doubles("w", [1.0, -1.0]),
+        }  # fmt: skip
+        check("TreeEnsemble", [x], attributes, version=5, expected=[expected.astype(dtype)])
+        return
+    attributes = {
+        "nodes_treeids": [0] * 3, "nodes_nodeids": [0, 1, 2], "nodes_featureids": [0] * 3,
+        "nodes_modes": [mode, "LEAF", "LEAF"], "nodes_values_as_tensor": doubles("v", [limit, 0, 0]),
+        "nodes_truenodeids": [1, 0, 0], "nodes_falsenodeids": [2, 0, 0], "target_treeids": [0, 0],
+        "target_nodeids": [1, 2], "target_ids": [0, 0], "target_weights_as_tensor": doubles("w", [1.0, -1.0]),
+    }  # fmt: skip
+    check("TreeEnsembleRegressor", [x], attributes, version=3, expected=[expected.astype(np.float32)])
+
+
+def test_thresholds_beyond_f32_give_no_warning_of_numpy() -> None:
+    grown = Grown(0, 2, 1, MODES, 3)
+    attributes = {**grown.attributes(), **grown.votes("target", [0], 0.0), "n_targets": 1}
+    count = len(attributes.pop("nodes_values"))
+    numbers = np.resize([LARGEST, -LARGEST, 1e300, np.inf, -np.inf, 1e-300], count).tolist()
+    attributes["nodes_values_as_tensor"] = doubles("v", numbers)
+    model = ml_model("TreeEnsembleRegressor", [X], attributes, version=3)
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        convert_model(model)
 
 
 def test_trees_of_leaves_and_no_rows() -> None:

@@ -453,5 +453,5 @@ def test_a_tree_of_more_levels_than_parts() -> None:
     is_leaf = np.arange(count) == count - 1
     forest = Forest(none, none.astype(float), none, below, below, none.astype(bool), np.int64([0]), is_leaf)
     with pytest.raises(TypeError_) as caught:
-        forest.leaves(parameter(Graph("main"), 2, 3), is_rounded=False)
+        forest.leaves(parameter(Graph("main"), 2, 3))
     assert caught.value.code == "ML236"
