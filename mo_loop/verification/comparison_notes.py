@@ -26,6 +26,8 @@ def notes_about(path: Path, model: OnnxModel, oracle: str, expected: Iterable[Na
             f"{name}: a body of Scan returns one of its inputs, for which ONNX Runtime can give memory that was "
             "never written"
         )
+    for name in numbers_for_labels(model):
+        yield f"{name}: ONNX Runtime returns 0 and 1 in place of the labels of two classes if leaves vote for both"
     values = [value for named in expected for _, value in named if isinstance(value, np.ndarray)]
     floats = [value for value in values if value.dtype.kind == "f" and value.size]
     if floats and all(np.isnan(value).all() for value in floats):
@@ -41,5 +43,19 @@ def returned_inputs(model: OnnxModel) -> list[str]:
                 continue
             bodies = list(graph.bodies(node))
             if any(set(body.input_names) & set(body.output_names) for body in bodies):
+                found.append(graph.path_of(node))
+    return found
+
+
+def numbers_for_labels(model: OnnxModel) -> list[str]:
+    """The ensembles of two classes, other than 0 and 1, whose leaves vote for both."""
+    found = []
+    for graph in all_graphs(model):
+        for node in graph.nodes:
+            if node.op_type != "TreeEnsembleClassifier":
+                continue
+            numbers = {each.name: each.ints for each in node.attribute if each.ints}
+            labels = list(numbers.get("classlabels_int64s", ()))
+            if len(labels) == 2 and labels != [0, 1] and {0, 1} <= set(numbers.get("class_ids", ())):
                 found.append(graph.path_of(node))
     return found

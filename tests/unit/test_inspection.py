@@ -65,6 +65,11 @@ def test_counts_sizes_and_types() -> None:
     assert found.scopes[1].operators == {"Identity": 1, "Mul": 1, "Add": 1}
 
 
+def test_maps_name_the_types_of_their_keys_and_values() -> None:
+    found = inspect(MODELS / "classical" / "logistic_regression.onnx")
+    assert [str(port) for port in found.outputs] == ["i64[?]", "seq(map(i64, f32[...]))"]
+
+
 def test_a_constant_counts_once_for_each_operator() -> None:
     text = "main (float[2] x) => (float[2] y) <float[2] w = {1., 2.}> { a = Add (x, w) b = Add (a, w) y = Mul (b, w) }"
     operators = {each.name: each.bytes for each in inspect(parsed(text)).operators}

@@ -17,6 +17,7 @@ from mo_loop.ops.base import Constant
 from mo_loop.options import ConvertOptions
 from mo_loop.verification.report_formats import as_junit, as_markdown, as_text
 from mo_loop.verification.verifying import verify
+from tests import MODELS
 from tests.cli.commands import saved
 from tests.harness import floats, parsed
 from tests.pages import after, document
@@ -332,3 +333,20 @@ def test_layers_are_compared_in_the_precision_that_differs(tmp_path: Path) -> No
     heat = document(Path(report.page).read_text("utf-8"))["heat"]
     assert heat["precision"] == "bf16" and max(each["worst"] for _, _, each in heat["tensors"]) > 1
     assert verify(path, sets=1, layers=True).layers is None
+
+
+def test_maps_are_compared_as_tensors() -> None:
+    report = verify(MODELS / "classical" / "logistic_regression.onnx")
+    assert report, as_text(report)
+    assert {row.output for row in report.sides[0].rows} == {"output_label", "output_probability"}
+
+
+def test_labels_that_onnx_runtime_does_not_return_are_explained() -> None:
+    made = onnx.load(MODELS / "classical" / "catboost_binary.onnx")
+    for node in made.graph.node:
+        for each in node.attribute:
+            if each.name == "classlabels_int64s":
+                each.ints[:] = [-1, 1]
+    report = verify(made)
+    assert {row.output for row in report.sides[0].rows if row.result.count} == {"label"}
+    assert any("in place of the labels" in note for note in report.notes)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 
 import onnx
 from google.protobuf.message import Message
@@ -27,18 +27,19 @@ def strip(proto: onnx.ModelProto) -> None:
                 message.ClearField(field)
 
 
-def check(proto: onnx.ModelProto, sequences: bool | None = False) -> None:
+def check(proto: onnx.ModelProto, sequences: bool | None = False, domains: Collection[str] = ()) -> None:
     """Raise ValueError unless the model is self-contained, plain ONNX with tensors as inputs and outputs.
 
     sequences: whether it must contain operators on sequences; None if it may.
+    domains: those of other operators that it may contain; its outputs may be maps then.
     """
-    onnx.checker.check_model(proto, full_check=True)
-    for port in (*proto.graph.input, *proto.graph.output):
+    onnx.checker.check_model(proto, full_check=not domains)
+    for port in (*proto.graph.input, *(() if domains else proto.graph.output)):
         if not port.type.HasField("tensor_type"):
             raise ValueError(f"{port.name} is no tensor")
     found = False
     for message in messages(proto):
-        if isinstance(message, onnx.NodeProto) and message.domain:
+        if isinstance(message, onnx.NodeProto) and message.domain not in ("", *domains):
             raise ValueError(f"operator {message.domain}::{message.op_type}")
         if isinstance(message, onnx.TensorProto) and message.external_data:
             raise ValueError(f"external data of {message.name}")

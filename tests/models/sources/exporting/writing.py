@@ -42,6 +42,7 @@ def write_folder(
     *,
     max_bytes: int,
     sequences: bool | None = False,
+    domains: Collection[str] = (),
     start: str = "spawn",
 ) -> list[str]:
     """Export the models of the given names, and write cases.toml for the whole folder. Returns the names not written.
@@ -57,7 +58,7 @@ def write_folder(
         model = models[name]
         line = f"{name:24} {model.exporter:8} opset {model.opset:2}"
         with ProcessPoolExecutor(1, get_context(start)) as process:
-            task = process.submit(exported, model, export, comparing, sequences)
+            task = process.submit(exported, model, export, comparing, sequences, domains)
         if (error := task.exception()) is not None:
             traceback.print_exception(error)
             print(f"{line}  failed: {type(error).__name__}", flush=True)
@@ -76,12 +77,14 @@ def write_folder(
     return missing
 
 
-def exported(model: Model, export: Export, comparing: bool, sequences: bool | None) -> tuple[bytes, float]:
+def exported(
+    model: Model, export: Export, comparing: bool, sequences: bool | None, domains: Collection[str]
+) -> tuple[bytes, float]:
     """The bytes of the ONNX file, and the largest difference to the framework (0 if not compared)."""
     warnings.filterwarnings("ignore")
     proto, expected = export(model)
     strip(proto)
-    check(proto, sequences)
+    check(proto, sequences, domains)
     data = proto.SerializeToString(deterministic=True)
     return data, compare(data, model.listed, expected) if comparing else 0.0
 
