@@ -74,9 +74,9 @@ def recurrent_outputs(
         lengths = None
     native = _native_activations(functions, kind)
     is_plain = not task.clip and not task.input_forget and peepholes is None
-    if native is None or not is_plain or lengths is not None or is_quantised:
+    if native is None or not is_plain or is_quantised:
         return scanned(node, task, x, w, r, b, lengths, states, peepholes)
-    return sequence(node, task, native, x, w, r, b, states)
+    return sequence(node, task, native, x, w, r, b, lengths, states)
 
 
 def _require_sizes(kind: str, name: str, value: Value | None, sizes: Sequence[int | None]) -> None:
