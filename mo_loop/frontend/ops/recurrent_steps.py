@@ -1,8 +1,8 @@
 """LSTM, GRU and RNN as a Scan over composed steps, for everything that the *Sequence operations do not support.
 
-These are other activations, clipping, peepholes, coupled gates, and sequences of different lengths, where a mask is
-an input of each step: a step after the end of a sequence keeps the state and returns zeros. x W^T + b is computed
-before the loop. With the gates i, o, f, c (LSTM) and z, r, h (GRU):
+These are other activations, clipping, peepholes and coupled gates. For sequences of different lengths a mask is an
+input of each step: a step after the end of a sequence keeps the state and returns zeros. x W^T + b is computed before
+the loop. With the gates i, o, f, c (LSTM) and z, r, h (GRU):
 
     LSTM    C = f * c + i * g(c~)        h = o * h(C)
     GRU     h = (1 - z) * g(h~) + z * h

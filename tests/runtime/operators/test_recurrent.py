@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from tests.harness import check_node
+from mo_loop import convert_model
+from tests.harness import check_model, check_node
+from tests.nodes import node_model
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 KINDS = tuple(GATES)
@@ -172,3 +174,73 @@ def test_a_constant_state_gives_the_batch_size(constant, layout):
         "LSTM", given, {"hidden_size": 2, "layout": layout}, opset=14, outputs=3, constants=[*"wrb", constant],
         dynamic=[each for each in "xhc" if each != constant],
     )  # fmt: skip
+
+
+def packed(kind, direction, seed=5, **attributes):
+    """A model whose input, batch and lengths are known only at run time, and a function that draws its inputs."""
+    rng, gates, count = np.random.default_rng(seed), GATES[kind], 2 if direction == "bidirectional" else 1
+    shapes = {
+        "w": (count, gates * HIDDEN, SIZE),
+        "r": (count, gates * HIDDEN, HIDDEN),
+        "b": (count, 2 * gates * HIDDEN),
+    }
+    weights = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
+
+    def feeds(time, lengths):
+        x = rng.standard_normal((time, len(lengths), SIZE)).astype(np.float32)
+        return {"x": x, "lengths": np.array(lengths, np.int32)}
+
+    given = feeds(3, [3, 2])
+    ordered = {"x": given["x"], **weights, "lengths": given["lengths"]}
+    model = node_model(
+        kind, ordered, {"hidden_size": HIDDEN, "direction": direction, **attributes}, opset=14,
+        outputs=3 if kind == "LSTM" else 2, constants=tuple(weights), dynamic=True,
+    )  # fmt: skip
+    return model, feeds
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("direction", DIRECTIONS)
+def test_lengths_that_change(kind, direction):
+    """One compiled model; lengths of 0, of all steps, one step, and a batch of one."""
+    model, feeds = packed(kind, direction)
+    lengths = ([9, 4, 1], [9], [2], [1, 1], [0, 5, 0, 9], [3, 9])
+    check_model(model, *(feeds(max(each), each) for each in lengths), feeds(12, [5, 0, 7]))
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lengths_make_no_loop(kind):
+    model, _ = packed(kind, "bidirectional")
+    made = {type(node).__name__ for node in convert_model(model).graph.ordered()}
+    assert not made & {"Loop", "TensorIterator"} and f"{kind}Sequence" in made
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("direction", DIRECTIONS)
+@pytest.mark.parametrize("padding", [np.nan, np.inf, 1e30], ids=str)
+def test_what_is_behind_the_end_does_not_matter(kind, direction, padding):
+    model, feeds = packed(kind, direction)
+    given = feeds(6, [6, 2, 3])
+    for number, length in enumerate(given["lengths"]):
+        given["x"][length:, number] = padding
+    check_model(model, given)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lengths_of_no_steps(kind):
+    """Zeros, as for sequences of length 0 beside longer ones; ONNX Runtime does not support it."""
+    model, feeds = packed(kind, "bidirectional")
+    state = np.zeros((2, 2, HIDDEN), np.float32)
+    states = [state] * (2 if kind == "LSTM" else 1)
+    check_model(model, feeds(0, [0, 0]), expected=[np.zeros((0, 2, 2, HIDDEN), np.float32), *states])
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_lengths_with_the_batch_first(kind):
+    """ONNX Runtime does not support layout 1: the transposed results of layout 0."""
+    model, feeds = packed(kind, "bidirectional")
+    given = feeds(6, [6, 2, 3])
+    every, *last = check_model(model, given)
+    expected = [every.transpose(2, 0, 1, 3), *(each.transpose(1, 0, 2) for each in last)]
+    other, _ = packed(kind, "bidirectional", layout=1)
+    check_model(other, given | {"x": given["x"].transpose(1, 0, 2).copy()}, expected=expected)
