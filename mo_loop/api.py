@@ -129,6 +129,7 @@ def convert_model(
     stateful_pairs: Mapping[str, str] | None = None,
     beam_idx: bool = False,
     allow_external: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
+    external_data_dir: str | os.PathLike[str] | None = None,
     limits: Limits | Mapping[str, Any] | None = None,
     dump: str | os.PathLike[str] | None = None,
     observers: Iterable[Observer] = (),
@@ -142,7 +143,7 @@ def convert_model(
             at a URL is brought to the local disk, where it stays as long as the returned Model.
         input, output, freeze, rename, config, unroll, strict, sequence_io, extensions, plugins, layout, mean_values,
         scale_values, scale, reverse_input_channels, batch, target, quantization, transform, stateful, stateful_pairs,
-        beam_idx, allow_external, limits: see `mo_loop.options.ConvertOptions`.
+        beam_idx, allow_external, external_data_dir, limits: see `mo_loop.options.ConvertOptions`.
         dump: a folder for the graph as loaded, what each pass changes, and a page that shows it (docs/dump.md).
         observers: called with a `transforms.manager.Step` after every pass, and with a `transforms.manager.Phase` when
             another part of the conversion begins and when it has ended.
@@ -159,7 +160,8 @@ def convert_model(
         sequence_io=sequence_io, extensions=extensions, plugins=plugins, layout=layout, mean_values=mean_values,
         scale_values=scale_values, scale=scale, reverse_input_channels=reverse_input_channels, batch=batch,
         target=target, quantization=quantization, transform=transform, stateful=stateful,
-        stateful_pairs=stateful_pairs, beam_idx=beam_idx, allow_external=allow_external, limits=limits,
+        stateful_pairs=stateful_pairs, beam_idx=beam_idx, allow_external=allow_external,
+        external_data_dir=external_data_dir, limits=limits,
     )  # fmt: skip
     observers = list(observers)
     if dump is not None:

@@ -74,6 +74,8 @@ class ConvertOptions:
             continues; with `stateful`.
         allow_external: folders besides that of the model whose files may hold external data, also files that are links
             or have several names (mo_loop/frontend/external_files.py).
+        external_data_dir: the folder of the external data of a model in memory (bytes, an `onnx.ModelProto`); its files
+            are read by the rules for files beside a model.
         limits: how much the model may make the conversion do: a `Limits` (mo_loop/conversion_limits.py), or values by
             name (`{"nodes": 5_000_000, "folded_bytes": "4G", "time": "10m"}`). docs/limits.md lists them.
         compress_to_fp16: store f32 weights as f16 when the model is written.
@@ -107,6 +109,7 @@ class ConvertOptions:
     stateful_pairs: Mapping[str, str] | None = None
     beam_idx: bool = False
     allow_external: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = ()
+    external_data_dir: str | os.PathLike[str] | None = None
     limits: Limits | Mapping[str, Any] | None = None
     compress_to_fp16: bool = False
 

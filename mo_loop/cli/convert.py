@@ -46,7 +46,11 @@ if TYPE_CHECKING:
     "--input", "inputs", metavar="TEXT",
     help='Inputs as "name[shape]{type}->value", separated by commas: "x[1,3,?,224..512],rate->16000".',
 )  # fmt: skip
-@click.option("--output", "outputs", metavar="NAMES", help="Tensors that become the outputs, separated by commas.")
+@click.option(
+    "--output", "outputs", metavar="NAMES",
+    help="Tensors that become the outputs, separated by commas. Here and in other options a name with commas, brackets "
+    "or = can be in quotes.",
+)  # fmt: skip
 @click.option(
     "--freeze", metavar="NAME=VALUE", multiple=True,
     help='Make an input a constant: rate=16000, "flags=[1,0]". May be given more than once.',

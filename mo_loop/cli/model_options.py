@@ -8,6 +8,7 @@ from typing import Any
 import click
 
 from mo_loop.errors import UsageError
+from mo_loop.quoted_names import masked, parts, unquoted
 
 
 def allow_external_option(**settings: Any) -> Callable[[Any], Any]:
@@ -32,7 +33,7 @@ def names(text: str | None) -> list[str] | None:
     """The names of `--output`, separated by commas; UsageError if there are none."""
     if text is None:
         return None
-    found = [name.strip() for name in text.split(",") if name.strip()]
+    found = [unquoted(each) for each in parts(text)]
     if not found:
         raise UsageError("--output has no name", why="a model needs an output", hint="name a tensor, or omit --output")
     return found
@@ -49,20 +50,22 @@ def frozen(texts: tuple[str, ...]) -> Iterator[tuple[str, Any]]:
 
 def renamed(texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """The old and new names of `--rename`."""
-    yield from _pairs("--rename", "old=new", texts)
+    yield from ((old, unquoted(new)) for old, new in _pairs("--rename", "old=new", texts))
 
 
 def state_pairs(texts: tuple[str, ...]) -> Iterator[tuple[str, str]]:
     """The inputs and outputs of `--stateful-pair`; an output may be empty."""
-    yield from _pairs("--stateful-pair", "in=out", texts, may_be_empty=True)
+    pairs = _pairs("--stateful-pair", "in=out", texts, may_be_empty=True)
+    yield from ((first, unquoted(last)) for first, last in pairs)
 
 
 def _pairs(flag: str, form: str, texts: tuple[str, ...], *, may_be_empty: bool = False) -> Iterator[tuple[str, str]]:
-    """The texts before and after the last `=`; UsageError if one is missing or a name occurs twice."""
+    """The texts before and after the last `=` outside quotes; UsageError if one is missing or a name occurs twice."""
     known: set[str] = set()
     for text in texts:
-        name, equals, value = (part.strip() for part in text.rpartition("="))
-        if not equals or not name or not (value or may_be_empty):
+        place = masked(text).rfind("=")
+        name, value = unquoted(text[: max(place, 0)].strip()), text[place + 1 :].strip()
+        if not name or not (value or may_be_empty):
             why = "the name, the value or the = is missing"
             raise UsageError(f"{flag} {text!r} cannot be understood", why=why, hint=f"write {flag} {form}")
         if name in known:

@@ -53,7 +53,7 @@ def examine(source: Any, options: ConvertOptions | None = None) -> Report:
     conversion = Conversion(replace(options, config=seen.config), [seen], collect=True)
     file = str(source) if isinstance(source, str | Path) else "model"
     try:
-        model = opened(source, options.allowed_folders)
+        model = opened(source, options.allowed_folders, options.external_data_dir)
         cut = conversion.cut(model)
     except (FileError, UsageError) as error:
         return Report(file, refused=error)

@@ -66,13 +66,20 @@ class ExternalFiles:
         if root is None:
             raise FileError(
                 f"tensor {tensor!r} lies in {location!r}, but a model in memory has no folder",
-                code="ML215", hint="convert from the path of the .onnx file",
+                code="ML215",
+                hint="convert from the path of the .onnx file, or name the folder of its data: external_data_dir=",
             )  # fmt: skip
         if not location or "\0" in location or (os.name == "nt" and ":" in os.path.splitdrive(location)[1]):
             raise _outside(location, None)
         try:
             path = os.path.join(root, location)
             plain, real = os.path.normpath(path), os.path.realpath(path)
+        except UnicodeEncodeError as error:
+            raise FileError(
+                f"the external data {location!r} of tensor {tensor!r} cannot be read", code="ML212",
+                why=f"the locale's encoding of file names ({error.encoding}) does not have all of its letters",
+                hint="set PYTHONUTF8=1, or a locale with UTF-8 such as LC_ALL=C.UTF-8",
+            ) from None  # fmt: skip
         except (OSError, ValueError):
             raise _outside(location, None) from None
         base = next((each for each in self.allowed if _is_below(real, each)), None)

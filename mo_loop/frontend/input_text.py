@@ -9,7 +9,7 @@
 An entry is `name[shape]{type}->value`, or `name{type}[shape]->value` as in older scripts. Each part except the name
 is optional, and a shape alone means the input at its position. Dimensions are separated by commas or spaces: a
 number, `?` or -1, a range `a..b`, `a..`, `..b`, or the name of a symbol. The ports of a node are `node:0` (an output)
-and `0:node` (an input).
+and `0:node` (an input). A name in quotes can have any character.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from mo_loop.errors import UnsupportedError, UsageError
 from mo_loop.graph.shape import Dimension, fresh, named
 from mo_loop.graph.types import BY_NAME, BY_PRECISION, ElementType, from_numpy
 from mo_loop.preprocessing.per_input import split
+from mo_loop.quoted_names import QUOTED, unquoted
 from mo_loop.spelled_values import literal, shown, whole_number
 
 KEEP: Any = ...
@@ -30,7 +31,7 @@ KEEP: Any = ...
 
 _SHAPE, _TYPE = r"[\[(][^\])]*[\])]", r"\{[^}]*\}"
 _ENTRY = re.compile(
-    rf"(?P<name>.*?)(?P<first>{_TYPE})?(?P<shape>{_SHAPE})?(?P<type>{_TYPE})?(?P<value>->.*)?", re.DOTALL
+    rf"(?P<name>{QUOTED}|.*?)(?P<first>{_TYPE})?(?P<shape>{_SHAPE})?(?P<type>{_TYPE})?(?P<value>->.*)?", re.DOTALL
 )
 _SYNTAX = "an entry is name[shape]{type}->value, as in x[1,3,?,224..512]{f32} or rate->16000"
 
@@ -67,7 +68,7 @@ def _entry(text: str, known: Container[str]) -> InputEntry:
         raise UsageError(f"{text!r} cannot be understood", hint=_SYNTAX)
     shape, type_, value = found["shape"], found["type"] or found["first"], found["value"]
     return InputEntry(
-        found["name"].strip(),
+        unquoted(found["name"].strip()),
         KEEP if shape is None else shape_of(re.split(r"[,\s]+", shape[1:-1].strip()) if shape[1:-1].strip() else ()),
         None if type_ is None else dtype_of(type_[1:-1].strip()),
         None if value is None else value_of(value[2:].strip()),

@@ -8,12 +8,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mo_loop.errors import FileError, ModelError, UnsupportedError
+from mo_loop.errors import FileError, ModelError, UnsupportedError, UsageError
 from mo_loop.files import refuse_device
 from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.frontend.foreign_files import HEAD, kind_of, kind_of_folder, missing_bytes
 from mo_loop.frontend.strip_weights import strip_weights
 from mo_loop.graph.data_file import DataFile, Identity
+
+Folder = str | os.PathLike[str] | None
 
 LARGE = 1 << 24
 """The file size, in bytes, above which the weights stay in the file."""
@@ -31,16 +33,18 @@ class OnnxModel:
     functions: dict[tuple[str, str, str], Any] = field(default_factory=dict)
 
 
-def load(source: Any, allowed: Sequence[str] = ()) -> OnnxModel:
+def load(source: Any, allowed: Sequence[str] = (), data_folder: Folder = None) -> OnnxModel:
     """Open `source`: a path, the bytes of a model, a binary file, or an `onnx.ModelProto`.
 
-    `allowed` are folders outside that of the model whose files may hold data (`ExternalFiles`).
+    `allowed` are folders outside that of the model whose files may hold data (`ExternalFiles`), `data_folder` is the
+    folder of the data of a model that is in no file.
 
     Raises:
+        UsageError: `data_folder` is given for a model in a file.
         FileError: the file does not exist, cannot be read, or is not an ONNX model.
         ModelError: the model does not import an opset of ONNX, or imports one that is not known.
     """
-    model = opened(source, allowed)
+    model = opened(source, allowed, data_folder)
     require_opset(model)
     return model
 
@@ -78,8 +82,8 @@ def require_opset(model: OnnxModel) -> None:
 _IMPORT = 'set the one it was made with: model.opset_import.append(onnx.helper.make_opsetid("", 17))'
 
 
-def opened(source: Any, allowed: Sequence[str] = ()) -> OnnxModel:
-    """`source` without a check of its opset. FileError as for `load`."""
+def opened(source: Any, allowed: Sequence[str] = (), data_folder: Folder = None) -> OnnxModel:
+    """`source` without a check of its opset. FileError and UsageError as for `load`."""
     import onnx
 
     own: DataFile | None = None
@@ -95,6 +99,13 @@ def opened(source: Any, allowed: Sequence[str] = ()) -> OnnxModel:
         data, own = _read(path)
         proto, name = _parse(data, path.name, path), path.stem
         file, folder = str(path), str(path.parent)
+    if data_folder is not None:
+        if folder is not None:
+            raise UsageError(
+                "external_data_dir is given for a model in a file", why="its data lie in the folder of the file",
+                hint="omit it, or trust another folder: allow_external",
+            )  # fmt: skip
+        folder = os.fspath(data_folder)
     model = OnnxModel(proto, file, ExternalFiles(folder, own, allowed), proto.graph.name or name)
     for entry in proto.opset_import:
         model.opsets["" if entry.domain == "ai.onnx" else entry.domain] = entry.version

@@ -5,6 +5,7 @@
     values.among([{"data"}, {"info"}])                                       ->  {0: (1.0, 2.0, 3.0), 1: (4.0,)}
 
 As text: entries of a name and a value in brackets, separated by commas; or values alone, one for each input in order.
+A name can be in quotes (mo_loop/quoted_names.py).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from dataclasses import dataclass, field
 from typing import Any, Generic, TypeVar
 
 from mo_loop.errors import UsageError
+from mo_loop.quoted_names import masked, unquoted
 
 T = TypeVar("T")
 
@@ -93,16 +95,16 @@ class PerInput(Generic[T]):
 def _taken_apart(text: str, form: re.Pattern[str]) -> tuple[str, str]:
     """The name and the value; text without brackets is a value."""
     found = form.fullmatch(text)
-    return ("", text) if found is None else (found["name"].strip(), found["value"].strip())
+    return ("", text) if found is None else (unquoted(found["name"].strip()), found["value"].strip())
 
 
 def split(text: str, hint: str = "") -> Iterator[str]:
-    """The parts between commas outside brackets, stripped; empty parts are left out.
+    """The parts between commas outside brackets and quotes, stripped; empty parts are left out.
 
     Raises UsageError with `hint` if brackets do not match.
     """
     depth = start = 0
-    for place, character in enumerate([*text, ","]):
+    for place, character in enumerate([*masked(text), ","]):
         depth += (character in "[({") - (character in "])}")
         if character == "," and depth <= 0:
             part = text[start:place].strip()

@@ -37,7 +37,7 @@ def conversion_info(options: ConvertOptions) -> dict[str, Any]:
             parameters |= {"extensions": ",".join(names)} if names else {}
         elif option.name == "transform":
             parameters |= {"transform": ",".join(map(str, value))} if value else {}
-        elif option.name in ("compress_to_fp16", "target", "allow_external", "limits"):
+        elif option.name in ("compress_to_fp16", "target", "allow_external", "external_data_dir", "limits"):
             # save_model records the compression, the target stands with the version, the others change nothing
             continue
         elif _text(value) not in (_text(option.default), "", "[]"):

@@ -52,7 +52,34 @@ def test_external_data_lie_beside_an_open_file(tmp_path: Path) -> None:
     assert np.frombuffer((tmp_path / "out.bin").read_bytes()[:8], np.float32).tolist() == [1, 2]
     with pytest.raises(MoLoopError) as raised:
         mo_loop.convert_model(io.BytesIO((tmp_path / "m.onnx").read_bytes()))
-    assert raised.value.code == "ML215"
+    assert raised.value.code == "ML215" and "external_data_dir=" in str(raised.value)
+
+
+@pytest.mark.parametrize("form", ["message", "bytes", "file"])
+def test_external_data_of_a_model_in_memory(tmp_path: Path, form: str) -> None:
+    """The folder is named, and its files are read by the rules of those beside a model."""
+    model = parsed("main (float[2] x) => (float[2] y) { y = Add (x, w) }")
+    model.graph.initializer.append(numpy_helper.from_array(np.array([1, 2], np.float32), "w"))
+    onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="w.data", size_threshold=0)
+    data = (tmp_path / "m.onnx").read_bytes()
+    source: Any = {"message": onnx.load_from_string(data), "bytes": data, "file": io.BytesIO(data)}[form]
+    converted = mo_loop.convert_model(source, external_data_dir=tmp_path)
+    mo_loop.save_model(converted, tmp_path / "out.xml")
+    assert np.frombuffer((tmp_path / "out.bin").read_bytes()[:8], np.float32).tolist() == [1, 2]
+    with pytest.raises(UsageError, match="external_data_dir"):
+        mo_loop.convert_model(tmp_path / "m.onnx", external_data_dir=tmp_path)
+
+
+def test_external_data_of_a_model_in_memory_stay_below_its_folder(tmp_path: Path) -> None:
+    model = parsed("main (float[2] x) => (float[2] y) { y = Add (x, w) }")
+    model.graph.initializer.append(numpy_helper.from_array(np.array([1, 2], np.float32), "w"))
+    onnx.external_data_helper.set_external_data(model.graph.initializer[0], "../w.data")
+    model.graph.initializer[0].ClearField("raw_data")
+    (tmp_path / "w.data").write_bytes(bytes(8))
+    (tmp_path / "inner").mkdir()
+    with pytest.raises(MoLoopError) as raised:
+        mo_loop.convert_model(model, external_data_dir=tmp_path / "inner")
+    assert raised.value.code == "ML216"
 
 
 def test_a_text_file_is_refused() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import re
 import socket
+import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -45,6 +46,17 @@ def saved(folder: Path, location: str = "w.data", name: str = "model.onnx", **en
     path = folder / name
     path.write_bytes(model(location, **entries).SerializeToString())
     return path
+
+
+def test_a_name_that_the_locale_cannot_spell(tmp_path: Path) -> None:
+    """It is not outside the folder of the model."""
+    weights(tmp_path / "gewicht_ü.data")
+    path = saved(tmp_path, "gewicht_ü.data")
+    program = f"import mo_loop; mo_loop.convert_model({str(path)!r})"
+    settings = {"LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0", "PYTHONIOENCODING": "utf-8"}
+    command, environment = [sys.executable, "-c", program], os.environ | settings
+    done = subprocess.run(command, env=environment, capture_output=True, encoding="utf-8", check=False)
+    assert "ML212" in done.stderr and "PYTHONUTF8=1" in done.stderr and "ML216" not in done.stderr
 
 
 def weights(path: Path, data: bytes = WEIGHT.tobytes()) -> Path:
