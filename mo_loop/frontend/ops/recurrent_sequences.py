@@ -132,8 +132,9 @@ def _row(value: Value, number: int, axis: int) -> Value:
 
 def _with_switch(w: Value, task: Recurrence) -> Value:
     """The weights of one more input, which opens the forget gate (i, o, f, c) and closes the input gate."""
-    gates = np.repeat(np.array([-_SWITCH, 0, _SWITCH, 0], w.dtype.numpy), task.hidden)
-    column = np.tile(gates[None, :, None], (task.directions, 1, 1))
+    size = task.hidden
+    column = zeros((task.directions, 4 * size, 1), w.dtype.numpy)
+    column[:, :size], column[:, 2 * size : 3 * size] = -_SWITCH, _SWITCH
     constant = rearranged(w, lambda array: np.concatenate([array, column], axis=2))
     return constant or ops.Concat(w, Constant(column, graph=w.graph, dtype=w.dtype), axis=2).output
 
