@@ -98,6 +98,11 @@ LIMITS: dict[str, Limit] = {
     "far slices": Limit(
         "Slice", "bounds above 32 bits that are known only at run time", "the runtime truncates inputs to 32 bits"
     ),
+    "searches of millions": Limit(
+        "TopK",
+        "more than 2^23 elements along the axis, a number that is known only at run time",
+        "equal elements may come in another order; the runtime computes with places in f32",
+    ),
     "empty batches": Limit(
         "MaxPool AveragePool LpPool", "a batch size of 0", "the runtime returns a tensor of a wrong shape"
     ),

@@ -53,9 +53,10 @@ def top(x: Value, k: Any, axis: int, mode: Mode, index: ElementType = i64, *, pl
     if isinstance(k, Value) and (numbers := integers(k)):
         k = numbers[0]
     at = normalise_axis(axis, x.rank)
-    length = high(x.type.dims[at])
+    size = x.type.dims[at]
+    length = high(size)
     count = k if isinstance(k, int) else None if k.known is None else high(k.known.item())
-    if isinstance(k, int) and k < _FEW and isinstance(length, int) and length == x.type.dims[at] and length >= _LONG:
+    if isinstance(k, int) and k < _FEW and isinstance(size, int) and _LONG <= size <= 2**24:
         more = _by_values(x, _FEW, at, mode, index, _FEW)
         return [ops.Slice(each, [0], [k], [1], [at]).output for each in more]
     behind = element_count(x.type.dims[at + 1 :])
@@ -92,9 +93,12 @@ def _place(x: Value, axis: int, length: int, mode: Mode, last: bool) -> Value:
 
 
 def _is_fast(length: int | None, count: int | None, together: int) -> bool:
+    """Whether the stable search is fast; above 2^24 places, which f32 does not represent, it is the only one."""
     if count is not None and count < _FEW:
         return True
-    return length is not None and length * min(length if count is None else count, length) < _FAST_STEPS * together
+    if length is None:
+        return False
+    return length > 2**24 or length * min(length if count is None else count, length) < _FAST_STEPS * together
 
 
 def _by_values(x: Value, k: Any, axis: int, mode: Mode, index: ElementType, most: int) -> list[Value]:
