@@ -35,6 +35,7 @@ all `errors`; `mo-loop check` (mo_loop/diagnostics/examine.py) uses this.
 
 from __future__ import annotations
 
+import shlex
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -68,6 +69,7 @@ from mo_loop.graph.renaming import rename_tensors
 from mo_loop.last_check import failures, last_check, outputs_without
 from mo_loop.options import ConvertOptions
 from mo_loop.preprocessing.preparation import Preprocessing
+from mo_loop.quoted_names import parts
 from mo_loop.report.conversion_info import conversion_info
 from mo_loop.target import Target, shown
 from transforms.function_pass import FunctionPass
@@ -339,7 +341,8 @@ def _with_other_outputs(errors: Sequence[MoLoopError], names: Sequence[str]) -> 
     """The errors, with the option that converts the outputs of these `names`, which depend on no error."""
     if not names:
         return list(errors)
-    way = f"convert the other outputs alone: --output {','.join(names)}"
+    listed = ",".join(each if parts(each) == [each] else f'"{each}"' for each in names)
+    way = f"convert the other outputs alone: --output {shlex.quote(listed)}"
     return [
         each.at(hint=f"{each.hint}; or {way}" if each.hint else way) if isinstance(each, UnsupportedError) else each
         for each in errors

@@ -239,5 +239,8 @@ def test_the_option_that_converts_the_other_outputs_is_named() -> None:
     model = parsed("""main (float[3] x) => (float[3] y, float[3] z, float[3] w) {
       y = Neg (x)  z = odd.One (x)  w = Abs (x) }""", **ML)
     assert "--output y,w" in refusal(model).errors[0].hint
+    renamed = parsed("main (float[3] x) => (float[3] y, float[3] z) { y = Neg (x)  z = odd.One (x) }", **ML)
+    renamed.graph.node[0].output[0] = renamed.graph.output[0].name = "y,1"
+    assert "--output '\"y,1\"'" in refusal(renamed).errors[0].hint
     named = [[("y", -X), ("w", np.abs(X))]]
     check(model, {"x": X}, output=["y", "w"], expected=named)
