@@ -68,7 +68,7 @@ class Selu(Scaled, opset=1):
         return np.asarray(scale * np.where(x > 0, x, alpha * np.expm1(np.minimum(x, 0)))).astype(x.dtype)
 
 
-class HardSigmoid(Scaled, opset=1):
+class HardSigmoid(Scaled, opset=1, ranks={"alpha": 0, "beta": 0}):
     """alpha * x + beta between 0 and 1. Spec: HardSigmoid-1."""
 
     def evaluate(self, *inputs):

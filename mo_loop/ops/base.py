@@ -38,12 +38,16 @@ _IN_GRAPHS = (Value, Node)
 _INTS = tuple[int, ...]
 _ONLY_INT = {int}
 
+_OF_ONE = (0, 1)
+"""The ranks of a tensor of one number."""
+
 
 class Op(Node):
     """Base of all operations. Class keywords: `opset` (the lowest that has it), `type` (the IR's name, default the
-    class name), `index` (input ports whose scalars and arrays become i64), `ranks` (input port -> its rank), `abstract`
-    (a base class of a family), `random` (two equal nodes are not the same value), `kept` (a node without readers
-    stays: a sink, which has an effect when it runs)."""
+    class name), `index` (input ports whose scalars and arrays become i64), `ranks` (input port -> its rank, or ranks),
+    `single` (input ports of one number: a scalar or a vector of length 1), `abstract` (a base class of a family),
+    `random` (two equal nodes are not the same value), `kept` (a node without readers stays: a sink, which has an effect
+    when it runs)."""
 
     type: ClassVar[str] = ""
     opset: ClassVar[int] = 0
@@ -62,12 +66,14 @@ class Op(Node):
     _ports: ClassVar[tuple[str, ...]] = ()
     _variadic: ClassVar[bool] = False
     _least: ClassVar[int] = 0
-    _port_ranks: ClassVar[Mapping[int, int]] = {}
+    _port_ranks: ClassVar[Mapping[int, tuple[int, ...]]] = {}
+    _single_ports: ClassVar[frozenset[int]] = frozenset()
     _limited_ports: ClassVar[tuple[int, ...]] = ()
 
     def __init_subclass__(
         cls, *, opset: int = 0, type: str = "", index: Sequence[str] = (), abstract: bool = False,
-        random: bool = False, kept: bool = False, ranks: Mapping[str, int] | None = None,
+        random: bool = False, kept: bool = False, ranks: Mapping[str, int | tuple[int, ...]] | None = None,
+        single: Sequence[str] = (),
     ) -> None:  # fmt: skip
         super().__init_subclass__()
         cls.abstract = abstract
@@ -89,8 +95,13 @@ class Op(Node):
         cls._ports = code.co_varnames[1 : code.co_argcount]
         cls._least = len(cls._ports) - len(cls.infer.__defaults__ or ())
         cls.index_ports = frozenset(cls._ports.index(name) for name in index)
-        if ranks is not None:
-            cls._port_ranks = {cls._ports.index(name): rank for name, rank in ranks.items()}
+        if single:
+            cls._single_ports = frozenset(cls._ports.index(name) for name in single)
+        if ranks is not None or single:
+            given = {**dict.fromkeys(single, _OF_ONE), **(ranks or {})}
+            cls._port_ranks = {
+                cls._ports.index(name): rank if isinstance(rank, tuple) else (rank,) for name, rank in given.items()
+            }
         cls._limited_ports = (*cls.index_ports, *(port for port in cls._port_ranks if port not in cls.index_ports))
 
     def __init__(self, *inputs, graph: Graph | None = None, name: str = "", **attributes: Any) -> None:
@@ -225,9 +236,15 @@ class Op(Node):
                 continue
             if port in self.index_ports and each.dtype is not None and not is_index(each.dtype):
                 raise TypeError_(f"its input {self._ports[port]!r} is {each}, and must be integers", code="ML240")
-            if port in self._port_ranks and each.shape is not None and len(each.shape) != self._port_ranks[port]:
-                text = f"its input {self._ports[port]!r} is {each}, and must be of rank {self._port_ranks[port]}"
+            if port not in self._port_ranks or each.shape is None:
+                continue
+            allowed = self._port_ranks[port]
+            if len(each.shape) not in allowed:
+                rank = " or ".join(map(str, allowed))
+                text = f"its input {self._ports[port]!r} is {each}, and must be of rank {rank}"
                 raise TypeError_(text, code="ML235")
+            if port in self._single_ports and each.shape and isinstance(each.shape[0], int) and each.shape[0] != 1:
+                raise TypeError_(f"its input {self._ports[port]!r} is {each}, and must be one number", code="ML235")
 
     @property
     def _place(self) -> Origin | None:

@@ -101,19 +101,27 @@ class LogicalNot(Unary, opset=1):
         return super().infer(x)
 
 
-class BitwiseAnd(Binary, opset=13):
+class Bitwise(Binary, abstract=True):
+    """Two tensors of integers or booleans."""
+
+    def infer(self, a, b):
+        self.require(a.dtype.is_integer or a.dtype is boolean, f"{a.dtype} is not of integers")
+        return super().infer(a, b)
+
+
+class BitwiseAnd(Bitwise, opset=13):
     """Spec: BitwiseAnd-13."""
 
     _numpy = staticmethod(np.bitwise_and)
 
 
-class BitwiseOr(Binary, opset=13):
+class BitwiseOr(Bitwise, opset=13):
     """Spec: BitwiseOr-13."""
 
     _numpy = staticmethod(np.bitwise_or)
 
 
-class BitwiseXor(Binary, opset=13):
+class BitwiseXor(Bitwise, opset=13):
     """Spec: BitwiseXor-13."""
 
     _numpy = staticmethod(np.bitwise_xor)
@@ -125,13 +133,13 @@ class BitwiseNot(Unary, opset=13):
     _numpy = staticmethod(np.bitwise_not)
 
 
-class BitwiseLeftShift(Binary, opset=15):
+class BitwiseLeftShift(Bitwise, opset=15):
     """Spec: BitwiseLeftShift-15."""
 
     _numpy = staticmethod(np.left_shift)
 
 
-class BitwiseRightShift(Binary, opset=15):
+class BitwiseRightShift(Bitwise, opset=15):
     """Spec: BitwiseRightShift-15."""
 
     _numpy = staticmethod(np.right_shift)

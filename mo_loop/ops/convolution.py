@@ -69,6 +69,7 @@ class ConvolutionBackpropData(Windowed, opset=1, index=("output_shape",)):
         if asked is None:
             spatial = self._grown(sizes, kernel)
         elif asked.known is not None:
+            self.require(asked.known.shape == (len(kernel),), f"output_shape {asked} for {len(kernel)} dimensions")
             spatial = tuple(asked.known.reshape(-1))
         else:
             spatial = tuple(fresh() for _ in kernel)

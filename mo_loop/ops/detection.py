@@ -1,14 +1,17 @@
 """Operations on regions of images: non-maximum suppression, pooling of regions, sampling at given positions."""
 
+from collections.abc import Sequence
 from typing import Any, Literal
 
-from mo_loop.graph.shape import Dimension, fresh, high
+from mo_loop.graph.shape import Dimension, fresh, high, merge, merge_dim
 from mo_loop.graph.types import ElementType, TensorType, f32, i64
 from mo_loop.ops.base import Op
-from mo_loop.ops.window import Windowed
+from mo_loop.ops.window import Windowed, places, span
 
 
-class NonMaxSuppression(Op, opset=5, index=("max_boxes",)):
+class NonMaxSuppression(
+    Op, opset=5, index=("max_boxes",), ranks={"boxes": 3, "scores": 3}, single=("max_boxes", "iou", "least", "sigma")
+):
     """Selects from boxes [N, B, 4] with scores [N, C, B] those without overlap with a box of a higher score. Outputs:
     [number, 3] (image, class, box), the scores in the same form, the number of boxes. Spec: NonMaxSuppression-5."""
 
@@ -20,8 +23,12 @@ class NonMaxSuppression(Op, opset=5, index=("max_boxes",)):
         self, boxes, scores, max_boxes=None, iou=None, least=None, sigma=None
     ):
         most = None
+        if boxes.shape is not None:
+            merge_dim(boxes.shape[2], 4)
+            if scores.shape is not None:
+                merge_dim(boxes.shape[0], scores.shape[0])
+                merge_dim(boxes.shape[1], scores.shape[2])
         if scores.shape is not None:
-            self.require(len(scores.shape) == 3, f"scores of rank {len(scores.shape)}, not 3")
             limits = [high(dim) for dim in scores.shape]
             if all(limit is not None for limit in limits):
                 images, classes, count = (int(str(limit)) for limit in limits)
@@ -48,11 +55,11 @@ class ROIAlign(Op, opset=3, ranks={"x": 4, "regions": 2, "images": 1}):
 
     def infer(self, x, regions, images):
         number: Dimension = fresh()
-        for each in (regions, images):
-            if each.shape is not None and isinstance(each.shape[0], int):
-                number = each.shape[0]
-        if not isinstance(number, int) and regions.shape is not None:
+        if regions.shape is not None:
             number = regions.shape[0]
+            merge_dim(regions.shape[1], 4)
+        if images.shape is not None:
+            number = merge_dim(number, images.shape[0])
         channels = fresh() if x.shape is None else x.shape[1]
         return TensorType(x.dtype, (number, channels, self.pooled_h, self.pooled_w))
 
@@ -72,7 +79,10 @@ class ROIPooling(Op, opset=2, ranks={"x": 4, "regions": 2}):
     method: Literal["max", "bilinear"] = "max"
 
     def infer(self, x, regions):
-        number = fresh() if regions.shape is None else regions.shape[0]
+        number = fresh()
+        if regions.shape is not None:
+            number = regions.shape[0]
+            merge_dim(regions.shape[1], 5)
         channels = fresh() if x.shape is None else x.shape[1]
         return TensorType(x.dtype, (number, channels, self.pooled_h, self.pooled_w))
 
@@ -93,7 +103,10 @@ class GridSample(Op, opset=9, ranks={"x": 4, "grid": 4}):
 
     def infer(self, x, grid):
         batch, channels = (fresh(), fresh()) if x.shape is None else x.shape[:2]
-        size = (fresh(), fresh()) if grid.shape is None else grid.shape[1:3]
+        size = (fresh(), fresh())
+        if grid.shape is not None:
+            batch, size = merge_dim(batch, grid.shape[0]), grid.shape[1:3]
+            merge_dim(grid.shape[3], 2)
         return TensorType(x.dtype, (batch, channels, *size))
 
 
@@ -108,13 +121,26 @@ class DeformableConvolution(Windowed, opset=8, ranks={"x": 4, "offsets": 4, "fil
     def infer(self, x, offsets, filters, mask=None):
         if filters.shape is None:
             return TensorType(x.dtype, tuple(fresh() for _ in range(4)))
-        outputs, _, *kernel = filters.shape
+        outputs, channels, *kernel = filters.shape
         sizes = self.spatial(x, len(kernel))
         batch = fresh() if x.shape is None else x.shape[0]
-        return TensorType(x.dtype, (batch, outputs, *self.windows(sizes, kernel, self.dilations)))
+        if x.shape is not None:
+            merge_dim(x.shape[1], channels * self.group)
+        places = self.windows(sizes, kernel, self.dilations)
+        for each, parts in ((offsets, 2), (mask, 1)):
+            if each is not None and each.shape is not None:
+                count = kernel[0] * kernel[1] * (parts * self.deformable_group) if _is_static(kernel) else fresh()
+                merge((batch, count, *places), each.shape)
+        return TensorType(x.dtype, (batch, outputs, *places))
 
 
-class Col2Im(Op, opset=15, index=("output_size", "kernel_size")):
+def _is_static(dims: Sequence[Dimension]) -> bool:
+    return all(isinstance(dim, int) for dim in dims)
+
+
+class Col2Im(
+    Op, opset=15, index=("output_size", "kernel_size"), ranks={"x": (2, 3), "output_size": 1, "kernel_size": 1}
+):
     """Columns [N, C * k * l, L] added up to images [N, C, H, W]. Spec: Col2Im-15."""
 
     strides: tuple[int, ...]
@@ -123,12 +149,27 @@ class Col2Im(Op, opset=15, index=("output_size", "kernel_size")):
     pads_end: tuple[int, ...]
 
     def infer(self, x, output_size, kernel_size):
+        for each in (output_size, kernel_size):
+            if each.shape is not None:
+                merge_dim(each.shape[0], 2)
         size = tuple(output_size.known.reshape(-1)) if output_size.known is not None else (fresh(), fresh())
         if x.shape is None:
             return TensorType(x.dtype, (fresh(), fresh(), *size))
-        self.require(len(x.shape) in (2, 3), f"columns {x}")
         channels: Dimension = fresh()
         if kernel_size.integers is not None:
             self.require(len(kernel_size.integers) == 2 and 0 not in kernel_size.integers, "a kernel of 2 sizes")
-            channels = x.shape[-2] // (kernel_size.integers[0] * kernel_size.integers[1])
+            area, depth = kernel_size.integers[0] * kernel_size.integers[1], x.shape[-2]
+            self.require(not isinstance(depth, int) or depth % area == 0, f"{depth} channels of windows of {area}")
+            channels = depth // area
+            self._require_places(x, size, kernel_size.integers)
         return TensorType(x.dtype, (*([x.shape[0]] if len(x.shape) == 3 else []), channels, *size))
+
+    def _require_places(self, x, size: tuple[Dimension, ...], kernel: tuple[int, ...]) -> None:
+        count: Dimension = 1
+        for length, begin, end, reach, step in zip(
+            size, self.pads_begin, self.pads_end, map(span, kernel, self.dilations), self.strides, strict=True
+        ):
+            if not isinstance(length, int):
+                return
+            count = count * places(length, reach, step, begin, end)
+        merge_dim(x.shape[-1], count)

@@ -9,7 +9,7 @@ from mo_loop.ops.base import Op
 from mo_loop.ops.infer import same_dtype, wide
 
 
-class ScaledDotProductAttention(Op, opset=13):
+class ScaledDotProductAttention(Op, opset=13, single=("scale",)):
     """softmax(scale * Q K^T + mask) V over the last two dimensions.
 
     The other dimensions broadcast. Q is [.., L, size], K is [.., S, size] and V is [.., S, width]; the result is
@@ -27,13 +27,15 @@ class ScaledDotProductAttention(Op, opset=13):
         if query.shape is None or key.shape is None or value.shape is None:
             return TensorType(dtype, None)
         for each, what in ((query, "queries"), (key, "keys"), (value, "values")):
-            self.require(len(each.shape) >= 2, f"{what} of rank {len(each.shape)}")
+            self.require(len(each.shape) >= 3, f"{what} of rank {len(each.shape)}")
         merge_dim(query.shape[-1], key.shape[-1])
         keys = merge_dim(key.shape[-2], value.shape[-2])
         batch = broadcast(query.shape[:-2], key.shape[:-2], value.shape[:-2])
         assert batch is not None
         if attention_mask is not None and attention_mask.shape:
-            broadcast((*batch, query.shape[-2], keys), attention_mask.shape)
+            seen = broadcast((*batch, query.shape[-2], keys), attention_mask.shape)
+            assert seen is not None
+            batch = seen[:-2]
         return TensorType(dtype, (*batch, query.shape[-2], value.shape[-1]))
 
     def evaluate(self, *inputs):

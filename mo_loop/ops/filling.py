@@ -8,10 +8,10 @@ import numpy as np
 from mo_loop.graph.shape import Dimension, broadcast, fresh, is_static, least, low, merge_dim, most
 from mo_loop.graph.types import KNOWN_LIMIT, ElementType, TensorType, known_array, tensor_of_known
 from mo_loop.ops.base import Op
-from mo_loop.ops.infer import dims_of, vector_length
+from mo_loop.ops.infer import dims_of, same_dtype, vector_length
 
 
-class Broadcast(Op, opset=3, index=("target_shape", "axes_mapping")):
+class Broadcast(Op, opset=3, index=("target_shape", "axes_mapping"), ranks={"target_shape": 1, "axes_mapping": 1}):
     """Elements repeated to a shape; `bidirectional` lets dimensions of 1 in the target grow. Spec: Broadcast-3."""
 
     mode: Literal["numpy", "explicit", "bidirectional"] = "numpy"
@@ -31,12 +31,23 @@ class Broadcast(Op, opset=3, index=("target_shape", "axes_mapping")):
             gap = len(target) - len(data.shape)
             self.require(gap >= 0, f"rank {len(data.shape)} into rank {len(target)}")
             target = (*target[:gap], *map(_grown, data.shape, target[gap:]))
+        elif target is not None and self.mode == "explicit" and axes_mapping is not None:
+            self._require_mapping(data, target, axes_mapping)
         known = None
         if data.known is not None and self.mode != "explicit" and is_static(target):
             assert target is not None
             if math.prod(target) <= KNOWN_LIMIT:
                 known = np.array(np.broadcast_to(data.known, target))
         return TensorType(data.dtype, target, known)
+
+    def _require_mapping(self, data, target, axes_mapping) -> None:
+        axes = axes_mapping.integers
+        if data.shape is None or axes is None:
+            return
+        self.require(len(axes) == len(data.shape), f"{len(axes)} axes for rank {len(data.shape)}")
+        for dim, axis in zip(data.shape, axes, strict=True):
+            self.require(0 <= axis < len(target), f"axis {axis} for rank {len(target)}")
+            _grown(dim, target[axis])  # raises if the sizes do not fit
 
     def evaluate(self, *inputs):
         if self.mode == "explicit":
@@ -69,18 +80,22 @@ class Tile(Op, opset=1, index=("repeats",)):
         return np.tile(inputs[0], tuple(int(time) for time in inputs[1]))
 
 
-class Pad(Op, opset=1, index=("begin", "end")):
+class Pad(Op, opset=1, index=("begin", "end"), ranks={"begin": 1, "end": 1, "value": 0}):
     """Elements added before and after. Spec: Pad-1."""
 
     pad_mode: Literal["constant", "edge", "reflect", "symmetric"] = "constant"
 
     def infer(self, x, begin, end, value=None):
+        if value is not None:
+            same_dtype(x, value)
         if x.shape is None:
             return TensorType(x.dtype, None)
+        for each in (begin, end):
+            length = vector_length(each)
+            self.require(length in (None, len(x.shape)), f"pads for {length} of {len(x.shape)} dimensions")
         if begin.known is None or end.known is None:
             return TensorType(x.dtype, tuple(fresh() for _ in x.shape))
         before, after = dims_of(begin.known), dims_of(end.known)
-        self.require(len(before) == len(after) == len(x.shape), f"pads for {len(before)} of {len(x.shape)} dimensions")
         shape = tuple(_padded(dim, a, b) for dim, a, b in zip(x.shape, before, after, strict=True))
         known = None
         if self._is_plain(x, begin, end, value):
@@ -156,7 +171,9 @@ class Range(Op, opset=4):
         return np.arange(*(each.item() for each in inputs), dtype=self.output_type.numpy)
 
 
-class Eye(Op, opset=9, index=("rows", "columns", "diagonal")):
+class Eye(
+    Op, opset=9, index=("rows", "columns", "diagonal"), single=("rows", "columns", "diagonal")
+):
     """1 on a diagonal of a matrix, 0 elsewhere. Spec: Eye-9."""
 
     output_type: ElementType

@@ -3,11 +3,14 @@
 DFT    X[k] = sum of x[t] e^(-2 pi i k t / n)
 """
 
+import functools
 from collections.abc import Sequence
 
-from mo_loop.graph.shape import Dimension, fresh, normalise_axis
+from mo_loop.graph.shape import Dimension, fresh, low, merge_dim, normalise_axis
 from mo_loop.graph.types import TensorType, bf16, f16, f32
 from mo_loop.ops.base import Op
+
+_VECTORS = {"axes": 1, "signal_size": 1}
 
 
 class Fourier(Op, abstract=True):
@@ -17,8 +20,11 @@ class Fourier(Op, abstract=True):
     def _require_floats(self, x) -> None:
         self.require(x.dtype in (f32, f16, bf16), f"{x.dtype}, not one of f32, f16, bf16")
 
-    def _places(self, axes, rank: int) -> list[int] | None:
+    def _places(self, axes, rank: int, signal_size) -> list[int] | None:
         """The axes of a tensor of that rank without the complex dimension; None if they are not known."""
+        given = [each.shape[0] for each in (axes, signal_size) if each is not None and each.shape is not None]
+        count = functools.reduce(merge_dim, given) if given else fresh()
+        self.require(low(count) <= rank, f"{count} axes of rank {rank}")
         if axes.integers is None:
             return None
         places = [normalise_axis(axis, rank) for axis in axes.integers]
@@ -45,7 +51,7 @@ class Fourier(Op, abstract=True):
         return result
 
 
-class DFT(Fourier, opset=7, index=("axes", "signal_size")):
+class DFT(Fourier, opset=7, index=("axes", "signal_size"), ranks=_VECTORS):
     """Complex to complex. Spec: DFT-7."""
 
     def infer(self, x, axes, signal_size=None):
@@ -53,7 +59,7 @@ class DFT(Fourier, opset=7, index=("axes", "signal_size")):
         if x.shape is None:
             return TensorType(x.dtype, None)
         self._require_complex(x, 2)
-        places = self._places(axes, len(x.shape) - 1)
+        places = self._places(axes, len(x.shape) - 1, signal_size)
         return TensorType(x.dtype, (*self._resized(x.shape[:-1], places, signal_size), x.shape[-1]))
 
 
@@ -61,21 +67,21 @@ class IDFT(DFT, opset=7, index=("axes", "signal_size")):
     """The inverse of DFT. Spec: IDFT-7."""
 
 
-class RDFT(Fourier, opset=9, index=("axes", "signal_size")):
+class RDFT(Fourier, opset=9, index=("axes", "signal_size"), ranks=_VECTORS):
     """Real to complex; the last axis has only the first half, which determines the other half. Spec: RDFT-9."""
 
     def infer(self, x, axes, signal_size=None):
         self._require_floats(x)
         if x.shape is None:
             return TensorType(x.dtype, None)
-        places = self._places(axes, len(x.shape))
+        places = self._places(axes, len(x.shape), signal_size)
         dims = self._resized(x.shape, places, signal_size)
         if places is not None:
             dims[places[-1]] = dims[places[-1]] // 2 + 1
         return TensorType(x.dtype, (*dims, 2))
 
 
-class IRDFT(Fourier, opset=9, index=("axes", "signal_size")):
+class IRDFT(Fourier, opset=9, index=("axes", "signal_size"), ranks=_VECTORS):
     """Complex to real: the inverse of RDFT. Spec: IRDFT-9."""
 
     def infer(self, x, axes, signal_size=None):
@@ -83,7 +89,7 @@ class IRDFT(Fourier, opset=9, index=("axes", "signal_size")):
         if x.shape is None:
             return TensorType(x.dtype, None)
         self._require_complex(x, 2)
-        places = self._places(axes, len(x.shape) - 1)
+        places = self._places(axes, len(x.shape) - 1, signal_size)
         dims = self._resized(x.shape[:-1], places, signal_size)
         if places is None:
             return TensorType(x.dtype, tuple(dims))

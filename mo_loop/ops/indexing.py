@@ -4,7 +4,7 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mo_loop.graph.shape import Dimension, element_count, fresh, high, low, merge_dim, normalise_axis
+from mo_loop.graph.shape import Dimension, element_count, fresh, high, low, merge, merge_dim, normalise_axis
 from mo_loop.graph.types import KNOWN_LIMIT, ElementType, TensorType, i64, known_array
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import capped, dims_of, same_dtype
@@ -12,7 +12,7 @@ from mo_loop.ops.infer import capped, dims_of, same_dtype
 Reduction = Literal["none", "sum", "prod", "min", "max", "mean"]
 
 
-class Gather(Op, opset=8, index=("indices", "axis")):
+class Gather(Op, opset=8, index=("indices", "axis"), single=("axis",)):
     """Slices selected by index along an axis; negative indices count from the end. Spec: Gather-8."""
 
     batch_dims: int = 0
@@ -26,7 +26,9 @@ class Gather(Op, opset=8, index=("indices", "axis")):
             rank = len(data.shape) + len(indices.shape) - 1 - batch
             return TensorType(data.dtype, tuple(fresh() for _ in range(rank)))
         at = normalise_axis(axis.integers[0], len(data.shape))
-        shape = (*data.shape[:at], *indices.shape[batch:], *data.shape[at + 1 :])
+        self.require(batch <= at, f"{batch} batch dimensions before axis {at}")
+        same = [merge_dim(a, b) for a, b in zip(data.shape[:batch], indices.shape[:batch], strict=True)]
+        shape = (*same, *data.shape[batch:at], *indices.shape[batch:], *data.shape[at + 1 :])
         known = None
         if data.known is not None and indices.integers is not None and batch == 0:
             size = data.known.shape[at]
@@ -62,7 +64,10 @@ class GatherElements(Op, opset=6, index=("indices",)):
         if data.shape is None or indices.shape is None:
             return TensorType(data.dtype, indices.shape)
         self.require(len(data.shape) == len(indices.shape), f"ranks {len(data.shape)} and {len(indices.shape)} differ")
-        normalise_axis(self.axis, len(data.shape))
+        at = normalise_axis(self.axis, len(data.shape))
+        for place, (size, number) in enumerate(zip(data.shape, indices.shape, strict=True)):
+            if place != at:
+                merge_dim(size, number)  # raises if the shapes do not fit
         return TensorType(data.dtype, indices.shape)
 
     def evaluate(self, *inputs):
@@ -102,11 +107,17 @@ class GatherND(Op, opset=8, index=("indices",)):
         return data[tuple(np.moveaxis(indices, -1, 0))]
 
 
-class ScatterUpdate(Op, opset=3, index=("indices", "axis")):
+class ScatterUpdate(Op, opset=3, index=("indices", "axis"), single=("axis",)):
     """Whole slices of data replaced along an axis. Spec: ScatterUpdate-3."""
 
     def infer(self, data, indices, updates, axis):
         same_dtype(data, updates)
+        at = _axis_of(data, axis)
+        if None not in (data.shape, indices.shape, updates.shape):
+            rank = len(data.shape) + len(indices.shape) - 1
+            self.require(len(updates.shape) == rank, f"updates of rank {len(updates.shape)}, not {rank}")
+            if at is not None:
+                merge((*data.shape[:at], *indices.shape, *data.shape[at + 1 :]), updates.shape)
         return TensorType(data.dtype, data.shape, _put(data, indices, updates))
 
     def evaluate(self, *inputs):
@@ -118,11 +129,15 @@ class ScatterUpdate(Op, opset=3, index=("indices", "axis")):
         return result
 
 
-class ScatterElementsUpdate(Op, opset=3, index=("indices", "axis")):
+class ScatterElementsUpdate(Op, opset=3, index=("indices", "axis"), single=("axis",)):
     """data[indices[i, j], j] = updates[i, j] for axis 0, likewise for other axes. Spec: ScatterElementsUpdate-3."""
 
     def infer(self, data, indices, updates, axis):
         same_dtype(data, updates)
+        _axis_of(data, axis)
+        merge(indices.shape, updates.shape)
+        if data.shape is not None and indices.shape is not None:
+            self.require(len(data.shape) == len(indices.shape), f"indices {indices} of rank {len(data.shape)}")
         return TensorType(data.dtype, data.shape, _put(data, indices, updates))
 
     def evaluate(self, *inputs):
@@ -137,15 +152,19 @@ class ScatterElementsUpdate(Op, opset=3, index=("indices", "axis")):
         return result
 
 
-class ScatterElementsUpdate12(Op, opset=12, type="ScatterElementsUpdate", index=("indices", "axis")):
+class ScatterElementsUpdate12(
+    ScatterElementsUpdate, opset=12, type="ScatterElementsUpdate", index=("indices", "axis"), single=("axis",)
+):
     """As ScatterElementsUpdate; a reduction combines old and new values. Spec: ScatterElementsUpdate-12."""
 
     reduction: Reduction = "none"
     use_init_val: bool = True
 
     def infer(self, data, indices, updates, axis):
-        same_dtype(data, updates)
-        return data
+        return super().infer(data, indices, updates, axis).without_known()
+
+    def evaluate(self, *inputs):
+        return super().evaluate(*inputs) if self.reduction == "none" else NotImplemented
 
 
 class ScatterNDUpdate(Op, opset=4, index=("indices",)):
@@ -157,6 +176,10 @@ class ScatterNDUpdate(Op, opset=4, index=("indices",)):
         if indices.shape is not None and data.shape is not None and isinstance(indices.shape[-1], int):
             depth = indices.shape[-1]
             self.require(depth <= len(data.shape), f"{depth} indices into rank {len(data.shape)}")
+            if updates.shape is not None:
+                rank = len(indices.shape) - 1 + len(data.shape) - depth
+                self.require(len(updates.shape) == rank, f"updates of rank {len(updates.shape)}, not {rank}")
+                merge((*indices.shape[:-1], *data.shape[depth:]), updates.shape)
         return TensorType(data.dtype, data.shape, _put(data, indices, updates))
 
     def evaluate(self, *inputs):
@@ -179,6 +202,13 @@ class ScatterNDUpdate15(ScatterNDUpdate, opset=15, type="ScatterNDUpdate", index
 
     def evaluate(self, *inputs):
         return super().evaluate(*inputs) if self.reduction == "none" else NotImplemented
+
+
+def _axis_of(data, axis) -> int | None:
+    """The axis counted from the front; None if it is not known."""
+    if axis.integers is None or data.shape is None:
+        return None
+    return normalise_axis(axis.integers[0], len(data.shape))
 
 
 def _put(data, indices, updates):
@@ -214,7 +244,7 @@ class NonZero(Op, opset=3):
         return np.array(np.nonzero(inputs[0])).astype(self.output_type.numpy)
 
 
-class OneHot(Op, opset=1, index=("indices", "depth")):
+class OneHot(Op, opset=1, index=("indices", "depth"), ranks={"depth": 0, "on": 0, "off": 0}):
     """A new dimension of `depth`, with `on` at the index and `off` elsewhere. Spec: OneHot-1."""
 
     axis: int = -1
@@ -234,7 +264,7 @@ class OneHot(Op, opset=1, index=("indices", "depth")):
         return np.where(np.expand_dims(indices, at) == steps, on, off)
 
 
-class TopK(Op, opset=3, index=("k",)):
+class TopK(Op, opset=3, index=("k",), ranks={"k": 0}):
     """The k largest or smallest along an axis, and their indices; equal ones in any order. Spec: TopK-3."""
 
     axis: int
@@ -261,7 +291,7 @@ class TopK11(TopK, opset=11, type="TopK", index=("k",)):
     stable: bool = False
 
 
-class Unique(Op, opset=10, index=("axis",)):
+class Unique(Op, opset=10, index=("axis",), single=("axis",)):
     """Distinct values, their first positions, the inverse indices, and their counts. Spec: Unique-10."""
 
     sorted: bool = True

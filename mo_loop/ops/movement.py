@@ -1,5 +1,6 @@
 """Operations that move elements without changing them: Reshape, Transpose, Concat, Split, Slice and others."""
 
+import functools
 from typing import Any, Literal
 
 import numpy as np
@@ -34,7 +35,7 @@ class ShapeOf(Op, opset=3):
         return tensor_of_known(self.output_type, x.shape)
 
 
-class Reshape(Op, opset=1, index=("pattern",)):
+class Reshape(Op, opset=1, index=("pattern",), ranks={"pattern": (0, 1)}):
     """The same elements in another shape; -1 is the rest, with `special_zero` 0 copies a dimension. Spec: Reshape-1."""
 
     special_zero: bool = False
@@ -86,7 +87,8 @@ class Reshape(Op, opset=1, index=("pattern",)):
             return fresh()
         if isinstance(total, int) and isinstance(rest, int):
             if rest == 0:
-                return 0 if total == 0 else fresh()
+                self.require(total == 0, f"{total} elements into a shape with a size of 0")
+                return 0
             self.require(total % rest == 0, f"{total} elements do not divide by {rest}")
             return total // rest
         # Cancel the common factors of both products; the rest is the dimension.
@@ -110,13 +112,13 @@ class Reshape(Op, opset=1, index=("pattern",)):
         return x.reshape(shape)
 
 
-class Squeeze(Op, opset=1, index=("axes",)):
-    """Removes dimensions of 1, those at `axes` or all. Spec: Squeeze-1."""
+class Squeeze(Op, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
+    """Removes dimensions of 1, those at `axes`, or all if there are none. Spec: Squeeze-1."""
 
     def infer(self, x, axes=None):
         if x.shape is None:
             return TensorType(x.dtype, None)
-        if axes is None:
+        if axes is None or axes.integers == ():
             if not all(isinstance(dim, int) or low(dim) > 1 for dim in x.shape):
                 return TensorType(x.dtype, None)
             gone = {i for i, dim in enumerate(x.shape) if dim == 1}
@@ -133,14 +135,15 @@ class Squeeze(Op, opset=1, index=("axes",)):
         return TensorType(x.dtype, shape, known)
 
     def evaluate(self, *inputs):
-        axes = tuple(int(a) for a in np.atleast_1d(inputs[1])) if len(inputs) > 1 and inputs[1] is not None else None
-        return np.squeeze(inputs[0], axis=axes)
+        axes = tuple(int(a) for a in np.atleast_1d(inputs[1])) if len(inputs) > 1 and inputs[1] is not None else ()
+        return np.squeeze(inputs[0], axis=axes or None)
 
 
-class Unsqueeze(Op, opset=1, index=("axes",)):
+class Unsqueeze(Op, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
     """Inserts dimensions of 1 at `axes` of the result. Spec: Unsqueeze-1."""
 
     def infer(self, x, axes):
+        self.require(axes.shape != (0,), "no axes")
         if x.shape is None:
             return TensorType(x.dtype, None)
         if axes.integers is None:
@@ -160,7 +163,7 @@ class Unsqueeze(Op, opset=1, index=("axes",)):
         return np.expand_dims(inputs[0], tuple(int(axis) for axis in np.atleast_1d(inputs[1])))
 
 
-class Transpose(Op, opset=1, index=("order",)):
+class Transpose(Op, opset=1, index=("order",), ranks={"order": 1}):
     """Dimensions in another order; an empty order reverses them. Spec: Transpose-1."""
 
     def infer(self, x, order):
@@ -168,6 +171,8 @@ class Transpose(Op, opset=1, index=("order",)):
             length = vector_length(order)
             return TensorType(x.dtype, tuple(fresh() for _ in range(length)) if length else None)
         if order.integers is None:
+            length = vector_length(order)
+            self.require(length in (None, 0, len(x.shape)), f"an order of {length} axes for rank {len(x.shape)}")
             return TensorType(x.dtype, tuple(fresh() for _ in x.shape))
         axes = order.integers or tuple(reversed(range(len(x.shape))))
         self.require(sorted(axes) == list(range(len(x.shape))), f"order {list(axes)} for rank {len(x.shape)}")
@@ -209,12 +214,18 @@ class Concat(Op, opset=1):
         return np.concatenate(inputs, axis=self.axis)
 
 
-class Slice(Op, opset=8, index=("start", "stop", "step", "axes")):
-    """Every `step`-th element from `start` to before `stop`, clamped as in numpy. Spec: Slice-8."""
+class Slice(
+    Op, opset=8, index=("start", "stop", "step", "axes"), ranks={"start": 1, "stop": 1, "step": 1, "axes": 1}
+):
+    """Every `step`-th element from `start` to before `stop`, clamped to the tensor. Spec: Slice-8."""
 
     def infer(self, x, start, stop, step, axes=None):
+        given = [each for each in (start, stop, step, axes) if each is not None and each.shape is not None]
+        lengths = [each.shape[0] for each in given]
+        length = functools.reduce(merge_dim, lengths) if lengths else fresh()
         if x.shape is None:
             return TensorType(x.dtype, None)
+        self.require(low(length) <= len(x.shape), f"{length} axes of rank {len(x.shape)}")
         shape: list[Dimension] = list(x.shape)
         if axes is not None and axes.integers is None:
             return TensorType(x.dtype, tuple(fresh(0, high(dim)) for dim in shape))
@@ -223,14 +234,18 @@ class Slice(Op, opset=8, index=("start", "stop", "step", "axes")):
             return TensorType(x.dtype, tuple(fresh(0, high(dim)) for dim in shape))
         places = axes.integers if axes is not None else range(count or 0)
         bounds = [self._items(each, len(places)) for each in (start, stop, step)]
+        seen: set[int] = set()
         for position, axis in enumerate(places):
             i = normalise_axis(axis, len(shape))
+            self.require(i not in seen, f"axis {axis} twice")
+            self.require(bounds[2][position] != 0, "a step of 0")
+            seen.add(i)
             shape[i] = sliced_dim(shape[i], *(items[position] for items in bounds))
         known = None
         if x.known is not None and all(isinstance(item, int) for items in bounds for item in items):
             index = [slice(None)] * x.known.ndim
             for position, axis in enumerate(places):
-                index[axis] = slice(*(items[position] for items in bounds))
+                index[axis] = _slice(x.known.shape[axis], *(items[position] for items in bounds))
             known = x.known[tuple(index)]
         return TensorType(x.dtype, tuple(shape), known)
 
@@ -246,11 +261,16 @@ class Slice(Op, opset=8, index=("start", "stop", "step", "axes")):
         axes = inputs[4] if len(inputs) > 4 and inputs[4] is not None else range(len(start))
         index = [slice(None)] * x.ndim
         for axis, a, b, c in zip(axes, start, stop, step, strict=True):
-            index[int(axis)] = slice(int(a), int(b), int(c))
+            index[int(axis)] = _slice(x.shape[int(axis)], int(a), int(b), int(c))
         return x[tuple(index)]
 
 
-class Split(Op, opset=1, index=("axis",)):
+def _slice(size: int, start: int, stop: int, step: int) -> slice:
+    """A slice of numpy, where a start before the beginning leaves nothing for a negative step; here it is the first."""
+    return slice(max(start, -size) if step < 0 else start, stop, step)
+
+
+class Split(Op, opset=1, index=("axis",), ranks={"axis": 0}):
     """`num_splits` equal pieces along an axis. Spec: Split-1."""
 
     num_splits: int
@@ -269,13 +289,14 @@ class Split(Op, opset=1, index=("axis",)):
         return tuple(np.split(inputs[0], self.num_splits, axis=int(inputs[1])))
 
 
-class VariadicSplit(Op, opset=1, index=("axis", "lengths")):
+class VariadicSplit(Op, opset=1, index=("axis", "lengths"), single=("axis",), ranks={"lengths": 1}):
     """Pieces of the given lengths along an axis; -1 is the rest. Spec: VariadicSplit-1."""
 
     def infer(self, x, axis, lengths):
         count = vector_length(lengths, MOST_PIECES)
         if count is None:
             raise TypeError_("the number of pieces is not known", code="ML235")
+        self.require(count > 0, "no pieces")
         if x.shape is None or axis.integers is None:
             shape = None if x.shape is None else tuple(fresh(0, high(dim)) for dim in x.shape)
             return tuple(TensorType(x.dtype, shape) for _ in range(count))
@@ -320,7 +341,7 @@ def _pieces(x, axis: int, sizes: list[Any]) -> tuple[TensorType, ...]:
     return tuple(TensorType(x.dtype, shape, part) for shape, part in zip(shapes, parts, strict=True))
 
 
-class ReverseSequence(Op, opset=1, index=("lengths",)):
+class ReverseSequence(Op, opset=1, index=("lengths",), ranks={"lengths": 1}):
     """The first `lengths[i]` elements along `seq_axis` reversed, i along `batch_axis`. Spec: ReverseSequence-1."""
 
     batch_axis: int = 0
@@ -330,6 +351,8 @@ class ReverseSequence(Op, opset=1, index=("lengths",)):
         if x.shape is not None:
             for axis in (self.batch_axis, self.seq_axis):
                 normalise_axis(axis, len(x.shape))
+            if lengths.shape is not None:
+                merge_dim(x.shape[self.batch_axis], lengths.shape[0])  # raises if the shapes do not fit
         return x
 
 

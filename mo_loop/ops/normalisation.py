@@ -1,16 +1,27 @@
 """Operations of normalisation."""
 
+import functools
 from typing import Literal
 
 import numpy as np
 
+from mo_loop.errors import TypeError_
 from mo_loop.graph.shape import fresh, merge_dim, normalise_axis
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import same_dtype, wide
 
 
-class MVN(Op, opset=6, index=("axes",)):
+def _require_axes(x, axes) -> None:
+    if x.shape is not None and axes.shape:
+        count = axes.shape[0]
+        if isinstance(count, int) and count > len(x.shape):
+            raise TypeError_(f"{count} axes of rank {len(x.shape)}", code="ML235")
+    for axis in axes.integers or () if x.shape is not None else ():
+        normalise_axis(axis, len(x.shape))
+
+
+class MVN(Op, opset=6, index=("axes",), ranks={"axes": 1}):
     """(x - mean) / deviation over some axes. Spec: MVN-6."""
 
     normalize_variance: bool = True
@@ -18,9 +29,7 @@ class MVN(Op, opset=6, index=("axes",)):
     eps_mode: Literal["INSIDE_SQRT", "OUTSIDE_SQRT"] = "INSIDE_SQRT"
 
     def infer(self, x, axes):
-        if x.shape is not None and axes.integers is not None:
-            for axis in axes.integers:
-                normalise_axis(axis, len(x.shape))
+        _require_axes(x, axes)
         return TensorType(x.dtype, x.shape)
 
     def evaluate(self, *inputs):
@@ -55,7 +64,7 @@ class BatchNormInference(Op, opset=5):
         return ((x - mean) / np.sqrt(variance + self.epsilon) * gamma + beta).astype(inputs[0].dtype)
 
 
-class LRN(Op, opset=1, index=("axes",)):
+class LRN(Op, opset=1, index=("axes",), ranks={"axes": 1}):
     """x / (bias + alpha / size * sum of squares in a window over some axes) ^ beta. Spec: LRN-1."""
 
     alpha: float
@@ -64,16 +73,18 @@ class LRN(Op, opset=1, index=("axes",)):
     size: int
 
     def infer(self, x, axes):
+        _require_axes(x, axes)
         return TensorType(x.dtype, x.shape)
 
 
-class NormalizeL2(Op, opset=1, index=("axes",)):
+class NormalizeL2(Op, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
     """x / sqrt(sum of squares over some axes, with eps). Spec: NormalizeL2-1."""
 
     eps: float
     eps_mode: Literal["add", "max"] = "add"
 
     def infer(self, x, axes):
+        _require_axes(x, axes)
         return TensorType(x.dtype, x.shape)
 
     def evaluate(self, *inputs):
@@ -84,7 +95,7 @@ class NormalizeL2(Op, opset=1, index=("axes",)):
         return (x / np.sqrt(total)).astype(inputs[0].dtype)
 
 
-class GroupNormalization(Op, opset=12):
+class GroupNormalization(Op, opset=12, ranks={"scale": 1, "bias": 1}):
     """Normalisation over groups of channels, then a scale and bias for each channel. Spec: GroupNormalization-12.
 
     The runtime refuses it inside bodies, so translators compose it from other operations."""
@@ -98,4 +109,6 @@ class GroupNormalization(Op, opset=12):
         self.require(self.num_groups > 0, f"{self.num_groups} groups")
         if x.shape is not None and isinstance(x.shape[1], int):
             self.require(x.shape[1] % self.num_groups == 0, f"{x.shape[1]} channels in {self.num_groups} groups")
+        channels = [each.shape[0] for each in (scale, bias) if each.shape is not None]
+        functools.reduce(merge_dim, channels, fresh() if x.shape is None else x.shape[1])
         return TensorType(x.dtype, x.shape)

@@ -4,12 +4,14 @@ import math
 from functools import reduce
 from typing import Literal
 
-from mo_loop.graph.shape import Dimension, fresh, high, merge_dim
+from mo_loop.graph.shape import Dimension, fresh, high, merge, merge_dim
 from mo_loop.graph.types import ElementType, TensorType, f32, i32, i64
 from mo_loop.ops.base import Op
 
+_SIZES = {"output_size": 1, "image_size": 1}
 
-class PriorBox(Op, opset=8, index=("output_size", "image_size")):
+
+class PriorBox(Op, opset=8, index=("output_size", "image_size"), ranks=_SIZES):
     """Boxes around the cells of a feature map of size [H, W], for sizes and aspect ratios, and their variances: [2, 4 *
     number of boxes]. Spec: PriorBox-8."""
 
@@ -28,7 +30,7 @@ class PriorBox(Op, opset=8, index=("output_size", "image_size")):
     min_max_aspect_ratios_order: bool = True
 
     def infer(self, output_size, image_size):
-        return _grid(output_size, self._number())
+        return _grid(output_size, image_size, self._number())
 
     def _number(self) -> int:
         """The number of boxes around one cell."""
@@ -49,7 +51,7 @@ class PriorBox(Op, opset=8, index=("output_size", "image_size")):
         return count + sum(dense * (int(each) ** 2 - 1) for each in self.density)
 
 
-class PriorBoxClustered(Op, opset=1, index=("output_size", "image_size")):
+class PriorBoxClustered(Op, opset=1, index=("output_size", "image_size"), ranks=_SIZES):
     """Boxes of given widths and heights around the cells of a feature map, as PriorBox. Spec: PriorBoxClustered-1."""
 
     step: float = 0.0
@@ -63,10 +65,12 @@ class PriorBoxClustered(Op, opset=1, index=("output_size", "image_size")):
 
     def infer(self, output_size, image_size):
         self.require(len(self.width) == len(self.height), f"{len(self.width)} widths, {len(self.height)} heights")
-        return _grid(output_size, len(self.width))
+        return _grid(output_size, image_size, len(self.width))
 
 
-def _grid(output_size, number: int):
+def _grid(output_size, image_size, number: int):
+    for each in (output_size, image_size):
+        merge((2,), each.shape)
     sizes = output_size.known
     if sizes is None or output_size.shape != (2,):
         return TensorType(f32, (2, fresh()))
@@ -74,7 +78,9 @@ def _grid(output_size, number: int):
     return TensorType(f32, (2, cells * (4 * number)))
 
 
-class DetectionOutput(Op, opset=8):
+class DetectionOutput(
+    Op, opset=8, ranks={"boxes": 2, "scores": 2, "priors": 3, "more_scores": 2, "more_boxes": 2}
+):
     """The best boxes of all classes after non-maximum suppression, [1, 1, number, 7]: image, class, score, corners.
     Spec: DetectionOutput-8."""
 
@@ -99,12 +105,27 @@ class DetectionOutput(Op, opset=8):
     def infer(self, boxes, scores, priors, more_scores=None, more_boxes=None):
         kept = self.keep_top_k[0]
         number: Dimension = fresh()
+        if boxes.shape is not None and scores.shape is not None:
+            merge_dim(boxes.shape[0], scores.shape[0])
+        self._require_numbers(boxes, scores, priors)
         if kept > 0 and boxes.shape is not None:
             number = boxes.shape[0] * kept
         return TensorType(boxes.dtype, (1, 1, number, 7))
 
+    def _require_numbers(self, boxes, scores, priors) -> None:
+        """Raise TypeError_ unless there are scores of each class, and 4 coordinates, for each prior box."""
+        numbers = [fresh() if each.shape is None else each.shape[-1] for each in (boxes, scores, priors)]
+        size, (coordinates, chances, parts) = (4 if self.normalized else 5), numbers
+        if not isinstance(parts, int):
+            return
+        count = parts // size
+        self.require(parts % size == 0 and count > 0, f"{parts} numbers of boxes of {size}")
+        if isinstance(chances, int):
+            self.require(chances % count == 0, f"{chances} scores of {count} boxes")
+            merge_dim(coordinates, 4 * (count if self.share_location else chances))
 
-class GenerateProposals(Op, opset=9):
+
+class GenerateProposals(Op, opset=9, ranks={"images": 2, "anchors": 4, "deltas": 4, "scores": 4}):
     """The best boxes of all images: corners, scores, and how many each image has. Spec: GenerateProposals-9."""
 
     min_size: float
@@ -116,7 +137,10 @@ class GenerateProposals(Op, opset=9):
     roi_num_type: ElementType = i64
 
     def infer(self, images, anchors, deltas, scores):
-        batch = fresh() if scores.shape is None else scores.shape[0]
+        batch, count, *sizes = (fresh(), fresh(), fresh(), fresh()) if scores.shape is None else scores.shape
+        merge((batch, fresh(3, 4)), images.shape)
+        merge((*sizes, count, 4), anchors.shape)
+        merge((batch, count * 4, *sizes), deltas.shape)
         most = high(batch)
         number = fresh(0, None if most is None else most * self.post_nms_count)
         return (
@@ -138,11 +162,17 @@ class ExperimentalDetectronDetectionOutput(Op, opset=6):
     deltas_weights: tuple[float, ...]
 
     def infer(self, regions, deltas, scores, image):
-        count = self.max_detections_per_image
+        count, number = self.max_detections_per_image, fresh()
+        shapes = ((regions, 4), (deltas, 4 * self.num_classes), (scores, self.num_classes))
+        for each, length in shapes:
+            number = (merge((number, length), each.shape) or (number,))[0]
+        merge((1, 3), image.shape)
         return TensorType(regions.dtype, (count, 4)), TensorType(i32, (count,)), TensorType(regions.dtype, (count,))
 
 
-class ExperimentalDetectronGenerateProposalsSingleImage(Op, opset=6):
+class ExperimentalDetectronGenerateProposalsSingleImage(
+    Op, opset=6, ranks={"image": 1, "anchors": 2, "deltas": 3, "scores": 3}
+):
     """Corners and scores of the best boxes of one image. Spec: ExperimentalDetectronGenerateProposalsSingleImage-6."""
 
     min_size: float
@@ -152,6 +182,10 @@ class ExperimentalDetectronGenerateProposalsSingleImage(Op, opset=6):
 
     def infer(self, image, anchors, deltas, scores):
         count = self.post_nms_count
+        sizes = (fresh(), fresh()) if scores.shape is None else scores.shape[1:]
+        merge((fresh(), *sizes), deltas.shape)
+        merge((fresh(), 4), anchors.shape)
+        merge((3,), image.shape)
         return TensorType(scores.dtype, (count, 4)), TensorType(scores.dtype, (count,))
 
 
@@ -166,6 +200,9 @@ class ExperimentalDetectronPriorGridGenerator(Op, opset=6, ranks={"priors": 2, "
     stride_y: float = 0.0
 
     def infer(self, priors, features, image):
+        merge((fresh(), 4), priors.shape)
+        if features.shape is not None and image.shape is not None:
+            merge_dim(features.shape[0], image.shape[0])
         if priors.shape is None or features.shape is None:
             return TensorType(priors.dtype, (fresh(), 4) if self.flatten else (fresh(), fresh(), fresh(), 4))
         height, width, count = features.shape[2], features.shape[3], priors.shape[0]
@@ -175,7 +212,7 @@ class ExperimentalDetectronPriorGridGenerator(Op, opset=6, ranks={"priors": 2, "
         return TensorType(priors.dtype, (height * width * count if static else fresh(), 4))
 
 
-class ExperimentalDetectronROIFeatureExtractor(Op, opset=6):
+class ExperimentalDetectronROIFeatureExtractor(Op, opset=6, ranks={"regions": 2}):
     """Features [R, C, size, size] of regions [R, 4], each from the level of a pyramid that fits its size, and the
     regions. Spec: ExperimentalDetectronROIFeatureExtractor-6."""
 
@@ -185,17 +222,21 @@ class ExperimentalDetectronROIFeatureExtractor(Op, opset=6):
     aligned: bool = False
 
     def infer(self, regions, *features):
-        count = regions.dims[0] if regions.rank else fresh()
+        count = (merge((fresh(), 4), regions.shape) or (fresh(),))[0]
         self.require(all(each.rank in (None, 4) for each in features), "features of a rank other than 4")
+        for each in features:
+            if each.shape is not None:
+                merge_dim(each.shape[0], 1)
         channels = [each.shape[1] for each in features if each.shape is not None] or [fresh()]
         found = (count, reduce(merge_dim, channels), self.output_size, self.output_size)
         return TensorType(regions.dtype, found), TensorType(regions.dtype, (count, 4))
 
 
-class ExperimentalDetectronTopKROIs(Op, opset=6):
+class ExperimentalDetectronTopKROIs(Op, opset=6, ranks={"regions": 2, "probabilities": 1}):
     """The regions of the highest probabilities. Spec: ExperimentalDetectronTopKROIs-6."""
 
     max_rois: int
 
     def infer(self, regions, probabilities):
+        merge((fresh() if probabilities.shape is None else probabilities.shape[0], 4), regions.shape)
         return TensorType(regions.dtype, (self.max_rois, 4))

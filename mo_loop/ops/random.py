@@ -7,7 +7,7 @@ from mo_loop.ops.base import Op
 from mo_loop.ops.infer import dims_of, vector_length
 
 
-class RandomUniform(Op, opset=8, index=("shape",), random=True):
+class RandomUniform(Op, opset=8, index=("shape",), ranks={"shape": 1}, single=("low", "high"), random=True):
     """Uniformly distributed in [low, high); if both seeds are 0, new in every inference. Spec: RandomUniform-8."""
 
     output_type: ElementType

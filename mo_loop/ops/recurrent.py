@@ -4,9 +4,9 @@ The order of the gates is f, i, c, o in LSTM weights and z, r, h in GRU weights;
 summed.
 """
 
-from typing import Literal
+from typing import Any, ClassVar, Literal
 
-from mo_loop.graph.shape import Dimension, fresh, merge_dim
+from mo_loop.graph.shape import Dimension, fresh, merge
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import same_dtype
@@ -23,17 +23,30 @@ class Recurrent(Op, abstract=True):
     activations_beta: tuple[float, ...] = ()
     clip: float = 0.0
 
+    _gates: ClassVar[int] = 1
+
+    def _require_weights(self, x, weights, recurrence, bias, lead: tuple[int, ...] = ()) -> None:
+        """Raise TypeError_ unless weights have `lead` and rows for each gate; `lead` is the number of directions."""
+        rows, size = self._gates * self.hidden_size, fresh() if x.shape is None else x.shape[-1]
+        merge((*lead, rows, size), weights.shape)
+        merge((*lead, rows, self.hidden_size), recurrence.shape)
+        if bias is not None:
+            extra = self.hidden_size if getattr(self, "linear_before_reset", False) else 0
+            merge((*lead, rows + extra), bias.shape)
+
 
 class Cell(Recurrent, abstract=True):
     """One step: x [batch, input], states [batch, hidden]."""
 
-    def stepped(self, x, *states) -> TensorType:
+    def stepped(self, x, *states, weights: tuple[Any, Any, Any]) -> TensorType:
         """The type of a next state."""
         batch: Dimension = fresh()
-        for each in (x, *states):
-            if each.shape is not None:
-                self.require(len(each.shape) == 2, f"an input of rank {len(each.shape)}, not 2")
-                batch = merge_dim(batch, each.shape[0])
+        if x.shape is not None:
+            self.require(len(x.shape) == 2, f"an input of rank {len(x.shape)}, not 2")
+            batch = x.shape[0]
+        for each in states:
+            batch = (merge((batch, self.hidden_size), each.shape) or (batch,))[0]
+        self._require_weights(x, *weights)
         return TensorType(same_dtype(x, *states), (batch, self.hidden_size))
 
 
@@ -43,26 +56,30 @@ class RNNCell(Cell, opset=1):
     activations: tuple[str, ...] = ("tanh",)
 
     def infer(self, x, hidden, weights, recurrence, bias=None):
-        return self.stepped(x, hidden)
+        return self.stepped(x, hidden, weights=(weights, recurrence, bias))
 
 
 class GRUCell(Cell, opset=3):
     """A step of a GRU. Spec: GRUCell-3."""
 
+    _gates = 3
+
     activations: tuple[str, ...] = ("sigmoid", "tanh")
     linear_before_reset: bool = False
 
     def infer(self, x, hidden, weights, recurrence, bias=None):
-        return self.stepped(x, hidden)
+        return self.stepped(x, hidden, weights=(weights, recurrence, bias))
 
 
 class LSTMCell(Cell, opset=4):
     """A step of an LSTM; returns the next hidden and the next cell state. Spec: LSTMCell-4."""
 
+    _gates = 4
+
     activations: tuple[str, ...] = ("sigmoid", "tanh", "tanh")
 
     def infer(self, x, hidden, cell, weights, recurrence, bias=None):
-        state = self.stepped(x, hidden, cell)
+        state = self.stepped(x, hidden, cell, weights=(weights, recurrence, bias))
         return state, state
 
 
@@ -74,19 +91,19 @@ class Sequence(Recurrent, abstract=True):
 
     direction: Direction
 
-    def run(self, x, *states) -> tuple[TensorType, TensorType]:
+    def run(self, x, *states, lengths, weights: tuple[Any, Any, Any]) -> tuple[TensorType, TensorType]:
         """The types of the outputs of all steps and of a last state."""
         batch: Dimension = fresh()
         time: Dimension = fresh()
+        directions = 2 if self.direction == "bidirectional" else 1
         if x.shape is not None:
             self.require(len(x.shape) == 3, f"an input of rank {len(x.shape)}, not 3")
             batch, time = x.shape[:2]
         for each in states:
-            if each.shape is not None:
-                self.require(len(each.shape) == 3, f"a state of rank {len(each.shape)}, not 3")
-                batch = merge_dim(batch, each.shape[0])
+            batch = (merge((batch, directions, self.hidden_size), each.shape) or (batch,))[0]
+        batch = (merge((batch,), lengths.shape) or (batch,))[0]
+        self._require_weights(x, *weights, lead=(directions,))
         dtype = same_dtype(x, *states)
-        directions = 2 if self.direction == "bidirectional" else 1
         every = TensorType(dtype, (batch, directions, time, self.hidden_size))
         return every, TensorType(dtype, (batch, directions, self.hidden_size))
 
@@ -97,24 +114,28 @@ class RNNSequence(Sequence, opset=5):
     activations: tuple[str, ...] = ("tanh",)
 
     def infer(self, x, hidden, lengths, weights, recurrence, bias):
-        return self.run(x, hidden)
+        return self.run(x, hidden, lengths=lengths, weights=(weights, recurrence, bias))
 
 
 class GRUSequence(Sequence, opset=5):
     """GRUCell over a sequence. Spec: GRUSequence-5."""
 
+    _gates = 3
+
     activations: tuple[str, ...] = ("sigmoid", "tanh")
     linear_before_reset: bool = False
 
     def infer(self, x, hidden, lengths, weights, recurrence, bias):
-        return self.run(x, hidden)
+        return self.run(x, hidden, lengths=lengths, weights=(weights, recurrence, bias))
 
 
 class LSTMSequence(Sequence, opset=5):
     """LSTMCell over a sequence. Spec: LSTMSequence-5."""
 
+    _gates = 4
+
     activations: tuple[str, ...] = ("sigmoid", "tanh", "tanh")
 
     def infer(self, x, hidden, cell, lengths, weights, recurrence, bias):
-        every, last = self.run(x, hidden, cell)
+        every, last = self.run(x, hidden, cell, lengths=lengths, weights=(weights, recurrence, bias))
         return every, last, last

@@ -51,7 +51,7 @@ class Folding(Reduction, abstract=True):
         return TensorType(x.dtype, plain.shape, fitting(known, x.dtype))
 
 
-class ReduceSum(Folding, opset=1, index=("axes",)):
+class ReduceSum(Folding, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
     """Sums. Spec: ReduceSum-1."""
 
     _numpy = staticmethod(np.sum)
@@ -60,7 +60,7 @@ class ReduceSum(Folding, opset=1, index=("axes",)):
     _empty = 0
 
 
-class ReduceMean(Reduction, opset=1, index=("axes",)):
+class ReduceMean(Reduction, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
     """Means; those of integers are truncated. Spec: ReduceMean-1."""
 
     def evaluate(self, *inputs):
@@ -76,7 +76,7 @@ class Extreme(Folding, abstract=True):
         return NotImplemented if inputs[0].size == 0 else super().evaluate(*inputs)
 
 
-class ReduceMax(Extreme, opset=1, index=("axes",)):
+class ReduceMax(Extreme, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
     """The largest values. Spec: ReduceMax-1."""
 
     _numpy = staticmethod(np.max)
@@ -84,7 +84,7 @@ class ReduceMax(Extreme, opset=1, index=("axes",)):
     _rule = staticmethod(values.maximum)
 
 
-class ReduceMin(Extreme, opset=1, index=("axes",)):
+class ReduceMin(Extreme, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
     """The smallest values. Spec: ReduceMin-1."""
 
     _numpy = staticmethod(np.min)
@@ -92,7 +92,7 @@ class ReduceMin(Extreme, opset=1, index=("axes",)):
     _rule = staticmethod(values.minimum)
 
 
-class ReduceProd(Folding, opset=1, index=("axes",)):
+class ReduceProd(Folding, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
     """Products. Spec: ReduceProd-1."""
 
     _numpy = staticmethod(np.prod)
@@ -101,13 +101,13 @@ class ReduceProd(Folding, opset=1, index=("axes",)):
     _empty = 1
 
 
-class ReduceL1(Reduction, opset=4, index=("axes",)):
+class ReduceL1(Reduction, opset=4, index=("axes",), ranks={"axes": (0, 1)}):
     """Sums of absolute values. Spec: ReduceL1-4."""
 
     _numpy = staticmethod(lambda x, axis, keepdims: np.sum(np.abs(x), axis=axis, keepdims=keepdims))
 
 
-class ReduceL2(Reduction, opset=4, index=("axes",)):
+class ReduceL2(Reduction, opset=4, index=("axes",), ranks={"axes": (0, 1)}):
     """Roots of sums of squares. Spec: ReduceL2-4."""
 
     _numpy = staticmethod(lambda x, axis, keepdims: np.sqrt(np.sum(np.square(x), axis=axis, keepdims=keepdims)))
@@ -121,13 +121,13 @@ class Logical(Reduction, abstract=True):
         return super().infer(x, axes)
 
 
-class ReduceLogicalAnd(Logical, opset=1, index=("axes",)):
+class ReduceLogicalAnd(Logical, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
     """Whether all are true. Spec: ReduceLogicalAnd-1."""
 
     _numpy = staticmethod(np.all)
 
 
-class ReduceLogicalOr(Logical, opset=1, index=("axes",)):
+class ReduceLogicalOr(Logical, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
     """Whether any is true. Spec: ReduceLogicalOr-1."""
 
     _numpy = staticmethod(np.any)

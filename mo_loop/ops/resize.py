@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from mo_loop.graph.shape import Dimension, fresh, normalise_axis
+from mo_loop.graph.shape import Dimension, fresh
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import dims_of
@@ -33,11 +33,14 @@ class Resizing(Op, abstract=True):
         new = [fresh() for _ in places] if sizes is None or sizes.known is None else dims_of(sizes.known)
         self.require(len(new) == len(places), f"{len(new)} sizes for {len(places)} axes")
         for axis, dim in zip(places, new, strict=True):
-            shape[normalise_axis(axis, len(shape))] = dim
+            self.require(0 <= axis < len(shape), f"axis {axis} of rank {len(shape)}")
+            shape[axis] = dim
         return TensorType(x.dtype, tuple(shape))
 
 
-class Interpolate(Resizing, opset=4, index=("sizes", "axes")):
+class Interpolate(
+    Resizing, opset=4, index=("sizes", "axes"), ranks={"sizes": 1, "scales": 1, "axes": 1}
+):
     """x resized along its axes; `sizes` are those of the result in both modes. Spec: Interpolate-4."""
 
     mode: Literal["nearest", "linear", "linear_onnx", "cubic"]
@@ -46,7 +49,9 @@ class Interpolate(Resizing, opset=4, index=("sizes", "axes")):
         return self.resized(x, sizes, axes)
 
 
-class Interpolate11(Resizing, opset=11, type="Interpolate", index=("axes",)):
+class Interpolate11(
+    Resizing, opset=11, type="Interpolate", index=("axes",), ranks={"sizes_or_scales": 1, "axes": 1}
+):
     """As Interpolate with one input for sizes or scales, and the modes of Pillow. Spec: Interpolate-11."""
 
     mode: Literal["nearest", "linear", "linear_onnx", "cubic", "bilinear_pillow", "bicubic_pillow"]

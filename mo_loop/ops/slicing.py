@@ -3,7 +3,8 @@
     x[1:] of N        ->  0..        x[1:] of 2..   ->  1..        x[:N] of N  ->  N
     x[-3:] of 0..9    ->  0..3       x[::2] of N    ->  floor(N+1/2)
 
-Negative bounds count from the end, and bounds are clamped to the tensor, as in numpy.
+Negative bounds count from the end, and bounds are clamped to the tensor, as in numpy; but with a negative step a start
+before the first element is the first element.
 """
 
 
@@ -19,6 +20,11 @@ def sliced_dim(dim: Dimension, start, stop, step) -> Dimension:
         return fresh(0, high(dim))
     if step < 0:  # the same elements are picked from the reversed tensor by the complements of the bounds
         start, stop, step = -start - 1, -stop - 1, -step
+        top = most(start)
+        if isinstance(dim, int) and isinstance(start, int):
+            start = min(start, max(dim - 1, 0))
+        elif top is None or top >= max(low(dim), 1):
+            return fresh(0, high(dim))
     begin, end = _place(start, dim), _place(stop, dim)
     if begin is None or end is None:
         return _slice_bounds(dim, start, stop, step)

@@ -139,7 +139,10 @@ _REDUCTIONS = ["ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd"
 EXAMPLES = [
     *(Example(name, {}, "f32[2,3,1]") for name in _FLOATS),
     *(Example(name, {}, [3, -2, 0]) for name in _INTEGERS),
-    *(Example(name, {}, "f32[2,1,3]", "f32[4,1]") for name in _ARITHMETIC),
+    *(
+        Example(name, {}, *(f"{'i32' if name.startswith('Bitwise') else 'f32'}[{dims}]" for dims in ("2,1,3", "4,1")))
+        for name in _ARITHMETIC
+    ),
     *(Example(name, {}, [[3, 2, 0], [1, 5, 7]], [2, 2, 3]) for name in _ARITHMETIC),
     *(Example(name, {}, [-7], [2]) for name in _ARITHMETIC),
     *(Example(name, {}, "boolean[2,1,3]", "boolean[4,1]") for name in _LOGICAL),
@@ -176,7 +179,7 @@ EXAMPLES = [
     Example("MatMul", {}, "f32[4]", "f32[2,4,3]"),
     Example("Inverse", {}, "f32[2,3,3]"),
     Example("ScaledDotProductAttention", {}, "f32[2,4,3,8]", "f32[2,4,5,8]", "f32[2,4,5,6]"),
-    Example("ScaledDotProductAttention", {"causal": True}, "f32[3,8]", "f32[5,8]", "f32[5,8]"),
+    Example("ScaledDotProductAttention", {"causal": True}, "f32[1,3,8]", "f32[1,5,8]", "f32[1,5,8]"),
     Example(
         "ScaledDotProductAttention", {}, "f32[2,4,3,8]", "f32[2,4,5,8]", "f32[2,4,5,6]", "boolean[2,1,1,5]", "f32[]"
     ),
@@ -234,7 +237,7 @@ EXAMPLES = [
     Example("GatherND", {"batch_dims": 1}, "f32[2,3,4]", "i64[2,5,1]"),
     Example("PriorBox", {"min_size": (8.0,), "aspect_ratio": (2.0,), "flip": True, "offset": 0.5}, [4, 5], [32, 40]),
     Example("PriorBoxClustered", {"width": (8.0, 4.0), "height": (4.0, 3.0), "offset": 0.5}, [4, 5], [32, 40]),
-    Example("DetectionOutput", {"keep_top_k": (9,), "nms_threshold": 0.4}, "f32[2,64]", "f32[2,32]", "f32[1,2,64]"),
+    Example("DetectionOutput", {"keep_top_k": (9,), "nms_threshold": 0.4}, "f32[2,64]", "f32[2,32]", "f32[1,2,80]"),
     Example(
         "GenerateProposals", {"min_size": 1.0, "nms_threshold": 0.7, "pre_nms_count": 9, "post_nms_count": 5},
         "f32[2,3]", "f32[4,5,3,4]", "f32[2,12,4,5]", "f32[2,3,4,5]",

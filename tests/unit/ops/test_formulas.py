@@ -124,7 +124,8 @@ TRUTH: list[tuple[str, Callable[[bool, bool], bool]]] = [
 CUBE = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 ROWS = [[1, -2, 3], [-4, 5, 6]]
 CHANNELS = [[[1, -2], [-4, 8]], [[-1, 2], [4, -8]]]
-KEYS = np.array([[0], [math.log(3)]], np.float32)
+KEYS = np.array([[[0], [math.log(3)]]], np.float32)
+VALUES = np.array([[[4], [8]]], np.float32)
 EXPS = [math.exp(0), math.exp(1), math.exp(3)]
 
 
@@ -183,11 +184,11 @@ CASES: list[tuple[str, dict[str, Any], list[Any], Any]] = [
     ("MatMul", {"transpose_a": True}, [many([1, 2], [3, 4]), many([5, 6], [7, 8])], [[26, 30], [38, 44]]),
     ("MatMul", {"transpose_b": True}, [many([1, 2], [3, 4]), many([5, 6], [7, 8])], [[17, 23], [39, 53]]),
     ("MatMul", {"transpose_a": True, "transpose_b": True}, [many(1, 2), many(3, 4)], 11),
-    ("ScaledDotProductAttention", {}, [many([1]), KEYS, many([4], [8])], [[7]]),
-    ("ScaledDotProductAttention", {}, [many([1]), KEYS, many([4], [8]), many(0, -INF)], [[4]]),
-    ("ScaledDotProductAttention", {}, [many([1]), KEYS, many([4], [8]), [False, True]], [[8]]),
-    ("ScaledDotProductAttention", {}, [many([1]), KEYS, many([4], [8]), *many(0, 2)], [[7.6]]),
-    ("ScaledDotProductAttention", {"causal": True}, [many([0], [0]), KEYS, many([4], [8])], [[4], [6]]),
+    ("ScaledDotProductAttention", {}, [many([[1]]), KEYS, VALUES], [[[7]]]),
+    ("ScaledDotProductAttention", {}, [many([[1]]), KEYS, VALUES, many(0, -INF)], [[[4]]]),
+    ("ScaledDotProductAttention", {}, [many([[1]]), KEYS, VALUES, [False, True]], [[[8]]]),
+    ("ScaledDotProductAttention", {}, [many([[1]]), KEYS, VALUES, *many(0, 2)], [[[7.6]]]),
+    ("ScaledDotProductAttention", {"causal": True}, [many([[0], [0]]), KEYS, VALUES], [[[4], [6]]]),
     ("Inverse", {}, [many([2, 0], [0, 4])], [[0.5, 0], [0, 0.25]]),
     ("Inverse", {"adjoint": True}, [many([1, 2], [3, 4])], [[4, -2], [-3, 1]]),
     ("Einsum", {"equation": "ij,kj->ki"}, [many([1, 2], [3, 4]), many([5, 6])], [[17, 39]]),
@@ -244,6 +245,9 @@ CASES: list[tuple[str, dict[str, Any], list[Any], Any]] = [
     ("GatherND", {}, [[[1, 2], [3, 4]], [[-1], [-2]]], [[3, 4], [1, 2]]),
     ("GatherND", {"batch_dims": 1}, [[[1, 2], [3, 4]], [[0], [1]]], NotImplemented),
     ("ScatterUpdate", {}, [[[1, 2], [3, 4]], [-1], [[8, 9]], 0], [[1, 2], [8, 9]]),
+    *(("Slice", {}, [[1, 2, 3, 4], [start], [-9], [-1], [0]], [1]) for start in (-4, -5, -(2**40))),
+    ("ScatterElementsUpdate12", {}, [[1, 2, 3], [-1], [8], 0], [1, 2, 8]),
+    ("ScatterElementsUpdate12", {"reduction": "sum"}, [[1, 2, 3], [-1], [8], 0], NotImplemented),
     ("ScatterElementsUpdate", {}, [[[1, 2], [3, 4]], [[-1], [0]], [[8], [9]], 1], [[1, 8], [9, 4]]),
     *((name, {}, [[[1, 2], [3, 4]], [[1, -1], [-2, 0]], [8, 9]], [[9, 2], [3, 8]])
       for name in ("ScatterNDUpdate", "ScatterNDUpdate15")),

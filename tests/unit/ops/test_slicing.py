@@ -15,7 +15,8 @@ BOUNDS = (-FAR, -5, -3, -2, -1, 0, 1, 2, 3, 5, FAR)
 
 
 def kept(size: int, start: int, stop: int, step: int) -> int:
-    return len(range(*slice(start, stop, step).indices(size)))
+    """As in numpy, but a start before the first element is the first element."""
+    return len(range(*slice(max(start, -size), stop, step).indices(size)))
 
 
 def holds(result: Dimension, sizes: list[int]) -> bool:

@@ -1,0 +1,125 @@
+"""Our inference is as strict as the runtime's: whatever shapes it accepts, OpenVINO reads."""
+
+from __future__ import annotations
+
+import io
+from random import Random
+from typing import Any
+
+import numpy as np
+import openvino
+import pytest
+
+from mo_loop import ops
+from mo_loop.errors import MoLoopError
+from mo_loop.graph import Graph
+from mo_loop.graph.shape import fresh
+from mo_loop.graph.tensor import ArrayTensor
+from mo_loop.graph.types import TensorType
+from mo_loop.ir.bin import Weights
+from mo_loop.ir.xml import XmlWriter
+from mo_loop.ops.base import Constant, Parameter, Result, type_of_tensor
+from tests.unit.ops.examples import EXAMPLES, SOURCES, Example
+
+DRAWS = 12
+READ_WITH_OTHERS = {"Assign"}
+"""Operations that the runtime reads beside another one only."""
+ACCEPTED = {"Col2Im": "to_shape was called on a dynamic shape"}
+"""What the runtime refuses of sizes that are not known, which a translator of ONNX makes as constants."""
+
+WRITTEN = [
+    each for each in EXAMPLES if getattr(ops, each.name).opset and each.name not in SOURCES | READ_WITH_OTHERS
+]
+
+
+@pytest.mark.parametrize("number", range(len(WRITTEN)))
+def test_what_is_inferred_is_read(number: int) -> None:
+    example = WRITTEN[number]
+    for draw in range(DRAWS):
+        types = other_types(example, Random(f"{example.name} {number} {draw}"))
+        graph = applied(example, types)
+        if graph is None:
+            continue
+        xml, data = io.StringIO(), io.BytesIO()
+        XmlWriter(xml, Weights(data)).write(graph)
+        try:
+            openvino.Core().read_model(xml.getvalue().encode(), data.getvalue())
+        except RuntimeError as error:
+            said = str(error).strip().splitlines()[-1]
+            allowed = ACCEPTED.get(example.name)
+            assert allowed is not None and allowed in said, f"{example.name}{list(map(shown, types))}: {said}"
+
+
+def other_types(example: Example, random: Random) -> list[TensorType | None]:
+    """The types of an example, one or two of them with another rank, size or value."""
+    types = list(example.types)
+    given = [port for port, type_ in enumerate(types) if type_ is not None]
+    for port in random.sample(given, min(random.choice((1, 1, 2)), len(given))):
+        type_ = types[port]
+        assert type_ is not None
+        types[port] = other_shape(type_, random) if type_.known is None else other_values(type_, random)
+    return types
+
+
+def other_shape(type_: TensorType, random: Random) -> TensorType:
+    dims: list[Any] = list(type_.dims)
+    kind, place = random.choice(("shorter", "longer", "size", "size", "open", "scalar")), random.randrange(9)
+    if kind == "longer":
+        dims.insert(place % (len(dims) + 1), random.choice((1, 2, 3, fresh())))
+    elif kind == "scalar":
+        dims = []
+    elif kind == "open":
+        dims = [fresh() if random.random() < 0.5 else dim for dim in dims]
+    elif kind == "shorter":
+        del dims[place % max(len(dims), 1) : place % max(len(dims), 1) + 1]
+    elif dims:
+        size = dims[place % len(dims)]
+        dims[place % len(dims)] = random.choice((1, 2, 3, 4, 5, 7, fresh(), size + 1, size * 2))
+    return TensorType(type_.dtype, tuple(dims))
+
+
+def other_values(type_: TensorType, random: Random) -> TensorType:
+    values = known_array(type_)
+    kind = random.choice(("value", "value", "fewer", "more", "nested", "scalar", "run time"))
+    if kind == "run time":
+        return TensorType(type_.dtype, random.choice((values.shape, (fresh(),), (values.size + 1,))))
+    if kind == "value" and values.size:
+        values.flat[random.randrange(values.size)] = random.choice((0, 1, -1, 2, 3, 5, -2, 7, -7))
+    elif kind == "fewer":
+        values = values.reshape(-1)[: random.randint(0, values.size)]
+    elif kind == "more":
+        values = np.append(values, random.randint(-2, 3))
+    elif kind == "nested":
+        values = values[None]
+    elif kind == "scalar" and values.size == 1:
+        values = values.reshape(())
+    return type_of_tensor(ArrayTensor(values))
+
+
+def known_array(type_: TensorType) -> np.ndarray:
+    assert type_.known is not None
+    return np.array(type_.known.tolist(), np.int64).reshape(type_.known.shape)
+
+
+def applied(example: Example, types: list[TensorType | None]) -> Graph | None:
+    """A graph with the operation; None if our inference refuses the types, or does not know a rank."""
+    graph = Graph("strict")
+    values: list[Any] = [
+        None if type_ is None
+        else Parameter(graph=graph, dtype=type_.dtype, shape=type_.shape).output if type_.known is None
+        else Constant(ArrayTensor(known_array(type_)), graph=graph).output
+        for type_ in types
+    ]  # fmt: skip
+    try:
+        node = getattr(ops, example.name)(*values, graph=graph, **example.attributes)
+    except MoLoopError:
+        return None
+    if any(output.rank is None for output in node.outputs):
+        return None
+    for output in node.outputs:
+        Result(output)
+    return graph
+
+
+def shown(type_: TensorType | None) -> str:
+    return str(type_) if type_ is None or type_.known is None else f"{type_} {known_array(type_).tolist()}"
