@@ -48,6 +48,13 @@ class Translation(ABC):
         """Whether a node of the main graph, or a body in it, reads the tensor."""
 
     @abstractmethod
+    def assume_never_run(self, proto: Any, text: str = "", where: Origin | None = None) -> None:
+        """Note that a branch of the If `proto` is left out, as `text` says, or that none is (the default).
+
+        A body may be translated again with wider types, so the last note is the one that counts.
+        """
+
+    @abstractmethod
     def doubt(self, text: str, *, where: Origin, code: str) -> None:
         """Issue a ConversionWarning that says what the conversion assumes about the model.
 

@@ -230,11 +230,12 @@ class _Sinking:
             dead, alive = BRANCHES if failed[0] else BRANCHES[::-1]
             reason = bodies[failed.index(True)].failures()[0]
             context = self._context()
-            self.translation.doubt(
+            self.translation.assume_never_run(
+                self.proto,
                 f"{context.path}: {dead} is taken to be never run, for what follows cannot read what it returns "
                 f"({reason.where}: {reason.message}); the model is converted with {alive} alone",
-                where=context.origin, code="ML512",
-            )  # fmt: skip
+                context.origin,
+            )
             body = self._body(alive, (), self.own)
             self._redefine(self.own, body.inline())
         return frozenset()

@@ -90,6 +90,7 @@ def translate(
     translation.top = scope
     translation.statements(proto, scope, outputs)
     translation.warn_of_contradictions()
+    translation.warn_of_branches()
     for name in outputs:
         make_result(scope[name], name, packed)
     metadata = {entry.key: entry.value for entry in model.proto.metadata_props}
@@ -138,6 +139,7 @@ class ModelTranslation(Translation):
         self._usual: dict[tuple[str, str, int], registry.Translator | None] = {}
         self._warned: dict[int, Any] = {}
         self._contradictions: dict[int, tuple[Any, list[ConversionWarning]]] = {}
+        self._left_out: dict[int, tuple[Any, str, Origin | None]] = {}
         self.trusts_declarations = trusts_declarations
         self.output_names = frozenset(outputs)
         self.top: Scope | None = None
@@ -170,6 +172,16 @@ class ModelTranslation(Translation):
         for _, found in self._contradictions.values():
             for warning in found:
                 warnings.warn(warning, stacklevel=3)
+
+    def assume_never_run(self, proto: Any, text: str = "", where: Origin | None = None) -> None:
+        """Note that a branch of the If `proto` is left out, or that none is."""
+        self._left_out[id(proto)] = (proto, text, where)
+
+    def warn_of_branches(self) -> None:
+        """Say which branches are left out."""
+        for _, text, where in self._left_out.values():
+            if where is not None:
+                self.doubt(text, where=where, code="ML512")
 
     def warn_of_hidden_names(self, proto: Any, scope: Scope, origin: Origin) -> None:
         """Warn, once for each body, of names in it that outer values have too: the inner ones are meant."""

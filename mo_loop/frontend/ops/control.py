@@ -205,6 +205,9 @@ def _scan(
     )
 
 
+_NAMES = ("then_branch", "else_branch")
+
+
 @translates("If", since=1)
 def if_(condition, *, then_branch: Body, else_branch: Body, node: Context):
     """If-8, or one branch alone if the condition is known."""
@@ -216,6 +219,17 @@ def if_(condition, *, then_branch: Body, else_branch: Body, node: Context):
     for branch, other in ((then, else_branch), (else_, then_branch)):
         if _cannot_run(branch):
             return other.inline()
+    impossible = [_is_impossible(then) and not else_.has_failed, _is_impossible(else_) and not then.has_failed]
+    if any(impossible):
+        (dead, alive), failures = _NAMES if impossible[0] else _NAMES[::-1], (*then.failures(), *else_.failures())
+        node.translation.assume_never_run(
+            node.proto,
+            f"{node.path}: {dead} is taken to be never run, for its shapes do not fit ({failures[0].where}: "
+            f"{failures[0].message}); the model is converted with {alive} alone",
+            node.origin,
+        )
+        return (else_branch if impossible[0] else then_branch).inline()
+    node.translation.assume_never_run(node.proto)
     if then.has_failed or else_.has_failed:
         return _failed_outputs(node, then, [flag], else_)
     if len(then.results) != len(else_.results):
@@ -239,6 +253,15 @@ def _cannot_run(body: TranslatedBody) -> bool:
     """Whether the only error is that a body reads an absent element: then no successful run executes the body."""
     failures = body.failures()  # none if each failed node reads one that failed outside
     return bool(failures) and all(error.code in ("ML241", "ML243") for error in failures)
+
+
+def _is_impossible(body: TranslatedBody) -> bool:
+    """Whether the only errors are shapes that do not fit an operation: then no successful run executes the body.
+
+    In a loop they may be those of the first iteration. Later ones have other shapes only through a branch that runs.
+    """
+    failures = body.failures()
+    return bool(failures) and all(error.code in ("ML231", "ML232", "ML233", "ML235") for error in failures)
 
 
 def one_element(value: Value) -> Value:

@@ -174,6 +174,35 @@ class TestABranchThatCannotBeTaken:
             warnings.simplefilter("ignore")
             check(parsed(self.TEXT), {"x": x, "w": w, "c": np.array(False)}, rtol=1e-5)
 
+    @pytest.mark.parametrize("first", [False, True])
+    @pytest.mark.parametrize(
+        "node",
+        [
+            "p = ScatterND (x, i, u)",
+            "p = ScatterElements (x, i, x)",
+            "p = GatherElements (u, v)",
+            "m = MatMul (x, u)  p = Squeeze (m)",
+            "p = Concat <axis = 0> (x, u)",
+            "p = Gather <axis = 1> (x, i)",
+            "m = Add (w, x)  p = ReduceSum <keepdims = 0> (m, v)",
+            "p = GRU <hidden_size = 4> (w, w, w)",
+        ],
+    )
+    def test_of_shapes_that_no_operation_takes(self, node: str, first: bool) -> None:
+        names = ("then_branch", "else_branch") if first else ("else_branch", "then_branch")
+        text = f"""main (float[3] x, int64[2,1] i, int64[2] v, float[2,1] u, float[2,4] w, bool c) => (float[P] y) {{
+            y = If (c) <
+                {names[0]} = a () => (float[Q] p) {{ {node} }},
+                {names[1]} = b () => (float[S] q) {{ q = Neg (x) }}
+            > }}"""
+        with pytest.warns(UserWarning, match=f"{names[0]} is taken to be never run.*{names[1]} alone"):
+            assert not ifs(convert_model(parsed(text)))
+        feed = {"x": floats(3), "i": np.zeros((2, 1), np.int64), "v": np.zeros(2, np.int64), "u": floats(2, 1)}
+        feed |= {"w": floats(2, 4), "c": np.array(not first)}
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            check(parsed(text), feed, expected=[[("y", -feed["x"])]])
+
     def test_not_in_a_strict_conversion(self) -> None:
         with pytest.raises(ModelError, match="strict"):
             convert_model(parsed(self.TEXT), strict=True)
