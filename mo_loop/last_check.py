@@ -10,6 +10,7 @@ from typing import Any
 
 from mo_loop.errors import ConversionErrors, MoLoopError, UnsupportedError
 from mo_loop.graph import Graph, Node
+from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import OptionalType, SequenceType, TensorType, string
 from mo_loop.ops.base import Op, Parameter
 from mo_loop.ops.control import Control, If, TensorIterator
@@ -125,6 +126,12 @@ def _nested_iterators(graph: Graph) -> Iterator[MoLoopError]:
             yield UnsupportedError("a TensorIterator directly inside another one", where=node.origin, code="ML324")
 
 
+FILTERS = {
+    "Convolution": 1, "GroupConvolution": 1, "ConvolutionBackpropData": 1, "GroupConvolutionBackpropData": 1,
+    "DeformableConvolution": 2,
+}  # fmt: skip
+"""Operations with filters, and the port of these."""
+
 # Operations that support strings on the CPU device. Others give wrong values or corrupt the memory of the process.
 _STRING_SAFE = frozenset(
     ("Parameter", "Const", "Result", "ShapeOf", "Reshape", "Squeeze", "Unsqueeze", "Transpose", "Concat", "Pad")
@@ -145,12 +152,25 @@ def _strings(graph: Graph) -> Iterator[MoLoopError]:
             )  # fmt: skip
 
 
+def _filters(graph: Graph) -> Iterator[MoLoopError]:
+    found = [cls for cls in graph.classes if issubclass(cls, Op) and cls.type in FILTERS]
+    for node in graph.ordered() if found else ():
+        filters = node.inputs[FILTERS[node.type]] if isinstance(node, Op) and node.type in FILTERS else None
+        if filters is not None and filters.rank is not None and not is_static(filters.shape):
+            yield UnsupportedError(
+                f"a convolution with filters {filters.type}: the runtime compiles static ones only",
+                where=node.origin, code="ML329",
+                hint="give the inputs static shapes (--input), or make the filters constants",
+            )  # fmt: skip
+
+
 LAST_CHECKS: tuple[Callable[[Graph], Iterator[MoLoopError]], ...] = (
     _front_operations,
     _branch_ranks,
     _port_types,
     _nested_iterators,
     _strings,
+    _filters,
 )
 
 

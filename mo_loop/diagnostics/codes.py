@@ -202,6 +202,11 @@ CODES: dict[str, Code] = {
         "a variable has one element type and rank, and starts from sizes that are known or those of an input",
         "pair the input with another output or keep it an input (--stateful-pair), or give its shape (--input)",
     ),
+    "ML329": Code(
+        "a convolution whose filters have sizes known only at run time",
+        "the runtime compiles static filters only",
+        "give the inputs static shapes (--input), or make the filters constants",
+    ),
     "ML330": Code("an IR of a version other than 10 and 11"),
     "ML331": Code("an element or layer of the IR that cannot be read"),
     # -- limits
@@ -301,7 +306,8 @@ CODES: dict[str, Code] = {
     ),
     "ML512": Code(
         "a branch that is assumed never to run",
-        "the nodes after the If cannot read the values that it returns (--strict refuses)",
+        "its shapes do not fit its operations, or the nodes after the If cannot read the values that it returns "
+        "(--strict refuses)",
         "give the condition a constant value (--input name->value)",
         "warning",
     ),

@@ -15,6 +15,7 @@ from mo_loop.frontend.ops.windows import Window, window
 from mo_loop.frontend.ranges import Indices, NotNegatives, Positive, Positives
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
+from mo_loop.graph.shape import is_static
 
 
 @translates("Conv", since=1)
@@ -30,7 +31,8 @@ def conv(
     pads: Indices | None = None,
     strides: Positives | None = None,
 ):
-    """The shape of the kernel comes from w; `kernel_shape` is ignored."""
+    """The shape of the kernel comes from w; `kernel_shape` is read if it is not known."""
+    w = sized(w, (_length(b), _channels(x, group), *(kernel_shape or ())))
     count = spatial_rank(x, w, kernel_shape)
     at = window(count, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
     return biased(convolved(x, w, group, at), b, count)
@@ -87,6 +89,22 @@ def biased(y: Value, b: Value | None, count: int) -> Value:
     return y if b is None else ops.Add(y, reshaped(b, [1, -1, *[1] * count])).output
 
 
+def sized(w: Value, sizes: Sequence[int | None]) -> Value:
+    """Filters whose unknown sizes are known from `sizes`: the runtime compiles static ones only."""
+    if w.shape is None or len(w.shape) != len(sizes) or is_static(w.shape):
+        return w
+    found = [dim if isinstance(dim, int) else size for dim, size in zip(w.shape, sizes, strict=True)]
+    return w if None in found else ops.Reshape(w, found).output
+
+
+def _length(b: Value | None) -> int | None:
+    return b.shape[0] if b is not None and b.shape and isinstance(b.shape[0], int) else None
+
+
+def _channels(x: Value, group: int) -> int | None:
+    return x.shape[1] // group if x.shape is not None and isinstance(x.shape[1], int) else None
+
+
 def spatial_rank(x: Value, w: Value | None, kernel_shape: Sequence[int] | None) -> int:
     """The number of spatial dimensions."""
     if w is not None and w.rank is not None:
@@ -116,6 +134,8 @@ def conv_transpose(
     strides: Positives | None = None,
 ):
     """All padding becomes explicit. An `output_shape` with dimensions known only at run time is sliced afterwards."""
+    outputs = _length(b)
+    w = sized(w, (_channels(x, 1), outputs and outputs // group, *(kernel_shape or ())))
     count = spatial_rank(x, w, kernel_shape)
     at = window(count, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
     extra = tuple(output_padding or (0,) * count)

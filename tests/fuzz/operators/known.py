@@ -140,7 +140,7 @@ KNOWN: tuple[Known, ...] = (
         lambda f: "infinite" in f.notes and (f.since < 11 or len(f.given) < 3 or "absent" in f.given),
         (WRONG,),
     ),
-    Known("unknown filters", lambda f: any(None in f.dims[port] for port in _filters(f)), (NOT_COMPILABLE, REFUSED)),
+    Known("unknown filters", lambda f: any(None in f.dims[port] for port in _filters(f)), (REFUSED,)),
     Known("far slices", lambda f: "large" in f.notes and _at_run_time(f, 1, 2), (WRONG,)),
     Known("empty batches", _empty_batch, (WRONG, NOT_COMPILABLE, FAILED)),
     Known("no steps", lambda f: any(shapes[0][0] == 0 for shapes in f.shapes), (WRONG, CRASH, NOT_COMPILABLE)),

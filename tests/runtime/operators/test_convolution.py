@@ -3,7 +3,10 @@
 import numpy as np
 import pytest
 
+from mo_loop.api import convert_model
+from mo_loop.errors import ConversionErrors
 from tests.harness import check_node
+from tests.nodes import node_model
 
 SAME = ({"auto_pad": "SAME_UPPER"}, {"auto_pad": "SAME_LOWER"}, {"auto_pad": "VALID"})
 
@@ -33,6 +36,23 @@ def test_conv(x, w, attributes, opset, dynamic):
 def test_conv_with_weights_known_at_run_time(group):
     inputs = {"x": normal(1, 4, 5, 5), "w": normal(6, 4 // group, 3, 3), "b": normal(6)}
     check_node("Conv", inputs, {"group": group, "pads": [1, 1, 1, 1]}, opset=11)
+
+
+@pytest.mark.parametrize("group", (1, 2))
+@pytest.mark.parametrize("op", ("Conv", "ConvTranspose"))
+def test_unknown_sizes_of_filters_follow_from_the_other_inputs(op, group):
+    w = normal(6, 4 // group, 3, 3) if op == "Conv" else normal(4, 6 // group, 3, 3)
+    inputs = {"x": normal(1, 4, 5, 5), "w": w, "b": normal(6)}
+    check_node(op, inputs, {"group": group, "kernel_shape": [3, 3]}, opset=11, dynamic=["w"])
+
+
+@pytest.mark.parametrize("op", ("Conv", "ConvTranspose", "ConvInteger"))
+def test_filters_of_unknown_sizes_are_refused(op):
+    inputs = {"x": normal(1, 4, 5, 5), "w": normal(4, 4, 3, 3)}
+    if op == "ConvInteger":
+        inputs = {name: array.astype(np.uint8) for name, array in inputs.items()}
+    with pytest.raises(ConversionErrors, match="ML329"):
+        convert_model(node_model(op, inputs, opset=11, dynamic=["w"]))
 
 
 @pytest.mark.parametrize("dynamic", (False, True))
