@@ -13,6 +13,7 @@ from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.arrays import ones
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.forms import AtLeast3
+from mo_loop.frontend.ops.convolution import convolved
 from mo_loop.frontend.ops.windows import Window, window
 from mo_loop.frontend.ranges import AboveZero, Indices, Positive, Positives
 from mo_loop.frontend.registry import translates
@@ -187,7 +188,7 @@ def _window_sum(x: Value, kernel: Ints, at: Window) -> Value:
     shape = ops.ShapeOf(x)
     alone = ops.Concat(ops.Constant([-1, 1], graph=x.graph), ops.Slice(shape, [2], [2 + count], [1], [0]), axis=0)
     summed = ops.Constant(ones((1, 1, *kernel), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
-    y = ops.Convolution(ops.Reshape(x, alone), summed, dilations=at.dilations, **at.attributes()).output
+    y = convolved(ops.Reshape(x, alone).output, summed.output, 1, at)
     back = ops.Concat(
         ops.Slice(shape, [0], [2], [1], [0]), ops.Slice(ops.ShapeOf(y), [2], [2 + count], [1], [0]), axis=0
     )

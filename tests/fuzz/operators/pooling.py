@@ -16,15 +16,24 @@ def pooled(d: Draw) -> Node:
     dilated = "dilations" in d.schema.attributes and d.chance(0.5)
     dilations = w["dilations"] if dilated else [1] * spatial
     pads = padding(d, w["kernel"], 0.3)
-    if str(pads["auto_pad"]).startswith("SAME"):
+    same = str(pads["auto_pad"]).startswith("SAME")
+    if same:
         dilated, dilations = False, [1] * spatial
     if d.op == "LpPool":
         w["strides"] = [min(pair) for pair in zip(w["strides"], w["kernel"], strict=True)]
-    x = [d.size(empty=0.02), d.size(empty=0), *large_enough(d, w["kernel"], dilations)]
+    ceil_mode, strides = d.maybe(d.pick(0, 1), 0.5), d.maybe(w["strides"])
+    sizes = large_enough(d, w["kernel"], dilations)
+    if "ceil_mode" in d.schema.attributes and ceil_mode == 1 and strides is not OMITTED and not same and d.chance(0.2):
+        # Shorter than the window by less than a stride, so that there is one place.
+        sizes = [
+            max((k - 1) * step + 1 - d.integer(0, stride - 1), 1)
+            for k, step, stride in zip(w["kernel"], dilations, w["strides"], strict=True)
+        ]
+    x = [d.size(empty=0.02), d.size(empty=0), *sizes]
     outputs = d.pick(1, 1, 2) if d.op == "MaxPool" and d.since >= 8 else 1
     return d.node(
-        [d.data(x, d.dtype())], outputs=outputs, kernel_shape=w["kernel"], strides=d.maybe(w["strides"]),
-        dilations=dilations if dilated else OMITTED, ceil_mode=d.maybe(d.pick(0, 1), 0.5),
+        [d.data(x, d.dtype())], outputs=outputs, kernel_shape=w["kernel"], strides=strides,
+        dilations=dilations if dilated else OMITTED, ceil_mode=ceil_mode,
         count_include_pad=d.maybe(d.pick(0, 1), 0.5), p=d.maybe(d.pick(1, 2, 3)),
         storage_order=d.maybe(d.pick(0, 1), 0.2), **pads,
     )  # fmt: skip
