@@ -48,6 +48,7 @@ from transforms.runtime.concatenate_along_first_axis import ConcatenateAlongFirs
 from transforms.runtime.copy_assigned_inputs import CopyAssignedInputs
 from transforms.runtime.copy_computed_constants import CopyComputedConstants
 from transforms.runtime.copy_control_outputs import CopyControlOutputs
+from transforms.runtime.copy_initial_constants import CopyInitialConstants
 from transforms.runtime.distinguish_branch_shapes import DistinguishBranchShapes
 from transforms.runtime.eliminate_unread_slices import EliminateUnreadSlices
 from transforms.runtime.guard_trip_counts import GuardTripCounts
@@ -155,6 +156,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     UnsignedWeights,
     SpreadScales,  # the weights are where CompressWeights finds them
     CopyControlOutputs,  # their memory may go to a later node too early
+    CopyInitialConstants,  # nothing merges constants any more
     CopyComputedConstants,  # the runtime would overwrite what it computes once
     IsolateParameters,  # after the passes that make or remove readers of Parameters
     CompressWeights,  # no pass folds, moves or merges them

@@ -191,6 +191,12 @@ GAPS: tuple[Gap, ...] = (
         "a concatenation with a variable whose initial value is computed does not compile (\"Invalid graph status\")",
         ERROR, "SeparateReadValues", "`Reshape` to its own shape, or a copy, between them", since="2025.0.0",
     ),
+    Gap(
+        "constant-of-initial-values",
+        "two variables whose computed initial values read one constant: the inference fails (\"Cannot get dims for non "
+        "static shape\"), or the process ends",
+        ERROR, "CopyInitialConstants", "each initial value reads a constant of its own", since="2025.0.0",
+    ),
     # -- loops: what is inferred about shapes
     Gap(
         "unread-final-shape", "a state that changes its shape keeps its first shape if its final value is unused",

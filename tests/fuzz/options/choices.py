@@ -254,7 +254,7 @@ def _pairs(plan: Plan) -> dict[str, str]:
 
 
 HAS_OTHER_STATES = ("several", "loop")
-"""Kinds whose inputs may be found to be states although no name says so."""
+"""Kinds whose inputs may be found to be states although no name says so, or whose loop may be one step."""
 
 
 def _transform(rng: Rng, plan: Plan) -> dict[str, Any] | None:

@@ -40,7 +40,7 @@ def pair(seed: int, number: int) -> tuple[Rng, Plan]:
         fitting = [name for name in CHOICES if kind in FITTING.get(name, KINDS)]
         names = tuple(str(each) for each in rng.choice(fitting if rng.random() < 0.9 else list(CHOICES), 2, False))
         makes = len(set(names) & set(MAKING_STATES))
-        is_unclear = makes and ("transform" in names or kind in HAS_OTHER_STATES)
+        is_unclear = (makes or "transform" in names) and (kind in HAS_OTHER_STATES or (makes and "transform" in names))
         if {"scale", "scale_values"} == set(names) or makes == 2 or is_unclear:
             continue
         plan = planned(rng, drawn(rng, kind), names)
