@@ -168,8 +168,9 @@ def _session(plan: Plan) -> tuple[Any, list[str]]:
     if plan.cut:
         for node in [node for node in graph.node if plan.cut in node.output]:
             graph.node.remove(node)
-        rank = len(plan.ports[plan.cut].dims)
-        graph.input.append(onnx.helper.make_tensor_value_info(plan.cut, 1, [None] * rank))
+        if plan.cut not in plan.frozen:
+            rank = len(plan.ports[plan.cut].dims)
+            graph.input.append(onnx.helper.make_tensor_value_info(plan.cut, 1, [None] * rank))
     for port in graph.input:
         for dim in port.type.tensor_type.shape.dim:
             dim.Clear()
