@@ -88,7 +88,7 @@ def _without_effect(plan: Plan, path: Path, other: Path) -> str:
             _convert(plan, arguments, other)
         except MoLoopError:
             continue
-        files = [(each.read_text("utf-8").partition("</edges>")[0], each.with_suffix(".bin").read_bytes())
+        files = [(each.read_text("utf-8").rpartition("</edges>")[0], each.with_suffix(".bin").read_bytes())
                  for each in (path, other)]  # fmt: skip
         if files[0] == files[1]:
             return name

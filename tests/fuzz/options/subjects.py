@@ -154,15 +154,16 @@ def _sequence(rng: Rng, batch: int | str, sizes: dict[str, int]) -> Subject:
 
 def _scan(rng: Rng, batch: int | str, sizes: dict[str, int]) -> Subject:
     ports = {"x": Port(("T", batch, 3), "?nc"), "h0": Port((batch, 3), "nc")}
-    body = f"""hN, y = Scan <num_scan_inputs = 1, body = step (float[M,3] s, float[M,3] e) => (float[M,3] t, float[M,3] o) {{ a = Add (s, e) t = Tanh (a) o = Mul (t, e) }}> (h0, x)"""
+    body = """hN, y = Scan <num_scan_inputs = 1, body = step (float[M,3] s, float[M,3] e)
+      => (float[M,3] t, float[M,3] o) { a = Add (s, e) t = Tanh (a) o = Mul (t, e) }> (h0, x)"""
     return _subject("scan", ports, ["hN", "y"], body, sizes, {}, {"h0": "hN"}, {"x": 0})
 
 
 def _loop(rng: Rng, batch: int | str, sizes: dict[str, int]) -> Subject:
     ports = {"x": Port((batch, 3), "nc"), "h0": Port((batch, 3), "nc")}
-    body = f"""[first] a = Relu (x) y = Loop (three, , h0) <body = step (int64 i, bool c, float[M,3] s)
-      => (bool d, float[M,3] t) {{ d = Identity (c) f = Cast <to = 1> (i) e = Add (s, a) g = Mul (e, f)
-        t = Tanh (g) }}>"""
+    body = """[first] a = Relu (x) y = Loop (three, , h0) <body = step (int64 i, bool c, float[M,3] s)
+      => (bool d, float[M,3] t) { d = Identity (c) f = Cast <to = 1> (i) e = Add (s, a) g = Mul (e, f)
+        t = Tanh (g) }>"""
     return _subject("loop", ports, ["y"], body, sizes, {"three": np.array(int(rng.integers(1, 4)))}, inner="a")
 
 
