@@ -178,6 +178,7 @@ class Conversion:
                 with phase("checking", self.observers, graph):
                     self._check(graph)
                     self._check_target(graph)
+                    self._check_sums(graph)
             if not has_utf8_names(graph):
                 require_utf8_names(model.proto)
             graph.remaining = used.remaining
@@ -285,6 +286,18 @@ class Conversion:
         if newer:
             narrowed = Target(max(each.release for each in newer), target.newest)
             graph.rt_info["converter"]["target"] = str(narrowed)
+
+    def _check_sums(self, graph: Graph) -> None:
+        """Warn of layers that saturate on some processors; `mo-loop check`, which collects, names each of them."""
+        from mo_loop.ops.quantization import FakeQuantize
+
+        if self._collect or not any(scope.has(FakeQuantize) for scope in graph.scopes()):
+            return
+        from mo_loop.saturation import warning_of
+
+        warning = warning_of(graph)
+        if warning is not None:
+            warnings.warn(warning, stacklevel=2)
 
     # -- errors
 

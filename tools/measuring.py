@@ -19,7 +19,10 @@ from mo_loop.verification.compare import Named
 from mo_loop.verification.oracle import expected_values
 from mo_loop.workers import report_stage
 
-OURS, PEER = "mo-loop", "ovc"
+OURS, EXACT, PEER = "mo-loop", "exact", "ovc"
+"""The sides: our IR, the same with --quantization exact, and that of ovc."""
+
+
 REFUSED, NOT_COMPILED, FAILS, WRONG = "refused", "not compiled", "fails", "wrong"
 
 Arrays = Mapping[str, Any]
@@ -128,10 +131,16 @@ def _ours(source: Path, target: Path) -> None:
     save_model(convert_model(source), target)
 
 
+def _exact(source: Path, target: Path) -> None:
+    from mo_loop import convert_model, save_model
+
+    save_model(convert_model(source, quantization="exact"), target)
+
+
 def _peer(source: Path, target: Path) -> None:
     import openvino
 
     openvino.save_model(openvino.convert_model(source), target, compress_to_fp16=False)
 
 
-CONVERTERS = {OURS: _ours, PEER: _peer}
+CONVERTERS = {OURS: _ours, EXACT: _exact, PEER: _peer}

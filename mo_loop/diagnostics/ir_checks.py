@@ -15,11 +15,10 @@ from mo_loop.ops.arithmetic import Binary, Negative, Power
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.casting import Convert
 from mo_loop.ops.control import If, Iteration, Loop, Merged
-from mo_loop.ops.convolution import Convolution, ConvolutionBackpropData
 from mo_loop.ops.filling import Broadcast
-from mo_loop.ops.linear import MatMul
-from mo_loop.ops.quantization import FakeQuantize, quantised_constant
+from mo_loop.ops.quantization import quantised_constant
 from mo_loop.ops.random import RandomUniform
+from mo_loop.saturation import integer_layers
 from transforms.config import PassConfig
 from transforms.manager import Phase, Step
 
@@ -28,9 +27,6 @@ DEEP = 16
 
 _LOOKED_AT = 1 << 20
 """The number of elements of an integer constant above which its values are not checked."""
-
-_PAIRWISE = 64
-"""The largest |w| with which 2 * 255 * |w| fits into 16 bits."""
 
 _SATURATING = frozenset(("Slice", "StridedSlice", "Minimum", "Maximum", "Clamp"))
 """Operations whose result is the same if a constant above 32 bits becomes the limit of 32 bits."""
@@ -125,17 +121,15 @@ def _saturates(node: Node, port: int) -> bool:
 
 
 def _saturating(graph: Graph) -> Iterator[Diagnostic]:
-    for scope in graph.scopes():
-        products = [*scope.of(MatMul), *scope.of(Convolution), *scope.of(ConvolutionBackpropData)]
-        for node in products:
-            x, w = node.inputs[:2]
-            weights = None if w is None else quantised_constant(w)
-            if x is None or weights is None or not isinstance(x.node, FakeQuantize) or weights.tensor.size > _LOOKED_AT:
-                continue
-            largest = int(np.abs(weights.array.astype(np.int64)).max(initial=0))
-            if largest > _PAIRWISE:
-                text = f"weights of 8 bits up to {largest} are multiplied by activations of 8 bits"
-                yield Diagnostic.of_code("ML508", text, Place.of(node.origin))
+    for each in integer_layers(graph):
+        if each.saturates:
+            other = "other activations" if each.weights is None else f"weights of 8 bits up to {_largest(each.weights)}"
+            text = f"{other} are multiplied by activations of 8 bits"
+            yield Diagnostic.of_code("ML508", text, Place.of(each.node.origin))
+
+
+def _largest(weights: Constant) -> int:
+    return int(np.abs(weights.array.astype(np.int64)).max(initial=0))
 
 
 def _expanded_weights(graph: Graph) -> Iterator[Diagnostic]:

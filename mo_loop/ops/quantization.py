@@ -19,6 +19,12 @@ Array = np.ndarray[Any, Any]
 LARGEST = {f8e4m3: 448.0, f8e5m2: 57344.0}
 """The largest finite values of the 8-bit floating-point types."""
 
+MOST_OF_PAIR = 128
+"""The largest |a + b| with which 255 * a + 255 * b fits into 16 bits."""
+
+PAIRS_AT_ONCE = 1 << 14
+"""Weights that are searched for such pairs at once."""
+
 
 def limits(dtype: ElementType) -> tuple[int, int]:
     """The least and the largest value of an integer type of less than 32 bits."""
@@ -140,6 +146,22 @@ def quantised_constant(value: Value) -> Constant | None:
         node = node.inputs[0].node
     is_narrow = isinstance(node, Constant) and node.output.type.dtype.bits <= 8
     return node if is_narrow and isinstance(node, Constant) else None
+
+
+def pairs_exceed(columns: Array) -> bool:
+    """Whether two weights of one sign in one of `columns` [N, K] sum to more than MOST_OF_PAIR in size.
+
+    Processors without VNNI add two products of u8 and s8 in 16 bits, which saturate then.
+    """
+    step = max(1, PAIRS_AT_ONCE // max(1, columns.shape[1]))  # most weights that exceed do so in the first columns
+    pieces = (columns[start : start + step].astype(np.int16) for start in range(0, len(columns), step))
+    return any(_has_pair(signed) for each in pieces for signed in (each, -each))
+
+
+def _has_pair(columns: Array) -> bool:
+    if columns.shape[1] < 2 or 2 * columns.max() <= MOST_OF_PAIR:
+        return False
+    return bool(np.partition(columns, -2)[:, -2:].clip(0).sum(1).max() > MOST_OF_PAIR)
 
 
 def spread(parameter: Array, axis: int, shape: Sequence[int], block_size: int = 0) -> Array:

@@ -6,6 +6,7 @@ import json
 from collections.abc import Sequence
 from dataclasses import asdict
 from pathlib import Path
+from typing import Any
 
 from tools.real.targets import EACH, MEANS, Row, Size, Summary
 
@@ -15,14 +16,16 @@ HEAD = """| network | ours, ms | ovc, ms | ratio | spread | compile | .bin | mem
 
 def read(path: Path) -> dict[str, Row]:
     """The rows of a file by name, the last one of each; none if there is no file."""
-    if not path.exists():
-        return {}
-    found = map(json.loads, path.read_text(encoding="utf-8").splitlines())
-    rows = [Row(**each | {"ours": Size(**each["ours"]), "peer": Size(**each["peer"])}) for each in found]
+    rows = [Row(**each | {"ours": Size(**each["ours"]), "peer": Size(**each["peer"])}) for each in lines(path)]
     return {row.name: row for row in rows}
 
 
-def append(path: Path, row: Row) -> None:
+def lines(path: Path) -> list[Any]:
+    """The objects of a file; none if there is no file."""
+    return list(map(json.loads, path.read_text(encoding="utf-8").splitlines())) if path.exists() else []
+
+
+def append(path: Path, row: Any) -> None:
     """Add a row to the end of a file."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with path.open("a", encoding="utf-8") as file:
