@@ -293,7 +293,7 @@ class Conversion:
 
         if self._collect or not any(scope.has(FakeQuantize) for scope in graph.scopes()):
             return
-        from mo_loop.saturation import warning_of
+        from transforms.low_precision.saturation import warning_of
 
         warning = warning_of(graph)
         if warning is not None:

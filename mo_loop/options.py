@@ -21,7 +21,7 @@ from mo_loop.transformations import Transformation, transformations
 if TYPE_CHECKING:
     from transforms.config import PassConfig
 
-QUANTIZATION = ("fast", "exact")
+QUANTIZATION = ("fast", "portable", "exact")
 """The values of the option `quantization`."""
 
 
@@ -61,8 +61,9 @@ class ConvertOptions:
             only other releases need is left out, and what one of them does not run is refused. None: all supported
             releases that run the model.
         quantization: "fast": quantised activations become FakeQuantize, which the runtime computes with integers; a
-            result may differ by one step. "exact": each operator has ONNX's numbers, and the IR tells the runtime not
-            to quantise activations before compressed weights.
+            result may differ by one step. "portable": the same, but layers whose integers may saturate on processors
+            without VNNI are computed in f32. "exact": each operator has ONNX's numbers, and the IR tells the runtime
+            not to quantise activations before compressed weights.
         transform: transformations of states, in the spelling of the Model Optimizer: `"LowLatency2"`,
             `"LowLatency2[use_const_initializer=False]"`, `"MakeStateful[param_res_names={'h0':'hN'}]"`, or names with a
             dict of arguments (mo_loop/transformations.py, docs/states.md). MakeStateful alone finds the pairs.

@@ -43,7 +43,7 @@ def main(arguments: list[str] | None = None) -> int:
     files = models([path for path in options.paths if path.exists()], [str(p) for p in options.paths if not p.exists()])
     names = []
     for isa in options.isa or [NATIVE]:
-        tasks = [Task(each, f"{each.stem}, {isa}", options.seconds, options.threads) for each in files]
+        tasks = [Task(each, isa, options.seconds, options.threads) for each in files]
         names += [each.name for each in tasks]
         with _instructions(isa), Pool(f"{measure.__module__}:measure", jobs=1, limit=options.limit) as pool:
             for outcome in pool.map(each for each in tasks if each.name not in done):

@@ -213,13 +213,15 @@ def default_pipeline(
     Args:
         unroll: loops of at most so many iterations are unrolled.
         target: rules that no release of it needs are disabled by default.
-        quantization: with "exact" the passes of `FAST_QUANTIZATION` are disabled by default.
+        quantization: with "exact" the passes of `FAST_QUANTIZATION` are disabled by default; with "portable"
+            `CompressWeights` keeps from integers what saturates on some processors.
         states: passes of `STATES` with their arguments; without them the pipeline has none.
     """
     target = target or Target()
     has_steps = any(isinstance(each, LowLatency2) for each in states)
-    first = UnrollLoops(unroll, keeps_steps=has_steps)
-    given: dict[type[FunctionPass], FunctionPass] = {type(each): each for each in (first, *states)}
+    weights = CompressWeights(portable=quantization == "portable")
+    chosen = (UnrollLoops(unroll, keeps_steps=has_steps), weights, *states)
+    given: dict[type[FunctionPass], FunctionPass] = {type(each): each for each in chosen}
     passes = [given.get(each) or _made(each, target) for each in FRONT if each in given or each not in STATES]
     for each in passes:
         if isinstance(each, FAST_QUANTIZATION) and quantization == "exact":

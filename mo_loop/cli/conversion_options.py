@@ -105,7 +105,8 @@ _OPTIONS: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--quantization", type=click.Choice(QUANTIZATION), default=QUANTIZATION[0], expose_value=False, callback=_keep,
         help="What becomes of quantised activations: fast lets the runtime compute with integers, where a result may "
-        "differ by one quantisation step; exact keeps ONNX's numbers.",
+        "differ by one quantisation step; portable does so but for layers that may saturate on processors without "
+        "VNNI; exact keeps ONNX's numbers.",
     ),
     click.option(
         "--transform", metavar="NAME[ARGUMENT=VALUE],...", expose_value=False, callback=_keep,

@@ -280,7 +280,7 @@ CODES: dict[str, Code] = {
     "ML508": Code(
         "integer products that saturate on some CPUs",
         "without VNNI instructions, CPUs add two products of 8 bits in 16 bits; weights beyond 64 can exceed them",
-        "quantise weights to 7 bits (reduce_range of ONNX Runtime's quantiser), or convert with --quantization exact",
+        "convert with --quantization portable, or quantise weights to 7 bits (reduce_range of the quantiser)",
         "warning",
     ),
     "ML509": Code(

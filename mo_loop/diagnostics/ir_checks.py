@@ -18,8 +18,8 @@ from mo_loop.ops.control import If, Iteration, Loop, Merged
 from mo_loop.ops.filling import Broadcast
 from mo_loop.ops.quantization import quantised_constant
 from mo_loop.ops.random import RandomUniform
-from mo_loop.saturation import integer_layers
 from transforms.config import PassConfig
+from transforms.low_precision.saturation import integer_layers
 from transforms.manager import Phase, Step
 
 DEEP = 16

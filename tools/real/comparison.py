@@ -18,7 +18,7 @@ from mo_loop.verification.oracle import ONNX_RUNTIME, OnnxRuntime
 from mo_loop.workers import report_stage
 from tests.models.sources.exporting.inputs import read_cases
 from tools.measuring import EXACT, OURS, PEER
-from tools.real.pairs import LEAST_ROUNDS, MOST_ROUNDS, PROPERTIES, difference
+from tools.real.pairs import KEEPS_ACTIVATIONS, LEAST_ROUNDS, MOST_ROUNDS, PROPERTIES, difference
 from tools.real.processes import SideError, arrays, convert, message, run
 from tools.timing import quick_ratio, timed
 
@@ -26,16 +26,32 @@ SIDES = (OURS, EXACT, PEER)
 ROUNDING = 1e-3
 """The part of the largest output by which ours may differ more than ovc's."""
 SLOWER = 1.05
+WITHOUT_VNNI = ("SSE41", "AVX2", "AVX512_CORE")
 
 
 @dataclass(frozen=True)
 class Task:
-    """A model, the instruction set that its name in the table says, and how long it is timed."""
+    """A model, the instruction set on which it runs, and how long it is timed."""
 
     model: Path
-    name: str
+    isa: str
     seconds: float
     threads: int
+
+    @property
+    def name(self) -> str:
+        """The name of its row."""
+        return f"{self.model.stem}, {self.isa}"
+
+    @property
+    def properties(self) -> dict[str, Any]:
+        """What all sides are compiled with.
+
+        Without VNNI the plugin does not quantise activations. It asks the processor, not the environment, so a
+        processor with VNNI that stands for one without needs the property.
+        """
+        properties = PROPERTIES | {"INFERENCE_NUM_THREADS": self.threads}
+        return properties | KEEPS_ACTIVATIONS if self.isa in WITHOUT_VNNI else properties
 
 
 @dataclass
@@ -86,17 +102,16 @@ def measure(task: Task) -> Row:
         row.inputs, feeds = _inputs(task.model)
         np.savez(folder / "feeds.npz", **feeds)
         expected = [array for _, array in OnnxRuntime(task.model, threads=task.threads).run(feeds)]
-        properties = PROPERTIES | {"INFERENCE_NUM_THREADS": task.threads}
         for name, side in row.sides.items():
             report_stage(name)
             try:
                 convert(name, task.model, folder / f"{name}.xml")
-                run(folder / f"{name}.xml", folder / "feeds.npz", folder / "results.npz", properties)
+                run(folder / f"{name}.xml", folder / "feeds.npz", folder / "results.npz", task.properties)
                 side.difference = difference(expected, arrays(folder / "results.npz"))
             except SideError as error:
                 side.problem = str(error)
         report_stage("timing")
-        _time(row, task, folder, feeds, properties)
+        _time(row, task, folder, feeds)
     return row
 
 
@@ -129,11 +144,11 @@ def _inputs(model: Path) -> tuple[str, dict[str, Any]]:
     return name, feeds
 
 
-def _time(row: Row, task: Task, folder: Path, feeds: dict[str, Any], properties: dict[str, Any]) -> None:
+def _time(row: Row, task: Task, folder: Path, feeds: dict[str, Any]) -> None:
     from mo_loop.verification.runtime import compile_ir
 
     names = [name for name in SIDES if not row.sides[name].problem]
-    made = [compile_ir(folder / f"{name}.xml", properties) for _ in range(2) for name in names]
+    made = [compile_ir(folder / f"{name}.xml", task.properties) for _ in range(2) for name in names]
     for each in made:
         each.run(feeds)
     times = timed([*made, _Again(task, feeds)], MOST_ROUNDS, LEAST_ROUNDS, task.seconds)

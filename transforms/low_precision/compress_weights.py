@@ -2,13 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+
 from mo_loop import ops
-from mo_loop.graph import Graph, Use
+from mo_loop.graph import Graph, Node, Use
 from mo_loop.ops.base import Result
 from mo_loop.ops.convolution import Convolution, ConvolutionBackpropData
 from transforms.function_pass import FunctionPass
+from transforms.low_precision.saturation import (
+    PRODUCTS,
+    has_quantised_activations,
+    multiplies_activations,
+    saturates,
+)
 from transforms.low_precision.weights import Weights, is_weights
-from transforms.replace import drop_dead, move_readers, replace_output
+from transforms.replace import drop_dead, insert_before, move_readers, replace_output
 
 
 class CompressWeights(FunctionPass):
@@ -24,10 +32,24 @@ class CompressWeights(FunctionPass):
     from the beginning: the runtime computes a convolution with integers only if no Reshape is between.
     Weights that are `expanded` have the negated form everywhere.
     It limits filters of ConvolutionBackpropData to i8 after it subtracts their zero points, so these are negated, too.
+
+    With `portable`, weights of products that saturate on some processors (saturation.py) are negated as well, and the
+    runtime computes the products in f32. Of two quantised activations the second becomes Barrier(x, memory).
     """
 
+    def __init__(self, *, portable: bool = False) -> None:
+        super().__init__()
+        self._portable = portable
+
     def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, ops.Dequantize, self._compress)
+        changed = self._portable and self.rewrite_each(graph, ops.MatMul, self._hide)
+        return self.rewrite_each(graph, ops.Dequantize, self._compress) or changed
+
+    def _hide(self, node: ops.MatMul) -> bool:
+        if not multiplies_activations(node):
+            return self.refuse(node, "it does not multiply two quantised activations")
+        insert_before(node, 1, lambda value: ops.Barrier(value, hides="memory"))
+        return self.accept(node)
 
     def _compress(self, node: ops.Dequantize) -> bool:
         if not is_weights(node.output):
@@ -37,24 +59,36 @@ class CompressWeights(FunctionPass):
             groups = _groups(use, weights)
             if groups is not None:
                 made = use.node.outputs[0]
-                fits = not node.expanded and all(
-                    _fits(each, set(), None, weights.has_zero_points) for each in made.uses
-                )
+                fits = all(self._keeps(each, set(), weights) for each in made.uses)
                 replace_output(made, weights.grouped(groups).decompressed(1 if fits else -1))
                 drop_dead([use.node])
         if node not in node.graph:
             return self.accept(node)
         readers = node.output.uses
-        axes, has_zero_points = weights.axes, weights.has_zero_points
-        fitting = [
-            use for use in readers if not node.expanded and _fits(use, axes, weights.block_axis, has_zero_points)
-        ]
+        fitting = [use for use in readers if self._keeps(use, weights.axes, weights)]
         others = [use for use in readers if use not in fitting]
         for each, sign in ((fitting, 1), (others, -1)):
             if each:
                 move_readers(node.output, weights.decompressed(sign), each)
         drop_dead([node])
         return self.accept(node)
+
+    def _keeps(self, use: Use, axes: set[int], weights: Weights) -> bool:
+        """Whether a reader gets weights that the runtime recognises."""
+        if weights.node.expanded or not _fits(use, axes, weights.block_axis, weights.has_zero_points):
+            return False
+        return not self._portable or not any(
+            has_quantised_activations(each) and saturates(each, weights.tensor.array()) for each in _products(use)
+        )
+
+
+def _products(use: Use) -> Iterator[Node]:
+    """The products whose second operand is the value that is read, or has its elements."""
+    if isinstance(use.node, PRODUCTS):
+        yield from [use.node] if use.port == 1 else []
+    elif isinstance(use.node, ops.Reshape | ops.Transpose | ops.Convert | ops.Squeeze | ops.Unsqueeze):
+        for each in use.node.output.uses:
+            yield from _products(each)
 
 
 def _groups(use: Use, weights: Weights) -> int | None:

@@ -13,7 +13,7 @@ from mo_loop.verification.judge import CONVERTERS, OURS
 from mo_loop.workers import report_stage
 from tests.fuzz.quantised import Case, draw
 
-LIMITS = {"fast": 0.03, "exact": 0.01}
+LIMITS = {"fast": 0.03, "portable": 0.03, "exact": 0.01}
 """The largest differences in the modes. A number in the middle of two steps may be rounded to either if its sum is not
 exact."""
 OF_POWERS = 0.2
