@@ -139,6 +139,7 @@ def check_quantization(folder: Path) -> None:
       q = QuantizeLinear (x, s) y = DequantizeLinear (q, s) }"""
     saved(parsed(text), folder, "quantised.onnx")
     assert "FakeQuantize" in converted(folder, name="quantised.onnx").types
+    assert "FakeQuantize" in converted(folder, "--quantization", "portable", name="quantised.onnx").types
     exact = converted(folder, "--quantization", "exact", name="quantised.onnx")
     assert "FakeQuantize" not in exact.types
     assert '<DYNAMIC_QUANTIZATION_GROUP_SIZE value="0" />' in exact.target.read_text()
