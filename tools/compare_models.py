@@ -6,9 +6,9 @@
     python tools/compare_models.py out/real --results rows.jsonl --markdown rows.md
 
 A row is one model on one instruction set: the difference from ONNX Runtime as a part of the largest output, and the
-milliseconds of one inference, for our IR, for that of --quantization exact, and for ovc's. `ratio` is ours divided by
-ovc's; the spread is the part of it that may be noise. ONNX Runtime computes the expected values without saturation and
-with its own instruction set.
+milliseconds of one inference, for our IR, for those of --quantization portable and exact, and for ovc's. `ratio` is
+ours divided by ovc's; the spread is the part of it that may be noise. ONNX Runtime computes the expected values without
+saturation and with its own instruction set.
 
 The inputs are those of MODEL.npz, of test_data_set_* beside the model, or of the cases.toml that tools/export_real.py
 writes; else they are generated. `--isa` sets ONEDNN_MAX_CPU_ISA for OpenVINO (SSE41, AVX2, AVX512_CORE,

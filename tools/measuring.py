@@ -11,6 +11,7 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -19,9 +20,8 @@ from mo_loop.verification.compare import Named
 from mo_loop.verification.oracle import expected_values
 from mo_loop.workers import report_stage
 
-OURS, EXACT, PEER = "mo-loop", "exact", "ovc"
-"""The sides: our IR, the same with --quantization exact, and that of ovc."""
-
+OURS, PORTABLE, EXACT, PEER = "mo-loop", "portable", "exact", "ovc"
+"""The sides: our IR, the same with --quantization portable and exact, and that of ovc."""
 
 REFUSED, NOT_COMPILED, FAILS, WRONG = "refused", "not compiled", "fails", "wrong"
 
@@ -125,16 +125,10 @@ def _operators(proto: Any) -> Iterator[str]:
             pending += body_protos(node)
 
 
-def _ours(source: Path, target: Path) -> None:
+def _ours(source: Path, target: Path, quantization: str = "fast") -> None:
     from mo_loop import convert_model, save_model
 
-    save_model(convert_model(source), target)
-
-
-def _exact(source: Path, target: Path) -> None:
-    from mo_loop import convert_model, save_model
-
-    save_model(convert_model(source, quantization="exact"), target)
+    save_model(convert_model(source, quantization=quantization), target)
 
 
 def _peer(source: Path, target: Path) -> None:
@@ -143,4 +137,4 @@ def _peer(source: Path, target: Path) -> None:
     openvino.save_model(openvino.convert_model(source), target, compress_to_fp16=False)
 
 
-CONVERTERS = {OURS: _ours, EXACT: _exact, PEER: _peer}
+CONVERTERS = {OURS: _ours, **{mode: partial(_ours, quantization=mode) for mode in (PORTABLE, EXACT)}, PEER: _peer}

@@ -17,12 +17,12 @@ from mo_loop.batch.local_plan import models_below
 from mo_loop.verification.oracle import ONNX_RUNTIME, OnnxRuntime
 from mo_loop.workers import report_stage
 from tests.models.sources.exporting.inputs import read_cases
-from tools.measuring import EXACT, OURS, PEER
+from tools.measuring import EXACT, OURS, PEER, PORTABLE
 from tools.real.pairs import KEEPS_ACTIVATIONS, LEAST_ROUNDS, MOST_ROUNDS, PROPERTIES, difference
 from tools.real.processes import SideError, arrays, convert, message, run
 from tools.timing import quick_ratio, timed
 
-SIDES = (OURS, EXACT, PEER)
+SIDES = (OURS, PORTABLE, EXACT, PEER)
 ROUNDING = 1e-3
 """The part of the largest output by which ours may differ more than ovc's."""
 SLOWER = 1.05
