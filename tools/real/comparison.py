@@ -192,7 +192,7 @@ def _cells(row: Row) -> str:
         return f"| {row.name} | {row.problem.replace('|', ' ')} |" + " |" * (2 * len(SIDES) + 3)
     cells = [row.name, f"{1e3 * row.seconds:.2f}"]
     for side in row.sides.values():
-        failed = side.problem.replace("|", " ")[:60]
-        cells += [failed, ""] if failed else [f"{side.difference:.1e}", f"{1e3 * side.seconds:.2f}"]
+        problem = side.problem.replace("|", " ")[:60]
+        cells += [problem, ""] if problem else [f"{side.difference:.1e}", f"{1e3 * side.seconds:.2f}"]
     ours = row.sides[OURS]
     return f"| {' | '.join([*cells, f'{ours.ratio:.2f}', f'{ours.spread:.2f}', ', '.join(row.missed)])} |"
