@@ -286,10 +286,10 @@ CODES: dict[str, Code] = {
     "ML509": Code(
         "quantised weights that the runtime expands",
         "their scales vary along the axis that is summed, they are not read by a matrix product or Gather alone, or "
-        "products with activations quantised at run time would saturate: the IR is small, but the runtime keeps them "
-        "as f32",
+        "their products would saturate, with activations quantised at run time or with --quantization portable: the IR "
+        "is small, but the runtime keeps them as f32",
         "quantise by output channel or in blocks along the summed axis; to 7 bits (reduce_range of ONNX Runtime's "
-        "quantiser) where activations are quantised at run time",
+        "quantiser) where products would saturate",
         "note",
     ),
     "ML510": Code(
