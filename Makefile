@@ -17,7 +17,7 @@ PIP := $(PY) -m pip --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help audit demo determinism load load-cluster test test-fast lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-options fuzz-states fuzz-weights fuzz-quantised fuzz-bytes faults reduce mutants runtimes probes test-browser test-cluster page page-check clean
+.PHONY: help audit demo determinism load load-cluster test test-fast lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-fusions fuzz-options fuzz-states fuzz-weights fuzz-quantised fuzz-bytes faults reduce mutants runtimes probes test-browser test-cluster page page-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -90,6 +90,9 @@ fuzz-quantised: $(VENV)/.installed-verify ## convert and compare random quantise
 
 fuzz-ops: $(VENV)/.installed-verify ## convert and compare random configurations of single operators
 	$(PY) tools/fuzz_ops.py $(ARGS)
+
+fuzz-fusions: $(VENV)/.installed-verify ## convert and compare chains of operators that the CPU plugin fuses
+	$(PY) tools/fuzz_fusions.py -j $(WORKERS) $(ARGS)
 
 fuzz-bytes: $(VENV)/.installed-verify ## convert damaged files, fail where one is neither converted nor refused with a code
 	$(PY) tools/fuzz_bytes.py -j $(WORKERS) $(ARGS)

@@ -79,12 +79,12 @@ def alternated(first: Path, second: Path, feeds: Mapping[str, Any], rounds: int)
     """The shortest time of one IR divided by that of another one, compiled twice each and run in turn; None if the
     second one does not run, or gives other numbers than the first."""
     from mo_loop.verification.compare import compare_all
-    from mo_loop.verification.runtime import compile_ir
+    from mo_loop.verification.runtime import ONE_THREAD, compile_ir
 
-    ours = [compile_ir(first), compile_ir(first)]
+    ours = [compile_ir(first, ONE_THREAD), compile_ir(first, ONE_THREAD)]
     _, results = (each.run(feeds) for each in ours)
     try:
-        others = [compile_ir(second), compile_ir(second)]
+        others = [compile_ir(second, ONE_THREAD), compile_ir(second, ONE_THREAD)]
         if not all(all(compare_all(results, each.run(feeds), rtol=1e-3, atol=1e-4)) for each in others):
             return None
     except RuntimeError:
@@ -94,11 +94,11 @@ def alternated(first: Path, second: Path, feeds: Mapping[str, Any], rounds: int)
 
 
 def _compiled_twice(side: str, source: Path) -> list[Any]:
-    from mo_loop.verification.runtime import compile_ir
+    from mo_loop.verification.runtime import ONE_THREAD, compile_ir
 
     target = source.with_name(f"{side}.xml")
     CONVERTERS[side](source, target)
-    return [compile_ir(target), compile_ir(target)]
+    return [compile_ir(target, ONE_THREAD), compile_ir(target, ONE_THREAD)]
 
 
 def timed(compiled: Sequence[Any], rounds: int, least: int = 0, seconds: float = math.inf) -> list[list[float]]:

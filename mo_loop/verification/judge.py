@@ -193,7 +193,8 @@ def convert_with_mo_loop(source: Path, target: Path, arguments: Arrays | None = 
     """Write IR to `target`."""
     from mo_loop.api import convert_model, save_model
 
-    converted = convert_model(str(source), check_passes=True, **(arguments or {}))
+    given: Arrays = {"check_passes": True, **(arguments or {})}
+    converted = convert_model(str(source), **given)
     save_model(converted, str(target), compress_to_fp16=False)
     return Inferred(converted.graph)
 

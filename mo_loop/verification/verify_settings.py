@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,8 +40,9 @@ class Settings:
 
 
 def properties_of(precision: str, device: str) -> dict[str, Any]:
-    """All processors, and the precision; `default` leaves it to the device."""
-    found: dict[str, Any] = {"INFERENCE_NUM_THREADS": 0, "INFERENCE_PRECISION_HINT": precision}
+    """All processors, at least two threads, and the precision; `default` leaves it to the device."""
+    threads = 0 if (os.cpu_count() or 1) > 1 else 2
+    found: dict[str, Any] = {"INFERENCE_NUM_THREADS": threads, "INFERENCE_PRECISION_HINT": precision}
     if precision == DEFAULT:
         found |= {"INFERENCE_PRECISION_HINT": None, "DYNAMIC_QUANTIZATION_GROUP_SIZE": None}
     if not device.startswith("CPU"):  # they are properties of the CPU device

@@ -44,7 +44,7 @@ from mo_loop.text.spelling import parse_type
 from mo_loop.verification.compare import compare
 from mo_loop.verification.isolated import FILLED
 from mo_loop.verification.judge import brief
-from mo_loop.verification.runtime import run_ir
+from mo_loop.verification.runtime import ONE_THREAD, run_ir
 from mo_loop.workers import Outcome, Pool
 from tests.harness import parsed
 from transforms.config import PassConfig
@@ -152,7 +152,7 @@ def run(probe: Probe, graph: Graph, *, python: str | None = None, fresh: bool = 
         path = Path(folder) / "probe.xml"
         with open(path, "w", encoding="utf-8", newline="\n") as xml, open(path.with_suffix(".bin"), "wb") as data:
             XmlWriter(xml, Weights(data)).write(graph)
-        task = (run_ir, (path, feeds))
+        task = (run_ir, (path, feeds, ONE_THREAD))
         outcome = _pool(python).call(task, probe.limit, fresh=fresh)
         if outcome.status == "crash" and not outcome.first:  # an earlier probe may have corrupted the memory
             outcome = _pool(python).call(task, probe.limit, fresh=True)

@@ -702,6 +702,12 @@ GAPS: tuple[Gap, ...] = (
         avx512_since="2026.3.1",
     ),
     Gap(
+        "one-channel-added-to-convolution",
+        "a tensor of an unknown number of channels that is added to a `Convolution` of dynamic shape is refused if it "
+        "has one",
+        ERROR, "MaximumBeforeSum", "`max(c, c)` of the convolution before the sum",
+    ),
+    Gap(
         "channel-constant-of-reduction",
         "a reduction of three dimensions along the last or the first reads a constant for each channel that follows at "
         "the place of the batch, also behind its end",
@@ -717,6 +723,12 @@ GAPS: tuple[Gap, ...] = (
         "channel-constant-of-matmul",
         "a constant along the second of four or more dimensions behind a `MatMul` with constant weights is taken for "
         "one along the last, or the model does not compile",
+        WRONG, "MaximumBehindMatMul", "`max(p, p)` behind the `MatMul`",
+    ),
+    Gap(
+        "channel-range-of-matmul",
+        "a `FakeQuantize` with a range for each place along the second of three or more dimensions behind a `MatMul` "
+        "takes the ranges of the columns, or the model does not compile",
         WRONG, "MaximumBehindMatMul", "`max(p, p)` behind the `MatMul`",
     ),
     Gap(
@@ -781,6 +793,18 @@ GAPS: tuple[Gap, ...] = (
         CRASH, "last check", "refused, ML303",
     ),
     # -- not avoided
+    Gap(
+        "failed-check-with-one-thread",
+        "with `INFERENCE_NUM_THREADS` of 1 an inference of which a check of shapes fails (`Reshape`, `MatMul`, "
+        "`Concat`, `Broadcast`, `Add`, `Convolution` and others) returns, with the results of the inference before",
+        WRONG, since="2025.2.0",
+    ),
+    Gap(
+        "inference-after-failed-check",
+        "an inference request of which a check of shapes has failed may fail with any inputs from then on, or give "
+        "wrong values",
+        WRONG,
+    ),
     Gap(
         "integers-of-32-bits",
         "integers are read as 32 bits: a trip count above 2^31 - 1 that is known only at run time cannot be "

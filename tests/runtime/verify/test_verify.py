@@ -15,7 +15,9 @@ from mo_loop.api import convert_model, save_model
 from mo_loop.errors import ConversionErrors, FileError, InputError, UsageError
 from mo_loop.ops.base import Constant
 from mo_loop.options import ConvertOptions
+from mo_loop.verification.isolated import IsolatedError, isolated
 from mo_loop.verification.report_formats import as_junit, as_markdown, as_text
+from mo_loop.verification.runtime import ONE_THREAD, run_ir
 from mo_loop.verification.verifying import verify
 from tests import MODELS
 from tests.cli.commands import saved
@@ -56,6 +58,18 @@ def test_a_model_that_converts_rightly_passes_in_several_inferences(model: Path)
     assert {row.output for row in report.sides[0].rows} == {"y", "z"}
     row = next(each for each in report.sides[0].worst if each.output == "z")
     assert (row.result.count, row.result.size, row.result.cosine) == (0, 2, 1.0)
+
+
+def test_a_check_that_fails_at_run_time_is_an_error(tmp_path: Path) -> None:
+    """With one thread the inference returns, with the results of the one before."""
+    text = "main (float[A,B,C] x) => (float[6,4,4] y) <int64[3] p = {6, 4, 4}> { r = Reshape (x, p) y = Relu (r) }"
+    target = tmp_path / "model.xml"
+    save_model(convert_model(parsed(text)), target)
+    right, wrong = np.ones((6, 4, 4), np.float32), np.zeros((1, 9, 8), np.float32)
+    with pytest.raises(IsolatedError, match="shape"):
+        isolated(run_ir, target, [[right], [wrong]])
+    _, [(_, stale)] = isolated(run_ir, target, [[right], [wrong]], ONE_THREAD)
+    assert stale.tolist() == right.tolist()
 
 
 def test_a_wrong_weight_in_a_body_is_found_with_its_worst_element(model: Path) -> None:

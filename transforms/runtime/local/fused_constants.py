@@ -50,17 +50,22 @@ class MaximumBehindReduction(LocalRule):
 class MaximumBehindMatMul(LocalRule):
     """MatMul(x : [B, C, S, K], w) + c : [C, 1, 1]  ->  max(p, p) + c, where p is the product with constant weights
 
-    for four and more dimensions and constants that vary along the second. The runtime fuses them into the product as
-    those of the columns. Nothing is fused past the maximum.
+    for four and more dimensions and constants that vary along the second, and for every product of three and more
+    before a FakeQuantize with a range for each place along the second. The runtime fuses them into the product as those
+    of the columns. Nothing is fused past the maximum.
     """
 
     pattern = wrap_type(ops.MatMul)
 
     def form(self, node: ops.MatMul) -> Node | None:
-        if (node.output.rank or 0) < 4 or not any(map(_is_constant, inputs_of(node))):
+        rank = node.output.rank or 0
+        if rank < 3:
             return None
-        is_wrong = any(varying == [1] for _, varying in _constants_behind(node.output))
-        return _separated(node) if is_wrong else None
+        reads_constants = rank > 3 and any(map(_is_constant, inputs_of(node)))
+        for reader, varying in _constants_behind(node.output):
+            if varying == [1] and (reads_constants or isinstance(reader, ops.FakeQuantize)):
+                return _separated(node)
+        return None
 
 
 def _is_constant(value: Value) -> bool:

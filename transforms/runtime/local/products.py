@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mo_loop import ops
-from mo_loop.graph import Node, Value
+from mo_loop.graph import Node, Use, Value
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.ops.base import Constant
@@ -77,27 +77,34 @@ def _is_padded_volume(node: ops.Convolution, filters: Value) -> bool:
 class MaximumBeforeSum(LocalRule):
     """Convolution(x : [N, 1, ...], w) + y  ->  max(c, c) + y, where c is the Convolution and y is known at run time
 
-    for one input channel and dynamic shapes, also with activations and constants before the sum. The runtime adds y in
-    the convolution, and reads it at other places.
+    for one input channel and dynamic shapes, or if the number of channels of y is not known, also with activations and
+    constants before the sum. The runtime adds y in the convolution, and reads it at other places, or refuses one
+    channel of y for all.
     """
 
     pattern = wrap_type(ops.Convolution)
 
     def form(self, node: ops.Convolution) -> Node | None:
         _, filters = inputs_of(node)
-        is_single = type(node) is ops.Convolution and filters.type.dims[1:2] == (1,)
         use = node.output.only_use
-        if not is_single or is_static(node.output.shape) or use is None or not _is_added(use.node):
+        added = None if use is None or is_static(node.output.shape) else _added(use)
+        if use is None or added is None:
+            return None
+        is_single = type(node) is ops.Convolution and filters.type.dims[1:2] == (1,)
+        if not is_single and (added.rank != node.output.rank or isinstance(added.type.dims[1], int)):
             return None
         node.graph.set_input(use.node, use.port, ops.Maximum(node.output, node.output).output)
         return node
 
 
-def _is_added(node: Node) -> bool:
-    """Whether `node` adds two tensors known at run time, or the next reader that has two such inputs does."""
-    while len(_at_run_time(node)) == 1 and len(node.outputs) == 1 and node.output.only_use is not None:
-        node = node.output.only_use.node
-    return isinstance(node, ops.Add) and len(_at_run_time(node)) == 2
+def _added(use: Use) -> Value | None:
+    """What `use` is added to, if its reader or the next that has two inputs known at run time adds them."""
+    while len(_at_run_time(use.node)) == 1 and len(use.node.outputs) == 1 and use.node.output.only_use is not None:
+        use = use.node.output.only_use
+    values = _at_run_time(use.node)
+    if not isinstance(use.node, ops.Add) or len(values) != 2:
+        return None
+    return values[1 - use.port]
 
 
 def _at_run_time(node: Node) -> list[Value]:
