@@ -5,6 +5,7 @@
     python tools/fuzz_quantised.py --seed 1 --only 17 --verbose
     python tools/fuzz_quantised.py --count 100 --against ovc
     python tools/fuzz_quantised.py --count 100 --runtime 2024.6.0
+    ONEDNN_MAX_CPU_ISA=AVX2 python tools/fuzz_quantised.py --style ort_dynamic,ort_dynamic_u8
 
 The networks are those of tests/fuzz/quantised, in the styles of the tools that write quantised models. The difference
 of a result is the norm of the deviation, as a share of the norm of the expected values around their mean; `limit_of` in

@@ -16,7 +16,7 @@ from typing import Any
 import numpy as np
 
 from tests.fuzz.quantised.networks import draw_network
-from tests.fuzz.quantised.quantise import Quantiser
+from tests.fuzz.quantised.quantise import Quantiser, quantised_dynamically
 from tests.fuzz.quantised.styles import STYLES
 
 BATCHES = (1, 2, 1)
@@ -43,6 +43,10 @@ def draw(seed: int, index: int, style: str | None = None) -> Case:
     chosen = style or choices.choice(tuple(STYLES))
     network = draw_network(choices, numbers, STYLES[chosen])
     sets = [{"x": numbers.standard_normal((rows, *network.shape)).astype(np.float32)} for rows in BATCHES]
+    if STYLES[chosen].dynamic:
+        model = quantised_dynamically(network, STYLES[chosen])
+        facts = {"style": chosen, "layers": " ".join(each.op for each in network.layers), "powers": False}
+        return Case(f"{chosen}-{seed}-{index}", facts, model, sets, model, False)
     ranges, state = network.ranges(sets), choices.getstate()
     quantiser = Quantiser(network, STYLES[chosen], choices, ranges)
     model = quantiser.model()

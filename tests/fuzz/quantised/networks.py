@@ -53,20 +53,22 @@ class Network:
         """The least and the largest number of each tensor, 0 included."""
         from mo_loop.verification.oracle import OnnxRuntime
 
-        nodes = [helper.make_node(each.op, each.inputs, each.outputs, **each.attributes) for each in self.layers]
-        names = [name for each in self.layers for name in each.outputs]
-        results = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in names]
-        x = helper.make_tensor_value_info("x", TensorProto.FLOAT, [None, *self.shape])
-        weights = [numpy_helper.from_array(array, name) for name, array in self.constants.items()]
-        graph = helper.make_graph(nodes, "g", [x], results, weights)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
-        session = OnnxRuntime(model)
+        session = OnnxRuntime(self.model([name for each in self.layers for name in each.outputs]))
         found: dict[str, tuple[float, float]] = {}
         for feeds in sets:
             for name, array in [*feeds.items(), *session.run(feeds)]:
                 low, high = found.get(name, (0.0, 0.0))
                 found[name] = min(low, float(array.min())), max(high, float(array.max()))
         return found
+
+    def model(self, outputs: Sequence[str]) -> Any:
+        """The network in f32 with these outputs."""
+        nodes = [helper.make_node(each.op, each.inputs, each.outputs, **each.attributes) for each in self.layers]
+        results = [helper.make_tensor_value_info(name, TensorProto.FLOAT, None) for name in outputs]
+        x = helper.make_tensor_value_info("x", TensorProto.FLOAT, ["N", *self.shape])
+        weights = [numpy_helper.from_array(array, name) for name, array in self.constants.items()]
+        graph = helper.make_graph(nodes, "g", [x], results, weights)
+        return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 21)], ir_version=10)
 
 
 def draw_network(choices: random.Random, numbers: np.random.Generator, style: Style) -> Network:

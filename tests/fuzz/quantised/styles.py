@@ -14,7 +14,8 @@ class Style:
 
     `activations` and `weights` are element types, "" for none; `where` are the tensors that are quantised, `weights_as`
     is the form of the weights, `is_symmetric` means zero points of 0, for activations, and `by_range` means u8 for
-    activations that are never negative. `bias` is the element type of a bias. `separate` means a pair for each reader.
+    activations that are never negative. `dynamic` is the type of weights if activations are quantised at run time.
+    `bias` is the element type of a bias. `separate` means a pair for each reader.
     """
 
     activations: str = "uint8"
@@ -25,6 +26,7 @@ class Style:
     by_range: bool = False
     by_channel: bool = False
     block: int = 0
+    dynamic: str = ""
     bias: str = "float32"
     separate: bool = False
     is_half: bool = False
@@ -39,6 +41,10 @@ STYLES = {
     "ort_by_channel": Style(by_channel=True, bias="int32", separate=True, opset=13),
     "ort_u16": Style("uint16", bias="int32"),
     "ort_s16": Style("int16", is_symmetric=True, by_channel=True, bias="int32"),
+    # ONNX Runtime, dynamic quantisation: weights have the whole range, so that sums can saturate on some CPUs
+    "ort_dynamic": Style(dynamic="QInt8"),
+    "ort_dynamic_by_channel": Style(dynamic="QInt8", by_channel=True),
+    "ort_dynamic_u8": Style(dynamic="QUInt8"),
     # PyTorch, pt2e: before products and sums only, nothing between a product and its Relu
     "pt2e": Style("int8", where=READ, separate=True),
     "pt2e_by_channel": Style("int8", where=READ, by_channel=True, separate=True),
