@@ -17,7 +17,7 @@ PIP := $(PY) -m pip --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help audit demo determinism load load-cluster test test-fast lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-fusions fuzz-options fuzz-states fuzz-weights fuzz-quantised fuzz-bytes faults reduce mutants runtimes probes test-browser test-cluster page page-check clean
+.PHONY: help audit demo determinism load load-cluster test test-fast lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-fusions fuzz-options fuzz-states fuzz-weights fuzz-quantised dynamic-int8 fuzz-bytes faults reduce mutants runtimes probes test-browser test-cluster page page-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -84,6 +84,9 @@ fuzz-options: $(VENV)/.installed-verify ## convert random models with pairs of o
 
 fuzz-weights: $(VENV)/.installed-verify ## convert and compare random models with quantised weights
 	$(PY) tools/fuzz_weights.py $(ARGS)
+
+dynamic-int8: $(VENV)/.installed-verify ## dynamic int8 of every exported model, beside ovc's IR (ONEDNN_MAX_CPU_ISA=AVX2 for CPUs without VNNI)
+	$(PY) tools/check_optimised.py --whole-range $(ARGS)
 
 fuzz-quantised: $(VENV)/.installed-verify ## convert and compare random quantised networks in the styles of many tools
 	$(PY) tools/fuzz_quantised.py $(ARGS)

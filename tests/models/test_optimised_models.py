@@ -7,7 +7,7 @@ import pytest
 from tests import MODELS
 from tests.models import fused
 from tests.models.optimised import BUILT, EXPLAINED, PASSED, REFUSED, Row, checked
-from tests.models.optimising import VARIANTS
+from tests.models.optimising import VARIANTS, WHOLE_RANGE
 from tests.models.sources.exporting.inputs import read_cases
 
 CASES = (
@@ -21,6 +21,10 @@ CASES = (
     ("pytorch", "cnn", "qoperator"),
     *(("fused", name, "") for name in fused.MODELS),
     ("fused", "gpt2", "dynamic"),
+    ("transformers", "t5_encoder", "s8"),
+    ("pytorch", "lstm", "u8_by_channel"),
+    ("pytorch", "cnn", "s8_by_channel"),
+    ("tensorflow", "attention", "u8"),
     ("fused", "llama", "qdq extended"),
 )
 
@@ -39,4 +43,4 @@ def test_a_layout_of_one_machine_is_refused_with_what_to_do() -> None:
 def test_every_explained_failure_names_a_model_and_a_variant() -> None:
     names = {name for folder in ("transformers", "pytorch") for name in read_cases(MODELS / folder / "cases.toml")}
     assert {name for name, _ in EXPLAINED} <= names
-    assert {variant for _, variant in EXPLAINED} <= set(VARIANTS)
+    assert {variant for _, variant in EXPLAINED} <= {*VARIANTS, *WHOLE_RANGE}
