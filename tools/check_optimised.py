@@ -8,7 +8,7 @@
     python tools/check_optimised.py --whole-range                   # every committed model, dynamic with 8 bits
 
 With --whole-range a file passes if it is as right as the IR of ovc; ONEDNN_MAX_CPU_ISA=AVX2 makes OpenVINO compute as
-on a CPU without VNNI.
+on a CPU without VNNI. With it, OpenVINO 2026.4.1 crashes on a CPU with AVX-512 in a few models, also in f32 with ovc.
 
 tests/models/optimising.py lists the variants: the graph optimiser at each level, the fusions for transformers, static
 and dynamic quantisation, weights of 4 and 8 bits. `fused` and `f16` need the package sympy, `nbits` and `blocks` need

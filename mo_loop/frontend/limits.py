@@ -110,7 +110,8 @@ LIMITS: dict[str, Limit] = {
     "no steps": Limit(
         "LSTM GRU RNN com.microsoft::DynamicQuantizeLSTM",
         "a length of 0",
-        "the last states are zeros; ONNX Runtime does not support it for LSTM and GRU",
+        "the last states are zeros; ONNX Runtime does not support it for LSTM and GRU. All states of "
+        "DynamicQuantizeLSTM in exact mode have no batch then",
     ),
     "no channels": Limit("BatchNormalization", "no channels", "the runtime needs at least one"),
     "places without padding": Limit(

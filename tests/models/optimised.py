@@ -36,8 +36,10 @@ CONVOLUTIONAL = (
     "clip_dynamo", "cnn", "cnn_dynamo", "detection", "grouped", "grouped_dynamo", "upsampling", "upsampling_dynamo",
     "vit", "vit_dynamo",
 )  # fmt: skip
+NO_STEPS = "after 0 steps the loop of DynamicQuantizeLSTM in exact mode has no batch; the IR of ovc does not run there"
 EXPLAINED: dict[tuple[str, str], str] = {
     **{(name, "all"): LAYOUT for name in CONVOLUTIONAL},
+    **{("lstm_bidirectional", variant): NO_STEPS for variant in WHOLE_RANGE},
     ("conv_1d_3d", "qdq"): HALVES,
     ("conv_1d_3d", "fused qdq"): HALVES,
     ("whisper_encoder", "signed extended"): HALVES,
@@ -139,6 +141,7 @@ def _expected(path: Path, sets: Sequence[Feeds]) -> list[Any]:
     options.graph_optimization_level = onnxruntime.GraphOptimizationLevel.ORT_DISABLE_ALL
     options.log_severity_level = 4
     options.add_session_config_entry("session.x64quantprecision", "1")
+    options.intra_op_num_threads = 1  # else DynamicQuantizeLSTM quantises parts of a batch
     session = onnxruntime.InferenceSession(str(path), options, providers=["CPUExecutionProvider"])
     return [array for feeds in sets for array in session.run(None, dict(feeds))]
 
