@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mo_loop.errors import ModelError, MoLoopError
+from mo_loop.errors import ConversionErrors, InputError, ModelError, MoLoopError
 from mo_loop.frontend.declared_types import type_from
 from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.onnx_graphs import domain_of, label, operator_of
@@ -220,6 +220,12 @@ class TranslatedBody:
     @property
     def has_failed(self) -> bool:
         return bool(self.graph.of(Failed))
+
+    @property
+    def is_ill_typed(self) -> bool:
+        """Whether all errors are of the types that its nodes receive, so that other types may be right."""
+        failures = self.failures()  # none if each failed node reads one that failed outside
+        return bool(failures) and all(isinstance(error, InputError) for error in ConversionErrors(failures).errors)
 
     def failures(self) -> list[MoLoopError]:
         """The errors of the nodes that could not be translated, in this body and in nested ones."""

@@ -16,7 +16,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from typing import Any
 
-from mo_loop.errors import InputError, UnsupportedError
+from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.branch_extension import extended
 from mo_loop.frontend.context import Body, Context, TranslatedBody, Translation, as_values
 from mo_loop.frontend.onnx_graphs import body_name, label, operator_of
@@ -226,7 +226,7 @@ class _Sinking:
     def _decided(self, bodies: Sequence[TranslatedBody]) -> frozenset[int]:
         """Use one branch alone if moved nodes refuse what the other one returns, so that no successful run takes it."""
         failed = [body.has_failed for body in bodies]
-        if failed in ([True, False], [False, True]) and _is_ill_typed(bodies[failed.index(True)]):
+        if failed in ([True, False], [False, True]) and bodies[failed.index(True)].is_ill_typed:
             dead, alive = BRANCHES if failed[0] else BRANCHES[::-1]
             reason = bodies[failed.index(True)].failures()[0]
             context = self._context()
@@ -239,11 +239,6 @@ class _Sinking:
             body = self._body(alive, (), self.own)
             self._redefine(self.own, body.inline())
         return frozenset()
-
-
-def _is_ill_typed(body: TranslatedBody) -> bool:
-    failures = body.failures()  # none if each failed node reads one that failed outside
-    return bool(failures) and all(isinstance(error, InputError) for error in failures)
 
 
 def _ranks(names: Sequence[str], bodies: Sequence[TranslatedBody]) -> Iterable[tuple[str, set[int | None]]]:

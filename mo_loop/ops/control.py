@@ -224,6 +224,7 @@ class Iteration(Control, abstract=True):
         afresh = before is not None and before != list(types) and not self._is_in_widening()
         self.__dict__["_initial"] = list(types)
         outer = _symbols_of(types)
+        former = [(entry.parameter, entry.parameter.outputs[0].type) for entry in self.back_edges if afresh]
         counts: list[Dimension] = []
         for entry, type_ in zip(self.input_map, types, strict=True):
             if isinstance(entry, Sliced):
@@ -236,9 +237,19 @@ class Iteration(Control, abstract=True):
                 entry.parameter.retype(type_.without_known())
         try:
             for _ in range(1000):
-                self.body.validate()
-                if not self._widen_states(outer):
-                    return counts
+                try:
+                    self.body.validate()
+                except TypeError_:
+                    # A branch that does not run yet may refuse the initial sizes: the former types were wider.
+                    wide = [(each, widen_types(type_, each.outputs[0].type, outer)) for each, type_ in former]
+                    former = []
+                    if all(type_ == each.outputs[0].type for each, type_ in wide):
+                        raise
+                    for each, type_ in wide:
+                        each.retype(type_)
+                else:
+                    if not self._widen_states(outer):
+                        return counts
                 self.body.widens = True
         finally:
             self.body.widens = False
@@ -390,8 +401,12 @@ class If(Control, opset=8):
             for parameter in (entry.then, entry.else_):
                 if parameter is not None:
                     parameter.retype(type_)
-        self.then_body.validate()
-        self.else_body.validate()
+        for body, excluded in zip(self.bodies, ((0,), (1,)), strict=True):
+            try:
+                body.validate()
+            except TypeError_:
+                if condition.integers != excluded:  # else it never runs, and a pass removes it
+                    raise
         visible = _symbols_of(types)
         outputs = []
         for number, entry in enumerate(self.output_map):

@@ -6,6 +6,7 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.ops.control import Control, Final, If, Loop, Merged
 from mo_loop.ops.sequences import OptionalGetElement
+from transforms.branches import take_branch
 from transforms.function_pass import FunctionPass
 from transforms.replace import drop_dead, replace_node, replace_output
 
@@ -64,19 +65,6 @@ def _lists_of(outputs: list[Value]) -> list[ops.StackedSequence] | None:
             else:
                 return None
     return list(found)
-
-
-def take_branch(node: If, taken: bool) -> None:
-    """Replace an If by the nodes of one of its branches."""
-    body = node.then_body if taken else node.else_body
-    fed: dict[object, Value] = {}
-    for entry, value in node.fed:
-        fed |= {entry.then: value, entry.else_: value}
-    made = node.graph.inline(body, [fed[parameter] for parameter in body.parameters])
-    results = dict(zip(body.results, made, strict=True))
-    for entry, output in zip(node.output_map, node.outputs, strict=True):
-        replace_output(output, results[entry.then if taken else entry.else_])
-    node.graph.remove(node)
 
 
 def _never_taken(node: Control) -> list[bool]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from mo_loop import ops
 from mo_loop.conversion_limits import budget
 from mo_loop.graph import Graph, Node
-from mo_loop.ops.control import Iteration, Sliced
+from mo_loop.ops.control import If, Iteration, Sliced
+from transforms.branches import take_branch
 from transforms.folding import fold_constants
 from transforms.function_pass import FunctionPass
 from transforms.unrolling import is_cut_evenly, unrolled
@@ -70,6 +71,11 @@ class UnrollLoops(FunctionPass):
             budget().unroll(_count(node) * sum(len(scope) for scope in node.body.scopes()))
             unrolled(node, _count(node))
             changed = self.accept(node)
+            graph.validate()
+            for each in graph.of(If):  # a branch that does not run in this iteration may refuse the types in it
+                condition = each.inputs[0]
+                if condition is not None and condition.type.integers is not None:
+                    take_branch(each, taken=bool(condition.type.integers[0]))
             graph.validate()
             fold_constants(graph)
             graph.sweep()

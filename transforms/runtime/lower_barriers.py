@@ -6,7 +6,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import high, is_static
+from mo_loop.graph.shape import Dimension, high, is_static
 from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import If
@@ -23,7 +23,8 @@ class LowerBarriers(FunctionPass):
     run time.
 
     - Bounds of numbers: CumSum along a dimension of 1, where the inference of bounds stops.
-    - Sizes: Tile by 1 + zero. A Reshape to its own sizes has no bounds either, but the runtime removes it.
+    - Sizes: Tile by 1 + zero. A Reshape to its own sizes has no bounds either, but the runtime removes it. A size of 0
+      stays 0 in a Tile: a tensor without elements is a Broadcast to sizes of which one is zero.
     - Symbols of sizes: Slice to its own length. A Slice of a bounded dimension would have the symbol of the whole, so
       this is a Tile. Several Barriers of one value are copies of each other: equal nodes would be merged, and have one
       symbol.
@@ -102,11 +103,23 @@ def _summed(numbers: Value) -> Value:
 
 
 def _repeated(x: Value, axes: tuple[int, ...], zero: Value) -> Value:
+    dims = x.type.dims
+    if any(dims[axis] == 0 for axis in axes):
+        sizes = [zero if axis in axes and dim == 0 else _size(x, axis, dim) for axis, dim in enumerate(dims)]
+        nothing = Constant(np.zeros((), x.dtype.numpy), graph=x.graph, dtype=x.dtype).output
+        return ops.Broadcast(nothing, ops.Concat(*sizes, axis=0)).output
     once = ops.Add(zero, 1).output
     if x.rank == 1:
         return ops.Tile(x, once).output
     one = Constant([1], graph=x.graph).output
     return ops.Tile(x, ops.Concat(*(once if axis in axes else one for axis in range(x.type.rank)), axis=0)).output
+
+
+def _size(x: Value, axis: int, dim: Dimension) -> Value:
+    """The size of x along an axis, [1]."""
+    if isinstance(dim, int):
+        return Constant([dim], graph=x.graph).output
+    return ops.Gather(ops.ShapeOf(x), [axis], 0).output
 
 
 def _cut(x: Value, axes: tuple[int, ...]) -> Value:

@@ -5,7 +5,7 @@ Roles of body inputs and outputs follow from POSITION, never from names: exporte
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -17,7 +17,7 @@ from mo_loop.frontend.context import Body, Context, TranslatedBody
 from mo_loop.frontend.registry import translates
 from mo_loop.frontend.scope import Capture, Scope
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import element_count, normalise_axis
+from mo_loop.graph.shape import Symbol, element_count, fresh, normalise_axis
 from mo_loop.graph.types import UNKNOWN, OptionalType, SequenceType, TensorType, boolean, i64, tensor_of_known
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Branched, Concatenated, Final, Invariant, Merged, Selected, Sliced
@@ -344,23 +344,50 @@ def _settled(
     while True:
         translated = body.translate([*first, *assumed, *last])
         # A node that reads an element fails while the sequence is empty: it may have elements in the next iteration.
-        if translated.has_failed and not any(_is_empty(type_) for type_ in assumed):
+        # So may a state have more rows, and a branch that needs them runs only then.
+        if translated.has_failed and not any(_is_empty(type_) for type_ in assumed) and not translated.is_ill_typed:
             return translated
-        wider = False
-        for i, result in enumerate(translated.results[skip : skip + len(assumed)]):
-            old, new = assumed[i], result.value.type
-            if new is UNKNOWN:
-                continue
-            _require_one_kind(old, new)
-            if not _are_alike(old, new):
-                start, end = (each.dtype or each for each in (old, new))
-                raise TypeError_(f"state {i} starts as {start} and becomes {end}", code="ML239")
-            wide = widen_types(old, new, outer)
-            if wide is not old:
-                assumed[i] = remembered[i] = wide
-                wider = True
-        if not wider:
+        wide = _widened(assumed, translated, skip, outer)
+        if wide is None and translated.has_failed:
+            wide = next(filter(None, _beyond(body, translated, first, assumed, last, skip, outer)), None)
+        if wide is None:
             return translated
+        assumed = remembered[: len(assumed)] = wide
+
+
+def _widened(assumed: list[Any], translated: TranslatedBody, skip: int, outer: set[Symbol]) -> list[Any] | None:
+    """Types that cover the assumed ones and those that the body returns; None if the assumed ones do."""
+    found = list(assumed)
+    for i, result in enumerate(translated.results[skip : skip + len(assumed)]):
+        old, new = assumed[i], result.value.type
+        if new is UNKNOWN:
+            continue
+        _require_one_kind(old, new)
+        if not _are_alike(old, new):
+            start, end = (each.dtype or each for each in (old, new))
+            raise TypeError_(f"state {i} starts as {start} and becomes {end}", code="ML239")
+        found[i] = widen_types(old, new, outer)
+    return found if any(new is not old for new, old in zip(found, assumed, strict=True)) else None
+
+
+def _beyond(
+    body: Body, failed: TranslatedBody, first: list[Any], assumed: list[Any], last: Sequence[Any], skip: int,
+    outer: set[Symbol],
+) -> Iterator[list[Any] | None]:  # fmt: skip
+    """Types for states whose next value is not known, because a node refuses the assumed sizes: those that the body
+    returns if the empty axes of these states, or else all axes, have any size. None if the body does not change them.
+    """
+    results = failed.results[skip : skip + len(assumed)]
+    for is_open in (lambda dim: dim == 0, lambda dim: True):
+        loose = [
+            TensorType(type_.dtype, tuple(fresh() if is_open(dim) else dim for dim in type_.shape))
+            if result.value.type is UNKNOWN and isinstance(type_, TensorType) and type_.shape is not None
+            else type_
+            for type_, result in zip(assumed, results, strict=True)
+        ]
+        translated = failed if loose == assumed else body.translate([*first, *loose, *last])
+        if not translated.has_failed:
+            yield _widened(assumed, translated, skip, outer)
 
 
 def _require_one_kind(a, b) -> None:

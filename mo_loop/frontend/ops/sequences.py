@@ -4,14 +4,28 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.control import one_element
 from mo_loop.frontend.registry import translates
+from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
 from mo_loop.graph.shape import element_count
 from mo_loop.graph.types import OptionalType, SequenceType, boolean, f32, from_onnx, i32, i64, string
+from mo_loop.ops.arithmetic import Binary, Unary
+from mo_loop.ops.base import Parameter
+
+OF_ELEMENTS = (Binary, Unary, ops.Select, ops.Convert)
+"""Operations each of whose elements depends on one element of each input."""
+
+MOVES = (
+    ops.Broadcast, ops.Concat, ops.Gather, ops.Identity, ops.Reshape, ops.Slice, ops.Squeeze, ops.Tile, ops.Transpose,
+    ops.Unsqueeze,
+)  # fmt: skip
+"""Operations whose elements are elements of the first input, of Concat those of any input."""
 
 Type = Any
 """The type that an attribute holds."""
@@ -52,28 +66,58 @@ def sequence_length(input_sequence):
 
 
 @translates("SplitToSequence", since=11)
-def split_to_sequence(input, split=None, *, keepdims: int = 1, axis: int = 0):
+def split_to_sequence(input, split=None, *, keepdims: int = 1, axis: int = 0, node: Context):
     """With a `split`, `keepdims` is ignored, except that ONNX Runtime removes the axis for a scalar 1 and keepdims 0.
 
-    PyTorch exports `unbind` so. ONNX Runtime fails for any other scalar without `keepdims`.
+    PyTorch exports `unbind` so. ONNX Runtime fails for any other scalar without `keepdims`. Pieces of size 1 are those
+    without a `split`, also if it is a vector whose length is not known: then only all its elements are.
     """
     _require_numbers(input.dtype)
     if input.rank is None:
         raise UnsupportedError("a tensor of unknown rank is split", code="ML314")
     if split is not None and not keepdims and split.rank != 1:
-        split = None if _size_of_pieces(split) == 1 else split
+        split = None if _size_of_pieces(split, node.scope) == 1 else split
+    elif split is not None and _has_open_length(split) and _only_number(split, node.scope) == 1:
+        split, keepdims = None, 1
     if split is not None and split.dtype is not i64:
         split = ops.Convert(split, destination_type=i64).output
     return ops.SplitToSequence(input, split, axis=axis, keepdims=bool(keepdims) or split is not None)
 
 
-def _size_of_pieces(split) -> int:
-    if split.constant is None:
+def _has_open_length(split: Value) -> bool:
+    """Whether a split does not say how many pieces there are."""
+    return split.rank == 0 or (split.rank == 1 and not isinstance(split.type.dims[0], int))
+
+
+def _only_number(value: Value, scope: Scope | None, depth: int = 8) -> Any:
+    """The number that every element of a tensor of `scope` is, None if it is not known."""
+    node: Any = value.node
+    array = value.constant
+    if array is not None:
+        return array.flat[0] if array.size and (array == array.flat[0]).all() else None
+    if not depth or scope is None:
+        return None
+    if isinstance(node, Parameter):
+        captured = next((each.outer for each in scope.captures if each.parameter is node), None)
+        return None if captured is None else _only_number(captured, scope.outer, depth)
+    if not isinstance(node, (*OF_ELEMENTS, *MOVES)):
+        return None
+    read: Any = node.inputs if isinstance(node, (*OF_ELEMENTS, ops.Concat)) else node.inputs[:1]
+    numbers = [_only_number(each, scope, depth - 1) for each in read]
+    if isinstance(node, MOVES):
+        return numbers[0] if all(each == numbers[0] for each in numbers) else None
+    result = NotImplemented if None in numbers else node.evaluate(*map(np.asarray, numbers))
+    return None if result is NotImplemented else result[()]
+
+
+def _size_of_pieces(split: Value, scope: Scope) -> int:
+    size = _only_number(split, scope)
+    if size is None:
         raise UnsupportedError(
             "a split of a size known only at run time, without keepdims: for size 1 the axis is removed", code="ML316",
             hint="give split as a constant, or leave keepdims at 1",
         )  # fmt: skip
-    return int(split.constant.item())
+    return int(size)
 
 
 @translates("ConcatFromSequence", since=11)

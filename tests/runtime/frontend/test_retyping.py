@@ -193,6 +193,67 @@ def test_state_without_elements_at_first() -> None:
     check(made, *({"x": floats(2, seed=n), "n": n} for n in (3, 0, 1)))
 
 
+CONDITIONS = {
+    "size": "size = Shape <end = 1> (s)  few = Less (size, two)",
+    "iteration": "few = Less (i, two)",
+    "input": "few = Less (i, limit)",
+}
+LAST_ROWS = {
+    "reshape": "last = Slice (s, from, end, first)  wide = Reshape (last, flat)  f = Slice (wide, zero, four, axis)",
+    "top": "f, places = TopK <axis = 0> (s, two)",
+    "add": "last = Slice (s, from, end, first)  pair = Reshape (last, square)  f = Add (pair, w)",
+}
+
+
+def pushed(rows: int, condition: str, read: str) -> Any:
+    """A state of `rows` rows that grows by one, until a branch that needs two rows reads the last ones."""
+    return parsed(f"""
+        main (float[T,4] x, int64 limit) => (float[R,4] y)
+        <int64[1] two = {{2}}, int64[1] from = {{-2}}, int64[1] end = {{99}}, int64[1] first = {{0}},
+         int64[2] flat = {{1, 8}}, int64[2] square = {{2, 4}}, int64[1] zero = {{0}}, int64[1] four = {{4}},
+         int64[1] axis = {{1}}, float[2,4] w = {{1, 2, 3, 4, 5, 6, 7, 8}}> {{
+          none = Constant <value_ints = [{rows}, 4]> ()
+          start = ConstantOfShape (none)
+          count = Shape <end = 1> (x)
+          y = Loop (count, "", start) <body = push (int64 i, bool c, float[A,4] s) => (bool d, float[B,4] t) {{
+            d = Identity (c)
+            row = Gather (x, i)
+            item = Unsqueeze (row, first)
+            {CONDITIONS[condition]}
+            t = If (few) <
+                then_branch = more () => (float[C,4] e) {{ e = Concat <axis = 0> (s, item) }},
+                else_branch = full () => (float[D,4] g) {{ {LAST_ROWS[read]}  g = Concat <axis = 0> (f, item) }}
+            > }}>
+        }}""")  # fmt: skip
+
+
+@pytest.mark.parametrize("rows", [0, 1])
+@pytest.mark.parametrize("condition", CONDITIONS)
+@pytest.mark.parametrize("read", LAST_ROWS)
+def test_a_branch_that_needs_more_rows_than_a_state_has_at_first(rows: int, condition: str, read: str) -> None:
+    check(pushed(rows, condition, read), *({"x": floats(n, 4, seed=n), "limit": 2} for n in (5, 1, 0, 3, 2)))
+
+
+def test_a_body_that_always_needs_more_rows_than_its_state_has_is_refused() -> None:
+    made = parsed("""
+        main (int64 n) => (float[1,4] y) <float[1,4] start = {1, 2, 3, 4}, int64[2] flat = {1, 8}, int64[1] zero = {0},
+          int64[1] four = {4}, int64[1] axis = {1}> {
+          y = Loop (n, "", start) <body = b (int64 i, bool c, float[1,4] s) => (bool d, float[1,4] t) {
+            d = Identity (c)
+            wide = Reshape (s, flat)
+            t = Slice (wide, zero, four, axis) }>
+        }""")
+    with pytest.raises(MoLoopError, match="4 elements into") as raised:
+        convert_model(made)
+    assert raised.value.code == "ML235"
+
+
+def test_unrolled_iterations_in_which_a_branch_does_not_run() -> None:
+    made = pushed(0, "iteration", "top")
+    made.graph.input[0].type.tensor_type.shape.dim[0].dim_value = 4
+    check(made, {"x": floats(4, 4), "limit": 2}, unroll=8)
+
+
 @pytest.mark.parametrize(
     ("statement", "place"),
     [

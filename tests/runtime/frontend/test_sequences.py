@@ -199,6 +199,57 @@ def test_a_split_without_keepdims(size: str, rank: int) -> None:
     check(model, *({"x": floats(3, 4), "n": np.int64(n)} for n in (0, 2, -1)))
 
 
+ONES = {
+    "constant of shape": "sizes = ConstantOfShape <value = int64[1] {1}> (count)",
+    "int32": "sizes = ConstantOfShape <value = int32[1] {1}> (count)",
+    "expand": "sizes = Expand (one, count)",
+    "tile": "sizes = Tile (one, count)",
+    "sum": "zeros = ConstantOfShape <value = int64[1] {0}> (count)  sizes = Add (zeros, one)",
+    "cast": "zeros = ConstantOfShape (count)  f = Exp (zeros)  sizes = Cast <to = 7> (f)",
+    "scalar": "sizes = Constant <value_int = 1> ()",
+}
+
+
+@pytest.mark.parametrize("made", ONES)
+@pytest.mark.parametrize("place", ["outside", "body"])
+def test_pieces_of_size_1_whose_number_is_known_at_run_time(made: str, place: str) -> None:
+    """What the old exporter of PyTorch writes for repeat_interleave; the ranks behind the pieces are known."""
+    split = "rows = SplitToSequence <axis = 1> (x, sizes)"
+    outside, inside = (split, "") if place == "outside" else ("", split)
+    model = parsed(f"""
+        main (float[2,N] x, int64[N] repeats) => (float[2,M] y) <int64[1] one = {{1}}, int64[1] first = {{0}}> {{
+          count = Shape (repeats)
+          {ONES[made]}
+          {outside}
+          times = SplitToSequence (repeats, sizes)
+          none = SequenceEmpty <dtype = 1> ()
+          n = Squeeze (count, first)
+          s = Loop (n, "", none) <body = b (int64 i, bool c, t) => (bool d, u) {{
+            d = Identity (c)
+            {inside}
+            row = SequenceAt (rows, i)
+            time = SequenceAt (times, i)
+            pair = Concat <axis = 0> (one, time)
+            wide = Tile (row, pair)
+            u = SequenceInsert (t, wide) }}>
+          y = ConcatFromSequence <axis = 1> (s)
+        }}""")
+    check(model, *({"x": floats(2, len(each)), "repeats": each} for each in ([2, 1, 3], [1], [0, 2, 0, 1])))
+
+
+def test_pieces_of_other_sizes_than_1_are_not_taken_for_pieces_of_1() -> None:
+    model = parsed("""
+        main (float[N] x, float[M] z) => (float[A] y) <int64[1] one = {1}, int64[1] two = {2}> {
+          count = Shape (z)
+          ones = Expand (one, count)
+          sizes = Concat <axis = 0> (ones, two)
+          s = SplitToSequence (x, sizes)
+          last = Constant <value_int = -1> ()
+          y = SequenceAt (s, last)
+        }""")
+    check(model, *({"x": floats(n), "z": floats(n - 2)} for n in (4, 2, 7)))
+
+
 def test_a_split_without_keepdims_by_a_size_of_the_run_is_refused() -> None:
     model = parsed("""
         main (float[3,4] x, int64 k) => (float[?,4] y) {
