@@ -15,7 +15,7 @@ from mo_loop.graph.types import OptionalType, SequenceType, TensorType, string
 from mo_loop.ops.base import Op, Parameter
 from mo_loop.ops.control import Control, If, TensorIterator
 from mo_loop.ops.front import Failed
-from mo_loop.ops.unknown_rank import advice
+from mo_loop.ops.unknown_rank import SAME_RANK, advice, decision
 
 
 def failures(graph: Graph) -> list[MoLoopError]:
@@ -116,7 +116,7 @@ def _branch_ranks(graph: Graph) -> Iterator[MoLoopError]:
                 yield UnsupportedError(
                     f"output {number} of If has rank {then} in then_branch and {else_} in else_branch",
                     code="ML315", where=node.origin,
-                    hint="give the condition a constant value, or make both branches return the same rank",
+                    hint=SAME_RANK if node.inputs[0] is None else decision(node.inputs[0]),
                 )  # fmt: skip
 
 

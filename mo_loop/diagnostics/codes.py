@@ -202,6 +202,11 @@ CODES: dict[str, Code] = {
         "a variable has one element type and rank, and starts from sizes that are known or those of an input",
         "pair the input with another output or keep it an input (--stateful-pair), or give its shape (--input)",
     ),
+    "ML328": Code(
+        "an operator on a value whose rank differs between iterations or branches",
+        "the IR has one rank for it, with leading sizes of 1 where ONNX has none, and the result depends on the rank",
+        "reshape the value in the model, so that it has one rank",
+    ),
     "ML329": Code(
         "a convolution whose filters have sizes known only at run time",
         "the runtime compiles static filters only",
@@ -393,6 +398,13 @@ CODES: dict[str, Code] = {
         "LowLatency2 carries the states of loops from one inference to the next, but not what other operations read of "
         "other steps, such as a convolution, a mean of all steps or a reversal",
         "leave the operation out (--output), or check that one step alone is meant",
+        "warning",
+    ),
+    "ML527": Code(
+        "an output of a rank that depends on the run",
+        "ONNX has fewer or more leading sizes of 1 after other numbers of iterations, or another branch; the declared "
+        "rank is taken, else the largest one (--strict refuses)",
+        "reshape the output in the model, so that it has one rank",
         "warning",
     ),
     # -- compilation

@@ -14,6 +14,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from mo_loop.frontend.carried_types import require_one_rank
 from mo_loop.frontend.context import Body, TranslatedBody
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Graph, Value
@@ -49,13 +50,16 @@ class BuiltBody(Body):
         """Nothing is declared."""
         return UNKNOWN
 
-    def translate(self, types: Sequence[Any]) -> TranslatedBody:
+    def translate(self, types: Sequence[Any], least: Sequence[int | None] = ()) -> TranslatedBody:
         """The body with its inputs of these types."""
         graph = Graph(self.origin.operator or "body")
         graph.scope = self.origin.scope
         scope = Scope(graph, self.scope, self.origin.scope)
         scope.require_depth(self.origin)
         parameters = [Parameter(graph=graph, type=each) for each in types]
+        for each, rank in zip(parameters, least, strict=False):
+            scope.set_least_rank(each.output, rank)
+            require_one_rank("a loop carries a value", each.output, scope)
         iteration, _, *states = (each.output for each in parameters)
         results = [Result(each) for each in self._make(scope, iteration, states)]
         return TranslatedBody(graph, parameters, results, scope)

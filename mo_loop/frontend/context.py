@@ -164,8 +164,8 @@ class Body:
         """The declared type of output number `index`; UNKNOWN if there is none."""
         return type_from(self.proto.output[index].type, symbolic=False)
 
-    def translate(self, types: Sequence[Any]) -> TranslatedBody:
-        """The body with its inputs of these types. Raises ModelError when their number is wrong."""
+    def translate(self, types: Sequence[Any], least: Sequence[int | None] = ()) -> TranslatedBody:
+        """The body with its inputs of these types, and least ranks. Raises ModelError when their number is wrong."""
         if len(types) != len(self.proto.input):
             raise _other_count(len(self.proto.input), len(types))
         graph = Graph(self.proto.name or "body")
@@ -180,6 +180,8 @@ class Body:
                 value = Parameter(graph=graph, type=type_, name=entry.name).output
             value.define(origin)
             scope.values[entry.name] = value
+        for each, rank in zip(graph.parameters, least, strict=False):
+            scope.set_least_rank(each.output, rank)
         parameters = list(graph.parameters)
         self._translation.statements(self.proto, scope)
         results = [Result(scope[entry.name]) for entry in self.proto.output]
@@ -226,6 +228,12 @@ class TranslatedBody:
         """Whether all errors are of the types that its nodes receive, so that other types may be right."""
         failures = self.failures()  # none if each failed node reads one that failed outside
         return bool(failures) and all(isinstance(error, InputError) for error in ConversionErrors(failures).errors)
+
+    @property
+    def is_ill_typed_inside(self) -> bool:
+        """Whether only bodies in it, which may not run yet, refuse the types that they receive."""
+        own = [node.error for node in self.graph.of(Failed) if node.error is not None]
+        return self.is_ill_typed and all(isinstance(error, ConversionErrors) for error in own)
 
     def failures(self) -> list[MoLoopError]:
         """The errors of the nodes that could not be translated, in this body and in nested ones."""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Container, Mapping
 from typing import Any
 
 from mo_loop.conversion_limits import budget
@@ -43,15 +43,20 @@ def _shape_from(proto: Any, symbolic: bool) -> Shape:
     return tuple(dims)
 
 
-def contradictions(proto: Any, values: Mapping[str, Value], path: tuple[str, ...]) -> list[ConversionWarning]:
-    """The declared types of inner values and outputs that contradict the inferred types. Inference is right.
+def contradictions(
+    proto: Any, values: Mapping[str, Value], path: tuple[str, ...], several: Container[Value]
+) -> list[ConversionWarning]:
+    """The declared types of inner values and outputs that contradict the inferred types. Inference is right, except for
+    the values of `several` ranks.
 
     Edits, and exports with another batch size, leave wrong declarations. The computed numbers do not depend on them.
     """
     found = []
     for entry in (*proto.value_info, *proto.output):
         value = values.get(entry.name)
-        if value is None or not entry.type.HasField("tensor_type") or not isinstance(value.type, TensorType):
+        if value is None or value in several or not entry.type.HasField("tensor_type"):
+            continue
+        if not isinstance(value.type, TensorType):
             continue
         if _contradicts(entry.type.tensor_type, value.type):
             declared = type_from(entry.type, symbolic=True)

@@ -47,7 +47,7 @@ def _declared(scope: Scope, name: str) -> TensorType:
     return UNKNOWN if type_.shape is None else type_
 
 
-def with_advice(error: MoLoopError, inputs: Iterable[Value | None]) -> MoLoopError:
+def with_advice(error: MoLoopError, inputs: Iterable[Value | None], scope: Scope) -> MoLoopError:
     """An error about an unknown rank, with the inputs of the model to declare."""
     unknown = [each for each in inputs if each is not None and isinstance(each.type, TensorType) and each.rank is None]
-    return error.at(hint=advice(unknown[0])) if error.code == "ML314" and unknown else error
+    return error.at(hint=advice(unknown[0], scope.all_captured())) if error.code == "ML314" and unknown else error

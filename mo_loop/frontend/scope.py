@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from mo_loop.conversion_limits import Budget, budget, exceeded
 from mo_loop.errors import ModelError
 from mo_loop.frontend.forced_ranks import Ranks
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.origin import Origin, made_for
 from mo_loop.ops.base import Constant, Parameter
 
@@ -46,6 +46,8 @@ class Scope:
         self.declared: dict[str, Any] = {}
         # The ranks that the nodes and declarations of the ONNX graph give to its tensors.
         self.ranks: Ranks | None = None
+        # The least ranks of the values whose rank differs between iterations or branches (leading_ones.py).
+        self.least_ranks: dict[Value, int] = outer.least_ranks if outer is not None else {}
         # Bodies inherit the attributes of the function call and the opsets of the function.
         self.attributes: dict[str, Any] = outer.attributes if outer is not None else {}
         self.opsets: dict[str, int] = outer.opsets if outer is not None else {}
@@ -92,9 +94,25 @@ class Scope:
                 parameter = Parameter(graph=self.graph, type=outer.type, name=name)
                 self.captures.append(Capture(outer, parameter))
                 value = self._fed[outer] = parameter.output
+                if outer in self.least_ranks:
+                    self.least_ranks[value] = self.least_ranks[outer]
         value.add_name(name)
         value.origins = outer.origins
         return value
+
+    def set_least_rank(self, value: Value, least: int | None) -> None:
+        """Record the least rank of a value, if it is known and below the rank of the value."""
+        if least is not None and value.rank is not None and value.rank > least:
+            self.least_ranks[value] = least
+
+    def all_captured(self) -> dict[Node, Value]:
+        """The outer values of the Parameters of this graph and of all around it."""
+        found: dict[Node, Value] = {}
+        scope: Scope | None = self
+        while scope is not None:
+            found.update((each.parameter, each.outer) for each in scope.captures)
+            scope = scope.outer
+        return found
 
     def is_outer_name(self, name: str) -> bool:
         """Whether an enclosing scope already defines `name`."""

@@ -20,12 +20,13 @@ from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.branch_extension import extended
 from mo_loop.frontend.context import Body, Context, TranslatedBody, Translation, as_values
 from mo_loop.frontend.onnx_graphs import body_name, label, operator_of
-from mo_loop.frontend.ops.control import if_, is_decided
+from mo_loop.frontend.ops.control import is_decided, selected
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
 from mo_loop.graph.origin import Origin, made_for
 from mo_loop.graph.types import OptionalType, SequenceType, TensorType
 from mo_loop.ops.front import Failed
+from mo_loop.ops.unknown_rank import decision
 
 LIMIT = 1000
 """The largest number of nodes that move. Both branches receive a copy of each."""
@@ -103,7 +104,7 @@ class _Sinking:
             differing = {name for name, ranks in _ranks(names, bodies) if len(ranks) > 1 or None in ranks}
             moved = self._differing(split, near, differing)
             if moved is not None:
-                return first | self._move(moved, split | differing)
+                return first | self._move(moved)
             distance *= 2
 
     # -- which nodes
@@ -170,12 +171,14 @@ class _Sinking:
         return f"{draws[0]}, which reads it, draws random numbers once, whichever branch is taken" if draws else ""
 
     def _refuse(self, split: set[str], reason: str) -> frozenset[int]:
-        """Replace the values whose rank differs by the outputs of a Failed node."""
+        """Replace the values whose rank differs by the outputs of a Failed node, if they differ by more than ones."""
+        if self._made((), self.own):
+            return frozenset()
         names = sorted(split)
         context = self._context()
         error = UnsupportedError(
             f"the branches of If return {', '.join(names)} with different ranks, and {reason}", where=context.origin,
-            code="ML315", hint="give the condition a constant value, or make both branches return the same rank",
+            code="ML315", hint=decision(self.scope[self.proto.input[0]], self.scope.all_captured()),
         )  # fmt: skip
         failed = Failed(graph=self.scope.graph, error=error, count=len(names), name=context.path)
         self._redefine(names, failed.outputs)
@@ -200,17 +203,22 @@ class _Sinking:
         path = (*context.origin.inner_scope, body_name(self.proto, key, branch))
         return Body(self.translation, proto, scope, Origin(path, operator=context.origin.operator), moved_origins)
 
-    def _move(self, moved: frozenset[int], differing: set[str]) -> frozenset[int]:
+    def _move(self, moved: frozenset[int]) -> frozenset[int]:
         made = [*self.own, *(name for i in sorted(moved) for name in self.rest[i].output if name)]
         later = {name for i, reads in enumerate(self.reads) if i not in moved for name in reads}
         wanted = [name for name in made if name in later or name in self.outputs]
-        if not differing.isdisjoint(wanted):
-            return frozenset()
+        return moved if self._made(moved, wanted) else frozenset()
+
+    def _made(self, moved: Iterable[int], wanted: Sequence[str]) -> bool:
+        """Make an If with the `moved` nodes and the outputs `wanted`. False if ranks differ by more than ones."""
         then, else_ = [self._body(key, moved, wanted) for key in BRANCHES]
-        context = self._context()
-        made = if_(self.scope[self.proto.input[0]], then_branch=then, else_branch=else_, node=context)
-        self._redefine(wanted, as_values(made))
-        return moved
+        condition = self.scope[self.proto.input[0]]
+        made = as_values(selected(condition, then, else_, self._context(), by_ones=True))
+        if any(_is_split(value) for value in made):
+            self.scope.graph.remove(made[0].node)
+            return False
+        self._redefine(wanted, made)
+        return True
 
     def _redefine(self, names: Sequence[str], values: Sequence[Value]) -> None:
         """Map `names` to new values in place of the first outputs of the If."""

@@ -13,6 +13,7 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any
 
+from mo_loop import ops
 from mo_loop.conversion_limits import budget, exceeded
 from mo_loop.errors import (
     ConversionWarning,
@@ -29,10 +30,11 @@ from mo_loop.frontend.boundary import made_input, make_result
 from mo_loop.frontend.context import Context, Translation, as_values
 from mo_loop.frontend.custom_translators import CustomTranslators, called, defined_at
 from mo_loop.frontend.cut import Cut, Start
-from mo_loop.frontend.declared_types import contradictions
+from mo_loop.frontend.declared_types import contradictions, type_from
 from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.frontend.failed_nodes import as_declared, failed, with_advice
 from mo_loop.frontend.forced_ranks import Ranks
+from mo_loop.frontend.leading_ones import least_after
 from mo_loop.frontend.loose_nodes import EXPERIMENTAL, Reading, assumed_version, attribute_names, has_form, version_read
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.names_read import NamesRead
@@ -91,8 +93,9 @@ def translate(
     translation.statements(proto, scope, outputs)
     translation.warn_of_contradictions()
     translation.warn_of_branches()
+    declared = {entry.name: entry.type for entry in proto.output}
     for name in outputs:
-        make_result(scope[name], name, packed)
+        make_result(translation.with_one_rank(scope[name], name, scope, declared.get(name)), name, packed)
     metadata = {entry.key: entry.value for entry in model.proto.metadata_props}
     if metadata:
         graph.rt_info["framework"] = metadata
@@ -165,7 +168,22 @@ class ModelTranslation(Translation):
         self.nodes(proto.node, wanted, scope)
         if self.trusts_declarations:
             # A body may be translated again with wider types: only the last result is checked.
-            self._contradictions[id(proto)] = (proto, contradictions(proto, scope.values, scope.path))
+            found = contradictions(proto, scope.values, scope.path, scope.least_ranks)
+            self._contradictions[id(proto)] = (proto, found)
+
+    def with_one_rank(self, value: Value, name: str, scope: Scope, declared: Any) -> Value:
+        """An output of the model whose rank differs between runs, with the declared rank, else with the widest one."""
+        least = scope.least_ranks.get(value)
+        if least is None:
+            return value
+        type_ = UNKNOWN if declared is None else type_from(declared, symbolic=True)
+        rank = getattr(type_, "rank", None)
+        widest = len(value.type.dims)
+        if rank is not None and least <= rank < widest:
+            value = ops.Squeeze(value, list(range(widest - rank))).output
+        text = f"the rank of the output {name!r} is {least} to {widest}, depending on the run: here it is {value.rank}"
+        self.doubt(text, where=Origin(output=name), code="ML527")
+        return value
 
     def warn_of_contradictions(self) -> None:
         """Warn about all declared types that contradict the inferred ones."""
@@ -289,7 +307,7 @@ class ModelTranslation(Translation):
         except ExtensionError as error:  # raised at once: its traceback is more useful than a list of further errors
             raise context.located(error) from error.__cause__
         except MoLoopError as error:
-            values = failed(context, inputs, context.located(with_advice(error, inputs)))
+            values = failed(context, inputs, context.located(with_advice(error, inputs, scope)))
         except Exception as error:
             refused = error_of_numbers(error)
             if refused is not None:
@@ -352,6 +370,11 @@ class ModelTranslation(Translation):
             keywords["node"] = context
         if custom is None and context.op_type not in registry.TAKING_SEQUENCES:
             require_tensors(given, context)
+        least = None
+        ranks = context.scope.least_ranks
+        if ranks and context.op_type not in ("If", "Loop", "Scan") and not ranks.keys().isdisjoint(inputs):
+            op = registry.qualified(domain, context.op_type)
+            least = least_after(op, inputs, keywords, ranks, context.opset)
         youngest = context.graph._next_id
         outputs: Sequence[Value | None]
         if custom is not None:
@@ -359,6 +382,9 @@ class ModelTranslation(Translation):
         else:
             outputs = as_values(translator.function(*given, **keywords))
         _name_nodes(context, outputs, youngest)
+        for each in outputs if least is not None else ():
+            if each is not None:
+                context.scope.set_least_rank(each, least)
         return outputs
 
     def _usual_translator(self, domain: str, op: str, opset: int) -> registry.Translator | None:
@@ -398,6 +424,7 @@ class ModelTranslation(Translation):
         self.budget.call(key, function.name)
         scope = Scope(context.graph, None, context.origin.inner_scope)
         scope.depth = context.scope.depth
+        scope.least_ranks = context.scope.least_ranks
         scope.attributes = functions.bound_attributes(function, context.proto, context.scope.attributes)
         for name, value in zip(function.input, inputs, strict=False):
             if value is not None:

@@ -5,24 +5,33 @@ Roles of body inputs and outputs follow from POSITION, never from names: exporte
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.errors import ConversionErrors, ModelError, MoLoopError, TypeError_, UnsupportedError
+from mo_loop.errors import ConversionErrors, ModelError, MoLoopError, UnsupportedError
 from mo_loop.frontend.arrays import ones
+from mo_loop.frontend.carried_types import (
+    least_of,
+    lower_of,
+    require_one_kind,
+    require_one_rank,
+    set_final_ranks,
+    settled,
+    with_ranks_of,
+)
 from mo_loop.frontend.context import Body, Context, TranslatedBody
+from mo_loop.frontend.leading_ones import with_equal_ranks, with_rank
 from mo_loop.frontend.registry import translates
 from mo_loop.frontend.scope import Capture, Scope
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import Symbol, element_count, fresh, normalise_axis
-from mo_loop.graph.types import UNKNOWN, OptionalType, SequenceType, TensorType, boolean, i64, tensor_of_known
+from mo_loop.graph.shape import element_count, normalise_axis
+from mo_loop.graph.types import UNKNOWN, TensorType, boolean, i64, tensor_of_known
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Branched, Concatenated, Final, Invariant, Merged, Selected, Sliced
 from mo_loop.ops.front import Failed
-from mo_loop.ops.joining import symbols_in, widen_types
 
 
 @translates("Loop", since=1)
@@ -37,13 +46,16 @@ def loop(trip_count=None, condition=None, *initial: Value | None, body: Body, no
         needed = f"the condition and the states ({1 + len(states)})"
         raise ModelError(f"the body returns too few values: {len(body.outputs)} for {needed}", code="ML226")
     carried = [state.type.without_known() for state in states]
-    translated, truth = _translated_loop(body, condition, carried)
+    ranks = node.scope.least_ranks
+    translated, truth = _translated_loop(body, condition, carried, [least_of(state, ranks) for state in states])
     if _cannot_run(translated) and len(body.outputs) == 1 + len(states):
         return states
     if translated.has_failed:
         return _failed_outputs(node, translated, [trip, go, *states])
     iteration, flag, *parameters = translated.parameters
     results = translated.results
+    starts, ends = states, [result.value for result in results[1 : 1 + len(states)]]
+    states = with_ranks_of(parameters, states, results[1:])
     flag.output.replace_with(Constant(truth, graph=translated.graph).output)
     translated.graph.remove(flag)
     condition_result = results[0]
@@ -53,17 +65,22 @@ def loop(trip_count=None, condition=None, *initial: Value | None, body: Body, no
     _add_captures(translated.captures, input_map, inputs)
     output_map: list[Any] = [Final(result) for result in results[1 : 1 + len(states)]]
     for place, result in enumerate(results[1 + len(states) :], 1 + len(states)):
+        require_one_rank("a scan output collects a value", result.value, node.scope)
         declared = _declared_output(body, place, result.value, 0)
         _set_value(result, ops.Unsqueeze(result.value, 0).output)
         output_map.append(Concatenated(result, axis=0, declared=declared))
-    return ops.Loop(
+    made = ops.Loop(
         trip, go, *inputs, graph=node.graph, body=translated.graph, input_map=tuple(input_map),
         output_map=tuple(output_map), iteration=iteration, condition=condition_result,
         none_below_zero=trip_count is not None,
     )  # fmt: skip
+    set_final_ranks(node, made, starts, ends)
+    return made
 
 
-def _translated_loop(body: Body, condition: Value | None, carried: list[TensorType]) -> tuple[TranslatedBody, Any]:
+def _translated_loop(
+    body: Body, condition: Value | None, carried: list[TensorType], least: list[int | None]
+) -> tuple[TranslatedBody, Any]:
     """The body of a Loop, and the condition that it receives: true, in the shape it expects."""
     shape = _given_shape(body, 1, condition)
     while True:
@@ -72,7 +89,7 @@ def _translated_loop(body: Body, condition: Value | None, carried: list[TensorTy
             TensorType(i64, _given_shape(body, 0, None)),
             tensor_of_known(boolean, truth.astype(int).astype(object)),
         ]
-        translated = _settled(body, first, carried, (), skip=1)
+        translated = settled(body, first, carried, (), least, skip=1)
         returned = translated.results[0].value
         if condition is not None or shape or returned.type is UNKNOWN or not returned.rank or _has_rank(body, 1):
             return translated, truth
@@ -114,6 +131,7 @@ def scan_8(
     count = len(values) - num_scan_inputs
     flags = _per_input(directions, num_scan_inputs, "directions")
     for value in values:
+        require_one_rank("Scan reads an input", value, node.scope)
         if not value.rank:
             raise UnsupportedError("Scan over a batch of tensors of unknown rank", code="ML314")
     if sequence_lens is not None:
@@ -130,6 +148,8 @@ def scan_8(
         elements = [*elements[:count], *cut]
     inner = _scan(node, body.within(scope), elements, [0] * num_scan_inputs, flags, (), (), batch)
     outputs = list(inner.outputs)
+    for each in outputs:
+        require_one_rank("Scan returns a value", each, node.scope)
     if length is not None and not isinstance(inner, Failed):
         outputs[count:] = [_padded(each, length, longest) for each in outputs[count:]]
     results = [Result(each) for each in outputs]
@@ -169,6 +189,9 @@ def _scan(
     """The Scan of `values` (states, then as many scan inputs as `axes`), in `graph`, the node's own by default."""
     graph = graph or node.graph
     count = len(values) - len(axes)
+    ranks = node.scope.least_ranks
+    for value in values[count:]:
+        require_one_rank("Scan reads a tensor in slices", value, node.scope)
     slices = []
     for value, axis in zip(values[count:], axes, strict=True):
         if value.rank is None:
@@ -180,10 +203,12 @@ def _scan(
     carried = [value.type.without_known() for value in values[:count]]
     if len(body.outputs) < count:
         raise ModelError(f"the body returns too few values: {len(body.outputs)} for the states ({count})", code="ML226")
-    translated = _settled(body, [], carried, elements)
+    translated = settled(body, [], carried, elements, [least_of(value, ranks) for value in values[:count]])
     if translated.has_failed:
         return _failed_outputs(node, translated, values, graph=graph)
     results = translated.results
+    starts, ends = values[:count], [result.value for result in results[:count]]
+    values = [*with_ranks_of(translated.parameters[:count], starts, results), *values[count:]]
     input_map: list[Any] = [Merged(p, r) for p, r in zip(translated.parameters[:count], results[:count], strict=True)]
     for parameter, (axis, _), backward in zip(translated.parameters[count:], slices, directions, strict=True):
         input_map.append(_sliced(parameter, axis, bool(backward)))
@@ -193,6 +218,7 @@ def _scan(
     out_directions = _per_input(output_directions, len(outputs), "scan_output_directions")
     output_map: list[Any] = [Final(result) for result in results[:count]]
     for place, (result, given, backward) in enumerate(zip(outputs, out_axes, out_directions, strict=True), count):
+        require_one_rank("a scan output collects a value", result.value, node.scope)
         rank = result.value.rank
         if rank is None:
             raise UnsupportedError("a scan output of unknown rank", code="ML314")
@@ -200,9 +226,11 @@ def _scan(
         cut = (-1, 0, -1) if backward else (0, -1, 1)
         declared = _declared_output(body, place, result.value, axis)
         output_map.append(Concatenated(result, axis, *cut, declared=declared))
-    return ops.Scan(
+    made = ops.Scan(
         *values, graph=graph, body=translated.graph, input_map=tuple(input_map), output_map=tuple(output_map)
     )
+    set_final_ranks(node, made, starts, ends)
+    return made
 
 
 _NAMES = ("then_branch", "else_branch")
@@ -211,6 +239,11 @@ _NAMES = ("then_branch", "else_branch")
 @translates("If", since=1)
 def if_(condition, *, then_branch: Body, else_branch: Body, node: Context):
     """If-8, or one branch alone if the condition is known."""
+    return selected(condition, then_branch, else_branch, node)
+
+
+def selected(condition: Value, then_branch: Body, else_branch: Body, node: Context, *, by_ones: bool = False) -> Any:
+    """An If; with `by_ones`, outputs whose ranks differ by leading sizes of 1 alone get the wider rank."""
     decided = is_decided(condition)
     if decided is not None:
         return (then_branch if decided else else_branch).inline()
@@ -237,16 +270,27 @@ def if_(condition, *, then_branch: Body, else_branch: Body, node: Context):
             f"numbers of outputs of then_branch ({len(then.results)}) and else_branch ({len(else_.results)}) differ",
             code="ML226",
         )
-    for a, b in zip(then.results, else_.results, strict=True):
-        _require_one_kind(a.value.type, b.value.type)
+    pairs = list(zip(then.results, else_.results, strict=True))
+    for a, b in pairs:
+        require_one_kind(a.value.type, b.value.type)
+    ranks = node.scope.least_ranks
+    least = [lower_of(least_of(a.value, ranks), b.value, ranks) for a, b in pairs]
+    for a, b in pairs if by_ones else ():
+        one, other = with_equal_ranks(a.value.type, b.value.type)
+        _set_value(a, with_rank(a.value, getattr(one, "rank", None)))
+        _set_value(b, with_rank(b.value, getattr(other, "rank", None)))
     values: dict[Value, None] = dict.fromkeys(c.outer for c in (*then.captures, *else_.captures))
     then_of = {capture.outer: capture.parameter for capture in then.captures}
     else_of = {capture.outer: capture.parameter for capture in else_.captures}
-    return ops.If(
+    made = ops.If(
         flag, *values, graph=node.graph, then_body=then.graph, else_body=else_.graph,
         input_map=tuple(Branched(then_of.get(value), else_of.get(value)) for value in values),
-        output_map=tuple(Selected(a, b) for a, b in zip(then.results, else_.results, strict=True)),
+        output_map=tuple(Selected(a, b) for a, b in pairs),
     )  # fmt: skip
+    for output, rank in zip(made.outputs, least, strict=True):
+        if isinstance(output.type, TensorType):
+            node.scope.set_least_rank(output, rank)
+    return made
 
 
 def _cannot_run(body: TranslatedBody) -> bool:
@@ -281,6 +325,8 @@ def _given_shape(body: Body, index: int, source: Value | None) -> tuple[int, ...
     """
     if _has_rank(body, index):
         return (1,) * body.declared(index).rank
+    if source is not None:
+        require_one_rank("the body receives the condition", source, body.scope)
     return (1,) * (0 if source is None else source.rank or 0)
 
 
@@ -323,87 +369,6 @@ def _present(values: Sequence[Value | None], what: str) -> list[Value]:
     if any(value is None for value in values):
         raise ModelError(f"an {what} is missing", code="ML227")
     return [value for value in values if value is not None]
-
-
-def _settled(
-    body: Body, first: list[Any], carried: list[TensorType], last: Sequence[Any], skip: int = 0
-) -> TranslatedBody:
-    """The body, translated with state types that hold in every iteration; `skip` results precede the states.
-
-    Translators use types, so if a state needs a wider type than assumed, the body is translated again. The wider
-    types are cached for each ONNX body and only grow: for nested loops the translations are a sum, not a product.
-    """
-    remembered = body.widened
-    while len(remembered) < len(carried):
-        remembered.append(None)
-    assumed = [
-        type_ if wide is None or not _are_alike(wide, type_) else widen_types(wide, type_, set(symbols_in(wide)))
-        for type_, wide in zip(carried, remembered, strict=True)
-    ]
-    outer = {symbol for type_ in carried for symbol in symbols_in(type_)}
-    while True:
-        translated = body.translate([*first, *assumed, *last])
-        # A node that reads an element fails while the sequence is empty: it may have elements in the next iteration.
-        # So may a state have more rows, and a branch that needs them runs only then.
-        if translated.has_failed and not any(_is_empty(type_) for type_ in assumed) and not translated.is_ill_typed:
-            return translated
-        wide = _widened(assumed, translated, skip, outer)
-        if wide is None and translated.has_failed:
-            wide = next(filter(None, _beyond(body, translated, first, assumed, last, skip, outer)), None)
-        if wide is None:
-            return translated
-        assumed = remembered[: len(assumed)] = wide
-
-
-def _widened(assumed: list[Any], translated: TranslatedBody, skip: int, outer: set[Symbol]) -> list[Any] | None:
-    """Types that cover the assumed ones and those that the body returns; None if the assumed ones do."""
-    found = list(assumed)
-    for i, result in enumerate(translated.results[skip : skip + len(assumed)]):
-        old, new = assumed[i], result.value.type
-        if new is UNKNOWN:
-            continue
-        _require_one_kind(old, new)
-        if not _are_alike(old, new):
-            start, end = (each.dtype or each for each in (old, new))
-            raise TypeError_(f"state {i} starts as {start} and becomes {end}", code="ML239")
-        found[i] = widen_types(old, new, outer)
-    return found if any(new is not old for new, old in zip(found, assumed, strict=True)) else None
-
-
-def _beyond(
-    body: Body, failed: TranslatedBody, first: list[Any], assumed: list[Any], last: Sequence[Any], skip: int,
-    outer: set[Symbol],
-) -> Iterator[list[Any] | None]:  # fmt: skip
-    """Types for states whose next value is not known, because a node refuses the assumed sizes: those that the body
-    returns if the empty axes of these states, or else all axes, have any size. None if the body does not change them.
-    """
-    results = failed.results[skip : skip + len(assumed)]
-    for is_open in (lambda dim: dim == 0, lambda dim: True):
-        loose = [
-            TensorType(type_.dtype, tuple(fresh() if is_open(dim) else dim for dim in type_.shape))
-            if result.value.type is UNKNOWN and isinstance(type_, TensorType) and type_.shape is not None
-            else type_
-            for type_, result in zip(assumed, results, strict=True)
-        ]
-        translated = failed if loose == assumed else body.translate([*first, *loose, *last])
-        if not translated.has_failed:
-            yield _widened(assumed, translated, skip, outer)
-
-
-def _require_one_kind(a, b) -> None:
-    """An optional sequence is a sequence as long as it is known to be present."""
-    kinds = [isinstance(type_, OptionalType) for type_ in (a, b)]
-    if kinds[0] != kinds[1] and UNKNOWN not in (a, b):
-        raise UnsupportedError(f"a value is {a} or {b}: only a tensor can be optional", code="ML325")
-
-
-def _are_alike(a, b) -> bool:
-    """Whether one state can have both types."""
-    return type(a) is type(b) and a.dtype is b.dtype
-
-
-def _is_empty(type_) -> bool:
-    return isinstance(type_, SequenceType) and type_.is_empty
 
 
 def _set_value(result: Result, value: Value) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from typing import Any
 
 import numpy as np
@@ -22,9 +22,9 @@ def translations(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
     counted: Counter[str] = Counter()
     translate = Body.translate
 
-    def counting(self: Body, types: Sequence[Any]) -> Any:
+    def counting(self: Body, *arguments: Any) -> Any:
         counted[self.proto.name] += 1
-        return translate(self, types)
+        return translate(self, *arguments)
 
     monkeypatch.setattr(Body, "translate", counting)
     yield counted
@@ -234,18 +234,23 @@ def test_a_branch_that_needs_more_rows_than_a_state_has_at_first(rows: int, cond
     check(pushed(rows, condition, read), *({"x": floats(n, 4, seed=n), "limit": 2} for n in (5, 1, 0, 3, 2)))
 
 
-def test_a_body_that_always_needs_more_rows_than_its_state_has_is_refused() -> None:
-    made = parsed("""
-        main (int64 n) => (float[1,4] y) <float[1,4] start = {1, 2, 3, 4}, int64[2] flat = {1, 8}, int64[1] zero = {0},
-          int64[1] four = {4}, int64[1] axis = {1}> {
-          y = Loop (n, "", start) <body = b (int64 i, bool c, float[1,4] s) => (bool d, float[1,4] t) {
+@pytest.mark.parametrize(
+    ("next_value", "said"), [
+        ("wide = Reshape (s, flat)  t = Slice (wide, zero, four, axis)", "4 elements into"),
+        ("wide = Reshape (s, flat)  t = Add (wide, s)", "4 elements into"),
+        ("t = Add (s, two)", "cannot be broadcast"),
+    ],
+)  # fmt: skip
+def test_a_body_that_always_refuses_the_initial_sizes_is_refused(next_value: str, said: str) -> None:
+    made = parsed(f"""
+        main (int64 n) => (float[A,B] y) <float[1,4] start = {{1, 2, 3, 4}}, int64[2] flat = {{1, 8}},
+          int64[1] zero = {{0}}, int64[1] four = {{4}}, int64[1] axis = {{1}}, float[2] two = {{1, 2}}> {{
+          y = Loop (n, "", start) <body = b (int64 i, bool c, s) => (bool d, t) {{
             d = Identity (c)
-            wide = Reshape (s, flat)
-            t = Slice (wide, zero, four, axis) }>
-        }""")
-    with pytest.raises(MoLoopError, match="4 elements into") as raised:
+            {next_value} }}>
+        }}""")
+    with pytest.raises(MoLoopError, match=said):
         convert_model(made)
-    assert raised.value.code == "ML235"
 
 
 def test_unrolled_iterations_in_which_a_branch_does_not_run() -> None:

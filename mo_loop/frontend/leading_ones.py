@@ -1,0 +1,140 @@
+"""Values whose rank differs between iterations or branches, by leading axes of size 1 alone.
+
+    Loop(s = [1]: ..)  s: []  ->  [1]        the state is carried as [1]; its least rank is 0
+
+The IR has one rank for each value: the widest one. The elements are the same, in the same order. Such a value has an
+entry in `Scope.least_ranks`, the least rank that it can have in ONNX. An operator may read it if its result has the
+same elements whatever the rank is: then the result is exact, or has a least rank itself. All others are refused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from mo_loop import ops
+from mo_loop.errors import UnsupportedError
+from mo_loop.graph import Value
+from mo_loop.graph.shape import Dimension
+from mo_loop.graph.types import TensorType
+
+MOST = 3
+"""The most axes that a state gets: a body that adds one in every iteration is refused."""
+
+OF_ELEMENTS = frozenset((
+    "Abs", "Acos", "Acosh", "Add", "And", "Asin", "Asinh", "Atan", "Atanh", "BitShift", "BitwiseAnd", "BitwiseNot",
+    "BitwiseOr", "BitwiseXor", "Cast", "Ceil", "Cos", "Cosh", "Div", "Elu", "Equal", "Erf", "Exp", "Floor", "Greater",
+    "GreaterOrEqual", "HardSigmoid", "HardSwish", "Identity", "IsInf", "IsNaN", "LeakyRelu", "Less", "LessOrEqual",
+    "Log", "Max", "Mean", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Reciprocal", "Relu", "Round", "Selu",
+    "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Sub", "Sum", "Tan", "Tanh", "ThresholdedRelu",
+    "Where", "Xor",
+))  # fmt: skip
+"""Operators whose inputs are broadcast, or that have one input: leading axes of size 1 stay what they are."""
+
+WHOLE = frozenset((
+    "ReduceMax", "ReduceMin", "ReduceSum", "ReduceMean", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum",
+    "ReduceLogSumExp", "ReduceSumSquare",
+))  # fmt: skip
+"""Reductions, of all axes unless they are given."""
+
+ONE_NUMBER = {
+    "SequenceAt": (1,), "SequenceInsert": (2,), "SequenceErase": (1,), "Range": (0, 1, 2),
+}  # fmt: skip
+"""Inputs of one element, which may have any rank."""
+
+VECTORS = {
+    "ConstantOfShape": (0,), "Expand": (1,), "Gather": (0,), "Reshape": (1,), "Slice": (0, 1, 2, 3, 4), "Split": (0, 1),
+    "Squeeze": (0, 1), "Tile": (1,), "TopK": (0, 1), "Unsqueeze": (1,), **dict.fromkeys(WHOLE, (1,)),
+}  # fmt: skip
+"""Inputs that cannot be scalars: one of rank 1 has this rank in every run that succeeds."""
+
+
+EXACT = -1
+
+
+def with_equal_ranks(a: Any, b: Any) -> tuple[Any, Any]:
+    """Two types with the same rank, if their ranks differ by leading sizes of 1 alone; else the types."""
+    if not isinstance(a, TensorType) or not isinstance(b, TensorType) or a.shape is None or b.shape is None:
+        return a, b
+    rank = max(len(a.shape), len(b.shape))
+    return _padded(a, b.shape, rank), _padded(b, a.shape, rank)
+
+
+def _padded(type_: TensorType, other: Sequence[Dimension], rank: int) -> TensorType:
+    shape: Any = type_.shape
+    missing = rank - len(shape)
+    if not missing or any(dim != 1 for dim in other[:missing]):
+        return type_
+    return TensorType(type_.dtype, (*other[:missing], *shape))
+
+
+def with_rank(value: Value, rank: int | None) -> Value:
+    """The value with leading axes of size 1, so that it has this rank."""
+    if rank is None or value.rank is None or value.rank >= rank:
+        return value
+    return ops.Unsqueeze(value, list(range(rank - value.rank))).output
+
+
+def least_rank(value: Value, least: Mapping[Value, int]) -> int:
+    """The least rank that a tensor of known rank can have."""
+    return least.get(value, len(value.type.dims))
+
+
+def least_after(
+    op: str, inputs: Sequence[Value | None], attributes: Mapping[str, Any], least: Mapping[Value, int], opset: int
+) -> int | None:
+    """The least rank of the results of an operator that reads such values; None if their rank is always the same.
+
+    Raises:
+        UnsupportedError: the elements or the shape of the result depend on the ranks.
+    """
+    read = {port: value for port, value in enumerate(inputs) if value is not None and value in least}
+    given = [value for value in inputs if value is not None]
+    if all(port in ONE_NUMBER.get(op, ()) for port in read):
+        return None
+    if all(value.rank == 1 for value in read.values()) and (op == "Concat" or set(read) <= set(VECTORS.get(op, ()))):
+        return None
+    if op in OF_ELEMENTS and opset >= 7 and all(value.rank is not None for value in given):
+        return max(least_rank(value, least) for value in given)
+    if list(read) == [0]:
+        found = _after_data(op, given, attributes, least[given[0]])
+        if found is not None:
+            return None if found == EXACT else found
+    if op == "Gather" and list(read) == [1] and attributes.get("axis", 0) == 0 and given[0].rank is not None:
+        return given[0].rank - 1 + least[given[1]]
+    port, value = next(iter(read.items()))
+    raise varying(f"{op} reads input {port}", value, least)
+
+
+def _after_data(op: str, given: Sequence[Value], attributes: Mapping[str, Any], lowest: int) -> int | None:
+    """The least rank of the result if the first input has this one, EXACT if its rank is always the same; None if the
+    result depends on the rank."""
+    data, *rest = given
+    is_one = all(dim == 1 for dim in data.type.dims)
+    has_axes = bool(rest) or "axes" in attributes
+    if op == "Size" or (op in ("Flatten", "Squeeze") and is_one and not has_axes):
+        return EXACT
+    if op == "Clip":
+        return lowest
+    if op == "Reshape":
+        pattern = attributes["shape"] if "shape" in attributes else rest[0].constant
+        return EXACT if pattern is not None and 0 not in list(pattern) else None
+    if op in WHOLE and not has_axes:
+        keeps = attributes.get("keepdims", 1) or attributes.get("noop_with_empty_axes", 0)
+        return lowest if keeps else EXACT
+    if op == "Unsqueeze":
+        axes = attributes["axes"] if "axes" in attributes else rest[0].constant
+        is_leading = axes is not None and [int(each) for each in axes] == list(range(len(axes)))
+        return lowest + len(axes) if axes is not None and (is_one or is_leading) else None
+    if op == "Expand" and rest[0].rank == 1 and isinstance(rest[0].type.dims[0], int):
+        return max(lowest, rest[0].type.dims[0])
+    return None
+
+
+def varying(reader: str, value: Value, least: Mapping[Value, int]) -> UnsupportedError:
+    """The error for what reads a value of several ranks and depends on the rank."""
+    return UnsupportedError(
+        f"{reader}, whose rank is {least[value]} to {value.rank} in different iterations or branches",
+        why="the IR has one rank for a value, and the result depends on it", code="ML328",
+        hint="reshape the value in the model, so that it has one rank",
+    )  # fmt: skip
