@@ -4,6 +4,7 @@
     python tools/fuzz_controlflow.py --seed 1 --only 17 --keep failures
     python tools/fuzz_controlflow.py --count 2000 --seed 1 --features
     python tools/fuzz_controlflow.py --count 1000 --seed 1 --lists
+    python tools/fuzz_controlflow.py --count 300 --seed 1 --widens --against mo_loop
     python tools/fuzz_controlflow.py --count 400 --seed 1 --against mo_loop --runtime 2024.6.0
     python tools/fuzz_controlflow.py --count 2000 --seed 1 --docs docs/control-flow.md
 
@@ -55,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
         Pool("tests.fuzz.control_flow.oracle:oracle", **limits) as oracle,
         Pool("mo_loop.verification.judge:judge", env=FILLED, **limits) as judge,
     ):
-        samples = _samples(oracle, [(options.seed, index, options.lists) for index in indices], skipped)
+        samples = _samples(oracle, [(options.seed, index, options.lists, options.widens) for index in indices], skipped)
         samples = _configured(samples, options)
         for outcome in judge.map((name, sample) for sample in samples for name in converters):
             converter, sample = outcome.task
@@ -181,6 +182,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--start", type=int, default=0, help="index of the first model")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--lists", action="store_true", help="models that consist mostly of lists of tensors")
+    text = "models with states that their first type does not hold: other ranks, too few rows"
+    parser.add_argument("--widens", action="store_true", help=text)
     parser.add_argument("--against", default="mo_loop,ovc", help="converters: " + ", ".join(CONVERTERS))
     parser.add_argument("--keep", metavar="DIR", help="save failing models with inputs and expected values")
     parser.add_argument("--only", type=int, metavar="INDEX", help="one model only")

@@ -35,6 +35,8 @@ def generates(kind: str) -> Callable[[Generator], Generator]:
 
 def control(s: Scope, depth: int, kind: str | None = None) -> list[Val]:
     """A random control-flow node."""
+    if s.context.widens and depth == 1:
+        return GENERATORS["widening"](s, depth)
     nested = depth > 1 or s.outer is not None
     # Scan-8 has many forms, and few models have opset 8.
     first = "Scan" if s.context.opset == 8 else "Loop"

@@ -90,7 +90,7 @@ def split(s: Scope) -> Seq | None:
         return None
     axis = s.rng.randrange(val.rank)
     named = axis - val.rank if s.context.chance(0.3) else axis
-    way = s.rng.choice(("rows", "chunks", "sizes"))
+    way = s.rng.choice(("rows", "chunks", "sizes")) if not s.context.widens else "ones"
     s.context.features[f"list split in {way}"] += 1
     before, length, after = val.shape[:axis], val.shape[axis], val.shape[axis + 1 :]
     kind = Seq("", val.dtype, (*before, None, *after), mag=max(val.mag, STATE_LIMIT[val.dtype]))
@@ -99,6 +99,12 @@ def split(s: Scope) -> Seq | None:
         rows = replace(kind, sizes=(*before, 1, *after) if kept else (*before, *after))
         least = length if isinstance(length, int) else s.context.minimum[length]
         return s.emit_list("SplitToSequence", [val], rows, least, axis=named, keepdims=kept)
+    if way == "ones":
+        ones = s.emit("Expand", [s.ints(1), _size(s, val, axis)], INT64, (s.context.dim(1),), 1.0)
+        s.own.remove(ones)
+        rows = replace(kind, sizes=(*before, 1, *after))
+        least = length if isinstance(length, int) else s.context.minimum[length]
+        return s.emit_list("SplitToSequence", [val, ones], rows, least, axis=named)
     if way == "chunks":
         each = s.constant(np.array(s.rng.randint(1, 3), np.int64))
         if s.context.chance(0.5):

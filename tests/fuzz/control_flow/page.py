@@ -28,6 +28,11 @@ order on one compiled model (CPU device), and compares with ONNX Runtime.
 - A name in a body means the innermost value of that name. If it hides an outer value, there is a warning, and an error
   with `--strict`. Nodes can be listed in any order. Body inputs are bound by position.
 - Branches of an If can differ in shape. If they differ in rank, the nodes that read the value move into the branches.
+- The rank of a state, or of an output of If, can differ by leading axes of size 1, such as `[]` and `[1]`. The widest
+  rank is carried; operators that broadcast, reshape or reduce the value read it. A model output of this kind has the
+  declared rank, or else the widest one, in every run; ONNX Runtime gives the rank of the last value. A warning says so.
+- A state may be too small at first for a branch that does not run yet: the branch is checked with the sizes that the
+  state gets.
 
 ## What is refused
 
@@ -41,7 +46,8 @@ order on one compiled model (CPU device), and compares with ONNX Runtime.
 | a state whose element type changes, branches of different element types | ML239 |
 | bodies nested deeper than 32 | ML312 |
 | Scan over a tensor of unknown rank | ML314 |
-| branches of different rank whose value is an output of the model, or is carried by a loop | ML315 |
+| branches whose ranks differ by more than ones, of an output of the model or a value that a loop carries | ML315 |
+| an operator whose result depends on a rank that differs by ones, such as Shape | ML328 |
 
 The message names the node by its path through the bodies. A branch that is never executed is not checked.
 
