@@ -254,7 +254,10 @@ def _pairs(plan: Plan) -> dict[str, str]:
 
 
 HAS_OTHER_STATES = ("several", "loop")
-"""Kinds whose inputs may be found to be states although no name says so, or whose loop may be one step."""
+"""Kinds whose inputs may be found to be states although no name says so."""
+
+HAS_ONE_STEP = ("loop", "layers")
+"""Kinds that LowLatency2 may take for one step of a sequence, whose states an input begins."""
 
 
 def _transform(rng: Rng, plan: Plan) -> dict[str, Any] | None:

@@ -14,7 +14,7 @@ import onnx
 
 from mo_loop.api import convert_model, save_model
 from mo_loop.errors import MoLoopError
-from tests.fuzz.options.choices import CHOICES, CONDITIONS, FITTING, HAS_OTHER_STATES, MAKING_STATES, Plan, planned
+from tests.fuzz.options.choices import CHOICES, CONDITIONS, FITTING, HAS_ONE_STEP, HAS_OTHER_STATES, MAKING_STATES, Plan, planned
 from tests.fuzz.options.subjects import KINDS, Array, Rng, drawn
 from tests.fuzz.states.comparing import difference, stepped_on
 
@@ -40,7 +40,8 @@ def pair(seed: int, number: int) -> tuple[Rng, Plan]:
         fitting = [name for name in CHOICES if kind in FITTING.get(name, KINDS)]
         names = tuple(str(each) for each in rng.choice(fitting if rng.random() < 0.9 else list(CHOICES), 2, False))
         makes = len(set(names) & set(MAKING_STATES))
-        is_unclear = (makes or "transform" in names) and (kind in HAS_OTHER_STATES or (makes and "transform" in names))
+        is_stepped = "transform" in names
+        is_unclear = (makes and (is_stepped or kind in HAS_OTHER_STATES)) or (is_stepped and kind in HAS_ONE_STEP)
         if {"scale", "scale_values"} == set(names) or makes == 2 or is_unclear:
             continue
         plan = planned(rng, drawn(rng, kind), names)
