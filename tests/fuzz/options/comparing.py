@@ -14,7 +14,16 @@ import onnx
 
 from mo_loop.api import convert_model, save_model
 from mo_loop.errors import MoLoopError
-from tests.fuzz.options.choices import CHOICES, CONDITIONS, FITTING, HAS_ONE_STEP, HAS_OTHER_STATES, MAKING_STATES, Plan, planned
+from tests.fuzz.options.choices import (
+    CHOICES,
+    CONDITIONS,
+    FITTING,
+    HAS_ONE_STEP,
+    HAS_OTHER_STATES,
+    MAKING_STATES,
+    Plan,
+    planned,
+)
 from tests.fuzz.options.subjects import KINDS, Array, Rng, drawn
 from tests.fuzz.states.comparing import difference, stepped_on
 
