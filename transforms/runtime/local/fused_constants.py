@@ -14,7 +14,7 @@ from mo_loop.ops.reduction import Reduction
 from transforms.pattern import wrap_type
 from transforms.runtime.local.rule import LocalRule, inputs_of, is_one_element
 
-FUSED = (Binary, Unary, PReLU, Scaled, ops.Swish, ops.FakeQuantize, ops.BatchNormInference)
+FUSED = (Binary, Unary, PReLU, Scaled, ops.Convert, ops.Swish, ops.FakeQuantize, ops.BatchNormInference)
 """What the runtime computes together with the operation before, if its other inputs are constants."""
 OF_WEIGHTS = (
     ops.Convert, ops.Subtract, ops.Multiply, ops.FakeQuantize, ops.Quantize, ops.Dequantize, ops.Reshape, ops.Transpose,
