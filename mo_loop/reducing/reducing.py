@@ -19,7 +19,8 @@ from mo_loop.reducing.candidate import Candidate
 from mo_loop.reducing.condition import Condition
 from mo_loop.reducing.search import Search
 from mo_loop.reducing.trial import Trials
-from mo_loop.verification.generated import Generator, accepted
+from mo_loop.verification.accepted_sets import SetSearch, sizes_in
+from mo_loop.verification.generated import Generator
 from mo_loop.verification.given import read_sets
 from mo_loop.verification.hosted import Hosted
 from mo_loop.verification.isolated import IsolatedError
@@ -100,7 +101,8 @@ def _sets(
     try:
         oracle = Hosted(Oracle, model)
         try:
-            return tuple(feeds for _, feeds in accepted(Generator(opened, {}, seed), count, oracle.run).sets)
+            sets = SetSearch(Generator(opened, {}, seed), sizes_in(opened))
+            return tuple(feeds for _, feeds in sets.accepted(count, oracle.run).sets)
         finally:
             oracle.close()
     except (IsolatedError, MoLoopError):

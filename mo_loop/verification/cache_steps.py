@@ -24,13 +24,12 @@ from mo_loop.frontend.onnx_graphs import all_graphs, operator_of
 from mo_loop.verification.generated import (
     UNNAMED,
     Generator,
-    Input,
     bound_sizes,
     expression_in,
     input_of,
-    possible,
     size_of,
 )
+from mo_loop.verification.input_values import Input, possible
 from mo_loop.verification.roles import INDEX, MASK
 from mo_loop.verification.state_variables import Carried
 

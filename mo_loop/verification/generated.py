@@ -5,36 +5,35 @@
 
 The sets differ: numbers are normally distributed or between 0 and 1, trip counts and conditions vary, and so do the
 sizes of dynamic dimensions: several sizes, then 1, then others; dimensions with one name have one size, and a name such
-as `past + 1` is computed. `zero` draws a set in which one dimension is 0. The same seed gives the same arrays.
+as `past + 1` is computed. The same seed gives the same arrays. Which sizes a model accepts is found by trying:
+mo_loop/verification/accepted_sets.py.
 """
 
 from __future__ import annotations
 
 import ast
+import math
 import operator
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
 from mo_loop.api import Model
-from mo_loop.errors import InputError, UnsupportedError, error_of_numbers
+from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.declared_types import type_from
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.graph.types import ElementType, OptionalType, SequenceType, TensorType
+from mo_loop.graph.types import OptionalType, SequenceType, TensorType
 from mo_loop.verification.given import input_names
-from mo_loop.verification.isolated import IsolatedError
-from mo_loop.verification.judge import brief
-from mo_loop.verification.roles import AXIS, COUNT, INDEX, LENGTH, MASK, SCALE, SIZE, Role, roles
-
-COUNTS = (3, 0, 1, 5, 2)
-"""The trip counts of the sets, in turn."""
+from mo_loop.verification.input_values import Input, possible, values_of
+from mo_loop.verification.roles import Role, roles
 
 SIZES = ((2, 3, 4), (1,), (5, 2, 3), (4, 7, 2), (3,))
 """The sizes of dynamic dimensions in the sets, in turn; in one set the dimensions take them in turn."""
+
+IMAGE_SIZES = ((64, 96), (32,), (65, 97), (96, 64), (224,))
+"""The sizes of the dynamic height and width of images."""
 
 ITEMS = 3
 """The number of elements of a sequence."""
@@ -44,23 +43,7 @@ NO_ROLE = Role()
 UNNAMED = "dimension "
 """The beginning of the names of dimensions that the model does not name."""
 
-_WORDS = ("", "a", "Loop", "zero", "naïve")
-
-
-@dataclass(frozen=True)
-class Input:
-    """An input: its element type, and its dimensions as sizes or names. A `sequence` has such tensors."""
-
-    name: str
-    dtype: ElementType
-    dims: tuple[int | str, ...]
-    role: Role
-    is_sequence: bool = False
-
-    @property
-    def symbols(self) -> list[str]:
-        """The names of the dynamic dimensions."""
-        return [each for each in self.dims if isinstance(each, str)]
+_BATCH_NAMES = ("batch", "b", "n", "bs", "bsz")
 
 
 class Generator:
@@ -82,79 +65,69 @@ class Generator:
         self.symbols = list(dict.fromkeys(name for each in self.inputs for name in each.symbols))
         """The dynamic dimensions that have sizes of their own."""
         self.symbols = [name for name in self.symbols if expression_in(name) is None]
+        self._image = {name for each in self.inputs for name in _image_dimensions(each)}
+        self.batches = {name for name in self.symbols if _is_batch(name, self.inputs)}
+        """Those of `symbols` that count samples, as it seems: a first dimension."""
 
     def draw(self, number: int, *, careful: bool = False) -> dict[str, Any]:
         """The set of this number. With `careful`, dynamic dimensions are equal and integers are 0 or 1."""
         equal = dict.fromkeys(self.symbols, SIZES[number % len(SIZES)][0]) | self._bound
-        chosen = equal if careful else self.sizes(number)
-        return self._drawn(number, chosen, careful)
+        return self.sized(number, equal if careful else self.sizes(number), careful=careful)
 
-    def zero(self, number: int, symbol: str) -> dict[str, Any]:
-        """The set of this number with size 0 of one dynamic dimension."""
-        return self._drawn(number, self.sizes(0) | {symbol: 0}, False)
-
-    def _drawn(self, number: int, sizes: dict[str, int], careful: bool) -> dict[str, Any]:
+    def sized(self, number: int, sizes: Mapping[str, int], *, careful: bool = False) -> dict[str, Any]:
+        """The values of the set of this number, for dynamic dimensions of these sizes."""
         found: dict[str, Any] = {}
+        sizes = {**sizes, **self._bound}
         for each in self.inputs:
             shape = tuple(dim if isinstance(dim, int) else size_of(dim, sizes) for dim in each.dims)
             random = self._random(each, number)
+            longest = min((sizes[name] for name in self.symbols if name not in each.dims), default=1)
             with possible(each.name):
-                items = [_values(each, shape, number, random, careful) for _ in range(ITEMS if each.is_sequence else 1)]
+                items = [
+                    values_of(each, shape, number, random, careful=careful, longest=longest)
+                    for _ in range(ITEMS if each.is_sequence else 1)
+                ]
             found[each.name] = items if each.is_sequence else items[0]
         return found
 
     def sizes(self, number: int) -> dict[str, int]:
         """A size for each dynamic dimension, as in the set of this number."""
-        sizes = SIZES[number % len(SIZES)]
-        return {name: sizes[place % len(sizes)] for place, name in enumerate(self.symbols)} | self._bound
+        found: dict[str, int] = {}
+        for table, names in ((SIZES, self._image ^ set(self.symbols)), (IMAGE_SIZES, self._image)):
+            sizes = table[number % len(table)]
+            of_these = [name for name in self.symbols if name in names]
+            found |= {name: sizes[place % len(sizes)] for place, name in enumerate(of_these)}
+        return found | self._bound
+
+    def elements(self, sizes: Mapping[str, int]) -> int:
+        """The number of elements of all inputs of these sizes."""
+        sizes = {**sizes, **self._bound}
+        shapes = ([dim if isinstance(dim, int) else size_of(dim, sizes) for dim in each.dims] for each in self.inputs)
+        return sum(math.prod(shape) for shape in shapes)
 
     def array(self, each: Input, shape: tuple[int, ...], number: int) -> np.ndarray:
         """A value of an input in a shape that the caller chose."""
         with possible(each.name):
-            return _values(each, shape, number, self._random(each, number), False)
+            return values_of(each, shape, number, self._random(each, number))
 
     def _random(self, each: Input, number: int) -> Any:
         return np.random.default_rng((self._seed, number, zlib.crc32(each.name.encode())))
 
 
-@dataclass
-class Accepted:
-    """Generated sets that a runtime accepts, and what it gives for each; `missing` are the names of the others."""
+def _image_dimensions(each: Input) -> list[str]:
+    """The names of a dynamic height and width: those of an input of rank 4 with 1, 3 or 4 channels."""
+    if len(each.dims) != 4 or each.dtype.kind in ("bool", "string") or each.role.kind:
+        return []
+    for channels, places in ((1, (2, 3)), (3, (1, 2))):
+        if each.dims[channels] in (1, 3, 4):
+            return [name for place in places if isinstance(name := each.dims[place], str)]
+    return []
 
-    sets: list[tuple[str, dict[str, Any]]]
-    expected: list[Any]
-    missing: list[str]
 
-
-def accepted(generator: Generator, count: int, run: Callable[[dict[str, Any]], Any]) -> Accepted:
-    """`count` sets, and sets with a dimension of size 0. One that is refused is replaced by a more careful one.
-
-    `run` raises IsolatedError for a set that the runtime refuses. InputError if it refuses all of them.
-    """
-    found = Accepted([], [], [])
-    refusal = ""
-    tried = [
-        (f"generated {number}", [generator.draw(number), generator.draw(number, careful=True)])
-        for number in range(count)
-    ]
-    tried += [(f"{symbol} = 0", [generator.zero(0, symbol)]) for symbol in generator.symbols[:2]]
-    for name, candidates in tried:
-        for feeds in candidates:
-            try:
-                found.expected.append(run(feeds))
-            except IsolatedError as error:
-                refusal = refusal or f"{name}: {brief(error)}"
-                continue
-            found.sets.append((name, feeds))
-            break
-        else:
-            found.missing.append(name)
-    if not found.sets:
-        raise InputError(
-            "no inputs could be generated that ONNX Runtime accepts", why=refusal,
-            hint="give inputs: --inputs FILE.npz", code="ML203",
-        )  # fmt: skip
-    return found
+def _is_batch(name: str, inputs: Sequence[Input]) -> bool:
+    if name.lower() in _BATCH_NAMES or "batch" in name.lower():
+        return True
+    return any(len(each.dims) > 1 and each.dims[0] == name for each in inputs)
 
 
 # -- types and sizes
@@ -252,66 +225,3 @@ def _computed(tree: Any, sizes: Mapping[str, int]) -> int:
     return int(apply(left, right))
 
 
-# -- values
-
-
-@contextmanager
-def possible(name: str) -> Iterator[None]:
-    """InputError for values of the input `name` whose sizes are beyond the memory, or beyond what numpy represents."""
-    try:
-        yield
-    except (MemoryError, OverflowError, ValueError) as error:
-        refused = error_of_numbers(error)
-        if refused is None:
-            raise
-        raise InputError(
-            f"no values can be generated for the input {name!r}", why=refused.message, code="ML242",
-            hint="give values: --inputs FILE.npz, or other sizes: --input",
-        ) from None  # fmt: skip
-
-
-def _values(each: Input, shape: tuple[int, ...], number: int, random: Any, careful: bool) -> np.ndarray:
-    kind, dtype = each.role.kind, each.dtype
-    if dtype.kind == "string":
-        found = np.empty(shape, dtype=object)
-        found[...] = random.choice(_WORDS, shape) if shape else str(random.choice(_WORDS))
-        return found
-    if dtype.kind == "bool":
-        # One condition is true in the first set, and in every other one.
-        return random.random(shape) < 0.7 if shape else np.asarray(number % 2 == 0)
-    if dtype.kind in ("int", "uint"):
-        return _integers(each, shape, number, random, careful).astype(dtype.numpy)
-    if kind == SCALE:
-        return np.ones(shape, dtype.numpy)
-    plain = random.random(shape) if number % 2 or careful else random.standard_normal(shape)
-    return np.asarray(plain).astype(dtype.numpy)
-
-
-def _integers(each: Input, shape: tuple[int, ...], number: int, random: Any, careful: bool) -> np.ndarray:
-    role = each.role
-    if role.kind == COUNT:
-        return np.full(shape, COUNTS[number % len(COUNTS)])
-    if role.kind in (LENGTH, SIZE):
-        return np.ones(shape, np.int64)
-    if role.kind == AXIS:
-        return np.zeros(shape, np.int64)
-    if role.kind == INDEX:
-        below = role.below if role.below is not None else 1
-        return np.asarray(random.integers(0, max(1, min(below, 2) if careful else below), shape))
-    if role.kind == MASK:
-        return _mask(shape, random)
-    if careful:
-        return np.asarray(random.integers(0, 2, shape))
-    bits = each.dtype.bits
-    if bits > 8:
-        return np.asarray(random.integers(0, 8, shape))
-    lowest = -(1 << (bits - 1)) if each.dtype.kind == "int" else 0
-    return np.asarray(random.integers(lowest, lowest + (1 << bits), shape))
-
-
-def _mask(shape: tuple[int, ...], random: Any) -> np.ndarray:
-    """Ones, then zeros along the last dimension; at least one 1."""
-    if not shape:
-        return np.asarray(1)
-    kept = random.integers(1, shape[-1] + 1, shape[:-1]) if shape[-1] else np.zeros(shape[:-1])
-    return (np.arange(shape[-1]) < np.asarray(kept)[..., None]).astype(np.int64)

@@ -83,6 +83,41 @@ def read_sets(
     return [(name, _typed_set(feeds, types)) for name, feeds in sets]
 
 
+def take_outputs(text: str, feeds: Feeds, model: OnnxModel) -> Feeds:
+    """The outputs that a set has beside its inputs: arrays of an .npz, or output_0.pb if `text` is a folder."""
+    types = {each.name: _numpy_type(each.type) for each in model.proto.graph.output}
+    found = {name: feeds.pop(name) for name in types if name in feeds}
+    if text and Path(text).is_dir():
+        found = _read_protos(Path(text), list(types), "output")
+    return _typed_set(found, types)
+
+
+def read_outputs(texts: Iterable[Any], model: OnnxModel, count: int) -> list[Feeds]:
+    """The outputs that are expected for each of `count` sets: arrays by name, .npz files or folders with output_0.pb.
+
+    Raises:
+        FileError: as `given_sets`.
+        UsageError: their number is not that of the sets, or one of them has no output of the model.
+    """
+    names = [each.name for each in model.proto.graph.output]
+    found: list[Feeds] = []
+    for text in texts:
+        if isinstance(text, Mapping):
+            outputs = take_outputs("", dict(text), model)
+        elif Path(text).is_dir():
+            outputs = take_outputs(os.fspath(text), {}, model)
+        else:
+            outputs = take_outputs("", _read_arrays(Path(text)), model)
+        if not outputs:
+            which = "a set" if isinstance(text, Mapping) else os.fspath(text)
+            raise UsageError(f"{which} has no output of the model", hint=f"the outputs are {', '.join(names)}")
+        found.append(outputs)
+    if len(found) != count:
+        text = f"{len(found)} sets of expected outputs for {count} sets of inputs"
+        raise UsageError(text, hint="give one for each, in their order")
+    return found
+
+
 def input_names(model: OnnxModel) -> list[str]:
     """The inputs that need a value: those that no initializer gives one."""
     constants = {each.name for each in model.proto.graph.initializer}
@@ -197,10 +232,11 @@ def _data_sets(folder: Path) -> list[Path]:
     return found
 
 
-def _read_protos(folder: Path, names: Sequence[str]) -> Feeds:
+def _read_protos(folder: Path, names: Sequence[str], kind: str = "input") -> Feeds:
+    """The tensors of a folder of this kind, by the names that the files have, else in the order of `names`."""
     feeds: Feeds = {}
     for place, name in enumerate(names):
-        path = folder / f"input_{place}.pb"
+        path = folder / f"{kind}_{place}.pb"
         if not path.is_file():
             break
         own, value = _read_proto(path)

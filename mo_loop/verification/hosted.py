@@ -4,7 +4,8 @@
     compiled.run({"x": x})
     compiled.close()
 
-The worker makes the object once and keeps it for the calls that follow. `facts` is its attribute of that name.
+The worker makes the object once and keeps it for the calls that follow; after a crash or a hang, the next call makes it
+again. `facts` is its attribute of that name.
 """
 
 from __future__ import annotations
@@ -40,7 +41,9 @@ class Hosted:
         Raises IsolatedError if the object cannot be made, or the process crashes or exceeds `limit` seconds.
         """
         self._pool = Pool(f"{__name__}:serve", limit=limit) if pool is None else pool
-        self.facts = self._call(_Make(make, arguments))
+        self._make = _Make(make, arguments)
+        self._is_lost = False
+        self.facts = self._call(self._make)
 
     def run(self, feeds: Feeds) -> list[tuple[str, np.ndarray]]:
         """One call of its `run`. Raises IsolatedError if it fails, or the process crashes or exceeds the limit."""
@@ -56,8 +59,12 @@ class Hosted:
         self._pool.close()
 
     def _call(self, task: Any) -> Any:
-        outcome = self._pool.call(task)
+        outcome = self._pool.call(self._make if self._is_lost else task)
+        if self._is_lost and outcome.ok:  # the process that had the object ended with the call before
+            self._is_lost = False
+            outcome = self._pool.call(task)
         if not outcome.ok:
+            self._is_lost = self._is_lost or outcome.status != "error"
             raise IsolatedError(outcome.message, outcome.status)
         return outcome.value
 

@@ -22,8 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from onnx.external_data_helper import uses_external_data
 
 from mo_loop.verification.compare import Named, NamedArray
+from mo_loop.verification.oracle_checks import FILLS, culprit, filled, unstable
+from mo_loop.verification.oracle_errors import EXACT_OPERATORS
 
 _LEVELS = {
     "none": "ORT_DISABLE_ALL",
@@ -34,7 +37,6 @@ _LEVELS = {
 
 ONNX_RUNTIME, REFERENCE = "ONNX Runtime", "the reference evaluator of onnx"
 
-EXACT_OPERATORS = frozenset({"ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul"})
 INTEGER_OPERATORS = EXACT_OPERATORS | {
     "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "MatMulIntegerToFloat", "QAttention", "QGemm",
 }  # fmt: skip
@@ -88,18 +90,24 @@ def expected_values(model: Any, sets: Sequence[Mapping[str, Any]]) -> Expected:
         return _by_reference(model, sets, text)
 
 
+class UnstableError(Exception):
+    """ONNX Runtime gives other values where other memory contents were before."""
+
+
 class Oracle:
     """ONNX Runtime with all processors, or the reference evaluator where ONNX Runtime has no implementation.
 
-    `facts` are the source of the values, and why it is not ONNX Runtime.
+    `facts` are the source of the values, and why it is not ONNX Runtime. Each set runs twice, with other contents of
+    the memory that is allocated for it.
     """
 
-    def __init__(self, model: Any) -> None:
+    def __init__(self, model: Any, custom_ops: Sequence[str] = ()) -> None:
         """Raises the error of ONNX Runtime for a model that it refuses."""
         self._evaluator: OnnxRuntime | Reference
+        self._model = model
         self.facts = (ONNX_RUNTIME, "")
         try:
-            self._evaluator = OnnxRuntime(model, threads=0)
+            self._evaluator = OnnxRuntime(with_copies(model), threads=0, arena=False, custom_ops=custom_ops)
         except Exception as error:  # its errors share no base class
             text = not_implemented(error)
             if not text:
@@ -107,8 +115,59 @@ class Oracle:
             self._evaluator, self.facts = Reference(model), (REFERENCE, text)
 
     def run(self, feeds: Mapping[str, Any]) -> Named:
-        """One inference."""
-        return self._evaluator.run(feeds)
+        """The values of one set. UnstableError if they depend on what was in memory before."""
+        if not isinstance(self._evaluator, OnnxRuntime):
+            return self._evaluator.run(feeds)
+        found = []
+        for byte in FILLS:
+            with filled(byte):
+                found.append(self._evaluator.run(feeds))
+        names = unstable(*found)
+        if names:
+            who = culprit(with_copies(self._model), feeds) or f"the output {names[0]!r} depends on what was in memory"
+            raise UnstableError(f"ONNX Runtime does not agree with itself: {who}")
+        return found[0]
+
+
+def with_copies(model: Any) -> Any:
+    """The model with an Identity behind each input that a body of Scan returns (`scan-returns-input`).
+
+    The model itself if there is none, or if it has data in other files, which only a path tells.
+    """
+    proto = proto_of(model)
+    bodies = [body for body in _scan_bodies(proto) if _returned_inputs(body)]
+    if not bodies or any(uses_external_data(each) for body in (proto.graph, *bodies) for each in body.initializer):
+        return model
+    copy = type(proto)()
+    copy.CopyFrom(proto)
+    for body in _scan_bodies(copy):
+        for number, port in _returned_inputs(body):
+            name = f"{body.name}_{number}_copied"
+            body.node.add(op_type="Identity", input=[port.name], output=[name])
+            port.name = name
+    return copy
+
+
+def _scan_bodies(proto: Any) -> Iterator[Any]:
+    from mo_loop.frontend.onnx_graphs import body_protos
+
+    pending = [proto.graph, *proto.functions]
+    while pending:
+        for node in pending.pop().node:
+            bodies = list(body_protos(node))
+            pending += bodies
+            if node.op_type == "Scan":
+                yield from bodies
+
+
+def _returned_inputs(body: Any) -> list[tuple[int, Any]]:
+    """The outputs of a body that are inputs of it, or outputs before, with their numbers."""
+    taken, found = {port.name for port in body.input}, []
+    for number, port in enumerate(body.output):
+        if port.name in taken:
+            found.append((number, port))
+        taken.add(port.name)
+    return found
 
 
 def not_implemented(error: Exception) -> str:
@@ -131,7 +190,7 @@ def _operators(model: Any) -> Iterator[str]:
     """The operator of every node, bodies and functions included."""
     from mo_loop.frontend.onnx_graphs import body_protos
 
-    proto = _proto(model)
+    proto = proto_of(model)
     pending = [proto.graph, *proto.functions]
     while pending:
         for node in pending.pop().node:
@@ -139,7 +198,8 @@ def _operators(model: Any) -> Iterator[str]:
             pending += body_protos(node)
 
 
-def _proto(model: Any) -> Any:
+def proto_of(model: Any) -> Any:
+    """The model of a path, of bytes, or the ModelProto itself; data in other files are not read."""
     import onnx
 
     if isinstance(model, bytes):
@@ -156,8 +216,11 @@ class OnnxRuntime:
     processor.
     """
 
-    def __init__(self, model: Any, optimise: str = "none", threads: int = 1, arena: bool = True) -> None:
-        """Without `arena`, each result has memory of its own: with it, one keeps the memory of all of an inference."""
+    def __init__(
+        self, model: Any, optimise: str = "none", threads: int = 1, arena: bool = True, custom_ops: Sequence[str] = ()
+    ) -> None:
+        """Without `arena`, each result has memory of its own: with it, one keeps the memory of all of an inference.
+        `custom_ops` are libraries with custom operators."""
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
@@ -166,6 +229,8 @@ class OnnxRuntime:
         options.inter_op_num_threads = 1
         options.log_severity_level = 4
         options.add_session_config_entry("session.x64quantprecision", "1")
+        for each in custom_ops:
+            options.register_custom_ops_library(each)
         if optimise in ("none", "basic") and INTEGER_OPERATORS.intersection(_operators(model)):
             optimise = "extended"
             options.add_session_config_entry("session.disable_quant_qdq", "1")  # pairs around f32 stay in f32
@@ -209,7 +274,7 @@ class OnnxRuntime:
         binding = self._session.io_binding()
         for name, value in values.items():
             binding.bind_ortvalue_input(name, value)
-        sources = dict(_in_place(_proto(self._model)))
+        sources = dict(_in_place(proto_of(self._model)))
         for name in names:
             if sources.get(name) in values:
                 binding.bind_ortvalue_output(name, values[sources[name]])
@@ -267,7 +332,7 @@ def labels_of_maps(model: Any) -> dict[str, list[Any]]:
     from onnx import helper
 
     found = {}
-    for node in _proto(model).graph.node:
+    for node in proto_of(model).graph.node:
         if node.op_type == "ZipMap":
             labels = [each for given in node.attribute for each in helper.get_attribute_value(given)]
             found[node.output[0]] = [each.decode() if isinstance(each, bytes) else each for each in labels]

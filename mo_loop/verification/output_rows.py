@@ -44,3 +44,8 @@ def type_text(value: Any) -> str:
         return "none"
     array = np.asarray(value)
     return f"{array.dtype.name}[{','.join(map(str, array.shape))}]"
+
+
+def shape_in(text: str) -> list[int]:
+    """The shape in a text of `type_text`."""
+    return [int(size) for size in text.partition("[")[2].rstrip("]").split(",") if size]

@@ -37,8 +37,10 @@ class PlainSide:
         self, sets: Sequence[tuple[str, Feeds]], expected: Sequence[Named], order: Sequence[int], settings: Settings,
         notes: list[str],
     ) -> None:  # fmt: skip
-        self._sets, self._expected, self._order = sets, expected, order
+        self._sets, self._expected, self.order = sets, expected, tuple(order)
         self._settings, self._notes = settings, notes
+        self.refused: set[int] = set()
+        """The sets that the IR which ran last does not run because of their sizes."""
         self.distances: dict[tuple[str, int, str], Distance] = {}
         """The worst distance of an output, by the side and the number of the set; only for a dump."""
 
@@ -46,9 +48,9 @@ class PlainSide:
         """Run an IR and compare."""
         run = SideRun(name or precision)
         found: dict[int, Named] = {}
-        refused: set[int] = set()
+        refused = self.refused = set()
         with run:
-            for inference, number in enumerate(self._order):
+            for inference, number in enumerate(self.order):
                 if number in refused:
                     continue
                 run.worker = run.worker or self._compiled(target, precision)
@@ -80,15 +82,16 @@ class PlainSide:
         return Hosted(compile_ir, str(target), properties, settings.device, limit=settings.limit)
 
     def _outputs(self, run: SideRun, worker: Hosted, number: int) -> Named | None:
-        """The outputs for a set; None, with a note, if the runtime refuses it because it has no elements."""
+        """The outputs for a set; None, with a note, if the runtime refuses its sizes: one is 0, or below a window."""
         set_name, feeds = self._sets[number]
         known = {name for names in worker.facts[0] for name in names}
         try:
             return unpacked(worker.run(packed(feeds, known)), self._expected[number])
         except IsolatedError as error:
-            if error.status != "error" or not _is_empty(feeds):
+            if error.status != "error" or not (is_empty(feeds) or is_too_small(error)):
                 raise
-            # Many operations of the runtime refuse tensors without elements: a limit, not a difference.
+            # Many operations of the runtime refuse tensors without elements, and windows longer than their input: a
+            # limit, not a difference.
             self._notes.append(f"OpenVINO ({run.name}) does not run the inputs {set_name}: {brief(error)}")
             worker.close()  # an inference after one that failed can fail for the same reason
             run.worker = None
@@ -125,6 +128,20 @@ def convert_otherwise(task: tuple[str, str]) -> None:
     convert_with_ovc(Path(source), Path(target))
 
 
-def _is_empty(feeds: Mapping[str, Any]) -> bool:
+WINDOWS = (
+    "cmp::le(kernel, dim.get_length())",  # a pool
+    "larger than the data shape after padding",  # a convolution
+    "REFLECT padding mode requires", "SYMMETRIC padding mode requires",
+    "The provided frame size is",  # a short-time Fourier transform
+)  # fmt: skip
+"""What the checks of the runtime say where a window, or what is reflected, is longer than its input."""
+
+
+def is_too_small(error: Exception) -> bool:
+    """Whether the runtime refuses inputs because a size is below that of a window."""
+    return any(each in str(error) for each in WINDOWS)
+
+
+def is_empty(feeds: Mapping[str, Any]) -> bool:
     """Whether an input has no elements."""
     return any(np.size(value) == 0 for value in feeds.values() if not isinstance(value, list))

@@ -2,21 +2,28 @@
 
     roles(model)["tokens"]            # Role("index", below=30522): reads rows of a table of that length
     roles(model)["steps"]             # Role("count"): the trip count of a Loop
+    roles(model)["sr"]                # Role("choice", values=(8000, 16000)): compared with one of them
 
 An input is followed through operators that keep its values (`KEEPS`), and into bodies, to the operators that read it.
 """
 
 from __future__ import annotations
 
+import math
+import re
 from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from typing import Any
+
+import onnx
+from onnx import numpy_helper
 
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.names_read import names_defined_in
 from mo_loop.frontend.onnx_graphs import body_protos, operator_of
 
 INDEX, COUNT, LENGTH, AXIS, SIZE, SCALE, MASK, ANY = "index", "count", "length", "axis", "size", "scale", "mask", ""
+CHOICE = "choice"
 
 PORTS = {
     ("Gather", 1): INDEX, ("GatherElements", 1): INDEX, ("GatherND", 1): INDEX, ("ScatterElements", 1): INDEX,
@@ -39,9 +46,18 @@ KEEPS = frozenset((
 """Operators whose first output has values of their first input. Concat has those of every input."""
 
 
+_INTEGERS = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
+
+_LENGTH_NAME = re.compile(r"length|(^|_)(seq_?)?lens?($|_)")
+"""The name of an input with lengths of sequences."""
+
+RATES = (8000, 16000)
+"""Sampling rates: of a model that compares an input with one of them, the other one is the rate that it means else."""
+
+
 @dataclass(frozen=True)
 class Role:
-    """What the values mean: an `INDEX` is `below` a length, if that is known.
+    """What the values mean: an `INDEX` is `below` a length, if that is known; a `CHOICE` is one of `values`.
 
     With `is_position`, step after step continues the numbers of the one before (mo_loop/verification/cache_steps.py).
     """
@@ -49,6 +65,7 @@ class Role:
     kind: str = ANY
     below: int | None = None
     is_position: bool = False
+    values: tuple[int, ...] = ()
 
 
 def roles(model: OnnxModel) -> dict[str, Role]:
@@ -57,15 +74,16 @@ def roles(model: OnnxModel) -> dict[str, Role]:
     tables = {each.name: tuple(each.dims) for each in graph.initializer}
     found = {}
     for entry in graph.input:
-        role = _role(graph, entry.name, tables)
+        role = _role(graph, entry, tables)
         role = replace(role, is_position="position" in entry.name.lower() and role.kind in (ANY, INDEX))
         if role.kind or role.is_position:
             found[entry.name] = role
     return found
 
 
-def _role(graph: Any, name: str, tables: dict[str, tuple[int, ...]]) -> Role:
+def _role(graph: Any, entry: Any, tables: dict[str, tuple[int, ...]]) -> Role:
     """The first role among COUNT, LENGTH ...; of several indices the smallest length."""
+    name = entry.name
     uses = list(_uses(graph, name))
     for kind in (COUNT, SIZE, SCALE, AXIS, LENGTH):
         if any(PORTS.get(use[1:]) == kind for use in uses):
@@ -76,7 +94,54 @@ def _role(graph: Any, name: str, tables: dict[str, tuple[int, ...]]) -> Role:
         return Role(INDEX, min(lengths, default=None))
     if "mask" in name.lower() or any(PORTS.get(use[1:]) == MASK for use in uses):
         return Role(MASK)
-    return Role()
+    if _LENGTH_NAME.search(name.lower()):
+        return Role(LENGTH)
+    values = _compared(uses, graph) if _is_single(entry) else ()
+    return Role(CHOICE, values=values) if values else Role()
+
+
+def _is_single(entry: Any) -> bool:
+    """Whether an input has one element."""
+    shape = entry.type.tensor_type
+    return shape.HasField("shape") and all(dim.dim_value == 1 for dim in shape.shape.dim)
+
+
+def _compared(uses: list[tuple[Any, str, int]], graph: Any) -> tuple[int, ...]:
+    """The integers with which Equal compares a value."""
+    found: set[int] = set()
+    constants = constant_integers(graph)
+    for node, operator, port in uses:
+        if operator == "Equal":
+            found.update(constants.get(node.input[1 - port], ()))
+    if found.intersection(RATES):
+        found.update(RATES)
+    return tuple(sorted(found))
+
+
+def constant_integers(graph: Any, most: int = 16) -> dict[str, tuple[int, ...]]:
+    """The elements of integer constants of at most `most` elements, of initializers and Constant nodes, bodies
+    included, by their names."""
+    found: dict[str, tuple[int, ...]] = {}
+    pending = [graph]
+    while pending:
+        scope = pending.pop()
+        named = [(each.name, each) for each in scope.initializer]
+        for node in scope.node:
+            pending += body_protos(node)
+            if node.op_type == "Constant":
+                named += [(node.output[0], each.t) for each in node.attribute if each.name == "value"]
+                found.update((node.output[0], (each.i,)) for each in node.attribute if each.name == "value_int")
+        for name, tensor in named:
+            if tensor.data_type in _INTEGERS and math.prod(tensor.dims) <= most:
+                found[name] = _elements(tensor)
+    return found
+
+
+def _elements(tensor: Any) -> tuple[int, ...]:
+    """The elements of a tensor; none where its data are in another file."""
+    if tensor.data_location == onnx.TensorProto.EXTERNAL:
+        return ()
+    return tuple(int(each) for each in numpy_helper.to_array(tensor).ravel())
 
 
 def _uses(graph: Any, name: str) -> Iterator[tuple[Any, str, int]]:

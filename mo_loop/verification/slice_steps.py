@@ -21,7 +21,8 @@ from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import operator_of
 from mo_loop.graph import Value
 from mo_loop.verification.compare import Named
-from mo_loop.verification.generated import Generator, Input, bound_sizes, possible, shapes_of, size_of
+from mo_loop.verification.generated import Generator, bound_sizes, shapes_of, size_of
+from mo_loop.verification.input_values import Input, possible
 from mo_loop.verification.roles import COUNT, LENGTH
 from mo_loop.verification.state_variables import Carried
 

@@ -37,6 +37,8 @@ class Settings:
     memory: int | None = None
     dump: Path | None = None
     steps: int = STEPS
+    expected: Sequence[Any] = ()
+    custom_ops: tuple[str, ...] = ()
 
 
 def properties_of(precision: str, device: str) -> dict[str, Any]:

@@ -22,19 +22,15 @@ from typing import TYPE_CHECKING, Any
 
 from mo_loop.api import Model, read_model, save_model
 from mo_loop.conversion import Conversion
-from mo_loop.errors import InputError, ModelError, UsageError
+from mo_loop.errors import InputError, UsageError
 from mo_loop.frontend.external_data import needs_permission, require_external_data, with_data
 from mo_loop.frontend.model import OnnxModel, load, opened
 from mo_loop.options import ConvertOptions
-from mo_loop.verification.compare import Named
 from mo_loop.verification.comparison_notes import notes_about
 from mo_loop.verification.cut_model import cut_model
-from mo_loop.verification.generated import Generator, accepted, shapes_of
-from mo_loop.verification.given import read_sets
-from mo_loop.verification.hosted import Hosted
-from mo_loop.verification.isolated import IsolatedError
-from mo_loop.verification.judge import PEER, brief
-from mo_loop.verification.oracle import Oracle
+from mo_loop.verification.expected_sets import ExpectedSets
+from mo_loop.verification.generated import shapes_of
+from mo_loop.verification.judge import PEER
 from mo_loop.verification.output_rows import type_text
 from mo_loop.verification.packages import require_packages
 from mo_loop.verification.plain_side import PlainSide, save_sets
@@ -75,6 +71,8 @@ def verify(
     memory: int | None = None,
     dump: str | os.PathLike[str] | None = None,
     steps: int = STEPS,
+    expected: Sequence[str | os.PathLike[str] | Mapping[str, Any]] = (),
+    custom_ops: Sequence[str | os.PathLike[str]] = (),
     options: ConvertOptions | None = None,
 ) -> Report:
     """Compare the IR of an ONNX model with ONNX Runtime.
@@ -84,6 +82,10 @@ def verify(
         ir: the .xml of its IR; without it the model is converted, with `options`.
         inputs: sets of inputs: .npz files, .npy files, folders of .pb in the layout of ONNX's tests, or arrays by name.
             Without them, `sets` of them are generated from `seed`.
+        expected: the outputs for each set of `inputs`, in their order: .npz files, folders with output_0.pb, or arrays
+            by name. Sets that have outputs themselves (output_0.pb, arrays of an .npz) need none. They take the place
+            of ONNX Runtime's values.
+        custom_ops: libraries with custom operators, which ONNX Runtime loads.
         rtol, atol: tolerances; the usual ones are those of `mo_loop.verification.compare`.
         device, precision: of OpenVINO. A precision other than f32 is compared beside f32, so that its cost is told
             apart from an error of conversion.
@@ -107,6 +109,7 @@ def verify(
     settings = Settings(
         tuple(inputs), sets, seed, rtol, atol, device, precision, tuple(against), None if save is None else Path(save),
         limit, layers or dump is not None, passes, memory, None if dump is None else Path(dump), steps,
+        tuple(expected), tuple(os.fspath(each) for each in custom_ops),
     )  # fmt: skip
     if settings.dump is not None:  # it is written in the end: whether it can be is said now
         from mo_loop.dump.run_folder import RunFolder
@@ -163,13 +166,14 @@ class _Verification:
             source = self._reference(folder)
             if has_states(converted.graph):
                 return self._stepwise(target, source, converted, start)
-            sets, expected, oracle = self._expected(source, converted)
             settings = self.settings
+            found = ExpectedSets(source, self.model, settings, self.notes, shapes_of(converted))
+            plain, first = self._ran(found, target)
+            sets, expected, oracle = found.sets, found.expected, found.oracle
             save_sets(settings.save, "inputs", {number: feeds.items() for number, (_, feeds) in enumerate(sets)})
             save_sets(settings.save, "onnxruntime", dict(enumerate(expected)))
-            order = (*range(len(sets)), *reversed(range(len(sets))))
-            plain = PlainSide(sets, expected, order, settings, self.notes)
-            sides = [plain.ran(each, target) for each in dict.fromkeys((F32, settings.precision))]
+            sides = [first]
+            sides += [plain.ran(settings.precision, target)] if settings.precision != F32 else []
             sides += [plain.other(each, self.path, folder) for each in settings.against]
             layers, passes = self._explained(source, sets, self._questionable(sides), plain.distances)
             page = self._page(layers)
@@ -177,7 +181,7 @@ class _Verification:
         return Report(
             str(self.path), "" if self.ir is None else str(self.ir), oracle, settings.device,
             tuple(InputSet(name, {key: type_text(value) for key, value in feeds.items()}) for name, feeds in sets),
-            order, tuple(sides), (settings.rtol, settings.atol), tuple(dict.fromkeys(self.notes)), _versions(),
+            plain.order, tuple(sides), (settings.rtol, settings.atol), tuple(dict.fromkeys(self.notes)), _versions(),
             time.perf_counter() - start, layers, passes, page,
         )  # fmt: skip
 
@@ -233,47 +237,27 @@ class _Verification:
         self.model = load(str(path))
         return path
 
-    # -- inputs and expected outputs
+    # -- the IR
 
-    def _expected(self, source: Path, converted: Model) -> tuple[list[tuple[str, Feeds]], list[Named], str]:
-        """The sets that ONNX Runtime accepts, what it gives for each, and who computed it."""
-        try:
-            oracle = Hosted(Oracle, str(source), limit=self.settings.limit)
-        except IsolatedError as error:
-            raise ModelError(
-                f"ONNX Runtime does not run {self.path}", why=brief(error), code="ML229",
-                hint="there is nothing to compare with",
-            ) from None  # fmt: skip
-        try:
-            if self.settings.inputs:
-                sets, expected = self._given(oracle)
-            else:
-                sets, expected = self._generated(oracle, converted)
-        finally:
-            oracle.close()
-        name, reason = oracle.facts
-        if reason:
-            self.notes.append(f"the expected values are those of {name}: {reason}")
-        return sets, expected, name
+    def _ran(self, found: ExpectedSets, target: Path) -> tuple[PlainSide, Side]:
+        """The IR with all sets in f32; once more with larger sizes for those that OpenVINO refuses."""
+        plain = self._plain(found)
+        side = plain.ran(F32, target)
+        if plain.refused and found.enlarge(plain.refused, target):
+            plain = self._plain(found)
+            side = plain.ran(F32, target)
+        if found.leave_out_misshapen(row for row in side.rows if row.result.kind == "shape"):
+            plain = self._plain(found)
+            side = plain.ran(F32, target)
+        if side.passed and not side.rows:
+            raise InputError(
+                "nothing could be compared", why=self.notes[-1], hint="give inputs: --inputs FILE.npz", code="ML203",
+            )  # fmt: skip
+        return plain, side
 
-    def _given(self, oracle: Hosted) -> tuple[list[tuple[str, Feeds]], list[Named]]:
-        sets = read_sets(self.settings.inputs, self.model)
-        expected = []
-        for name, feeds in sets:
-            try:
-                expected.append(oracle.run(feeds))
-            except IsolatedError as error:
-                raise InputError(f"ONNX Runtime does not accept the inputs {name}", why=brief(error)) from None
-        return sets, expected
-
-    def _generated(self, oracle: Hosted, converted: Model) -> tuple[list[tuple[str, Feeds]], list[Named]]:
-        """Sets that ONNX Runtime accepts, and what it gives for each."""
-        generator = Generator(self.model, shapes_of(converted), self.settings.seed)
-        found = accepted(generator, self.settings.sets, oracle.run)
-        if found.missing:
-            text = ", ".join(found.missing)
-            self.notes.append(f"ONNX Runtime does not accept these inputs, which were left out: {text}")
-        return found.sets, found.expected
+    def _plain(self, found: ExpectedSets) -> PlainSide:
+        order = (*range(len(found.sets)), *reversed(range(len(found.sets))))
+        return PlainSide(found.sets, found.expected, order, self.settings, self.notes)
 
     # -- reasons
 

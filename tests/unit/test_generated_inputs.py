@@ -10,7 +10,10 @@ import pytest
 
 from mo_loop.errors import InputError, UnsupportedError
 from mo_loop.frontend.model import load
-from mo_loop.verification.generated import COUNTS, Generator, size_of
+from mo_loop.verification.accepted_sets import SetSearch, sizes_in
+from mo_loop.verification.generated import Generator, size_of
+from mo_loop.verification.input_values import COUNTS
+from mo_loop.verification.isolated import IsolatedError
 from mo_loop.verification.roles import Role, roles
 from tests.harness import parsed
 
@@ -80,7 +83,7 @@ def test_sizes_beyond_the_memory_are_refused_with_the_input(name: str) -> None:
 def test_sizes_differ_between_sets_and_one_set_has_only_ones() -> None:
     made = generator("main (float[N,T] x) => (float[N,T] y) { y = Neg (x) }")
     assert [made.draw(number)["x"].shape for number in range(3)] == [(2, 3), (1, 1), (5, 2)]
-    assert made.zero(0, "T")["x"].shape == (2, 0)
+    assert made.sized(0, {"N": 2, "T": 0})["x"].shape == (2, 0)
 
 
 def test_sizes_of_the_ir_are_used() -> None:
@@ -117,3 +120,51 @@ def test_an_input_without_a_type_is_refused_with_the_option_that_helps() -> None
     with pytest.raises(UnsupportedError, match=r"no values .* 'x'") as raised:
         Generator(load(model), {})
     assert "--inputs" in raised.value.hint
+
+
+def test_an_input_that_is_compared_with_a_rate_has_the_usual_rates() -> None:
+    made = generator("""
+        main (int64 sr, float[2] x) => (float[2] y) <int64 wide = {16000}> {
+          is_wide = Equal (sr, wide)
+          y = If (is_wide) <then_branch = a () => (float[2] p) { p = Neg (x) },
+                            else_branch = b () => (float[2] q) { q = Identity (x) }> }""")
+    assert made.inputs[0].role == Role("choice", values=(8000, 16000))
+    assert [int(made.draw(number)["sr"]) for number in range(3)] == [8000, 16000, 8000]
+
+
+def test_lengths_by_their_name_fit_the_longest_sequence() -> None:
+    made = generator("main (float[B,T,3] x, int64[B] x_lengths) => (int64[B] y) { y = Identity (x_lengths) }")
+    for number in range(4):
+        drawn = made.draw(number)
+        assert drawn["x_lengths"].max() == drawn["x"].shape[1]
+        assert drawn["x_lengths"].min() >= 1
+
+
+def test_the_height_and_width_of_images_are_not_tiny() -> None:
+    made = generator("main (float[N,3,H,W] x) => (float[N,3,H,W] y) { y = Neg (x) }")
+    assert made.draw(0)["x"].shape == (2, 3, 64, 96)
+    assert made.draw(1)["x"].shape == (1, 3, 32, 32)
+
+
+def test_larger_sizes_are_tried_until_a_set_is_accepted() -> None:
+    made = generator("main (float[N,1,T] x) => (float[N,1,T] y) { y = Neg (x) }")
+    tried = []
+
+    def run(feeds: dict[str, Any]) -> list[Any]:
+        tried.append(feeds["x"].shape)
+        if feeds["x"].shape[2] < 300 or feeds["x"].shape[0] != 1:
+            raise IsolatedError("too short", "error")
+        return []
+
+    found = SetSearch(made, [300]).accepted(3, run)
+    shapes = [feeds["x"].shape for _, feeds in found.sets]
+    assert shapes == [(1, 1, 300), (1, 1, 300), (1, 1, 301)]
+    assert (2, 1, 3) in tried
+    assert list(found.missing) == ["N = 0", "T = 0"]
+
+
+def test_sizes_of_a_model_are_its_kernels_and_small_integers() -> None:
+    model = load(parsed("""
+        main (float[N,1,T] x, float[4,1,257] w) => (float[N,4,S] y) <int64[2] s = {-1, 480}, int64 z = {2}> {
+          y = Conv <kernel_shape = [257]> (x, w) }"""))
+    assert sorted(sizes_in(model)) == [257, 480]

@@ -1,0 +1,142 @@
+"""Which sets of inputs count: sizes that models accept, values that ONNX Runtime gives twice, outputs of files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import onnx
+import pytest
+from onnx import numpy_helper
+
+from mo_loop.errors import InputError, ModelError, UsageError
+from mo_loop.options import ConvertOptions
+from mo_loop.verification.oracle import Oracle, UnstableError
+from mo_loop.verification.output_rows import shape_in
+from mo_loop.verification.report_formats import as_text
+from mo_loop.verification.verifying import verify
+from tests.cli.commands import saved
+from tests.harness import floats, parsed
+from tools import probe_oracle
+
+SQUARE = "main (float[N,2] x) => (float[N,2] y) { y = Mul (x, x) }"
+
+
+def with_weights(text: str, **weights: np.ndarray) -> onnx.ModelProto:
+    model = parsed(text)
+    model.graph.initializer.extend(numpy_helper.from_array(value, name) for name, value in weights.items())
+    return model
+
+
+def test_a_window_that_is_longer_than_the_usual_sizes(tmp_path: Path) -> None:
+    text = "main (float[B,1,T] x) => (float[B,4,S] y) { y = Conv <kernel_shape = [256], strides = [64]> (x, w) }"
+    report = verify(saved(with_weights(text, w=floats(4, 1, 256)), tmp_path))
+    assert report, as_text(report)
+    sizes = [shape_in(each.types["x"]) for each in report.sets if each.name.startswith("generated")]
+    assert len(sizes) == 3
+    assert all(length >= 256 for _, _, length in sizes)
+
+
+def test_a_window_that_only_openvino_refuses_is_a_note(tmp_path: Path) -> None:
+    text = """main (float[B,1,T] x) => (float[B,1,U] y) <int64[6] p = {0, 0, 2, 0, 0, 2}> {
+      a = Conv <kernel_shape = [4], strides = [4]> (x, w) y = Pad <mode = "reflect"> (a, p) }"""
+    report = verify(saved(with_weights(text, w=floats(1, 1, 4)), tmp_path))
+    assert report, as_text(report)
+    assert all(shape_in(each.types["x"])[2] >= 12 for each in report.sets if each.name.startswith("generated"))
+
+
+def test_a_rate_that_decides_how_long_the_window_is(tmp_path: Path) -> None:
+    text = """main (float[N,T] x, int64 sr) => (float[N,M] y) <int64 wide = {16000}, int64[2] a = {-1, 512},
+        int64[2] b = {-1, 256}> {
+      is_wide = Equal (sr, wide)
+      y = If (is_wide) <then_branch = t () => (float[P,512] p) { p = Reshape (x, a) },
+                        else_branch = e () => (float[Q,256] q) { q = Reshape (x, b) }> }"""
+    report = verify(saved(parsed(text), tmp_path))
+    assert report, as_text(report)
+
+
+def test_memory_that_was_never_written_leaves_the_set_out_and_names_the_operator(tmp_path: Path) -> None:
+    model, feeds, _ = probe_oracle.PROBES["cell-state-of-no-steps"]()
+    with pytest.raises(UnstableError, match="LSTM 'y': the final cell state of a sequence without steps"):
+        Oracle(model).run(feeds)
+    report = verify(saved(model, tmp_path))
+    assert report, as_text(report)
+    assert any(each.startswith("T = 0 is left out: ") and "LSTM" in each for each in report.notes)
+    assert "T = 0" not in {each.name for each in report.sets}
+
+
+def test_random_numbers_are_said_to_be_random(tmp_path: Path) -> None:
+    path = saved(parsed("main (float[3] x) => (float[3] y) { r = RandomNormalLike (x) y = Add (x, r) }"), tmp_path)
+    with pytest.raises(InputError, match="could be generated") as caught:
+        verify(path)
+    assert "RandomNormalLike" in str(caught.value.why)
+    assert "it draws random numbers" in str(caught.value.why)
+
+
+def test_a_scan_that_returns_its_input_is_compared(tmp_path: Path) -> None:
+    model, feeds, expected = probe_oracle.PROBES["scan-returns-input"]()
+    assert np.array_equal(dict(Oracle(model).run(feeds))["y"], expected["y"])
+    report = verify(saved(model, tmp_path))
+    assert report, as_text(report)
+
+
+@pytest.mark.parametrize("place", ["folder", "npz", "expected", "arrays"])
+def test_outputs_of_files_take_the_place_of_onnx_runtime(tmp_path: Path, place: str) -> None:
+    path = saved(parsed(SQUARE), tmp_path)
+    x = np.float32([[1, 2], [3, 4]])
+    for y, passes in ((x * x, True), (x * x + 1, False)):
+        inputs, expected = _files(tmp_path, place, x, y)
+        report = verify(path, inputs=[inputs], expected=expected)
+        assert report.passed == passes, as_text(report)
+        assert report.oracle == "the given outputs"
+        said = any("ONNX Runtime differs from the given outputs" in each for each in report.notes)
+        assert said != passes
+
+
+def _files(folder: Path, place: str, x: np.ndarray, y: np.ndarray) -> tuple[object, list[object]]:
+    if place == "arrays":
+        return {"x": x}, [{"y": y}]
+    if place == "folder":
+        for name, array in (("input_0.pb", x), ("output_0.pb", y)):
+            (folder / name).write_bytes(numpy_helper.from_array(array).SerializeToString())
+        return folder, []
+    arrays = {"x": x, "y": y} if place == "npz" else {"x": x}
+    np.savez(folder / "in.npz", **arrays)
+    np.savez(folder / "out.npz", y=y)
+    return folder / "in.npz", [folder / "out.npz"] if place == "expected" else []
+
+
+def test_a_model_that_onnx_runtime_does_not_run_is_compared_with_given_outputs(tmp_path: Path) -> None:
+    model = parsed('main (float[2] x) => (float[2] y) { z = Neg (x) y = Neg (z) }')
+    model.graph.node[0].domain = "own.domain"
+    model.opset_import.add(domain="own.domain", version=1)
+    path = saved(model, tmp_path)
+    extension = tmp_path / "own.py"
+    extension.write_text("""from mo_loop import ops
+
+
+def register(extensions):
+    @extensions.translates("Neg", domain="own.domain", since=1)
+    def neg(x):
+        return ops.Negative(x)
+""")
+    options = ConvertOptions(extensions=[str(extension)])
+    x = np.float32([1, -2])
+    with pytest.raises(ModelError, match="does not run"):
+        verify(path, inputs=[{"x": x}], options=options)
+    report = verify(path, inputs=[{"x": x}], expected=[{"y": x}], options=options)
+    assert report, as_text(report)
+    assert any(each.startswith("ONNX Runtime does not run the model") for each in report.notes)
+    assert not verify(path, inputs=[{"x": x}], expected=[{"y": -x}], options=options)
+
+
+def test_expected_outputs_of_another_number_or_name_are_refused(tmp_path: Path) -> None:
+    path, x = saved(parsed(SQUARE), tmp_path), floats(2, 2)
+    with pytest.raises(UsageError, match="1 sets of expected outputs for 2 sets of inputs"):
+        verify(path, inputs=[{"x": x}, {"x": x}], expected=[{"y": x}])
+    with pytest.raises(UsageError, match="no output of the model"):
+        verify(path, inputs=[{"x": x}], expected=[{"z": x}])
+
+
+def test_the_table_of_the_errors_of_onnx_runtime_is_true_of_the_installed_release() -> None:
+    assert probe_oracle.main([]) == 0
