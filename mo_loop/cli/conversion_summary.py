@@ -24,13 +24,8 @@ Counts are those of all scopes. As JSON (`--format json`) it is one object:
      "states": [{"variable": "past.0present.0", "type": "f32[?,4,?,16]", "input": "past.0", "output": "present.0"}],
      "target": "2024.6-2026.4", "seconds": 0.31, "phases": {"reading": 0.02, ...}, "warnings": ["..."]}
 
-where `weights` are bytes by element type; `input` and `output` of a state are null if it was one of a loop. Of a
-conversion that failed:
-
-    {"version": 1, "ok": false, "exit_code": 2, "error": {...},
-     "errors": [{"code": "ML230", "message": "...", "where": ["loop/node"], "why": "", "hint": "", "exit_code": 2}]}
-
-`errors` are as in the report of a batch; `error` is the first of them, with one place as text.
+where `weights` are bytes by element type; `input` and `output` of a state are null if it was one of a loop. The object
+of a conversion that failed is that of mo_loop/cli/json_errors.py.
 """
 
 from __future__ import annotations

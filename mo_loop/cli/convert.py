@@ -6,9 +6,8 @@ import gc
 import json
 import os
 import time
-from collections.abc import Iterator
-from contextlib import ExitStack, contextmanager
-from dataclasses import asdict, dataclass
+from contextlib import ExitStack
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -19,13 +18,14 @@ from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.destination import as_folder, destination, named, pair_sizes
 from mo_loop.cli.error_output import printed_warnings, reported
 from mo_loop.cli.file_checks import durable_option, opened, require_local, require_places
+from mo_loop.cli.json_errors import errors_as_json
 from mo_loop.cli.legacy_flags import LegacyFlags, LegacyFlagsCommand, target_of, with_shapes
 from mo_loop.cli.model_options import frozen, names, renamed
 from mo_loop.cli.output import show
 from mo_loop.cli.pass_inspection import Inspection
 from mo_loop.cli.pass_listing import listing
 from mo_loop.cli.pass_options import PassOptions, pass_options
-from mo_loop.errors import MoLoopError, UsageError
+from mo_loop.errors import UsageError
 from mo_loop.garbage_collection import paused_collector
 from mo_loop.ir.pair import restore_pair
 from mo_loop.storage.locations import is_url, place_of
@@ -102,7 +102,7 @@ def command(
     """
     given = context.ensure_object(PassOptions)
     warnings: list[str] = []
-    with reported(debug), _errors_as_json(form == "json"), printed_warnings(warnings, quiet=quiet), paused_collector():
+    with reported(debug), errors_as_json(form == "json"), printed_warnings(warnings, quiet=quiet), paused_collector():
         _require_sense(given, form, quiet, verbose)
         if model is None and not given.passes:
             raise click.MissingParameter(ctx=context, param=context.command.params[0])
@@ -210,26 +210,3 @@ def _save_mapping(file: str, model: str, record: Record) -> None:
     from mo_loop.report.tensor_map import mapping
 
     write_content(place_of(file), json.dumps({**mapping(record), "model": model}, indent=1) + "\n")
-
-
-@contextmanager
-def _errors_as_json(wanted: bool) -> Iterator[None]:
-    """Print an error in the block as JSON on stdout as well."""
-    try:
-        yield
-    except click.ClickException:
-        raise
-    except Exception as error:
-        if wanted:
-            show(json.dumps(_failure(error), indent=1))
-        raise
-
-
-def _failure(error: Exception) -> dict[str, Any]:
-    from mo_loop.batch.result import errors_of
-    from mo_loop.cli.conversion_summary import VERSION
-
-    errors = [asdict(each) for each in errors_of(error)]
-    first = {**errors[0], "where": next(iter(errors[0]["where"]), "")}
-    exit_code = error.exit_code if isinstance(error, MoLoopError) else 4
-    return {"version": VERSION, "ok": False, "exit_code": exit_code, "error": first, "errors": errors}

@@ -29,10 +29,14 @@ INTERRUPTED = 130
 
 
 @contextmanager
-def reported(debug: bool) -> Iterator[None]:
-    """Turn errors in the block into messages and exit codes; with `debug` the traceback precedes the message."""
+def reported(debug: bool, *, writes: bool = True) -> Iterator[None]:
+    """Turn errors in the block into messages and exit codes; with `debug` the traceback precedes the message.
+
+    Of a command that is interrupted the message says that nothing was changed, if it `writes` files in one step.
+    """
+    unchanged = ": nothing was changed" if writes else ""
     try:
-        with _ended_by_signals():
+        with _ended_by_signals(unchanged):
             yield
     except MoLoopError as error:
         if debug:
@@ -42,7 +46,7 @@ def reported(debug: bool) -> Iterator[None]:
             tell(BUG)
         sys.exit(error.exit_code)
     except KeyboardInterrupt:
-        message("error", "interrupted: nothing was changed")
+        message("error", f"interrupted{unchanged}")
         sys.exit(INTERRUPTED)
     except (click.ClickException, click.exceptions.Exit):
         raise
@@ -55,11 +59,11 @@ def reported(debug: bool) -> Iterator[None]:
 
 
 @contextmanager
-def _ended_by_signals() -> Iterator[None]:
+def _ended_by_signals(unchanged: str) -> Iterator[None]:
     """SIGTERM raises an exception like Ctrl-C, so that no incomplete file remains."""
 
     def end(number: int, _: Any) -> None:
-        message("error", "terminated: nothing was changed")
+        message("error", f"terminated{unchanged}")
         sys.exit(128 + number)
 
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:

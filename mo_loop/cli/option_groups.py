@@ -20,7 +20,8 @@ GROUPS = {
     ),
     "States": ("--transform", "--stateful", "--stateful-pair", "--beam-idx"),
     "Comparison": (
-        "--verify", "--rtol", "--atol", "--layers", "--device", "--precision", "--against", "--verify-timeout",
+        "--verify", "--expected", "--custom-ops", "--rtol", "--atol", "--tolerance", "--layers", "--layers-memory",
+        "--call-timeout", "--device", "--precision", "--against", "--verify-timeout",
     ),
     "Run": (
         "--config", "--scheduler", "--jobs", "--timeout", "--trial-timeout", "--memory", "--scratch", "--keep-going",
@@ -52,6 +53,7 @@ class GroupedCommand(click.Command):
         """Title -> the options and their texts."""
         left = {name: each for each in self.get_params(ctx) for name in each.opts if name.startswith("--")}
         found = {title: [left.pop(name) for name in names if name in left] for title, names in GROUPS.items()}
-        found["Other options"] = list(left.values())
+        placed = [each for options in found.values() for each in options]
+        found["Other options"] = [each for each in dict.fromkeys(left.values()) if each not in placed]
         shown = {title: [each.get_help_record(ctx) for each in options] for title, options in found.items()}
         return {title: kept for title, records in shown.items() if (kept := [each for each in records if each])}

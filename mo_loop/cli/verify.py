@@ -16,14 +16,19 @@ from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.destination import named
 from mo_loop.cli.error_output import printed_warnings, reported
 from mo_loop.cli.file_checks import fetched, opened, opened_inputs, require_local
+from mo_loop.cli.json_errors import errors_as_json
 from mo_loop.cli.model_options import frozen, names
 from mo_loop.cli.option_groups import GroupedCommand
-from mo_loop.cli.output import is_terminal, painted, show, table
+from mo_loop.cli.output import is_terminal, painted, show, table, terminal_width
 from mo_loop.cli.pass_options import pass_choice
+from mo_loop.errors import UsageError
 from mo_loop.storage.locations import is_url
 
 if TYPE_CHECKING:
     from mo_loop.verification.report import Report
+
+REFUSED = ("mean_values", "scale_values", "scale", "reverse_input_channels", "source_layout", "target_layout", "batch")
+"""Options of the conversion that make the IR compute something else than the model."""
 
 FORMATS = ("text", "json", "markdown", "junit")
 
@@ -46,8 +51,21 @@ FORMATS = ("text", "json", "markdown", "junit")
     help="The steps of each sequence, where the IR has states.",
 )  # fmt: skip
 @click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The seed of generated inputs.")
+@click.option(
+    "--expected", metavar="FILE", multiple=True, type=click.Path(),
+    help="The outputs for a set of --inputs, in their order, that take the place of ONNX Runtime's: an .npz by tensor "
+    "name, or a folder with output_0.pb. Outputs in the files of --inputs are used without it.",
+)  # fmt: skip
+@click.option(
+    "--custom-ops", metavar="LIB", multiple=True, type=click.Path(),
+    help="A library of custom operators for ONNX Runtime.",
+)  # fmt: skip
 @click.option("--rtol", type=click.FloatRange(min=0), help="The relative tolerance.  [default: 1e-3; 1e-2 for 16 bits]")
 @click.option("--atol", type=click.FloatRange(min=0), help="The absolute tolerance.  [default: 1e-5; 1e-2 for 16 bits]")
+@click.option(
+    "--tolerance", "tolerance", metavar="NAME=RTOL,ATOL", multiple=True,
+    help="The tolerances of one output. May be given more than once.",
+)  # fmt: skip
 @click.option("--device", default="CPU", show_default=True, metavar="NAME", help="The device that runs the IR.")
 @click.option(
     "--precision", type=click.Choice(["f32", "f16", "bf16", "default"]), default="f32", show_default=True,
@@ -63,7 +81,7 @@ FORMATS = ("text", "json", "markdown", "junit")
 )  # fmt: skip
 @click.option("--passes", is_flag=True, help="Where outputs differ, find the pass that changed the numbers.")
 @click.option(
-    "--memory", type=ByteSize(), metavar="SIZE",
+    "--layers-memory", "--memory", "memory", type=ByteSize(), metavar="SIZE",
     help="The memory that the values of both sides may take for --layers, for example 4G.  [default: a quarter of the "
     "machine's]",
 )  # fmt: skip
@@ -75,8 +93,8 @@ FORMATS = ("text", "json", "markdown", "junit")
 )  # fmt: skip
 @click.option("--save", type=click.Path(), metavar="DIR", help="Write the inputs and the outputs of all sides as .npz.")
 @click.option(
-    "--timeout", type=click.FloatRange(min=1), default=600.0, show_default=True, metavar="SECONDS",
-    help="The time that one call of a runtime may take.",
+    "--call-timeout", "--timeout", "timeout", type=click.FloatRange(min=1), default=600.0, show_default=True,
+    metavar="SECONDS", help="The time that one call of a runtime may take.",
 )  # fmt: skip
 @click.option(
     "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="The format of the report."
@@ -96,6 +114,9 @@ def command(
     model: str,
     ir: str | None,
     given: tuple[str, ...],
+    expected: tuple[str, ...],
+    custom_ops: tuple[str, ...],
+    tolerance: tuple[str, ...],
     form: str,
     inputs: str | None,
     outputs: str | None,
@@ -125,7 +146,8 @@ def command(
     Exit codes: 0 every output agrees, 1 a difference, or OpenVINO cannot run the
     IR, 2 bad input or usage, 3 unsupported by the conversion, 4 a bug of mo-loop.
     """
-    with reported(debug), printed_warnings(quiet=quiet):
+    is_json = form == "json" and not quiet
+    with reported(debug, writes=False), errors_as_json(is_json), printed_warnings(quiet=quiet):
         from mo_loop.verification.verifying import verify
 
         options = options_of(context, input=inputs, output=names(outputs), freeze=dict(frozen(freeze)))
@@ -135,14 +157,31 @@ def command(
             path = stack.enter_context(opened(model))
             written = None if ir is None else stack.enter_context(fetched(ir))
             files = stack.enter_context(opened_inputs(given))
+            results = stack.enter_context(opened_inputs(expected))
             report = verify(
-                path, written, inputs=[each for each, _ in files], options=options, limit=limit,
-                save=None if save is None else Path(save), **settings,
+                path, written, inputs=[each for each, _ in files], expected=[each for each, _ in results],
+                options=options, limit=limit, save=None if save is None else Path(save), custom_ops=custom_ops,
+                tolerances=_tolerances(tolerance), **settings,
             )  # fmt: skip
         report = _as_given(report, model, ir, dict(files))
         if not quiet:
             show(_formatted(report, form))
     sys.exit(report.exit_code)
+
+
+def _tolerances(texts: tuple[str, ...]) -> dict[str, tuple[float, float]]:
+    """The tolerances of NAME=RTOL,ATOL by name. UsageError for another text."""
+    found = {}
+    for text in texts:
+        name, _, numbers = text.rpartition("=")
+        try:
+            rtol, atol = (float(number) for number in numbers.split(","))
+        except ValueError:
+            name = ""
+        if not name or not (rtol >= 0 and atol >= 0):
+            raise UsageError(f"--tolerance {text} is not of the form NAME=RTOL,ATOL", hint="for example y=1e-3,1e-5")
+        found[name] = (rtol, atol)
+    return found
 
 
 def _as_given(report: Report, model: str, ir: str | None, files: dict[str, str]) -> Report:
@@ -163,8 +202,13 @@ def _formatted(report: Report, form: str) -> str:
         return as_markdown(report)
     if form == "junit":
         return as_junit(report)
-    text = as_text(report, table)
+    text = as_text(report, table, terminal_width())
     if not is_terminal(sys.stdout):
         return text
     head, _, rest = text.partition("\n")
     return f"{painted(head, bold=True, fg='green' if report.passed else 'red')}\n{rest}"
+
+
+for each in command.params:
+    if each.name in REFUSED:  # verify refuses them, with the reason
+        each.hidden = True  # type: ignore[attr-defined]  # a parameter of click.Option

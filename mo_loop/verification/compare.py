@@ -8,8 +8,9 @@ equals NaN and an infinity equals itself:
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -19,6 +20,8 @@ RTOL, ATOL, SMALL_FLOAT = 1e-3, 1e-5, 1e-2
 NamedArray = tuple[str, Any]
 """An array, or what stands for one, with the name of its input or output."""
 
+EQUAL, ROUNDING = "equal", "rounding"
+
 Named = list[NamedArray]
 """The inputs or outputs of one inference, in their order."""
 
@@ -27,11 +30,13 @@ Named = list[NamedArray]
 class Comparison:
     """The result for one array. It is false in a boolean context if the arrays differ.
 
-    `kind` is one of "equal", "shape", "type", "values", "missing". `largest_abs`, `largest_rel` and `mean_abs` are
-    the largest differences and the mean difference of finite pairs, `cosine` is the cosine of the angle between both
-    arrays as vectors of their finite pairs. `index` is the first differing element in row-major order; `count` is the
-    number of differing elements of `size`; `worst` is the element that exceeds the tolerance by most, or is nearest to
-    it, and `pair` has its expected and its actual value as text.
+    `kind` is one of "equal", "rounding" (values differ, but rounding explains it), "shape", "type", "values",
+    "missing". `largest_abs`, `largest_rel` and `mean_abs` are the largest differences and the mean difference of finite
+    pairs, `cosine` is the cosine of the angle between both arrays as vectors of their finite pairs. `snr` is the ratio
+    of the expected values to the differences in decibels, None where there are none; `top1` is the share of rows whose
+    largest element is the same one, None for an array that is not a matrix. `index` is the first differing element in
+    row-major order; `count` is the number of differing elements of `size`; `worst` is the element that exceeds the
+    tolerance by most, or is nearest to it, and `pair` has its expected and its actual value as text.
     """
 
     name: str
@@ -43,14 +48,18 @@ class Comparison:
     count: int = 0
     mean_abs: float = 0.0
     cosine: float = 1.0
+    snr: float | None = None
+    top1: float | None = None
     size: int = 0
     worst: tuple[int, ...] | None = None
     pair: tuple[str, str] = ("", "")
 
     def __bool__(self) -> bool:
-        return self.kind == "equal"
+        return self.kind in (EQUAL, ROUNDING)
 
     def __str__(self) -> str:
+        if self.kind == ROUNDING:
+            return f"{self.name}: {self.message}"
         if self:
             return f"{self.name}: equal (largest difference {self.largest_abs:.3g}, relative {self.largest_rel:.3g})"
         return f"{self.name}: {self.message}"
@@ -91,15 +100,23 @@ def compare_all(
     rtol: float | None = None,
     atol: float | None = None,
     dtype: bool = True,
+    tolerances: Mapping[str, tuple[float, float]] | None = None,
 ) -> list[Comparison]:
-    """Compare named outputs: by name if every expected name exists, otherwise by position."""
+    """Compare named outputs: by name if every expected name exists, otherwise by position.
+
+    `tolerances` are (rtol, atol) of outputs that have others than `rtol` and `atol`.
+    """
     by_name = dict(actual)
     if not all(name in by_name for name, _ in expected):
         if len(expected) != len(actual):
             text = f"{len(actual)} outputs instead of {len(expected)}"
             return [Comparison("outputs", "missing", text)]
         by_name = {name: array for (name, _), (_, array) in zip(expected, actual, strict=True)}
-    return [compare(array, by_name[name], name, rtol=rtol, atol=atol, dtype=dtype) for name, array in expected]
+    found = []
+    for name, array in expected:
+        relative, absolute = (tolerances or {}).get(name, (rtol, atol))
+        found.append(compare(array, by_name[name], name, rtol=relative, atol=absolute, dtype=dtype))
+    return found
 
 
 def is_limited(expected: Any, actual: Any) -> bool:
@@ -121,7 +138,8 @@ def _close(name: str, expected: np.ndarray, actual: np.ndarray, rtol: float, ato
         # Infinite where only one is finite, or an infinity meets another value.
         excess = np.where(finite, difference - atol - rtol * np.abs(left), np.where(same, -np.inf, np.inf))
     relative = np.divide(difference, np.abs(left), out=np.zeros_like(difference), where=finite & (left != 0))
-    return _measured(name, expected, actual, difference, relative, excess, _cosine(left[finite], right[finite]))
+    found = _measured(name, expected, actual, difference, relative, excess, _cosine(left[finite], right[finite]))
+    return replace(found, snr=_snr(left[finite], difference[finite]), top1=_top1(left, right))
 
 
 def _exact(name: str, expected: np.ndarray, actual: np.ndarray) -> Comparison:
@@ -147,6 +165,20 @@ def _cosine(left: np.ndarray, right: np.ndarray) -> float:
             return float(sizes[0] == sizes[1])
         return float(abs(np.vdot(left / sizes[0], right / sizes[1])) if left.dtype.kind == "c"
                      else np.dot(left / sizes[0], right / sizes[1]))  # fmt: skip
+
+
+def _snr(expected: np.ndarray, difference: np.ndarray) -> float | None:
+    """The energy of the expected values to that of the differences in decibels; None if one of them is 0."""
+    with np.errstate(over="ignore"):
+        signal, noise = float(np.sum(np.abs(expected) ** 2)), float(np.sum(difference**2))
+    return 10 * math.log10(signal / noise) if 0 < signal < math.inf and 0 < noise < math.inf else None
+
+
+def _top1(expected: np.ndarray, actual: np.ndarray) -> float | None:
+    """The share of rows of a matrix whose largest element is the same one; None for other arrays."""
+    if expected.ndim != 2 or expected.shape[1] < 2 or not expected.size or expected.dtype.kind == "c":
+        return None
+    return float(np.mean(expected.argmax(axis=1) == actual.argmax(axis=1)))
 
 
 def _measured(

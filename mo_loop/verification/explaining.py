@@ -31,6 +31,9 @@ VANISHES = (
     "whole model, such as fusing layers or computing in place."
 )  # fmt: skip
 CONVERTED_RIGHT = "The conversion of the model gives the right numbers: the IR that was given is another one."
+CONVERTED_AGAIN = (
+    "The IR of another conversion of the model gives the right numbers: the difference does not show every time."
+)
 UNKNOWN = "This cannot be told: "
 
 
@@ -120,4 +123,6 @@ def passes_of(question: Question) -> PassDifference | str:
         )  # fmt: skip
     except IsolatedError as error:
         return f"{UNKNOWN}{str(error).splitlines()[0]}"
-    return CONVERTED_RIGHT if found is None else found
+    if found is not None:
+        return found
+    return CONVERTED_AGAIN if question.ir is None else CONVERTED_RIGHT

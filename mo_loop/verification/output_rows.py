@@ -19,7 +19,9 @@ def rows_of(
     """A row for each expected output of the set of this number; `notes` get what is no difference."""
     wanted, found = flat(expected), flat(found)
     have, by_name = by_wanted_name(wanted, found), dict(wanted)
-    for result in compare_all(wanted, found, rtol=settings.rtol, atol=settings.atol):
+    for result in compare_all(
+        wanted, found, rtol=settings.rtol, atol=settings.atol, tolerances=settings.tolerances
+    ):
         left, right = by_name.get(result.name), have.get(result.name)
         if result.kind == "shape" and np.size(np.asarray(left)) == np.size(np.asarray(right)) == 0:
             # ONNX Runtime writes 0 for the dimensions of results of no iterations, which it does not know.

@@ -41,6 +41,8 @@ class PlainSide:
         self._settings, self._notes = settings, notes
         self.refused: set[int] = set()
         """The sets that the IR which ran last does not run because of their sizes."""
+        self.differing: list[tuple[int, Named]] = []
+        """(number of the set, outputs) of the inferences of the IR that ran last whose outputs differ."""
         self.distances: dict[tuple[str, int, str], Distance] = {}
         """The worst distance of an output, by the side and the number of the set; only for a dump."""
 
@@ -49,6 +51,7 @@ class PlainSide:
         run = SideRun(name or precision)
         found: dict[int, Named] = {}
         refused = self.refused = set()
+        self.differing = []
         with run:
             for inference, number in enumerate(self.order):
                 if number in refused:
@@ -62,7 +65,10 @@ class PlainSide:
                 found[number] = outputs
                 self._measure(run.name, number, outputs)
                 expected = self._expected[number]
-                run.add(rows_of(number, inference, expected, outputs, self._settings, self._notes))
+                rows = list(rows_of(number, inference, expected, outputs, self._settings, self._notes))
+                run.add(rows)
+                if not all(row.result for row in rows):
+                    self.differing.append((number, outputs))
         save_sets(self._settings.save, run.name, found)
         return run.side()
 

@@ -186,7 +186,8 @@ def _row(row: Row) -> dict[str, Any]:
         "output": row.output, "set": row.set, "inference": row.inference, "expected": row.expected, "found": row.found,
         "kind": result.kind, "message": result.message, "largest_abs": _number(result.largest_abs),
         "largest_rel": _number(result.largest_rel), "mean_abs": _number(result.mean_abs),
-        "cosine": _number(result.cosine), "beyond": result.count, "size": result.size,
+        "cosine": _number(result.cosine), "snr": result.snr, "top1": result.top1, "beyond": result.count,
+        "size": result.size,
         "worst": None if result.worst is None else list(result.worst), "values": list(result.pair),
     } | ({"step": row.step} if row.step else {})  # fmt: skip
 

@@ -11,28 +11,36 @@ from mo_loop.printable import printable
 from mo_loop.tables import aligned
 from mo_loop.verification.report import AGAINST, Report, Row, Side
 
-HEAD = ("output", "type", "largest abs", "largest rel", "mean abs", "cosine", "beyond", "worst element", "expected",
-        "actual", "inputs")  # fmt: skip
-RIGHT = (2, 3, 4, 5, 6, 8, 9)
+HEAD = ("output", "type", "largest abs", "largest rel", "mean abs", "cosine", "SNR, dB", "top-1", "beyond",
+        "worst element", "expected", "actual", "inputs")  # fmt: skip
+RIGHT = (2, 3, 4, 5, 6, 7, 8, 10, 11)
 """The columns of numbers."""
+
+NEEDED = (0, 2, 8, 3, 10, 11, 1, 12, 9, 6, 7, 5, 4)
+"""The columns in the order in which they are given up, last first, where a terminal is too narrow for all."""
+
+GAP = 2
+"""The spaces between columns."""
 
 SHOWS = "shows how far every tensor is from that of the ONNX model."
 
 Table = Callable[[Sequence[Sequence[str]], Sequence[int], str], str]
 
 
-def as_text(report: Report, table: Table = aligned) -> str:
-    """The report for a terminal: for each side one line for each output, with its worst set of inputs."""
-    return "\n".join(_lines(report, table))
+def as_text(report: Report, table: Table = aligned, width: int | None = None) -> str:
+    """The report for a terminal of `width` columns: for each side one line for each output, with its worst set of
+    inputs."""
+    return "\n".join(_lines(report, table, width))
 
 
-def _lines(report: Report, table: Table) -> Iterator[str]:
+def _lines(report: Report, table: Table, width: int | None) -> Iterator[str]:
     yield printable(f"{report.model}: {title(report)}")
     yield printable(f"  {summary(report)}")
     for side in report.sides:
         yield printable(f"  {heading(report, side)}")
         if side.rows:
-            yield table([HEAD, *(_cells(report, row) for row in side.worst)], RIGHT, "    ")
+            yield _table([HEAD, *(_cells(report, row) for row in side.worst)], table, width)
+        yield from (printable(f"    {row.output}: {row.result.message}") for row in side.worst if _needs_words(row))
         yield from (printable(f"    {each}") for each in first_difference(report, side))
     for answer in (report.layers, report.passes):
         if answer is not None:
@@ -40,6 +48,26 @@ def _lines(report: Report, table: Table) -> Iterator[str]:
     if report.page:
         yield printable(f"  {report.page} {SHOWS}")
     yield from (printable(f"  note: {each}") for each in report.notes)
+
+
+def _table(rows: Sequence[Sequence[str]], table: Table, width: int | None) -> str:
+    """The table with as many columns as fit into the width, and no empty ones."""
+    indent = "    "
+    widths = [max(len(row[place]) for row in rows) if any(row[place] for row in rows[1:]) else 0
+              for place in range(len(HEAD))]  # fmt: skip
+    shown: list[int] = []
+    for place in NEEDED:
+        used = len(indent) + sum(widths[each] + GAP for each in shown)
+        if widths[place] and (width is None or not shown or used + widths[place] <= width):
+            shown.append(place)
+    shown.sort()
+    right = [number for number, place in enumerate(shown) if place in RIGHT]
+    return table([[row[place] for place in shown] for row in rows], right, indent)
+
+
+def _needs_words(row: Row) -> bool:
+    """Whether the numbers of a row do not say what is wrong."""
+    return row.result.kind in ("shape", "type", "missing")
 
 
 def title(report: Report) -> str:
@@ -88,12 +116,14 @@ def _cells(report: Report, row: Row) -> tuple[str, ...]:
     result = row.result
     kind = row.found if row.found == row.expected else f"{row.found} instead of {row.expected}"
     name = _place(report, row)
-    if result.kind in ("shape", "type", "missing"):
-        return (row.output, kind, *[""] * 5, result.message, "", "", name)
+    if _needs_words(row):
+        return (row.output, kind, *[""] * (len(HEAD) - 3), name)
     worst = "" if result.worst is None else f"[{', '.join(map(str, result.worst))}]"
     return (
         row.output, kind, f"{result.largest_abs:.3g}", f"{result.largest_rel:.3g}", f"{result.mean_abs:.3g}",
-        f"{result.cosine:.6f}", f"{result.count} of {result.size}", worst, *result.pair, name,
+        f"{result.cosine:.6f}", "" if result.snr is None else f"{result.snr:.1f}",
+        "" if result.top1 is None else f"{result.top1:.1%}", f"{result.count} of {result.size}", worst, *result.pair,
+        name,
     )  # fmt: skip
 
 

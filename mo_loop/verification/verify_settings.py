@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -39,6 +39,12 @@ class Settings:
     steps: int = STEPS
     expected: Sequence[Any] = ()
     custom_ops: tuple[str, ...] = ()
+    tolerances: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+
+    @property
+    def has_tolerance(self) -> bool:
+        """Whether tolerances were given, which no other rule widens."""
+        return self.rtol is not None or self.atol is not None or bool(self.tolerances)
 
 
 def properties_of(precision: str, device: str) -> dict[str, Any]:

@@ -26,15 +26,20 @@ from mo_loop.errors import InputError, UsageError
 from mo_loop.frontend.external_data import needs_permission, require_external_data, with_data
 from mo_loop.frontend.model import OnnxModel, load, opened
 from mo_loop.options import ConvertOptions
+from mo_loop.verification.compare import ROUNDING
 from mo_loop.verification.comparison_notes import notes_about
 from mo_loop.verification.cut_model import cut_model
 from mo_loop.verification.expected_sets import ExpectedSets
 from mo_loop.verification.generated import shapes_of
+from mo_loop.verification.interface import require_interface
+from mo_loop.verification.isolated import IsolatedError, isolated
 from mo_loop.verification.judge import PEER
+from mo_loop.verification.oracle import ONNX_RUNTIME
 from mo_loop.verification.output_rows import type_text
 from mo_loop.verification.packages import require_packages
 from mo_loop.verification.plain_side import PlainSide, save_sets
-from mo_loop.verification.report import AGAINST, InputSet, Report, Side
+from mo_loop.verification.report import AGAINST, DIFFERS, InputSet, Report, Side
+from mo_loop.verification.rounding import Rounding, alternatives, has_half_weights, rounded
 from mo_loop.verification.state_variables import has_states
 from mo_loop.verification.stepwise import Stepwise, require_stepwise
 from mo_loop.verification.verify_settings import (
@@ -73,6 +78,7 @@ def verify(
     steps: int = STEPS,
     expected: Sequence[str | os.PathLike[str] | Mapping[str, Any]] = (),
     custom_ops: Sequence[str | os.PathLike[str]] = (),
+    tolerances: Mapping[str, tuple[float, float]] | None = None,
     options: ConvertOptions | None = None,
 ) -> Report:
     """Compare the IR of an ONNX model with ONNX Runtime.
@@ -86,7 +92,9 @@ def verify(
             by name. Sets that have outputs themselves (output_0.pb, arrays of an .npz) need none. They take the place
             of ONNX Runtime's values.
         custom_ops: libraries with custom operators, which ONNX Runtime loads.
-        rtol, atol: tolerances; the usual ones are those of `mo_loop.verification.compare`.
+        rtol, atol: tolerances; the usual ones are those of `mo_loop.verification.compare`, and a difference beyond
+            them passes if rounding explains it (`mo_loop.verification.rounding`).
+        tolerances: (rtol, atol) of single outputs.
         device, precision: of OpenVINO. A precision other than f32 is compared beside f32, so that its cost is told
             apart from an error of conversion.
         against: other converters to compare with: "ovc".
@@ -109,7 +117,7 @@ def verify(
     settings = Settings(
         tuple(inputs), sets, seed, rtol, atol, device, precision, tuple(against), None if save is None else Path(save),
         limit, layers or dump is not None, passes, memory, None if dump is None else Path(dump), steps,
-        tuple(expected), tuple(os.fspath(each) for each in custom_ops),
+        tuple(expected), tuple(os.fspath(each) for each in custom_ops), tolerances or {},
     )  # fmt: skip
     if settings.dump is not None:  # it is written in the end: whether it can be is said now
         from mo_loop.dump.run_folder import RunFolder
@@ -168,7 +176,7 @@ class _Verification:
                 return self._stepwise(target, source, converted, start)
             settings = self.settings
             found = ExpectedSets(source, self.model, settings, self.notes, shapes_of(converted))
-            plain, first = self._ran(found, target)
+            plain, first = self._ran(found, target, source, converted)
             sets, expected, oracle = found.sets, found.expected, found.oracle
             save_sets(settings.save, "inputs", {number: feeds.items() for number, (_, feeds) in enumerate(sets)})
             save_sets(settings.save, "onnxruntime", dict(enumerate(expected)))
@@ -219,7 +227,14 @@ class _Verification:
     def _converted(self, folder: Path) -> tuple[Path, Model]:
         """The path of the IR, and its graph."""
         if self.ir is not None:
-            return self.ir, read_model(self.ir, limits=self.options.limits)
+            if self.ir.suffix.lower() == ".onnx":
+                raise UsageError(
+                    f"{self.ir} is an ONNX model", why="verify compares an ONNX model with its IR",
+                    hint="give the .xml, or compare two models with mo-loop diff",
+                )  # fmt: skip
+            given = read_model(self.ir, limits=self.options.limits)
+            require_interface(self.model, given, str(self.ir))
+            return self.ir, given
         converted = Model(Conversion(self.options).run(str(self.path)))
         target = folder / "model.xml"
         save_model(converted, target, self.options.compress_to_fp16)
@@ -239,7 +254,7 @@ class _Verification:
 
     # -- the IR
 
-    def _ran(self, found: ExpectedSets, target: Path) -> tuple[PlainSide, Side]:
+    def _ran(self, found: ExpectedSets, target: Path, source: Path, converted: Model) -> tuple[PlainSide, Side]:
         """The IR with all sets in f32; once more with larger sizes for those that OpenVINO refuses."""
         plain = self._plain(found)
         side = plain.ran(F32, target)
@@ -249,11 +264,28 @@ class _Verification:
         if found.leave_out_misshapen(row for row in side.rows if row.result.kind == "shape"):
             plain = self._plain(found)
             side = plain.ran(F32, target)
+        side = self._rounded(side, plain, found, source, converted)
         if side.passed and not side.rows:
             raise InputError(
                 "nothing could be compared", why=self.notes[-1], hint="give inputs: --inputs FILE.npz", code="ML203",
             )  # fmt: skip
         return plain, side
+
+    def _rounded(self, side: Side, plain: PlainSide, found: ExpectedSets, source: Path, converted: Model) -> Side:
+        """The side after the differences that rounding explains are told apart, with a note for each output."""
+        if side.status != DIFFERS or found.oracle != ONNX_RUNTIME or self.settings.has_tolerance:
+            return side
+        roundings: dict[int, Rounding] = {}
+        for number in {number for number, _ in plain.differing}:
+            try:
+                half = self.options.compress_to_fp16 or has_half_weights(converted)
+                others = isolated(alternatives, str(source), found.sets[number][1], half)
+            except IsolatedError:  # nothing is known about rounding then
+                continue
+            roundings[number] = Rounding.of(found.expected[number], others)
+        side = rounded(side, plain.differing, roundings, found.expected)
+        self.notes += dict.fromkeys(str(row.result) for row in side.worst if row.result.kind == ROUNDING)
+        return side
 
     def _plain(self, found: ExpectedSets) -> PlainSide:
         order = (*range(len(found.sets)), *reversed(range(len(found.sets))))
