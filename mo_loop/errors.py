@@ -3,6 +3,7 @@
     MoLoopError
     ├── InputError         ML2xx  exit code 2   the model or the call is wrong
     │   ├── UsageError     ML20x                an argument is not valid
+    │   ├── NotComparableError ML206            nothing with which an IR can be compared
     │   ├── FileError      ML21x, ML27x         a file is missing, unreadable, refused, or of another kind
     │   │   └── StorageError ML28x              the same of an object at a URL, or its store fails
     │   ├── ModelError     ML22x                the ONNX model breaks a rule of ONNX
@@ -99,6 +100,12 @@ class UsageError(InputError):
     """An argument is not valid."""
 
     code = "ML201"
+
+
+class NotComparableError(InputError):
+    """There is nothing with which an IR can be compared: no inputs that both sides run, or no expected values."""
+
+    code = "ML206"
 
 
 class FileError(InputError):

@@ -19,11 +19,11 @@ from typing import Any
 from mo_loop.api import save_draft
 from mo_loop.batch.fingerprint import Made, stamp, stamp_of
 from mo_loop.batch.measuring import Meter
-from mo_loop.batch.result import Facts, errors_of
+from mo_loop.batch.result import NOT_VERIFIED, Facts, errors_of
 from mo_loop.batch.state import Entry
 from mo_loop.batch.task import Done, Task
 from mo_loop.conversion import Conversion
-from mo_loop.errors import MoLoopError, traceback_text
+from mo_loop.errors import MoLoopError, NotComparableError, traceback_text
 from mo_loop.files import overwritten_source, refuse_device
 from mo_loop.frontend.external_data import external_files
 from mo_loop.garbage_collection import paused_collector
@@ -95,17 +95,27 @@ def _relative(path: str, folder: str) -> str:
 
 
 def _compared(done: Done, task: Task) -> Done:
-    """The result with that of the comparison, if there is to be one. A model whose numbers differ has no entry."""
+    """The result with that of the comparison, if there is to be one.
+
+    A model whose numbers differ has no entry; the files of one that cannot be compared are kept, with a warning.
+    """
     comparing = task.work.comparing
     if comparing is None:
         return done
     from mo_loop.verification.report_formats import differences
     from mo_loop.verification.verifying import verify
 
-    report = verify(
-        task.source, task.draft, inputs=comparing.inputs, sets=comparing.sets, seed=comparing.seed,
-        rtol=comparing.rtol, atol=comparing.atol, limit=comparing.seconds, options=task.work.options,
-    )  # fmt: skip
+    try:
+        report = verify(
+            task.source, task.draft, inputs=comparing.inputs, sets=comparing.sets, seed=comparing.seed,
+            rtol=comparing.rtol, atol=comparing.atol, limit=comparing.seconds, options=task.work.options,
+        )  # fmt: skip
+    except NotComparableError as error:
+        if comparing.strict:
+            raise
+        why = f"{error.message}: {error.why}" if error.why else error.message
+        comparison = {"status": NOT_VERIFIED, "code": error.code, "why": why}
+        return replace(done, warnings=(*done.warnings, f"{NOT_VERIFIED}: {why}"), comparison=comparison)
     if report.passed:
         return replace(done, comparison=report.as_json())
     return Done(exit_code=report.exit_code, difference=differences(report), comparison=report.as_json())

@@ -16,6 +16,9 @@ CONVERTED, SKIPPED, FAILED, DIFFERS, CRASH, TIMEOUT, MEMORY, CANCELLED = STATUSE
 """The statuses: converted; up to date already; failed with errors; converted, but its numbers are not those of ONNX
 Runtime; the process ended; the time limit; the memory limit; not converted because the batch ended."""
 
+NOT_VERIFIED = "not verified"
+"""The status of the comparison of a model that cannot be compared."""
+
 GOOD = (CONVERTED, SKIPPED)
 BAD = (FAILED, DIFFERS, CRASH, TIMEOUT, MEMORY)
 

@@ -18,7 +18,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Comparing:
-    """How the IR is compared with ONNX Runtime: the arguments of `mo_loop.verify`, and `seconds` for all of it."""
+    """How the IR is compared with ONNX Runtime: the arguments of `mo_loop.verify`, and `seconds` for all of it.
+
+    With `strict` a model that cannot be compared fails.
+    """
 
     inputs: tuple[str, ...] = ()
     sets: int = 2
@@ -26,6 +29,7 @@ class Comparing:
     rtol: float | None = None
     atol: float | None = None
     seconds: float = 300.0
+    strict: bool = False
 
 
 @dataclass(frozen=True)

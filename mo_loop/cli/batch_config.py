@@ -65,7 +65,10 @@ _COMPARING: tuple[Callable[[Any], Any], ...] = (
     click.option(
         "--verify", is_flag=True,
         help="Compare each IR with ONNX Runtime, on generated inputs. A model whose numbers differ fails, and its "
-        "files are not written.",
+        "files are not written; one that cannot be compared is reported as not verified.",
+    ),
+    click.option(
+        "--verify-strict", is_flag=True, help="With --verify: a model that cannot be compared fails as well.",
     ),
     click.option(
         "--inputs", multiple=True, type=click.Path(), metavar="FILE",
@@ -164,7 +167,8 @@ def _work(values: dict[str, Any]) -> Work:
     comparing = None
     if given["verify"]:
         comparing = Comparing(
-            given["inputs"], given["sets"], given["seed"], given["rtol"], given["atol"], given["verify_timeout"]
+            given["inputs"], given["sets"], given["seed"], given["rtol"], given["atol"], given["verify_timeout"],
+            given["verify_strict"],
         )
     facts = {name: value for name, value in {**flags, **given}.items() if name != "extension"}
     return Work(options, of_options(facts, flags["extension"], plugins=not flags["no_plugins"]), comparing)

@@ -20,8 +20,8 @@ GROUPS = {
     ),
     "States": ("--transform", "--stateful", "--stateful-pair", "--beam-idx"),
     "Comparison": (
-        "--verify", "--expected", "--custom-ops", "--rtol", "--atol", "--tolerance", "--layers", "--layers-memory",
-        "--call-timeout", "--device", "--precision", "--against", "--verify-timeout",
+        "--verify", "--verify-strict", "--expected", "--custom-ops", "--rtol", "--atol", "--tolerance", "--layers",
+        "--layers-memory", "--call-timeout", "--device", "--precision", "--against", "--verify-timeout",
     ),
     "Run": (
         "--config", "--scheduler", "--jobs", "--timeout", "--trial-timeout", "--memory", "--scratch", "--keep-going",

@@ -38,6 +38,11 @@ CODES: dict[str, Code] = {
     "ML201": Code("an invalid argument"),
     "ML202": Code("an input or output that the model does not have, or a shape, type or value that does not fit it"),
     "ML203": Code("a Python package that is not installed"),
+    "ML206": Code(
+        "a model whose IR cannot be compared",
+        "no inputs were found that ONNX Runtime and OpenVINO run, or nothing computes the expected outputs",
+        "give inputs (--inputs FILE), and where ONNX Runtime does not run the model its outputs (--expected FILE)",
+    ),
     "ML209": Code("graph text that cannot be parsed"),
     # -- files
     "ML210": Code("a file that does not exist"),

@@ -3,6 +3,8 @@
     Condition.parse("differs")              # the IR gives other numbers than ONNX Runtime
     Condition.parse("fails ML302")          # the conversion ends with this code; `fails` alone: with any error
     Condition.parse("crashes")              # the IR crashes or hangs the process that runs it
+    Condition.parse("unreadable")           # OpenVINO does not read the IR
+    Condition.parse("uncompilable")         # OpenVINO reads the IR, and does not compile it
     Condition.parse("grep -q Loop {}")      # a command exits with 0; {} is the path of the model
 """
 
@@ -15,11 +17,17 @@ from dataclasses import dataclass
 from mo_loop.errors import UsageError
 
 DIFFERS, FAILS, CRASHES, COMMAND = "differs", "fails", "crashes", "command"
+UNREADABLE, UNCOMPILABLE = "unreadable", "uncompilable"
+
+_TEXTS = {
+    DIFFERS: "the numbers differ", CRASHES: "the IR crashes or hangs",
+    UNREADABLE: "OpenVINO does not read the IR", UNCOMPILABLE: "OpenVINO does not compile the IR",
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
 class Condition:
-    """One of the four kinds; `detail` is the code or the command."""
+    """One of the kinds; `detail` is the code or the command."""
 
     kind: str
     detail: str = ""
@@ -28,7 +36,7 @@ class Condition:
     def parse(cls, text: str) -> Condition:
         """From the text of `--if`. UsageError if it cannot be understood."""
         word, _, rest = text.strip().partition(" ")
-        if word in (DIFFERS, CRASHES) and not rest:
+        if word in _TEXTS and not rest:
             return cls(word)
         if word == FAILS and re.fullmatch(r"(ML\d{3})?", rest.strip()):
             return cls(FAILS, rest.strip())
@@ -48,7 +56,7 @@ class Condition:
     def __str__(self) -> str:
         if self.kind == FAILS:
             return f"the conversion fails with {self.detail}" if self.detail else "the conversion fails"
-        return {DIFFERS: "the numbers differ", CRASHES: "the IR crashes or hangs"}.get(self.kind, self.detail)
+        return _TEXTS.get(self.kind, self.detail)
 
 
-_HINT = 'write differs, crashes, fails, fails ML302, or a command with {} for the model'
+_HINT = 'write differs, crashes, unreadable, uncompilable, fails, fails ML302, or a command with {} for the model'

@@ -22,7 +22,15 @@ import numpy as np
 
 from mo_loop.options import ConvertOptions
 from mo_loop.reducing.candidate import Candidate
-from mo_loop.reducing.condition import COMMAND, CRASHES, DIFFERS, FAILS, Condition
+from mo_loop.reducing.condition import (
+    COMMAND,
+    CRASHES,
+    DIFFERS,
+    FAILS,
+    UNCOMPILABLE,
+    UNREADABLE,
+    Condition,
+)
 from mo_loop.verification.compare import compare_all, is_limited
 from mo_loop.workers import CRASH, OK, TIMEOUT, Pool, report_stage
 
@@ -90,6 +98,8 @@ def shows(task: _Task) -> bool:
             return _exits_well(task.condition.detail, path)
         if kind == FAILS:
             return _is_valid(task.candidate) and _code(path, task.options, task.condition.detail)
+        if kind in (UNREADABLE, UNCOMPILABLE):
+            return _is_valid(task.candidate) and _refused(task, path) == kind
         return _runs_badly(task, path)
 
 
@@ -126,9 +136,37 @@ def _code(path: Path, options: ConvertOptions, code: str) -> bool:
     return False
 
 
-def _runs_badly(task: _Task, path: Path) -> bool:
+def _refused(task: _Task, path: Path) -> str:
+    """Whether OpenVINO refuses to read the IR, or to compile it; empty if there is no IR, or it does both."""
+    from mo_loop.verification.runtime import compile_model, read_ir
+
+    try:
+        target = _written(task, path)
+    except Exception:  # a model that does not convert
+        return ""
+    try:
+        model = read_ir(target)
+    except Exception:  # the errors of OpenVINO share no base class
+        return UNREADABLE
+    try:
+        compile_model(model)
+    except Exception:
+        return UNCOMPILABLE
+    return ""
+
+
+def _written(task: _Task, path: Path) -> Path:
+    """The .xml of the candidate."""
     from mo_loop.api import Model, save_model
     from mo_loop.conversion import Conversion
+
+    report_stage("convert")
+    target = path.with_suffix(".xml")
+    save_model(Model(Conversion(task.options).run(str(path))), target, task.options.compress_to_fp16)
+    return target
+
+
+def _runs_badly(task: _Task, path: Path) -> bool:
     from mo_loop.verification.oracle import Oracle
     from mo_loop.verification.runtime import compile_ir
 
@@ -137,9 +175,7 @@ def _runs_badly(task: _Task, path: Path) -> bool:
     try:
         oracle = Oracle(str(path))
         expected = [oracle.run(feeds) for feeds in sets]
-        report_stage("convert")
-        target = path.with_suffix(".xml")
-        save_model(Model(Conversion(task.options).run(str(path))), target, task.options.compress_to_fp16)
+        target = _written(task, path)
     except Exception:  # not a model with known numbers, or one that does not convert
         return False
     report_stage(RUNNING)

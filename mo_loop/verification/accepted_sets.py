@@ -17,7 +17,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mo_loop.errors import InputError
+from mo_loop.errors import NotComparableError
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import body_protos
 from mo_loop.verification.generated import Generator
@@ -67,7 +67,7 @@ class SetSearch:
     def accepted(self, count: int, run: Callable[[dict[str, Any]], Any]) -> Accepted:
         """`count` sets, and sets with a dimension of size 0.
 
-        `run` raises IsolatedError for a set that the runtime refuses. InputError if it refuses all of them.
+        `run` raises IsolatedError for a set that the runtime refuses. NotComparableError if it refuses all of them.
         """
         found = Accepted()
         for number in range(count):
@@ -78,9 +78,9 @@ class SetSearch:
                 self._add(found, f"{symbol} = 0", [(sizes, self._generator.sized(0, sizes))], run)
             return found
         name, error = next(iter(found.missing.items()))
-        raise InputError(
+        raise NotComparableError(
             "no inputs could be generated that ONNX Runtime accepts", why=f"{name}: {brief(error)}",
-            hint="give inputs: --inputs FILE.npz", code="ML203",
+            hint="give inputs: --inputs FILE.npz", 
         )  # fmt: skip
 
     def _add(
@@ -117,17 +117,21 @@ class SetSearch:
         if above is None:
             yield usual, draw.draw(number)
             yield dict.fromkeys(usual, next(iter(usual.values()), 0)), draw.draw(number, careful=True)
-        tried: list[Sizes] = []
-        for sizes in self._larger_sizes(number):
-            if sizes in tried or (above is not None and not _is_above(sizes, above, draw.batches)):
-                continue
-            tried.append(sizes)
-            if time.monotonic() > self._end:
-                return
-            if draw.elements(sizes) <= ELEMENTS:
+        for sizes in self.larger_sizes(number):
+            if above is None or _is_above(sizes, above, draw.batches):
                 yield sizes, draw.sized(number, sizes, careful=True)
 
-    def _larger_sizes(self, number: int) -> Iterator[Sizes]:
+    def larger_sizes(self, number: int) -> Iterator[Sizes]:
+        """Sizes that are tried for the set of this number: those that fitted before, then larger ones."""
+        tried: list[Sizes] = []
+        for sizes in self._choices(number):
+            if time.monotonic() > self._end:
+                return
+            if sizes not in tried and self._generator.elements(sizes) <= ELEMENTS:
+                tried.append(sizes)
+                yield sizes
+
+    def _choices(self, number: int) -> Iterator[Sizes]:
         usual = self._generator.sizes(number)
         symbols, batches = self._generator.symbols, self._generator.batches
         growing = [name for name in symbols if name not in batches]

@@ -30,7 +30,7 @@ from mo_loop.verification.generated import (
     size_of,
 )
 from mo_loop.verification.input_values import Input, possible
-from mo_loop.verification.roles import INDEX, MASK
+from mo_loop.verification.roles import CHOICE, INDEX, MASK
 from mo_loop.verification.state_variables import Carried
 
 PROMPTS = (3, 1, 4)
@@ -77,10 +77,11 @@ class CacheInputs:
         self, model: OnnxModel, known: Mapping[str, Sequence[int | None] | None], caches: Sequence[Carried], seed: int
     ) -> None:
         self._caches = caches
-        self._generator = Generator(model, known, seed)
+        self.generator = Generator(model, known, seed)
+        self._larger: Mapping[str, int] = {}
         carried = {each.input for each in caches}
-        self._inputs = [each for each in self._generator.inputs if each.name not in carried]
-        self._carried = {each.name: each for each in self._generator.inputs if each.name in carried}
+        self._inputs = [each for each in self.generator.inputs if each.name not in carried]
+        self._carried = {each.name: each for each in self.generator.inputs if each.name in carried}
         outputs = {each.name: each for each in model.proto.graph.output}
         self._returned = {each.output: _declared(outputs[each.output]) for each in caches}
         operators = {operator_of(node) for graph in all_graphs(model) for node in graph.nodes}
@@ -88,6 +89,10 @@ class CacheInputs:
         """Operators of other domains may need masks without padding, and leave memory unwritten where there is some."""
         self._grows = {each.input: self._growing(each) for each in caches}
         self._new, self._fixed = self._new_dimensions()
+
+    def grow(self, sizes: Mapping[str, int]) -> None:
+        """Give dimensions that are not those of tokens and caches these sizes in all sequences from now on."""
+        self._larger = sizes
 
     # -- the course of a sequence
 
@@ -162,7 +167,7 @@ class CacheInputs:
 
     def _sizes(self, step: Step) -> dict[str, int]:
         total = step.past + step.tokens
-        sizes = self._generator.sizes(step.sequence)
+        sizes = {**self.generator.sizes(step.sequence), **self._larger}
         for each in self._caches:
             dims, after = self._carried[each.input].dims, self._returned[each.output]
             for axis in self._grows[each.input]:
@@ -198,7 +203,9 @@ class CacheInputs:
             return np.full(shape, total - 1, each.dtype.numpy)
         if is_number and "total_sequence_length" in name:
             return np.full(shape, total, each.dtype.numpy)
-        return self._generator.array(each, shape, step.sequence * _APART + step.number)
+        if each.role.kind == CHOICE:  # all steps of a sequence have the same
+            return self.generator.array(each, shape, step.sequence)
+        return self.generator.array(each, shape, step.sequence * _APART + step.number)
 
     def _positions(self, each: Input, shape: tuple[int, ...], step: Step) -> np.ndarray:
         """Numbers that go on where the last step ended, below the length of the table that they select from."""

@@ -13,7 +13,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mo_loop.errors import InputError, ModelError
+from mo_loop.errors import InputError, NotComparableError
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.verification.accepted_sets import SetSearch, sizes_in
 from mo_loop.verification.compare import Named, compare_all
@@ -45,8 +45,9 @@ class ExpectedSets:
         """`source` is the file of `model`; `shapes` are those of the inputs of the IR.
 
         Raises:
-            ModelError: ONNX Runtime does not run the model, and no outputs are given.
-            InputError: it accepts none of the sets, or not the given ones.
+            NotComparableError: ONNX Runtime does not run the model, and no outputs are given; or it accepts none
+                of the generated sets, or gives values of none of them twice.
+            InputError: it does not accept the given sets.
         """
         self._source, self._model, self._settings, self._notes = source, model, settings, notes
         self.sets: list[tuple[str, Feeds]] = []
@@ -73,8 +74,8 @@ class ExpectedSets:
             if not is_needed:
                 self._notes.append(f"ONNX Runtime does not run the model: {brief(error)}")
                 return None
-            raise ModelError(
-                f"ONNX Runtime does not run {self._source}", why=brief(error), code="ML229",
+            raise NotComparableError(
+                f"ONNX Runtime does not run {self._source}", why=brief(error), 
                 hint="give the expected outputs (--expected FILE), or the library of its operators (--custom-ops LIB)",
             ) from None  # fmt: skip
         name, reason = oracle.facts
@@ -108,7 +109,7 @@ class ExpectedSets:
                     continue
                 if not outputs:
                     raise InputError(
-                        f"ONNX Runtime does not accept the inputs {name}", why=brief(error), code="ML203",
+                        f"ONNX Runtime does not accept the inputs {name}", why=brief(error), 
                         hint="check their shapes and types",
                     ) from None  # fmt: skip
                 self._notes.append(f"ONNX Runtime does not run {name}: {brief(error)}")
@@ -117,8 +118,8 @@ class ExpectedSets:
             rest = [(output, value) for output, value in computed if output not in outputs]
             self.expected.append([*outputs.items(), *rest])
         if not self.sets:
-            raise InputError(
-                "no set of inputs can be compared", why=self._notes[-1], code="ML203", hint="give other inputs"
+            raise NotComparableError(
+                "no set of inputs can be compared", why=self._notes[-1],  hint="give other inputs"
             )
 
     def _compare_oracle(self, name: str, outputs: Mapping[str, Any], computed: Named) -> None:

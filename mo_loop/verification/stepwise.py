@@ -23,8 +23,9 @@ from typing import Any
 import numpy as np
 
 from mo_loop.api import Model
-from mo_loop.errors import InputError, UnsupportedError, UsageError
+from mo_loop.errors import InputError, NotComparableError, UnsupportedError, UsageError
 from mo_loop.frontend.model import OnnxModel
+from mo_loop.verification.accepted_sets import SetSearch, sizes_in
 from mo_loop.verification.cache_steps import PLANS, CacheInputs, Plan, Step, reordering
 from mo_loop.verification.compare import Named
 from mo_loop.verification.generated import shapes_of
@@ -120,7 +121,7 @@ class Stepwise:
         try:
             return Hosted(Oracle, str(self._source), limit=self._settings.limit)
         except IsolatedError as error:
-            raise InputError(
+            raise NotComparableError(
                 f"ONNX Runtime does not run {self._path}", why=brief(error), hint="there is nothing to compare with"
             ) from None
 
@@ -132,18 +133,34 @@ class Stepwise:
         try:
             if self._settings.inputs:
                 return [self._given_steps(oracle, inputs, initial)]
-            refused: list[str] = []
-            for plan in PLANS:
-                try:
-                    return [
-                        self._cached(oracle, inputs, initial, plan, number) for number in range(self._settings.sets)
-                    ]
-                except IsolatedError as error:
-                    refused.append(brief(error))
+            return self._generated_steps(oracle, inputs, initial)
         finally:
             if initial is not None:
                 initial.close()
-        raise InputError(
+
+    def _generated_steps(self, oracle: Hosted, inputs: CacheInputs, initial: Hosted | None) -> list[SequenceRun]:
+        """Sequences of the usual sizes; with larger ones, each on its own, if ONNX Runtime does not run those."""
+        numbers = range(self._settings.sets)
+        refused: list[str] = []
+        for plan in PLANS:
+            try:
+                return [self._cached(oracle, inputs, initial, plan, number) for number in numbers]
+            except IsolatedError as error:
+                refused.append(brief(error))
+        search = SetSearch(inputs.generator, sizes_in(self._model))
+        found = []
+        for number in numbers:
+            for sizes in search.larger_sizes(number):
+                inputs.grow(sizes)
+                try:
+                    found.append(self._cached(oracle, inputs, initial, PLANS[0], number))
+                except IsolatedError:
+                    continue
+                search.fits(sizes)
+                break
+        if found:
+            return found
+        raise NotComparableError(
             "no steps could be generated that ONNX Runtime accepts", why=refused[0],
             hint="give the inputs of the steps, one file for each: --inputs STEP1.npz --inputs STEP2.npz",
         )  # fmt: skip

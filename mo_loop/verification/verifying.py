@@ -22,7 +22,7 @@ from typing import TYPE_CHECKING, Any
 
 from mo_loop.api import Model, read_model, save_model
 from mo_loop.conversion import Conversion
-from mo_loop.errors import InputError, UsageError
+from mo_loop.errors import NotComparableError, UsageError
 from mo_loop.frontend.external_data import needs_permission, require_external_data, with_data
 from mo_loop.frontend.model import OnnxModel, load, opened
 from mo_loop.options import ConvertOptions
@@ -111,6 +111,7 @@ def verify(
 
     Raises:
         InputError: the model, the IR, an input or an argument is wrong; a package is missing.
+        NotComparableError: there are no inputs that both sides run, or no expected values.
         UnsupportedError: the model cannot be converted.
     """
     _require(precision, against, sets, steps)
@@ -266,8 +267,8 @@ class _Verification:
             side = plain.ran(F32, target)
         side = self._rounded(side, plain, found, source, converted)
         if side.passed and not side.rows:
-            raise InputError(
-                "nothing could be compared", why=self.notes[-1], hint="give inputs: --inputs FILE.npz", code="ML203",
+            raise NotComparableError(
+                "nothing could be compared", why=self.notes[-1], hint="give inputs: --inputs FILE.npz", 
             )  # fmt: skip
         return plain, side
 

@@ -9,8 +9,10 @@ import onnx
 import pytest
 from onnx import numpy_helper
 
-from mo_loop.errors import InputError, ModelError, UsageError
+from mo_loop.api import convert_model, save_model
+from mo_loop.errors import InputError, NotComparableError, UsageError
 from mo_loop.options import ConvertOptions
+from mo_loop.verification.compare import compare
 from mo_loop.verification.oracle import Oracle, UnstableError
 from mo_loop.verification.output_rows import shape_in
 from mo_loop.verification.report_formats import as_text
@@ -122,7 +124,7 @@ def register(extensions):
 """)
     options = ConvertOptions(extensions=[str(extension)])
     x = np.float32([1, -2])
-    with pytest.raises(ModelError, match="does not run"):
+    with pytest.raises(NotComparableError, match="does not run"):
         verify(path, inputs=[{"x": x}], options=options)
     report = verify(path, inputs=[{"x": x}], expected=[{"y": x}], options=options)
     assert report, as_text(report)
@@ -140,3 +142,73 @@ def test_expected_outputs_of_another_number_or_name_are_refused(tmp_path: Path) 
 
 def test_the_table_of_the_errors_of_onnx_runtime_is_true_of_the_installed_release() -> None:
     assert probe_oracle.main([]) == 0
+
+
+def test_a_difference_that_rounding_explains_passes_with_its_numbers(tmp_path: Path) -> None:
+    """The outputs are differences of large sums: ONNX Runtime itself moves as far as the IR is away."""
+    text = """main (float[4,256] x) => (float[4,8] y) {
+      a = MatMul (x, w) b = MatMul (x, v) y = Sub (a, b) }"""
+    w = 1000 * floats(256, 8)
+    model = with_weights(text, w=w, v=(w + np.float32(1e-2) * floats(256, 8)).astype(np.float32))
+    path, x = saved(model, tmp_path), 100 * floats(4, 256)
+    ir = tmp_path / "reordered.xml"
+    order = np.random.default_rng(1).permutation(256)
+    swapped = with_weights(text.replace("MatMul (x,", "MatMul (p,").replace("{\n", "{ p = Gather <axis = 1> (x, o)\n"),
+                           w=model_weight(model, "w")[order], v=model_weight(model, "v")[order], o=order)  # fmt: skip
+    save_model(convert_model(swapped), ir)
+    report = verify(path, ir, inputs=[{"x": x}])
+    assert report, as_text(report)
+    (row,) = report.sides[0].worst
+    if row.result.kind == "rounding":  # otherwise this processor adds both in one order
+        assert "rounding alone moves ONNX Runtime's own values by" in row.result.message
+    assert not verify(path, ir, inputs=[{"x": x}], rtol=1e-9, atol=0)
+
+
+def model_weight(model: onnx.ModelProto, name: str) -> np.ndarray:
+    return next(numpy_helper.to_array(each) for each in model.graph.initializer if each.name == name)
+
+
+def test_a_wrong_weight_is_no_rounding(tmp_path: Path) -> None:
+    text = "main (float[4,256] x) => (float[4,8] y) { y = MatMul (x, w) }"
+    w = floats(256, 8)
+    path, ir = saved(with_weights(text, w=w), tmp_path), tmp_path / "wrong.xml"
+    wrong = w.copy()
+    wrong[3, 5] += 0.02
+    save_model(convert_model(with_weights(text, w=wrong)), ir)
+    report = verify(path, ir, inputs=[{"x": floats(4, 256)}])
+    assert not report
+    assert report.sides[0].worst[0].result.kind == "values"
+
+
+def test_half_weights_are_measured_against_half_weights(tmp_path: Path) -> None:
+    text = "main (float[4,256] x) => (float[4,8] y) { y = MatMul (x, w) }"
+    path = saved(with_weights(text, w=floats(256, 8)), tmp_path)
+    options = ConvertOptions(compress_to_fp16=True)
+    assert verify(path, options=options)
+    assert not verify(path, options=options, rtol=1e-3, atol=1e-5)
+
+
+def test_tolerances_of_single_outputs(tmp_path: Path) -> None:
+    path, x = saved(parsed(SQUARE), tmp_path), np.float32([[1, 2], [3, 4]])
+    y = [{"y": x * x * np.float32(1.01)}]
+    assert not verify(path, inputs=[{"x": x}], expected=y)
+    assert verify(path, inputs=[{"x": x}], expected=y, tolerances={"y": (0.02, 0)})
+    assert not verify(path, inputs=[{"x": x}], expected=y, tolerances={"z": (0.02, 0)})
+
+
+def test_the_signal_to_noise_ratio_and_the_agreement_of_classes() -> None:
+    expected = np.float32([[1, 2, 4], [4, 2, 1]])
+    found = compare(expected, expected + np.float32([[0, 0, 0], [-4, 0, 0]]))
+    assert found.snr == pytest.approx(10 * np.log10(42 / 16))
+    assert found.top1 == 0.5
+    assert compare(expected, expected).snr is None
+
+
+def test_an_ir_of_another_model_is_named_with_both_interfaces(tmp_path: Path) -> None:
+    path, ir = saved(parsed(SQUARE), tmp_path), tmp_path / "other.xml"
+    save_model(convert_model(parsed("main (float[2] a, float[2] b) => (float[2] c) { c = Add (a, b) }")), ir)
+    with pytest.raises(UsageError, match="is not the IR of this model") as caught:
+        verify(path, ir)
+    assert caught.value.why == "the model has inputs x and outputs y, the IR has inputs a, b and outputs c"
+    with pytest.raises(UsageError, match="is an ONNX model"):
+        verify(path, path)
