@@ -51,9 +51,14 @@ class GroupedCommand(click.Command):
 
     def groups(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
         """Title -> the options and their texts."""
-        left = {name: each for each in self.get_params(ctx) for name in each.opts if name.startswith("--")}
-        found = {title: [left.pop(name) for name in names if name in left] for title, names in GROUPS.items()}
-        placed = [each for options in found.values() for each in options]
-        found["Other options"] = [each for each in dict.fromkeys(left.values()) if each not in placed]
+        options = {name: each for each in self.get_params(ctx) for name in each.opts if name.startswith("--")}
+        placed: set[str] = set()
+        found: dict[str, list[click.Parameter]] = {}
+        for title, names in (*GROUPS.items(), ("Other options", tuple(options))):
+            found[title] = []
+            for name in names:
+                if name in options and not placed.intersection(options[name].opts):  # an alias stands with its option
+                    placed.update(options[name].opts)
+                    found[title].append(options[name])
         shown = {title: [each.get_help_record(ctx) for each in options] for title, options in found.items()}
         return {title: kept for title, records in shown.items() if (kept := [each for each in records if each])}

@@ -31,8 +31,8 @@ if TYPE_CHECKING:
               help="The .onnx to write; its inputs are written beside it as .npz.")  # fmt: skip
 @click.option(
     "--if", "condition", required=True, metavar="CONDITION",
-    help="What the smaller model still shows: differs, crashes, fails, fails CODE, or a command that exits with 0, in "
-    "which {} is the path of the model.",
+    help="What the smaller model still shows: differs, crashes, unreadable, uncompilable, fails, fails CODE, or a "
+    "command that exits with 0, in which {} is the path of the model.",
 )  # fmt: skip
 @click.option("--inputs", multiple=True, type=click.Path(), metavar="FILE",
               help="Inputs of MODEL, as for verify. The default is generated inputs.")  # fmt: skip

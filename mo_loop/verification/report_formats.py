@@ -84,8 +84,10 @@ def title(report: Report) -> str:
 def summary(report: Report) -> str:
     """What was compared with what."""
     versions = report.versions
+    package = {"ONNX Runtime": "onnxruntime", "the reference evaluator of onnx": "onnx"}.get(report.oracle, "")
+    source = f"{report.oracle} {versions.get(package, '')}".rstrip()
     return (
-        f"{report.oracle} {versions.get('onnxruntime', '')} and OpenVINO {versions.get('openvino', '')} on "
+        f"{source} and OpenVINO {versions.get('openvino', '')} on "
         f"{report.device}: {_sets(report)}, {_counted(report.inferences, 'inference')}, {report.seconds:.1f} s"
     )
 

@@ -150,3 +150,20 @@ def test_a_wrong_file_is_refused_before_anything_happens(tmp_path: Path, text: s
     done = batch("in", "-o", "out", "--config", "c.toml", cwd=tmp_path)
     assert (done.returncode, said in done.stderr) == (2, True), done.stderr
     assert not (tmp_path / "out").exists()
+
+
+def test_a_model_that_cannot_be_compared_is_kept_and_reported_as_not_verified(tmp_path: Path) -> None:
+    """Its outputs are random numbers: ONNX Runtime gives others in each run."""
+    text = "g (float[3] x) => (float[3] y) { r = RandomUniformLike (x) y = Add (x, r) }"
+    saved(parsed(text), tmp_path / "in" / "random.onnx")
+    done = batch("in", "-o", "out", "--verify", "--report", "r.json", cwd=tmp_path)
+    assert done.returncode == 0, done.stderr
+    (found,) = read(tmp_path / "r.json")["models"]
+    assert found["status"] == "converted"
+    assert found["comparison"]["status"] == "not verified"
+    assert "it draws random numbers" in found["comparison"]["why"]
+    assert (tmp_path / "out" / "random.xml").exists()
+    strict = batch("in", "-o", "strict", "--verify", "--verify-strict", "--report", "s.json", cwd=tmp_path)
+    assert strict.returncode == 1
+    assert statuses(tmp_path / "s.json") == {"random.onnx": "failed"}
+    assert not (tmp_path / "strict" / "random.xml").exists()

@@ -47,7 +47,8 @@ def test_the_installed_command_agrees_and_disagrees(folder: Path) -> None:
     assert (bad.returncode, bad.stderr) == (1, "")
     line = next(each for each in bad.stdout.splitlines() if each.lstrip().startswith("y "))
     assert line.split() == [
-        "y", "float32[1,2]", "5", "1.25", "2.5", "0.999400", "1", "of", "2", "[0,", "1]", "4.0", "9.0", "inputs.npz",
+        "y", "float32[1,2]", "5", "1.25", "2.5", "0.999400", "-1.9", "100.0%", "1", "of", "2", "[0,", "1]", "4.0", "9.0",
+        "inputs.npz",
     ]  # fmt: skip
 
 
@@ -131,3 +132,29 @@ def test_nothing_is_looked_for_where_outputs_agree(folder: Path) -> None:
     done = mo_loop("verify", "model.onnx", "--layers", "--passes", "--format", "json", cwd=folder)
     assert done.returncode == 0
     assert {"layers", "passes"}.isdisjoint(json.loads(done.stdout))
+
+
+def test_errors_are_json_where_json_was_asked_for(tmp_path: Path) -> None:
+    done = mo_loop("verify", str(tmp_path / "missing.onnx"), "--format", "json")
+    assert done.returncode == 2
+    found = json.loads(done.stdout)
+    assert (found["ok"], found["exit_code"], found["error"]["code"]) == (False, 2, "ML210")
+
+
+def test_options_that_verify_refuses_are_not_in_its_help() -> None:
+    text = mo_loop("verify", "--help").stdout
+    assert "--mean-values" not in text
+    assert "--layers-memory" in text
+    assert text.count("--call-timeout") == 1
+
+
+def test_tolerances_of_outputs_and_expected_outputs(tmp_path: Path) -> None:
+    path = saved(parsed("main (float[2] x) => (float[2] y) { y = Mul (x, x) }"), tmp_path)
+    np.savez(tmp_path / "in.npz", x=np.float32([1, 2]))
+    np.savez(tmp_path / "out.npz", y=np.float32([1.01, 4]))
+    common = ["verify", str(path), "--inputs", str(tmp_path / "in.npz"), "--expected", str(tmp_path / "out.npz")]
+    assert mo_loop(*common).returncode == 1
+    assert mo_loop(*common, "--tolerance", "y=0.1,0").returncode == 0
+    refused = mo_loop(*common, "--tolerance", "y=0.1")
+    assert refused.returncode == 2
+    assert "--tolerance y=0.1 is not of the form NAME=RTOL,ATOL" in refused.stderr
