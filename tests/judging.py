@@ -139,7 +139,7 @@ def tried(each: Planted, feeds: Mapping[str, Any] | None = None) -> Trial:
 
     It runs native code: the stage of the worker is "whole N" while the whole graph with the fault runs input set N.
     """
-    feeds = _showing(each) if feeds is None else feeds
+    feeds = showing(each) if feeds is None else feeds
     if feeds is None:
         return Trial(UNSEEN)
     report_stage("without the fault")
@@ -162,7 +162,7 @@ def tried(each: Planted, feeds: Mapping[str, Any] | None = None) -> Trial:
     return Trial(RIGHT if right else WRONG_ITERATION, found, str(place))
 
 
-def _showing(each: Planted) -> Mapping[str, Any] | None:
+def showing(each: Planted) -> Mapping[str, Any] | None:
     """The first inputs for which the graph runs, and with the fault gives other numbers or fails."""
     right = compile_model(Model(each.graph).to_openvino())
     try:
@@ -190,6 +190,14 @@ def tried_number(task: tuple[int, int, int | None]) -> tuple[str, str, int, Tria
     Returns its description, kind and depth as well.
     """
     seed, number, chosen = task
+    each = numbered(seed, number)
+    fault = each.fault
+    trial = tried(each, None if chosen is None else each.feeds[chosen])
+    return f"{each.name}, {fault.kind} at {fault.path} ({fault.change})", fault.kind, fault.depth, trial
+
+
+def numbered(seed: int, number: int) -> Planted:
+    """Fault `number` of `planted` with a seed. Numbers that rise need no new start."""
     if _source and (_source[0] != seed or _source[1] > number):
         _source.clear()
     if not _source:
@@ -197,10 +205,8 @@ def tried_number(task: tuple[int, int, int | None]) -> tuple[str, str, int, Tria
     while _source[1] <= number:
         _source[3] = next(_source[2])
         _source[1] += 1
-    each: Planted = _source[3]
-    fault = each.fault
-    trial = tried(each, None if chosen is None else each.feeds[chosen])
-    return f"{each.name}, {fault.kind} at {fault.path} ({fault.change})", fault.kind, fault.depth, trial
+    found: Planted = _source[3]
+    return found
 
 
 _source: list[Any] = []

@@ -1,10 +1,14 @@
-"""Plant faults in converted models with control flow, and see whether `first_difference` finds them.
+"""Plant faults in converted models with control flow, and see whether `first_difference` and `verify` find them.
 
     python tools/find_faults.py --count 100 --seed 1
     python tools/find_faults.py --count 20 --verbose
+    python tools/find_faults.py --verdicts --count 100 --roundings 40
 
 The faults are those of tests/planting.py; a fault that changes no output does not count. tests/judging.py says what the
 right answer is: the ONNX node and the iteration. The exit code is 1 if fewer than 97 of 100 answers are right.
+
+With --verdicts `verify` judges the same faults, which all have to fail, and IR that differ by rounding alone, which all
+have to pass (tests/verdicts.py).
 """
 
 from __future__ import annotations
@@ -18,6 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.workers import Pool
 from tests.judging import RIGHT, UNJUDGED, UNSEEN, Trial
+from tests.verdicts import FAILS, PASSES
 
 LEAST = 0.97
 
@@ -29,7 +34,11 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--first", type=int, default=0, help="the number of the first fault")
     parser.add_argument("--verbose", "-v", action="store_true", help="print all faults, not only those that are missed")
+    parser.add_argument("--verdicts", action="store_true", help="let `verify` judge faults and roundings instead")
+    parser.add_argument("--roundings", type=int, default=40, help="how many of them")
     options = parser.parse_args(arguments)
+    if options.verdicts:
+        return _verdicts(options)
     counts: Counter[str] = Counter()
     kinds: Counter[str] = Counter()
     judged = 0
@@ -51,6 +60,26 @@ def main(arguments: list[str] | None = None) -> int:
     print(", ".join(f"{count} {name}" for name, count in counts.most_common()))
     print("; ".join(f"{count} of {name}" for name, count in sorted(kinds.items())))
     return int(counts[RIGHT] < LEAST * judged)
+
+
+def _verdicts(options: argparse.Namespace) -> int:
+    """Print what `verify` says of faults and roundings; 1 if a fault passes or a rounding fails."""
+    wrong = 0
+    kinds = (("fault", FAILS, options.count), ("rounding", PASSES, options.roundings))
+    for kind, right, wanted in kinds:
+        counts: Counter[str] = Counter()
+        with Pool(f"tests.verdicts:{kind}_verdict", limit=600) as pool:
+            for number in range(options.first, 100 * wanted + 1):
+                if counts[FAILS] + counts[PASSES] >= wanted:
+                    break
+                outcome = pool.call((options.seed, number))
+                what, verdict, text = outcome.value if outcome.ok else (f"number {number}", FAILS, outcome.message)
+                counts[verdict] += 1
+                if options.verbose or verdict not in (right, UNSEEN):
+                    print(f"{what}: {verdict} {text}", flush=True)
+        wrong += counts[FAILS] + counts[PASSES] - counts[right]
+        print(f"{kind}s: {', '.join(f'{count} {name}' for name, count in counts.items())}", flush=True)
+    return int(wrong > 0)
 
 
 def _trial(pool: Pool, seed: int, number: int) -> tuple[str, str, int, Trial]:
