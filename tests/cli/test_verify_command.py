@@ -47,8 +47,8 @@ def test_the_installed_command_agrees_and_disagrees(folder: Path) -> None:
     assert (bad.returncode, bad.stderr) == (1, "")
     line = next(each for each in bad.stdout.splitlines() if each.lstrip().startswith("y "))
     assert line.split() == [
-        "y", "float32[1,2]", "5", "1.25", "2.5", "0.999400", "-1.9", "100.0%", "1", "of", "2", "[0,", "1]", "4.0", "9.0",
-        "inputs.npz",
+        "y", "float32[1,2]", "5", "1.25", "2.5", "0.999400", "-1.9", "100.0%", "1", "of", "2",
+        "[0,", "1]", "4.0", "9.0", "inputs.npz",
     ]  # fmt: skip
 
 
