@@ -96,9 +96,10 @@ class Report:
     `model` and `ir` are paths, `ir` empty if the model was converted for it. `oracle` is the source of the expected
     values. `sides[0]` is the IR that is verified, in f32; the others are its device's other precision, and other
     converters. `tolerance` is (relative, absolute), None for the usual one of each type. `notes` are sentences about
-    what limits the comparison. `layers` and `passes` are the answers of `--layers` and `--passes`, `page` is the path
-    of the page of `--dump`. Where the IR has states, a set is a sequence, `steps` are the numbers of steps of the
-    sequences, and `order` has the sequences as they ran, each from a reset.
+    what limits the comparison. `layers` and `passes` are the answers of `--layers` and `--passes`, `cause` says in a
+    sentence why outputs differ, `page` is the path of the page of `--dump`. Where the IR has states, a set is a
+    sequence, `steps` are the numbers of steps of the sequences, and `order` has the sequences as they ran, each from a
+    reset.
     """
 
     model: str
@@ -116,6 +117,7 @@ class Report:
     passes: Any = None
     page: str = ""
     steps: tuple[int, ...] = ()
+    cause: str = ""
 
     @property
     def inferences(self) -> int:
@@ -156,6 +158,8 @@ class Report:
         for name, answer in (("layers", self.layers), ("passes", self.passes)):
             if answer is not None:
                 found[name] = answer if isinstance(answer, str) else answer.as_json()
+        if self.cause:
+            found["cause"] = self.cause
         if self.page:
             found["page"] = self.page
         return found

@@ -45,6 +45,8 @@ def _lines(report: Report, table: Table, width: int | None) -> Iterator[str]:
     for answer in (report.layers, report.passes):
         if answer is not None:
             yield from (printable(f"  {line}") for line in str(answer).splitlines())
+    if report.cause:
+        yield printable(f"  cause: {report.cause}")
     if report.page:
         yield printable(f"  {report.page} {SHOWS}")
     yield from (printable(f"  note: {each}") for each in report.notes)
@@ -173,6 +175,8 @@ def _markdown(report: Report) -> Iterator[str]:
     for answer in (report.layers, report.passes):
         if answer is not None:
             yield f"\n{cell(str(answer))}"
+    if report.cause:
+        yield f"\nCause: {cell(report.cause)}"
     if report.page:
         yield f"\n{cell(report.page)} {SHOWS}"
     for each in report.notes:

@@ -16,6 +16,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -186,12 +187,13 @@ class _Verification:
             sides += [plain.other(each, self.path, folder) for each in settings.against]
             layers, passes = self._explained(source, sets, self._questionable(sides), plain.distances)
             page = self._page(layers)
+            cause = self._cause(first, layers, converted, plain, folder)
         self.notes += notes_about(self.path, self.model, oracle, expected)
         return Report(
             str(self.path), "" if self.ir is None else str(self.ir), oracle, settings.device,
             tuple(InputSet(name, {key: type_text(value) for key, value in feeds.items()}) for name, feeds in sets),
             plain.order, tuple(sides), (settings.rtol, settings.atol), tuple(dict.fromkeys(self.notes)), _versions(),
-            time.perf_counter() - start, layers, passes, page,
+            time.perf_counter() - start, layers, passes, page, cause=cause,
         )  # fmt: skip
 
     def _stepwise(self, target: Path, source: Path, converted: Model, start: float) -> Report:
@@ -333,6 +335,25 @@ class _Verification:
         vanishes = layers == VANISHES or getattr(layers, "vanishes", False)
         passes = passes_of(question) if settings.passes or vanishes else None
         return layers, passes
+
+    def _cause(self, side: Side, layers: Any, converted: Model, plain: PlainSide, folder: Path) -> str:
+        """Why outputs differ, where `layers` is wanted."""
+        from mo_loop.verification.cause import cause_of
+
+        if not self.settings.layers:
+            return ""
+
+        def exact() -> Side | None:
+            if self.options.quantization == "exact":
+                return None
+            target = folder / "exact.xml"
+            options = replace(self.options, quantization="exact")
+            save_model(Model(Conversion(options).run(str(self.path))), target, options.compress_to_fp16)
+            return plain.ran(F32, target, "exact")
+
+        config = self.options.config
+        disabled = set(config.disabled) if config is not None else set()
+        return cause_of(side, layers, converted.graph, disabled, exact)
 
     def _page(self, layers: Any) -> str:
         """The path of the page with the differences; empty if there is none, or the comparison ended early."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 
 import numpy as np
@@ -12,9 +13,12 @@ from onnx import numpy_helper
 from mo_loop.api import convert_model, save_model
 from mo_loop.errors import InputError, NotComparableError, UsageError
 from mo_loop.options import ConvertOptions
+from mo_loop.verification.cause import cause_of
 from mo_loop.verification.compare import compare
+from mo_loop.verification.explaining import VANISHES
 from mo_loop.verification.oracle import Oracle, UnstableError
 from mo_loop.verification.output_rows import shape_in
+from mo_loop.verification.report import Row, Side
 from mo_loop.verification.report_formats import as_text
 from mo_loop.verification.verifying import verify
 from tests.cli.commands import saved
@@ -212,3 +216,24 @@ def test_an_ir_of_another_model_is_named_with_both_interfaces(tmp_path: Path) ->
     assert caught.value.why == "the model has inputs x and outputs y, the IR has inputs a, b and outputs c"
     with pytest.raises(UsageError, match="is an ONNX model"):
         verify(path, path)
+
+
+def test_the_cause_of_a_wrong_weight_is_a_fault_with_its_place(tmp_path: Path) -> None:
+    text = "main (float[4,16] x) => (float[4,8] y) { [product] y = MatMul (x, w) }"
+    w = floats(16, 8)
+    path, ir = saved(with_weights(text, w=w), tmp_path), tmp_path / "wrong.xml"
+    save_model(convert_model(with_weights(text, w=w + np.float32(1))), ir)
+    report = verify(path, ir, inputs=[{"x": floats(4, 16)}], layers=True)
+    assert report.cause.startswith("a fault: The first tensor that differs is 'y'"), report.cause
+    assert report.as_json()["cause"] == report.cause
+    assert f"cause: {report.cause}" in as_text(report)
+    assert not verify(path, ir, inputs=[{"x": floats(4, 16)}]).cause
+
+
+def test_the_cause_is_the_runtime_where_tensors_agree_one_by_one() -> None:
+    row = Row(0, 0, "float32[2]", "float32[2]", compare(np.float32([1, 2]), np.float32([1, 3]), "y"))
+    side = Side("f32", "differs", rows=(row,))
+    graph = convert_model(parsed(SQUARE)).graph
+    said = cause_of(side, VANISHES, graph, {"IsolateParameters"}, lambda: None)
+    assert said.startswith("an error of the runtime: the tensors agree when each is computed alone; one of swapped-states")
+    assert cause_of(replace(side, status="crash"), VANISHES, graph, set(), lambda: None) == ""
