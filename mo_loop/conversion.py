@@ -205,8 +205,8 @@ class Conversion:
             graph.sweep()
             errors = failures(graph)
             if errors:
-                errors = _with_other_outputs(errors, outputs_without(graph))
-                raise ConversionErrors(self._completed(errors, model, cut))
+                errors = self._completed(errors, model, cut)
+                raise ConversionErrors(_with_other_outputs(errors, outputs_without(graph)))
             return graph
         assert cut is not None
         self.errors = self._completed(self.errors, model, cut)
