@@ -8,7 +8,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Node, Value
-from mo_loop.graph.shape import Dimension, low, normalise_axis
+from mo_loop.graph.shape import Dimension, is_static, low, normalise_axis
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import i64, string, u2, u4
 from mo_loop.ops.activation import PReLU
@@ -267,9 +267,47 @@ class EmptyConcatToBroadcast(LocalRule):
         if 0 not in (*output.type.dims[:axis], *output.type.dims[axis + 1 :]):
             return None
         values = inputs_of(node)
-        sizes = [_size(values if at == axis else values[:1], at) for at in range(output.rank)]
-        zero = Constant(np.zeros(()), graph=node.graph, dtype=output.dtype)
-        return ops.Broadcast(zero, ops.Concat(*sizes, axis=0))
+        return _of_nothing(node, [_size(values if at == axis else values[:1], at) for at in range(output.rank)])
+
+
+class EmptySqueezeToBroadcast(LocalRule):
+    """Unsqueeze(x : [0,N], 0)  ->  Broadcast(0, [1, 0, n]), where n is the size of x along its axis 1; so Squeeze
+    Reshape(x : [N,M,0], [n, 0])  ->  Broadcast(0, [n, 0])
+
+    If a dimension is 0 before run time, the runtime makes 0 of those that are not known, and takes the 0 in a computed
+    pattern of a Reshape for a copied size.
+    """
+
+    pattern = wrap_type((ops.Squeeze, ops.Unsqueeze, ops.Reshape))
+
+    def form(self, node: ops.Squeeze | ops.Unsqueeze | ops.Reshape) -> Node | None:
+        x, output = inputs_of(node)[0], node.output
+        if x.shape is None or output.dtype is string or 0 not in (output.shape or ()):
+            return None
+        if is_static(output.shape) or output.shape == x.shape:
+            return None
+        places: list[int | None] = []
+        start = 0
+        for dim in output.type.dims:
+            if isinstance(dim, int):
+                places.append(None)
+            elif dim in x.shape[start:]:
+                at = x.shape.index(dim, start)
+                places.append(at)
+                start = at + 1
+            else:
+                return None
+        sizes = [
+            Constant([dim], graph=node.graph, dtype=i64).output if place is None else _size([x], place)
+            for dim, place in zip(output.type.dims, places, strict=True)
+        ]
+        return _of_nothing(node, sizes)
+
+
+def _of_nothing(node: Node, sizes: Sequence[Value]) -> Node:
+    """A tensor without elements, of sizes that are tensors [1]."""
+    zero = Constant(np.zeros(()), graph=node.graph, dtype=node.outputs[0].dtype)
+    return ops.Broadcast(zero, ops.Concat(*sizes, axis=0))
 
 
 def _size(values: Sequence[Value], at: int) -> Value:
@@ -279,7 +317,8 @@ def _size(values: Sequence[Value], at: int) -> Value:
     size: Value = Constant([total], graph=values[0].graph, dtype=i64).output
     for value, dim in zip(values, dims, strict=True):
         if not isinstance(dim, int):
-            size = ops.Add(size, ops.Gather(ops.ShapeOf(value), [at], np.array(0))).output
+            found = ops.Gather(ops.ShapeOf(value), [at], np.array(0)).output
+            size = ops.Add(size, found).output if total or len(values) > 1 else found
     return size
 
 
