@@ -10,7 +10,8 @@
 Attributes, shapes, element types, constants and run-time inputs, static, symbolic and computed dimensions are drawn
 for every operator in turn, at the opsets that ONNX Runtime supports. Expected values come from ONNX Runtime without
 optimisation, for several sets of inputs per model. A configuration without a kernel is drawn again, one that ONNX
-Runtime calls invalid is skipped; at most a share of MOST_SKIPPED may be. The run fails if a configuration does not pass
+Runtime calls invalid is skipped; at most a share of MOST_SKIPPED may be. "not readable" and "not compilable" count the
+files that OpenVINO refuses to read, or to compile. The run fails if a configuration does not pass
 and tests/fuzz/operators/known.py has no reason for it, or if a reason there no longer holds.
 """
 
@@ -35,6 +36,7 @@ from mo_loop.verification.judge import (
     FAILED,
     HANG,
     NOT_COMPILABLE,
+    NOT_READABLE,
     PASSED,
     REFUSED,
     WRONG,
@@ -54,7 +56,7 @@ MET_ALWAYS, MET_AT_TIMES = 4, 100
 """If this many configurations meet the condition of a known failure and none fails, the failure is out of date."""
 NO_TELEMETRY = {"CI": "true"}
 """The environment in which openvino.convert_model sends no usage reports."""
-COLUMNS = (PASSED, REFUSED, WRONG, NOT_COMPILABLE, FAILED, BUG, CRASH, HANG)
+COLUMNS = (PASSED, REFUSED, WRONG, NOT_READABLE, NOT_COMPILABLE, FAILED, BUG, CRASH, HANG)
 Row = tuple[Trial, Verdict]
 
 

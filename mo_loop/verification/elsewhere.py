@@ -12,7 +12,7 @@ import functools
 from pathlib import Path
 
 from mo_loop.verification.hosted import Hosted, pool_of
-from mo_loop.verification.runtime import compile_ir
+from mo_loop.verification.runtime import compile_ir, read_ir
 
 
 class CompiledElsewhere(Hosted):
@@ -21,6 +21,11 @@ class CompiledElsewhere(Hosted):
     def __init__(self, path: str | Path, python: str) -> None:
         """Raises IsolatedError if the IR does not compile, or the process crashes."""
         super().__init__(compile_ir, str(path), pool=_pool(python))
+
+
+def read_elsewhere(path: str | Path, python: str) -> None:
+    """Raises IsolatedError if an interpreter's OpenVINO does not read an .xml file."""
+    Hosted(read_ir, str(path), pool=_pool(python))
 
 
 _pool = functools.cache(pool_of)

@@ -20,9 +20,10 @@ from mo_loop.verification.compare import Named, compare_all
 from mo_loop.verification.inferred import Inferred
 from mo_loop.workers import Outcome, report_stage
 
-PASSED, REFUSED, BUG, NOT_COMPILABLE, FAILED, WRONG = "passed", "refused", "bug", "not compilable", "fails", "wrong"
+PASSED, REFUSED, BUG, FAILED, WRONG = "passed", "refused", "bug", "fails", "wrong"
+NOT_READABLE, NOT_COMPILABLE = "not readable", "not compilable"
 CRASH, HANG, EXCUSED = "crash", "hang", "excused"
-CLASSES = (PASSED, EXCUSED, REFUSED, BUG, NOT_COMPILABLE, FAILED, WRONG, CRASH, HANG)
+CLASSES = (PASSED, EXCUSED, REFUSED, BUG, NOT_READABLE, NOT_COMPILABLE, FAILED, WRONG, CRASH, HANG)
 
 Arrays = dict[str, Any]
 
@@ -95,7 +96,9 @@ def judge_ir(target: str | Path, sample: Sample) -> Verdict:
     try:
         compiled = compile_ir(target) if sample.python is None else CompiledElsewhere(target, sample.python)
     except Exception as error:  # the runtime's errors share no base class
-        return _failure(error, NOT_COMPILABLE, "compile")
+        verdict = _failure(error, NOT_COMPILABLE, "compile")
+        is_read = verdict.result != NOT_COMPILABLE or _is_read(target, sample.python)
+        return verdict if is_read else replace(verdict, result=NOT_READABLE)
     largest = 0.0
     for position, number in enumerate(sample.order):
         report_stage(f"infer {position}")
@@ -110,12 +113,24 @@ def judge_ir(target: str | Path, sample: Sample) -> Verdict:
     return Verdict(PASSED, difference=largest)
 
 
+def _is_read(target: str | Path, python: str | None) -> bool:
+    """Whether OpenVINO reads a file that it does not compile."""
+    from mo_loop.verification.elsewhere import read_elsewhere
+    from mo_loop.verification.runtime import read_ir
+
+    try:
+        read_ir(target) if python is None else read_elsewhere(target, python)
+    except Exception:  # the runtime's errors share no base class
+        return False
+    return True
+
+
 def _failure(error: Exception, result: str, stage: str) -> Verdict:
     """The verdict of an error of the runtime, or of the process in which it runs."""
     ended = {"crash": CRASH, "timeout": HANG}.get(getattr(error, "status", ""))
     if ended is not None:
         return Verdict(ended, f"{stage}: {error}")
-    return Verdict(result, brief(error) if result == NOT_COMPILABLE else f"{stage}: {brief(error)}")
+    return Verdict(result, f"{stage}: {brief(error)}" if result == FAILED else brief(error))
 
 
 def judge_results(sample: Sample, position: int, found: Named) -> Verdict:

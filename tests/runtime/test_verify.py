@@ -8,11 +8,13 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openvino
 import pytest
+from openvino import opset8
 
 from mo_loop.verification import elsewhere
 from mo_loop.verification.isolated import IsolatedError, isolated
-from mo_loop.verification.judge import BUG, CRASH, NOT_COMPILABLE, PASSED, WRONG, Sample, judge, judge_ir
+from mo_loop.verification.judge import BUG, CRASH, NOT_COMPILABLE, NOT_READABLE, PASSED, WRONG, Sample, judge, judge_ir
 from mo_loop.verification.oracle import ONNX_RUNTIME, REFERENCE, OnnxRuntime, expected_values
 from mo_loop.workers import Pool
 from tests.harness import floats, oracle, parsed, run_converted
@@ -78,7 +80,7 @@ def test_a_verdict_in_one_word() -> None:
     assert verdict(right) == (PASSED, "")
     assert verdict(wrong)[0] == WRONG and verdict(wrong)[1].startswith("inference 0 (input set 0), values: y: 6 of 6")
     assert verdict(right, b"no model")[0] == BUG
-    assert isolated(judge_ir, "gone.xml", Sample("m", b"", [], [], ())).result == NOT_COMPILABLE
+    assert isolated(judge_ir, "gone.xml", Sample("m", b"", [], [], ())).result == NOT_READABLE
 
 
 def on_another_release(python: str, source: bytes, x: np.ndarray, expected: np.ndarray) -> tuple[str, str]:
@@ -94,9 +96,19 @@ def test_an_ir_runs_in_another_interpreter() -> None:
     assert result == WRONG and message.startswith("inference 0 (input set 0), values: y: 6 of 6")
 
 
+@pytest.mark.parametrize("python", [None, sys.executable])
+def test_a_file_that_is_read_may_not_compile(python: str | None, tmp_path: Path) -> None:
+    """A rank that is known only at run time: the CPU device refuses it, the reader does not."""
+    x = opset8.parameter([-1], np.float32, name="x")
+    axes = opset8.parameter([-1], np.int64, name="axes")
+    openvino.save_model(openvino.Model([opset8.unsqueeze(x, axes)], [x, axes]), tmp_path / "m.xml")
+    verdict = isolated(judge_ir, str(tmp_path / "m.xml"), Sample("m", b"", [], [], (), python=python))
+    assert verdict.result == NOT_COMPILABLE and "rank" in verdict.message
+
+
 def test_errors_and_crashes_of_another_interpreter_are_verdicts(monkeypatch: pytest.MonkeyPatch) -> None:
     sample = Sample("m", b"", [], [], (), python=sys.executable)
-    assert judge_ir("gone.xml", sample).result == NOT_COMPILABLE
+    assert judge_ir("gone.xml", sample).result == NOT_READABLE
     monkeypatch.setattr(elsewhere, "_pool", lambda python: Pool(f"{__name__}:failing_task", python=python))
     verdict = judge_ir("crash", sample)
     assert (verdict.result, verdict.message) == (CRASH, "compile: killed by SIGABRT")
