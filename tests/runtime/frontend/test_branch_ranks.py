@@ -203,6 +203,36 @@ class TestABranchThatCannotBeTaken:
             warnings.simplefilter("ignore")
             check(parsed(text), feed, expected=[[("y", -feed["x"])]])
 
+    def test_in_the_body_of_a_loop(self) -> None:
+        """The branch is left out of each iteration, and what it would have returned is the state."""
+        text = """main (int64 m, bool c, float[3] x, int64[2,1] i, float[2,1] u) => (float[3] y, float[T,3] all) {
+            go = Constant <value = bool {1}> ()
+            y, all = Loop (m, go, x) <body = body (int64 n, bool on, float[3] s) => (bool off, float[3] t, float[3] z) {
+                off = Identity (on)
+                p = If (c) <
+                    then_branch = a () => (float[Q] p1) { p1 = ScatterND (s, i, u) },
+                    else_branch = b () => (float[S] p2) { p2 = Mul (s, s) }
+                >
+                t = Sub (p, x)
+                z = Neg (p)
+            }>
+        }"""
+        with pytest.warns(UserWarning, match="then_branch is taken to be never run.*else_branch alone"):
+            assert not ifs(convert_model(parsed(text)))
+        x = floats(3)
+        feeds, wanted = [], []
+        for count in (3, 0, 1):
+            feeds.append({"m": np.array(count), "c": np.array(False), "x": x})
+            feeds[-1] |= {"i": np.zeros((2, 1), np.int64), "u": floats(2, 1)}
+            state, rows = x, []
+            for _ in range(count):
+                rows.append(-state * state)
+                state = state * state - x
+            wanted.append([("y", state), ("all", np.reshape(rows, (count, 3)).astype(np.float32))])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            check(parsed(text), *feeds, expected=wanted, rtol=1e-5)
+
     def test_not_in_a_strict_conversion(self) -> None:
         with pytest.raises(ModelError, match="strict"):
             convert_model(parsed(self.TEXT), strict=True)
