@@ -494,7 +494,7 @@ GAPS: tuple[Gap, ...] = (
         ERROR, "CopySelectedConstant", "a copy of the constant", until="2025.1.0",
     ),
     Gap(
-        "elements-counted-from-end", "`GatherElements` reads outside the tensor for an index below 0",
+        "elements-counted-from-end", "`GatherElements` and `GatherND` read outside the tensor for an index below 0",
         WRONG, "CountIndicesFromStart", "the index plus the size", until="2025.2.0",
     ),
     Gap(

@@ -119,20 +119,24 @@ class DropBatchesOfOne(LocalRule):
 
 class CountIndicesFromStart(LocalRule):
     """GatherElements(x, i)  ->  GatherElements(x, i < 0 ? i + n : i), where n is the size of x along the axis
+    GatherND(x, i)        ->  GatherND(x, i < 0 ? i + n : i), where n are the sizes of x along the indexed axes
 
     The runtime reads outside the tensor for an index below 0. Indices that a Broadcast repeats are counted before it:
     the runtime would move the Broadcast past the operations (see PreserveEmptyBroadcasts).
     """
 
-    pattern = wrap_type(ops.GatherElements)
+    pattern = wrap_type((ops.GatherElements, ops.GatherND))
 
-    def form(self, node: ops.GatherElements) -> Node | None:
+    def form(self, node: ops.GatherElements | ops.GatherND) -> Node | None:
         x, indices = inputs_of(node)
+        axes = _indexed_axes(node)
         repeated = indices.node if isinstance(indices.node, ops.Broadcast) else None
         given = indices if repeated is None else inputs_of(repeated)[0]
-        if x.rank is None or _is_from_start(given):
+        if isinstance(axes, list) and (given.rank != indices.rank or given.type.dims[-1] != len(axes)):
+            repeated, given = None, indices
+        if axes is None or _is_from_start(given):
             return None
-        size = ops.Gather(ops.ShapeOf(x), normalise_axis(node.axis, x.rank), 0)
+        size = ops.Gather(ops.ShapeOf(x), axes, 0)
         count = size if given.dtype is i64 else ops.Convert(size, destination_type=given.dtype)
         counted = ops.Select(ops.Less(given, 0), ops.Add(given, count), given).output
         if repeated is not None:
@@ -141,15 +145,26 @@ class CountIndicesFromStart(LocalRule):
         return node
 
 
+def _indexed_axes(node: ops.GatherElements | ops.GatherND) -> int | list[int] | None:
+    """The axes of the data that the last dimension of the indices stands for, or the one axis; None if not known."""
+    x, indices = inputs_of(node)
+    if isinstance(node, ops.GatherElements):
+        return None if x.rank is None else normalise_axis(node.axis, x.rank)
+    depth = indices.type.dims[-1] if indices.rank else None
+    return list(range(node.batch_dims, node.batch_dims + depth)) if isinstance(depth, int) else None
+
+
 def _is_from_start(indices: Value) -> bool:
     indices = _bare(indices)
-    while isinstance(indices.node, ops.GatherElements | ops.Convert | ops.Slice):
+    while isinstance(indices.node, ops.GatherElements | ops.Convert | ops.Slice | ops.Transpose):
         indices = _bare(inputs_of(indices.node)[0])
     node = indices.node
     if isinstance(node, Constant):
         return bool((node.array >= 0).all())
     if isinstance(node, ops.TopK):
         return indices is node.outputs[1]
+    if isinstance(node, ops.NonZero):
+        return True
     return isinstance(node, ops.Select) and _is_below_zero(node)
 
 
