@@ -332,6 +332,8 @@ def _sentence(gap: Any) -> str:
     if gap.avx512_since:
         is_always = gap.avx512_since in (gap.since, MEASURED[0])
         span += (", " if span else "") + ("" if is_always else f"since {gap.avx512_since} ") + "only with AVX-512"
+    if gap.without_avx512:
+        span += (", " if span else "") + "only without AVX-512"
     return _cell(gap.sentence) + (f" [{span}]" if span else "")
 
 

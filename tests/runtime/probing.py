@@ -18,6 +18,7 @@ elements; `any` expects any value. Options before the graph:
     # rtol 1e-6            relative tolerance; 1e-5 if it is not given
     # skips AbsToMaximum   passes that are left out together with the rule, because they avoid the same gap
     # opset 18             of the ONNX model
+    # isa AVX2             the largest instruction set that the runtime may use
 """
 
 from __future__ import annotations
@@ -47,12 +48,14 @@ from mo_loop.verification.judge import brief
 from mo_loop.verification.runtime import ONE_THREAD, run_ir
 from mo_loop.workers import Outcome, Pool
 from tests.harness import parsed
+from tests.processor import has_avx512
 from transforms.config import PassConfig
 from transforms.manager import Manager
 from transforms.pipelines import default_pipeline
+from transforms.runtime.gaps import Gap
 
 FOLDER = Path(__file__).parent / "probes"
-SECTION = re.compile(r"^# (infer|limit|rtol|skips|opset|without|graph|onnx)\b", re.MULTILINE)
+SECTION = re.compile(r"^# (infer|limit|rtol|skips|opset|isa|without|graph|onnx)\b", re.MULTILINE)
 LIMIT, RTOL, ATOL = 60.0, 1e-5, 1e-7
 
 RIGHT, WRONG, ERROR, CRASH, ENDLESS = "right", "wrong numbers", "error", "crash", "endless"
@@ -83,6 +86,7 @@ class Probe:
     rtol: float = RTOL
     opset: int = 18
     skips: tuple[str, ...] = ()
+    isa: str = ""
 
     def sets(self, graph: Graph) -> tuple[list[list[Any]], list[list[Any]]]:
         """The inputs and the expected outputs of all inferences."""
@@ -124,7 +128,7 @@ def read(path: Path) -> Probe:
     for mark, end in zip(marks, ends, strict=True):
         found.setdefault(mark[1], []).append(text[mark.end() : end].strip())
     options: dict[str, Any] = {}
-    for name, kind in (("limit", float), ("rtol", float), ("opset", int), ("skips", _words)):
+    for name, kind in (("limit", float), ("rtol", float), ("opset", int), ("skips", _words), ("isa", str)):
         if name in found:
             options[name] = kind(found[name][0])  # type: ignore[operator]
     for name in ("graph", "onnx", "without"):
@@ -142,6 +146,11 @@ def rules() -> set[str]:
     return {each.name for one in default_pipeline() for each in (one, *one.passes)}
 
 
+def is_expected(gap: Gap, probe: Probe, release: str) -> bool:
+    """Whether the table says that the probe shows the gap on a release, on this processor."""
+    return gap.is_in(release, has_avx512=has_avx512() and not probe.isa)
+
+
 def run(probe: Probe, graph: Graph, *, python: str | None = None, fresh: bool = False) -> Verdict:
     """Run the inferences on one compiled model of the graph, in a worker process.
 
@@ -153,9 +162,9 @@ def run(probe: Probe, graph: Graph, *, python: str | None = None, fresh: bool = 
         with open(path, "w", encoding="utf-8", newline="\n") as xml, open(path.with_suffix(".bin"), "wb") as data:
             XmlWriter(xml, Weights(data)).write(graph)
         task = (run_ir, (path, feeds, ONE_THREAD))
-        outcome = _pool(python).call(task, probe.limit, fresh=fresh)
+        outcome = _pool(python, probe.isa).call(task, probe.limit, fresh=fresh)
         if outcome.status == "crash" and not outcome.first:  # an earlier probe may have corrupted the memory
-            outcome = _pool(python).call(task, probe.limit, fresh=True)
+            outcome = _pool(python, probe.isa).call(task, probe.limit, fresh=True)
     return _verdict(outcome, expected, probe.rtol)
 
 
@@ -197,5 +206,6 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 @functools.cache
-def _pool(python: str | None) -> Pool:
-    return Pool("mo_loop.verification.isolated:serve", python=python, env=FILLED)
+def _pool(python: str | None, isa: str) -> Pool:
+    env = FILLED | ({"ONEDNN_MAX_CPU_ISA": isa} if isa else {})
+    return Pool("mo_loop.verification.isolated:serve", python=python, env=env)

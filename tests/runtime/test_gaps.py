@@ -13,7 +13,7 @@ import pytest
 from mo_loop.errors import ConversionErrors, UnsupportedError
 from tests import ROOT
 from tests.processor import has_avx512
-from tests.runtime.probing import LIMIT, probes, rules, run
+from tests.runtime.probing import LIMIT, is_expected, probes, rules, run
 from tools import rule_costs
 from tools.runtimes import VARIABLE, chosen_interpreter
 from transforms.runtime.gaps import GAPS, MEASURED, SEVERITIES, Gap
@@ -23,7 +23,7 @@ RELEASE = os.environ.get(VARIABLE) or version("openvino").partition("-")[0]
 BY_ID = {gap.id: gap for gap in GAPS}
 SHOWN = [gap for gap in GAPS if gap.id in PROBES and PROBES[gap.id].limit == LIMIT]
 AVOIDED = [gap for gap in SHOWN if gap.rule and gap.rule != "last check"]
-HERE = {gap.id: gap.is_in(RELEASE, has_avx512=has_avx512()) for gap in GAPS}
+HERE = {gap.id: is_expected(gap, PROBES[gap.id], RELEASE) for gap in SHOWN}
 """Whether the release has it on this processor."""
 BY_PASSES = [gap for gap in AVOIDED if gap.rule in rules() and not PROBES[gap.id].onnx and HERE[gap.id]]
 

@@ -26,7 +26,8 @@ class Gap:
     `since` is the first release of `MEASURED` that has it, "" if all of them have it up to `until`; `until` is the last
     one, "" if the newest still has it. `rule` is the class name of the pass, or the translator, that avoids it, "" if
     nothing does; `form` is what is written instead. `avx512_since` is the first release that has it only on processors
-    with AVX-512, "" if there is none; the rule is for all processors, because an IR runs on any.
+    with AVX-512, "" if there is none; only processors without AVX-512 have one that is `without_avx512`. The rule is
+    for all processors, because an IR runs on any.
     """
 
     id: str
@@ -37,11 +38,14 @@ class Gap:
     since: str = ""
     until: str = ""
     avx512_since: str = ""
+    without_avx512: bool = False
 
     def is_in(self, release: str, *, has_avx512: bool = True) -> bool:
         """Whether `release`, such as "2025.4.1", has it on such a processor; a newer one than all measured has what the
         newest has."""
         number = version(release)
+        if has_avx512 and self.without_avx512:
+            return False
         if not has_avx512 and self.avx512_since and number >= version(self.avx512_since):
             return False
         return (not self.since or number >= version(self.since)) and (not self.until or number <= version(self.until))
@@ -672,6 +676,12 @@ GAPS: tuple[Gap, ...] = (
         "average-of-padding",
         "the zero point of a quantised tensor is moved behind an `AvgPool` that counts the zeros of the padding",
         WRONG, "MaximumBeforeAverage", "`max(x, x)` before the `AvgPool`",
+    ),
+    Gap(
+        "small-average-of-quantised",
+        "an `AvgPool` of a quantised tensor with fewer than 16 results before a `FakeQuantize` gives wrong numbers, or "
+        "does not compile",
+        WRONG, "MaximumBehindAverage", "`max(p, p)` behind the `AvgPool`", without_avx512=True,
     ),
     Gap(
         "constants-merged-to-infinity",

@@ -15,7 +15,11 @@ from transforms.runtime.local.elementwise import (
     SoftSignToQuotient,
     UnsqueezeToConstantRank,
 )
-from transforms.runtime.local.fused_constants import MaximumBehindMatMul, MaximumBehindReduction
+from transforms.runtime.local.fused_constants import (
+    MaximumBehindAverage,
+    MaximumBehindMatMul,
+    MaximumBehindReduction,
+)
 from transforms.runtime.local.merged_constants import MaximumBetweenConstants
 from transforms.runtime.local.moves import (
     CountAxesFromEnd,
@@ -69,6 +73,7 @@ RULES: tuple[type[LocalRule], ...] = (
     MaximumBetweenConstants,
     MaximumBehindReduction,  # after those that place a maximum for other reasons
     MaximumBehindMatMul,
+    MaximumBehindAverage,
 )
 
 

@@ -32,7 +32,8 @@ def _worker(instructions: str) -> Pool:
     return Pool("mo_loop.verification.hosted:serve", env=env, limit=120, python=chosen_interpreter())
 
 
-def _results_of(model: Model, sets: list[dict[str, Array]], instructions: str = "ALL") -> list[Array]:
+def results_of(model: Model, sets: list[dict[str, Array]], instructions: str = "ALL") -> list[Array]:
+    """The first output of every inference, where oneDNN uses no larger instruction set than `instructions`."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.xml")
         save_model(model, path)
@@ -97,7 +98,7 @@ def test_no_sum_saturates(name: str, quantization: str) -> None:
     wanted = [each[0][1] for each in oracle(model, sets).values]
     made = convert_model(model, quantization=quantization)
     for instructions in SETS:
-        for right, found in zip(wanted, _results_of(made, sets, instructions), strict=True):
+        for right, found in zip(wanted, results_of(made, sets, instructions), strict=True):
             assert np.abs(found - right).max() <= 1e-3 * np.abs(right).max(), instructions
 
 
@@ -129,7 +130,7 @@ def test_the_ends_of_a_symmetric_range_have_the_integers_of_onnx_runtime() -> No
     model = _model(MATRIX, np.eye(64, dtype=np.int8))
     x = np.resize(np.float32([-1, 1, 0.25]), (1, 64))
     ((_, wanted),) = oracle(model, [{"x": x}]).values[0]
-    (found,) = _results_of(convert_model(model), [{"x": x}])
+    (found,) = results_of(convert_model(model), [{"x": x}])
     assert np.abs(found - wanted).max() < 1e-6
 
 
@@ -167,5 +168,5 @@ def test_a_quantised_lstm(name: str, quantization: str) -> None:
     made = convert_model(model, quantization=quantization)
     tensors = [each.tensor for scope in made.graph.scopes() for each in scope.of(Constant)]
     assert {each.dtype.bits for each in tensors if each.size >= features * 4 * hidden} == {8}
-    (found,) = _results_of(made, [feeds])
+    (found,) = results_of(made, [feeds])
     assert np.abs(found - wanted).max() < (1e-5 if quantization == "exact" else 0.1)

@@ -25,3 +25,9 @@ def test_processors_without_avx512_may_have_it_no_longer() -> None:
     gap = Gap("id", "a sentence", since="2025.3.0", avx512_since="2025.4.1")
     assert tuple(each for each in RELEASES if gap.is_in(each, has_avx512=False)) == ("2025.3.0",)
     assert tuple(each for each in RELEASES if gap.is_in(each)) == RELEASES[1:]
+
+
+def test_only_processors_without_avx512_may_have_it() -> None:
+    gap = Gap("id", "a sentence", since="2025.3.0", without_avx512=True)
+    assert tuple(each for each in RELEASES if gap.is_in(each, has_avx512=False)) == RELEASES[1:]
+    assert not any(gap.is_in(each) for each in RELEASES)

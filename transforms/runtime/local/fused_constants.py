@@ -1,7 +1,8 @@
-"""Constants that the runtime fuses into the operation before along the wrong axis."""
+"""What the runtime fuses wrongly into the operation before, such as constants along the wrong axis."""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator
 
 from mo_loop import ops
@@ -20,6 +21,9 @@ OF_WEIGHTS = (
     ops.Convert, ops.Subtract, ops.Multiply, ops.FakeQuantize, ops.Quantize, ops.Dequantize, ops.Reshape, ops.Transpose,
 )  # fmt: skip
 """What may stand between a product and its constant weights."""
+
+WHOLE_VECTOR = 16
+"""Elements: the kernels of AvgPool for 8 bits, without AVX-512, fuse nothing into fewer."""
 
 
 class MaximumBehindReduction(LocalRule):
@@ -65,6 +69,27 @@ class MaximumBehindMatMul(LocalRule):
         for reader, varying in _constants_behind(node.output):
             if varying == [1] and (reads_constants or isinstance(reader, ops.FakeQuantize)):
                 return _separated(node)
+        return None
+
+
+class MaximumBehindAverage(LocalRule):
+    """FakeQuantize(AvgPool(x : [1, 8, 7, 7]))  ->  FakeQuantize(max(p, p)), where p is the average of each channel
+
+    if p has, or may have, fewer than 16 elements. Where x is quantised the runtime fuses the FakeQuantize into the
+    AvgPool, also behind elementwise operations that it merges with it. Nothing is fused past the maximum.
+    """
+
+    pattern = wrap_type(ops.AvgPool)
+
+    def form(self, node: ops.AvgPool) -> Node | None:
+        known = [each for each in node.output.shape or () if isinstance(each, int)]
+        if math.prod(known) >= WHOLE_VECTOR:
+            return None
+        use = node.output.only_use
+        while use is not None and isinstance(use.node, FUSED):
+            if isinstance(use.node, ops.FakeQuantize):
+                return _separated(node)
+            use = use.node.outputs[0].only_use
         return None
 
 
