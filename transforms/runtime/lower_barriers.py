@@ -23,8 +23,9 @@ class LowerBarriers(FunctionPass):
     run time.
 
     - Bounds of numbers: CumSum along a dimension of 1, where the inference of bounds stops.
-    - Sizes: Tile by 1 + zero. A Reshape to its own sizes has no bounds either, but the runtime removes it. A size of 0
-      stays 0 in a Tile: a tensor without elements is a Broadcast to sizes of which one is zero.
+    - Sizes: Tile by 1 + zero. A Reshape to its own sizes has no bounds either, but the runtime removes it. The runtime
+      does not know any size of the Tile: a Reshape sets those that are static and not hidden. A size of 0 stays 0 in a
+      Tile: a tensor without elements is a Broadcast to sizes of which one is zero.
     - Symbols of sizes: Slice to its own length. A Slice of a bounded dimension would have the symbol of the whole, so
       this is a Tile. Several Barriers of one value are copies of each other: equal nodes would be merged, and have one
       symbol.
@@ -63,8 +64,9 @@ class LowerBarriers(FunctionPass):
             elif node.hides == "value":
                 new = _plus(x, nearest_zero(graph, self._zeros))
             else:
-                new = latest[x] = _repeated(latest.get(x, x), node.axes, nearest_zero(graph, self._zeros))
-            how = "as another Barrier does" if new is x else f"by {type(new.node).__name__}"
+                tiled = _repeated(latest.get(x, x), node.axes, nearest_zero(graph, self._zeros))
+                new = latest[x] = _with_static_sizes(tiled, node.axes)
+            how = "as another Barrier does" if new is x else f"by {_hiding(new)}"
             changed = self.accept(node, f"hides {node.hides} {how}")
             move_readers(node.output, new, node.output.uses)
             graph.remove(node)
@@ -76,6 +78,13 @@ class LowerBarriers(FunctionPass):
         move_readers(node.output, x, node.output.uses)
         node.graph.remove(node)
         return self.accept(node)
+
+
+def _hiding(new: Value) -> str:
+    """The name of the operation that hides something; a Reshape behind it sets the sizes that are known."""
+    node = new.node
+    source = node.inputs[0] if isinstance(node, ops.Reshape) else None
+    return type(node if source is None else source.node).__name__
 
 
 def _is_needed(node: ops.Barrier) -> bool:
@@ -113,6 +122,11 @@ def _repeated(x: Value, axes: tuple[int, ...], zero: Value) -> Value:
         return ops.Tile(x, once).output
     one = Constant([1], graph=x.graph).output
     return ops.Tile(x, ops.Concat(*(once if axis in axes else one for axis in range(x.type.rank)), axis=0)).output
+
+
+def _with_static_sizes(x: Value, hidden: tuple[int, ...]) -> Value:
+    sizes = [dim if isinstance(dim, int) and axis not in hidden else 0 for axis, dim in enumerate(x.type.dims)]
+    return ops.Reshape(x, sizes, special_zero=True).output if any(sizes) else x
 
 
 def _size(x: Value, axis: int, dim: Dimension) -> Value:

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
+import openvino as ov
 import pytest
 
-from mo_loop.api import convert_model
-from tests.harness import boolean, check, check_graph, f32, i64, parsed
+from mo_loop.api import convert_model, save_model
+from tests.harness import boolean, check, check_graph, check_model, f32, i64, parsed
 
 # nz is whether the loop runs at all, `end` is the end of the slice: 0, or beyond every dimension.
 GUARD = """
@@ -348,3 +350,28 @@ def test_one_iteration_instead_of_none_for_a_state_that_grows() -> None:
     sizes = [(2, 1), (0, 1), (3, 2), (0, 2), (0, 0), (1, 0), (0, 3), (4, 1)]
     calls = ([f32(*range(2 * r)).reshape(r, 2), -f32(*range(2 * k)).reshape(k, 2)] for r, k in sizes)
     check_graph(text, lambda x, v: [np.concatenate([v, x])], *calls)
+
+
+def test_sizes_beside_the_one_that_grows_stay_known(tmp_path: Path) -> None:
+    """The runtime must know that `sum` has one row: after no iteration it sets sizes to 0 that it does not know."""
+    model = parsed(
+        """main (int64 n, float[1,1] s, float[1,3] x) => (float[1,2] y, float[K,1,1] sums) {
+            go = Constant <value = bool {1}> ()
+            sum, longer, sums = Loop (n, go, s, x) <body = body (int64 i, bool c, float[1,1] t, float[1,M] r)
+                => (bool d, float[1,1] u, float[1,P] q, float[1,1] v) {
+                d = Identity (c)
+                largest = ReduceMax <axes = [1], keepdims = 1> (r)
+                u = Add (t, largest)
+                q = Concat <axis = 1> (r, u)
+                v = Identity (u)
+            }>
+            y = Concat <axis = 1> (sum, s)
+        }""",
+        opset=17,
+    )
+    calls = [{"n": np.array(n), "s": f32([n]) + 1, "x": f32([1, n, 2])} for n in (0, 2, 0, 3)]
+    check_model(model, *calls)
+    save_model(convert_model(model), tmp_path / "model.xml")
+    read = ov.Core().read_model(tmp_path / "model.xml")
+    (loop,) = (each for each in read.get_ops() if each.get_type_name() == "Loop")
+    assert [str(each.get_partial_shape()) for each in loop.outputs()] == ["[1,1]", "[?,1,1]"]
