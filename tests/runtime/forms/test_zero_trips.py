@@ -369,7 +369,7 @@ def test_sizes_beside_the_one_that_grows_stay_known(tmp_path: Path) -> None:
         }""",
         opset=17,
     )
-    calls = [{"n": np.array(n), "s": f32([n]) + 1, "x": f32([1, n, 2])} for n in (0, 2, 0, 3)]
+    calls = [{"n": np.array(n), "s": f32(n + 1)[None], "x": f32(1, n, 2)[None]} for n in (0, 2, 0, 3)]
     check_model(model, *calls)
     save_model(convert_model(model), tmp_path / "model.xml")
     read = ov.Core().read_model(tmp_path / "model.xml")
