@@ -125,8 +125,11 @@ def _nothing_of(initial: Value, axis: int) -> Value:
     if _empty_axis(initial) != axis:
         none = Constant(np.zeros(1, np.int64), graph=initial.graph, dtype=i64)
         return ops.Slice(initial, [0], ops.Barrier(none, hides="value"), [1], [axis]).output
-    is_known = isinstance(initial.type.dims[axis], int)
-    return ops.Barrier(initial, hides="bounds", axes=(axis,)).output if is_known else initial
+    if not isinstance(initial.type.dims[axis], int):
+        return initial
+    # A Barrier of a size of 0 would not read the initial value; a Tile by an unknown number does.
+    once = Constant(np.ones(initial.type.rank, np.int64), graph=initial.graph, dtype=i64)
+    return ops.Tile(initial, ops.Barrier(once, hides="value")).output
 
 
 def _empty_axis(initial: Value) -> int | None:
