@@ -8,13 +8,11 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import element_count, is_static
 from mo_loop.graph.types import f32
 from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import as_float
 from mo_loop.ops.quantization import limits, spread
 from transforms.function_pass import FunctionPass
-from transforms.low_precision.weights import is_weights
 from transforms.replace import drop_dead, replace_output
 
 Array = np.ndarray[Any, Any]
@@ -34,8 +32,7 @@ class QuantizeToFakeQuantize(FunctionPass):
 
     Those of a range beyond LARGEST_BOUND stay as they are, such as attention masks with -1e9 or the smallest f32:
     FakeQuantize adds the lower bound last, and returns for 0 the rounding error of this sum, which is then larger than
-    what the mask is added to. So do results of a Multiply by constants of both signs, in dynamic shapes: the runtime
-    divides the range by the constants, and where that exchanges its ends it computes other numbers.
+    what the mask is added to.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -56,8 +53,6 @@ class QuantizeToFakeQuantize(FunctionPass):
             return self.refuse(node, "its scales are not constants, or one for each block")
         if any(np.abs(each).max(initial=0) > LARGEST_BOUND for pair in ranges for each in pair or ()):
             return self.refuse(node, f"its range is beyond {LARGEST_BOUND:g}, where FakeQuantize does not keep 0")
-        if not is_static(x.shape) and _has_negative_factors(x):
-            return self.refuse(node, "its input is a product with negative constants, which exchange the ends")
         if any(size != 1 for pair in ranges for each in pair or () for size in each.shape[2:]):
             return self.refuse(node, "its scales vary along an axis behind the second, which the runtime refuses")
         bounds = [Constant(each, graph=node.graph) for pair in ranges for each in pair or ()]
@@ -81,24 +76,6 @@ class QuantizeToFakeQuantize(FunctionPass):
         replace_output(node.output, made if node.to is f32 else ops.Convert(made, destination_type=node.to).output)
         drop_dead([node])
         return self.accept(node)
-
-
-def _has_negative_factors(x: Value) -> bool:
-    """Whether x is, but for added constants, a product with several constants, some of them below 0."""
-    node = x.node
-    if not isinstance(node, ops.Multiply | ops.Divide | ops.Add | ops.Subtract):
-        return False
-    a, b = (each for each in node.inputs if each is not None)
-    constant, other = (b, a) if _is_constant(b) else (a, b)
-    if not _is_constant(constant):
-        return False
-    is_product = isinstance(node, ops.Multiply | ops.Divide) and element_count(constant.shape) != 1
-    may_be_negative = not isinstance(constant.node, Constant) or constant.node.array.min(initial=0) < 0
-    return (is_product and may_be_negative) or _has_negative_factors(other)
-
-
-def _is_constant(value: Value) -> bool:
-    return isinstance(value.node, Constant) or is_weights(value)
 
 
 def _range(node: ops.Quantize | ops.Dequantize, rank: int) -> tuple[Array, ...] | None:

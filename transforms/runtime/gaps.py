@@ -703,7 +703,30 @@ GAPS: tuple[Gap, ...] = (
         "fake-quantize-of-negative-factors",
         "a `FakeQuantize` of dynamic shape behind a `Multiply` by constants of both signs along the channels gives "
         "wrong numbers",
-        WRONG, "QuantizeToFakeQuantize", "`Round`, `Clamp` and `Convert`",
+        WRONG, "MaximumBeforeFakeQuantize", "`max(p, p)` before the `FakeQuantize`",
+    ),
+    Gap(
+        "fake-quantize-of-unknown-channels",
+        "a `FakeQuantize` behind an `Add` or `Multiply` of a constant for each channel takes the first one for all if "
+        "the number of channels is not known",
+        WRONG, "MaximumBeforeFakeQuantize", "`max(p, p)` before the `FakeQuantize`",
+    ),
+    Gap(
+        "factors-of-quantised-product",
+        "factors that do not vary along the columns alone, behind a `MatMul` of 8 bits, are taken for other elements; "
+        "behind one of two inputs all do that vary",
+        WRONG, "MaximumBehindMatMul", "`max(p, p)` behind the `MatMul`", since="2025.4.1",
+    ),
+    Gap(
+        "scales-of-many-matrices",
+        "`MatMul` of 8 bits with constant weights of more than one matrix and several scales reads behind the scales",
+        WRONG, "MaximumBeforeMatMul", "`max(q, q)` behind the `FakeQuantize`", since="2026.4.1",
+    ),
+    Gap(
+        "constant-of-unknown-columns",
+        "a constant of several elements behind a `MatMul` of an unknown number of columns is taken for other elements, "
+        "or the model does not compile",
+        WRONG, "MaximumBehindMatMul", "`max(p, p)` behind the `MatMul`", since="2025.4.1",
     ),
     Gap(
         "padded-volume",

@@ -16,6 +16,8 @@ from transforms.runtime.local.elementwise import (
     UnsqueezeToConstantRank,
 )
 from transforms.runtime.local.fused_constants import (
+    MaximumBeforeFakeQuantize,
+    MaximumBeforeMatMul,
     MaximumBehindAverage,
     MaximumBehindMatMul,
     MaximumBehindReduction,
@@ -74,6 +76,8 @@ RULES: tuple[type[LocalRule], ...] = (
     MaximumBehindReduction,  # after those that place a maximum for other reasons
     MaximumBehindMatMul,
     MaximumBehindAverage,
+    MaximumBeforeMatMul,
+    MaximumBeforeFakeQuantize,
 )
 
 

@@ -1,6 +1,6 @@
 """What a loop computes in its first iteration, as far as constants determine it.
 
-    while i + 1 < 1: ...          the condition after the first iteration is false: the loop runs once
+while i + 1 < 1: ...          the condition after the first iteration is false: the loop runs once
 """
 
 from __future__ import annotations

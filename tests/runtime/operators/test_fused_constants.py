@@ -41,3 +41,57 @@ def test_a_product_of_four_dimensions_before_constants_of_channels(columns: int,
     sets = [{"x": floats(b, 4, s, 8)} for b, s in ((3, 5), (1, 2))]
     constants = {"w": floats(8, columns, seed=1), "b": floats(columns, seed=2), "c": floats(4, 1, 1, seed=3)}
     checked(text, sets, **constants)
+
+
+QUANTISED = "q = QuantizeLinear (x, s, z) d = DequantizeLinear (q, s, z) "
+SCALES = {"s": np.float32(1 / 64), "z": np.uint8(128)}
+
+
+def integers(*shape: int) -> np.ndarray:
+    return np.random.default_rng(7).integers(-60, 61, shape).astype(np.int8)
+
+
+def steps(*shape: int) -> np.ndarray:
+    """Multiples of the scale, which quantisation leaves unchanged."""
+    return np.round(floats(*shape) * 32) / np.float32(64)
+
+
+@pytest.mark.parametrize("follower", ["Mul (p, c)", "Div (p, c)", "PRelu (p, c)"])
+@pytest.mark.parametrize("leading", [(), (2,), (2, 3)])
+def test_a_quantised_product_before_factors_of_rows(follower: str, leading: tuple[int, ...]) -> None:
+    names = "".join(f"{each}," for each in "AB"[: len(leading)])
+    text = f"""main (float[{names}N,3] x) => (float[{names}4,5] y) {{
+      {QUANTISED} w = DequantizeLinear <axis = 1> (wi, ws) p = MatMul (d, w) y = {follower} }}"""
+    constants = {"wi": integers(3, 5), "ws": np.abs(floats(5)) / 16 + np.float32(0.01), "c": floats(4, 1, seed=3)}
+    checked(text, [{"x": steps(*leading, 4, 3)}], **SCALES, **constants)
+
+
+def test_a_quantised_product_of_two_inputs_before_factors_of_columns() -> None:
+    text = f"""main (float[N,K] x, float[K,5] v) => (float[N,5] y) {{
+      {QUANTISED} r = QuantizeLinear (v, s, z) w = DequantizeLinear (r, s, z) p = MatMul (d, w) y = Mul (p, c) }}"""
+    checked(text, [{"x": steps(n, 4), "v": steps(4, 5)} for n in (1, 3)], **SCALES, c=floats(5, seed=3))
+
+
+@pytest.mark.parametrize("axis", [0, 2])
+def test_a_quantised_product_of_several_matrices(axis: int) -> None:
+    text = f"""main (float[N,4,5] x) => (float[3,4,4] y) {{
+      {QUANTISED} w = DequantizeLinear <axis = {axis}> (wi, ws) y = MatMul (d, w) }}"""
+    scales = np.abs(floats(3 if axis == 0 else 4)) / 16 + np.float32(0.01)
+    checked(text, [{"x": steps(3, 4, 5)}], **SCALES, wi=integers(3, 5, 4), ws=scales)
+
+
+@pytest.mark.parametrize("columns", [2, 5])
+def test_a_product_of_unknown_columns_before_constants(columns: int) -> None:
+    text = "main (float[N,K] x, float[K,M] w) => (float[N,M] y) { p = MatMul (x, w) y = Add (p, c) }"
+    sets = [{"x": floats(n, 2), "w": floats(2, columns, seed=1)} for n in (2, 1)]
+    checked(text, sets, c=floats(columns, seed=2))
+
+
+@pytest.mark.parametrize("follower", ["Add", "Mul"])
+@pytest.mark.parametrize("shape", ["N,C", "N,C,T", "N,C,T,U"])
+def test_constants_of_an_unknown_number_of_channels_before_quantisation(follower: str, shape: str) -> None:
+    sizes = (2, 3, 4, 2)[: len(shape.split(","))]
+    text = f"""main (float[{shape}] x) => (float[{shape.replace("C", "3")}] y) {{
+      v = {follower} (x, c) q = QuantizeLinear (v, s, z) y = DequantizeLinear (q, s, z) }}"""
+    c = np.array([0.5, 2, 4], np.float32).reshape(3, *[1] * (len(sizes) - 2))
+    checked(text, [{"x": steps(*sizes)}], s=np.float32(1 / 16), z=np.uint8(128), c=c)

@@ -7,13 +7,13 @@ from collections.abc import Iterator
 
 from mo_loop import ops
 from mo_loop.graph import Node, Value
-from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.shape import element_count, is_static, normalise_axis
 from mo_loop.ops.activation import PReLU, Scaled
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant
 from mo_loop.ops.reduction import Reduction
 from transforms.pattern import wrap_type
-from transforms.runtime.local.rule import LocalRule, inputs_of, is_one_element
+from transforms.runtime.local.rule import LocalRule, both_orders, inputs_of, is_one_element
 
 FUSED = (Binary, Unary, PReLU, Scaled, ops.Convert, ops.Swish, ops.FakeQuantize, ops.BatchNormInference)
 """What the runtime computes together with the operation before, if its other inputs are constants."""
@@ -21,6 +21,8 @@ OF_WEIGHTS = (
     ops.Convert, ops.Subtract, ops.Multiply, ops.FakeQuantize, ops.Quantize, ops.Dequantize, ops.Reshape, ops.Transpose,
 )  # fmt: skip
 """What may stand between a product and its constant weights."""
+MOVES = ops.Reshape, ops.Transpose, ops.Squeeze, ops.Unsqueeze, ops.Convert
+"""What may stand between a FakeQuantize and a product."""
 
 WHOLE_VECTOR = 16
 """Elements: the kernels of AvgPool for 8 bits, without AVX-512, fuse nothing into fewer."""
@@ -56,18 +58,27 @@ class MaximumBehindMatMul(LocalRule):
 
     for four and more dimensions and constants that vary along the second, and for every product of three and more
     before a FakeQuantize with a range for each place along the second. The runtime fuses them into the product as those
-    of the columns. Nothing is fused past the maximum.
+    of the columns. So are the factors behind a product of 8 bits, which join its scales: those of a product with
+    constant weights may vary along the columns only, those of another one not at all. And so are constants behind a
+    product of an unknown number of columns. Nothing is fused past the maximum.
     """
 
     pattern = wrap_type(ops.MatMul)
 
     def form(self, node: ops.MatMul) -> Node | None:
-        rank = node.output.rank or 0
-        if rank < 3:
+        rank, shape = node.output.rank or 0, node.output.shape
+        if shape is None or rank < 2:
             return None
+        is_quantised = any(map(_is_quantised, inputs_of(node)))
         reads_constants = rank > 3 and any(map(_is_constant, inputs_of(node)))
-        for reader, varying in _constants_behind(node.output):
-            if varying == [1] and (reads_constants or isinstance(reader, ops.FakeQuantize)):
+        allowed = [[], [rank - 1]] if _is_of_rows(node) else [[]]
+        has_columns = isinstance(shape[-1], int)
+        for reader, varying in _constants_behind(node.output, follows_all=is_quantised):
+            if is_quantised and isinstance(reader, ops.Multiply | ops.Divide) and varying not in allowed:
+                return _separated(node)
+            if not has_columns and varying:
+                return _separated(node)
+            if rank > 2 and varying == [1] and (reads_constants or isinstance(reader, ops.FakeQuantize)):
                 return _separated(node)
         return None
 
@@ -93,6 +104,81 @@ class MaximumBehindAverage(LocalRule):
         return None
 
 
+class MaximumBeforeMatMul(LocalRule):
+    """MatMul(FakeQuantize(x), w : [B, K, N])  ->  MatMul(max(q, q), w), where q is the FakeQuantize
+
+    and w are weights of 8 bits with several scales and more than one matrix. The runtime multiplies the integers and
+    reads the scales behind their end. It computes the product with the maximum in f32.
+    """
+
+    pattern = wrap_type(ops.MatMul)
+
+    def form(self, node: ops.MatMul) -> Node | None:
+        a, b = inputs_of(node)
+        for port, data, weights in ((0, a, b), (1, b, a)):
+            if _is_quantised(data) and _has_scales(weights) and not _is_of_rows(node):
+                node.graph.set_input(node, port, ops.Maximum(data, data).output)
+                return node
+        return None
+
+
+class MaximumBeforeFakeQuantize(LocalRule):
+    """FakeQuantize(x * c)  ->  FakeQuantize(max(p, p)), where p is the product with several constants, or a sum
+
+    in dynamic shapes. The runtime moves the constants into the range: it takes the first one for all channels if it
+    does not know their number in x, and computes other numbers where a negative one exchanges the ends.
+    """
+
+    pattern = wrap_type(ops.FakeQuantize)
+
+    def form(self, node: ops.FakeQuantize) -> Node | None:
+        data = inputs_of(node)[0]
+        if is_static(data.shape) or not _joins_range(data):
+            return None
+        node.graph.set_input(node, 0, ops.Maximum(data, data).output)
+        return node
+
+
+def _joins_range(value: Value) -> bool:
+    """Whether `value` is a sum or product with constants that the runtime moves into a range wrongly."""
+    node = value.node
+    if not isinstance(node, ops.Multiply | ops.Divide | ops.Add | ops.Subtract):
+        return False
+    other, constant = both_orders(node)[_is_constant(inputs_of(node)[0])]
+    if not _is_constant(constant):
+        return False
+    if element_count(constant.shape) != 1:
+        is_product = isinstance(node, ops.Multiply | ops.Divide)
+        may_be_negative = not isinstance(constant.node, Constant) or constant.node.array.min(initial=0) < 0
+        if (is_product and may_be_negative) or other.shape is None or not is_static(other.shape[1:2]):
+            return True
+    return _joins_range(other)
+
+
+def _is_of_rows(node: ops.MatMul) -> bool:
+    """Whether the second input of the product is one constant matrix."""
+    weights = inputs_of(node)[1]
+    return _is_constant(weights) and all(each == 1 for each in weights.type.dims[:-2])
+
+
+def _is_quantised(value: Value) -> bool:
+    """Whether `value` is the result of a FakeQuantize, also a rearranged one."""
+    while isinstance(value.node, MOVES):
+        value = inputs_of(value.node)[0]
+    return isinstance(value.node, ops.FakeQuantize)
+
+
+def _has_scales(value: Value) -> bool:
+    """Whether `value` is a Constant of at most 8 bits with several scales."""
+    node, has_several = value.node, False
+    while isinstance(node, OF_WEIGHTS):
+        data, *others = inputs_of(node)
+        if isinstance(node, ops.Multiply | ops.Dequantize):
+            has_several = has_several or element_count(others[0].shape) != 1
+        node = data.node
+    return has_several and isinstance(node, Constant) and node.output.type.dtype.bits <= 8
+
+
 def _is_constant(value: Value) -> bool:
     """Whether `value` is a Constant, also a compressed, quantised or rearranged one."""
     node = value.node
@@ -100,26 +186,26 @@ def _is_constant(value: Value) -> bool:
 
 
 def _separated(node: Node) -> Node:
-    """The node, whose only reader reads the maximum of its output and itself."""
-    use = node.outputs[0].only_use
-    assert use is not None
-    node.graph.set_input(use.node, use.port, ops.Maximum(node.outputs[0], node.outputs[0]).output)
+    """The node, whose readers read the maximum of its output and itself."""
+    uses = node.outputs[0].uses
+    maximum = ops.Maximum(node.outputs[0], node.outputs[0]).output
+    for use in uses:
+        node.graph.set_input(use.node, use.port, maximum)
     return node
 
 
-def _constants_behind(value: Value) -> Iterator[tuple[Node, list[int]]]:
+def _constants_behind(value: Value, *, follows_all: bool = False) -> Iterator[tuple[Node, list[int]]]:
     """The operations that the runtime may fuse into that of `value`, with the dimensions along which their constants
-    vary."""
-    use = value.only_use
-    while use is not None and isinstance(use.node, FUSED):
-        rank = use.node.outputs[0].rank
+    vary. It fuses into an operation of one reader only, but copies one of 8 bits for each of its readers."""
+    for use in value.uses if follows_all or value.only_use else ():
+        rank = use.node.outputs[0].rank if isinstance(use.node, FUSED) else None
         others = [each for port, each in enumerate(use.node.inputs) if port != use.port and each is not None]
         if rank is None or not all(isinstance(each.node, Constant) for each in others):
-            return
+            continue
         for each in others:
             if not is_one_element(each):
                 yield use.node, _varying(use.node, each, rank)
-        use = use.node.outputs[0].only_use
+        yield from _constants_behind(use.node.outputs[0], follows_all=follows_all)
 
 
 def _varying(node: Node, constant: Value, rank: int) -> list[int]:
