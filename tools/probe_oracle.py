@@ -21,8 +21,8 @@ from onnx import helper, numpy_helper
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from mo_loop.verification.checked_oracle import FILLS, filled, misshapen, unstable
 from mo_loop.verification.oracle import OnnxRuntime
-from mo_loop.verification.oracle_checks import FILLS, filled, misshapen, unstable
 from mo_loop.verification.oracle_errors import ORACLE_ERRORS, SHAPE
 from mo_loop.workers import Pool
 

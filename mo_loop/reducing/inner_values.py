@@ -22,7 +22,7 @@ def recorded(candidate: Candidate) -> list[Feeds]:
     """All tensors of the main graph for each set of inputs, as far as ONNX Runtime gives them."""
     import onnx
 
-    from mo_loop.verification.oracle import Oracle
+    from mo_loop.verification.checked_oracle import Oracle
 
     proto = candidate.copy()
     names = [name for node in proto.graph.node for name in node.output if name]

@@ -20,11 +20,11 @@ from mo_loop.reducing.condition import Condition
 from mo_loop.reducing.search import Search
 from mo_loop.reducing.trial import Trials
 from mo_loop.verification.accepted_sets import SetSearch, sizes_in
+from mo_loop.verification.checked_oracle import Oracle
 from mo_loop.verification.generated import Generator
 from mo_loop.verification.given import read_sets
 from mo_loop.verification.hosted import Hosted
 from mo_loop.verification.isolated import IsolatedError
-from mo_loop.verification.oracle import Oracle
 from mo_loop.verification.packages import require_packages
 
 LEAST_SECONDS = 2.0

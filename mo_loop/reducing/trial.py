@@ -167,7 +167,7 @@ def _written(task: _Task, path: Path) -> Path:
 
 
 def _runs_badly(task: _Task, path: Path) -> bool:
-    from mo_loop.verification.oracle import Oracle
+    from mo_loop.verification.checked_oracle import Oracle
     from mo_loop.verification.runtime import compile_ir
 
     report_stage("expected values")

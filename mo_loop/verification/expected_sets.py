@@ -16,14 +16,14 @@ from typing import Any
 from mo_loop.errors import InputError, NotComparableError
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.verification.accepted_sets import SetSearch, sizes_in
+from mo_loop.verification.checked_oracle import Oracle, misshapen_by
 from mo_loop.verification.compare import Named, compare_all
 from mo_loop.verification.generated import Generator
 from mo_loop.verification.given import read_outputs, read_sets, take_outputs
 from mo_loop.verification.hosted import Hosted
 from mo_loop.verification.isolated import IsolatedError, isolated
 from mo_loop.verification.judge import brief
-from mo_loop.verification.oracle import ONNX_RUNTIME, Oracle
-from mo_loop.verification.oracle_checks import misshapen_by
+from mo_loop.verification.oracle import ONNX_RUNTIME
 from mo_loop.verification.output_rows import shape_in
 from mo_loop.verification.plain_side import is_empty
 from mo_loop.verification.report import Row

@@ -25,7 +25,6 @@ import numpy as np
 from onnx.external_data_helper import uses_external_data
 
 from mo_loop.verification.compare import Named, NamedArray
-from mo_loop.verification.oracle_checks import FILLS, culprit, filled, unstable
 from mo_loop.verification.oracle_errors import EXACT_OPERATORS
 
 _LEVELS = {
@@ -88,45 +87,6 @@ def expected_values(model: Any, sets: Sequence[Mapping[str, Any]]) -> Expected:
         if not text:
             raise
         return _by_reference(model, sets, text)
-
-
-class UnstableError(Exception):
-    """ONNX Runtime gives other values where other memory contents were before."""
-
-
-class Oracle:
-    """ONNX Runtime with all processors, or the reference evaluator where ONNX Runtime has no implementation.
-
-    `facts` are the source of the values, and why it is not ONNX Runtime. Each set runs twice, with other contents of
-    the memory that is allocated for it.
-    """
-
-    def __init__(self, model: Any, custom_ops: Sequence[str] = ()) -> None:
-        """Raises the error of ONNX Runtime for a model that it refuses."""
-        self._evaluator: OnnxRuntime | Reference
-        self._model = model
-        self.facts = (ONNX_RUNTIME, "")
-        try:
-            self._evaluator = OnnxRuntime(with_copies(model), threads=0, arena=False, custom_ops=custom_ops)
-        except Exception as error:  # its errors share no base class
-            text = not_implemented(error)
-            if not text:
-                raise
-            self._evaluator, self.facts = Reference(model), (REFERENCE, text)
-
-    def run(self, feeds: Mapping[str, Any]) -> Named:
-        """The values of one set. UnstableError if they depend on what was in memory before."""
-        if not isinstance(self._evaluator, OnnxRuntime):
-            return self._evaluator.run(feeds)
-        found = []
-        for byte in FILLS:
-            with filled(byte):
-                found.append(self._evaluator.run(feeds))
-        names = unstable(*found)
-        if names:
-            who = culprit(with_copies(self._model), feeds) or f"the output {names[0]!r} depends on what was in memory"
-            raise UnstableError(f"ONNX Runtime does not agree with itself: {who}")
-        return found[0]
 
 
 def with_copies(model: Any) -> Any:

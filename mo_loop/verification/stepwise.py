@@ -27,13 +27,13 @@ from mo_loop.errors import InputError, NotComparableError, UnsupportedError, Usa
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.verification.accepted_sets import SetSearch, sizes_in
 from mo_loop.verification.cache_steps import PLANS, CacheInputs, Plan, Step, reordering
+from mo_loop.verification.checked_oracle import Oracle
 from mo_loop.verification.compare import Named
 from mo_loop.verification.generated import shapes_of
 from mo_loop.verification.given import input_names, read_sets
 from mo_loop.verification.hosted import Hosted
 from mo_loop.verification.isolated import IsolatedError
 from mo_loop.verification.judge import brief
-from mo_loop.verification.oracle import Oracle
 from mo_loop.verification.output_rows import by_wanted_name
 from mo_loop.verification.report import Side
 from mo_loop.verification.slice_steps import SliceInputs, wanted_after

@@ -122,10 +122,10 @@ def _inputs(model: Path) -> tuple[str, dict[str, Any]]:
     """
     from mo_loop.api import convert_model
     from mo_loop.frontend.model import load
+    from mo_loop.verification.checked_oracle import Oracle
     from mo_loop.verification.generated import Generator, accepted, shapes_of
     from mo_loop.verification.given import read_sets
     from mo_loop.verification.hosted import Hosted
-    from mo_loop.verification.oracle import Oracle
 
     file = model.with_suffix(".npz")
     cases = read_cases(model.parent / "cases.toml") if (model.parent / "cases.toml").exists() else {}

@@ -14,9 +14,9 @@ from mo_loop.api import convert_model, save_model
 from mo_loop.errors import InputError, NotComparableError, UsageError
 from mo_loop.options import ConvertOptions
 from mo_loop.verification.cause import cause_of
+from mo_loop.verification.checked_oracle import Oracle, UnstableError
 from mo_loop.verification.compare import compare
 from mo_loop.verification.explaining import VANISHES
-from mo_loop.verification.oracle import Oracle, UnstableError
 from mo_loop.verification.output_rows import shape_in
 from mo_loop.verification.report import Row, Side
 from mo_loop.verification.report_formats import as_text

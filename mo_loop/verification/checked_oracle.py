@@ -1,4 +1,7 @@
-"""Whether values of ONNX Runtime can be believed: it agrees with itself, and with the shapes that ONNX infers.
+"""Oracle: values of ONNX Runtime that can be believed: it agrees with itself, and with the shapes that ONNX infers.
+
+    oracle = Oracle("model.onnx")
+    oracle.run(feeds)                                    # UnstableError if a second run gives other values
 
     with filled(0xAA):                                   # glibc fills memory that is allocated and freed
         again = runtime.run(feeds)
@@ -19,6 +22,15 @@ import numpy as np
 import onnx
 
 from mo_loop.verification.compare import Named, compare
+from mo_loop.verification.oracle import (
+    ONNX_RUNTIME,
+    REFERENCE,
+    OnnxRuntime,
+    Reference,
+    not_implemented,
+    proto_of,
+    with_copies,
+)
 from mo_loop.verification.oracle_errors import RANDOM_OPERATORS, SHAPE, UNSTABLE, error_of
 
 FILLS = (0x55, 0xAA)
@@ -28,6 +40,45 @@ FILLS = (0x55, 0xAA)
 _M_PERTURB = -6
 _WEIGHTS = 1024
 """Constants of more elements do not decide about shapes."""
+
+
+class UnstableError(Exception):
+    """ONNX Runtime gives other values where other memory contents were before."""
+
+
+class Oracle:
+    """ONNX Runtime with all processors, or the reference evaluator where ONNX Runtime has no implementation.
+
+    `facts` are the source of the values, and why it is not ONNX Runtime. Each set runs twice, with other contents of
+    the memory that is allocated for it.
+    """
+
+    def __init__(self, model: Any, custom_ops: Sequence[str] = ()) -> None:
+        """Raises the error of ONNX Runtime for a model that it refuses."""
+        self._evaluator: OnnxRuntime | Reference
+        self._model = model
+        self.facts = (ONNX_RUNTIME, "")
+        try:
+            self._evaluator = OnnxRuntime(with_copies(model), threads=0, arena=False, custom_ops=custom_ops)
+        except Exception as error:  # its errors share no base class
+            text = not_implemented(error)
+            if not text:
+                raise
+            self._evaluator, self.facts = Reference(model), (REFERENCE, text)
+
+    def run(self, feeds: Mapping[str, Any]) -> Named:
+        """The values of one set. UnstableError if they depend on what was in memory before."""
+        if not isinstance(self._evaluator, OnnxRuntime):
+            return self._evaluator.run(feeds)
+        found = []
+        for byte in FILLS:
+            with filled(byte):
+                found.append(self._evaluator.run(feeds))
+        names = unstable(*found)
+        if names:
+            who = culprit(with_copies(self._model), feeds) or f"the output {names[0]!r} depends on what was in memory"
+            raise UnstableError(f"ONNX Runtime does not agree with itself: {who}")
+        return found[0]
 
 
 @contextmanager
@@ -92,8 +143,6 @@ def _described(node: Any, shows: str) -> str:
 
 
 def _unstable_values(proto: Any, feeds: Mapping[str, Any]) -> set[str]:
-    from mo_loop.verification.oracle import OnnxRuntime
-
     runtime = OnnxRuntime(proto, arena=False)
     found = []
     for byte in FILLS:
@@ -103,8 +152,6 @@ def _unstable_values(proto: Any, feeds: Mapping[str, Any]) -> set[str]:
 
 
 def _misshapen_values(proto: Any, feeds: Mapping[str, Any]) -> set[str]:
-    from mo_loop.verification.oracle import OnnxRuntime
-
     return misshapen(proto, feeds, OnnxRuntime(proto, arena=False).run(feeds))
 
 
@@ -163,8 +210,6 @@ def inferred_shapes(model: Any, feeds: Mapping[str, Any]) -> dict[str, tuple[int
 
 
 def _loaded(model: Any) -> Any:
-    from mo_loop.verification.oracle import proto_of
-
     proto = onnx.ModelProto()
     proto.CopyFrom(proto_of(model))
     return proto
