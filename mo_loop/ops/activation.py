@@ -9,6 +9,7 @@ from mo_loop.graph.types import TensorType
 from mo_loop.ops import values
 from mo_loop.ops.arithmetic import Unary
 from mo_loop.ops.base import Op
+from mo_loop.ops.element_kinds import FLOATS, NUMBERS
 from mo_loop.ops.infer import elementwise, wide
 
 
@@ -36,7 +37,7 @@ class PReLU(Op, opset=1):
         return np.where(x < 0, x * slope.reshape(slope.shape if slope.size > 1 else ()), x)
 
 
-class Sigmoid(Unary, opset=1):
+class Sigmoid(Unary, opset=1, types={"x": NUMBERS}):
     """1 / (1 + e^-x). Spec: Sigmoid-1."""
 
     _numpy = staticmethod(lambda x: 1 / (1 + np.exp(-x)))
@@ -60,7 +61,7 @@ class Scaled(Op, abstract=True):
         return x
 
 
-class Selu(Scaled, opset=1):
+class Selu(Scaled, opset=1, types={"x": FLOATS}):
     """beta * x, or beta * alpha * (e^x - 1) where x is not positive. Spec: Selu-1."""
 
     def evaluate(self, *inputs):
@@ -76,7 +77,7 @@ class HardSigmoid(Scaled, opset=1, ranks={"alpha": 0, "beta": 0}):
         return np.asarray(np.clip(alpha * x + beta, 0, 1)).astype(x.dtype)
 
 
-class Clamp(Unary, opset=1):
+class Clamp(Unary, opset=1, types={"x": NUMBERS}):
     """min(max(x, min), max). Spec: Clamp-1."""
 
     min: float
@@ -93,19 +94,19 @@ class Clamp(Unary, opset=1):
         return np.clip(inputs[0], self.min, self.max).astype(inputs[0].dtype)
 
 
-class HSigmoid(Unary, opset=5):
+class HSigmoid(Unary, opset=5, types={"x": NUMBERS}):
     """min(max(x + 3, 0), 6) / 6. Spec: HSigmoid-5."""
 
     _numpy = staticmethod(lambda x: np.clip(x + 3, 0, 6) / 6)
 
 
-class HSwish(Unary, opset=4):
+class HSwish(Unary, opset=4, types={"x": NUMBERS}):
     """x * min(max(x + 3, 0), 6) / 6. Spec: HSwish-4."""
 
     _numpy = staticmethod(lambda x: x * np.clip(x + 3, 0, 6) / 6)
 
 
-class Swish(Op, opset=4):
+class Swish(Op, opset=4, types={"x": FLOATS}):
     """x / (1 + e^(-beta * x)), beta a scalar, 1 if absent. Spec: Swish-4."""
 
     def infer(self, x, beta=None):
@@ -119,25 +120,25 @@ class Swish(Op, opset=4):
             return np.asarray(x / (1 + np.exp(-beta * x))).astype(x.dtype)
 
 
-class Mish(Unary, opset=4):
+class Mish(Unary, opset=4, types={"x": FLOATS}):
     """x * tanh(log(1 + e^x)). Spec: Mish-4."""
 
     _numpy = staticmethod(lambda x: x * np.tanh(np.logaddexp(0, x)))
 
 
-class SoftPlus(Unary, opset=4):
+class SoftPlus(Unary, opset=4, types={"x": FLOATS}):
     """log(1 + e^x). Spec: SoftPlus-4."""
 
     _numpy = staticmethod(lambda x: np.logaddexp(0, x))
 
 
-class SoftSign(Unary, opset=9):
+class SoftSign(Unary, opset=9, types={"x": FLOATS}):
     """x / (1 + |x|). Spec: SoftSign-9."""
 
     _numpy = staticmethod(lambda x: x / (1 + np.abs(x)))
 
 
-class Gelu(Unary, opset=7):
+class Gelu(Unary, opset=7, types={"x": FLOATS}):
     """x times the normal distribution function of x, exact or by tanh. Spec: Gelu-7."""
 
     approximation_mode: Literal["ERF", "TANH"] = "ERF"

@@ -9,7 +9,10 @@ import numpy as np
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops import values
 from mo_loop.ops.base import Op
+from mo_loop.ops.element_kinds import NUMBERS
 from mo_loop.ops.infer import elementwise, wide
+
+_NUMBERS = {"a": NUMBERS, "b": NUMBERS}
 
 
 class Binary(Op, abstract=True):
@@ -31,28 +34,28 @@ class Binary(Op, abstract=True):
             return type(self)._numpy(*inputs)
 
 
-class Add(Binary, opset=1):
+class Add(Binary, opset=1, types=_NUMBERS):
     """a + b. Spec: Add-1."""
 
     _rule = staticmethod(values.add)
     _numpy = staticmethod(np.add)
 
 
-class Subtract(Binary, opset=1):
+class Subtract(Binary, opset=1, types=_NUMBERS):
     """a - b. Spec: Subtract-1."""
 
     _rule = staticmethod(values.subtract)
     _numpy = staticmethod(np.subtract)
 
 
-class Multiply(Binary, opset=1):
+class Multiply(Binary, opset=1, types=_NUMBERS):
     """a * b. Spec: Multiply-1."""
 
     _rule = staticmethod(values.multiply)
     _numpy = staticmethod(np.multiply)
 
 
-class Divide(Binary, opset=1):
+class Divide(Binary, opset=1, types=_NUMBERS):
     """a / b. For integers `m_pythondiv` rounds down, else towards zero. Spec: Divide-1."""
 
     m_pythondiv: bool = True
@@ -73,7 +76,7 @@ class Divide(Binary, opset=1):
             return floored + ((a % b != 0) & ((a < 0) != (b < 0))).astype(a.dtype)
 
 
-class FloorMod(Binary, opset=1):
+class FloorMod(Binary, opset=1, types=_NUMBERS):
     """The remainder with the sign of the divisor. Spec: FloorMod-1."""
 
     _rule = staticmethod(values.remainder_down)
@@ -82,7 +85,7 @@ class FloorMod(Binary, opset=1):
         return np.mod(*inputs) if np.all(inputs[1]) else NotImplemented
 
 
-class Mod(Binary, opset=1):
+class Mod(Binary, opset=1, types=_NUMBERS):
     """The remainder with the sign of the dividend. Spec: Mod-1."""
 
     _rule = staticmethod(values.remainder)
@@ -91,7 +94,7 @@ class Mod(Binary, opset=1):
         return np.fmod(*inputs) if np.all(inputs[1]) else NotImplemented
 
 
-class Power(Binary, opset=1):
+class Power(Binary, opset=1, types=_NUMBERS):
     """a to the power b. Spec: Power-1."""
 
     _rule = staticmethod(values.power)
@@ -103,21 +106,21 @@ class Power(Binary, opset=1):
         return super().evaluate(*inputs)
 
 
-class Maximum(Binary, opset=1):
+class Maximum(Binary, opset=1, types=_NUMBERS):
     """The larger of both. Spec: Maximum-1."""
 
     _rule = staticmethod(values.maximum)
     _numpy = staticmethod(np.maximum)
 
 
-class Minimum(Binary, opset=1):
+class Minimum(Binary, opset=1, types=_NUMBERS):
     """The smaller of both. Spec: Minimum-1."""
 
     _rule = staticmethod(values.minimum)
     _numpy = staticmethod(np.minimum)
 
 
-class SquaredDifference(Binary, opset=1):
+class SquaredDifference(Binary, opset=1, types=_NUMBERS):
     """(a - b)^2. Spec: SquaredDifference-1."""
 
     _numpy = staticmethod(lambda a, b: np.square(a - b))
@@ -155,7 +158,7 @@ class Abs(Unary, opset=1):
     _numpy = staticmethod(np.abs)
 
 
-class Ceiling(Unary, opset=1):
+class Ceiling(Unary, opset=1, types={"x": NUMBERS}):
     """x rounded up. Spec: Ceiling-1."""
 
     _rule = staticmethod(values.same)
@@ -163,7 +166,7 @@ class Ceiling(Unary, opset=1):
     _numpy = staticmethod(np.ceil)
 
 
-class Floor(Unary, opset=1):
+class Floor(Unary, opset=1, types={"x": NUMBERS}):
     """x rounded down. Spec: Floor-1."""
 
     _rule = staticmethod(values.same)
@@ -178,97 +181,97 @@ class Sign(Unary, opset=1):
     _numpy = staticmethod(np.sign)
 
 
-class Sqrt(Unary, opset=1):
+class Sqrt(Unary, opset=1, types={"x": NUMBERS}):
     """The square root. Spec: Sqrt-1."""
 
     _numpy = staticmethod(np.sqrt)
 
 
-class Exp(Unary, opset=1):
+class Exp(Unary, opset=1, types={"x": NUMBERS}):
     """e^x. Spec: Exp-1."""
 
     _numpy = staticmethod(np.exp)
 
 
-class Log(Unary, opset=1):
+class Log(Unary, opset=1, types={"x": NUMBERS}):
     """The natural logarithm. Spec: Log-1."""
 
     _numpy = staticmethod(np.log)
 
 
-class Sin(Unary, opset=1):
+class Sin(Unary, opset=1, types={"x": NUMBERS}):
     """Spec: Sin-1."""
 
     _numpy = staticmethod(np.sin)
 
 
-class Cos(Unary, opset=1):
+class Cos(Unary, opset=1, types={"x": NUMBERS}):
     """Spec: Cos-1."""
 
     _numpy = staticmethod(np.cos)
 
 
-class Tan(Unary, opset=1):
+class Tan(Unary, opset=1, types={"x": NUMBERS}):
     """Spec: Tan-1."""
 
     _numpy = staticmethod(np.tan)
 
 
-class Asin(Unary, opset=1):
+class Asin(Unary, opset=1, types={"x": NUMBERS}):
     """Spec: Asin-1."""
 
     _numpy = staticmethod(np.arcsin)
 
 
-class Acos(Unary, opset=1):
+class Acos(Unary, opset=1, types={"x": NUMBERS}):
     """Spec: Acos-1."""
 
     _numpy = staticmethod(np.arccos)
 
 
-class Atan(Unary, opset=1):
+class Atan(Unary, opset=1, types={"x": NUMBERS}):
     """Spec: Atan-1."""
 
     _numpy = staticmethod(np.arctan)
 
 
-class Sinh(Unary, opset=1):
+class Sinh(Unary, opset=1, types={"x": NUMBERS}):
     """Spec: Sinh-1."""
 
     _numpy = staticmethod(np.sinh)
 
 
-class Cosh(Unary, opset=1):
+class Cosh(Unary, opset=1, types={"x": NUMBERS}):
     """Spec: Cosh-1."""
 
     _numpy = staticmethod(np.cosh)
 
 
-class Tanh(Unary, opset=1):
+class Tanh(Unary, opset=1, types={"x": NUMBERS}):
     """Spec: Tanh-1."""
 
     _numpy = staticmethod(np.tanh)
 
 
-class Asinh(Unary, opset=4):
+class Asinh(Unary, opset=4, types={"x": NUMBERS}):
     """Spec: Asinh-4."""
 
     _numpy = staticmethod(np.arcsinh)
 
 
-class Acosh(Unary, opset=4):
+class Acosh(Unary, opset=4, types={"x": NUMBERS}):
     """Spec: Acosh-4."""
 
     _numpy = staticmethod(np.arccosh)
 
 
-class Atanh(Unary, opset=4):
+class Atanh(Unary, opset=4, types={"x": NUMBERS}):
     """Spec: Atanh-4."""
 
     _numpy = staticmethod(np.arctanh)
 
 
-class Erf(Unary, opset=1):
+class Erf(Unary, opset=1, types={"x": NUMBERS}):
     """The Gauss error function. Spec: Erf-1."""
 
     _numpy = staticmethod(np.vectorize(math.erf, otypes=[np.float64]))

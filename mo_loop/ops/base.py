@@ -27,6 +27,7 @@ from mo_loop.graph.remembered import inferred_once, unique
 from mo_loop.graph.shape import Shape, fresh_symbols, require_sizes
 from mo_loop.graph.tensor import ArrayTensor, Tensor
 from mo_loop.graph.types import KNOWN_LIMIT, UNKNOWN, ElementType, TensorType, boolean, known_array
+from mo_loop.ops.element_kinds import Kind
 
 _MISSING = object()
 
@@ -45,9 +46,9 @@ _OF_ONE = (0, 1)
 class Op(Node):
     """Base of all operations. Class keywords: `opset` (the lowest that has it), `type` (the IR's name, default the
     class name), `index` (input ports whose scalars and arrays become i64), `ranks` (input port -> its rank, or ranks),
-    `single` (input ports of one number: a scalar or a vector of length 1), `abstract` (a base class of a family),
-    `random` (two equal nodes are not the same value), `kept` (a node without readers stays: a sink, which has an effect
-    when it runs)."""
+    `single` (input ports of one number: a scalar or a vector of length 1), `types` (input port -> the element types
+    that it takes), `abstract` (a base class of a family), `random` (two equal nodes are not the same value), `kept` (a
+    node without readers stays: a sink, which has an effect when it runs)."""
 
     type: ClassVar[str] = ""
     opset: ClassVar[int] = 0
@@ -68,12 +69,13 @@ class Op(Node):
     _least: ClassVar[int] = 0
     _port_ranks: ClassVar[Mapping[int, tuple[int, ...]]] = {}
     _single_ports: ClassVar[frozenset[int]] = frozenset()
+    _port_types: ClassVar[Mapping[int, Kind]] = {}
     _limited_ports: ClassVar[tuple[int, ...]] = ()
 
     def __init_subclass__(
         cls, *, opset: int = 0, type: str = "", index: Sequence[str] = (), abstract: bool = False,
         random: bool = False, kept: bool = False, ranks: Mapping[str, int | tuple[int, ...]] | None = None,
-        single: Sequence[str] = (),
+        single: Sequence[str] = (), types: Mapping[str, Kind] | None = None,
     ) -> None:  # fmt: skip
         super().__init_subclass__()
         cls.abstract = abstract
@@ -102,7 +104,9 @@ class Op(Node):
             cls._port_ranks = {
                 cls._ports.index(name): rank if isinstance(rank, tuple) else (rank,) for name, rank in given.items()
             }
-        cls._limited_ports = (*cls.index_ports, *(port for port in cls._port_ranks if port not in cls.index_ports))
+        if types is not None:
+            cls._port_types = {cls._ports.index(name): kind for name, kind in types.items()}
+        cls._limited_ports = tuple(dict.fromkeys((*cls.index_ports, *cls._port_ranks, *cls._port_types)))
 
     def __init__(self, *inputs, graph: Graph | None = None, name: str = "", **attributes: Any) -> None:
         _set(self, "name", name)  # first: the error of an attribute reads it
@@ -225,7 +229,7 @@ class Op(Node):
                 raise TypeError_(f"its input {name!r} is absent", code="ML234")
 
     def _require_inputs(self, types: Sequence[Any]) -> None:
-        """Raise TypeError_ if a required input is absent, if indices are not integers, or if a rank is another."""
+        """Raise TypeError_ if a required input is absent, if an element type or a rank is another."""
         for each in types:
             if each is None:
                 self._require_present(types)
@@ -234,6 +238,9 @@ class Op(Node):
             each = types[port] if port < len(types) else None
             if each is None:
                 continue
+            kind = self._port_types.get(port)
+            if kind is not None and each.dtype is not None and each.dtype not in kind.types:
+                raise TypeError_(f"its input {self._ports[port]!r} is {each}, and must be {kind.text}", code="ML240")
             if port in self.index_ports and each.dtype is not None and not is_index(each.dtype):
                 raise TypeError_(f"its input {self._ports[port]!r} is {each}, and must be integers", code="ML240")
             if port not in self._port_ranks or each.shape is None:

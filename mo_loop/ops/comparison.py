@@ -8,6 +8,7 @@ from mo_loop.graph.types import TensorType, boolean
 from mo_loop.ops import values
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Op
+from mo_loop.ops.element_kinds import FLOATS, INTEGERS
 from mo_loop.ops.infer import elementwise, same_dtype
 
 
@@ -133,13 +134,13 @@ class BitwiseNot(Unary, opset=13):
     _numpy = staticmethod(np.bitwise_not)
 
 
-class BitwiseLeftShift(Bitwise, opset=15):
+class BitwiseLeftShift(Bitwise, opset=15, types={"a": INTEGERS}):
     """Spec: BitwiseLeftShift-15."""
 
     _numpy = staticmethod(np.left_shift)
 
 
-class BitwiseRightShift(Bitwise, opset=15):
+class BitwiseRightShift(Bitwise, opset=15, types={"a": INTEGERS}):
     """Spec: BitwiseRightShift-15."""
 
     _numpy = staticmethod(np.right_shift)
@@ -170,13 +171,13 @@ class Classification(Op, abstract=True):
         return type(self)._numpy(inputs[0])
 
 
-class IsNaN(Classification, opset=10):
+class IsNaN(Classification, opset=10, types={"x": FLOATS}):
     """Spec: IsNaN-10."""
 
     _numpy = staticmethod(np.isnan)
 
 
-class IsInf(Classification, opset=10):
+class IsInf(Classification, opset=10, types={"x": FLOATS}):
     """Whether a number is infinite, with the signs that the attributes select. Spec: IsInf-10."""
 
     detect_negative: bool = True
@@ -187,7 +188,7 @@ class IsInf(Classification, opset=10):
         return np.isinf(x) & (((x < 0) & self.detect_negative) | ((x > 0) & self.detect_positive))
 
 
-class IsFinite(Classification, opset=10):
+class IsFinite(Classification, opset=10, types={"x": FLOATS}):
     """Spec: IsFinite-10."""
 
     _numpy = staticmethod(np.isfinite)

@@ -3,11 +3,12 @@
 
 from mo_loop.graph.shape import Dimension, fresh, merge_dim
 from mo_loop.graph.types import TensorType
+from mo_loop.ops.element_kinds import NUMBERS
 from mo_loop.ops.infer import same_dtype
 from mo_loop.ops.window import Windowed, span
 
 
-class Convolution(Windowed, opset=1):
+class Convolution(Windowed, opset=1, types={"x": NUMBERS}):
     """Correlation of x [N, C, D...] with filters [O, C, K...]. Spec: Convolution-1."""
 
     dilations: tuple[int, ...]
@@ -41,7 +42,7 @@ class GroupConvolution(Convolution, opset=1):
         return self._result(x, dtype, groups * outputs, groups * channels, kernel)
 
 
-class ConvolutionBackpropData(Windowed, opset=1, index=("output_shape",)):
+class ConvolutionBackpropData(Windowed, opset=1, index=("output_shape",), types={"x": NUMBERS}):
     """The transpose of a convolution: x [N, C, D...], filters [C, O, K...].
 
     `output_shape` gives the spatial dimensions, from which the pads then follow. Spec: ConvolutionBackpropData-1.

@@ -6,11 +6,14 @@ from typing import Any, Literal
 from mo_loop.graph.shape import Dimension, fresh, high, merge, merge_dim
 from mo_loop.graph.types import ElementType, TensorType, f32, i64
 from mo_loop.ops.base import Op
+from mo_loop.ops.element_kinds import FLOATS, INTEGERS, NUMBERS, SMALL_FLOATS
+from mo_loop.ops.infer import same_dtype
 from mo_loop.ops.window import Windowed, places, span
 
 
 class NonMaxSuppression(
-    Op, opset=5, index=("max_boxes",), ranks={"boxes": 3, "scores": 3}, single=("max_boxes", "iou", "least", "sigma")
+    Op, opset=5, index=("max_boxes",), ranks={"boxes": 3, "scores": 3}, single=("max_boxes", "iou", "least", "sigma"),
+    types=dict.fromkeys(("boxes", "scores", "iou", "least", "sigma"), SMALL_FLOATS)
 ):
     """Selects from boxes [N, B, 4] with scores [N, C, B] those without overlap with a box of a higher score. Outputs:
     [number, 3] (image, class, box), the scores in the same form, the number of boxes. Spec: NonMaxSuppression-5."""
@@ -44,7 +47,7 @@ class NonMaxSuppression9(NonMaxSuppression, opset=9, type="NonMaxSuppression", i
     """As NonMaxSuppression; the first output is never padded. Spec: NonMaxSuppression-9."""
 
 
-class ROIAlign(Op, opset=3, ranks={"x": 4, "regions": 2, "images": 1}):
+class ROIAlign(Op, opset=3, ranks={"x": 4, "regions": 2, "images": 1}, types={"x": FLOATS, "images": INTEGERS}):
     """Regions [R, 4] of x [N, C, H, W], averaged over samples in each of the cells [R, C, h, w]. Spec: ROIAlign-3."""
 
     pooled_h: int
@@ -54,6 +57,7 @@ class ROIAlign(Op, opset=3, ranks={"x": 4, "regions": 2, "images": 1}):
     mode: Literal["avg", "max"]
 
     def infer(self, x, regions, images):
+        same_dtype(x, regions)
         number: Dimension = fresh()
         if regions.shape is not None:
             number = regions.shape[0]
@@ -70,7 +74,7 @@ class ROIAlign9(ROIAlign, opset=9, type="ROIAlign"):
     aligned_mode: Literal["asymmetric", "half_pixel_for_nn", "half_pixel"] = "asymmetric"
 
 
-class ROIPooling(Op, opset=2, ranks={"x": 4, "regions": 2}):
+class ROIPooling(Op, opset=2, ranks={"x": 4, "regions": 2}, types={"x": FLOATS}):
     """The largest element in each cell of regions [R, 5] (image, corners) of x [N, C, H, W]. Spec: ROIPooling-2."""
 
     pooled_h: int
@@ -79,6 +83,7 @@ class ROIPooling(Op, opset=2, ranks={"x": 4, "regions": 2}):
     method: Literal["max", "bilinear"] = "max"
 
     def infer(self, x, regions):
+        same_dtype(x, regions)
         number = fresh()
         if regions.shape is not None:
             number = regions.shape[0]
@@ -94,7 +99,7 @@ class ROIPooling(Op, opset=2, ranks={"x": 4, "regions": 2}):
         return {key: text for key, text in data.items() if key != "output_size"}
 
 
-class GridSample(Op, opset=9, ranks={"x": 4, "grid": 4}):
+class GridSample(Op, opset=9, ranks={"x": 4, "grid": 4}, types={"grid": FLOATS}):
     """x [N, C, H, W] sampled at the positions of a grid [N, h, w, 2], each from -1 to 1. Spec: GridSample-9."""
 
     align_corners: bool = False
@@ -110,7 +115,9 @@ class GridSample(Op, opset=9, ranks={"x": 4, "grid": 4}):
         return TensorType(x.dtype, (batch, channels, *size))
 
 
-class DeformableConvolution(Windowed, opset=8, ranks={"x": 4, "offsets": 4, "filters": 4, "mask": 4}):
+class DeformableConvolution(
+    Windowed, opset=8, ranks={"x": 4, "offsets": 4, "filters": 4, "mask": 4}, types={"x": NUMBERS, "mask": NUMBERS}
+):
     """Convolution that reads each element at an offset, weighted by a mask. Spec: DeformableConvolution-8."""
 
     dilations: tuple[int, ...]
@@ -119,6 +126,7 @@ class DeformableConvolution(Windowed, opset=8, ranks={"x": 4, "offsets": 4, "fil
     bilinear_interpolation_pad: bool = False
 
     def infer(self, x, offsets, filters, mask=None):
+        same_dtype(x, offsets, filters)
         if filters.shape is None:
             return TensorType(x.dtype, tuple(fresh() for _ in range(4)))
         outputs, channels, *kernel = filters.shape

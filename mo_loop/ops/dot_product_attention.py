@@ -6,10 +6,11 @@ import numpy as np
 from mo_loop.graph.shape import broadcast, merge_dim
 from mo_loop.graph.types import TensorType, boolean
 from mo_loop.ops.base import Op
+from mo_loop.ops.element_kinds import FLOATS
 from mo_loop.ops.infer import same_dtype, wide
 
 
-class ScaledDotProductAttention(Op, opset=13, single=("scale",)):
+class ScaledDotProductAttention(Op, opset=13, single=("scale",), types={"query": FLOATS}):
     """softmax(scale * Q K^T + mask) V over the last two dimensions.
 
     The other dimensions broadcast. Q is [.., L, size], K is [.., S, size] and V is [.., S, width]; the result is

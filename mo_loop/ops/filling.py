@@ -8,6 +8,7 @@ import numpy as np
 from mo_loop.graph.shape import Dimension, broadcast, fresh, is_static, least, low, merge_dim, most
 from mo_loop.graph.types import KNOWN_LIMIT, ElementType, TensorType, known_array, tensor_of_known
 from mo_loop.ops.base import Op
+from mo_loop.ops.element_kinds import NUMBERS
 from mo_loop.ops.infer import dims_of, same_dtype, vector_length
 
 
@@ -139,7 +140,7 @@ def _padded(dim: Dimension, before, after) -> Dimension:
     return result if result.lo >= 0 else fresh(0, result.hi)
 
 
-class Range(Op, opset=4):
+class Range(Op, opset=4, types={"start": NUMBERS, "stop": NUMBERS, "step": NUMBERS}):
     """start, start + step, ... before stop. Spec: Range-4."""
 
     output_type: ElementType

@@ -7,6 +7,7 @@ import numpy as np
 from mo_loop.graph.shape import Dimension, element_count, fresh, high, low, merge, merge_dim, normalise_axis
 from mo_loop.graph.types import KNOWN_LIMIT, ElementType, TensorType, i64, known_array
 from mo_loop.ops.base import Op
+from mo_loop.ops.element_kinds import WIDE_INTEGERS
 from mo_loop.ops.infer import capped, dims_of, same_dtype
 
 Reduction = Literal["none", "sum", "prod", "min", "max", "mean"]
@@ -55,7 +56,7 @@ def _taken(data, indices, axis: int, batches: int):
     return np.stack([_taken(each, places, axis - 1, batches - 1) for each, places in pairs])
 
 
-class GatherElements(Op, opset=6, index=("indices",)):
+class GatherElements(Op, opset=6, index=("indices",), types={"indices": WIDE_INTEGERS}):
     """out[i, j] = data[indices[i, j], j] for axis 0, likewise for other axes. Spec: GatherElements-6."""
 
     axis: int
@@ -192,7 +193,9 @@ class ScatterNDUpdate(Op, opset=4, index=("indices",)):
         return result
 
 
-class ScatterNDUpdate15(ScatterNDUpdate, opset=15, type="ScatterNDUpdate", index=("indices",)):
+class ScatterNDUpdate15(
+    ScatterNDUpdate, opset=15, type="ScatterNDUpdate", index=("indices",), types={"indices": WIDE_INTEGERS}
+):
     """As ScatterNDUpdate; a reduction combines the old and new values of a position. Spec: ScatterNDUpdate-15."""
 
     reduction: Literal["none", "sum", "sub", "prod", "min", "max"] = "none"

@@ -6,6 +6,7 @@ import numpy as np
 from mo_loop.graph.shape import Dimension, Shape, broadcast, broadcast_dim, merge_dim
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Op
+from mo_loop.ops.element_kinds import FLOATS, NUMBERS
 from mo_loop.ops.infer import same_dtype, wide
 
 
@@ -42,7 +43,7 @@ def product_shape(
     return (*batch, *([rows] if len(a) > 1 else []), *([columns] if len(b) > 1 else []))
 
 
-class Inverse(Op, opset=14):
+class Inverse(Op, opset=14, types={"x": FLOATS}):
     """The inverses of the last two dimensions, or with `adjoint` the adjugates. Spec: Inverse-14."""
 
     adjoint: bool = False
@@ -69,6 +70,7 @@ class Einsum(Op, opset=7):
 
     def infer(self, *xs):
         dtype = same_dtype(*xs)
+        self.require(dtype in NUMBERS.types, f"{dtype} is not of numbers")
         terms, result = subscripts(self.equation)
         self.require(len(terms) == len(xs), f"{len(xs)} inputs for {len(terms)} terms")
         dims: dict[str, Dimension] = {}

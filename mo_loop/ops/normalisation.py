@@ -9,6 +9,7 @@ from mo_loop.errors import TypeError_
 from mo_loop.graph.shape import fresh, merge_dim, normalise_axis
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Op
+from mo_loop.ops.element_kinds import FLOATS
 from mo_loop.ops.infer import same_dtype, wide
 
 
@@ -44,7 +45,7 @@ class MVN(Op, opset=6, index=("axes",), ranks={"axes": 1}):
         return (centred / deviation).astype(inputs[0].dtype)
 
 
-class BatchNormInference(Op, opset=5):
+class BatchNormInference(Op, opset=5, types={"x": FLOATS}):
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta, for each channel. Spec: BatchNormInference-5."""
 
     epsilon: float

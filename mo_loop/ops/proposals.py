@@ -7,6 +7,8 @@ from typing import Literal
 from mo_loop.graph.shape import Dimension, fresh, high, merge, merge_dim
 from mo_loop.graph.types import ElementType, TensorType, f32, i32, i64
 from mo_loop.ops.base import Op
+from mo_loop.ops.element_kinds import FLOATS
+from mo_loop.ops.infer import same_dtype
 
 _SIZES = {"output_size": 1, "image_size": 1}
 
@@ -79,7 +81,8 @@ def _grid(output_size, image_size, number: int):
 
 
 class DetectionOutput(
-    Op, opset=8, ranks={"boxes": 2, "scores": 2, "priors": 3, "more_scores": 2, "more_boxes": 2}
+    Op, opset=8, ranks={"boxes": 2, "scores": 2, "priors": 3, "more_scores": 2, "more_boxes": 2},
+    types={"boxes": FLOATS, "priors": FLOATS}
 ):
     """The best boxes of all classes after non-maximum suppression, [1, 1, number, 7]: image, class, score, corners.
     Spec: DetectionOutput-8."""
@@ -103,6 +106,7 @@ class DetectionOutput(
     objectness_score: float = 0.0
 
     def infer(self, boxes, scores, priors, more_scores=None, more_boxes=None):
+        same_dtype(boxes, scores)
         kept = self.keep_top_k[0]
         number: Dimension = fresh()
         if boxes.shape is not None and scores.shape is not None:
@@ -149,7 +153,7 @@ class GenerateProposals(Op, opset=9, ranks={"images": 2, "anchors": 4, "deltas":
         )  # fmt: skip
 
 
-class ExperimentalDetectronDetectionOutput(Op, opset=6):
+class ExperimentalDetectronDetectionOutput(Op, opset=6, types={"regions": FLOATS}):
     """Corners, classes and scores of the detections of one image. Spec: ExperimentalDetectronDetectionOutput-6."""
 
     score_threshold: float
@@ -162,6 +166,7 @@ class ExperimentalDetectronDetectionOutput(Op, opset=6):
     deltas_weights: tuple[float, ...]
 
     def infer(self, regions, deltas, scores, image):
+        same_dtype(regions, deltas, scores, image)
         count, number = self.max_detections_per_image, fresh()
         shapes = ((regions, 4), (deltas, 4 * self.num_classes), (scores, self.num_classes))
         for each, length in shapes:
@@ -171,7 +176,7 @@ class ExperimentalDetectronDetectionOutput(Op, opset=6):
 
 
 class ExperimentalDetectronGenerateProposalsSingleImage(
-    Op, opset=6, ranks={"image": 1, "anchors": 2, "deltas": 3, "scores": 3}
+    Op, opset=6, ranks={"image": 1, "anchors": 2, "deltas": 3, "scores": 3}, types={"image": FLOATS}
 ):
     """Corners and scores of the best boxes of one image. Spec: ExperimentalDetectronGenerateProposalsSingleImage-6."""
 
@@ -181,6 +186,7 @@ class ExperimentalDetectronGenerateProposalsSingleImage(
     pre_nms_count: int
 
     def infer(self, image, anchors, deltas, scores):
+        same_dtype(image, anchors, deltas, scores)
         count = self.post_nms_count
         sizes = (fresh(), fresh()) if scores.shape is None else scores.shape[1:]
         merge((fresh(), *sizes), deltas.shape)
@@ -189,7 +195,9 @@ class ExperimentalDetectronGenerateProposalsSingleImage(
         return TensorType(scores.dtype, (count, 4)), TensorType(scores.dtype, (count,))
 
 
-class ExperimentalDetectronPriorGridGenerator(Op, opset=6, ranks={"priors": 2, "features": 4, "image": 4}):
+class ExperimentalDetectronPriorGridGenerator(
+    Op, opset=6, ranks={"priors": 2, "features": 4, "image": 4}, types={"priors": FLOATS}
+):
     """Prior boxes [P, 4] moved to each cell of a feature map: [H, W, P, 4], or [H * W * P, 4] with `flatten`.
     Spec: ExperimentalDetectronPriorGridGenerator-6."""
 
@@ -200,6 +208,7 @@ class ExperimentalDetectronPriorGridGenerator(Op, opset=6, ranks={"priors": 2, "
     stride_y: float = 0.0
 
     def infer(self, priors, features, image):
+        same_dtype(priors, features, image)
         merge((fresh(), 4), priors.shape)
         if features.shape is not None and image.shape is not None:
             merge_dim(features.shape[0], image.shape[0])
@@ -212,7 +221,7 @@ class ExperimentalDetectronPriorGridGenerator(Op, opset=6, ranks={"priors": 2, "
         return TensorType(priors.dtype, (height * width * count if static else fresh(), 4))
 
 
-class ExperimentalDetectronROIFeatureExtractor(Op, opset=6, ranks={"regions": 2}):
+class ExperimentalDetectronROIFeatureExtractor(Op, opset=6, ranks={"regions": 2}, types={"regions": FLOATS}):
     """Features [R, C, size, size] of regions [R, 4], each from the level of a pyramid that fits its size, and the
     regions. Spec: ExperimentalDetectronROIFeatureExtractor-6."""
 
@@ -222,6 +231,7 @@ class ExperimentalDetectronROIFeatureExtractor(Op, opset=6, ranks={"regions": 2}
     aligned: bool = False
 
     def infer(self, regions, *features):
+        same_dtype(regions, *features)
         count = (merge((fresh(), 4), regions.shape) or (fresh(),))[0]
         self.require(all(each.rank in (None, 4) for each in features), "features of a rank other than 4")
         for each in features:
@@ -232,11 +242,12 @@ class ExperimentalDetectronROIFeatureExtractor(Op, opset=6, ranks={"regions": 2}
         return TensorType(regions.dtype, found), TensorType(regions.dtype, (count, 4))
 
 
-class ExperimentalDetectronTopKROIs(Op, opset=6, ranks={"regions": 2, "probabilities": 1}):
+class ExperimentalDetectronTopKROIs(Op, opset=6, ranks={"regions": 2, "probabilities": 1}, types={"regions": FLOATS}):
     """The regions of the highest probabilities. Spec: ExperimentalDetectronTopKROIs-6."""
 
     max_rois: int
 
     def infer(self, regions, probabilities):
+        same_dtype(regions, probabilities)
         merge((fresh() if probabilities.shape is None else probabilities.shape[0], 4), regions.shape)
         return TensorType(regions.dtype, (self.max_rois, 4))

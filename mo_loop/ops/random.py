@@ -4,7 +4,7 @@
 from mo_loop.graph.shape import fresh
 from mo_loop.graph.types import ElementType, TensorType
 from mo_loop.ops.base import Op
-from mo_loop.ops.infer import dims_of, vector_length
+from mo_loop.ops.infer import dims_of, same_dtype, vector_length
 
 
 class RandomUniform(Op, opset=8, index=("shape",), ranks={"shape": 1}, single=("low", "high"), random=True):
@@ -15,6 +15,7 @@ class RandomUniform(Op, opset=8, index=("shape",), ranks={"shape": 1}, single=("
     op_seed: int = 0
 
     def infer(self, shape, low, high):
+        same_dtype(low, high)
         if shape.known is not None:
             return TensorType(self.output_type, dims_of(shape.known))
         length = vector_length(shape)

@@ -27,6 +27,7 @@ class Recurrent(Op, abstract=True):
 
     def _require_weights(self, x, weights, recurrence, bias, lead: tuple[int, ...] = ()) -> None:
         """Raise TypeError_ unless weights have `lead` and rows for each gate; `lead` is the number of directions."""
+        same_dtype(*(each for each in (x, weights, recurrence, bias) if each is not None))
         rows, size = self._gates * self.hidden_size, fresh() if x.shape is None else x.shape[-1]
         merge((*lead, rows, size), weights.shape)
         merge((*lead, rows, self.hidden_size), recurrence.shape)

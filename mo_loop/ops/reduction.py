@@ -8,6 +8,7 @@ import numpy as np
 from mo_loop.graph.types import TensorType, boolean, known_array
 from mo_loop.ops import values
 from mo_loop.ops.base import Op
+from mo_loop.ops.element_kinds import NUMBERS
 from mo_loop.ops.infer import reduced, wide
 from mo_loop.ops.values import fitting
 
@@ -51,7 +52,7 @@ class Folding(Reduction, abstract=True):
         return TensorType(x.dtype, plain.shape, fitting(known, x.dtype))
 
 
-class ReduceSum(Folding, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
+class ReduceSum(Folding, opset=1, index=("axes",), ranks={"axes": (0, 1)}, types={"x": NUMBERS}):
     """Sums. Spec: ReduceSum-1."""
 
     _numpy = staticmethod(np.sum)
@@ -60,7 +61,7 @@ class ReduceSum(Folding, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
     _empty = 0
 
 
-class ReduceMean(Reduction, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
+class ReduceMean(Reduction, opset=1, index=("axes",), ranks={"axes": (0, 1)}, types={"x": NUMBERS}):
     """Means; those of integers are truncated. Spec: ReduceMean-1."""
 
     def evaluate(self, *inputs):
@@ -76,7 +77,7 @@ class Extreme(Folding, abstract=True):
         return NotImplemented if inputs[0].size == 0 else super().evaluate(*inputs)
 
 
-class ReduceMax(Extreme, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
+class ReduceMax(Extreme, opset=1, index=("axes",), ranks={"axes": (0, 1)}, types={"x": NUMBERS}):
     """The largest values. Spec: ReduceMax-1."""
 
     _numpy = staticmethod(np.max)
@@ -84,7 +85,7 @@ class ReduceMax(Extreme, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
     _rule = staticmethod(values.maximum)
 
 
-class ReduceMin(Extreme, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
+class ReduceMin(Extreme, opset=1, index=("axes",), ranks={"axes": (0, 1)}, types={"x": NUMBERS}):
     """The smallest values. Spec: ReduceMin-1."""
 
     _numpy = staticmethod(np.min)
@@ -92,7 +93,7 @@ class ReduceMin(Extreme, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
     _rule = staticmethod(values.minimum)
 
 
-class ReduceProd(Folding, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
+class ReduceProd(Folding, opset=1, index=("axes",), ranks={"axes": (0, 1)}, types={"x": NUMBERS}):
     """Products. Spec: ReduceProd-1."""
 
     _numpy = staticmethod(np.prod)
@@ -101,13 +102,13 @@ class ReduceProd(Folding, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
     _empty = 1
 
 
-class ReduceL1(Reduction, opset=4, index=("axes",), ranks={"axes": (0, 1)}):
+class ReduceL1(Reduction, opset=4, index=("axes",), ranks={"axes": (0, 1)}, types={"x": NUMBERS}):
     """Sums of absolute values. Spec: ReduceL1-4."""
 
     _numpy = staticmethod(lambda x, axis, keepdims: np.sum(np.abs(x), axis=axis, keepdims=keepdims))
 
 
-class ReduceL2(Reduction, opset=4, index=("axes",), ranks={"axes": (0, 1)}):
+class ReduceL2(Reduction, opset=4, index=("axes",), ranks={"axes": (0, 1)}, types={"x": NUMBERS}):
     """Roots of sums of squares. Spec: ReduceL2-4."""
 
     _numpy = staticmethod(lambda x, axis, keepdims: np.sqrt(np.sum(np.square(x), axis=axis, keepdims=keepdims)))

@@ -5,6 +5,7 @@ from typing import Literal
 from mo_loop.graph.shape import Dimension, fresh
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Op
+from mo_loop.ops.element_kinds import RESIZED, SMALL_FLOATS
 from mo_loop.ops.infer import dims_of
 
 Coordinates = Literal["half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half_pixel_for_nn", "align_corners"]
@@ -39,7 +40,8 @@ class Resizing(Op, abstract=True):
 
 
 class Interpolate(
-    Resizing, opset=4, index=("sizes", "axes"), ranks={"sizes": 1, "scales": 1, "axes": 1}
+    Resizing, opset=4, index=("sizes", "axes"), ranks={"sizes": 1, "scales": 1, "axes": 1},
+    types={"x": RESIZED, "scales": SMALL_FLOATS}
 ):
     """x resized along its axes; `sizes` are those of the result in both modes. Spec: Interpolate-4."""
 
@@ -50,7 +52,8 @@ class Interpolate(
 
 
 class Interpolate11(
-    Resizing, opset=11, type="Interpolate", index=("axes",), ranks={"sizes_or_scales": 1, "axes": 1}
+    Resizing, opset=11, type="Interpolate", index=("axes",), ranks={"sizes_or_scales": 1, "axes": 1},
+    types={"x": RESIZED}
 ):
     """As Interpolate with one input for sizes or scales, and the modes of Pillow. Spec: Interpolate-11."""
 

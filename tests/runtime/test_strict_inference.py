@@ -1,4 +1,4 @@
-"""Our inference is as strict as the runtime's: whatever shapes it accepts, OpenVINO reads."""
+"""Our inference is as strict as the runtime's: whatever shapes and element types it accepts, OpenVINO reads."""
 
 from __future__ import annotations
 
@@ -15,13 +15,14 @@ from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph
 from mo_loop.graph.shape import fresh
 from mo_loop.graph.tensor import ArrayTensor
-from mo_loop.graph.types import TensorType
+from mo_loop.graph.types import TensorType, bf16, boolean, f16, f32, f64, i8, i16, i32, i64, u8, u64
 from mo_loop.ir.bin import Weights
 from mo_loop.ir.xml import XmlWriter
 from mo_loop.ops.base import Constant, Parameter, Result, type_of_tensor
 from tests.unit.ops.examples import EXAMPLES, SOURCES, Example
 
 DRAWS = 12
+ELEMENTS = (boolean, i8, u8, i16, i32, i64, u64, f16, bf16, f32, f64)
 READ_WITH_OTHERS = {"Assign"}
 """Operations that the runtime reads beside another one only."""
 ACCEPTED = {"Col2Im": "to_shape was called on a dynamic shape"}
@@ -36,18 +37,44 @@ WRITTEN = [
 def test_what_is_inferred_is_read(number: int) -> None:
     example = WRITTEN[number]
     for draw in range(DRAWS):
-        types = other_types(example, Random(f"{example.name} {number} {draw}"))
-        graph = applied(example, types)
-        if graph is None:
-            continue
-        xml, data = io.StringIO(), io.BytesIO()
-        XmlWriter(xml, Weights(data)).write(graph)
-        try:
-            openvino.Core().read_model(xml.getvalue().encode(), data.getvalue())
-        except RuntimeError as error:
-            said = str(error).strip().splitlines()[-1]
-            allowed = ACCEPTED.get(example.name)
-            assert allowed is not None and allowed in said, f"{example.name}{list(map(shown, types))}: {said}"
+        check_read(example, other_types(example, Random(f"{example.name} {number} {draw}")))
+
+
+@pytest.mark.parametrize("number", range(len(WRITTEN)))
+def test_what_is_inferred_of_other_element_types_is_read(number: int) -> None:
+    example = WRITTEN[number]
+    for draw in range(DRAWS):
+        check_read(example, other_elements(example, Random(f"{example.name} {number} {draw}")))
+
+
+def check_read(example: Example, types: list[TensorType | None]) -> None:
+    graph = applied(example, types)
+    if graph is None:
+        return
+    xml, data = io.StringIO(), io.BytesIO()
+    XmlWriter(xml, Weights(data)).write(graph)
+    try:
+        openvino.Core().read_model(xml.getvalue().encode(), data.getvalue())
+    except RuntimeError as error:
+        said = str(error).strip().splitlines()[-1]
+        allowed = ACCEPTED.get(example.name)
+        assert allowed is not None and allowed in said, f"{example.name}{list(map(shown, types))}: {said}"
+
+
+def other_elements(example: Example, random: Random) -> list[TensorType | None]:
+    """The types of an example, with another element type at one input or at all that have the same."""
+    types = list(example.types)
+    given = [port for port, type_ in enumerate(types) if type_ is not None and type_.known is None]
+    if not given:
+        return types
+    changed, dtype = types[random.choice(given)], random.choice(ELEMENTS)
+    assert changed is not None
+    alone = random.random() < 0.4
+    for port in given:
+        type_ = types[port]
+        if type_ is changed if alone else type_ is not None and type_.dtype is changed.dtype:
+            types[port] = TensorType(dtype, type_.shape)
+    return types
 
 
 def other_types(example: Example, random: Random) -> list[TensorType | None]:
