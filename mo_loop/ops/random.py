@@ -15,7 +15,7 @@ class RandomUniform(Op, opset=8, index=("shape",), ranks={"shape": 1}, single=("
     op_seed: int = 0
 
     def infer(self, shape, low, high):
-        same_dtype(low, high)
+        self.require(same_dtype(low, high) is self.output_type, f"bounds of {low.dtype} for {self.output_type}")
         if shape.known is not None:
             return TensorType(self.output_type, dims_of(shape.known))
         length = vector_length(shape)
