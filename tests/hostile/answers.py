@@ -59,9 +59,10 @@ REFUSED: Mapping[str, Mapping[str, str]] = {
             "negative_dimension_of_a_tensor tensor_of_2_to_the_62_elements tensor_whose_product_overflows "
             "tensor_of_other_length tensor_in_a_segment"
         ),
+        "ML233": "slice_far_outside",
         "ML235": (
             "reshape_to_2_to_the_62 reshape_product_overflows reshape_to_a_negative_size "
-            "reshape_with_two_unknown_sizes slice_far_outside fill_of_a_negative_size range_of_step_0 "
+            "reshape_with_two_unknown_sizes fill_of_a_negative_size range_of_step_0 "
             "tile_by_a_negative_number top_k_of_2_to_the_62"
         ),
         "ML236": "split_into_2_to_the_40",

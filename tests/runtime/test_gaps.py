@@ -23,7 +23,7 @@ RELEASE = os.environ.get(VARIABLE) or version("openvino").partition("-")[0]
 BY_ID = {gap.id: gap for gap in GAPS}
 SHOWN = [gap for gap in GAPS if gap.id in PROBES and PROBES[gap.id].limit == LIMIT]
 AVOIDED = [gap for gap in SHOWN if gap.rule and gap.rule != "last check"]
-HERE = {gap.id: is_expected(gap, PROBES[gap.id], RELEASE) for gap in SHOWN}
+HERE = {gap.id: is_expected(gap, PROBES[gap.id].isa, RELEASE) for gap in SHOWN}
 """Whether the release has it on this processor."""
 BY_PASSES = [gap for gap in AVOIDED if gap.rule in rules() and not PROBES[gap.id].onnx and HERE[gap.id]]
 

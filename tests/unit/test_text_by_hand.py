@@ -130,7 +130,7 @@ class TestErrors:
             ("%x = Parameter : f32[2]\n%y = Unary(%x)", 2, "no operation Unary"),
             ("%x = Parameter : f32[2]\n%y = Abs(%x) : f32[3]", 2, "%y is f32[2] by inference, the text says f32[3]"),
             ("%x = Parameter : f32[2]\n# note\n%y = Add(%x, [1, 2, 3])", 3, "cannot be broadcast"),
-            ("%x = Parameter : f32[2]\n%y = Add(%x, true)", 2, "element types f32, boolean differ"),
+            ("%x = Parameter : f32[2]\n%y = Add(%x, true)", 2, "its input 'b' is boolean[], and must be numbers"),
             ("%x = Parameter : i64[2]\n%y = Add(%x, 1.5)", 2, "differ"),
             ("%x = Parameter : u8[2]\n%y = Add(%x, 300)", 2, "300 is not u8"),
             ("%x = Parameter : f32[2]\n%y = Abs(%x) {speed: 3}", 2, "Abs has no attribute speed"),

@@ -16,6 +16,9 @@ from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import as_float, extremes, quotient
 from transforms.replace import drop_dead, replace_output
 
+EXACT_FORM = 3
+"""The input of a Quantize that has the exact form of its numbers."""
+
 MOST = 255
 LEAST_SPAN = np.float32(1e-30)
 """In place of the span 0 of activations that are all 0: their integers are 0 with every scale."""
@@ -34,9 +37,16 @@ def integers_of(quantised: ops.DynamicQuantize) -> tuple[Value, Value, Value]:
 
 
 def is_read_as_float(value: Value) -> bool:
-    """Whether all readers convert the integers to floating point."""
+    """Whether all readers convert the integers to floating point, and a rounding error in them changes no integer.
+
+    The exact form of a Quantize is such a product times a scale. Without integers between them the runtime would
+    multiply the weights by the scale, and numbers in the middle of two steps would be rounded to the other one.
+    """
     readers = [use.node for use in value.uses]
-    return all(isinstance(each, ops.Convert) and each.destination_type.is_float for each in readers)
+    return all(isinstance(each, ops.Convert) and each.destination_type.is_float for each in readers) and not any(
+        isinstance(behind.node, ops.Quantize) and behind.port == EXACT_FORM
+        for each in readers for use in each.outputs[0].uses if use.node.outputs for behind in use.node.outputs[0].uses
+    )  # fmt: skip
 
 
 def numbers_of(integers: Value) -> Value:

@@ -23,7 +23,6 @@ from mo_loop.ops.exact import (
 )
 from transforms.folding import fold_constants
 from transforms.function_pass import FunctionPass
-from transforms.low_precision.dynamic import is_read_as_float, numbers_of, replace_converted
 from transforms.low_precision.weights import is_weights
 from transforms.replace import drop_dead, replace_node, replace_output
 
@@ -101,11 +100,9 @@ class LowerQuantization(FunctionPass):
     def _choose(self, node: ops.RoundedOrExact) -> bool:
         exact = node.inputs[1]
         assert exact is not None
-        if exact.dtype.is_integer and is_read_as_float(node.output):
-            replace_converted(node.output, lambda: numbers_of(exact))
-        else:
-            replace_output(node.output, exact)
-            drop_dead([node])
+        # The Convert to an integer stays: without it the runtime multiplies the weights by a scale behind the product.
+        replace_output(node.output, exact)
+        drop_dead([node])
         return self.accept(node)
 
 
