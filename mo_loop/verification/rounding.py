@@ -161,7 +161,7 @@ class Rounding:
                 other = dict(outputs).get(name)
                 if not isinstance(value, np.ndarray) or not isinstance(other, np.ndarray) or other.shape != value.shape:
                     continue
-                far, middle, part = _movement(value, other)
+                far, middle, part = _movement(value, _finite(value, other))
                 largest[name], mean[name] = max(far, largest.get(name, 0.0)), max(middle, mean.get(name, 0.0))
                 share[name] = max(part, share.get(name, 0.0))
         return cls(largest, mean, share)
@@ -206,6 +206,13 @@ def rounded(side: Side, differing: Sequence[tuple[int, Named]], roundings: Mappi
 
 def _is_float(value: Any) -> bool:
     return np.asarray(value).dtype.kind == "f"
+
+
+def _finite(expected: np.ndarray, other: np.ndarray) -> np.ndarray:
+    """`other`, with the expected values where one of both is not finite: an overflow explains no other number."""
+    if not _is_float(expected):
+        return other
+    return np.where(np.isfinite(expected) & np.isfinite(other), other, expected)
 
 
 def _movement(expected: np.ndarray, other: np.ndarray) -> tuple[float, float, float]:

@@ -20,6 +20,7 @@ from mo_loop.verification.explaining import VANISHES
 from mo_loop.verification.output_rows import shape_in
 from mo_loop.verification.report import Row, Side
 from mo_loop.verification.report_formats import as_text
+from mo_loop.verification.rounding import Rounding
 from mo_loop.verification.verifying import verify
 from tests.cli.commands import saved
 from tests.harness import floats, parsed
@@ -237,3 +238,12 @@ def test_the_cause_is_the_runtime_where_tensors_agree_one_by_one() -> None:
     said = cause_of(side, VANISHES, graph, {"IsolateParameters"}, lambda: None)
     assert said.startswith("an error of the runtime: the tensors agree when each is computed alone; one of swapped")
     assert cause_of(replace(side, status="crash"), VANISHES, graph, set(), lambda: None) == ""
+
+
+def test_an_overflow_of_another_computation_explains_nothing() -> None:
+    expected = np.float32([1e30, 2.0])
+    moved = Rounding.of([("y", expected)], [("all", [("y", np.float32([np.inf, 2.000001]))])])
+    assert moved.largest["y"] == pytest.approx(1e-6, rel=0.1)
+    assert not moved.explains("y", expected, np.float32([2e30, 2.0]))
+    assert not moved.explains("y", expected, np.float32([np.inf, 2.0]))
+    assert moved.explains("y", expected, np.float32([1e30, 2.000002]))
