@@ -195,7 +195,7 @@ def _parse(data: bytes, what: str, path: Path | None = None) -> Any:
         raise FileError(f"{what} is empty", why="it has no bytes", hint="download or copy it again", code="ML214")
     try:
         proto.ParseFromString(data)
-    except DecodeError as error:
+    except (DecodeError, UnicodeDecodeError) as error:  # the second one from the implementation in Python
         if "MaxDepth" in str(error):
             raise UnsupportedError(f"{what} nests its bodies too deeply to be read", code="ML312") from None
         raise _other_kind(what, path, data) or FileError(
