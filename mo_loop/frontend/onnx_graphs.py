@@ -93,6 +93,16 @@ def body_protos(node: Any) -> Iterator[Any]:
         yield from graphs_of(attribute)
 
 
+def graph_protos(model: Any) -> Iterator[Any]:
+    """The main graph and the functions of a ModelProto, and all bodies in them."""
+    pending = [model.graph, *model.functions]
+    while pending:
+        graph = pending.pop()
+        yield graph
+        for node in graph.node:
+            pending += body_protos(node)
+
+
 def body_name(node: Any, attribute: str, graph: Any) -> str:
     """The name of a body of `node`. If another body of the node has the same name, it is the name of the attribute."""
     name: str = graph.name or "body"

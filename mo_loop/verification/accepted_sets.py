@@ -19,7 +19,7 @@ from typing import Any
 
 from mo_loop.errors import NotComparableError
 from mo_loop.frontend.model import OnnxModel
-from mo_loop.frontend.onnx_graphs import body_protos
+from mo_loop.frontend.onnx_graphs import graph_protos
 from mo_loop.verification.generated import Generator
 from mo_loop.verification.isolated import IsolatedError
 from mo_loop.verification.judge import brief
@@ -80,7 +80,7 @@ class SetSearch:
         name, error = next(iter(found.missing.items()))
         raise NotComparableError(
             "no inputs could be generated that ONNX Runtime accepts", why=f"{name}: {brief(error)}",
-            hint="give inputs: --inputs FILE.npz", 
+            hint="give inputs: --inputs FILE.npz",
         )  # fmt: skip
 
     def _add(
@@ -156,15 +156,11 @@ def _is_above(sizes: Sizes, least: Sizes, batches: set[str]) -> bool:
 def sizes_in(model: OnnxModel) -> list[int]:
     """Integers in constants and kernels of a model, bodies and functions included, that can be sizes of its inputs."""
     least, greatest, count = _CONSTANTS
-    proto = model.proto
     found: dict[int, None] = {}
-    pending: list[Any] = [proto.graph, *proto.functions]
-    while pending:
-        scope = pending.pop()
-        for node in scope.node:
-            pending += body_protos(node)
+    for graph in graph_protos(model.proto):
+        for node in graph.node:
             kernels = [each.ints for each in node.attribute if each.name == "kernel_shape"]
             found.update(dict.fromkeys(size for kernel in kernels for size in kernel))
-    for values in constant_integers(proto.graph).values():
+    for values in constant_integers(model.proto.graph).values():
         found.update(dict.fromkeys(values))
     return [size for size in found if least <= size <= greatest][:count]

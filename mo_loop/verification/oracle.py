@@ -109,15 +109,12 @@ def with_copies(model: Any) -> Any:
 
 
 def _scan_bodies(proto: Any) -> Iterator[Any]:
-    from mo_loop.frontend.onnx_graphs import body_protos
+    from mo_loop.frontend.onnx_graphs import body_protos, graph_protos
 
-    pending = [proto.graph, *proto.functions]
-    while pending:
-        for node in pending.pop().node:
-            bodies = list(body_protos(node))
-            pending += bodies
+    for graph in graph_protos(proto):
+        for node in graph.node:
             if node.op_type == "Scan":
-                yield from bodies
+                yield from body_protos(node)
 
 
 def _returned_inputs(body: Any) -> list[tuple[int, Any]]:
@@ -148,14 +145,9 @@ def _by_reference(model: Any, sets: Sequence[Mapping[str, Any]], reason: str) ->
 
 def _operators(model: Any) -> Iterator[str]:
     """The operator of every node, bodies and functions included."""
-    from mo_loop.frontend.onnx_graphs import body_protos
+    from mo_loop.frontend.onnx_graphs import graph_protos
 
-    proto = proto_of(model)
-    pending = [proto.graph, *proto.functions]
-    while pending:
-        for node in pending.pop().node:
-            yield node.op_type
-            pending += body_protos(node)
+    yield from (node.op_type for graph in graph_protos(proto_of(model)) for node in graph.node)
 
 
 def proto_of(model: Any) -> Any:

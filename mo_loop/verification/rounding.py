@@ -19,6 +19,7 @@ import onnx
 from onnx import TensorProto, numpy_helper
 
 from mo_loop.api import Model
+from mo_loop.frontend.onnx_graphs import graph_protos
 from mo_loop.ops.casting import Convert
 from mo_loop.verification.compare import ROUNDING, Comparison, Named
 from mo_loop.verification.oracle import OnnxRuntime, with_copies
@@ -95,7 +96,7 @@ def in_f64(model: Any) -> Any:
     for tensor in _tensors(copy):
         if tensor.data_type == TensorProto.FLOAT:
             tensor.CopyFrom(numpy_helper.from_array(numpy_helper.to_array(tensor).astype(np.float64), tensor.name))
-    for graph in _graphs(copy):
+    for graph in graph_protos(copy):
         for entry in (*getattr(graph, "input", ()), *getattr(graph, "output", ()), *graph.value_info):
             if not isinstance(entry, str):
                 _retype(entry.type)
@@ -118,19 +119,8 @@ def _retype(type_: Any) -> None:
         _retype(getattr(type_, kind).elem_type)
 
 
-def _graphs(model: Any) -> Iterator[Any]:
-    from mo_loop.frontend.onnx_graphs import body_protos
-
-    pending = [model.graph, *model.functions]
-    while pending:
-        graph = pending.pop()
-        yield graph
-        for node in graph.node:
-            pending += body_protos(node)
-
-
 def _tensors(model: Any) -> Iterator[Any]:
-    for graph in _graphs(model):
+    for graph in graph_protos(model):
         yield from getattr(graph, "initializer", ())
         for node in graph.node:
             yield from (each.t for each in node.attribute if each.type == onnx.AttributeProto.TENSOR)
