@@ -11,8 +11,10 @@ import shutil
 import signal
 import sys
 import threading
+import time
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, BinaryIO
 
 from mo_loop.garbage_collection import paused_collector
@@ -74,10 +76,17 @@ def _pump(inbox: BinaryIO, tasks: queue.SimpleQueue[bytes], scratch: str | None)
 def _leave(scratch: str | None) -> bytes:
     """Remove the temporary files and end the process: the parent has ended and cannot do it."""
     if scratch is not None:
-        shutil.rmtree(scratch, ignore_errors=True)
+        remove_folder(Path(scratch))
     if hasattr(os, "killpg") and os.getpgrp() == os.getpid():
         os.killpg(0, signal.SIGKILL)  # this process and those that its task started
     os._exit(0)
+
+
+def remove_folder(folder: Path) -> None:
+    """Remove a folder in which other threads and workers may still write: a file made meanwhile stops a removal."""
+    end = time.monotonic() + 5
+    while folder.exists() and time.monotonic() < end:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def _run(function: Callable[[Any], Any], payload: bytes) -> bytes:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import ctypes
 import os
 import signal
@@ -16,6 +17,7 @@ from pathlib import Path
 import pytest
 
 from mo_loop.workers import Outcome, Pool, WorkerStartError, report_stage
+from mo_loop.workers.serve import remove_folder
 from mo_loop.workers.worker import Worker
 
 THIS = __name__
@@ -302,3 +304,23 @@ def test_a_worker_whose_parent_ends_at_once_removes_the_temporary_files(tmp_path
     process.stdin.close()
     process.wait(60)
     assert not scratch.exists()
+
+
+def test_a_folder_is_removed_in_which_another_thread_still_writes(tmp_path: Path) -> None:
+    """A task can make a file between the removal of the files and that of their folder."""
+    folder = tmp_path / "scratch"
+    folder.mkdir()
+    end = time.monotonic() + 1
+
+    def write() -> None:
+        while time.monotonic() < end and folder.exists():
+            with contextlib.suppress(OSError):
+                (folder / str(time.monotonic_ns())).touch()
+
+    writers = [threading.Thread(target=write) for _ in range(3)]
+    for each in writers:
+        each.start()
+    remove_folder(folder)
+    for each in writers:
+        each.join()
+    assert not folder.exists()
