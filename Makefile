@@ -121,8 +121,8 @@ page: ## build the program of the page (needs node and npm)
 
 page-check: page ## test the program of the page, fail if what is committed is not what tools/page gives
 	cd tools/page && npm run --silent test
-	git diff --exit-code --stat -- mo_loop/page/static
-	test -z "$$(git ls-files --others -- mo_loop/page/static)"
+	git diff --exit-code --stat -- mo_loop/look/page/static
+	test -z "$$(git ls-files --others -- mo_loop/look/page/static)"
 
 clean: ## remove the environment, caches and build leftovers
 	rm -rf $(VENV) build dist tools/page/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis

@@ -9,7 +9,7 @@ Each name loads its module on first use: importing the package costs nothing.
 
 from typing import TYPE_CHECKING
 
-from mo_loop.lazy_names import lazy_names
+from mo_loop.support.lazy_names import lazy_names
 from mo_loop.version import __version__
 
 if TYPE_CHECKING:
@@ -18,27 +18,27 @@ if TYPE_CHECKING:
     from mo_loop.api import convert_model as convert_model
     from mo_loop.api import read_model as read_model
     from mo_loop.api import save_model as save_model
-    from mo_loop.differences.comparing import diff as diff
+    from mo_loop.compare.verifying import verify as verify
     from mo_loop.errors import MoLoopError as MoLoopError
     from mo_loop.extensions import Extensions as Extensions
     from mo_loop.graph import Graph as Graph
     from mo_loop.graph import Node as Node
     from mo_loop.graph import Value as Value
-    from mo_loop.packed_sequences import pack_sequence as pack_sequence
-    from mo_loop.packed_sequences import unpack_sequence as unpack_sequence
-    from mo_loop.verification.verifying import verify as verify
-    from mo_loop.viewing import Page as Page
-    from mo_loop.viewing import view as view
+    from mo_loop.look.differences.comparing import diff as diff
+    from mo_loop.look.viewing import Page as Page
+    from mo_loop.look.viewing import view as view
+    from mo_loop.support.packed_sequences import pack_sequence as pack_sequence
+    from mo_loop.support.packed_sequences import unpack_sequence as unpack_sequence
 
 _NAMES = {
     "mo_loop.api": ("Model", "Port", "convert_model", "read_model", "save_model"),
-    "mo_loop.differences.comparing": ("diff",),
+    "mo_loop.look.differences.comparing": ("diff",),
     "mo_loop.errors": ("MoLoopError",),
     "mo_loop.extensions": ("Extensions",),
     "mo_loop.graph": ("Graph", "Node", "Value"),
-    "mo_loop.packed_sequences": ("pack_sequence", "unpack_sequence"),
-    "mo_loop.verification.verifying": ("verify",),
-    "mo_loop.viewing": ("Page", "view"),
+    "mo_loop.support.packed_sequences": ("pack_sequence", "unpack_sequence"),
+    "mo_loop.compare.verifying": ("verify",),
+    "mo_loop.look.viewing": ("Page", "view"),
 }
 
 __all__ = ["__version__", *(name for names in _NAMES.values() for name in names)]

@@ -16,11 +16,10 @@ from contextlib import AbstractContextManager, ExitStack
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
+from mo_loop.batch.storage.locations import Location, is_url, location_of
 from mo_loop.conversion import Conversion, phase, told_of_failures
 from mo_loop.conversion_limits import Limits, writing_within
 from mo_loop.errors import InputError, UsageError
-from mo_loop.files import overwritten_source
-from mo_loop.garbage_collection import paused_collector
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.data_file import DataFile
 from mo_loop.graph.shape import Shape
@@ -30,7 +29,8 @@ from mo_loop.ir.pair import draft_pair, new_pair
 from mo_loop.ir.xml import XmlWriter
 from mo_loop.ops.base import Constant, Result
 from mo_loop.options import ConvertOptions
-from mo_loop.storage.locations import Location, is_url, location_of
+from mo_loop.support.files import overwritten_source
+from mo_loop.support.garbage_collection import paused_collector
 
 if TYPE_CHECKING:
     from transforms.config import PassConfig
@@ -165,7 +165,7 @@ def convert_model(
     )  # fmt: skip
     observers = list(observers)
     if dump is not None:
-        from mo_loop.dump import Dumper
+        from mo_loop.look.dump import Dumper
 
         observers.insert(0, Dumper(dump))
     conversion = Conversion(options, observers, stop_after=stop_after, check_passes=check_passes)
@@ -176,8 +176,8 @@ def convert_model(
 
 def _converted_at_url(conversion: Conversion, where: Location) -> Model:
     """The model at a URL; its files are removed when nothing uses the Model any more."""
-    from mo_loop.storage.scratch import Scratch
-    from mo_loop.storage.staging import staged
+    from mo_loop.batch.storage.scratch import Scratch
+    from mo_loop.batch.storage.staging import staged
 
     with ExitStack() as stack:
         here = stack.enter_context(staged(where, Scratch()))
@@ -240,9 +240,9 @@ def save_model(
 
 
 def _save_at_url(model: Model, where: Location, compress_to_fp16: bool, observers: Sequence[Observer]) -> None:
-    from mo_loop.storage.scratch import Scratch
-    from mo_loop.storage.staging import local_name
-    from mo_loop.storage.uploading import upload_pair
+    from mo_loop.batch.storage.scratch import Scratch
+    from mo_loop.batch.storage.staging import local_name
+    from mo_loop.batch.storage.uploading import upload_pair
 
     if where.suffix != ".xml":
         raise UsageError(f"the output {where.name!r} does not end in .xml", hint="name it, for example, model.xml")

@@ -54,7 +54,6 @@ from mo_loop.errors import (
     UsageError,
 )
 from mo_loop.extensions import collect_extensions
-from mo_loop.first_releases import newer_uses
 from mo_loop.frontend.boundary import boundary_errors
 from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.model import OnnxModel, load
@@ -62,17 +61,18 @@ from mo_loop.frontend.onnx_tensors import has_tensor
 from mo_loop.frontend.translate import translate
 from mo_loop.frontend.unsupported_operators import unsupported_operators
 from mo_loop.frontend.utf8 import check_names_on_error, has_utf8_names, require_utf8_names
-from mo_loop.garbage_collection import paused_collector
 from mo_loop.graph import Graph
-from mo_loop.graph.remembered import forget
+from mo_loop.graph.inference_cache import forget
 from mo_loop.graph.renaming import rename_tensors
-from mo_loop.last_check import failures, last_check, outputs_without
 from mo_loop.options import ConvertOptions
-from mo_loop.preprocessing.preparation import Preprocessing
-from mo_loop.quoted_names import parts
+from mo_loop.preparation import Preprocessing
 from mo_loop.report.conversion_info import conversion_info
+from mo_loop.support.garbage_collection import paused_collector
+from mo_loop.support.quoted_names import parts
 from mo_loop.target import Target, shown
+from transforms.downgrade.first_releases import newer_uses
 from transforms.function_pass import FunctionPass
+from transforms.last_check import failures, last_check, outputs_without
 from transforms.manager import Manager, Observer, Phase, check_invariants, stop_after
 
 CHECK_PASSES = False

@@ -35,7 +35,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
-from mo_loop.printable import printable
+from mo_loop.support.printable import printable
 
 if TYPE_CHECKING:
     from mo_loop.graph.origin import Origin

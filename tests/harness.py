@@ -1,4 +1,4 @@
-"""Converts, runs and compares models for the tests, by mo_loop/verification. Native code runs in a worker process.
+"""Converts, runs and compares models for the tests, by mo_loop/compare. Native code runs in a worker process.
 
 model = parsed('''
     main (float[N] x, int64 n) => (float[N] y) {
@@ -26,17 +26,17 @@ import onnx
 import onnx.parser
 
 from mo_loop.api import convert_model, save_model
+from mo_loop.compare.execution.inferred import Inferred
+from mo_loop.compare.execution.isolated import isolated
+from mo_loop.compare.execution.judge import Sample, judge_ir
+from mo_loop.compare.execution.other_release import CompiledElsewhere
+from mo_loop.compare.execution.runtime import run_ir
+from mo_loop.compare.oracle.oracle import Expected, expected_values
+from mo_loop.compare.results.array_comparison import Named
 from mo_loop.graph.verifier import invariants
 from mo_loop.ir.bin import Weights
 from mo_loop.ir.xml import XmlWriter
 from mo_loop.text import parse
-from mo_loop.verification.compare import Named
-from mo_loop.verification.elsewhere import CompiledElsewhere
-from mo_loop.verification.inferred import Inferred
-from mo_loop.verification.isolated import isolated
-from mo_loop.verification.judge import Sample, judge_ir
-from mo_loop.verification.oracle import Expected, expected_values
-from mo_loop.verification.runtime import run_ir
 from tests.nodes import node_model
 from tests.together import later
 from tools.runtimes import chosen_interpreter

@@ -20,6 +20,9 @@ from typing import Any
 import numpy as np
 
 from mo_loop.api import Model
+from mo_loop.compare.execution.runtime import compile_model
+from mo_loop.compare.layers import LayerDifference, first_difference
+from mo_loop.compare.results.array_comparison import compare, compare_all
 from mo_loop.frontend.model import load
 from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.node_order import listed_order
@@ -28,10 +31,7 @@ from mo_loop.graph import Graph, Node
 from mo_loop.graph.origin import Origin
 from mo_loop.ir.xml import layer_names, layer_order
 from mo_loop.ops.control import Iteration
-from mo_loop.verification.compare import compare, compare_all
-from mo_loop.verification.layers import LayerDifference, first_difference
-from mo_loop.verification.runtime import compile_model
-from mo_loop.workers import report_stage
+from mo_loop.support.workers import report_stage
 from tests import interpreter
 from tests.planting import Fault, Planted, planted
 

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from mo_loop.verification.isolated import IsolatedError, isolated
-from mo_loop.verification.judge import Sample, judge_ir, judge_results
+from mo_loop.compare.execution.isolated import IsolatedError, isolated
+from mo_loop.compare.execution.judge import Sample, judge_ir, judge_results
 
 MOST = 24
 """So many models are one model at most."""
@@ -95,7 +95,7 @@ def _pass_together(all_waiting: Sequence[Waiting]) -> bool:
 def pass_together(tasks: Sequence[tuple[str, Sample]]) -> bool:
     """In the worker: whether all models pass. The runtime has two ways to run a model, so static models are one model,
     and those with a dynamic shape are another."""
-    from mo_loop.verification.runtime import read_ir
+    from mo_loop.compare.execution.runtime import read_ir
 
     models = [(read_ir(path), sample) for path, sample in tasks]
     dynamic = [
@@ -109,7 +109,7 @@ def pass_together(tasks: Sequence[tuple[str, Sample]]) -> bool:
 def _group_passes(models: Sequence[tuple[Any, Sample]]) -> bool:
     import openvino
 
-    from mo_loop.verification.runtime import compile_model, names_of, ordered
+    from mo_loop.compare.execution.runtime import compile_model, names_of, ordered
 
     inputs = [[names_of(port) for port in model.inputs] for model, _ in models]
     outputs = [[names_of(port)[0] for port in model.outputs] for model, _ in models]

@@ -18,8 +18,8 @@ import onnx
 from onnx import numpy_helper
 
 from mo_loop.api import Model, convert_model, save_model
-from mo_loop.verification.verifying import verify
-from mo_loop.workers import report_stage
+from mo_loop.compare.verifying import verify
+from mo_loop.support.workers import report_stage
 from tests.judging import UNSEEN, numbered, showing
 
 FAILS, PASSES = "fails", "passes"

@@ -26,8 +26,8 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.tables import aligned
-from mo_loop.workers import Outcome, Pool
+from mo_loop.support.tables import aligned
+from mo_loop.support.workers import Outcome, Pool
 from tests.conformance.cases import KINDS
 from tests.fuzz.control_flow.options import add_common, parse
 from tools.auditing.ports import CLASSES, CONTRADICTION, EQUAL, LESS, MORE, Report, Task

@@ -36,7 +36,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.workers import Pool
+from mo_loop.support.workers import Pool
 from tests.models.sources.exporting.inputs import read_cases
 from tests.models.sources.real_models.rows import matching
 from tools.measuring import OURS, PEER

@@ -34,7 +34,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.workers import Pool
+from mo_loop.support.workers import Pool
 from tests.models.sources.exporting.inputs import read_cases
 from tests.models.sources.real_models.rows import CACHED
 from tools.states.decoders import CROSS

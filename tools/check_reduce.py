@@ -24,10 +24,10 @@ import onnx
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from mo_loop.compare.reducing.reducing import reduce
+from mo_loop.compare.verifying import verify
 from mo_loop.errors import InputError, MoLoopError
 from mo_loop.options import ConvertOptions
-from mo_loop.reducing.reducing import reduce
-from mo_loop.verification.verifying import verify
 from tests.fuzz.control_flow.generator import generate
 from tests.planted_extension import VARIABLE, described
 from tests.planting import planted

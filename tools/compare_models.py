@@ -28,7 +28,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.workers import Pool
+from mo_loop.support.workers import Pool
 from tools.real import records
 from tools.real.comparison import Row, Side, Task, failed, markdown, measure, models
 

@@ -26,12 +26,12 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from mo_loop.compare.execution.isolated import FILLED
+from mo_loop.compare.execution.judge import CLASSES, CONVERTERS, PASSED, Verdict, settle
 from mo_loop.options import QUANTIZATION
-from mo_loop.tables import aligned
+from mo_loop.support.tables import aligned
+from mo_loop.support.workers import Pool
 from mo_loop.target import NEWEST, shown
-from mo_loop.verification.isolated import FILLED
-from mo_loop.verification.judge import CLASSES, CONVERTERS, PASSED, Verdict, settle
-from mo_loop.workers import Pool
 from tests.conformance import expectations
 from tests.conformance.cases import KINDS, Entry, collect
 from tests.fuzz.control_flow.options import add_common, add_quantization, parse
@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
     kinds = {entry.name: entry.kind for entry in entries}
     verdicts: dict[str, Verdict] = {}
     limits: dict[str, Any] = {"jobs": options.jobs, "limit": options.limit, "memory": MEMORY}
-    with Pool("mo_loop.verification.judge:judge", env=FILLED, **limits) as pool:
+    with Pool("mo_loop.compare.execution.judge:judge", env=FILLED, **limits) as pool:
         found = judged(pool, entries, options.converter, options.python, options.runtime, options.quantization)
         for done, (name, verdict) in enumerate(found, 1):
             verdicts[name] = verdict

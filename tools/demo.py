@@ -29,12 +29,12 @@ from rich.table import Table
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 import mo_loop
+from mo_loop.compare.execution.isolated import isolated
+from mo_loop.compare.execution.runtime import run_ir
+from mo_loop.compare.oracle.oracle import expected_values
+from mo_loop.compare.results.array_comparison import Comparison
+from mo_loop.compare.results.array_comparison import compare as compare_arrays
 from mo_loop.frontend.onnx_graphs import body_protos
-from mo_loop.verification.compare import Comparison
-from mo_loop.verification.compare import compare as compare_arrays
-from mo_loop.verification.isolated import isolated
-from mo_loop.verification.oracle import expected_values
-from mo_loop.verification.runtime import run_ir
 
 MODEL = """
 <ir_version: 9, opset_import: ["": 18]>

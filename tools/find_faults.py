@@ -20,7 +20,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.workers import Pool
+from mo_loop.support.workers import Pool
 from tests.judging import RIGHT, UNJUDGED, UNSEEN, Trial
 from tests.verdicts import FAILS, PASSES
 

@@ -27,9 +27,9 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.verification.isolated import FILLED
-from mo_loop.verification.judge import CONVERTERS, EXCUSED, Sample, Verdict, settle
-from mo_loop.workers import Outcome, Pool
+from mo_loop.compare.execution.isolated import FILLED
+from mo_loop.compare.execution.judge import CONVERTERS, EXCUSED, Sample, Verdict, settle
+from mo_loop.support.workers import Outcome, Pool
 from tests.fuzz.control_flow.features import rare
 from tests.fuzz.control_flow.options import add_common, parse
 from tests.fuzz.control_flow.page import page
@@ -54,7 +54,7 @@ def main(arguments: list[str] | None = None) -> int:
     limits: dict[str, Any] = {"jobs": options.jobs, "limit": options.limit, "memory": MEMORY}
     with (
         Pool("tests.fuzz.control_flow.oracle:oracle", **limits) as oracle,
-        Pool("mo_loop.verification.judge:judge", env=FILLED, **limits) as judge,
+        Pool("mo_loop.compare.execution.judge:judge", env=FILLED, **limits) as judge,
     ):
         samples = _samples(oracle, [(options.seed, index, options.lists, options.widens) for index in indices], skipped)
         samples = _configured(samples, options)

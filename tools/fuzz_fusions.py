@@ -26,10 +26,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.tables import aligned
-from mo_loop.verification.isolated import FILLED
-from mo_loop.verification.judge import PASSED, Verdict, verdict_of
-from mo_loop.workers import Outcome, Pool
+from mo_loop.compare.execution.isolated import FILLED
+from mo_loop.compare.execution.judge import PASSED, Verdict, verdict_of
+from mo_loop.support.tables import aligned
+from mo_loop.support.workers import Outcome, Pool
 from tests.fuzz.control_flow.options import add_common, parse
 from tests.fuzz.control_flow.report import groups
 from tests.fuzz.fusions.drawing import F16, F32, INT8, Cell

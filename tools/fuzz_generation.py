@@ -16,9 +16,9 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.verification.isolated import FILLED
-from mo_loop.verification.judge import Sample, Verdict, settle
-from mo_loop.workers import Pool
+from mo_loop.compare.execution.isolated import FILLED
+from mo_loop.compare.execution.judge import Sample, Verdict, settle
+from mo_loop.support.workers import Pool
 from tests.fuzz.generation.configurations import DESCRIPTIONS
 from tools.runtimes import chosen_interpreter, interpreter
 
@@ -49,7 +49,7 @@ def run(tasks: list[Task], jobs: int, python: str | None) -> tuple[list[tuple[Sa
     skipped: Counter[str] = Counter()
     with (
         Pool("tests.fuzz.generation.configurations:oracle", jobs=jobs, limit=120) as oracle,
-        Pool("mo_loop.verification.judge:judge", env=FILLED, jobs=jobs, limit=120) as judge,
+        Pool("mo_loop.compare.execution.judge:judge", env=FILLED, jobs=jobs, limit=120) as judge,
     ):
         for outcome in oracle.map(iter(tasks)):
             if not outcome.ok or isinstance(outcome.value, str):

@@ -5,7 +5,7 @@
     python tools/fuzz_ops.py --operator Resize --opset 19 --count 50 --keep failures
     python tools/fuzz_ops.py --count 500 --against ovc
     python tools/fuzz_ops.py --count 500 --runtime 2024.6.0
-    python tools/fuzz_ops.py --family quantization --count 350 --quantization exact
+    python tools/fuzz_ops.py --family quantization.quantization --count 350 --quantization exact
 
 Attributes, shapes, element types, constants and run-time inputs, static, symbolic and computed dimensions are drawn
 for every operator in turn, at the opsets that ONNX Runtime supports. Expected values come from ONNX Runtime without
@@ -28,9 +28,8 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.tables import aligned
-from mo_loop.verification.isolated import FILLED
-from mo_loop.verification.judge import (
+from mo_loop.compare.execution.isolated import FILLED
+from mo_loop.compare.execution.judge import (
     BUG,
     CRASH,
     FAILED,
@@ -43,7 +42,8 @@ from mo_loop.verification.judge import (
     Verdict,
     settle,
 )
-from mo_loop.workers import Pool
+from mo_loop.support.tables import aligned
+from mo_loop.support.workers import Pool
 from tests.fuzz.control_flow.options import add_common, add_quantization, parse
 from tests.fuzz.control_flow.report import counted, groups, pattern
 from tests.fuzz.operators.known import KNOWN, known
@@ -103,7 +103,7 @@ def run(
     limits: dict[str, Any] = {"jobs": jobs, "limit": limit, "memory": MEMORY}
     with (
         Pool("tests.fuzz.operators.trial:oracle", **limits) as oracle,
-        Pool("mo_loop.verification.judge:judge", env=NO_TELEMETRY | FILLED, **limits) as judge,
+        Pool("mo_loop.compare.execution.judge:judge", env=NO_TELEMETRY | FILLED, **limits) as judge,
     ):
         trials: dict[str, Trial] = {}
         python = None if options is None else options.python

@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.workers import Pool
+from mo_loop.support.workers import Pool
 from tests.fuzz.options.comparing import REFUSED, RIGHT, SILENT, WRONG, Answer
 from tools.runtimes import chosen_interpreter, interpreter
 

@@ -16,7 +16,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.workers import Pool
+from mo_loop.support.workers import Pool
 from tools.runtimes import chosen_interpreter, interpreter
 
 LIMIT = 120.0

@@ -22,7 +22,7 @@ import numpy as np
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.workers import Pool
+from mo_loop.support.workers import Pool
 from tests.fuzz.weights import Case, draw
 from tools.measuring import CONVERTERS, OURS
 
@@ -71,7 +71,7 @@ def difference(task: Task) -> float:
 
 def largest_difference(case: Case, path: Path) -> float:
     """The largest difference of the results of an IR from the expected ones, relative to the largest number."""
-    from mo_loop.verification.runtime import compile_ir
+    from mo_loop.compare.execution.runtime import compile_ir
 
     compiled = compile_ir(path)
     worst = 0.0

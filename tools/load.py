@@ -105,7 +105,7 @@ def soak(folder: Path, count: int) -> list[str]:
     """What does not hold of `count` conversions in one worker."""
     from mo_loop.batch.task import Task, Work
     from mo_loop.options import ConvertOptions
-    from mo_loop.workers import Pool
+    from mo_loop.support.workers import Pool
 
     source = next(path for path in sorted((folder / "in").iterdir()) if path.stem.endswith("0"))
     work, target = Work(ConvertOptions(), "x"), folder / "soak"

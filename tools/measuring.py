@@ -15,10 +15,10 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from mo_loop.compare.oracle.oracle import expected_values
+from mo_loop.compare.results.array_comparison import Named
 from mo_loop.frontend.onnx_graphs import body_protos
-from mo_loop.verification.compare import Named
-from mo_loop.verification.oracle import expected_values
-from mo_loop.workers import report_stage
+from mo_loop.support.workers import report_stage
 
 OURS, PORTABLE, EXACT, PEER = "mo-loop", "portable", "exact", "ovc"
 """The sides: our IR, the same with --quantization portable and exact, and that of ovc."""
@@ -96,8 +96,8 @@ def _convert(side: Side, converter: Callable[[Path, Path], None], source: Path, 
 
 
 def _compare(side: Side, target: Path, sets: Sequence[Arrays], expected: Sequence[Named]) -> None:
-    from mo_loop.verification.compare import compare_all
-    from mo_loop.verification.runtime import compile_ir
+    from mo_loop.compare.execution.runtime import compile_ir
+    from mo_loop.compare.results.array_comparison import compare_all
 
     side.problem = NOT_COMPILED
     try:

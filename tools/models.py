@@ -7,7 +7,7 @@
 Prints Markdown. A time is the best of some conversions from file to file in one process, both sides in turn. `largest
 difference` is over all outputs of all sets of inputs of a model, run on OpenVINO's CPU device in f32. Where there is
 none, a word says why: refused (by the converter), not compiled, fails, wrong (a shape, a type, or a number beyond the
-tolerance of mo_loop.verification), crash or hang (of the process). The exit code is 1 if mo-loop has such a word.
+tolerance of mo_loop.compare), crash or hang (of the process). The exit code is 1 if mo-loop has such a word.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.workers import Pool
+from mo_loop.support.workers import Pool
 from tests.models.sources.exporting.inputs import read_cases
 from tools.measuring import OURS, PEER, Row, Side, Task
 

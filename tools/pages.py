@@ -25,7 +25,7 @@ def operators() -> str:
     import onnx
 
     from mo_loop.cli.ops import markdown
-    from mo_loop.frontend.limits import of_all
+    from mo_loop.frontend.operator_limitations import of_all
     from mo_loop.frontend.operators import __doc__ as described
     from mo_loop.frontend.operators import handled, merged
 

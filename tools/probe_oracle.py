@@ -1,4 +1,4 @@
-"""Whether the table of ONNX Runtime's errors (mo_loop/verification/oracle_errors.py) is true of the installed release.
+"""Whether the table of ONNX Runtime's errors (compare/oracle/oracle_errors.py) is true of the installed release.
 
     python tools/probe_oracle.py
     python tools/probe_oracle.py scan-returns-input
@@ -21,10 +21,10 @@ from onnx import helper, numpy_helper
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.verification.checked_oracle import FILLS, filled, misshapen, unstable
-from mo_loop.verification.oracle import OnnxRuntime
-from mo_loop.verification.oracle_errors import ORACLE_ERRORS, SHAPE
-from mo_loop.workers import Pool
+from mo_loop.compare.oracle.checked_oracle import FILLS, filled, misshapen, unstable
+from mo_loop.compare.oracle.oracle import OnnxRuntime
+from mo_loop.compare.oracle.oracle_errors import ORACLE_ERRORS, SHAPE
+from mo_loop.support.workers import Pool
 
 DEPENDING = {"saturating-products"}
 """Errors that some processors do not show."""

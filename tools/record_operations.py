@@ -1,7 +1,7 @@
 """Add the operations that translators make to the table of `mo-loop ops`.
 
     python tools/record_operations.py
-    python tools/record_operations.py contrib.attention      # random configurations of this family only
+    python tools/record_operations.py attention.multi_head_attention # random configurations of this family only
 
 The models are the cases of the ONNX backend test suite, and random configurations of ONNX Runtime's own operators.
 
@@ -17,7 +17,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.workers import Pool
+from mo_loop.support.workers import Pool
 from tests.conformance.cases import collect
 from tests.conformance.operations_made import add_to_table, missing
 from tests.fuzz.operators.table import FAMILIES, operators_of
@@ -28,7 +28,7 @@ SEED, EACH = 1, 24
 
 def main() -> int:
     """Record the operations that are not listed, and print them."""
-    families = sys.argv[1:] or [each for each in FAMILIES if each.startswith("contrib.")]
+    families = sys.argv[1:] or [each for each in FAMILIES if "com.microsoft::" in FAMILIES[each]]
     models = [] if sys.argv[1:] else [entry.sample.model for entry in collect(["node"])]
     found = missing([*models, *_random(families)])
     add_to_table(found)

@@ -37,7 +37,7 @@ from mo_loop.graph.types import TensorType
 from mo_loop.ops import Reshape, Squeeze, Unsqueeze
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Control
-from mo_loop.workers import Pool
+from mo_loop.support.workers import Pool
 from tests.models.exported import Exported
 from tests.runtime.probing import probes
 from tools.timing import alternated
@@ -76,7 +76,7 @@ def main(arguments: list[str] | None = None) -> int:
     wanted = options.rules or known
     warnings.simplefilter("ignore", ConversionWarning)
     costs: dict[str, list[Cost]] = {rule: [] for rule in wanted}
-    with Pool("mo_loop.verification.isolated:serve", limit=300.0) as pool, tempfile.TemporaryDirectory() as folder:
+    with Pool("mo_loop.compare.execution.isolated:serve", limit=300.0) as pool, tempfile.TemporaryDirectory() as folder:
         for rule, path, feeds in changes(wanted):
             costs[rule].append(measured(rule, path, feeds, pool, Path(folder)))
     found = json.loads(FILE.read_text("utf-8")) if FILE.exists() else {}

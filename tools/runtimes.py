@@ -6,9 +6,9 @@
     python tools/fuzz_controlflow.py --against mo_loop --runtime 2024.6.0
     MO_LOOP_RUNTIME=2024.6.0 python -m pytest tests/runtime
 
-An environment has OpenVINO and what `mo_loop.verification.runtime` imports. Models are converted, and expected values
-are computed, in the environment of the caller. Every release here has wheels for Python 3.11 and works with numpy 2, so
-both sides can read each other's arrays.
+An environment has OpenVINO and what `mo_loop.compare.execution.runtime` imports. Models are converted, and expected
+values are computed, in the environment of the caller. Every release here has wheels for Python 3.11 and works with
+numpy 2, so both sides can read each other's arrays.
 """
 
 from __future__ import annotations

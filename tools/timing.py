@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.errors import UnsupportedError
-from mo_loop.workers import report_stage
+from mo_loop.support.workers import report_stage
 from tools.measuring import CONVERTERS, OURS, PEER
 
 LEAST = 2e-3
@@ -48,7 +48,7 @@ class Row:
 
 def measure(task: Task) -> Row:
     """Convert with both, compile each twice, compare the numbers, and time the four in turn."""
-    from mo_loop.verification.compare import compare_all
+    from mo_loop.compare.results.array_comparison import compare_all
 
     row = Row(task.name)
     compiled: dict[str, list[Any]] = {}
@@ -78,8 +78,8 @@ def measure(task: Task) -> Row:
 def alternated(first: Path, second: Path, feeds: Mapping[str, Any], rounds: int) -> float | None:
     """The shortest time of one IR divided by that of another one, compiled twice each and run in turn; None if the
     second one does not run, or gives other numbers than the first."""
-    from mo_loop.verification.compare import compare_all
-    from mo_loop.verification.runtime import ONE_THREAD, compile_ir
+    from mo_loop.compare.execution.runtime import ONE_THREAD, compile_ir
+    from mo_loop.compare.results.array_comparison import compare_all
 
     ours = [compile_ir(first, ONE_THREAD), compile_ir(first, ONE_THREAD)]
     _, results = (each.run(feeds) for each in ours)
@@ -94,7 +94,7 @@ def alternated(first: Path, second: Path, feeds: Mapping[str, Any], rounds: int)
 
 
 def _compiled_twice(side: str, source: Path) -> list[Any]:
-    from mo_loop.verification.runtime import ONE_THREAD, compile_ir
+    from mo_loop.compare.execution.runtime import ONE_THREAD, compile_ir
 
     target = source.with_name(f"{side}.xml")
     CONVERTERS[side](source, target)

@@ -8,7 +8,7 @@ Each name loads its module on first use. The passes of a conversion are in `fron
 
 from typing import TYPE_CHECKING
 
-from mo_loop.lazy_names import lazy_names
+from mo_loop.support.lazy_names import lazy_names
 
 if TYPE_CHECKING:
     from transforms.common.compress_float_constants import CompressFloatConstants as CompressFloatConstants

@@ -43,7 +43,7 @@ class Explanation:
 
 
 class Listener(Protocol):
-    """Hears the decisions of all passes, with the nodes themselves (mo_loop/dump/decisions.py)."""
+    """Hears the decisions of all passes, with the nodes themselves (mo_loop/look/dump/decisions.py)."""
 
     def wants(self, each: Any) -> bool:
         """Whether `each` is to find out why its pattern does not match a node; asked for each node."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from mo_loop.graph.union import union
 from mo_loop.ops.base import Op
+from mo_loop.support.ordered_union import union
 
 
 def absorb(survivor: Op, twin: Op) -> None:

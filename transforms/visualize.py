@@ -3,7 +3,7 @@
     VisualizeTree("graph.dot").run(graph)
     Manager([LoopToTI(), VisualizeTree("after.svg", shapes=True), ScanLowering()]).run(graph)
 
-After each pass that changed something: `mo_loop.dump.Dumper("steps", ["dot", "svg"])` is an observer.
+After each pass that changed something: `mo_loop.look.dump.Dumper("steps", ["dot", "svg"])` is an observer.
 
 The program `dot` of Graphviz draws the .svg file. Without it a warning is issued and only the .dot file is written.
 """
@@ -17,9 +17,9 @@ import warnings
 from pathlib import Path
 
 from mo_loop.errors import UsageError
-from mo_loop.files import write_whole
 from mo_loop.graph import Graph
-from mo_loop.graph.dot import to_dot
+from mo_loop.support.files import write_whole
+from mo_loop.text.dot import to_dot
 from transforms.function_pass import FunctionPass
 
 LIMIT = 60.0

@@ -11,7 +11,7 @@
 `state`         the file in the output folder that stores the hashes
 `task`, `job`   the task and the answer of a worker; the conversion of one model in a worker
 `assignment`    what an engine gets and answers, and what it does with one model
-`engine`        who does the work: worker processes of this machine; mo_loop/cluster is another one
+`engine`        who does the work: worker processes of this machine; mo_loop/batch/cluster is another one
 `run`           plan, engine, results, signals
 `outcomes`      the result of a model, from the answer of its worker
 `result`        the results of one model and of a batch

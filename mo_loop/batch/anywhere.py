@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING
 from mo_loop.batch.local_plan import planned, unlisted
 from mo_loop.batch.outputs import LocalOutputs, Outputs
 from mo_loop.batch.plan import Plan
-from mo_loop.storage.locations import Location, is_url
+from mo_loop.batch.storage.locations import Location, is_url
 
 if TYPE_CHECKING:
-    from mo_loop.storage.scratch import Scratch
+    from mo_loop.batch.storage.scratch import Scratch
 
 
 def planned_anywhere(given: Iterable[str], folder: Path | Location) -> Plan:
@@ -45,6 +45,6 @@ def outputs_for(folder: Path | Location, scratch: Scratch | None = None) -> Outp
     if isinstance(folder, Path):
         return LocalOutputs(folder, scratch)
     from mo_loop.batch.remote_outputs import RemoteOutputs
-    from mo_loop.storage.scratch import Scratch
+    from mo_loop.batch.storage.scratch import Scratch
 
     return RemoteOutputs(folder, scratch or Scratch())

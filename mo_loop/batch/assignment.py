@@ -21,7 +21,7 @@ from mo_loop.batch.result import CRASH, MEMORY
 from mo_loop.batch.state import Entry
 from mo_loop.batch.task import Task
 from mo_loop.ir.pair import remove_draft, restore_pair
-from mo_loop.workers import Outcome
+from mo_loop.support.workers import Outcome
 
 
 @dataclass(frozen=True)

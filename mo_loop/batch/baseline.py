@@ -16,8 +16,8 @@ from mo_loop.batch.estimates import earlier_of
 from mo_loop.batch.places import read_bytes
 from mo_loop.batch.report import SCHEMA, VERSION
 from mo_loop.batch.result import BAD
+from mo_loop.batch.storage.locations import Location
 from mo_loop.errors import FileError
-from mo_loop.storage.locations import Location
 
 
 def earlier_report(place: Path | Location) -> dict[str, Any]:

@@ -17,8 +17,8 @@ from pathlib import Path
 
 from mo_loop.batch.state import NAME
 from mo_loop.errors import FileError
-from mo_loop.files import reason_of
-from mo_loop.locking import locked, locked_folder
+from mo_loop.support.files import reason_of
+from mo_loop.support.locking import locked, locked_folder
 
 _PREFIX = ".mo-loop-"
 

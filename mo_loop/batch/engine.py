@@ -20,7 +20,7 @@ from typing import Protocol
 from mo_loop.batch.assignment import Answer, Assignment, attempted
 from mo_loop.batch.plan import Plan, Planned
 from mo_loop.errors import ClusterError, MoLoopError, UsageError
-from mo_loop.workers import Pool, WorkerStartError
+from mo_loop.support.workers import Pool, WorkerStartError
 
 
 @dataclass(frozen=True)

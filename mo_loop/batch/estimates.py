@@ -32,7 +32,7 @@ from typing import Any
 
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.result import CONVERTED, Facts
-from mo_loop.disk_table import DiskTable
+from mo_loop.support.disk_table import DiskTable
 
 BASE = 150 << 20
 """Bytes of a worker before its first model."""

@@ -24,11 +24,11 @@ from mo_loop.batch.state import Entry
 from mo_loop.batch.task import Done, Task
 from mo_loop.conversion import Conversion
 from mo_loop.errors import MoLoopError, NotComparableError, traceback_text
-from mo_loop.files import overwritten_source, refuse_device
 from mo_loop.frontend.external_data import external_files
-from mo_loop.garbage_collection import paused_collector
 from mo_loop.ir.pair import move_pair, remove_draft
-from mo_loop.printable import printable
+from mo_loop.support.files import overwritten_source, refuse_device
+from mo_loop.support.garbage_collection import paused_collector
+from mo_loop.support.printable import printable
 
 gc.freeze()  # imported objects stay: collections after each model need not search them for cycles
 
@@ -102,8 +102,8 @@ def _compared(done: Done, task: Task) -> Done:
     comparing = task.work.comparing
     if comparing is None:
         return done
-    from mo_loop.verification.report_formats import differences
-    from mo_loop.verification.verifying import verify
+    from mo_loop.compare.results.report_formats import differences
+    from mo_loop.compare.verifying import verify
 
     try:
         report = verify(

@@ -7,16 +7,15 @@ cancelled, and a known failure, is skipped.
 
 from __future__ import annotations
 
-import re
 import xml.etree.ElementTree as ET
 from collections import Counter
 from collections.abc import Iterator
 
 from mo_loop.batch.report import About
 from mo_loop.batch.result import CANCELLED, DIFFERS, FAILED, GOOD, Result, Results
+from mo_loop.support.markup import xml_text
 
 _SUITE = "mo-loop batch"
-_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def as_junit(about: About, results: Results) -> Iterator[str]:
@@ -71,8 +70,3 @@ def _why_skipped(result: Result) -> str:
     if result.status == CANCELLED:
         return "not reached"
     return "known: " + result.said.partition("\n")[0]
-
-
-def xml_text(text: str) -> str:
-    """Without characters that XML forbids: control characters, lone surrogates of names that are not UTF-8."""
-    return _NOT_XML.sub("\ufffd", text)

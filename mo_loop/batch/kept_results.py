@@ -13,7 +13,7 @@ from typing import overload
 
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.result import CANCELLED, Result
-from mo_loop.disk_table import DiskTable
+from mo_loop.support.disk_table import DiskTable
 
 
 class KeptResults(Sequence[Result]):

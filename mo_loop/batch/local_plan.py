@@ -20,9 +20,9 @@ from pathlib import Path
 
 from mo_loop.batch.places import read_bytes
 from mo_loop.batch.plan import ENDING, FoundModels, Plan
+from mo_loop.batch.storage.locations import Location, is_url, masked, place_of
 from mo_loop.batch.weights_of_models import refuse_weights
 from mo_loop.errors import UsageError
-from mo_loop.storage.locations import Location, is_url, masked, place_of
 
 
 def planned(given: Iterable[str], folder: Path | Location) -> Plan:

@@ -5,14 +5,14 @@ The tables of long batches are shortened, because such pages are limited to a me
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
 from mo_loop.batch.result import BAD, GOOD, STATUSES, Result, Results
+from mo_loop.support.markup import cell
 
-FAILURES, OTHERS, LETTERS = 100, 300, 300
-"""Rows of either table, letters of a cell."""
+FAILURES, OTHERS = 100, 300
+"""Rows of either table."""
 
 
 def as_markdown(results: Results) -> str:
@@ -85,15 +85,3 @@ def _table(head: Sequence[str], rows: Sequence[Sequence[str]], total: int) -> It
 def _code(text: str) -> str:
     """A name as code, with any characters."""
     return f"<code>{cell(text)}</code>"
-
-
-def cell(text: str) -> str:
-    """Text in one line of a table, with the special characters of Markdown and HTML escaped."""
-    printable = "".join(each if each.isprintable() or each == "\n" else "\ufffd" for each in text)
-    short = printable if len(printable) <= LETTERS else f"{printable[:LETTERS]}..."
-    marked = re.sub(r"([\\`*_\[\]|~#@!:])", lambda found: f"&#{ord(found[0])};", _html(short))
-    return "<br>".join(line.strip() for line in marked.splitlines())
-
-
-def _html(text: str) -> str:
-    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

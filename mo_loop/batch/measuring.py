@@ -14,7 +14,7 @@ from __future__ import annotations
 import time
 
 from mo_loop.batch.result import Cost
-from mo_loop.process_memory import memory_now, peak_memory, reset_peak
+from mo_loop.support.process_memory import memory_now, peak_memory, reset_peak
 
 _NEW = memory_now()
 """Bytes of this process before its first model: a worker loads this module with the converter."""

@@ -12,7 +12,7 @@ from dataclasses import replace
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.result import CONVERTED, CRASH, DIFFERS, FAILED, MEMORY, SKIPPED, Error, Result, Sizes
 from mo_loop.batch.state import Entry
-from mo_loop.workers import ERROR, Outcome
+from mo_loop.support.workers import ERROR, Outcome
 
 _OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "Cannot allocate memory")
 

@@ -26,7 +26,7 @@ from mo_loop.batch.task import Remote, Task, Work
 from mo_loop.ir.pair import restore_pair
 
 if TYPE_CHECKING:
-    from mo_loop.storage.scratch import Scratch
+    from mo_loop.batch.storage.scratch import Scratch
 
 LOCAL_JOB = "mo_loop.batch.job:convert"
 REMOTE_JOB = "mo_loop.batch.remote_job:convert"

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mo_loop.files import Content, write_whole
-from mo_loop.storage.locations import Location
+from mo_loop.batch.storage.locations import Location
+from mo_loop.support.files import Content, write_whole
 
 
 def read_bytes(place: Path | Location) -> bytes:
     """The content of a file. OSError for a local one that cannot be read, StorageError for an object."""
     if isinstance(place, Path):
         return place.read_bytes()
-    from mo_loop.storage.stores import read_whole
+    from mo_loop.batch.storage.stores import read_whole
 
     return read_whole(place)
 
@@ -22,6 +22,6 @@ def write_content(place: Path | Location, content: Content) -> None:
     if isinstance(place, Path):
         write_whole(place, content)
         return
-    from mo_loop.storage.uploading import put_text
+    from mo_loop.batch.storage.uploading import put_text
 
     put_text(place, content)

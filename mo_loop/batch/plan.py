@@ -17,12 +17,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, overload
 
-from mo_loop.disk_table import DiskTable, key, text_of
+from mo_loop.batch.storage.locations import Location
 from mo_loop.errors import StorageError, UsageError
-from mo_loop.storage.locations import Location
+from mo_loop.support.disk_table import DiskTable, key, text_of
 
 if TYPE_CHECKING:
-    from mo_loop.storage.stores import Info
+    from mo_loop.batch.storage.stores import Info
 
 ENDING = ".onnx"
 _LONGEST = 255
@@ -167,7 +167,7 @@ class PlannedModels(Sequence[Planned]):
         text, path = text_of(name), text_of(place)
         if not self._are_remote:
             return Planned(Path(path), self._target(text), text)
-        from mo_loop.storage.stores import Info
+        from mo_loop.batch.storage.stores import Info
 
         return Planned(Location(path), self._target(text), text, Info(size, tag))
 

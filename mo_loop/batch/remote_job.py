@@ -18,12 +18,12 @@ from mo_loop.batch.job import computed, placed, tried
 from mo_loop.batch.remote_stamps import with_outputs, with_source
 from mo_loop.batch.state import plain
 from mo_loop.batch.state_records import record_of
+from mo_loop.batch.storage.locations import Location, is_url
+from mo_loop.batch.storage.remote_state import save
+from mo_loop.batch.storage.staging import Staged, staged
+from mo_loop.batch.storage.uploading import upload_pair
 from mo_loop.batch.task import Done, Remote, Task
-from mo_loop.files import overwritten_source
-from mo_loop.storage.locations import Location, is_url
-from mo_loop.storage.remote_state import save
-from mo_loop.storage.staging import Staged, staged
-from mo_loop.storage.uploading import upload_pair
+from mo_loop.support.files import overwritten_source
 
 
 def convert(task: Task) -> Done:

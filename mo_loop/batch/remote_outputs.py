@@ -1,8 +1,8 @@
 """RemoteOutputs: the outputs of a batch below a URL.
 
 Three listings say what is up to date: that of the models, that of the .xml and .bin below the prefix, and that of the
-records (`mo_loop.storage.remote_state`). No object is read, unless a model has external data, its conversion had a
-warning, or the store has no tags. Names, sizes and tags are kept on the local disk.
+records (`mo_loop.batch.storage.remote_state`). No object is read, unless a model has external data, its conversion had
+a warning, or the store has no tags. Names, sizes and tags are kept on the local disk.
 
 A worker puts the pair and then its record, so a batch that is killed loses nothing that is finished.
 """
@@ -21,14 +21,14 @@ from mo_loop.batch.plan import Planned, require_name
 from mo_loop.batch.remote_stamps import are_stamps_current, is_source_current
 from mo_loop.batch.state import Entry, entry_of
 from mo_loop.batch.state_records import entry_from, facts_from, inputs_hash, outputs_hash
+from mo_loop.batch.storage.locations import Location
+from mo_loop.batch.storage.remote_state import FOLDER, Record, RemoteState, load_content
+from mo_loop.batch.storage.scratch import Scratch
+from mo_loop.batch.storage.stores import Info, listed
+from mo_loop.batch.storage.uploading import StaleUploads
 from mo_loop.batch.task import Remote, Task, Work
-from mo_loop.disk_table import DiskTable, key
 from mo_loop.errors import StorageError
-from mo_loop.storage.locations import Location
-from mo_loop.storage.remote_state import FOLDER, Record, RemoteState, load_content
-from mo_loop.storage.scratch import Scratch
-from mo_loop.storage.stores import Info, listed
-from mo_loop.storage.uploading import StaleUploads
+from mo_loop.support.disk_table import DiskTable, key
 
 _PAIRS = """
     CREATE TABLE pairs (stem BLOB PRIMARY KEY, xml_size INTEGER, xml_tag TEXT, bin_size INTEGER, bin_tag TEXT)

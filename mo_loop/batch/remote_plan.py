@@ -14,10 +14,10 @@ from pathlib import Path
 
 from mo_loop.batch.local_plan import mixed
 from mo_loop.batch.plan import ENDING, FoundModels, Plan
+from mo_loop.batch.storage.locations import Location, is_url, location_of
+from mo_loop.batch.storage.stores import Info, find_all, fixed_part, is_glob, listed
 from mo_loop.batch.weights_of_models import refuse_weights
 from mo_loop.errors import UsageError
-from mo_loop.storage.locations import Location, is_url, location_of
-from mo_loop.storage.stores import Info, find_all, fixed_part, is_glob, listed
 
 AT_ONCE = 256
 """Lines of a list whose objects are asked for together."""

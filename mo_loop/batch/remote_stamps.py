@@ -11,10 +11,10 @@ from dataclasses import replace
 
 from mo_loop.batch.fingerprint import Made, Stamp
 from mo_loop.batch.plan import Planned
-from mo_loop.storage.locations import Location
-from mo_loop.storage.staging import Fetched, Staged, is_unchanged
-from mo_loop.storage.stores import Info
-from mo_loop.storage.uploading import Uploaded
+from mo_loop.batch.storage.locations import Location
+from mo_loop.batch.storage.staging import Fetched, Staged, is_unchanged
+from mo_loop.batch.storage.stores import Info
+from mo_loop.batch.storage.uploading import Uploaded
 
 
 def with_source(made: Made, staged: Staged) -> Made:

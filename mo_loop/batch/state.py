@@ -19,8 +19,8 @@ from typing import Any, BinaryIO
 
 from mo_loop.batch.fingerprint import Made, Stamp
 from mo_loop.batch.result import Cost, Facts
-from mo_loop.disk_table import DiskTable, key, text_of
-from mo_loop.files import append_lines, write_whole
+from mo_loop.support.disk_table import DiskTable, key, text_of
+from mo_loop.support.files import append_lines, write_whole
 
 NAME = ".mo-loop.json"
 HEAD = b'{"format": 2}\n'

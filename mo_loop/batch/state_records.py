@@ -1,4 +1,4 @@
-"""The records of a batch whose outputs are at a URL: what `mo_loop.storage.remote_state` keeps, made from an Entry.
+"""The records of a batch whose outputs are at a URL: what `batch.storage.remote_state` keeps, made from an Entry.
 
 The brief text of a record is what a report says about a model: `12.Loop1.If2._ms340._need92._peak125`: layers,
 operations with bodies, and what the conversion took, in milliseconds and MiB. It begins with `_` where hashes alone do
@@ -12,8 +12,8 @@ import re
 from mo_loop.batch.fingerprint import Made, Stamp
 from mo_loop.batch.result import Cost, Facts
 from mo_loop.batch.state import Entry
-from mo_loop.storage.remote_state import Record, digest, owner_of
-from mo_loop.storage.stores import Info
+from mo_loop.batch.storage.remote_state import Record, digest, owner_of
+from mo_loop.batch.storage.stores import Info
 
 _BRIEF = re.compile(r"\d+(\.[A-Za-z_]+\d+)*")
 _LONGEST = 200

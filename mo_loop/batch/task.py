@@ -10,10 +10,10 @@ from mo_loop.batch.state import Entry
 from mo_loop.options import ConvertOptions
 
 if TYPE_CHECKING:
-    from mo_loop.storage.locations import Location
-    from mo_loop.storage.remote_state import Record
-    from mo_loop.storage.scratch import Scratch
-    from mo_loop.storage.stores import Info
+    from mo_loop.batch.storage.locations import Location
+    from mo_loop.batch.storage.remote_state import Record
+    from mo_loop.batch.storage.scratch import Scratch
+    from mo_loop.batch.storage.stores import Info
 
 
 @dataclass(frozen=True)

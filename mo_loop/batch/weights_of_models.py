@@ -14,12 +14,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from mo_loop.batch.plan import Plan, Planned
-from mo_loop.disk_table import DiskTable, key
+from mo_loop.batch.storage.locations import Location
 from mo_loop.errors import UsageError
-from mo_loop.storage.locations import Location
+from mo_loop.support.disk_table import DiskTable, key
 
 if TYPE_CHECKING:
-    from mo_loop.storage.remote_state import RemoteState
+    from mo_loop.batch.storage.remote_state import RemoteState
 
 _OF_ONE_STORE = {"s3a": "s3", "gcs": "gs", "abfss": "abfs"}
 """Schemes that are other names of one."""
@@ -50,7 +50,7 @@ class _Converted:
         if self._prefix is None:
             return False
         if self._state is None:
-            from mo_loop.storage.remote_state import RemoteState
+            from mo_loop.batch.storage.remote_state import RemoteState
 
             self._state = RemoteState(self._prefix)
             self._state.load()
@@ -86,7 +86,7 @@ class _Lone:
     """The .bin objects below a prefix that have no .xml, without their suffix."""
 
     def __init__(self, prefix: Location) -> None:
-        from mo_loop.storage.stores import listed
+        from mo_loop.batch.storage.stores import listed
 
         self._table = DiskTable("CREATE TABLE files (stem BLOB, ending TEXT, PRIMARY KEY (stem, ending)) WITHOUT ROWID")
 
@@ -121,7 +121,7 @@ def _path(place: Path | Location) -> str:
     """The path of a place on this machine; it may be that of a file:// URL."""
     if isinstance(place, Path):
         return str(place)
-    from mo_loop.storage.filesystems import local_path
+    from mo_loop.batch.storage.filesystems import local_path
 
     return local_path(place) or ""
 

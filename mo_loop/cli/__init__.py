@@ -9,7 +9,7 @@ from typing import Any, NoReturn
 import click
 
 from mo_loop import __version__
-from mo_loop.garbage_collection import paused_collector
+from mo_loop.support.garbage_collection import paused_collector
 
 COMMANDS = {
     "convert": "Convert one ONNX model to OpenVINO IR.",

@@ -166,7 +166,7 @@ def _planned(context: click.Context, asked: Asked, flags: Mapping[str, Any]) -> 
     from mo_loop.batch.anywhere import outputs_for, planned_anywhere
     from mo_loop.batch.baseline import earlier_report, known_failures
     from mo_loop.batch.engine import Limits
-    from mo_loop.workers.memory_limit import NO_MEMORY_LIMIT, can_limit_memory
+    from mo_loop.support.workers.memory_limit import NO_MEMORY_LIMIT, can_limit_memory
 
     if asked.folder == "-":
         why = "an IR is two files, the .xml and the .bin: both cannot go to standard output"
@@ -185,7 +185,7 @@ def _planned(context: click.Context, asked: Asked, flags: Mapping[str, Any]) -> 
     limits = Limits(min(asked.jobs or _processors(), len(plan.models)), asked.timeout, allowed)
     started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     if flags["verify"]:
-        from mo_loop.verification.packages import require_packages
+        from mo_loop.compare.packages import require_packages
 
         require_packages()
     for pattern in works.without_models(plan.models):
@@ -328,7 +328,7 @@ def _write(about: About, results: Results, exit_code: int, places: Places) -> No
 def _print(results: Results, folder: str, is_quiet: bool) -> None:
     from mo_loop.batch.markdown import counted
     from mo_loop.batch.result import BAD, CANCELLED
-    from mo_loop.printable import printable
+    from mo_loop.support.printable import printable
 
     for note in results.notes:
         message("warning", note)
@@ -356,7 +356,7 @@ def _print(results: Results, folder: str, is_quiet: bool) -> None:
 
 def _print_warnings(results: Results) -> None:
     """Each text once, with the first of its models."""
-    from mo_loop.printable import printable
+    from mo_loop.support.printable import printable
 
     models: dict[str, str] = {}
     counts: Counter[str] = Counter()

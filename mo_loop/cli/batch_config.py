@@ -27,6 +27,7 @@ import click
 from click.core import ParameterSource
 
 from mo_loop.batch.places import read_bytes
+from mo_loop.batch.storage.locations import masked, place_of
 from mo_loop.batch.task import Comparing, Work
 from mo_loop.cli.conversion_options import conversion_options, flags_of, options_of
 from mo_loop.cli.error_output import reported
@@ -34,7 +35,6 @@ from mo_loop.cli.file_checks import require_local
 from mo_loop.cli.model_options import frozen, names, renamed
 from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import FileError, UsageError
-from mo_loop.storage.locations import masked, place_of
 
 if TYPE_CHECKING:
     from mo_loop.batch.plan import Planned

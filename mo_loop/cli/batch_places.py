@@ -6,12 +6,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from mo_loop.batch.storage.locations import Location, place_of
 from mo_loop.errors import FileError, UsageError
-from mo_loop.storage.locations import Location, place_of
 
 if TYPE_CHECKING:
     from mo_loop.batch.plan import Plan
-    from mo_loop.storage.scratch import Scratch
+    from mo_loop.batch.storage.scratch import Scratch
 
 Place = Path | Location
 
@@ -49,7 +49,7 @@ class Places:
                 f"{memory} is in the memory of one process", why="models are converted in others", code="ML287",
                 hint="give a folder, or the URL of a store",
             )  # fmt: skip
-        from mo_loop.storage.scratch import Scratch
+        from mo_loop.batch.storage.scratch import Scratch
 
         return Scratch(limit=limit).resolved()
 

@@ -15,7 +15,7 @@ from itertools import islice
 from typing import TYPE_CHECKING
 
 from mo_loop.cli.byte_size import sized
-from mo_loop.printable import printable
+from mo_loop.support.printable import printable
 
 if TYPE_CHECKING:
     from mo_loop.batch.estimates import Earlier

@@ -22,7 +22,7 @@ import click
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.result import GOOD, SKIPPED, Result
 from mo_loop.cli.output import is_coloured
-from mo_loop.printable import printable
+from mo_loop.support.printable import printable
 
 if TYPE_CHECKING:
     from rich.console import RenderableType

@@ -20,7 +20,7 @@ from mo_loop.cli.option_groups import GroupedCommand
 from mo_loop.cli.output import painted, show, table, tell
 from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import UsageError
-from mo_loop.printable import printable
+from mo_loop.support.printable import printable
 
 if TYPE_CHECKING:
     from mo_loop.diagnostics.diagnostic import Group, Level, Report

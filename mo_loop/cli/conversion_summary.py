@@ -36,7 +36,7 @@ from typing import TYPE_CHECKING, Any
 
 from mo_loop.cli.byte_size import sized
 from mo_loop.cli.output import painted
-from mo_loop.printable import printable
+from mo_loop.support.printable import printable
 
 if TYPE_CHECKING:
     from mo_loop.api import Model

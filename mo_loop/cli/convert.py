@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mo_loop import __version__
+from mo_loop.batch.storage.locations import is_url, place_of
 from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.destination import as_folder, destination, named, pair_sizes
 from mo_loop.cli.error_output import printed_warnings, reported
@@ -26,9 +27,8 @@ from mo_loop.cli.pass_inspection import Inspection
 from mo_loop.cli.pass_listing import listing
 from mo_loop.cli.pass_options import PassOptions, pass_options
 from mo_loop.errors import UsageError
-from mo_loop.garbage_collection import paused_collector
 from mo_loop.ir.pair import restore_pair
-from mo_loop.storage.locations import is_url, place_of
+from mo_loop.support.garbage_collection import paused_collector
 
 if TYPE_CHECKING:
     from mo_loop.api import Model

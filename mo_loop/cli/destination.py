@@ -13,9 +13,9 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from mo_loop.batch.storage.locations import Location, is_url, location_of
 from mo_loop.errors import UsageError
-from mo_loop.files import overwritten_source
-from mo_loop.storage.locations import Location, is_url, location_of
+from mo_loop.support.files import overwritten_source
 
 
 @dataclass(frozen=True)
@@ -46,7 +46,7 @@ class Destination:
     def upload(self) -> None:
         """Put the pair at its URL. StorageError if the store refuses or fails."""
         if self.url is not None:
-            from mo_loop.storage.uploading import upload_pair
+            from mo_loop.batch.storage.uploading import upload_pair
 
             upload_pair(Path(self.local), self.url)
 
@@ -60,8 +60,8 @@ def destination(target: str, source: str) -> Iterator[Destination]:
     where = location_of(target)
     if source in (where.url, where.with_suffix(".bin").url):
         raise UsageError(f"the output {where} is the model itself", why="it would be lost", hint="give another name")
-    from mo_loop.storage.scratch import Scratch
-    from mo_loop.storage.staging import local_name
+    from mo_loop.batch.storage.scratch import Scratch
+    from mo_loop.batch.storage.staging import local_name
 
     with Scratch().room(where, 0) as room:
         yield Destination(str(room.folder / local_name(where)), where)

@@ -72,7 +72,7 @@ def command(
     Exit codes: 0 no difference, 1 a difference, 2 bad input or usage, 4 a bug of mo-loop.
     """
     with reported(debug), limited(Limits.parse(limit)):
-        from mo_loop.differences.comparing import diff
+        from mo_loop.look.differences.comparing import diff
 
         with fetched(old) as one, fetched(new) as other:
             found = diff(

@@ -17,10 +17,10 @@ from typing import Any, NoReturn
 
 import click
 
+from mo_loop.batch.storage.locations import masked
 from mo_loop.cli.output import is_coloured, safe, tell
 from mo_loop.errors import MoLoopError, UsageError, traceback_text
-from mo_loop.printable import printable
-from mo_loop.storage.locations import masked
+from mo_loop.support.printable import printable
 
 BUG = "This is a bug of mo-loop. Please report it with the output of --debug."
 

@@ -11,8 +11,8 @@ from contextlib import ExitStack, contextmanager
 
 import click
 
+from mo_loop.batch.storage.locations import Location, is_url, location_of
 from mo_loop.errors import ConversionErrors, FileError, MoLoopError, UsageError
-from mo_loop.storage.locations import Location, is_url, location_of
 
 durable_option = click.option(
     "--durable", is_flag=True,
@@ -67,14 +67,14 @@ def opened(source: str) -> Iterator[str]:
 
 @contextmanager
 def _staged(where: Location) -> Iterator[str]:
-    from mo_loop.storage.scratch import Scratch
-    from mo_loop.storage.staging import copied, staged
+    from mo_loop.batch.storage.scratch import Scratch
+    from mo_loop.batch.storage.staging import copied, staged
 
     if where.suffix not in (".xml", ".json", ".txt"):
         with staged(where, Scratch()) as here:
             yield str(here.path)
         return
-    from mo_loop.storage.stores import find
+    from mo_loop.batch.storage.stores import find
 
     files = [where]
     if where.suffix == ".xml" and find(data := where.with_suffix(".bin")) is not None:
@@ -106,8 +106,8 @@ def opened_inputs(given: Iterable[str]) -> Iterator[list[tuple[str, str]]]:
             if not is_url(file):
                 found.append((text, text))
                 continue
-            from mo_loop.storage.scratch import Scratch
-            from mo_loop.storage.staging import copied
+            from mo_loop.batch.storage.scratch import Scratch
+            from mo_loop.batch.storage.staging import copied
 
             where = location_of(file)
             (path,) = stack.enter_context(copied([where], Scratch()))

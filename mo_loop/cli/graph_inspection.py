@@ -9,12 +9,12 @@ from dataclasses import replace
 from mo_loop.cli.graph_tree import tree
 from mo_loop.cli.node_table import node_table
 from mo_loop.cli.output import stdout_encoding, terminal_width
-from mo_loop.differences.opening import opened
-from mo_loop.differences.structure import Structure
-from mo_loop.garbage_collection import paused_collector
-from mo_loop.inspection.description import unknown
-from mo_loop.inspection.node_rows import VERSION, node_rows
-from mo_loop.inspection.skeleton import ControlNode, FunctionCall, Outline, Run, Skeleton, skeleton
+from mo_loop.look.differences.opening import opened
+from mo_loop.look.differences.structure import Structure
+from mo_loop.look.inspection.description import unknown
+from mo_loop.look.inspection.node_rows import VERSION, node_rows
+from mo_loop.look.inspection.skeleton import ControlNode, FunctionCall, Outline, Run, Skeleton, skeleton
+from mo_loop.support.garbage_collection import paused_collector
 
 
 def graph_lines(

@@ -15,9 +15,9 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from mo_loop.cli.output import painted
-from mo_loop.inspection.description import Port
-from mo_loop.inspection.skeleton import ControlNode, Entry, FunctionCall, Outline, Run, Skeleton
-from mo_loop.printable import printable_record, shortened
+from mo_loop.look.inspection.description import Port
+from mo_loop.look.inspection.skeleton import ControlNode, Entry, FunctionCall, Outline, Run, Skeleton
+from mo_loop.support.printable import printable_record, shortened
 
 ENTRIES = 8
 """The number of inputs or outputs of one kind that a node shows; JSON has all of them."""

@@ -17,10 +17,10 @@ from mo_loop.cli.model_options import allow_external_option, limit_option
 from mo_loop.cli.output import painted, show, show_lines, table
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import UsageError
-from mo_loop.printable import printable_record
+from mo_loop.support.printable import printable_record
 
 if TYPE_CHECKING:
-    from mo_loop.inspection.description import Branch, Control, Inspection, Port
+    from mo_loop.look.inspection.description import Branch, Control, Inspection, Port
 
 LONGEST = 300
 """The number of characters of a name that the text shows; JSON has all of them."""
@@ -97,7 +97,7 @@ def command(
                 lines = graph_lines if graph else node_lines
                 show_lines(lines(path, model, form, depth, scope, operator, allow_external))
             return
-        from mo_loop.inspection.read import inspect
+        from mo_loop.look.inspection.read import inspect
 
         with opened(model) as path:
             found = _chosen(inspect(path, allow_external=allow_external), depth, scope, operator)
@@ -128,7 +128,7 @@ def _chosen(inspection: Inspection, depth: int | None, scope: str | None, operat
 
 
 def _below(inspection: Inspection, path: str) -> Inspection:
-    from mo_loop.inspection.description import Operator, unknown
+    from mo_loop.look.inspection.description import Operator, unknown
 
     scopes = [each for each in inspection.scopes if each.path == path or each.path.startswith(f"{path}/")]
     if not any(each.path == path for each in scopes):
@@ -144,7 +144,7 @@ def _below(inspection: Inspection, path: str) -> Inspection:
 
 
 def _only(inspection: Inspection, name: str) -> Inspection:
-    from mo_loop.inspection.description import unknown
+    from mo_loop.look.inspection.description import unknown
 
     operators = [each for each in inspection.operators if each.name == name]
     if not operators:
@@ -157,7 +157,7 @@ def _only(inspection: Inspection, name: str) -> Inspection:
 
 
 def _every(control: list[Control]) -> Iterator[Control]:
-    from mo_loop.inspection.description import below
+    from mo_loop.look.inspection.description import below
 
     return below(control)
 
@@ -215,7 +215,7 @@ def _text(inspection: Inspection) -> Iterator[str]:
 
 
 def _states(inspection: Inspection) -> list[tuple[str, ...]]:
-    from mo_loop.inspection.description import Port
+    from mo_loop.look.inspection.description import Port
 
     return [
         (each.id, str(Port("", each.type, each.shape)), str(each.initial), *map(_listed, (each.read, each.assigned)))

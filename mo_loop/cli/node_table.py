@@ -6,9 +6,9 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from mo_loop.cli.output import painted
-from mo_loop.inspection.description import Port
-from mo_loop.inspection.node_rows import NodeRow
-from mo_loop.printable import printable
+from mo_loop.look.inspection.description import Port
+from mo_loop.look.inspection.node_rows import NodeRow
+from mo_loop.support.printable import printable
 from mo_loop.text.scanner import quoted
 
 HEADS = ("scope", "name", "operator", "inputs", "outputs")

@@ -20,8 +20,8 @@ from typing import Any, TextIO
 import click
 
 from mo_loop.errors import FileError
-from mo_loop.printable import printable, without_commands
-from mo_loop.tables import aligned
+from mo_loop.support.printable import printable, without_commands
+from mo_loop.support.tables import aligned
 
 BLOCK = 1000
 """The number of lines that are written at once."""

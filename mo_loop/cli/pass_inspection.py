@@ -8,16 +8,16 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
+from mo_loop.batch.storage.locations import place_of
 from mo_loop.cli.output import table, tell
 from mo_loop.cli.pass_listing import selection_of, warn_of_skipped
 from mo_loop.cli.pass_options import PassOptions
 from mo_loop.errors import UsageError
-from mo_loop.storage.locations import place_of
 
 if TYPE_CHECKING:
     from mo_loop.cli.explanations import Explanations
     from mo_loop.conversion import Conversion
-    from mo_loop.dump import Dumper
+    from mo_loop.look.dump import Dumper
     from transforms.profile import Profile
 
 
@@ -81,7 +81,7 @@ def _dumpers(options: PassOptions) -> Iterator[Dumper]:
         raise UsageError("--dump-depth has no effect without --dump-around")
     if options.dump is None and options.visualize is None:
         return
-    from mo_loop.dump import DEFAULT_FORMATS, DEPTH, Dumper
+    from mo_loop.look.dump import DEFAULT_FORMATS, DEPTH, Dumper
 
     if options.dump is not None:
         if options.visualize is not None and _is_among(options.dump, [options.visualize]):

@@ -19,10 +19,10 @@ from mo_loop.cli.option_groups import GroupedCommand
 from mo_loop.cli.output import show
 from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import UsageError
-from mo_loop.printable import printable
+from mo_loop.support.printable import printable
 
 if TYPE_CHECKING:
-    from mo_loop.reducing.candidate import Candidate
+    from mo_loop.compare.reducing.candidate import Candidate
 
 
 @click.command(cls=GroupedCommand)
@@ -74,7 +74,7 @@ def command(
     condition, 130 ended by Ctrl-C.
     """
     with reported(debug), printed_warnings(quiet=quiet):
-        from mo_loop.reducing.reducing import reduce
+        from mo_loop.compare.reducing.reducing import reduce
 
         require_local({"--inputs": settings["inputs"]})
         path = _place(model, target)
@@ -128,8 +128,8 @@ class _Progress:
 
     def save(self, candidate: Candidate) -> None:
         """Write the model, and its inputs beside it."""
-        from mo_loop.files import write_whole
-        from mo_loop.verification.given import save
+        from mo_loop.compare.input_sets.given import save
+        from mo_loop.support.files import write_whole
 
         write_whole(self._path, candidate.model)
         for number, feeds in enumerate(candidate.sets):
@@ -143,8 +143,8 @@ def _sized(candidate: Candidate) -> str:
 
 
 def _summary(model: str, target: str, found: Any, seconds: float) -> str:
+    from mo_loop.compare.reducing.candidate import graphs
     from mo_loop.frontend.onnx_graphs import operator_of
-    from mo_loop.reducing.candidate import graphs
 
     counts = Counter(operator_of(node) for graph in graphs(found.best.proto) for node in graph.node)
     operators = ", ".join(f"{count} {name}" if count > 1 else name for name, count in counts.items())

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from mo_loop.cli.byte_size import sized
 from mo_loop.cli.output import table, tell
-from mo_loop.process_memory import peak_memory
+from mo_loop.support.process_memory import peak_memory
 
 if TYPE_CHECKING:
     from mo_loop.graph import Graph

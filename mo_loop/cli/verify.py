@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mo_loop.batch.storage.locations import is_url
 from mo_loop.cli.byte_size import ByteSize
 from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.destination import named
@@ -22,10 +23,9 @@ from mo_loop.cli.option_groups import GroupedCommand
 from mo_loop.cli.output import is_terminal, painted, show, table, terminal_width
 from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import UsageError
-from mo_loop.storage.locations import is_url
 
 if TYPE_CHECKING:
-    from mo_loop.verification.report import Report
+    from mo_loop.compare.results.report import Report
 
 REFUSED = ("mean_values", "scale_values", "scale", "reverse_input_channels", "source_layout", "target_layout", "batch")
 """Options of the conversion that make the IR compute something else than the model."""
@@ -148,7 +148,7 @@ def command(
     """
     is_json = form == "json" and not quiet
     with reported(debug, writes=False), errors_as_json(is_json), printed_warnings(quiet=quiet):
-        from mo_loop.verification.verifying import verify
+        from mo_loop.compare.verifying import verify
 
         options = options_of(context, input=inputs, output=names(outputs), freeze=dict(frozen(freeze)))
         limit, save = settings.pop("timeout"), settings.pop("save")
@@ -194,7 +194,7 @@ def _as_given(report: Report, model: str, ir: str | None, files: dict[str, str])
 
 
 def _formatted(report: Report, form: str) -> str:
-    from mo_loop.verification.report_formats import as_junit, as_markdown, as_text
+    from mo_loop.compare.results.report_formats import as_junit, as_markdown, as_text
 
     if form == "json":
         return json.dumps(report.as_json(), indent=1, ensure_ascii=False)

@@ -7,6 +7,7 @@ from pathlib import Path, PurePath
 
 import click
 
+from mo_loop.batch.storage.locations import Location, is_url, place_of
 from mo_loop.cli.destination import named
 from mo_loop.cli.diff import ASPECTS
 from mo_loop.cli.error_output import message, reported
@@ -15,7 +16,6 @@ from mo_loop.cli.model_options import allow_external_option, limit_option
 from mo_loop.cli.output import show, write
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import UsageError
-from mo_loop.storage.locations import Location, is_url, place_of
 
 
 @click.command()
@@ -71,8 +71,8 @@ def command(
     4 a bug of mo-loop.
     """
     with reported(debug), limited(Limits.parse(limit)):
-        from mo_loop.page.html import is_page
-        from mo_loop.viewing import view
+        from mo_loop.look.page.html import is_page
+        from mo_loop.look.viewing import view
 
         _require_fitting(model, other, output, opens, ignored, tolerance)
         with opened(model) as path, nullcontext() if other is None else fetched(other) as more:

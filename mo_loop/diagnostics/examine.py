@@ -30,9 +30,9 @@ from mo_loop.errors import (
 )
 from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.model import OnnxModel, opened, require_opset
-from mo_loop.garbage_collection import paused_collector
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
+from mo_loop.support.garbage_collection import paused_collector
 from transforms.config import PassConfig
 
 

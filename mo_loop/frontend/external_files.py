@@ -22,9 +22,9 @@ import shlex
 from collections.abc import Sequence
 
 from mo_loop.errors import FileError
-from mo_loop.files import file_kind
 from mo_loop.frontend.strip_weights import OWN_FILE
 from mo_loop.graph.data_file import FLAGS, NO_LINK, DataFile, Identity
+from mo_loop.support.files import file_kind
 
 _CACHES = ("models--", "datasets--", "spaces--")
 _FOLDER = getattr(os, "O_PATH", os.O_RDONLY) | getattr(os, "O_DIRECTORY", 0) | getattr(os, "O_CLOEXEC", 0)

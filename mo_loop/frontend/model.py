@@ -9,11 +9,11 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.errors import FileError, ModelError, UnsupportedError, UsageError
-from mo_loop.files import refuse_device
 from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.frontend.foreign_files import HEAD, kind_of, kind_of_folder, missing_bytes
 from mo_loop.frontend.strip_weights import strip_weights
 from mo_loop.graph.data_file import DataFile, Identity
+from mo_loop.support.files import refuse_device
 
 Folder = str | os.PathLike[str] | None
 

@@ -16,10 +16,10 @@ from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Body, Context
 from mo_loop.frontend.declared_types import type_from
 from mo_loop.frontend.external_files import ExternalFiles
-from mo_loop.frontend.loose_nodes import as_kind, kind_of
 from mo_loop.frontend.onnx_graphs import body_name
 from mo_loop.frontend.registry import IGNORED_ATTRIBUTES, Translator
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
+from mo_loop.frontend.tolerated_nodes import as_kind, kind_of
 from mo_loop.graph.origin import Origin
 
 _FLOAT, _INT, _STRING, _TENSOR, _GRAPH, _FLOATS, _INTS, _STRINGS, _TENSORS, _GRAPHS, _SPARSE = range(1, 12)

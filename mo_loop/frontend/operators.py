@@ -22,7 +22,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-from mo_loop.frontend import contrib_schemas, limits, registry
+from mo_loop.frontend import contrib_schemas, registry
+from mo_loop.frontend import operator_limitations as limits
 from mo_loop.frontend.refusals import reason
 
 DIRECT, COMPOSED, LOWERED, FUNCTION, REFUSED = "direct", "composed", "lowered", "function", "refused"

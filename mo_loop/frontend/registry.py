@@ -26,7 +26,7 @@ from functools import cached_property
 from importlib import import_module
 from typing import Any, TypeVar
 
-from mo_loop.frontend.forms import Form, form_of
+from mo_loop.frontend.input_forms import Form, form_of
 from mo_loop.frontend.ranges import Range, kind_and_range
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -34,89 +34,93 @@ F = TypeVar("F", bound=Callable[..., Any])
 FAMILIES: dict[str, str] = {
     "control": "Loop Scan If",
     "tensors": "Constant ConstantOfShape Identity Cast CastLike Shape Size",
-    "arithmetic": "Add Sub Mul Div Abs Ceil Floor Neg Sign Sqrt Exp Log Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh "
-    "Asinh Acosh Atanh Erf Round Reciprocal Pow Mod Max Min Sum Mean CumSum CumProd",
-    "logic": "Equal Greater GreaterOrEqual Less LessOrEqual And Or Xor Not Where IsNaN IsInf BitwiseAnd BitwiseOr "
-    "BitwiseXor BitwiseNot BitShift",
-    "activation": "Relu LeakyRelu PRelu Elu Celu Selu ThresholdedRelu Sigmoid HardSigmoid HardSwish Softplus Softsign "
-    "Mish Gelu Swish Shrink Clip Softmax LogSoftmax Hardmax",
-    "reduction": "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum "
-    "ReduceLogSumExp ArgMax ArgMin",
+    "elementwise.arithmetic": "Add Sub Mul Div Abs Ceil Floor Neg Sign Sqrt Exp Log Sin Cos Tan Asin Acos Atan Sinh "
+    "Cosh Tanh Asinh Acosh Atanh Erf Round Reciprocal Pow Mod Max Min Sum Mean CumSum CumProd",
+    "elementwise.logic": "Equal Greater GreaterOrEqual Less LessOrEqual And Or Xor Not Where IsNaN IsInf BitwiseAnd "
+    "BitwiseOr BitwiseXor BitwiseNot BitShift",
+    "elementwise.activation": "Relu LeakyRelu PRelu Elu Celu Selu ThresholdedRelu Sigmoid HardSigmoid HardSwish "
+    "Softplus Softsign Mish Gelu Swish Shrink Clip Softmax LogSoftmax Hardmax",
+    "reduction": "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare "
+    "ReduceLogSum ReduceLogSumExp ArgMax ArgMin",
     "linear": "MatMul Gemm Einsum",
-    "dot_product_attention": "Attention",
-    "normalisation": "BatchNormalization InstanceNormalization LayerNormalization GroupNormalization RMSNormalization "
-    "SimplifiedLayerNormalization LpNormalization LRN MeanVarianceNormalization Dropout",
-    "convolution": "Conv ConvTranspose",
-    "pooling": "MaxPool MaxUnpool AveragePool LpPool GlobalAveragePool GlobalMaxPool GlobalLpPool",
-    "recurrent": "LSTM GRU RNN",
-    "resize": "Resize Upsample",
-    "detection": "NonMaxSuppression RoiAlign MaxRoiPool GridSample AffineGrid DeformConv Col2Im",
-    "quantization": "QuantizeLinear DynamicQuantizeLinear DequantizeLinear ConvInteger MatMulInteger QLinearConv "
-    "QLinearMatMul",
+    "attention.dot_product_attention": "Attention",
+    "normalisation": "BatchNormalization InstanceNormalization LayerNormalization GroupNormalization "
+    "RMSNormalization SimplifiedLayerNormalization LpNormalization LRN MeanVarianceNormalization Dropout",
+    "images.convolution": "Conv ConvTranspose",
+    "images.pooling": "MaxPool MaxUnpool AveragePool LpPool GlobalAveragePool GlobalMaxPool GlobalLpPool",
+    "recurrent.recurrent": "LSTM GRU RNN",
+    "images.resize": "Resize Upsample",
+    "images.detection": "NonMaxSuppression RoiAlign MaxRoiPool GridSample AffineGrid DeformConv Col2Im",
+    "quantization.quantization": "QuantizeLinear DynamicQuantizeLinear DequantizeLinear ConvInteger MatMulInteger "
+    "QLinearConv QLinearMatMul",
     "movement": "Reshape Flatten Squeeze Unsqueeze Transpose Concat Split Slice DepthToSpace SpaceToDepth "
     "ReverseSequence",
     "filling": "Expand Tile Pad CenterCropPad Range EyeLike Trilu",
-    "indexing": "Gather GatherElements GatherND Scatter ScatterElements ScatterND NonZero Compress OneHot TopK Unique "
-    "TensorScatter",
+    "indexing": "Gather GatherElements GatherND Scatter ScatterElements ScatterND NonZero Compress OneHot TopK "
+    "Unique TensorScatter",
     "random": "RandomUniform RandomUniformLike RandomNormal RandomNormalLike Bernoulli Multinomial",
     "signal": "DFT STFT MelWeightMatrix",
     "matrices": "Det",
-    "bits": "BitCast",
-    "ngrams": "TfIdfVectorizer",
-    "features": "ai.onnx.ml::ArrayFeatureExtractor ai.onnx.ml::Binarizer ai.onnx.ml::FeatureVectorizer "
-    "ai.onnx.ml::Imputer ai.onnx.ml::LabelEncoder ai.onnx.ml::Normalizer ai.onnx.ml::OneHotEncoder ai.onnx.ml::Scaler "
-    "ai.onnx.ml::ZipMap",
-    "predictors": "ai.onnx.ml::LinearRegressor ai.onnx.ml::LinearClassifier ai.onnx.ml::SVMRegressor "
+    "elementwise.bits": "BitCast",
+    "classical.ngrams": "TfIdfVectorizer",
+    "classical.features": "ai.onnx.ml::ArrayFeatureExtractor ai.onnx.ml::Binarizer ai.onnx.ml::FeatureVectorizer "
+    "ai.onnx.ml::Imputer ai.onnx.ml::LabelEncoder ai.onnx.ml::Normalizer ai.onnx.ml::OneHotEncoder "
+    "ai.onnx.ml::Scaler ai.onnx.ml::ZipMap",
+    "classical.predictors": "ai.onnx.ml::LinearRegressor ai.onnx.ml::LinearClassifier ai.onnx.ml::SVMRegressor "
     "ai.onnx.ml::SVMClassifier",
-    "trees": "ai.onnx.ml::TreeEnsemble ai.onnx.ml::TreeEnsembleRegressor ai.onnx.ml::TreeEnsembleClassifier",
-    "optimizers": "ai.onnx.preview.training::Adagrad ai.onnx.preview.training::Adam ai.onnx.preview.training::Momentum",
+    "classical.trees": "ai.onnx.ml::TreeEnsemble ai.onnx.ml::TreeEnsembleRegressor "
+    "ai.onnx.ml::TreeEnsembleClassifier",
+    "optimizers": "ai.onnx.preview.training::Adagrad ai.onnx.preview.training::Adam "
+    "ai.onnx.preview.training::Momentum",
     "sequences": "SequenceEmpty SequenceConstruct SequenceInsert SequenceAt SequenceErase SequenceLength "
     "SplitToSequence ConcatFromSequence Optional OptionalHasElement OptionalGetElement",
-    "streaming": "CausalConvWithState",
+    "images.streaming": "CausalConvWithState",
     "sequence_map": "SequenceMap",
-    "legacy": "Affine ConstantFill Crop DynamicSlice GivenTensorFill ImageScaler ParametricSoftplus Scale ScaledTanh",
+    "legacy": "Affine ConstantFill Crop DynamicSlice GivenTensorFill ImageScaler ParametricSoftplus Scale "
+    "ScaledTanh",
     "aten": "ATen org.pytorch.aten::ATen",
 }
 CONTRIB: dict[str, str] = {
-    "attention": "Attention MultiHeadAttention QAttention",
-    "unpadded": "PackedAttention PackedMultiHeadAttention RemovePadding RestorePadding",
-    "decoders": "DecoderAttention",
-    "grouped": "GroupQueryAttention",
-    "decoder_attention": "DecoderMaskedMultiHeadAttention DecoderMaskedSelfAttention",
-    "sparse": "SparseAttention",
-    "selected": "DynamicSparseAttention",
-    "masked_pooling": "MaxpoolWithMask",
-    "longformer": "LongformerAttention",
-    "position_bias": "RelativePositionBias GatedRelativePositionBias",
-    "repeats": "NGramRepeatBlock",
-    "causal_convolution": "CausalConvWithState VarlenCausalConvWithState",
-    "linear_attention": "LinearAttention LinearAttentionGate",
-    "gated_delta_net": "GatedDeltaNet",
-    "rotary": "RotaryEmbedding MRotaryEmbedding GemmaRotaryEmbedding",
-    "gelu": "Gelu BiasGelu FastGelu QuickGelu",
-    "fused": "FusedConv NhwcConv NhwcFusedConv FusedGemm FusedMatMul TransposeMatMul FusedMatMulActivation "
-    "GemmFastGelu",
-    "biased": "BiasAdd BiasSplitGelu BiasSoftmax BiasDropout SwiGLU ScaledSiLU GatedAdd",
-    "tensor_operators": "Trilu GatherND GridSample Pad Range Unique ExpandDims UnfoldTensor TorchEmbedding IsAllFinite "
-    "SampleOp",
-    "mathematics": "Inverse CDist ComplexMul ComplexMulConj Rfft Irfft",
-    "images": "CropAndResize ConvTransposeWithDynamicPads NhwcMaxPool",
-    "streams": "EngramGate HyperConnectionPreMix HyperConnectionPostMix HyperConnectionLowRankMix",
+    "attention.multi_head_attention": "Attention MultiHeadAttention QAttention",
+    "attention.packed_attention": "PackedAttention PackedMultiHeadAttention RemovePadding RestorePadding",
+    "attention.encoder_decoder_attention": "DecoderAttention",
+    "attention.grouped_query_attention": "GroupQueryAttention",
+    "attention.masked_decoder_attention": "DecoderMaskedMultiHeadAttention DecoderMaskedSelfAttention",
+    "attention.sparse_attention": "SparseAttention",
+    "attention.selected_keys": "DynamicSparseAttention",
+    "images.masked_pooling": "MaxpoolWithMask",
+    "attention.longformer_attention": "LongformerAttention",
+    "attention.position_bias": "RelativePositionBias GatedRelativePositionBias",
+    "repeated_tokens": "NGramRepeatBlock",
+    "attention.causal_convolution": "CausalConvWithState VarlenCausalConvWithState",
+    "attention.linear_attention": "LinearAttention LinearAttentionGate",
+    "attention.gated_delta_net": "GatedDeltaNet",
+    "attention.rotary_embedding": "RotaryEmbedding MRotaryEmbedding GemmaRotaryEmbedding",
+    "elementwise.gelu": "Gelu BiasGelu FastGelu QuickGelu",
+    "images.fused_products": "FusedConv NhwcConv NhwcFusedConv FusedGemm FusedMatMul TransposeMatMul "
+    "FusedMatMulActivation GemmFastGelu",
+    "elementwise.biased": "BiasAdd BiasSplitGelu BiasSoftmax BiasDropout SwiGLU ScaledSiLU GatedAdd",
+    "tensor_operators": "Trilu GatherND GridSample Pad Range Unique ExpandDims UnfoldTensor TorchEmbedding "
+    "IsAllFinite SampleOp",
+    "elementwise.mathematics": "Inverse CDist ComplexMul ComplexMulConj Rfft Irfft",
+    "images.image_operators": "CropAndResize ConvTransposeWithDynamicPads NhwcMaxPool",
+    "residual_streams": "EngramGate HyperConnectionPreMix HyperConnectionPostMix HyperConnectionLowRankMix",
     "skip_normalisation": "SkipLayerNormalization SkipSimplifiedLayerNormalization EmbedLayerNormalization "
     "QEmbedLayerNormalization GroupNorm SkipGroupNorm BranchwiseRMSNorm GatedRMSNorm",
-    "packed_weights": "MatMulNBits",
-    "generation_greedy": "GreedySearch",
-    "quantized": "QuantizeLinear DequantizeLinear QLinearAdd QLinearMul QLinearConcat QLinearWhere QLinearSigmoid "
-    "QLinearLeakyRelu QLinearSoftmax QLinearAveragePool QLinearGlobalAveragePool QLinearReduceMean",
-    "generation_beam_search": "BeamSearch",
-    "generation_whisper": "WhisperBeamSearch",
-    "generation_sampling": "Sampling",
-    "quantized_products": "DynamicQuantizeMatMul MatMulIntegerToFloat QGemm MatMulInteger16 MulInteger "
+    "quantization.packed_weights": "MatMulNBits",
+    "generation.greedy_search": "GreedySearch",
+    "quantization.quantized_operators": "QuantizeLinear DequantizeLinear QLinearAdd QLinearMul QLinearConcat "
+    "QLinearWhere QLinearSigmoid QLinearLeakyRelu QLinearSoftmax QLinearAveragePool QLinearGlobalAveragePool "
+    "QLinearReduceMean",
+    "generation.beam_search": "BeamSearch",
+    "generation.whisper": "WhisperBeamSearch",
+    "generation.sampled_search": "Sampling",
+    "quantization.quantized_products": "DynamicQuantizeMatMul MatMulIntegerToFloat QGemm MatMulInteger16 MulInteger "
     "ReduceSumInteger QLinearConv DynamicQuantizeLSTM",
-    "packed_tables": "GatherBlockQuantized MatMulBnb4",
-    "experts": "MoE QMoE",
+    "quantization.packed_tables": "GatherBlockQuantized MatMulBnb4",
+    "quantization.experts": "MoE QMoE",
 }
-"""Module of mo_loop.frontend.ops.contrib -> the operators of com.microsoft that it translates."""
+"""Module of mo_loop.frontend.ops -> the operators of com.microsoft that it translates."""
 
 OPENVINO = (
     "DeformableConv2D DetectionOutput ExperimentalDetectronDetectionOutput "
@@ -128,13 +132,13 @@ OPENVINO = (
 
 FAMILIES["openvino"] = " ".join(f"org.openvinotoolkit::{name}" for name in OPENVINO.split())
 FAMILIES |= {
-    f"contrib.{module}": " ".join(f"com.microsoft::{name}" for name in names.split())
+    module: " ".join(f"com.microsoft::{name}" for name in names.split())
     for module, names in CONTRIB.items()
 }
 """Family (module of mo_loop.frontend.ops) -> the operators that it translates, with a domain that is not the default
 one. A family is imported on first use."""
 
-GENERATION = " ".join(names for family, names in FAMILIES.items() if family.startswith("contrib.generation"))
+GENERATION = " ".join(names for family, names in FAMILIES.items() if family.startswith("generation."))
 """The operators that generate text: they hold decoders, and become loops."""
 
 TAKING_SEQUENCES = frozenset(("Identity", "Loop", "If", "Scan", "SequenceMap", *FAMILIES["sequences"].split()))

@@ -27,6 +27,7 @@ from mo_loop.errors import (
 from mo_loop.frontend import functions, refusals, registry
 from mo_loop.frontend.assumed_ranks import SHAPED, with_length, with_rank
 from mo_loop.frontend.boundary import made_input, make_result
+from mo_loop.frontend.consumers_into_branches import sink_consumers, split_outputs
 from mo_loop.frontend.context import Context, Translation, as_values
 from mo_loop.frontend.custom_translators import CustomTranslators, called, defined_at
 from mo_loop.frontend.cut import Cut, Start
@@ -35,7 +36,6 @@ from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.frontend.failed_nodes import as_declared, failed, with_advice
 from mo_loop.frontend.forced_ranks import Ranks
 from mo_loop.frontend.leading_ones import least_after
-from mo_loop.frontend.loose_nodes import EXPERIMENTAL, Reading, assumed_version, attribute_names, has_form, version_read
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.node_attributes import AttributeReader
@@ -44,8 +44,15 @@ from mo_loop.frontend.node_order import in_order, listed_order, needed
 from mo_loop.frontend.repeated_names import repeated_names, without_repeated
 from mo_loop.frontend.schemas import schema_of
 from mo_loop.frontend.scope import Scope
-from mo_loop.frontend.sinking import sink_consumers, split_outputs
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
+from mo_loop.frontend.tolerated_nodes import (
+    EXPERIMENTAL,
+    Reading,
+    assumed_version,
+    attribute_names,
+    has_form,
+    version_read,
+)
 from mo_loop.frontend.unsupported_operators import certain_refusal
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.origin import Origin, current, made_for

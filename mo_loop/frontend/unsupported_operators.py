@@ -13,12 +13,12 @@ from mo_loop.errors import UnsupportedError
 from mo_loop.frontend import registry
 from mo_loop.frontend.custom_translators import CustomTranslators
 from mo_loop.frontend.cut import Cut
-from mo_loop.frontend.loose_nodes import version_read
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.node_order import needed
 from mo_loop.frontend.onnx_graphs import OnnxGraph, called, domain_of, function_graph, main_graph
 from mo_loop.frontend.refusals import unsupported
 from mo_loop.frontend.schemas import onnx_schema
+from mo_loop.frontend.tolerated_nodes import version_read
 
 
 def unsupported_operators(model: OnnxModel, custom: CustomTranslators) -> list[UnsupportedError]:

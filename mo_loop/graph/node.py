@@ -17,7 +17,7 @@ from mo_loop.errors import InternalError
 from mo_loop.graph.origin import Origin, Origins
 from mo_loop.graph.shape import Shape
 from mo_loop.graph.types import ElementType
-from mo_loop.graph.union import union
+from mo_loop.support.ordered_union import union
 
 if TYPE_CHECKING:
     from mo_loop.graph.graph import Graph

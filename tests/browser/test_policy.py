@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from mo_loop.page.document import Document
-from mo_loop.page.html import page
+from mo_loop.look.page.document import Document
+from mo_loop.look.page.html import page
 from tests.browser.browsing import Shown
 
 PLANTS = {

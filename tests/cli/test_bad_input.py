@@ -12,8 +12,8 @@ import pytest
 from onnx import helper, numpy_helper
 
 from mo_loop.api import convert_model
+from mo_loop.compare.execution.isolated import isolated
 from mo_loop.errors import InputError, MoLoopError, UsageError
-from mo_loop.verification.isolated import isolated
 from tests.harness import floats, parsed
 
 from .commands import PLAIN, PYTORCH, assert_clear, assert_untouched, body, convert, saved

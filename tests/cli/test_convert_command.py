@@ -11,8 +11,8 @@ import onnx
 from onnx import numpy_helper
 
 from mo_loop.api import convert_model, save_model
-from mo_loop.verification.isolated import isolated
-from mo_loop.verification.runtime import run_ir
+from mo_loop.compare.execution.isolated import isolated
+from mo_loop.compare.execution.runtime import run_ir
 from tests.harness import check, floats, parsed
 
 from .commands import LOOP, PYTORCH, assert_clear, convert, run, saved
@@ -86,7 +86,7 @@ def test_kinds_of_sources(plain: Path, tmp_path: Path) -> None:
 
 def in_memory(source: str, feeds: list[dict[str, Any]]) -> list[Any]:
     """The results of to_openvino(), without a file."""
-    from mo_loop.verification.runtime import compile_model
+    from mo_loop.compare.execution.runtime import compile_model
 
     compiled = compile_model(convert_model(source).to_openvino())
     return [compiled.run(each) for each in feeds]

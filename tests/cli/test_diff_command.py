@@ -9,7 +9,7 @@ import onnx
 import pytest
 
 from mo_loop.api import Model, convert_model, save_model
-from mo_loop.differences.change import ASPECTS
+from mo_loop.look.differences.change import ASPECTS
 from tests.harness import parsed
 
 from .commands import saved

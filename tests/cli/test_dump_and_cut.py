@@ -11,12 +11,12 @@ import onnx
 import pytest
 
 from mo_loop.api import convert_model
-from mo_loop.dump import Dumper
-from mo_loop.dump.run_folder import INDEX, PAGE
+from mo_loop.compare.execution.isolated import isolated
+from mo_loop.compare.execution.runtime import run_ir
 from mo_loop.errors import UsageError
+from mo_loop.look.dump import Dumper
+from mo_loop.look.dump.run_folder import INDEX, PAGE
 from mo_loop.text import parse, to_text
-from mo_loop.verification.isolated import isolated
-from mo_loop.verification.runtime import run_ir
 from tests.harness import check, floats, parsed
 from tests.pages import after, assert_whole, document
 from transforms.pipelines import default_pipeline

@@ -13,8 +13,8 @@ from onnx import numpy_helper
 
 from mo_loop.cli.convert import command
 from mo_loop.cli.legacy_flags import TABLE, with_shapes
-from mo_loop.verification.isolated import isolated
-from mo_loop.verification.runtime import run_ir
+from mo_loop.compare.execution.isolated import isolated
+from mo_loop.compare.execution.runtime import run_ir
 from tests.harness import floats, parsed
 
 from .commands import assert_clear, convert, names_in_ir, saved

@@ -10,8 +10,8 @@ import numpy as np
 import onnx
 import pytest
 
-from mo_loop.verification.isolated import isolated
-from mo_loop.verification.runtime import run_ir
+from mo_loop.compare.execution.isolated import isolated
+from mo_loop.compare.execution.runtime import run_ir
 from tests.harness import floats, parsed
 
 from .commands import assert_clear, body, convert, names_in_ir, saved

@@ -38,7 +38,7 @@ names = [each.name for package in (mo_loop, transforms)
          for each in pkgutil.walk_packages(package.__path__, package.__name__ + ".")]
 for name in names:
     # The package distributed itself does not import here, where it is installed at all.
-    if not name.endswith("__main__") and not name.startswith("mo_loop.cluster."):
+    if not name.endswith("__main__") and not name.startswith("mo_loop.batch.cluster."):
         importlib.import_module(name)
 print(len(names))
 """
@@ -81,7 +81,7 @@ def test_a_batch_warns_that_its_memory_limit_has_no_effect(tmp_path: Path) -> No
 
 
 def test_a_pool_warns_that_its_memory_limit_has_no_effect(monkeypatch: pytest.MonkeyPatch) -> None:
-    from mo_loop.workers import Pool
+    from mo_loop.support.workers import Pool
 
     monkeypatch.setitem(sys.modules, "resource", None)
     with pytest.warns(UserWarning, match="cannot limit the memory of a process"), Pool("os:getpid", memory=1 << 30):

@@ -16,11 +16,11 @@ import pytest
 from mo_loop import ops
 from mo_loop.api import convert_model, save_model
 from mo_loop.cli.environment import VARIABLES
-from mo_loop.dump.run_folder import INDEX, PAGE
+from mo_loop.compare.execution.isolated import isolated
+from mo_loop.compare.execution.runtime import run_ir
 from mo_loop.errors import InternalError, MoLoopError, UsageError
 from mo_loop.graph import Graph
-from mo_loop.verification.isolated import isolated
-from mo_loop.verification.runtime import run_ir
+from mo_loop.look.dump.run_folder import INDEX, PAGE
 from tests.harness import parsed
 from transforms import pipelines, visualize
 from transforms.config import PassConfig
@@ -637,8 +637,8 @@ class TestLibrary:
             "import sys",
             "from mo_loop.cli import main",
             "main(['convert', sys.argv[1], '-o', sys.argv[2]], standalone_mode=False)",
-            "modules = ('transforms.selection', 'transforms.profile', 'transforms.visualize', 'mo_loop.graph.dot', "
-            "'mo_loop.dump', 'mo_loop.page')",
+            "modules = ('transforms.selection', 'transforms.profile', 'transforms.visualize', 'mo_loop.text.dot', "
+            "'mo_loop.look.dump', 'mo_loop.look.page')",
             "print([each for each in modules if each in sys.modules])",
         )
         command = [sys.executable, "-c", "\n".join(lines), str(loop), str(target)]

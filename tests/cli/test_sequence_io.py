@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 import mo_loop
-from mo_loop.verification.isolated import isolated
-from mo_loop.verification.runtime import run_ir
+from mo_loop.compare.execution.isolated import isolated
+from mo_loop.compare.execution.runtime import run_ir
 from tests.harness import floats, parsed
 
 from .commands import assert_clear, convert, saved

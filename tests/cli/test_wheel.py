@@ -73,7 +73,7 @@ def test_the_wheel_holds_both_packages_and_nothing_else(wheel: Path) -> None:
 def test_the_page_adds_little_to_the_wheel(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         sizes = {each.filename: each.compress_size for each in archive.infolist()}
-    assert 0 < sum(size for name, size in sizes.items() if name.startswith("mo_loop/page/static/")) < 800_000
+    assert 0 < sum(size for name, size in sizes.items() if name.startswith("mo_loop/look/page/static/")) < 800_000
     assert wheel.stat().st_size < 3_000_000
 
 
@@ -94,12 +94,12 @@ def test_the_wheel_is_licensed_and_described_without_the_repository(wheel: Path)
     with zipfile.ZipFile(wheel) as archive:
         read = {Path(name).name: archive.read(name).decode() for name in archive.namelist() if ".dist-info/" in name}
     assert read["LICENSE"] == (ROOT / "LICENSE").read_text("utf-8")
-    assert read["LICENSES.txt"] == (ROOT / "mo_loop/page/static/LICENSES.txt").read_text("utf-8")
+    assert read["LICENSES.txt"] == (ROOT / "mo_loop/look/page/static/LICENSES.txt").read_text("utf-8")
     headers, _, description = read["METADATA"].partition("\n\n")
     assert {
         "License-Expression: Apache-2.0 AND EPL-2.0 AND MIT",
         "License-File: LICENSE",
-        "License-File: mo_loop/page/static/LICENSES.txt",
+        "License-File: mo_loop/look/page/static/LICENSES.txt",
     } <= {*headers.splitlines()}
     versions = re.findall(r"^Classifier: Programming Language :: Python :: 3\.(\d+)$", headers, re.MULTILINE)
     assert versions == ["11", "12", "13", "14"]

@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from mo_loop import convert_model, save_model
+from mo_loop.batch.storage import stores
+from mo_loop.batch.storage.locations import Location
 from mo_loop.errors import FileError, UsageError
-from mo_loop.storage import stores
-from mo_loop.storage.locations import Location
 from tests.cli.batches import good
 from tests.cli.installed import mo_loop
 from tests.cluster.models import loads, numbers, with_external

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from mo_loop.workers import Pool
+from mo_loop.support.workers import Pool
 from tests.hostile.answers import AT_URLS, exit_code_of
 from tests.hostile.cases import CASES, Case
 from tests.hostile.files_and_links import EXTERNAL

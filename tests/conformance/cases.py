@@ -26,9 +26,9 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.packed_sequences import pack_sequence
-from mo_loop.verification.compare import RTOL
-from mo_loop.verification.judge import Sample
+from mo_loop.compare.execution.judge import Sample
+from mo_loop.compare.results.array_comparison import RTOL
+from mo_loop.support.packed_sequences import pack_sequence
 
 KINDS = ("node", "simple", "pytorch-converted", "pytorch-operator", "real")
 

@@ -12,9 +12,9 @@ import onnx
 import pytest
 
 from mo_loop.api import convert_model
+from mo_loop.compare.execution.isolated import isolated
+from mo_loop.compare.execution.judge import judge
 from mo_loop.errors import MoLoopError
-from mo_loop.verification.isolated import isolated
-from mo_loop.verification.judge import judge
 from tests.conformance.cases import Entry, collect
 from tests.conformance.expectations import differences, read
 

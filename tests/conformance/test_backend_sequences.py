@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mo_loop.verification.isolated import isolated
-from mo_loop.verification.judge import judge
+from mo_loop.compare.execution.isolated import isolated
+from mo_loop.compare.execution.judge import judge
 from tests.conformance.cases import Entry, collect
 from tests.conformance.expectations import differences, read
 

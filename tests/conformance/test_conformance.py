@@ -15,8 +15,8 @@ from zlib import crc32
 
 import pytest
 
-from mo_loop.verification.judge import CRASH, PASSED, REFUSED, WRONG, Verdict
-from mo_loop.workers import Pool
+from mo_loop.compare.execution.judge import CRASH, PASSED, REFUSED, WRONG, Verdict
+from mo_loop.support.workers import Pool
 from tests.conformance import test_backend_control_flow, test_backend_sequences
 from tests.conformance.cases import KINDS, Entry, collect
 from tests.conformance.expectations import Expectations, Group, differences, faults, read, versions, write
@@ -40,7 +40,7 @@ def entries() -> tuple[Entry, ...]:
 @cache
 def pool() -> Pool:
     """One pool for all cases of this process."""
-    return Pool("mo_loop.verification.judge:judge", limit=120)
+    return Pool("mo_loop.compare.execution.judge:judge", limit=120)
 
 
 def chosen() -> Iterator[Entry]:

@@ -8,7 +8,7 @@ import pytest
 from mo_loop.errors import InternalError
 from mo_loop.frontend import registry
 from mo_loop.frontend.onnx_graphs import domain_of
-from mo_loop.inspection.read import inspect
+from mo_loop.look.inspection.read import inspect
 from tests.fuzz.damage.damaging import damaged
 from tests.fuzz.damage.execution import KINDS, Found, execute_one
 from tests.fuzz.damage.fields import graphs_of

@@ -15,9 +15,9 @@ import numpy as np
 import pytest
 from onnx.parser import parse_model
 
-from mo_loop.verification.judge import EXCUSED, Sample, settle
-from mo_loop.verification.oracle import OnnxRuntime
-from mo_loop.workers import Pool
+from mo_loop.compare.execution.judge import EXCUSED, Sample, settle
+from mo_loop.compare.oracle.oracle import OnnxRuntime
+from mo_loop.support.workers import Pool
 from tests.fuzz.control_flow.features import GROUPS, KINDS, features, rare
 from tests.fuzz.control_flow.generator import generate
 from tests.fuzz.control_flow.lowering import without_scan
@@ -49,7 +49,7 @@ def test_model(index: int) -> None:
         assert not isinstance(sample, Sample), f"ONNX Runtime runs {SEED}-{index} now: take it off the list"
         return
     assert isinstance(sample, Sample), f"{SEED}-{index}: ONNX Runtime cannot run it: {sample}"
-    judge = pool("mo_loop.verification.judge:judge")
+    judge = pool("mo_loop.compare.execution.judge:judge")
     verdict = settle(judge.call(("mo_loop", sample)), judge.call)
     if index in KNOWN:
         assert verdict.bad, f"{SEED}-{index} passes now: take it off the list ({KNOWN[index]})"

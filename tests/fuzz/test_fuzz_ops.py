@@ -27,7 +27,7 @@ def test_configurations(first: int) -> None:
 @pytest.mark.parametrize("quantization", QUANTIZATION)
 def test_quantised_operators_in_both_modes(quantization: str) -> None:
     """A single operator has the same numbers in both."""
-    tasks = tasks_of(operators_of("quantization"), SEED + 1, 42)
+    tasks = tasks_of(operators_of("quantization.quantization"), SEED + 1, 42)
     rows, skipped = run(tasks, "mo_loop", jobs=1, limit=120, arguments={"quantization": quantization})
     assert len(rows) > 35 and len(skipped) <= 2
     wrong = [f"{trial.name} {trial.facts}: {verdict.result} {verdict.message}" for trial, verdict in unexplained(rows)]

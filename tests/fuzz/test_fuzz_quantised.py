@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from mo_loop.options import QUANTIZATION
-from mo_loop.workers import Pool
+from mo_loop.support.workers import Pool
 from tests.fuzz.quantised import draw
 from tests.fuzz.quantised.measuring import Task, difference, limit_of, verdict_of
 from tests.fuzz.quantised.styles import STYLES

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import pytest
 
-from mo_loop.workers import Pool
+from mo_loop.support.workers import Pool
 from tests.fuzz.weights import TYPES, draw
 from tools.fuzz_weights import TOLERANCE
 from tools.measuring import OURS

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 import pytest
 
-from mo_loop.verification.judge import Sample
+from mo_loop.compare.execution.judge import Sample
 from tests.fuzz.control_flow.generator import Case, generate
 from tests.fuzz.control_flow.oracle import oracle
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from mo_loop.workers import Pool
+from mo_loop.support.workers import Pool
 from tests.cli.commands import convert
 from tests.hostile import amplification, files_and_links, graphs, ir_files  # noqa: F401  # they add their cases
 from tests.hostile.answers import CODES, exit_code_of

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from mo_loop.workers import report_stage
+from mo_loop.support.workers import report_stage
 from tests.models import fused
 from tests.models.optimising import WHOLE_RANGE, Feeds, made
 from tests.models.sources.exporting.inputs import read_cases

@@ -34,22 +34,22 @@ from typing import Any
 import numpy as np
 
 from mo_loop.api import convert_model
+from mo_loop.compare.execution.isolated import FILLED
+from mo_loop.compare.execution.judge import brief
+from mo_loop.compare.execution.runtime import ONE_THREAD, run_ir
+from mo_loop.compare.results.array_comparison import compare
 from mo_loop.graph import Graph
 from mo_loop.ir.bin import Weights
 from mo_loop.ir.xml import XmlWriter
-from mo_loop.last_check import last_check
+from mo_loop.support.workers import Outcome, Pool
 from mo_loop.text import parse
 from mo_loop.text.literals import parse_data, shaped
 from mo_loop.text.scanner import Scanner
 from mo_loop.text.spelling import parse_type
-from mo_loop.verification.compare import compare
-from mo_loop.verification.isolated import FILLED
-from mo_loop.verification.judge import brief
-from mo_loop.verification.runtime import ONE_THREAD, run_ir
-from mo_loop.workers import Outcome, Pool
 from tests.harness import parsed
 from tests.processor import has_avx512
 from transforms.config import PassConfig
+from transforms.last_check import last_check
 from transforms.manager import Manager
 from transforms.pipelines import default_pipeline
 from transforms.runtime.gaps import Gap
@@ -209,4 +209,4 @@ def _words(text: str) -> tuple[str, ...]:
 @functools.cache
 def _pool(python: str | None, isa: str) -> Pool:
     env = FILLED | ({"ONEDNN_MAX_CPU_ISA": isa} if isa else {})
-    return Pool("mo_loop.verification.isolated:serve", python=python, env=env)
+    return Pool("mo_loop.compare.execution.isolated:serve", python=python, env=env)

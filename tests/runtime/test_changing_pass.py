@@ -10,9 +10,9 @@ import pytest
 from onnx.parser import parse_model
 
 from mo_loop import ops
+from mo_loop.compare.verdict.passes import AGREES, DIFFERS, NOT_RUN, PassDifference, _Trials, changing_pass
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
-from mo_loop.verification.passes import AGREES, DIFFERS, NOT_RUN, PassDifference, _Trials, changing_pass
 from transforms.config import PassConfig
 from transforms.function_pass import FunctionPass
 

@@ -11,11 +11,11 @@ import onnx
 from onnx import numpy_helper
 
 from mo_loop.api import Model, convert_model, save_model
+from mo_loop.compare.execution.isolated import isolated
 from mo_loop.graph.tensor import ArrayTensor, DeferredTensor
 from mo_loop.graph.types import f16, f32
 from mo_loop.ops.base import Constant
 from mo_loop.report.record import Record
-from mo_loop.verification.isolated import isolated
 from tests.harness import floats, parsed
 from transforms.common.compress_float_constants import CompressFloatConstants, Compression
 
@@ -37,7 +37,7 @@ def compressed(tmp_path: Path, model: Any, **asked: Any) -> tuple[str, Compressi
 
 
 def run(path: str, sets: list[dict[str, Any]]) -> list[list[np.ndarray[Any, Any]]]:
-    from mo_loop.verification.runtime import compile_ir
+    from mo_loop.compare.execution.runtime import compile_ir
 
     compiled = compile_ir(path)
     return [[array for _, array in compiled.run(feeds)] for feeds in sets]

@@ -16,10 +16,10 @@ import numpy as np
 import pytest
 
 from mo_loop.api import Model, save_model
+from mo_loop.compare.execution.isolated import IsolatedError, isolated
 from mo_loop.graph import Graph
 from mo_loop.graph.types import boolean, string
 from mo_loop.text import parse, to_text
-from mo_loop.verification.isolated import IsolatedError, isolated
 from tests.golden.test_golden import CASES, FOLDER, Case, passes_of, read
 from tests.interpreter import UNDEFINED, Invalid, Uninterpreted, interpret
 from transforms.low_precision.compress_weights import CompressWeights
@@ -126,7 +126,7 @@ def computed(graph: Graph, feeds: list[Any]) -> tuple[list[Any], bool]:
 
 def on_openvino(text: str, feeds: list[Any]) -> list[Any]:
     """The results of the runtime, in a worker process."""
-    from mo_loop.verification.runtime import compile_ir
+    from mo_loop.compare.execution.runtime import compile_ir
 
     graph = parse(text)
     for each in (LowerQuantization(), CompressWeights(), LowerBarriers()):

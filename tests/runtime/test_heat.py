@@ -11,16 +11,16 @@ import numpy as np
 import pytest
 
 from mo_loop import ops
+from mo_loop.compare.execution.isolated import isolated
+from mo_loop.compare.execution.runtime import Compiled
+from mo_loop.compare.layers import Heat, LayerDifference, first_difference
+from mo_loop.compare.layers.distance import BEYOND
+from mo_loop.compare.layers.ir_side import IrSide
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.tensor import ArrayTensor
+from mo_loop.look.page.node_records import Describer
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Iteration, Loop
-from mo_loop.page.node_records import Describer
-from mo_loop.verification.isolated import isolated
-from mo_loop.verification.layers import Heat, LayerDifference, first_difference
-from mo_loop.verification.layers.distance import BEYOND
-from mo_loop.verification.layers.ir_side import IrSide
-from mo_loop.verification.runtime import Compiled
 from tests.judging import expected_place
 from tests.planting import converted as converted_model
 from tests.planting import nested, plant
@@ -177,7 +177,7 @@ def test_a_layer_that_does_not_run_ends_the_comparison_with_a_note(monkeypatch: 
                 raise RuntimeError("no memory")
             return super().run(feeds)
 
-    module = sys.modules["mo_loop.verification.layers.first_difference"]
+    module = sys.modules["mo_loop.compare.layers.first_difference"]
     monkeypatch.setattr(module, "IrSide", lambda: IrSide(Failing))
     heat, found = heat_of(model, graph, {"x": X, "n": np.array(5)})
     assert found is not None and found.kind == "failed"

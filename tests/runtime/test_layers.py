@@ -15,19 +15,19 @@ from onnx.parser import parse_model
 
 from mo_loop import ops
 from mo_loop.api import Model, read_model, save_model
+from mo_loop.compare.execution.isolated import isolated
+from mo_loop.compare.execution.runtime import Compiled
+from mo_loop.compare.layers import History, LayerDifference, assign_origins, first_difference
+from mo_loop.compare.layers.answer import is_overwritten
+from mo_loop.compare.layers.ir_side import IrSide
+from mo_loop.compare.layers.layer_difference import elements_of
+from mo_loop.compare.layers.onnx_side import OnnxFrame
 from mo_loop.conversion import Conversion
 from mo_loop.graph import Graph, Node
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.options import ConvertOptions
-from mo_loop.verification.isolated import isolated
-from mo_loop.verification.layers import History, LayerDifference, assign_origins, first_difference
-from mo_loop.verification.layers.answer import is_overwritten
-from mo_loop.verification.layers.ir_side import IrSide
-from mo_loop.verification.layers.layer_difference import elements_of
-from mo_loop.verification.layers.onnx_side import OnnxFrame
-from mo_loop.verification.runtime import Compiled
 from tests.fuzz.control_flow.generator import generate
 from tests.judging import RIGHT, UNJUDGED, UNSEEN, tried_number
 
@@ -279,7 +279,7 @@ def test_the_memory_limit_makes_smaller_pieces_and_changes_no_answer(monkeypatch
             super().compute(start, end)
             held.append(self.size)
 
-    monkeypatch.setattr("mo_loop.verification.layers.lockstep.OnnxFrame", Measured)
+    monkeypatch.setattr("mo_loop.compare.layers.lockstep.OnnxFrame", Measured)
     size = feeds["a0"].nbytes
     for limit in (12 * size, 1 << 30):
         held.clear()
@@ -301,7 +301,7 @@ def test_a_difference_that_vanishes_alone_is_said_to_be_one(joint_only: bool, mo
             spoilt = len(found) > 1 or not joint_only
             return [(name, array + spoilt if array.dtype == np.float32 else array) for name, array in found]
 
-    module = sys.modules["mo_loop.verification.layers.first_difference"]
+    module = sys.modules["mo_loop.compare.layers.first_difference"]
     monkeypatch.setattr(module, "IrSide", lambda: IrSide(Overwriting))
     found = found_in(model, graph, {"x": X, "n": np.array(2)})
     assert found.vanishes == joint_only
@@ -330,7 +330,7 @@ def test_integers_beyond_32_bits_are_mentioned_and_not_the_answer() -> None:
 
 def test_each_node_can_run_alone_and_the_stage_names_it(monkeypatch: pytest.MonkeyPatch) -> None:
     stages: list[str] = []
-    monkeypatch.setattr("mo_loop.verification.layers.lockstep.report_stage", stages.append)
+    monkeypatch.setattr("mo_loop.compare.layers.lockstep.report_stage", stages.append)
     model, graph = converted(LOOP)
     assert first_difference(model, graph, {"x": X, "n": np.array(2)}, one_by_one=True) is None
     assert "computing loop/step/b, iteration 1 of loop" in stages

@@ -28,7 +28,7 @@ from transforms.downgrade.downgrade import Downgrade
 from transforms.downgrade.group_normalization_decomposition import GroupNormalizationDecomposition
 from transforms.downgrade.soft_sign_decomposition import SoftSignDecomposition
 from transforms.manager import Manager
-from transforms.runtime.local.elementwise import AbsToMaximum
+from transforms.runtime.local.elementwise_layers import AbsToMaximum
 from transforms.runtime.reshape_returned_inputs import ReshapeReturnedInputs
 
 SIZES = ({"N": 2, "M": 3}, {"N": 1, "M": 1}, {"N": 3, "M": 1})

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from mo_loop.api import convert_model, save_model
-from mo_loop.verification.isolated import isolated
-from mo_loop.verification.judge import Sample
+from mo_loop.compare.execution.isolated import isolated
+from mo_loop.compare.execution.judge import Sample
 from tests import together
 from tests.harness import check_node, f32
 from tests.nodes import node_model

@@ -12,11 +12,21 @@ import openvino
 import pytest
 from openvino import opset8
 
-from mo_loop.verification import elsewhere
-from mo_loop.verification.isolated import IsolatedError, isolated
-from mo_loop.verification.judge import BUG, CRASH, NOT_COMPILABLE, NOT_READABLE, PASSED, WRONG, Sample, judge, judge_ir
-from mo_loop.verification.oracle import ONNX_RUNTIME, REFERENCE, OnnxRuntime, expected_values
-from mo_loop.workers import Pool
+from mo_loop.compare.execution import other_release as elsewhere
+from mo_loop.compare.execution.isolated import IsolatedError, isolated
+from mo_loop.compare.execution.judge import (
+    BUG,
+    CRASH,
+    NOT_COMPILABLE,
+    NOT_READABLE,
+    PASSED,
+    WRONG,
+    Sample,
+    judge,
+    judge_ir,
+)
+from mo_loop.compare.oracle.oracle import ONNX_RUNTIME, REFERENCE, OnnxRuntime, expected_values
+from mo_loop.support.workers import Pool
 from tests.harness import floats, oracle, parsed, run_converted
 from tests.nodes import node_model
 from tools import fuzz_controlflow, runtimes

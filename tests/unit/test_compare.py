@@ -6,7 +6,7 @@ import ml_dtypes
 import numpy as np
 import pytest
 
-from mo_loop.verification.compare import compare, compare_all, is_limited
+from mo_loop.compare.results.array_comparison import compare, compare_all, is_limited
 
 
 def f32(*values: float) -> np.ndarray:

@@ -9,11 +9,11 @@ import pytest
 
 from mo_loop import ops
 from mo_loop.conversion import phase
-from mo_loop.dump import Dumper
-from mo_loop.dump.decisions import LIMIT, TRIED, Decisions
-from mo_loop.dump.run_folder import PAGE
 from mo_loop.graph import Graph
 from mo_loop.graph.types import f32
+from mo_loop.look.dump import Dumper
+from mo_loop.look.dump.decisions import LIMIT, TRIED, Decisions
+from mo_loop.look.dump.run_folder import PAGE
 from tests.pages import document
 from transforms.function_pass import FunctionPass
 from transforms.manager import Manager

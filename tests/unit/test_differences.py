@@ -22,11 +22,11 @@ from onnx import TensorProto, helper, numpy_helper
 
 import mo_loop
 from mo_loop import diff
-from mo_loop.differences.change import Change
-from mo_loop.differences.difference import Difference
-from mo_loop.dump import Dumper
 from mo_loop.errors import FileError, UsageError
 from mo_loop.graph import Graph
+from mo_loop.look.differences.change import Change
+from mo_loop.look.differences.difference import Difference
+from mo_loop.look.dump import Dumper
 from mo_loop.text import parse, to_text
 from tests.fuzz.control_flow.generator import generate
 from tests.harness import parsed

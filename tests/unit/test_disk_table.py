@@ -7,9 +7,9 @@ import threading
 
 import pytest
 
-from mo_loop.disk_table import PAGE, DiskTable, key, text_of
 from mo_loop.errors import FileError
-from mo_loop.process_memory import peak_memory
+from mo_loop.support.disk_table import PAGE, DiskTable, key, text_of
+from mo_loop.support.process_memory import peak_memory
 
 
 @pytest.fixture

@@ -7,9 +7,9 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mo_loop.verification.compare import compare
-from mo_loop.verification.layers.distance import BEYOND, BLOCK, EXACT, distance
-from mo_loop.verification.layers.heat import CURVES, POINTS, Curves
+from mo_loop.compare.layers.distance import BEYOND, BLOCK, EXACT, distance
+from mo_loop.compare.layers.heat import CURVES, POINTS, Curves
+from mo_loop.compare.results.array_comparison import compare
 
 F32 = np.float32
 

@@ -11,10 +11,10 @@ from typing import Any
 import networkx as nx
 import pytest
 
-from mo_loop.dump.node_link import node_link
-from mo_loop.graph.dot import quoted, to_dot
-from mo_loop.page.node_records import Describer
+from mo_loop.look.dump.node_link import node_link
+from mo_loop.look.page.node_records import Describer
 from mo_loop.text import parse
+from mo_loop.text.dot import quoted, to_dot
 
 TEXT = r"""
 graph main {

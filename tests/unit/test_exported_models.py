@@ -18,8 +18,8 @@ from mo_loop.errors import ConversionWarning
 from mo_loop.frontend.model import load
 from mo_loop.frontend.onnx_graphs import all_graphs
 from mo_loop.frontend.onnx_tensors import tensors_of
-from mo_loop.inspection.description import below
-from mo_loop.inspection.read import inspect
+from mo_loop.look.inspection.description import below
+from mo_loop.look.inspection.read import inspect
 from mo_loop.options import ConvertOptions
 from tests import MODELS
 from tests.runtime.ir.support import assert_identical, opaque

@@ -8,13 +8,13 @@ from typing import Any
 import numpy as np
 import pytest
 
+from mo_loop.compare.execution.isolated import IsolatedError
+from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
+from mo_loop.compare.input_sets.generated import Generator, size_of
+from mo_loop.compare.input_sets.input_values import COUNTS
+from mo_loop.compare.input_sets.roles import Role, roles
 from mo_loop.errors import InputError, UnsupportedError
 from mo_loop.frontend.model import load
-from mo_loop.verification.accepted_sets import SetSearch, sizes_in
-from mo_loop.verification.generated import Generator, size_of
-from mo_loop.verification.input_values import COUNTS
-from mo_loop.verification.isolated import IsolatedError
-from mo_loop.verification.roles import Role, roles
 from tests.harness import parsed
 
 

@@ -13,8 +13,8 @@ from onnx import TensorProto, helper, numpy_helper
 
 from mo_loop.api import convert_model, save_model
 from mo_loop.errors import FileError, IrError, ModelError, MoLoopError, UnsupportedError
-from mo_loop.inspection.description import Control, Inspection, below
-from mo_loop.inspection.read import inspect
+from mo_loop.look.inspection.description import Control, Inspection, below
+from mo_loop.look.inspection.read import inspect
 from tests import MODELS
 from tests.harness import parsed
 

@@ -13,8 +13,8 @@ from typing import Any
 
 import pytest
 
-from mo_loop.files import write_whole
 from mo_loop.ir.pair import new_pair, restore_pair
+from mo_loop.support.files import write_whole
 
 if sys.platform == "win32":
     pytest.skip("processes are forked", allow_module_level=True)

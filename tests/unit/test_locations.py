@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from mo_loop.batch.storage.locations import Location, is_url, location_of, masked, place_of
 from mo_loop.errors import UsageError
-from mo_loop.storage.locations import Location, is_url, location_of, masked, place_of
 
 
 @pytest.mark.parametrize("text", ["s3://b/m.onnx", "gs://b", "https://host/m.onnx", "file:///data/m.onnx", "S3://B/m"])

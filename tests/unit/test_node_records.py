@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from mo_loop.graph import Graph
+from mo_loop.look.page.document import delta
+from mo_loop.look.page.node_records import Describer, State
 from mo_loop.ops.base import Constant
-from mo_loop.page.document import delta
-from mo_loop.page.node_records import Describer, State
 from mo_loop.text import parse
 from tests.unit.test_dump import TEXT
 from transforms.common.compress_float_constants import CompressFloatConstants

@@ -12,8 +12,8 @@ from typing import Any
 
 import pytest
 
-from mo_loop.page.document import Document
-from mo_loop.page.html import STATIC, page
+from mo_loop.look.page.document import Document
+from mo_loop.look.page.html import STATIC, page
 
 NAMES = {
     "markup": "<b onclick=alert(1)>&amp;</b>",

@@ -1,4 +1,4 @@
-"""The licences of what is bundled into the page: mo_loop/page/static/LICENSES.txt."""
+"""The licences of what is bundled into the page: mo_loop/look/page/static/LICENSES.txt."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ import re
 
 import pytest
 
-from mo_loop.page.html import STATIC
+from mo_loop.look.page.html import STATIC
 from tests import ROOT
 
 LICENCES = (STATIC / "LICENSES.txt").read_text("utf-8")

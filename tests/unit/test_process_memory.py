@@ -7,15 +7,15 @@ import sys
 
 import pytest
 
-from mo_loop.process_memory import peak_memory
+from mo_loop.support.process_memory import peak_memory
 
 LARGE = 256 << 20
 
-CHILD = "from mo_loop.process_memory import peak_memory; print(peak_memory())"
+CHILD = "from mo_loop.support.process_memory import peak_memory; print(peak_memory())"
 
 PARENT = f"""
 import subprocess, sys
-from mo_loop.process_memory import peak_memory
+from mo_loop.support.process_memory import peak_memory
 held = b"x" * {LARGE}
 own = peak_memory()
 child = subprocess.run([sys.executable, "-c", {CHILD!r}], capture_output=True, text=True, check=True)

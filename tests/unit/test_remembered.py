@@ -9,8 +9,9 @@ import pytest
 
 from mo_loop import ops
 from mo_loop.api import convert_model
-from mo_loop.graph import Graph, remembered
-from mo_loop.graph.remembered import inferred_once, unique
+from mo_loop.graph import Graph
+from mo_loop.graph import inference_cache as remembered
+from mo_loop.graph.inference_cache import inferred_once, unique
 from mo_loop.graph.shape import fresh
 from mo_loop.graph.types import TensorType, f32, i64
 from tests.harness import parsed

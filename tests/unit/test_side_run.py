@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from mo_loop.verification.compare import Comparison
-from mo_loop.verification.isolated import IsolatedError
-from mo_loop.verification.report import Row
-from mo_loop.verification.side_run import SideRun
+from mo_loop.compare.execution.isolated import IsolatedError
+from mo_loop.compare.results.array_comparison import Comparison
+from mo_loop.compare.results.report import Row
+from mo_loop.compare.sides.side_run import SideRun
 
 
 def row(inference: int, difference: float, kind: str = "equal", set_: int = 0) -> Row:

@@ -6,10 +6,10 @@ import errno
 
 import pytest
 
+from mo_loop.batch.storage import faults
+from mo_loop.batch.storage.faults import Fault, called, coded, fault_of
+from mo_loop.batch.storage.locations import Location
 from mo_loop.errors import StorageError
-from mo_loop.storage import faults
-from mo_loop.storage.faults import Fault, called, coded, fault_of
-from mo_loop.storage.locations import Location
 
 WHERE = Location("s3://zoo/m.onnx")
 

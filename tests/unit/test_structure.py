@@ -28,38 +28,45 @@ from transforms.function_pass import FunctionPass
 CIRCLES = (
     {"mo_loop.graph", "mo_loop.graph.graph", "mo_loop.graph.networkx_view", "mo_loop.graph.node", "mo_loop.ops.base"},
 )
-"""The only import cycles."""
+"""The only import cycles of modules."""
 
-# Which packages a package never imports, at any level; a module in the root of mo_loop counts as one.
-OFFERS = ("mo_loop.api", "mo_loop.conversion", "mo_loop.cli", "mo_loop.verification")
+RINGS = (
+    {"mo_loop.conversion_limits", "mo_loop.errors", "mo_loop.graph", "mo_loop.ops", "mo_loop.support"},
+    {"mo_loop.look.differences", "mo_loop.look.dump", "mo_loop.look.inspection", "mo_loop.look.page"},
+)
+"""The only import cycles of folders; a module in the root of mo_loop counts as one. Errors name the origins of nodes,
+and what has no knowledge of models raises errors; a node knows its graph."""
+
+# Which packages a package never imports, at any level: nothing in them but the package itself.
+OFFERS = ("mo_loop.api", "mo_loop.conversion", "mo_loop.cli", "mo_loop.compare")
 ABOVE_FOUNDATION = ("transforms", "mo_loop.frontend", "mo_loop.ir", *OFFERS)
 NEVER = {
-    **{f"mo_loop.{name}": ABOVE_FOUNDATION for name in ("graph", "ops", "errors", "text", "last_check", "options")},
+    **{f"mo_loop.{name}": ABOVE_FOUNDATION for name in ("graph", "ops", "errors", "text", "options")},
     "mo_loop.frontend": ("transforms", "mo_loop.ir", *OFFERS),
     "mo_loop.ir": ("transforms", "mo_loop.frontend", *OFFERS),
     "mo_loop.api": ("mo_loop.cli",),
     "mo_loop.conversion": ("mo_loop.api", "mo_loop.cli"),
-    "mo_loop.dump": ("mo_loop.cli",),
-    "mo_loop.page": ("transforms", "mo_loop.api", "mo_loop.conversion", "mo_loop.dump", "mo_loop.cli"),
-    "mo_loop.diagnostics": ("mo_loop.cli", "mo_loop.verification"),
-    "mo_loop.inspection": ("transforms", "mo_loop.api", "mo_loop.conversion", "mo_loop.cli", "mo_loop.verification"),
-    "mo_loop.differences": ("transforms", *OFFERS),
-    "mo_loop.report": ("mo_loop.api", "mo_loop.conversion", "mo_loop.cli", "mo_loop.verification"),
-    "mo_loop.verification": ("mo_loop.cli",),
-    "mo_loop.workers": (*ABOVE_FOUNDATION, "mo_loop.batch", "mo_loop.graph"),
-    "mo_loop.batch": ("mo_loop.cli", "mo_loop.cluster"),
-    "mo_loop.cluster": ("mo_loop.cli", "mo_loop.frontend", "mo_loop.ir", "mo_loop.api", "mo_loop.conversion"),
-    "mo_loop.storage": ("transforms", "mo_loop.ir", "mo_loop.batch", *OFFERS),
+    "mo_loop.look.dump": ("mo_loop.cli",),
+    "mo_loop.look.page": ("transforms", "mo_loop.api", "mo_loop.conversion", "mo_loop.look.dump", "mo_loop.cli"),
+    "mo_loop.diagnostics": ("mo_loop.cli", "mo_loop.compare"),
+    "mo_loop.look.inspection": ("transforms", "mo_loop.api", "mo_loop.conversion", "mo_loop.cli", "mo_loop.compare"),
+    "mo_loop.look.differences": ("transforms", *OFFERS),
+    "mo_loop.report": ("mo_loop.api", "mo_loop.conversion", "mo_loop.cli", "mo_loop.compare"),
+    "mo_loop.compare": ("mo_loop.cli",),
+    "mo_loop.support": (*ABOVE_FOUNDATION, "mo_loop.batch", "mo_loop.graph", "mo_loop.ops", "mo_loop.look"),
+    "mo_loop.preprocessing": ABOVE_FOUNDATION,
+    "mo_loop.batch": ("mo_loop.cli", "mo_loop.batch.cluster"),
+    "mo_loop.batch.cluster": ("mo_loop.cli", "mo_loop.frontend", "mo_loop.ir", "mo_loop.api", "mo_loop.conversion"),
+    "mo_loop.batch.storage": ("transforms", "mo_loop.ir", "mo_loop.batch", *OFFERS),
 }
 
 # The modules of mo_loop that the transformation library may import.
 TRANSFORMS_MAY_IMPORT = {
     "mo_loop.conversion_limits",
     "mo_loop.errors",
-    "mo_loop.files",
     "mo_loop.graph",
-    "mo_loop.lazy_names",
-    "mo_loop.tables", "mo_loop.target",
+    "mo_loop.support",
+    "mo_loop.target",
     "mo_loop.ops",
     "mo_loop.preprocessing",
     "mo_loop.text",
@@ -71,11 +78,11 @@ LIBRARY_HOMES = {
     "lxml": ("mo_loop/ir/reader/",),
     "click": ("mo_loop/cli/",),
     "rich": ("mo_loop/cli/",),
-    "dask": ("mo_loop/cluster/",),
-    "distributed": ("mo_loop/cluster/",),
-    "fsspec": ("mo_loop/storage/",),
-    "openvino": ("mo_loop/verification/",),
-    "onnxruntime": ("mo_loop/verification/",),
+    "dask": ("mo_loop/batch/cluster/",),
+    "distributed": ("mo_loop/batch/cluster/",),
+    "fsspec": ("mo_loop/batch/storage/",),
+    "openvino": ("mo_loop/compare/",),
+    "onnxruntime": ("mo_loop/compare/",),
 }
 # `to_openvino` hands the caller an openvino.Model: it alone imports openvino outside verify, and only when called.
 LAZY_HOMES = {"openvino": {("mo_loop/api.py", "to_openvino")}}
@@ -97,7 +104,7 @@ TOP_LEVEL = {
 
 # A path of somebody's machine: a system folder at the start of a path, and a name below it.
 MACHINE_PATH = re.compile(r"(?:file://|(?<![\w.~}>)/-]))/(?:home|root|tmp|work|Users)/[A-Za-z]")
-BUILT = frozenset({"mo_loop/page/static/worker.js"})
+BUILT = frozenset({"mo_loop/look/page/static/worker.js"})
 """Built files with libraries of others in them: Emscripten's file system in memory has a /home of its own."""
 
 
@@ -188,25 +195,39 @@ def imports(root: Path = ROOT) -> tuple[Import, ...]:
     return tuple(found)
 
 
-def package_of(module: str) -> str:
-    """`mo_loop.ops.control` -> `mo_loop.ops`; `transforms.front.x` -> `transforms`; `numpy.random` -> `numpy`."""
-    parts = module.split(".")
-    return ".".join(parts[:2]) if parts[0] == "mo_loop" else parts[0]
+def within(module: str, package: str) -> bool:
+    """`mo_loop.ops.control` is within `mo_loop.ops`."""
+    return module == package or module.startswith(f"{package}.")
 
 
-def package_of_file(file: str) -> str:
-    """The package of a file."""
-    parts = list(Path(file).with_suffix("").parts)
-    if parts[-1] == "__init__":
-        parts.pop()
-    return package_of(".".join(parts))
+def module_of_file(file: str) -> str:
+    """`mo_loop/ops/__init__.py` -> `mo_loop.ops`."""
+    return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+
+
+def folder_of(module: str) -> str:
+    """The folder of a module; the modules in the root of mo_loop are their own."""
+    place = ROOT / module.replace(".", "/")
+    parent = module.rpartition(".")[0]
+    return module if place.is_dir() or parent == "mo_loop" else parent
+
+
+def folder_rings() -> list[set[str]]:
+    """Groups of folders that import each other; a folder and those below it are one thing."""
+    graph: networkx.DiGraph[str] = networkx.DiGraph()
+    for found in imports():
+        if found.target.split(".")[0] in ("mo_loop", "transforms"):
+            source, target = folder_of(module_of_file(found.file)), folder_of(found.target)
+            if not within(source, target) and not within(target, source):
+                graph.add_edge(source, target)
+    return [set(ring) for ring in networkx.strongly_connected_components(graph) if len(ring) > 1]
 
 
 def import_circles() -> list[set[str]]:
     """Groups of modules that import each other, at any level."""
     graph: networkx.DiGraph[str] = networkx.DiGraph()
     for found in imports():
-        graph.add_edge(found.file.removesuffix(".py").removesuffix("/__init__").replace("/", "."), found.target)
+        graph.add_edge(module_of_file(found.file), found.target)
     return [set(circle) for circle in networkx.strongly_connected_components(graph) if len(circle) > 1]
 
 
@@ -230,14 +251,18 @@ class TestImportDirection:
         circles = [circle for circle in import_circles() if circle not in CIRCLES]
         assert not circles, "\n".join(", ".join(sorted(circle)) for circle in circles)
 
+    def test_folders_import_each_other_in_the_declared_rings_alone(self) -> None:
+        assert sorted(map(sorted, folder_rings())) == sorted(map(sorted, RINGS))
+
     @pytest.mark.parametrize("package", sorted(NEVER))
     def test_packages_do_not_import_those_above_them(self, package: str) -> None:
         broken = [
             found
             for found in imports()
-            if package_of_file(found.file) == package
+            if within(module_of_file(found.file), package)
             and not found.typing_only
-            and package_of(found.target) in NEVER[package]
+            and not within(found.target, package)
+            and any(within(found.target, other) for other in NEVER[package])
         ]
         complain(broken, f"{package} never imports {', '.join(NEVER[package])}")
 
@@ -245,14 +270,14 @@ class TestImportDirection:
         broken = [
             found
             for found in imports()
-            if package_of_file(found.file) == "transforms"
-            and found.target.split(".")[0] == "mo_loop"
-            and package_of(found.target) not in TRANSFORMS_MAY_IMPORT
+            if within(module_of_file(found.file), "transforms")
+            and within(found.target, "mo_loop")
+            and not any(within(found.target, each) for each in TRANSFORMS_MAY_IMPORT)
         ]
         complain(broken, f"transforms imports of mo_loop only {', '.join(sorted(TRANSFORMS_MAY_IMPORT))}")
 
     def test_nothing_in_transforms_knows_onnx(self) -> None:
-        broken = [f for f in imports() if package_of_file(f.file) == "transforms" and f.target.split(".")[0] == "onnx"]
+        broken = [f for f in imports() if within(module_of_file(f.file), "transforms") and within(f.target, "onnx")]
         complain(broken, "transforms never imports onnx")
 
     @pytest.mark.parametrize("library", sorted(LIBRARY_HOMES))
@@ -337,10 +362,10 @@ class TestNames:
         return found
 
     def test_one_name_means_one_thing(self) -> None:
-        families = {"mo_loop/ops", "mo_loop/frontend/ops"}
+        families = ("mo_loop/ops/", "mo_loop/frontend/ops/")
         shared = {
             name: places for name, places in self.modules().items()
-            if len(places) > 1 and not {place.rpartition("/")[0] for place in places} <= families
+            if len(places) > 1 and not all(place.startswith(families) for place in places)
             and set(places) != {min(places), f"{min(places)}/{name}"}
         }  # fmt: skip
         assert {name for name in shared if name not in SHARED_NAMES} == set(), shared
@@ -394,9 +419,9 @@ class TestImportReader:
         }
 
     def test_packages(self) -> None:
-        assert package_of_file("mo_loop/ops/control.py") == "mo_loop.ops"
-        assert package_of_file("mo_loop/__init__.py") == "mo_loop"
-        assert package_of_file("transforms/front/loop_to_ti.py") == "transforms"
+        assert module_of_file("mo_loop/ops/__init__.py") == "mo_loop.ops"
+        assert folder_of("mo_loop.ops.control") == "mo_loop.ops" and folder_of("mo_loop.api") == "mo_loop.api"
+        assert within("mo_loop.ops", "mo_loop.ops") and not within("mo_loop.opset", "mo_loop.ops")
 
 
 URLS = ("fsspec", "s3fs", "dask", "distributed")
@@ -458,7 +483,8 @@ class TestStartUp:
         assert (out / "model.xml").is_file()
 
     def test_the_file_layer_loads_fsspec_with_the_first_url(self) -> None:
-        modules = sorted(f"mo_loop.storage.{path.stem}" for path in (ROOT / "mo_loop/storage").glob("[a-z]*.py"))
+        folder = ROOT / "mo_loop/batch/storage"
+        modules = sorted(f"mo_loop.batch.storage.{path.stem}" for path in folder.glob("[a-z]*.py"))
         assert len(modules) > 5
         assert not loaded_by("-c", f"import {', '.join(modules)}, mo_loop.batch.remote_outputs") & set(HEAVY)
 

@@ -16,9 +16,9 @@ from pathlib import Path
 
 import pytest
 
-from mo_loop.workers import Outcome, Pool, WorkerStartError, report_stage
-from mo_loop.workers.serve import remove_folder
-from mo_loop.workers.worker import Worker
+from mo_loop.support.workers import Outcome, Pool, WorkerStartError, report_stage
+from mo_loop.support.workers.serve import remove_folder
+from mo_loop.support.workers.worker import Worker
 
 THIS = __name__
 
@@ -222,7 +222,7 @@ def test_close_waits_for_a_process_that_another_thread_starts(monkeypatch: pytes
         time.sleep(0.5)
         return worker
 
-    monkeypatch.setattr("mo_loop.workers.pool.Worker", slow)
+    monkeypatch.setattr("mo_loop.support.workers.pool.Worker", slow)
     workers = Pool(f"{THIS}:work")
     thread = threading.Thread(target=call_quietly, args=(workers, "a", []))
     thread.start()
@@ -246,7 +246,7 @@ def test_no_worker_outlives_a_killed_parent(busy: bool, tmp_path: Path) -> None:
     script = (
         "import sys, threading, time\n"
         f"sys.path[:] = {sys.path!r}\n"
-        "from mo_loop.workers import Pool\n"
+        "from mo_loop.support.workers import Pool\n"
         f"pool = Pool('{THIS}:work', limit=60)\n"
         "print(pool.call('a').value[1], flush=True)\n"
         "threading.Thread(target=pool.call, args=('hang',), daemon=True).start()\n"
@@ -254,7 +254,7 @@ def test_no_worker_outlives_a_killed_parent(busy: bool, tmp_path: Path) -> None:
         if busy
         else "import sys, time\n"
         f"sys.path[:] = {sys.path!r}\n"
-        "from mo_loop.workers import Pool\n"
+        "from mo_loop.support.workers import Pool\n"
         f"pool = Pool('{THIS}:work')\n"
         "print(pool.call('a').value[1], flush=True)\n"
         "time.sleep(60)\n"
@@ -275,7 +275,7 @@ def test_a_pool_left_open_ends_with_the_interpreter() -> None:
     script = (
         "import sys\n"
         f"sys.path[:] = {sys.path!r}\n"
-        "from mo_loop.workers import Pool\n"
+        "from mo_loop.support.workers import Pool\n"
         f"pool = Pool('{THIS}:work')\n"
         "print(pool.call('a').value[1])\n"
     )

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.graph.shape import Dim, Dimension, Shape, Symbol, high, low, show
-from mo_loop.workers import report_stage
+from mo_loop.support.workers import report_stage
 
 EQUAL, MORE, LESS, CONTRADICTION = "equal", "more precise", "less precise", "contradiction"
 CLASSES = (EQUAL, MORE, LESS, CONTRADICTION)
@@ -69,8 +69,8 @@ class Report:
 def audit(task: Task) -> Report:
     """The results of one model; only `refused` if it does not convert."""
     import mo_loop
+    from mo_loop.compare.execution.runtime import read_ir
     from mo_loop.errors import MoLoopError
-    from mo_loop.verification.runtime import read_ir
 
     report = Report()
     with tempfile.TemporaryDirectory() as folder:
@@ -183,7 +183,7 @@ def _limits(dim: Dimension) -> tuple[int, int | None]:
 
 
 def _verify(graph: Any, model: Any, feeds: Sequence[Any], classes: dict[tuple[str, int], str], report: Report) -> None:
-    from mo_loop.verification.runtime import compile_model
+    from mo_loop.compare.execution.runtime import compile_model
 
     layers = {each.get_friendly_name(): each for each in model.get_ops()}
     watched = {

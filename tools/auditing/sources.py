@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 
-from mo_loop.workers import Pool
+from mo_loop.support.workers import Pool
 from tests.models.sources.exporting.inputs import read_cases
 from tools.auditing.ports import Task
 

@@ -49,17 +49,17 @@ from pathlib import Path
 
 import mo_loop.batch.remote_outputs as remote_outputs
 import mo_loop.batch.remote_plan as remote_plan
-import mo_loop.storage.remote_state as remote_state
+import mo_loop.batch.storage.remote_state as remote_state
 from mo_loop.batch.anywhere import outputs_for, planned_anywhere
 from mo_loop.batch.engine import Limits
 from mo_loop.batch.run import Batch
 from mo_loop.batch.task import Work
-from mo_loop.cluster.dask_engine import DaskEngine
+from mo_loop.batch.cluster.dask_engine import DaskEngine
 from mo_loop.options import ConvertOptions
-from mo_loop.process_memory import peak_memory
-from mo_loop.storage.locations import Location, location_of
-from mo_loop.storage.scratch import Scratch
-from mo_loop.storage.stores import Info
+from mo_loop.support.process_memory import peak_memory
+from mo_loop.batch.storage.locations import Location, location_of
+from mo_loop.batch.storage.scratch import Scratch
+from mo_loop.batch.storage.stores import Info
 
 count = int(sys.argv[1])
 

@@ -1,4 +1,4 @@
-// Builds the program of the page into mo_loop/page/static: page.js, page.css and worker.js.
+// Builds the program of the page into mo_loop/look/page/static: page.js, page.css and worker.js.
 //
 //   npm ci && npm run check && npm run build
 //
@@ -9,7 +9,7 @@ import { readFile, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 
 const here = fileURLToPath(new URL(".", import.meta.url));
-const out = fileURLToPath(new URL("../../mo_loop/page/static/", import.meta.url));
+const out = fileURLToPath(new URL("../../mo_loop/look/page/static/", import.meta.url));
 
 const shared = {
   absWorkingDir: here,

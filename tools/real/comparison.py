@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 
 from mo_loop.batch.local_plan import models_below
-from mo_loop.verification.oracle import ONNX_RUNTIME, OnnxRuntime
-from mo_loop.workers import report_stage
+from mo_loop.compare.oracle.oracle import ONNX_RUNTIME, OnnxRuntime
+from mo_loop.support.workers import report_stage
 from tests.models.sources.exporting.inputs import read_cases
 from tools.measuring import EXACT, OURS, PEER, PORTABLE
 from tools.real.pairs import KEEPS_ACTIVATIONS, LEAST_ROUNDS, MOST_ROUNDS, PROPERTIES, difference
@@ -121,11 +121,11 @@ def _inputs(model: Path) -> tuple[str, dict[str, Any]]:
     Beside it: NAME.npz, a cases.toml (tools/export_real.py), or test_data_set_*; else they are generated.
     """
     from mo_loop.api import convert_model
+    from mo_loop.compare.execution.hosted_object import Hosted
+    from mo_loop.compare.input_sets.generated import Generator, accepted, shapes_of
+    from mo_loop.compare.input_sets.given import read_sets
+    from mo_loop.compare.oracle.checked_oracle import Oracle
     from mo_loop.frontend.model import load
-    from mo_loop.verification.checked_oracle import Oracle
-    from mo_loop.verification.generated import Generator, accepted, shapes_of
-    from mo_loop.verification.given import read_sets
-    from mo_loop.verification.hosted import Hosted
 
     file = model.with_suffix(".npz")
     cases = read_cases(model.parent / "cases.toml") if (model.parent / "cases.toml").exists() else {}
@@ -145,7 +145,7 @@ def _inputs(model: Path) -> tuple[str, dict[str, Any]]:
 
 
 def _time(row: Row, task: Task, folder: Path, feeds: dict[str, Any]) -> None:
-    from mo_loop.verification.runtime import compile_ir
+    from mo_loop.compare.execution.runtime import compile_ir
 
     names = [name for name in SIDES if not row.sides[name].problem]
     made = [compile_ir(folder / f"{name}.xml", task.properties) for _ in range(2) for name in names]

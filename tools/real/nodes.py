@@ -48,7 +48,7 @@ def explain(task: Task) -> str:
 
 
 def _compiled(side: str, xml: Path, task: Task) -> Any:
-    from mo_loop.verification.runtime import compile_ir
+    from mo_loop.compare.execution.runtime import compile_ir
 
     convert(side, task.model, xml)
     compiled = compile_ir(xml, {**task.properties, "PERF_COUNT": True})

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.workers import report_stage
+from mo_loop.support.workers import report_stage
 from tools.measuring import OURS, PEER
 from tools.real.processes import Footprint, SideError, arrays, convert, run
 from tools.real.targets import Row, Size
@@ -26,7 +26,7 @@ PROPERTIES = {
     "INFERENCE_PRECISION_HINT": "f32", "NUM_STREAMS": 1,
     "DYNAMIC_QUANTIZATION_GROUP_SIZE": "32",
 }  # fmt: skip
-"""The last one is the default of the plugin; mo_loop/verification/runtime.py has 0."""
+"""The last one is the default of the plugin; mo_loop/compare/execution/runtime.py has 0."""
 KEEPS_ACTIVATIONS = {"DYNAMIC_QUANTIZATION_GROUP_SIZE": "0"}
 LEAST_ROUNDS, MOST_ROUNDS = 9, 101
 
@@ -135,7 +135,7 @@ def _excess(footprints: Sequence[Footprint]) -> float:
 
 
 def _time(row: Row, task: Task, folder: Path) -> None:
-    from mo_loop.verification.runtime import compile_ir
+    from mo_loop.compare.execution.runtime import compile_ir
 
     # What is compiled first has other memory than the rest: one side is first and last, the other is between.
     order = ((OURS, 0), (PEER, 0), (PEER, 1), (OURS, 1))

@@ -20,7 +20,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.process_memory import peak_memory
+from mo_loop.support.process_memory import peak_memory
 
 ROOT = Path(__file__).resolve().parents[2]
 
@@ -73,7 +73,7 @@ def message(printed: str) -> str:
 def _compile_and_run(xml: str, feeds: str, results: str, properties: str) -> None:
     import openvino
 
-    from mo_loop.verification.runtime import compile_ir
+    from mo_loop.compare.execution.runtime import compile_ir
 
     with np.load(feeds) as found:
         named = {key: found[key] for key in found.files}

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.workers import report_stage
+from mo_loop.support.workers import report_stage
 from tools.states import ovc_stateful
 from tools.states.decoders import Explicit, OnnxRuntime, OpenVino, Stateful, Steps
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from transforms.rewrite import GraphRewrite
 from transforms.runtime.local.between_heads import MaximumBehindSoftmax, MaximumBetweenHeads
-from transforms.runtime.local.elementwise import (
+from transforms.runtime.local.elementwise_layers import (
     AbsToMaximum,
     CopySelectedConstant,
     DropBitsBeforeConvert,

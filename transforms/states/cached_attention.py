@@ -16,8 +16,8 @@ from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.graph.shape import Dimension, high
 from mo_loop.graph.types import f32
+from transforms.states.cache_movements import Chain, chain_to, is_repeated, scalar, scalar_factor
 from transforms.states.caches import Cache, why_not_held
-from transforms.states.moved import Chain, chain_to, is_repeated, scalar, scalar_factor
 
 VERY_NEGATIVE = -1e4
 """The highest number that exporters put in place of a masked score: its weight is 0 beside any other score."""

@@ -9,7 +9,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.arrays import counted_up
-from mo_loop.frontend.forms import AtLeast2, Integers, One, Vector
+from mo_loop.frontend.input_forms import AtLeast2, Integers, One, Vector
 from mo_loop.frontend.ops.shared import converted, dimension, integers, joined, near, scalar
 from mo_loop.frontend.ranges import Indices
 from mo_loop.frontend.registry import translates

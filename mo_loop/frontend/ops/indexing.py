@@ -5,7 +5,7 @@ from __future__ import annotations
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
-from mo_loop.frontend.forms import AtLeast1, Vector
+from mo_loop.frontend.input_forms import AtLeast1, Vector
 from mo_loop.frontend.ops.ranking import Mode, top
 from mo_loop.frontend.ops.shared import as_i64, dimension, joined, scalar, vector
 from mo_loop.frontend.ops.unique import unique_elements, unique_slices

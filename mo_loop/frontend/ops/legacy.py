@@ -1,6 +1,6 @@
 """Operators that ONNX had as experiments or that Caffe2 and early PyTorch exported, as they were documented last.
 
-Each of them is read with a warning (mo_loop/frontend/loose_nodes.py).
+Each of them is read with a warning (mo_loop/frontend/tolerated_nodes.py).
 """
 
 from __future__ import annotations

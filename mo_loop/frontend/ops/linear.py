@@ -5,7 +5,7 @@ from __future__ import annotations
 from functools import reduce
 
 from mo_loop import ops
-from mo_loop.frontend.ops.arithmetic import as_type, number
+from mo_loop.frontend.ops.elementwise.arithmetic import as_type, number
 from mo_loop.frontend.ops.shared import dimension, joined
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value

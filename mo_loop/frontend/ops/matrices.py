@@ -8,7 +8,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import ModelError
-from mo_loop.frontend.ops.arithmetic import number
+from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Graph, Value

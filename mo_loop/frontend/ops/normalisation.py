@@ -14,8 +14,8 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Context
-from mo_loop.frontend.forms import AtLeast2, Vector
-from mo_loop.frontend.ops.arithmetic import as_type, number
+from mo_loop.frontend.input_forms import AtLeast2, Vector
+from mo_loop.frontend.ops.elementwise.arithmetic import as_type, number
 from mo_loop.frontend.ops.random import dropped
 from mo_loop.frontend.ranges import Few, Positive
 from mo_loop.frontend.registry import translates

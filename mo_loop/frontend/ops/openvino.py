@@ -7,10 +7,10 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.forms import Matrix, Rank4
+from mo_loop.frontend.input_forms import Matrix, Rank4
+from mo_loop.frontend.ops.images.windows import window
 from mo_loop.frontend.ops.normalisation import group_normalization_21, ranked
 from mo_loop.frontend.ops.shared import dimension, integers, joined, scalar
-from mo_loop.frontend.ops.windows import window
 from mo_loop.frontend.ranges import Indices, NotNegative, Positive, Positives
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value

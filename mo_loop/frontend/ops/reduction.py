@@ -13,7 +13,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
-from mo_loop.frontend.ops.arithmetic import as_type, divided, number
+from mo_loop.frontend.ops.elementwise.arithmetic import as_type, divided, number
 from mo_loop.frontend.ops.ranking import Mode, first
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value

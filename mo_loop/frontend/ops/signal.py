@@ -16,8 +16,8 @@ from mo_loop import ops
 from mo_loop.errors import ModelError
 from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.context import Context
-from mo_loop.frontend.forms import AtLeast2, Integers, One, Vector
-from mo_loop.frontend.ops.arithmetic import number
+from mo_loop.frontend.input_forms import AtLeast2, Integers, One, Vector
+from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import converted, counted, dimension, joined, scalar
 from mo_loop.frontend.ops.weight_layout import array_of

@@ -1,6 +1,6 @@
 """Expected values of random models with control flow. Runs in a worker process.
 
-`oracle` returns a `Sample` for mo_loop/verification/judge.py, or the reason to skip the model.
+`oracle` returns a `Sample` for mo_loop/compare/execution/judge.py, or the reason to skip the model.
 """
 
 from __future__ import annotations
@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.verification.compare import Named
-from mo_loop.verification.judge import Arrays, Sample, empty_alike
-from mo_loop.workers import report_stage
+from mo_loop.compare.execution.judge import Arrays, Sample, empty_alike
+from mo_loop.compare.results.array_comparison import Named
+from mo_loop.support.workers import report_stage
 
 REASONS: dict[str, str] = {
     "ML315": "a value whose rank depends on a condition leaves the graph, or is carried by a loop",
@@ -78,7 +78,7 @@ class _Answers:
     """ONNX Runtime with the model, and with the model that has Loop for Scan."""
 
     def __init__(self, case: Any) -> None:
-        from mo_loop.verification.oracle import OnnxRuntime
+        from mo_loop.compare.oracle.oracle import OnnxRuntime
 
         from .lowering import with_copies, without_scan
 
@@ -137,7 +137,7 @@ def _nudged(arrays: Arrays) -> Arrays:
 
 def _differing(found: Named, again: Named) -> list[str]:
     """Names of results that differ by more than a fraction of the tolerance."""
-    from mo_loop.verification.compare import compare_all
+    from mo_loop.compare.results.array_comparison import compare_all
 
     return [result.name for result in compare_all(found, again, rtol=2e-4, atol=5e-6) if not result]
 

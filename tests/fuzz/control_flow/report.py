@@ -6,8 +6,8 @@ import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
-from mo_loop.tables import aligned
-from mo_loop.verification.judge import CLASSES, PASSED, Verdict
+from mo_loop.compare.execution.judge import CLASSES, PASSED, Verdict
+from mo_loop.support.tables import aligned
 
 
 def pattern(message: str) -> str:

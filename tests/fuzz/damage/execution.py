@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Protocol
 
-from mo_loop.workers import report_stage
+from mo_loop.support.workers import report_stage
 
 LIMIT = 20
 """Seconds of the processor for one execution; other processes may be busy, too."""
@@ -127,7 +127,7 @@ class Checked(Onnx):
     def use(self, damaged: bytes) -> None:
         from mo_loop.diagnostics.examine import examine
         from mo_loop.errors import InternalError
-        from mo_loop.inspection.read import inspect
+        from mo_loop.look.inspection.read import inspect
 
         report = examine(damaged)
         bugs = [each for each in report.diagnostics if each.code.startswith("ML4")]

@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from mo_loop.workers import Outcome, Pool
+from mo_loop.support.workers import Outcome, Pool
 from tests.fuzz.damage.execution import LIMIT, Failure, Found, Task
 
 EACH, MEMORY = 50, 4 << 30

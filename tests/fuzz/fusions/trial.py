@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.verification.judge import (
+from mo_loop.compare.execution.judge import (
     BUG,
     CONVERTERS,
     CRASH,
@@ -22,7 +22,7 @@ from mo_loop.verification.judge import (
     Verdict,
     brief,
 )
-from mo_loop.workers import report_stage
+from mo_loop.support.workers import report_stage
 from tests.fuzz.fusions.drawing import F16, F32, INT8, Cell, Chain, model_of
 from tests.fuzz.fusions.followers import drawn
 from transforms.config import PassConfig
@@ -69,8 +69,8 @@ def judge(task: Task) -> list[Row]:
 
 
 def _judged(chains: Sequence[Chain], task: Task) -> list[Verdict]:
-    from mo_loop.verification.elsewhere import CompiledElsewhere
-    from mo_loop.verification.runtime import compile_ir
+    from mo_loop.compare.execution.other_release import CompiledElsewhere
+    from mo_loop.compare.execution.runtime import compile_ir
 
     stage, is_alone = BUG, len(chains) == 1
     try:

@@ -26,9 +26,9 @@ def use(pair: Pair) -> None:
         WrittenWrongly: what was saved is another model.
     """
     from mo_loop.api import read_model, save_model
-    from mo_loop.differences.comparing import diff
-    from mo_loop.inspection.read import inspect
-    from mo_loop.viewing import view
+    from mo_loop.look.differences.comparing import diff
+    from mo_loop.look.inspection.read import inspect
+    from mo_loop.look.viewing import view
 
     path, saved = (_folder() / name for name in ("model.xml", "saved.xml"))
     pair.write(path)

@@ -7,8 +7,8 @@ from collections import defaultdict
 from typing import Any
 
 from mo_loop.frontend import contrib_schemas
-from mo_loop.frontend.loose_nodes import EXPERIMENTAL
 from mo_loop.frontend.registry import qualified
+from mo_loop.frontend.tolerated_nodes import EXPERIMENTAL
 
 Constraints = dict[str, tuple[str, ...]]
 NEWEST = 26

@@ -1,9 +1,9 @@
 """Configurations that do not pass, each with its reason; and those whose expected values are not ONNX Runtime's.
 
-`KNOWN` is the table of the first: entries of `mo_loop.frontend.limits`, whose texts are those of the operator table,
-with the condition as a test of the facts, and the result. `DEVIATIONS` is the table of the second: where ONNX Runtime
-deviates from the text of ONNX, the reference evaluator of the onnx package computes the expected values. `AVOIDED`
-lists the configurations that are not drawn.
+`KNOWN` is the table of the first: entries of `mo_loop.frontend.operator_limitations`, whose texts are those of the
+operator table, with the condition as a test of the facts, and the result. `DEVIATIONS` is the table of the second:
+where ONNX Runtime deviates from the text of ONNX, the reference evaluator of the onnx package computes the expected
+values. `AVOIDED` lists the configurations that are not drawn.
 """
 
 from __future__ import annotations
@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mo_loop.frontend.limits import LIMITS
-from mo_loop.verification.judge import CRASH, FAILED, NOT_COMPILABLE, REFUSED, WRONG
-from mo_loop.verification.oracle import EXACT_OPERATORS
+from mo_loop.compare.execution.judge import CRASH, FAILED, NOT_COMPILABLE, REFUSED, WRONG
+from mo_loop.compare.oracle.oracle import EXACT_OPERATORS
+from mo_loop.frontend.operator_limitations import LIMITS
 
 Test = Callable[[Any], bool]
 

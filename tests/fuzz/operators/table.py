@@ -27,16 +27,16 @@ Description = Callable[[Draw], Node]
 Choice = Callable[[Draw], Any]
 
 FAMILIES = (
-    "tensors", "arithmetic", "logic", "activation", "reduction", "linear", "normalisation", "convolution", "pooling",
-    "recurrent", "resize", "detection", "quantization", "movement", "filling", "indexing", "dot_product_attention",
-    "contrib.attention", "contrib.grouped", "contrib.decoder_attention", "contrib.sparse", "contrib.repeats",
-    "contrib.rotary",
-    "contrib.causal_convolution", "contrib.linear_attention", "contrib.gated_delta_net",
-    "legacy", "contrib.gelu", "contrib.packed_weights", "contrib.quantized", "contrib.quantized_products",
-    "contrib.packed_tables", "contrib.experts",
-    "contrib.skip_normalisation",
-    "contrib.fused", "contrib.biased",
-    "contrib.tensor_operators", "contrib.mathematics", "contrib.images", "contrib.masked_pooling", "contrib.streams",
+    "tensors", "elementwise.arithmetic", "elementwise.logic", "elementwise.activation", "reduction", "linear",
+    "normalisation", "images.convolution", "images.pooling", "recurrent.recurrent", "images.resize",
+    "images.detection", "quantization.quantization", "movement", "filling", "indexing",
+    "attention.dot_product_attention", "attention.multi_head_attention", "attention.grouped_query_attention",
+    "attention.masked_decoder_attention", "attention.sparse_attention", "repeated_tokens",
+    "attention.rotary_embedding", "attention.causal_convolution", "attention.linear_attention",
+    "attention.gated_delta_net", "legacy", "elementwise.gelu", "quantization.packed_weights",
+    "quantization.quantized_operators", "quantization.quantized_products", "quantization.packed_tables",
+    "quantization.experts", "skip_normalisation", "images.fused_products", "elementwise.biased", "tensor_operators",
+    "elementwise.mathematics", "images.image_operators", "images.masked_pooling", "residual_streams",
 )  # fmt: skip
 """The families with descriptions; control flow and lists have fuzzers of their own."""
 

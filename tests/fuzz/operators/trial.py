@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.verification.judge import Sample
-from mo_loop.workers import report_stage
+from mo_loop.compare.execution.judge import Sample
+from mo_loop.support.workers import report_stage
 
 SETS, TRIES = 3, 6
 
@@ -94,7 +94,7 @@ class Invalid(Exception):
 
 def drawn(text: str, name: str, op: str, opset: int | None) -> tuple[Facts, Sample]:
     """Draw a configuration from a seed, which may be any text, and compute its expected values with ONNX Runtime."""
-    from mo_loop.verification.oracle import OnnxRuntime
+    from mo_loop.compare.oracle.oracle import OnnxRuntime
 
     from .draw import Draw, NoKernel
     from .kernels import opsets
@@ -142,7 +142,7 @@ def drawn(text: str, name: str, op: str, opset: int | None) -> tuple[Facts, Samp
 
 
 def _answer(session: Any, model: Any, facts: Facts, feeds: Mapping[str, Any]) -> list[tuple[str, Any]]:
-    from mo_loop.verification.oracle import Reference
+    from mo_loop.compare.oracle.oracle import Reference
 
     from .known import deviation
 

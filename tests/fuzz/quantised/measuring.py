@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.verification.judge import CONVERTERS, OURS
-from mo_loop.workers import report_stage
+from mo_loop.compare.execution.judge import CONVERTERS, OURS
+from mo_loop.support.workers import report_stage
 from tests.fuzz.quantised import Case, draw
 
 LIMITS = {"fast": 0.03, "portable": 0.03, "exact": 0.01}
@@ -48,9 +48,9 @@ class Found:
 
 def measure(task: Task) -> Found:
     """Convert a network, run the IR, and compare the results."""
-    from mo_loop.verification.elsewhere import CompiledElsewhere
-    from mo_loop.verification.oracle import OnnxRuntime
-    from mo_loop.verification.runtime import compile_ir
+    from mo_loop.compare.execution.other_release import CompiledElsewhere
+    from mo_loop.compare.execution.runtime import compile_ir
+    from mo_loop.compare.oracle.oracle import OnnxRuntime
 
     case = draw(task.seed, task.index, task.style)
     report_stage("oracle")

@@ -51,7 +51,7 @@ class Network:
 
     def ranges(self, sets: Sequence[dict[str, Array]]) -> dict[str, tuple[float, float]]:
         """The least and the largest number of each tensor, 0 included."""
-        from mo_loop.verification.oracle import OnnxRuntime
+        from mo_loop.compare.oracle.oracle import OnnxRuntime
 
         session = OnnxRuntime(self.model([name for each in self.layers for name in each.outputs]))
         found: dict[str, tuple[float, float]] = {}

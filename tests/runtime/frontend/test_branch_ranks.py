@@ -11,7 +11,7 @@ import pytest
 from mo_loop import ops
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, ModelError
-from mo_loop.frontend import sinking
+from mo_loop.frontend import consumers_into_branches as sinking
 from tests.harness import check, floats, parsed
 
 X = floats(2, 1)

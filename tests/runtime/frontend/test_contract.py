@@ -14,7 +14,7 @@ import pytest
 from onnx import helper
 
 from mo_loop.api import Model, convert_model, save_model
-from mo_loop.verification.isolated import isolated
+from mo_loop.compare.execution.isolated import isolated
 from tests import MODELS
 from tests.harness import check, floats, parsed
 
@@ -216,7 +216,7 @@ def infer(xml: bytes, weights: bytes, feeds: dict[str, Any]) -> list[Any]:
     """All outputs by position: duplicates have the same name."""
     import openvino
 
-    from mo_loop.verification.runtime import compile_model
+    from mo_loop.compare.execution.runtime import compile_model
 
     return [array for _, array in compile_model(openvino.Core().read_model(xml, weights)).run(feeds)]
 

@@ -10,7 +10,7 @@ import pytest
 
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, ModelError, MoLoopError, UnsupportedError
-from mo_loop.frontend.ops.forest import Forest
+from mo_loop.frontend.ops.classical.forest import Forest
 from tests.harness import check, floats, parsed
 
 X = floats(3, seed=1)

@@ -17,7 +17,7 @@ import onnx
 import pytest
 from onnx.backend.test.loader import load_model_tests
 
-from mo_loop.verification.isolated import isolated
+from mo_loop.compare.execution.isolated import isolated
 from tests.models.exported import Exported
 
 MODELS = [
@@ -46,7 +46,7 @@ def compared(source: str, sets: Sequence[Mapping[str, Any]], compress_to_fp16: b
     import openvino
 
     from mo_loop.api import read_model, save_model
-    from mo_loop.verification.runtime import run_ir
+    from mo_loop.compare.execution.runtime import run_ir
 
     with tempfile.TemporaryDirectory() as folder:
         theirs, ours = Path(folder, "theirs.xml"), Path(folder, "ours.xml")

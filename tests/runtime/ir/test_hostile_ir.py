@@ -9,11 +9,11 @@ from typing import Any
 import pytest
 
 from mo_loop.api import read_model, save_model
-from mo_loop.differences.comparing import diff
 from mo_loop.errors import FileError, MoLoopError
-from mo_loop.inspection.read import inspect
+from mo_loop.look.differences.comparing import diff
+from mo_loop.look.inspection.read import inspect
+from mo_loop.look.viewing import view
 from mo_loop.ops.control import Iteration
-from mo_loop.viewing import view
 from tests.runtime.ir.support import graph, layer, net, parameter, result
 from tests.runtime.ir.test_bad_ir import refusal
 

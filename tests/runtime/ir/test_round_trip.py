@@ -16,6 +16,8 @@ from hypothesis import strategies as st
 
 from mo_loop import ops
 from mo_loop.api import Model, convert_model, read_model, save_model
+from mo_loop.compare.execution.isolated import isolated
+from mo_loop.compare.execution.runtime import run_ir
 from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph
 from mo_loop.graph.shape import high, low
@@ -23,16 +25,14 @@ from mo_loop.graph.tensor import ArrayTensor, FileTensor
 from mo_loop.graph.types import BY_NAME, f32, i64, string
 from mo_loop.ir.reader import layer_types
 from mo_loop.ir.xml import spelled
-from mo_loop.last_check import last_check
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import Loop
 from mo_loop.text import parse
-from mo_loop.verification.isolated import isolated
-from mo_loop.verification.runtime import run_ir
 from tests.fuzz.control_flow.generator import generate
 from tests.golden.test_golden import CASES, read
 from tests.harness import check, parsed
 from tests.runtime.ir.support import assert_identical
+from transforms.last_check import last_check
 
 SEED = 2026
 

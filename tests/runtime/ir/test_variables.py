@@ -12,12 +12,12 @@ import pytest
 
 from mo_loop import ops
 from mo_loop.api import Model, read_model, save_model
+from mo_loop.compare.execution.isolated import isolated
+from mo_loop.compare.stepping.stateful_runtime import StateTask, Stepped
 from mo_loop.errors import IrError
-from mo_loop.inspection.read import inspect
+from mo_loop.look.inspection.read import inspect
 from mo_loop.ops.opaque import Opaque
 from mo_loop.text import parse, to_text
-from mo_loop.verification.isolated import isolated
-from mo_loop.verification.stateful_runtime import StateTask, Stepped
 from tests.cli.installed import mo_loop
 from tests.runtime.ir.support import layer, net, parameter, read, result, written
 

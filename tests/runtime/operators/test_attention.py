@@ -13,9 +13,9 @@ import numpy as np
 import pytest
 
 from mo_loop.api import convert_model
+from mo_loop.compare.oracle.oracle import Reference
 from mo_loop.errors import MoLoopError
 from mo_loop.frontend import functions
-from mo_loop.verification.oracle import Reference
 from tests.harness import check_model, check_node, floats, parsed
 from tests.nodes import node_model
 from tests.pairs import pairs

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from mo_loop.api import convert_model
+from mo_loop.compare.execution.isolated import isolated
 from mo_loop.errors import MoLoopError
-from mo_loop.verification.isolated import isolated
 from tests.harness import check
 from tests.nodes import node_model
 

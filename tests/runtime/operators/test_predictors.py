@@ -11,8 +11,8 @@ import pytest
 from onnx import helper
 
 from mo_loop.api import convert_model
+from mo_loop.compare.oracle.oracle import OnnxRuntime
 from mo_loop.errors import MoLoopError
-from mo_loop.verification.oracle import OnnxRuntime
 from tests.harness import check as checked
 from tests.pairs import pairs
 

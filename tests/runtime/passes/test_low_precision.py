@@ -12,7 +12,7 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from mo_loop import convert_model, save_model
-from mo_loop.verification.isolated import isolated
+from mo_loop.compare.execution.isolated import isolated
 from tests.harness import check, oracle
 
 Array = np.ndarray[Any, Any]

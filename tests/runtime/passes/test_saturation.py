@@ -41,7 +41,7 @@ NEVER = "depthwise"
 RUN = """
 import json, sys
 import numpy as np
-from mo_loop.verification.runtime import compile_ir
+from mo_loop.compare.execution.runtime import compile_ir
 for xml, feeds, result in json.load(sys.stdin):
     np.save(result, compile_ir(xml).run(dict(np.load(feeds)))[0][1])
 """

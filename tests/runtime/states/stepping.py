@@ -22,8 +22,8 @@ import onnx
 import pytest
 
 from mo_loop.api import Model, convert_model, save_model
+from mo_loop.compare.execution.isolated import isolated
 from mo_loop.ops.variables import ReadValue
-from mo_loop.verification.isolated import isolated
 from tools.runtimes import chosen_interpreter
 
 Array = np.ndarray[Any, Any]

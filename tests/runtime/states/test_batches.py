@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from mo_loop.verification.isolated import isolated
+from mo_loop.compare.execution.isolated import isolated
 from tests.fuzz.states.carried import Carried, State
 from tests.fuzz.states.comparing import compared_carried
 from tests.harness import parsed

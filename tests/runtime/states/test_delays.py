@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mo_loop.verification.isolated import isolated
+from mo_loop.compare.execution.isolated import isolated
 from tests.fuzz.states.comparing import compared
 from tests.fuzz.states.models import STEPS, Recurrent
 from tests.harness import parsed

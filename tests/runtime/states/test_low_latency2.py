@@ -10,7 +10,7 @@ import onnx
 import pytest
 
 from mo_loop.api import convert_model, save_model
-from mo_loop.verification.isolated import isolated
+from mo_loop.compare.execution.isolated import isolated
 from tests.fuzz.states.comparing import difference
 from tests.fuzz.states.stepping import stepped
 from tests.harness import parsed

@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from mo_loop.api import convert_model, save_model
-from mo_loop.verification.isolated import isolated
-from mo_loop.verification.runtime import PROPERTIES
+from mo_loop.compare.execution.isolated import isolated
+from mo_loop.compare.execution.runtime import PROPERTIES
 from tests.harness import parsed
 
 ONE_CACHE = """

@@ -10,10 +10,10 @@ import onnx
 import pytest
 
 from mo_loop.api import Model, convert_model, save_model
+from mo_loop.compare.execution.isolated import isolated
+from mo_loop.compare.execution.runtime import PROPERTIES
 from mo_loop.ops.control import If
 from mo_loop.ops.variables import ReadValue
-from mo_loop.verification.isolated import isolated
-from mo_loop.verification.runtime import PROPERTIES
 from tests.models.sources.voice_detector import HIDDEN, SAMPLES, voice_detector
 
 STEPS = 5

@@ -15,10 +15,10 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.api import Model, convert_model, save_model
+from mo_loop.compare.execution.isolated import isolated
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.shape import Dim, fresh
 from mo_loop.graph.types import f32, i32
-from mo_loop.verification.isolated import isolated
 
 
 def numbers(seed: int, count: int) -> str:

@@ -9,15 +9,15 @@ import numpy as np
 import pytest
 
 from mo_loop.api import convert_model, save_model
+from mo_loop.compare.layers import first_difference
+from mo_loop.compare.layers.distance import Distance
+from mo_loop.compare.results.report import Report
+from mo_loop.compare.results.report_formats import as_text
+from mo_loop.compare.verdict import explaining
+from mo_loop.compare.verdict.heat_page import HeatPage
+from mo_loop.compare.verifying import verify
 from mo_loop.errors import FileError
 from mo_loop.options import ConvertOptions
-from mo_loop.verification import explaining
-from mo_loop.verification.heat_page import HeatPage
-from mo_loop.verification.layers import first_difference
-from mo_loop.verification.layers.distance import Distance
-from mo_loop.verification.report import Report
-from mo_loop.verification.report_formats import as_text
-from mo_loop.verification.verifying import verify
 from tests.cli.commands import saved
 from tests.harness import parsed
 from tests.pages import after, document

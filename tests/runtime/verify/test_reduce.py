@@ -11,14 +11,14 @@ import numpy as np
 import onnx
 import pytest
 
+from mo_loop.compare.oracle.oracle import OnnxRuntime
+from mo_loop.compare.reducing.candidate import Candidate, graphs
+from mo_loop.compare.reducing.condition import Condition
+from mo_loop.compare.reducing.inner_values import inferred, places
+from mo_loop.compare.reducing.reducing import Reduced, reduce
+from mo_loop.compare.reducing.smaller_bodies import unwrapped, without_body_nodes
 from mo_loop.errors import InputError, UsageError
 from mo_loop.options import ConvertOptions
-from mo_loop.reducing.candidate import Candidate, graphs
-from mo_loop.reducing.condition import Condition
-from mo_loop.reducing.inner_values import inferred, places
-from mo_loop.reducing.reducing import Reduced, reduce
-from mo_loop.reducing.smaller_bodies import unwrapped, without_body_nodes
-from mo_loop.verification.oracle import OnnxRuntime
 from tests.cli.commands import saved
 from tests.harness import floats, parsed
 

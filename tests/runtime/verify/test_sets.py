@@ -11,17 +11,17 @@ import pytest
 from onnx import numpy_helper
 
 from mo_loop.api import convert_model, save_model
+from mo_loop.compare.oracle.checked_oracle import Oracle, UnstableError
+from mo_loop.compare.results.array_comparison import compare
+from mo_loop.compare.results.output_rows import shape_in
+from mo_loop.compare.results.report import Row, Side
+from mo_loop.compare.results.report_formats import as_text
+from mo_loop.compare.verdict.cause import cause_of
+from mo_loop.compare.verdict.explaining import VANISHES
+from mo_loop.compare.verdict.rounding import Rounding
+from mo_loop.compare.verifying import verify
 from mo_loop.errors import InputError, NotComparableError, UsageError
 from mo_loop.options import ConvertOptions
-from mo_loop.verification.cause import cause_of
-from mo_loop.verification.checked_oracle import Oracle, UnstableError
-from mo_loop.verification.compare import compare
-from mo_loop.verification.explaining import VANISHES
-from mo_loop.verification.output_rows import shape_in
-from mo_loop.verification.report import Row, Side
-from mo_loop.verification.report_formats import as_text
-from mo_loop.verification.rounding import Rounding
-from mo_loop.verification.verifying import verify
 from tests.cli.commands import saved
 from tests.harness import floats, parsed
 from tools import probe_oracle

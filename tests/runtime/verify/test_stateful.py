@@ -12,13 +12,13 @@ import numpy as np
 import pytest
 
 from mo_loop.api import Model, save_model
+from mo_loop.compare.results.report import Report
+from mo_loop.compare.results.report_formats import as_junit, as_markdown, as_text
+from mo_loop.compare.stepping import stepped_side
+from mo_loop.compare.stepping.stateful_runtime import Stepped
+from mo_loop.compare.verifying import verify
 from mo_loop.errors import InputError, UsageError
 from mo_loop.text import parse
-from mo_loop.verification import stepped_side
-from mo_loop.verification.report import Report
-from mo_loop.verification.report_formats import as_junit, as_markdown, as_text
-from mo_loop.verification.stateful_runtime import Stepped
-from mo_loop.verification.verifying import verify
 from tests.cli.commands import saved
 from tests.cli.installed import mo_loop
 from tests.harness import parsed

@@ -1,4 +1,4 @@
-"""mo_loop.verification on models of which the answer is known, and on IR with a planted fault."""
+"""mo_loop.compare on models of which the answer is known, and on IR with a planted fault."""
 
 from __future__ import annotations
 
@@ -12,13 +12,13 @@ import onnx
 import pytest
 
 from mo_loop.api import convert_model, save_model
+from mo_loop.compare.execution.isolated import IsolatedError, isolated
+from mo_loop.compare.execution.runtime import ONE_THREAD, run_ir
+from mo_loop.compare.results.report_formats import as_junit, as_markdown, as_text
+from mo_loop.compare.verifying import verify
 from mo_loop.errors import ConversionErrors, FileError, InputError, UsageError
 from mo_loop.ops.base import Constant
 from mo_loop.options import ConvertOptions
-from mo_loop.verification.isolated import IsolatedError, isolated
-from mo_loop.verification.report_formats import as_junit, as_markdown, as_text
-from mo_loop.verification.runtime import ONE_THREAD, run_ir
-from mo_loop.verification.verifying import verify
 from tests import MODELS
 from tests.cli.commands import saved
 from tests.harness import floats, parsed

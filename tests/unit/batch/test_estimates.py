@@ -7,8 +7,8 @@ from pathlib import Path
 
 from mo_loop.batch.estimates import BASE, HEAD, Earlier, earlier_of, estimate, largest_first
 from mo_loop.batch.plan import Planned
-from mo_loop.storage.locations import Location
-from mo_loop.storage.stores import Info
+from mo_loop.batch.storage.locations import Location
+from mo_loop.batch.storage.stores import Info
 
 MB = 1 << 20
 

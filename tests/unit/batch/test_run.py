@@ -15,7 +15,7 @@ from mo_loop.batch.task import Work
 from mo_loop.errors import FileError
 from mo_loop.ir.pair import restore_pair
 from mo_loop.options import ConvertOptions
-from mo_loop.workers import WorkerStartError
+from mo_loop.support.workers import WorkerStartError
 from tests.cli.batches import good
 
 
@@ -101,7 +101,7 @@ def test_a_worker_that_the_same_signal_ended_is_no_error(tmp_path: Path, monkeyp
         threading.Timer(0.1, batch.stop, ["SIGINT"]).start()
         raise WorkerStartError("killed by SIGINT")
 
-    monkeypatch.setattr("mo_loop.workers.pool.Worker.start", killed)
+    monkeypatch.setattr("mo_loop.support.workers.pool.Worker.start", killed)
     plan = Plan((Planned(good(tmp_path / "m.onnx"), tmp_path / "out" / "m.xml", "m.onnx"),), tmp_path)
     batch = Batch(plan, tmp_path / "out", lambda _: Work(ConvertOptions(), "x"), Limits())
     found = batch.run(Silent())

@@ -179,7 +179,7 @@ def test_an_append_without_room_leaves_the_file_as_it_was(
     state.save()
     before = (folder / NAME).read_bytes()
     state.put("m.xml", Entry(made, Facts(4, {})))
-    monkeypatch.setattr("mo_loop.files._write_all", full)
+    monkeypatch.setattr("mo_loop.support.files._write_all", full)
     with pytest.raises(FileError, match="cannot be written"):
         state.save()
     assert (folder / NAME).read_bytes() == before

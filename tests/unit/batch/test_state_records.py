@@ -19,13 +19,13 @@ from mo_loop.batch.remote_plan import planned_urls
 from mo_loop.batch.result import Cost, Facts
 from mo_loop.batch.state import Entry, entry_of, plain
 from mo_loop.batch.state_records import entry_from, facts_from, inputs_hash, outputs_hash, record_of
+from mo_loop.batch.storage.locations import Location
+from mo_loop.batch.storage.remote_state import Record, owner_of
+from mo_loop.batch.storage.scratch import Scratch
+from mo_loop.batch.storage.stores import Info, is_glob
 from mo_loop.batch.task import Work
 from mo_loop.errors import StorageError, UsageError
 from mo_loop.options import ConvertOptions
-from mo_loop.storage.locations import Location
-from mo_loop.storage.remote_state import Record, owner_of
-from mo_loop.storage.scratch import Scratch
-from mo_loop.storage.stores import Info, is_glob
 from tests.memory import least_peak
 
 MADE = Made("options", Stamp(9, "aa", "s"), {}, Stamp(3, "bb", "x"), Stamp(4, "cc", "b"))
@@ -122,7 +122,7 @@ def simulate(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[tuple[Location, 
     def listed(where: Location, ending: str = "", *, is_literal: bool = False) -> Iterator[tuple[Location, Info]]:
         return iter(() if is_literal and is_glob(where) else contents[where.url])
 
-    for module in ("batch.remote_plan", "batch.remote_outputs", "storage.remote_state"):
+    for module in ("batch.remote_plan", "batch.remote_outputs", "batch.storage.remote_state"):
         monkeypatch.setattr(f"mo_loop.{module}.listed", listed)
     return contents
 

@@ -20,7 +20,7 @@ from mo_loop.errors import ConversionErrors, FileError, MoLoopError
 from mo_loop.frontend import model as model_file
 from mo_loop.frontend.external_data import external_files
 from mo_loop.frontend.external_files import ExternalFiles
-from mo_loop.inspection.read import inspect
+from mo_loop.look.inspection.read import inspect
 from tests.harness import parsed
 
 pytestmark = pytest.mark.skipif(sys.platform == "win32", reason="links and pipes need rights there")

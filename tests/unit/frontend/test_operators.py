@@ -11,7 +11,7 @@ from click.testing import CliRunner
 from mo_loop.cli import main
 from mo_loop.cli.ops import text
 from mo_loop.frontend import contrib_schemas, registry
-from mo_loop.frontend.limits import LIMITS
+from mo_loop.frontend.operator_limitations import LIMITS
 from mo_loop.frontend.operators import COMPOSED, DIRECT, FUNCTION, LOWERED, REFUSED, Handling, handled, merged
 
 from .pending import PENDING

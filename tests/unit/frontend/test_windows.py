@@ -10,7 +10,7 @@ import pytest
 from mo_loop import ops
 from mo_loop.api import convert_model
 from mo_loop.errors import TypeError_, UnsupportedError
-from mo_loop.frontend.ops.convolution import spatial_rank
+from mo_loop.frontend.ops.images.convolution import spatial_rank
 from mo_loop.graph import Graph, Node
 from mo_loop.graph.types import TensorType, f32
 from tests.harness import parsed

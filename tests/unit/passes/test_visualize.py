@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from mo_loop.errors import FileError, UsageError
-from mo_loop.graph.dot import to_dot
 from mo_loop.text import parse, to_text
+from mo_loop.text.dot import to_dot
 from tests.unit.graphviz import use_as_graphviz
 from transforms import visualize
 from transforms.common.eliminate_movement import EliminateGather

@@ -1,0 +1,391 @@
+"""DaskEngine: does the assignments of a batch on the workers of a cluster.
+
+    with connected("tcp://host:8786") as client:
+        engine = DaskEngine(client, limits, files)
+        results = Batch(plan, folder, works, engine.limits, engine=engine).run(listener)
+
+One thread submits models, the largest first, and takes answers as they come; small ones are submitted in portions
+(`portions.py`). CHECKS_AT_ONCE threads find out which models have to be converted, because they wait for the store.
+Twice as many models are submitted as the workers have threads, so that a worker need not wait for the next, and the
+scheduler need not hold 100,000 models. The memory requirement of each model is declared to Dask; a model above every
+worker's memory is refused.
+
+A model whose worker dies is tried once more on another. The scheduler itself decides how often a worker may die while
+it has a model (allowed-failures); a model that was not begun when its worker died is submitted again. A worker that
+cannot convert models (`requirements.py`) is left out, and its models go to the others.
+"""
+
+from __future__ import annotations
+
+import itertools
+import os
+import pickle
+import threading
+import uuid
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import CancelledError, ThreadPoolExecutor
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mo_loop.batch.assignment import Answer, Assignment
+from mo_loop.batch.cluster.agreement import own_versions, require_folder
+from mo_loop.batch.cluster.connecting import within
+from mo_loop.batch.cluster.on_worker import MEMORY, STARTS_NOT, Equipment, portable_function
+from mo_loop.batch.cluster.portions import Pace, Portion, need_of, portable
+from mo_loop.batch.cluster.requirements import Requirements, Unable
+from mo_loop.batch.cluster.sent_files import SentFile
+from mo_loop.batch.cluster.watching import Watch
+from mo_loop.batch.engine import Broken, Desk, Ended, Finished, Limits, Lost, Noted, Refused, Started, start_error
+from mo_loop.batch.estimates import largest_first, size_of
+from mo_loop.batch.outcomes import result_of
+from mo_loop.batch.plan import Planned
+from mo_loop.batch.result import GOOD
+from mo_loop.errors import ClusterError, MoLoopError
+from mo_loop.support.workers import CRASH, ERROR, Outcome, WorkerStartError
+
+if TYPE_CHECKING:
+    from distributed import Client, Future
+
+STOP = 10.0
+"""Seconds in which the workers have to end their processes after Ctrl-C."""
+
+CHECKS_AT_ONCE = 8
+"""Models whose outputs are compared at once, whether they are up to date."""
+
+TRIES = 4
+"""How often the workers of a model may die, as long as none of them has begun it twice."""
+
+
+class DaskEngine:
+    """An engine for one batch.
+
+    Raises:
+        ClusterError: a worker cannot be equipped.
+    """
+
+    needs_earlier = True
+
+    def __init__(
+        self, client: Client, limits: Limits, files: Sequence[SentFile] = (), *, is_single: bool = False
+    ) -> None:
+        """`limits.jobs` does not matter: `self.limits` has the number of threads of the workers. With `is_single` each
+        model is submitted alone, so that none begins after a failure."""
+        self._client = client
+        self._files = tuple(files)
+        self._name = f"mo-loop-{uuid.uuid4().hex[:12]}"
+        self._watch = Watch(client)
+        self.limits = replace(limits, jobs=self._watch.threads)
+        self._lock = threading.Lock()
+        self._futures: dict[Future, Portion] = {}
+        self._pace = Pace(is_single)
+        self._is_single = is_single
+        self._has_failed = False
+        self._places = itertools.count()
+        self._waiting: set[int] = set()
+        self._is_stopping = False
+        self._looks = ThreadPoolExecutor(CHECKS_AT_ONCE)
+
+    @property
+    def dashboard(self) -> str:
+        """The URL of the scheduler's dashboard; empty if it has none. One on this machine has it with bokeh alone."""
+        if self._client.cluster is not None and find_spec("bokeh") is None:
+            return ""
+        try:
+            # Its HTTP server runs without a dashboard, too, and is all that the scheduler lists.
+            if not self._client.run_on_scheduler(_portable_has_dashboard()):
+                return ""
+            return str(self._client.dashboard_link or "")
+        except Exception:  # a link is no reason to end a batch
+            return ""
+
+    def ordered(self, models: Sequence[Planned]) -> Iterable[int]:
+        """The largest first: none of them is left for the end."""
+        return largest_first(models)
+
+    def start(self, desk: Desk, drafts: Path) -> int:
+        """Equip the workers and start the thread."""
+        texts = {}
+        folders = [desk.plan.root] if isinstance(desk.plan.root, Path) else []
+        folders += [] if desk.folder is None else [drafts]
+        for each in folders:
+            require_folder(self._client, each)
+        if desk.folder is not None:
+            above, given = str(desk.folder.absolute()), str(desk.folder)
+            texts = {above + os.sep: given + os.sep} if above != given else {}
+        requirements = _requirements(desk.plan.models[0], folders)
+        equipment = Equipment(self._name, desk.function, self.limits.memory, self._files, texts, requirements)
+        self._client.subscribe_topic(self._name, lambda event: self._heard(event, desk))
+        try:
+            self._client.register_plugin(equipment, self._name)
+        except Exception as error:
+            raise ClusterError(
+                "a worker cannot be equipped for the batch", why=f"{type(error).__name__}: {error}", code="ML297",
+                hint="see the log of the worker",
+            ) from error  # fmt: skip
+        for unable in self._client.run(_portable_lack(), self._name, on_error="ignore").values():
+            if unable is not None:
+                self._leave_out(unable, desk)
+        self._watch.look()
+        if not self._watch.has_workers and self._watch.unable:
+            raise self._lost()
+        self._watch.start(self._check, lambda error: desk.tell(Broken(error)))
+        threading.Thread(target=self._work, args=(desk, drafts), daemon=True).start()
+        return 1
+
+    def stop(self) -> None:
+        """Cancel what is not finished, and let the workers end their processes and remove their files."""
+        self._is_stopping = True
+        self._watch.stop()
+        if self._client.status != "running":
+            return
+        within(STOP, self._cancel, self._pending())
+        within(STOP, self._client.unregister_worker_plugin, self._name)
+        within(STOP, self._client.unsubscribe_topic, self._name)
+
+    # -- in the thread
+
+    def _work(self, desk: Desk, drafts: Path) -> None:
+        try:
+            self._convert_all(desk, str(drafts))
+        except _Gone:
+            if not self._is_stopping:
+                desk.tell(Lost(self._lost()))
+        except BaseException as error:
+            desk.tell(Broken(error))
+        finally:
+            self._looks.shutdown(wait=False, cancel_futures=True)
+            desk.tell(Ended())
+
+    def _convert_all(self, desk: Desk, drafts: str) -> None:
+        from distributed import as_completed
+
+        completed = as_completed(loop=self._client.loop, with_results=True, raise_errors=False)
+        while True:
+            for portion in self._next_portions(desk):
+                completed.add(self._submit(portion, drafts))
+            if not self._futures:
+                return
+            future, result = next(completed)
+            with self._lock:
+                portion = self._futures.pop(future)
+            for again in self._handled(future, result, portion, desk):
+                completed.add(self._submit(again, drafts))
+            if (desk.is_over() or (self._is_single and self._has_failed)) and not self._is_stopping:
+                self._drop()
+
+    def _next_portions(self, desk: Desk) -> Iterator[Portion]:
+        is_over = self._is_stopping or (self._is_single and self._has_failed)
+        while not is_over and (free := 2 * self._watch.threads + 2 - len(self._futures)) > 0:
+            count = self._pace.count
+            taken = self._taken(desk, free * count)
+            if not taken:
+                return
+            fitting = [each for each in taken if self._fits(*each, desk)]
+            for start in range(0, len(fitting), count):
+                given, needs = zip(*fitting[start : start + count], strict=True)
+                yield Portion(given, max(needs))
+
+    def _taken(self, desk: Desk, most: int) -> list[tuple[Assignment, int]]:
+        """The next models that have to be converted, the largest first, with the memory that they need."""
+        taken = [each for each in self._looks.map(lambda _: desk.take(), range(most)) if each is not None]
+        taken.sort(key=lambda each: (-size_of(each.model), each.number))
+        return [(each, need_of(each, self.limits.memory)) for each in taken]
+
+    def _fits(self, given: Assignment, need: int, desk: Desk) -> bool:
+        """Whether a worker has the memory; a model that needs more is refused."""
+        if need <= self._watch.largest:
+            return True
+        desk.tell(Refused(given.number, given.model, self._too_large(need)))
+        return False
+
+    def _submit(self, portion: Portion, drafts: str) -> Future:
+        if self._client.status != "running" or not self._watch.has_workers:
+            raise _Gone
+        portion.place, portion.fate = next(self._places), ""
+        payload = pickle.dumps((self._name, portion.place, [portable(each) for each in portion.given], drafts))
+        future = self._client.submit(
+            portable_function(payload), pure=False, key=f"{self._name}-{portion.place}",
+            resources={MEMORY: portion.need}, priority=-portion.place, workers=self._watch.able or None,
+        )  # fmt: skip
+        with self._lock:
+            self._futures[future] = portion
+        return future
+
+    def _handled(self, future: Future, result: Any, portion: Portion, desk: Desk) -> Iterable[Portion]:
+        """Tell the answers of a portion, and forget the future; return what is to be submitted again."""
+        status = future.status
+        future.release()
+        if status == "finished":
+            if not isinstance(result, list):  # what `portable_function` returns where mo_loop cannot be loaded
+                address, why = result
+                unable = Unable(address, "ML292", "a worker cannot load mo_loop", why, "install it on the worker")
+                result = [unable] * len(portion.given)
+            pairs = zip(portion.given, result, strict=True)
+            return [each for given, found in pairs for each in self._settled(given, found, portion, desk)]
+        error = result[1] if isinstance(result, tuple) else result
+        if status in ("cancelled", "lost") or isinstance(error, CancelledError):
+            return self._cancelled(portion, desk)
+        if len(portion.given) > 1:
+            return portion.singles()
+        return self._failed(error, portion, desk)
+
+    def _settled(self, given: Assignment, found: Any, portion: Portion, desk: Desk) -> Iterable[Portion]:
+        """Tell what a worker said about a model; return what is to be submitted again."""
+        if isinstance(found, Unable):
+            if found.code == STARTS_NOT:
+                raise start_error(WorkerStartError(found.why), self.limits.memory)
+            self._leave_out(found, desk)
+            return (Portion((given,), portion.need),)
+        if isinstance(found, MoLoopError):
+            self._has_failed = True
+            desk.tell(Refused(given.number, given.model, found))
+            return ()
+        self._pace.heard(found)
+        self._has_failed |= result_of(given.model, found.found)[0].status not in GOOD
+        desk.tell(Finished(given, found))
+        return ()
+
+    def _leave_out(self, unable: Unable, desk: Desk) -> None:
+        """Give no more models to a worker, and say so once."""
+        if self._watch.leave_out(unable):
+            desk.tell(Noted(f"a worker is left out: {unable.error}"))
+
+    def _cancelled(self, portion: Portion, desk: Desk) -> Iterable[Portion]:
+        if self._is_stopping or portion.fate == "dropped":
+            return ()
+        if portion.fate == "again":
+            return (portion,)
+        if portion.fate != "unfit":
+            raise _Gone
+        for each in portion.given:
+            desk.tell(Refused(each.number, each.model, self._too_large(portion.need)))
+        return ()
+
+    def _failed(self, error: Any, portion: Portion, desk: Desk) -> Iterable[Portion]:
+        """The same for the exception of a single model."""
+        from distributed.scheduler import KilledWorker
+
+        (given,) = portion.given
+        if isinstance(error, KilledWorker):
+            portion.deaths += 1
+            if portion.begun < 2 and portion.deaths < TRIES:
+                return (portion,)
+            desk.tell(Finished(given, Answer(Outcome(None, CRASH, message=_lost_worker(error)), 0.0)))
+        else:
+            said = f"{type(error).__name__}: {error}"
+            desk.tell(Finished(given, Answer(Outcome(None, ERROR, message=said, error=type(error).__name__), 0.0)))
+        return ()
+
+    # -- in the threads of the client
+
+    def _heard(self, event: tuple[float, Any], desk: Desk) -> None:
+        """A worker begins with a portion, or one that came later lacks what the batch requires."""
+        if not isinstance(event[1], int):
+            self._leave_out(Unable(*event[1]), desk)
+            return
+        with self._lock:
+            portion = next((each for each in self._futures.values() if each.place == event[1]), None)
+        if portion is not None:
+            portion.begun += 1
+            for each in portion.given:
+                desk.tell(Started(each))
+
+    def _check(self) -> None:
+        """Cancel what waits for a worker that will not come."""
+        if not self._watch.has_workers:
+            self._cancel(self._pending())
+            return
+        unfit = {future: each for future, each in self._pending().items() if each.need > self._watch.largest}
+        for each in unfit.values():
+            each.fate = "unfit"
+        self._cancel(unfit)
+        self._wake()
+
+    def _wake(self) -> None:
+        """Submit again what no worker has, twice in a row, although there is one that fits.
+
+        The scheduler looks at such a model when a worker comes, and not when it gets its MEMORY a moment later.
+        """
+        assigned = {key for keys in self._client.processing().values() for key in keys}
+        waiting = {
+            future: each for future, each in self._pending().items()
+            if future.key not in assigned and each.need <= self._watch.present
+        }  # fmt: skip
+        stuck = {future: each for future, each in waiting.items() if each.place in self._waiting}
+        self._waiting = {each.place for each in waiting.values()}
+        for each in stuck.values():
+            each.fate = "again"
+        self._cancel(stuck)
+
+    def _drop(self) -> None:
+        """Cancel what was submitted and has not begun: the batch is to end after a failure."""
+        idle = {future: each for future, each in self._pending().items() if not each.begun}
+        for each in idle.values():
+            each.fate = "dropped"
+        self._cancel(idle)
+
+    def _pending(self) -> dict[Future, Portion]:
+        """What is not finished."""
+        with self._lock:
+            return {future: each for future, each in self._futures.items() if future.status == "pending"}
+
+    def _cancel(self, futures: Iterable[Future]) -> None:
+        chosen = list(futures)
+        if chosen:
+            self._client.cancel(chosen)
+
+    # -- within
+
+    def _too_large(self, need: int) -> ClusterError:
+        return ClusterError(
+            f"the model needs about {need} bytes of memory", code="ML294",
+            why=f"the worker with most memory has {self._watch.largest}",
+            hint="start a worker with more memory (--memory-limit, or --resources MEMORY=...), or give --memory",
+        )  # fmt: skip
+
+    def _lost(self) -> ClusterError:
+        again = "the same command continues with the models that remain"
+        if self._watch.unable and not self._watch.has_workers:
+            error = list(self._watch.unable.values())[-1].error
+            hint = f"{error.hint}; then {again}"
+            return ClusterError(f"no worker can convert the models: {error.message}", why=error.why, hint=hint,
+                                code=error.code)  # fmt: skip
+        if not self._watch.has_workers:
+            return ClusterError("the cluster has no workers left", code="ML291", hint=f"start workers; {again}")
+        return ClusterError("the connection to the scheduler is lost", code="ML295", hint=again)
+
+
+def _requirements(first: Planned, folders: Iterable[Path]) -> Requirements:
+    """What the workers need for a batch of which this is the first model."""
+    model = None if isinstance(first.source, Path) else first.source
+    output = None if isinstance(first.target, Path) else first.target.parent
+    return Requirements(own_versions(), tuple(str(each.absolute()) for each in folders), model, output)
+
+
+def _portable_has_dashboard() -> Any:
+    def has_dashboard(dask_scheduler: Any) -> bool:
+        """Whether an application of bokeh answers there."""
+        return bool(dask_scheduler.http_application.applications)
+
+    return has_dashboard
+
+
+def _portable_lack() -> Any:
+    def lack(name: str, dask_worker: Any) -> Any:
+        """Why a worker is unable; None if it is able, or has just come."""
+        return getattr(dask_worker.plugins.get(name), "unable", None)
+
+    return lack
+
+
+class _Gone(Exception):
+    """The scheduler has cancelled the work, or cannot be reached."""
+
+
+def _lost_worker(error: Any) -> str:
+    return (
+        f"the worker was lost: {error.allowed_failures + 1} workers died while they had the model, the last of them "
+        f"was {error.last_worker.address}"
+    )

@@ -1,0 +1,48 @@
+"""Calls functions that run native code in a worker process: a crash or a hang ends only the worker.
+
+    found = isolated(run_ir, "model.xml", [{"x": x}])
+
+There is one worker. It is kept for the next call, and replaced after a crash or a hang.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from mo_loop.support.workers import Pool
+
+LIMIT = 120.0
+FILLED = {"MALLOC_PERTURB_": "165"}
+"""Environment of workers: glibc fills what it allocates and frees, so that reading there is wrong every time."""
+T = TypeVar("T")
+
+
+class IsolatedError(Exception):
+    """The function raised, crashed or did not end in time; `status` is that of the worker's `Outcome`."""
+
+    def __init__(self, text: str, status: str) -> None:
+        super().__init__(text)
+        self.status = status
+
+
+def isolated(function: Callable[..., T], *arguments: Any) -> T:
+    """`function(*arguments)` in the worker, for at most `LIMIT` seconds. The function is one of a module's own."""
+    outcome = _pool().call((function, arguments))
+    if not outcome.ok:
+        text = f"{function.__qualname__}: {outcome.status} {outcome.stage}: {outcome.message}\n{outcome.detail}"
+        raise IsolatedError(text, outcome.status)
+    result: T = outcome.value
+    return result
+
+
+def serve(task: tuple[Callable[..., Any], tuple[Any, ...]]) -> Any:
+    """The function of the worker."""
+    function, arguments = task
+    return function(*arguments)
+
+
+@functools.cache
+def _pool() -> Pool:
+    return Pool(f"{__name__}:serve", limit=LIMIT)

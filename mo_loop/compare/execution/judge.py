@@ -1,0 +1,246 @@
+"""One model with expected values: convert it, run the IR, compare, and give the result as one word.
+
+    sample = Sample("scan", model_bytes, feeds=[{"x": x}], expected=[[("y", y)]], order=(0, 0))
+    with Pool("mo_loop.compare.execution.judge:judge", limit=60) as pool:
+        verdict = settle(pool.call(("mo_loop", sample)), pool.call)      # passed, refused, bug, wrong, crash, hang ...
+
+`judge` and `judge_ir` run native code: call them in a worker process.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from mo_loop.compare.execution.inferred import Inferred
+from mo_loop.compare.results.array_comparison import Named, compare_all
+from mo_loop.support.workers import Outcome, report_stage
+
+PASSED, REFUSED, BUG, FAILED, WRONG = "passed", "refused", "bug", "fails", "wrong"
+NOT_READABLE, NOT_COMPILABLE = "not readable", "not compilable"
+CRASH, HANG, EXCUSED = "crash", "hang", "excused"
+CLASSES = (PASSED, EXCUSED, REFUSED, BUG, NOT_READABLE, NOT_COMPILABLE, FAILED, WRONG, CRASH, HANG)
+
+Arrays = dict[str, Any]
+
+
+@dataclass
+class Verdict:
+    """The result of one model and one converter: one of `CLASSES`, and a message."""
+
+    result: str
+    message: str = ""
+    code: str = ""
+    seconds: float = 0.0
+    difference: float = 0.0
+    """The largest absolute difference of all inferences, of a model that passed."""
+
+    @property
+    def bad(self) -> bool:
+        """Whether it did not pass."""
+        return self.result not in (PASSED, EXCUSED)
+
+
+@dataclass
+class Sample:
+    """A model with expected values, ready for converters.
+
+    Each of `feeds` holds arrays by name, or in the order of the inputs; `order` are the inferences on one compiled
+    model, by the index of their feed. `rtol` and `atol` replace the usual tolerances; `values=False` compares shapes
+    and element types only. With `exact` a result without elements has to have the expected shape too, and every result
+    the shape that conversion inferred. `arguments` are more arguments of convert_model; a refusal with one of the codes
+    in `excuses` is excused. `python` is the interpreter of another OpenVINO release, which is to run the IR.
+    """
+
+    name: str
+    model: bytes
+    feeds: Sequence[Mapping[str, Any] | Sequence[Any]]
+    expected: Sequence[Named]
+    order: tuple[int, ...]
+    features: dict[str, int] = field(default_factory=dict)
+    dropped_sets: int = 0
+    rtol: float | None = None
+    atol: float | None = None
+    values: bool = True
+    exact: bool = False
+    arguments: Arrays = field(default_factory=dict)
+    excuses: tuple[str, ...] = ()
+    inferred: Inferred | None = None
+    python: str | None = None
+
+
+def judge(task: tuple[str, Sample]) -> Verdict:
+    """Convert with a converter of `CONVERTERS`, save, read back, compile once, run every input set, compare."""
+    converter, sample = task
+    with tempfile.TemporaryDirectory() as folder:
+        source, target = Path(folder, "model.onnx"), Path(folder, "ir.xml")
+        source.write_bytes(sample.model)
+        report_stage("convert")
+        try:
+            inferred = CONVERTERS[converter](source, target, sample.arguments)
+        except Exception as error:  # those of other converters share no base class
+            return _refusal(converter, sample, error)
+        return judge_ir(target, replace(sample, inferred=inferred) if sample.exact else sample)
+
+
+def judge_ir(target: str | Path, sample: Sample) -> Verdict:
+    """Compile an IR file once, run the input sets of a sample in their order and compare."""
+    from mo_loop.compare.execution.other_release import CompiledElsewhere
+    from mo_loop.compare.execution.runtime import compile_ir
+
+    report_stage("compile")
+    try:
+        compiled = compile_ir(target) if sample.python is None else CompiledElsewhere(target, sample.python)
+    except Exception as error:  # the runtime's errors share no base class
+        verdict = _failure(error, NOT_COMPILABLE, "compile")
+        is_read = verdict.result != NOT_COMPILABLE or _is_read(target, sample.python)
+        return verdict if is_read else replace(verdict, result=NOT_READABLE)
+    largest = 0.0
+    for position, number in enumerate(sample.order):
+        report_stage(f"infer {position}")
+        try:
+            found = compiled.run(sample.feeds[number])
+        except Exception as error:
+            return _failure(error, FAILED, f"inference {position}")
+        verdict = judge_results(sample, position, found)
+        if verdict.bad:
+            return verdict
+        largest = max(largest, verdict.difference)
+    return Verdict(PASSED, difference=largest)
+
+
+def _is_read(target: str | Path, python: str | None) -> bool:
+    """Whether OpenVINO reads a file that it does not compile."""
+    from mo_loop.compare.execution.other_release import read_elsewhere
+    from mo_loop.compare.execution.runtime import read_ir
+
+    try:
+        read_ir(target) if python is None else read_elsewhere(target, python)
+    except Exception:  # the runtime's errors share no base class
+        return False
+    return True
+
+
+def _failure(error: Exception, result: str, stage: str) -> Verdict:
+    """The verdict of an error of the runtime, or of the process in which it runs."""
+    ended = {"crash": CRASH, "timeout": HANG}.get(getattr(error, "status", ""))
+    if ended is not None:
+        return Verdict(ended, f"{stage}: {error}")
+    return Verdict(result, f"{stage}: {brief(error)}" if result == FAILED else brief(error))
+
+
+def judge_results(sample: Sample, position: int, found: Named) -> Verdict:
+    """The verdict of one inference, which is the one at `position` in the order of the sample."""
+    number = sample.order[position]
+    where, largest = f"inference {position} (input set {number})", 0.0
+    for result in compare_all(sample.expected[number], found, rtol=sample.rtol, atol=sample.atol):
+        if not result and _counts(result, sample, sample.expected[number], found):
+            return Verdict(WRONG, f"{where}, {result.kind}: {result}")
+        largest = max(largest, result.largest_abs)
+    contradiction = sample.inferred.contradiction(sample.feeds[number], found) if sample.inferred else ""
+    return Verdict(BUG, f"{where}: {contradiction}") if contradiction else Verdict(PASSED, difference=largest)
+
+
+def _counts(result: Any, sample: Sample, expected: Named, found: Named) -> bool:
+    """Whether this sample forbids a difference."""
+    if result.kind == "values":
+        return sample.values
+    return sample.exact or not empty_alike(result.name, expected, found)
+
+
+def empty_alike(name: str, expected: Named, found: Named) -> bool:
+    """Two empty results that differ only where ONNX Runtime does not know a dimension, or the rank, of no iterations.
+
+    It writes 0 for such a dimension, and [0] where it does not know the rank.
+    """
+    left, right = dict(expected).get(name), dict(found).get(name)
+    if left is None or right is None or left.size or right.size or left.dtype != right.dtype:
+        return False
+    if left.shape == (0,):
+        return True
+    return left.ndim == right.ndim and all(a in (0, b) for a, b in zip(left.shape, right.shape, strict=True))
+
+
+def settle(outcome: Outcome, again: Callable[[Any], Outcome]) -> Verdict:
+    """The verdict of a worker's outcome; a crash is tried once more, in a fresh process.
+
+    Native code that writes where it should not may bring down the process in a later task, so the model at hand is not
+    always to blame.
+    """
+    verdict = verdict_of(outcome)
+    if verdict.result != CRASH:
+        return verdict
+    second = verdict_of(again(outcome.task))
+    if second.result == PASSED:
+        second.message = f"crashed in a used process, not in a fresh one: {verdict.message}"
+    return second
+
+
+def verdict_of(outcome: Outcome) -> Verdict:
+    """The verdict of a worker's outcome, crashes and hangs included."""
+    if outcome.ok:
+        verdict: Verdict = outcome.value
+        verdict.seconds = outcome.seconds
+        return verdict
+    if outcome.status == "timeout":
+        return Verdict(HANG, f"{outcome.stage}: {outcome.message}", seconds=outcome.seconds)
+    if outcome.status == "crash":
+        return Verdict(CRASH, f"{outcome.stage}: {outcome.message} {_last_line(outcome.detail)}".strip())
+    return Verdict(BUG, f"{outcome.stage}: {outcome.message}", outcome.code)
+
+
+def _refusal(converter: str, sample: Sample, error: Exception) -> Verdict:
+    found = getattr(error, "code", "")
+    code = found if isinstance(found, str) else ""
+    if converter != OURS:
+        return Verdict(REFUSED, brief(error), code)
+    if code in sample.excuses:
+        return Verdict(EXCUSED, brief(error), code)
+    # The models are valid: an error about an invalid model is a bug, as an internal error is.
+    return Verdict(REFUSED if getattr(error, "exit_code", None) == 3 else BUG, brief(error), code)
+
+
+def convert_with_mo_loop(source: Path, target: Path, arguments: Arrays | None = None) -> Inferred:
+    """Write IR to `target`."""
+    from mo_loop.api import convert_model, save_model
+
+    given: Arrays = {"check_passes": True, **(arguments or {})}
+    converted = convert_model(str(source), **given)
+    save_model(converted, str(target), compress_to_fp16=False)
+    return Inferred(converted.graph)
+
+
+def convert_with_ovc(source: Path, target: Path, _: Arrays | None = None) -> None:
+    """Write the IR of OpenVINO's own converter to `target`, without the processes that it starts for telemetry."""
+    os.environ["CI"] = "true"
+    import openvino
+
+    openvino.save_model(openvino.convert_model(str(source)), str(target), compress_to_fp16=False)
+
+
+OURS, PEER = "mo_loop", "ovc"
+CONVERTERS: dict[str, Callable[..., Inferred | None]] = {OURS: convert_with_mo_loop, PEER: convert_with_ovc}
+
+
+def brief(error: BaseException) -> str:
+    """The essential part of a message, without the call sites of native exceptions.
+
+    Of a group of errors, the parts with their codes.
+    """
+    parts = getattr(error, "errors", [error] if hasattr(error, "exit_code") else None)
+    if parts:
+        return " | ".join(dict.fromkeys(f"{part.code}: {part.message}" for part in parts))
+    # The text of an error in a worker process begins with its class.
+    text = str(error) if not hasattr(error, "status") else str(error).removeprefix("RuntimeError: ")
+    lines = [line.strip() for line in text.splitlines() if line.strip()]
+    essential = [line for line in lines if not line.startswith(("Exception from src", "Check '", "While validating"))]
+    text = " | ".join((essential or lines)[:1] + (essential or lines)[1:][-2:])
+    return (text if hasattr(error, "status") else f"{type(error).__name__}: {text}")[:400]
+
+
+def _last_line(text: str) -> str:
+    return next((line.strip() for line in reversed(text.splitlines()) if line.strip()), "")[:200]

@@ -1,0 +1,1 @@
+"""The sets of inputs of a comparison: given, or generated until both sides accept them."""

@@ -1,0 +1,227 @@
+"""Inputs of a model, generated from their types and roles.
+
+    generator = Generator(model, known={"x": (1, 3, None, None)}, seed=0)
+    feeds = generator.draw(0)                        # {"x": array, "steps": array(3)}
+
+The sets differ: numbers are normally distributed or between 0 and 1, trip counts and conditions vary, and so do the
+sizes of dynamic dimensions: several sizes, then 1, then others; dimensions with one name have one size, and a name such
+as `past + 1` is computed. The same seed gives the same arrays. Which sizes a model accepts is found by trying:
+mo_loop/compare/input_sets/accepted_sets.py.
+"""
+
+from __future__ import annotations
+
+import ast
+import math
+import operator
+import zlib
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop.api import Model
+from mo_loop.compare.input_sets.given import input_names
+from mo_loop.compare.input_sets.input_values import Input, possible, values_of
+from mo_loop.compare.input_sets.roles import Role, roles
+from mo_loop.errors import UnsupportedError
+from mo_loop.frontend.declared_types import type_from
+from mo_loop.frontend.model import OnnxModel
+from mo_loop.graph.types import OptionalType, SequenceType, TensorType
+
+SIZES = ((2, 3, 4), (1,), (5, 2, 3), (4, 7, 2), (3,))
+"""The sizes of dynamic dimensions in the sets, in turn; in one set the dimensions take them in turn."""
+
+IMAGE_SIZES = ((64, 96), (32,), (65, 97), (96, 64), (224,))
+"""The sizes of the dynamic height and width of images."""
+
+ITEMS = 3
+"""The number of elements of a sequence."""
+
+NO_ROLE = Role()
+
+UNNAMED = "dimension "
+"""The beginning of the names of dimensions that the model does not name."""
+
+_BATCH_NAMES = ("batch", "b", "n", "bs", "bsz")
+
+
+class Generator:
+    """Draws sets of inputs for a model. `known` are the shapes that the IR declares, with None for unknown sizes."""
+
+    def __init__(self, model: OnnxModel, known: Mapping[str, Sequence[int | None] | None], seed: int = 0) -> None:
+        """Raises UnsupportedError for an input whose element type is not known."""
+        needed = set(input_names(model))
+        meant = roles(model)
+        self._seed = seed
+        entries = [entry for entry in model.proto.graph.input if entry.name in needed]
+        self.inputs = [input_of(entry, known.get(entry.name), meant.get(entry.name, NO_ROLE)) for entry in entries]
+        self._bound = {
+            name: size for entry, each in zip(entries, self.inputs, strict=True)
+            for name, size in zip(input_of(entry).dims, each.dims, strict=False)
+            if isinstance(name, str) and isinstance(size, int) and not name.startswith(UNNAMED)
+        }  # fmt: skip
+        """Sizes that the IR gives to dimensions of one input: they have them in the others too."""
+        self.symbols = list(dict.fromkeys(name for each in self.inputs for name in each.symbols))
+        """The dynamic dimensions that have sizes of their own."""
+        self.symbols = [name for name in self.symbols if expression_in(name) is None]
+        self._image = {name for each in self.inputs for name in _image_dimensions(each)}
+        self.batches = {name for name in self.symbols if _is_batch(name, self.inputs)}
+        """Those of `symbols` that count samples, as it seems: a first dimension."""
+
+    def draw(self, number: int, *, careful: bool = False) -> dict[str, Any]:
+        """The set of this number. With `careful`, dynamic dimensions are equal and integers are 0 or 1."""
+        equal = dict.fromkeys(self.symbols, SIZES[number % len(SIZES)][0]) | self._bound
+        return self.sized(number, equal if careful else self.sizes(number), careful=careful)
+
+    def sized(self, number: int, sizes: Mapping[str, int], *, careful: bool = False) -> dict[str, Any]:
+        """The values of the set of this number, for dynamic dimensions of these sizes."""
+        found: dict[str, Any] = {}
+        sizes = {**sizes, **self._bound}
+        for each in self.inputs:
+            shape = tuple(dim if isinstance(dim, int) else size_of(dim, sizes) for dim in each.dims)
+            random = self._random(each, number)
+            longest = min((sizes[name] for name in self.symbols if name not in each.dims), default=1)
+            with possible(each.name):
+                items = [
+                    values_of(each, shape, number, random, careful=careful, longest=longest)
+                    for _ in range(ITEMS if each.is_sequence else 1)
+                ]
+            found[each.name] = items if each.is_sequence else items[0]
+        return found
+
+    def sizes(self, number: int) -> dict[str, int]:
+        """A size for each dynamic dimension, as in the set of this number."""
+        found: dict[str, int] = {}
+        for table, names in ((SIZES, self._image ^ set(self.symbols)), (IMAGE_SIZES, self._image)):
+            sizes = table[number % len(table)]
+            of_these = [name for name in self.symbols if name in names]
+            found |= {name: sizes[place % len(sizes)] for place, name in enumerate(of_these)}
+        return found | self._bound
+
+    def elements(self, sizes: Mapping[str, int]) -> int:
+        """The number of elements of all inputs of these sizes."""
+        sizes = {**sizes, **self._bound}
+        shapes = ([dim if isinstance(dim, int) else size_of(dim, sizes) for dim in each.dims] for each in self.inputs)
+        return sum(math.prod(shape) for shape in shapes)
+
+    def array(self, each: Input, shape: tuple[int, ...], number: int) -> np.ndarray:
+        """A value of an input in a shape that the caller chose."""
+        with possible(each.name):
+            return values_of(each, shape, number, self._random(each, number))
+
+    def _random(self, each: Input, number: int) -> Any:
+        return np.random.default_rng((self._seed, number, zlib.crc32(each.name.encode())))
+
+
+def _image_dimensions(each: Input) -> list[str]:
+    """The names of a dynamic height and width: those of an input of rank 4 with 1, 3 or 4 channels."""
+    if len(each.dims) != 4 or each.dtype.kind in ("bool", "string") or each.role.kind:
+        return []
+    for channels, places in ((1, (2, 3)), (3, (1, 2))):
+        if each.dims[channels] in (1, 3, 4):
+            return [name for place in places if isinstance(name := each.dims[place], str)]
+    return []
+
+
+def _is_batch(name: str, inputs: Sequence[Input]) -> bool:
+    if name.lower() in _BATCH_NAMES or "batch" in name.lower():
+        return True
+    return any(len(each.dims) > 1 and each.dims[0] == name for each in inputs)
+
+
+# -- types and sizes
+
+
+def shapes_of(converted: Model) -> dict[str, Sequence[int | None] | None]:
+    """The shape of each input of the IR by all its names, with None for sizes that are not known."""
+    found: dict[str, Sequence[int | None] | None] = {}
+    for port in converted.inputs:
+        shape = None if port.shape is None else tuple(dim if isinstance(dim, int) else None for dim in port.shape)
+        found.update(dict.fromkeys((port.name, *port.names), shape))
+    return found
+
+
+def input_of(entry: Any, known: Sequence[int | None] | None = None, role: Role = NO_ROLE) -> Input:
+    """The record of an entry of the model; `known` are the sizes that the IR declares."""
+    type_ = type_from(entry.type, symbolic=True)
+    if isinstance(type_, OptionalType):
+        type_ = type_.element
+    is_sequence = isinstance(type_, SequenceType)
+    if is_sequence:
+        type_ = type_.element
+    if not isinstance(type_, TensorType) or type_.dtype is None:
+        raise UnsupportedError(
+            f"no values can be generated for the input {entry.name!r}", why="its element type is not declared",
+            hint="give values: --inputs FILE.npz",
+        )  # fmt: skip
+    shape = type_.shape
+    names = [""] * 2 if shape is None else [_name(dim) for dim in shape]
+    if known is not None and (shape is None or len(known) == len(names)):
+        names = [*names[: len(known)], *[""] * (len(known) - len(names))]
+    dims: list[int | str] = []
+    for place, name in enumerate(names):
+        size = known[place] if known is not None and place < len(known) else None
+        declared = shape[place] if shape is not None else None
+        fixed = declared if isinstance(declared, int) else None
+        # Dimensions without a name: the first is most often the batch, which the inputs share.
+        dims.append(size if size is not None else fixed if fixed is not None else name or f"{UNNAMED}{place}")
+    return Input(entry.name, type_.dtype, tuple(dims), role, is_sequence)
+
+
+def _name(dim: Any) -> str:
+    if isinstance(dim, int) or dim.has_fresh():
+        return ""
+    return dim.symbol.name if dim.symbol is not None else str(dim)
+
+
+_LONGEST = 300
+"""Characters of an expression: the sizes of longer ones could be computed only with many nested calls."""
+
+_OPERATORS: Mapping[type[ast.operator], Callable[[int, int], int]] = {
+    ast.Add: operator.add, ast.Sub: operator.sub, ast.Mult: operator.mul, ast.FloorDiv: operator.floordiv,
+    ast.Div: operator.floordiv,
+}  # fmt: skip
+
+
+def expression_in(name: str) -> ast.expr | None:
+    """The expression that the name of a dimension spells, such as `past + 1`; None for a plain name."""
+    if len(name) > _LONGEST:
+        return None
+    try:
+        found = ast.parse(name, mode="eval").body
+    except (SyntaxError, ValueError, MemoryError, RecursionError):
+        return None
+    nodes = [each for each in ast.walk(found) if not isinstance(each, (ast.operator, ast.Load))]
+    allowed = (ast.BinOp, ast.Name, ast.Constant)
+    return found if isinstance(found, ast.BinOp) and all(isinstance(each, allowed) for each in nodes) else None
+
+
+def size_of(name: str, sizes: Mapping[str, int]) -> int:
+    """The size of a dimension whose name can be an expression."""
+    if name in sizes:
+        return sizes[name]
+    tree = expression_in(name)
+    return max(0, _computed(tree, sizes)) if tree is not None else SIZES[0][0]
+
+
+def bound_sizes(inputs: Iterable[Input], feeds: Mapping[str, Any]) -> dict[str, int]:
+    """The sizes of the named dimensions of inputs in given arrays; inputs without an array tell nothing."""
+    return {
+        dim: size for each in inputs if each.name in feeds
+        for dim, size in zip(each.dims, np.shape(feeds[each.name]), strict=False) if isinstance(dim, str)
+    }  # fmt: skip
+
+
+def _computed(tree: Any, sizes: Mapping[str, int]) -> int:
+    if isinstance(tree, ast.Constant):
+        return tree.value if isinstance(tree.value, int) else 1
+    if isinstance(tree, ast.Name):
+        return sizes.get(tree.id, SIZES[0][0])
+    apply = _OPERATORS.get(type(tree.op))
+    left, right = _computed(tree.left, sizes), _computed(tree.right, sizes)
+    if apply is None or (apply is operator.floordiv and right == 0):
+        return 1
+    return int(apply(left, right))
+
+

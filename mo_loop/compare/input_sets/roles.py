@@ -1,0 +1,190 @@
+"""What a model does with its integer inputs, which decides the values that make sense for them.
+
+    roles(model)["tokens"]            # Role("index", below=30522): reads rows of a table of that length
+    roles(model)["steps"]             # Role("count"): the trip count of a Loop
+    roles(model)["sr"]                # Role("choice", values=(8000, 16000)): compared with one of them
+
+An input is followed through operators that keep its values (`KEEPS`), and into bodies, to the operators that read it.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import onnx
+from onnx import numpy_helper
+
+from mo_loop.frontend.model import OnnxModel
+from mo_loop.frontend.names_read import names_defined_in
+from mo_loop.frontend.onnx_graphs import body_protos, operator_of
+
+INDEX, COUNT, LENGTH, AXIS, SIZE, SCALE, MASK, ANY = "index", "count", "length", "axis", "size", "scale", "mask", ""
+CHOICE = "choice"
+
+PORTS = {
+    ("Gather", 1): INDEX, ("GatherElements", 1): INDEX, ("GatherND", 1): INDEX, ("ScatterElements", 1): INDEX,
+    ("Scatter", 1): INDEX, ("ScatterND", 1): INDEX, ("OneHot", 0): INDEX, ("SequenceAt", 1): INDEX,
+    ("com.microsoft::EmbedLayerNormalization", 0): INDEX, ("com.microsoft::EmbedLayerNormalization", 1): INDEX,
+    ("Loop", 0): COUNT, ("TopK", 1): COUNT, ("Range", 1): COUNT, ("OneHot", 1): COUNT, ("Tile", 1): COUNT,
+    ("Upsample", 1): SCALE, ("Resize", 2): SCALE,
+    ("LSTM", 4): LENGTH, ("GRU", 4): LENGTH, ("RNN", 4): LENGTH, ("ReverseSequence", 1): LENGTH,
+    ("CumSum", 1): AXIS, ("Squeeze", 1): AXIS, ("Unsqueeze", 1): AXIS, ("ReduceSum", 1): AXIS, ("ReduceMean", 1): AXIS,
+    ("Slice", 3): AXIS, ("SequenceErase", 1): AXIS, ("SequenceInsert", 2): AXIS,
+    ("ConstantOfShape", 0): SIZE, ("Expand", 1): SIZE, ("Resize", 3): SIZE,
+    ("com.microsoft::GroupQueryAttention", 5): LENGTH, ("com.microsoft::Attention", 3): MASK,
+}  # fmt: skip
+"""(operator, number of the input) -> the role of what it reads there."""
+
+KEEPS = frozenset((
+    "Cast", "CastLike", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Expand", "Transpose", "Tile",
+    "Slice", "Gather", "Concat", "Min", "Clip", "SequenceConstruct",
+))  # fmt: skip
+"""Operators whose first output has values of their first input. Concat has those of every input."""
+
+
+_INTEGERS = (onnx.TensorProto.INT32, onnx.TensorProto.INT64)
+
+_LENGTH_NAME = re.compile(r"length|(^|_)(seq_?)?lens?($|_)")
+"""The name of an input with lengths of sequences."""
+
+RATES = (8000, 16000)
+"""Sampling rates: of a model that compares an input with one of them, the other one is the rate that it means else."""
+
+
+@dataclass(frozen=True)
+class Role:
+    """What the values mean: an `INDEX` is `below` a length, if that is known; a `CHOICE` is one of `values`.
+
+    With `is_position`, step after step continues the numbers of the one before (stepping/cache_steps.py).
+    """
+
+    kind: str = ANY
+    below: int | None = None
+    is_position: bool = False
+    values: tuple[int, ...] = ()
+
+
+def roles(model: OnnxModel) -> dict[str, Role]:
+    """The role of each input of the main graph that has one."""
+    graph = model.proto.graph
+    tables = {each.name: tuple(each.dims) for each in graph.initializer}
+    found = {}
+    for entry in graph.input:
+        role = _role(graph, entry, tables)
+        role = replace(role, is_position="position" in entry.name.lower() and role.kind in (ANY, INDEX))
+        if role.kind or role.is_position:
+            found[entry.name] = role
+    return found
+
+
+def _role(graph: Any, entry: Any, tables: dict[str, tuple[int, ...]]) -> Role:
+    """The first role among COUNT, LENGTH ...; of several indices the smallest length."""
+    name = entry.name
+    uses = list(_uses(graph, name))
+    for kind in (COUNT, SIZE, SCALE, AXIS, LENGTH):
+        if any(PORTS.get(use[1:]) == kind for use in uses):
+            return Role(kind)
+    indices = [use for use in uses if PORTS.get(use[1:]) == INDEX]
+    if indices:
+        lengths = [each for use in indices if (each := _length(use[0], use[2], tables)) is not None]
+        return Role(INDEX, min(lengths, default=None))
+    if "mask" in name.lower() or any(PORTS.get(use[1:]) == MASK for use in uses):
+        return Role(MASK)
+    if _LENGTH_NAME.search(name.lower()):
+        return Role(LENGTH)
+    values = _compared(uses, graph) if _is_single(entry) else ()
+    return Role(CHOICE, values=values) if values else Role()
+
+
+def _is_single(entry: Any) -> bool:
+    """Whether an input has one element."""
+    shape = entry.type.tensor_type
+    return shape.HasField("shape") and all(dim.dim_value == 1 for dim in shape.shape.dim)
+
+
+def _compared(uses: list[tuple[Any, str, int]], graph: Any) -> tuple[int, ...]:
+    """The integers with which Equal compares a value."""
+    found: set[int] = set()
+    constants = constant_integers(graph)
+    for node, operator, port in uses:
+        if operator == "Equal":
+            found.update(constants.get(node.input[1 - port], ()))
+    if found.intersection(RATES):
+        found.update(RATES)
+    return tuple(sorted(found))
+
+
+def constant_integers(graph: Any, most: int = 16) -> dict[str, tuple[int, ...]]:
+    """The elements of integer constants of at most `most` elements, of initializers and Constant nodes, bodies
+    included, by their names."""
+    found: dict[str, tuple[int, ...]] = {}
+    pending = [graph]
+    while pending:
+        scope = pending.pop()
+        named = [(each.name, each) for each in scope.initializer]
+        for node in scope.node:
+            pending += body_protos(node)
+            if node.op_type == "Constant":
+                named += [(node.output[0], each.t) for each in node.attribute if each.name == "value"]
+                found.update((node.output[0], (each.i,)) for each in node.attribute if each.name == "value_int")
+        for name, tensor in named:
+            if tensor.data_type in _INTEGERS and math.prod(tensor.dims) <= most:
+                found[name] = _elements(tensor)
+    return found
+
+
+def _elements(tensor: Any) -> tuple[int, ...]:
+    """The elements of a tensor; none where its data are in another file."""
+    if tensor.data_location == onnx.TensorProto.EXTERNAL:
+        return ()
+    return tuple(int(each) for each in numpy_helper.to_array(tensor).ravel())
+
+
+def _uses(graph: Any, name: str) -> Iterator[tuple[Any, str, int]]:
+    """(node, operator, input) of every node that reads the values of `name`, bodies included."""
+    pending, seen = [(graph, name)], set()
+    while pending:
+        scope, read = pending.pop()
+        if (id(scope), read) in seen:
+            continue
+        seen.add((id(scope), read))
+        for node in scope.node:
+            operator = operator_of(node)
+            for body in body_protos(node):
+                if read not in names_defined_in(body):
+                    pending.append((body, read))
+            for port, each in enumerate(node.input):
+                if each != read:
+                    continue
+                yield node, operator, port
+                if operator in KEEPS and (port == 0 or operator == "Concat"):
+                    pending.append((scope, node.output[0]))
+                pending += _into(node, operator, port)
+
+
+def _into(node: Any, operator: str, port: int) -> Iterator[tuple[Any, str]]:
+    """The inputs of the body that get the values of an input of a Loop or Scan."""
+    skipped = {"Loop": 0, "Scan": 0}.get(operator)
+    if skipped is None or (operator == "Loop" and port < 2):
+        return
+    for body in body_protos(node):
+        if port < len(body.input):
+            yield body, body.input[port].name
+
+
+def _length(node: Any, port: int, tables: dict[str, tuple[int, ...]]) -> int | None:
+    """The length of the constant dimension that an index selects from."""
+    shape = tables.get(node.input[0]) if port else None
+    if not shape:
+        return None
+    axis = next((each.i for each in node.attribute if each.name == "axis"), 0)
+    if node.op_type.endswith("ND"):
+        return min(shape)
+    if node.op_type == "EmbedLayerNormalization":
+        table = tables.get(node.input[2 + port])
+        return table[0] if table else None
+    return shape[axis] if -len(shape) <= axis < len(shape) else None

@@ -1,0 +1,25 @@
+"""The first tensor of an ONNX model that differs in its IR, also inside bodies.
+
+    found = first_difference("model.onnx", graph, {"x": x})
+    print(found)                # the node, the iteration, both values, what the node became; None: all tensors agree
+
+==================  ===============================================================================
+`lockstep`          both sides, node by node        `findings`     what is compared, and what differs first
+`onnx_side`         the ONNX model in pieces        `onnx_loops`   its Loop, Scan and If
+`ir_side`           the IR in segments, on demand   `ir_loops`     its Loop and TensorIterator
+`counterparts`      which nodes with bodies belong together
+`sizes`             how large the tensors of a piece are
+`history`           which passes made the layers of each ONNX node
+`matching`          origins for a graph that was read from files
+`heat`              the differences of all tensors  `distance`     how far two arrays are apart
+`layer_difference`  the answer                      `answer`       what it says besides the tensor
+==================  ===============================================================================
+"""
+
+from mo_loop.compare.layers.first_difference import first_difference
+from mo_loop.compare.layers.heat import Heat
+from mo_loop.compare.layers.history import History
+from mo_loop.compare.layers.layer_difference import LayerDifference
+from mo_loop.compare.layers.matching import assign_origins
+
+__all__ = ["Heat", "History", "LayerDifference", "assign_origins", "first_difference"]

@@ -1,0 +1,141 @@
+"""Heat: how far every compared tensor of an IR is from that of the ONNX model, and how this grows in loops.
+
+    heat = Heat()
+    first_difference(model, graph, feeds, heat=heat)        # goes on behind the first difference
+    heat.as_json(describer.id)                              # the page's data, with the ids of nodes there
+
+Of all comparisons of a tensor the worst is kept. Each loop has a curve for each tensor of its body: the worst
+difference by iteration. A loop that runs several times has the worst of its runs; above POINTS iterations
+neighbours share a point, which is the worst of them.
+"""
+
+from __future__ import annotations
+
+from array import array
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+from mo_loop.compare.layers.distance import Distance
+from mo_loop.compare.layers.ir_side import Key
+from mo_loop.graph import Node, Value
+from mo_loop.ops.base import Constant
+
+POINTS = 512
+"""The most points of a curve."""
+
+CURVES = 8
+"""The most outputs of a body whose curves are shown; more than these are the ones that differ least."""
+
+NOT_COMPARED = -1.0
+
+
+class Heat:
+    """The differences of one graph. It holds a few numbers for each value, and no arrays."""
+
+    def __init__(self) -> None:
+        self.tensors: dict[Value, tuple[Distance, int | None]] = {}
+        """The worst distance, and the iteration of the innermost loop in which it was found."""
+        self.loops: dict[Node, Curves] = {}
+        self.first: tuple[Node, int, str] | None = None
+        """The node and the port of the first difference, and what is said about it."""
+        self.sets: list[str] = []
+        """The names of the sets of inputs that were compared."""
+        self.precision = ""
+        """That of OpenVINO; empty for f32."""
+        self.notes: dict[str, None] = {}
+        """What was not compared, and why."""
+        self._inside: list[tuple[Curves, int]] = []
+
+    def begin(self, node: Node, port: int, text: str) -> None:
+        """Record where the first difference is."""
+        if self.first is None:
+            self.first = node, port, text
+
+    @contextmanager
+    def iteration(self, loop: Node, number: int, outputs: Iterable[Key]) -> Iterator[None]:
+        """Within it, the tensors that are added are those of an iteration of a loop; `outputs` are its body's."""
+        curves = self.loops.setdefault(loop, Curves(tuple(outputs)))
+        curves.iterations = max(curves.iterations, number + 1)
+        self._inside.append((curves, number))
+        try:
+            yield
+        finally:
+            self._inside.pop()
+
+    def add(self, value: Value, key: Key, found: Distance) -> None:
+        """Record a comparison of the value that contains the tensor `key` of the ONNX model."""
+        is_inside = bool(self._inside) and not isinstance(value.node, Constant)
+        curves, iteration = self._inside[-1] if is_inside else (None, None)
+        known = self.tensors.get(value)
+        if known is None or found.worst > known[0].worst:
+            self.tensors[value] = found, iteration
+        if curves is not None and iteration is not None:
+            curves.add(key, iteration, found.worst)
+
+    def as_json(self, id_of: Callable[[Node], int]) -> dict[str, Any]:
+        """The data of the page."""
+        found: dict[str, Any] = {
+            "tensors": [[id_of(value.node), value.index, _plain(*each)] for value, each in self.tensors.items()],
+            "loops": {str(id_of(loop)): curves.as_json() for loop, curves in self.loops.items()},
+            "sets": self.sets, "precision": self.precision or "f32",
+        }  # fmt: skip
+        if self.first is not None:
+            node, port, text = self.first
+            found["first"] = {"node": id_of(node), "port": port, "text": text}
+        return found
+
+
+class Curves:
+    """The tensors of the body of a loop: their worst difference by iteration."""
+
+    def __init__(self, outputs: tuple[Key, ...]) -> None:
+        self.outputs = outputs
+        self.iterations = 0
+        self.per_point = 1
+        self._curves: dict[Key, array[float]] = {}
+        self._begins: Key | None = None
+
+    def add(self, key: Key, iteration: int, worst: float) -> None:
+        """The worst of what is known of an iteration and `worst`."""
+        while iteration >= POINTS * self.per_point:
+            self._halve()
+        curve = self._curves.setdefault(key, array("f"))
+        place = iteration // self.per_point
+        curve.extend([NOT_COMPARED] * (place + 1 - len(curve)))
+        curve[place] = max(curve[place], worst)
+        if self._begins is None and worst > 1:
+            self._begins = key
+
+    def _halve(self) -> None:
+        self.per_point *= 2
+        for key, curve in self._curves.items():
+            self._curves[key] = array("f", map(max, curve[::2], [*curve[1::2], NOT_COMPARED]))
+
+    def as_json(self) -> dict[str, Any]:
+        """The curves that are shown: where the body begins to differ, and its outputs."""
+        scope = self.outputs[0][0] if self.outputs else ()
+        curves = {"/".join((*key[0][len(scope) :], key[1])): self._curves[key] for key in self._shown()}
+        plain = {name: [None if each < 0 else _rounded(each) for each in curve] for name, curve in curves.items()}
+        return {"iterations": self.iterations, "per_point": self.per_point, "tensors": plain}
+
+    def _shown(self) -> list[Key]:
+        outputs = [key for key in self.outputs if key in self._curves] or list(self._curves)
+        kept = sorted(outputs, key=lambda key: -max(self._curves[key]))[:CURVES]
+        begins = [] if self._begins is None or self._begins in kept else [self._begins]
+        return [*begins, *(key for key in outputs if key in kept)]
+
+
+def _plain(found: Distance, iteration: int | None) -> dict[str, Any]:
+    plain: dict[str, Any] = {
+        "worst": _rounded(found.worst), "abs": _rounded(found.abs), "rel": _rounded(found.rel),
+        "count": found.count, "size": found.size,
+    }  # fmt: skip
+    if iteration is not None:
+        plain["iteration"] = iteration
+    return {**plain, "text": found.text} if found.text else plain
+
+
+def _rounded(number: float) -> float:
+    """Three digits: the numbers are many, and are for the eye."""
+    return float(f"{number:.3g}")

@@ -1,0 +1,275 @@
+"""The side of the IR: graphs that are run in segments, on demand.
+
+    frame = IrFrame(IrSide(), graph, {parameter.output: array})
+    frame.need([value])                 # runs what the value depends on and has not run yet
+    frame.values[value]
+
+A segment is a graph of its own: Parameters for values that exist already, copies of the nodes between, Results for the
+values asked for and for those that later nodes read. OpenVINO compiles it from memory. A node with bodies is part of a
+segment like any other, unless it was driven: then its outputs are values already.
+"""
+
+from __future__ import annotations
+
+import io
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop.compare.execution.runtime import Compiled
+from mo_loop.compare.layers.onnx_side import size_of
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.shape import fresh
+from mo_loop.graph.types import TensorType
+from mo_loop.ir.bin import Weights
+from mo_loop.ir.xml import XmlWriter
+from mo_loop.ops.base import Constant, Parameter, Result
+from mo_loop.ops.control import If
+
+Key = tuple[tuple[str, ...], str]
+"""The scope path of an ONNX graph, and the name of a tensor in it."""
+
+
+class IrError(Exception):
+    """A segment cannot be compiled or run. `stage` is "compile" or "run"."""
+
+    def __init__(self, stage: str, text: str) -> None:
+        super().__init__(text)
+        self.stage = stage
+
+
+class IrSide:
+    """What all frames of a graph and its bodies share: where each tensor is, and the compiled segments of bodies."""
+
+    def __init__(self, compile_: Callable[[Any], Any] = Compiled) -> None:
+        self._indexes: dict[Graph, dict[Key, list[Value]]] = {}
+        self._controls: dict[Graph, list[Any]] = {}
+        self.segments: dict[Any, Any] = {}
+        self.compile = compile_
+
+    def index(self, graph: Graph) -> dict[Key, list[Value]]:
+        """The values of a graph that contain each tensor of the ONNX model."""
+        if graph not in self._indexes:
+            found: dict[Key, list[Value]] = {}
+            for node in graph.ordered():
+                for value in node.outputs:
+                    for each in value.origins:
+                        found.setdefault((each.scope, each.output), []).append(value)
+            self._indexes[graph] = found
+        return self._indexes[graph]
+
+    def controls(self, graph: Graph) -> list[Any]:
+        """The nodes with bodies."""
+        if graph not in self._controls:
+            self._controls[graph] = graph.nodes_with_bodies()
+        return self._controls[graph]
+
+
+class IrFrame:
+    """One run of a graph.
+
+    `values` are the arrays that exist, `branches` the frames of the If nodes that were entered, `driven` the loops
+    that were driven.
+    """
+
+    def __init__(self, side: IrSide, graph: Graph, values: Mapping[Value, Any], outer: IrFrame | None = None) -> None:
+        self.side = side
+        self.graph = graph
+        self.outer = outer
+        self.values: dict[Value, Any] = dict(values)
+        self.branches: dict[Node, IrFrame] = {}
+        self.driven: set[Node] = set()
+        self._given = set(self.values)
+        self._done: set[Node] = set()
+
+    # -- tensors of the ONNX model
+
+    def find(self, key: Key) -> list[tuple[IrFrame, Value]]:
+        """The values that contain a tensor: of this graph, of the branches taken in it, else of a graph around it."""
+        frame: IrFrame | None = self
+        while frame is not None:
+            found = frame._own(key)
+            if found:
+                return found
+            frame = frame.outer
+        return []
+
+    def _own(self, key: Key) -> list[tuple[IrFrame, Value]]:
+        found = [(self, value) for value in self.side.index(self.graph).get(key, ())]
+        for branch in self.branches.values():
+            found += branch._own(key)
+        return found
+
+    # -- computing
+
+    def get(self, value: Value) -> Any:
+        """The array of one value."""
+        self.need([value])
+        return value.node.array if isinstance(value.node, Constant) else self.values[value]
+
+    def need(self, wanted: Sequence[Value]) -> None:
+        """Compute values. IrError if the runtime does not compile or run them."""
+        missing = [each for each in wanted if each not in self.values and not isinstance(each.node, Constant)]
+        if not missing:
+            return
+        nodes, inputs = self._region(missing, self.values)
+        try:
+            self._run(nodes, inputs, missing)
+        except IrError as error:
+            if error.stage != "compile":
+                raise
+            # Some inputs have to be constants, which they are only where what they are computed from is compiled too.
+            start = {value: self.values[value] for value in self._given if value in self.values}
+            more, inputs = self._region(missing, start)
+            if len(more) == len(nodes):
+                raise
+            self._run(more, inputs, missing)
+
+    def compute_alone(self, value: Value) -> Any:
+        """Compute a value once more, apart from what was computed together with it."""
+        known = {each: array for each, array in self.values.items() if each is not value}
+        nodes, inputs = self._region([value], known)
+        segment = self._compiled(nodes, inputs, [self.values[each] for each in inputs], [value])
+        try:
+            ((_, array),) = segment.run([self.values[each] for each in inputs])
+        except Exception as error:  # the runtime's errors share no base class
+            raise IrError("run", _brief(error)) from error
+        self.values[value] = array
+        return array
+
+    def _region(self, wanted: Iterable[Value], known: Mapping[Value, Any]) -> tuple[dict[Node, None], list[Value]]:
+        """The nodes that compute `wanted` from known values, and the known values that they read."""
+        nodes: dict[Node, None] = {}
+        inputs: dict[Value, None] = {}
+        stack = list(wanted)
+        while stack:
+            value = stack.pop()
+            if value in known:
+                inputs[value] = None
+                continue
+            node = value.node
+            if node in nodes:
+                continue
+            if node in self.branches and not self._has_run(value):
+                inputs[value] = None
+                continue
+            if isinstance(node, Parameter):
+                raise IrError("run", f"{node.path} has no value")
+            nodes[node] = None
+            stack += [each for each in node.inputs if each is not None]
+        return nodes, list(inputs)
+
+    def _has_run(self, value: Value) -> bool:
+        """Take an output of an If from the frame of the branch; False, because it is a value now."""
+        branch = self.branches[value.node]
+        node: Any = value.node
+        entry = node.output_map[value.index]
+        result = entry.then if branch.graph is node.then_body else entry.else_
+        self.values[value] = branch.get(result.value)
+        return False
+
+    def _run(self, nodes: Mapping[Node, None], inputs: Sequence[Value], wanted: Sequence[Value]) -> None:
+        asked = set(wanted)
+        read_later = [
+            value
+            for node in nodes
+            if not isinstance(node, Constant)
+            for value in node.outputs
+            if value in asked or any(use.node not in nodes and use.node not in self._done for use in value.uses)
+        ]
+        outputs = list(dict.fromkeys([*(each for each in wanted if each not in self.values), *read_later]))
+        if outputs:
+            arrays = [self.values[value] for value in inputs]
+            key = (self.graph, tuple(outputs), tuple(inputs), tuple(np.ndim(each) for each in arrays))
+            segment = self.side.segments.get(key)
+            if segment is None:
+                segment = self._compiled(nodes, inputs, arrays, outputs)
+                if self.outer is not None:
+                    self.side.segments[key] = segment
+            try:
+                found = segment.run(arrays)
+            except Exception as error:  # the runtime's errors share no base class
+                raise IrError("run", _brief(error)) from error
+            self.values.update(zip(outputs, (array for _, array in found), strict=True))
+        self._done.update(node for node in nodes if not isinstance(node, Constant))
+
+    def _compiled(
+        self, nodes: Mapping[Node, None], inputs: Sequence[Value], arrays: Sequence[Any], outputs: Sequence[Value]
+    ) -> Any:
+        import openvino
+
+        graph = Graph("segment")
+        values: dict[Value, Value] = {}
+        for value, array in zip(inputs, arrays, strict=True):
+            values[value] = Parameter(graph=graph, type=_type_for(value, array)).output
+        graph.adopt(self.graph, nodes, values)
+        for value in outputs:
+            Result(values[value])
+        xml, data = io.StringIO(), io.BytesIO()
+        try:
+            XmlWriter(xml, Weights(data)).write(graph)
+            model = openvino.Core().read_model(xml.getvalue().encode(), data.getvalue())
+            return self.side.compile(model)
+        except Exception as error:  # the runtime's errors share no base class
+            raise IrError("compile", _brief(error)) from error
+
+    def release(self) -> None:
+        """Forget the values that no node reads any more, except those that were given: others hold them anyway."""
+        done = self._done
+        for value in list(self.values):
+            if not isinstance(value.node, Parameter) and all(use.node in done for use in value.uses):
+                del self.values[value]
+
+    @property
+    def size(self) -> int:
+        """The bytes of its values."""
+        return sum(size_of(array) for array in self.values.values())
+
+    # -- nodes with bodies
+
+    def enter(self, node: If) -> IrFrame:
+        """The frame of the branch that an If takes."""
+        if node in self.branches:
+            return self.branches[node]
+        condition, *rest = node.inputs
+        assert condition is not None
+        is_true = bool(np.asarray(self.get(condition)).reshape(-1)[0])
+        body = node.then_body if is_true else node.else_body
+        pairs = [
+            ((entry.then if is_true else entry.else_), value) for entry, value in zip(node.input_map, rest, strict=True)
+        ]
+        fed = [(parameter, value) for parameter, value in pairs if parameter is not None and value is not None]
+        self.need([value for _, value in fed])
+        branch = IrFrame(self.side, body, {parameter.output: self.get(value) for parameter, value in fed}, self)
+        self.branches[node] = branch
+        self._done.add(node)
+        return branch
+
+    def set_outputs(self, node: Node, arrays: Sequence[Any]) -> None:
+        """The outputs of a node that was driven."""
+        for value, array in zip(node.outputs, arrays, strict=True):
+            self.values[value] = array
+            self._given.add(value)
+        self._done.add(node)
+
+
+def _type_for(value: Value, array: Any) -> TensorType:
+    """The type of a Parameter for a value: the inferred one, as far as it agrees with the array."""
+    shape = np.shape(array)
+    dims = value.shape if value.shape is not None and len(value.shape) == len(shape) else (None,) * len(shape)
+    return TensorType(value.dtype, tuple(_dim_for(dim, size) for dim, size in zip(dims, shape, strict=True)))
+
+
+def _dim_for(dim: Any, size: int) -> Any:
+    if isinstance(dim, int):
+        return dim if dim == size else fresh()
+    if dim is None or not (dim.lo <= size and (dim.hi is None or size <= dim.hi)):
+        return fresh()
+    return dim
+
+
+def _brief(error: BaseException) -> str:
+    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
+    essential = [line for line in lines if not line.startswith(("Exception from src", "Check '", "While validating"))]
+    return " ".join((essential or lines)[:2])[:300] or type(error).__name__

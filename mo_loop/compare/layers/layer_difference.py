@@ -1,0 +1,235 @@
+"""LayerDifference: the first tensor of an ONNX model that differs in its IR, as data and in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+import numpy as np
+
+from mo_loop.support.printable import printable
+
+VALUES, SHAPE, TYPE, COUNT, BRANCH, FAILED = "values", "shape", "type", "iterations", "branch", "failed"
+OUTPUT, BODY_INPUT, MODEL_OUTPUT = "output", "body input", "model output"
+
+AROUND = 3
+"""The elements shown before and behind the worst one."""
+
+
+@dataclass(frozen=True)
+class Window:
+    """The elements around one, along the last axis: `start` is the index of the first."""
+
+    start: tuple[int, ...]
+    expected: tuple[Any, ...]
+    actual: tuple[Any, ...]
+
+
+@dataclass(frozen=True)
+class Elements:
+    """How far two arrays of one shape differ. `index` is the element that differs most."""
+
+    index: tuple[int, ...]
+    expected: Any
+    actual: Any
+    count: int
+    size: int
+    largest_abs: float
+    largest_rel: float
+    window: Window
+
+
+@dataclass(frozen=True)
+class LayerDifference:
+    """The first tensor that differs, in the order of the ONNX model.
+
+    `kind` is one of "values", "shape", "type", "iterations" (a loop ends earlier or later), "branch" (an If takes the
+    other one) and "failed" (the layers cannot be run). `tensor` is an "output" of the node, a "body input" that it
+    gives to its body, or a "model output": this is its `role`. `iterations` holds the path and the iteration of every
+    enclosing loop, outermost first. `between` are the nodes before this one whose tensors could not be compared: the
+    difference may come from any of them. `vanishes` says that the layer gives the right numbers when it is computed
+    apart from its neighbours. `limited` are earlier tensors of 64-bit integers whose numbers beyond 32 bits OpenVINO
+    limits. `precision` is that of OpenVINO, empty for f32. `became` are the layers made for the node, `passes` those
+    that made or removed them. `compared` and `not_compared` count tensors, the latter by the reason.
+    """
+
+    kind: str
+    message: str
+    scope: tuple[str, ...]
+    node: str
+    operator: str
+    tensor: str
+    role: str = OUTPUT
+    iterations: tuple[tuple[str, int], ...] = ()
+    elements: Elements | None = None
+    agreeing: tuple[str, ...] = ()
+    differing_weights: tuple[str, ...] = ()
+    between: tuple[str, ...] = ()
+    became: tuple[str, ...] = ()
+    passes: tuple[str, ...] = ()
+    vanishes: bool = False
+    limited: tuple[str, ...] = ()
+    precision: str = ""
+    compared: int = 0
+    not_compared: Mapping[str, int] = field(default_factory=dict)
+
+    @property
+    def path(self) -> str:
+        """The path of the ONNX node."""
+        return "/".join((*self.scope, self.node))
+
+    def as_json(self) -> dict[str, Any]:
+        """All fields, in types that JSON has."""
+        found = {key: _plain(value) for key, value in asdict(self).items()}
+        found["iterations"] = [{"loop": path, "iteration": number} for path, number in self.iterations]
+        return {**found, "path": self.path}
+
+    @property
+    def brief(self) -> str:
+        """Where it is, and how large."""
+        return f"{self._first_line()} {self.message}."
+
+    def __str__(self) -> str:
+        lines = [self._first_line(), f"  {self.message}."]
+        lines += [f"  {text}" for text in self._around()]
+        if self.vanishes:
+            lines.append(
+                "  Computed apart from its neighbours, the layer gives the right numbers: the runtime fuses them, or "
+                "they share memory."
+            )
+        if self.agreeing:
+            lines.append(f"  {_these(self.agreeing, 'Its input', 'Its inputs')} before it agree{_s(self.agreeing)}.")
+        if self.differing_weights:
+            lines.append(f"  The IR has other values for the {_these(self.differing_weights, 'weight', 'weights')}.")
+        if self.between:
+            lines.append(
+                f"  The tensors before it, of {_listed(self.between)}, have no counterpart in the IR: "
+                "the difference may come from there."
+            )
+        if self.limited:
+            lines.append(
+                f"  Before it, OpenVINO limits integers of {_listed(self.limited)} to 32 bits: the difference may come "
+                "from there."
+            )
+        if self.became:
+            lines.append(f"  The IR has for this node: {_listed(self.became)}.")
+        if self.passes:
+            lines.append(f"  Passes that made, replaced or removed layers of this node: {_listed(self.passes)}.")
+        lines.append(f"  {self._counts()}")
+        return "\n".join(map(printable, lines))
+
+    def _first_line(self) -> str:
+        node = f"the node {self.path} ({self.operator})" if self.node else "the model"
+        what = {
+            OUTPUT: f"{self.tensor!r}, an output of {node}",
+            BODY_INPUT: f"{self.tensor!r}, which {node} gives to its body",
+            MODEL_OUTPUT: f"the output {self.tensor!r} of the model, made by {node}",
+        }[self.role]
+        the = f"In {self.precision}, the" if self.precision else "The"
+        if self.kind in (COUNT, BRANCH):
+            return f"{the} first difference is in {node}{self._when()}."
+        if self.kind == FAILED:
+            return f"{the} first tensor that the IR cannot compute is {what}{self._when()}."
+        return f"{the} first tensor that differs is {what}{self._when()}."
+
+    def _when(self) -> str:
+        if not self.iterations:
+            return ""
+        parts = [f"iteration {number} of {path}" for path, number in self.iterations]
+        return f", in {', '.join(parts)} (counted from 0)"
+
+    def _around(self) -> list[str]:
+        if self.elements is None or len(self.elements.window.expected) < 2:
+            return []
+        window = self.elements.window
+        place = ", ".join(map(str, window.start))
+        return [
+            f"From element [{place}] on, ONNX Runtime has {_numbers(window.expected)}",
+            f"{'':{len(place) + 17}}and OpenVINO has {_numbers(window.actual)}",
+        ]
+
+    def _counts(self) -> str:
+        text = f"{self.compared} tensor{'s were' if self.compared != 1 else ' was'} compared up to here"
+        if not self.not_compared:
+            return f"{text}."
+        reasons = "; ".join(f"{count} {reason}" for reason, count in self.not_compared.items())
+        total = sum(self.not_compared.values())
+        return f"{text}, {total} could not be: {reasons}."
+
+
+def elements_of(expected: Any, actual: Any, rtol: float, atol: float) -> Elements:
+    """How two arrays of one shape differ."""
+    left, right = np.asarray(expected), np.asarray(actual)
+    excess, distance, relative = _excess(left, right, rtol, atol)
+    place = int(np.argmax(excess)) if excess.size else 0
+    index = tuple(int(each) for each in np.unravel_index(place, left.shape)) if left.ndim else ()
+    return Elements(
+        index, _item(left[index]), _item(right[index]), int((excess > 0).sum()), int(left.size),
+        float(distance.max(initial=0.0)), float(relative.max(initial=0.0)), _window(left, right, index),
+    )  # fmt: skip
+
+
+def _excess(left: Any, right: Any, rtol: float, atol: float) -> tuple[Any, Any, Any]:
+    """For each element: by how much it is beyond the tolerance, the absolute and the relative difference."""
+    if left.dtype.kind in "OSU" or right.dtype.kind in "OSU":
+        wrong = np.asarray(left != right).astype(float)
+        return wrong, np.zeros(left.shape), np.zeros(left.shape)
+    exact = left.dtype.kind in "iub"
+    wide = np.complex128 if left.dtype.kind == "c" else np.float64
+    a, b = left.astype(wide), right.astype(wide)
+    finite = np.isfinite(a) & np.isfinite(b)
+    with np.errstate(invalid="ignore", over="ignore"):
+        distance = np.where(finite, np.abs(a - b), 0.0)
+        allowed = 0.0 if exact else atol + rtol * np.abs(np.where(finite, a, 0.0))
+    relative = np.divide(distance, np.abs(a), out=np.zeros_like(distance), where=finite & (a != 0))
+    same = (a == b) | (np.isnan(a) & np.isnan(b))
+    return np.where(finite, distance - allowed, np.where(same, -1.0, np.inf)), distance, relative
+
+
+def _window(left: Any, right: Any, index: tuple[int, ...]) -> Window:
+    if not index:
+        return Window((), (_item(left[()]),), (_item(right[()]),))
+    low, high = max(index[-1] - AROUND, 0), index[-1] + AROUND + 1
+    rows = [tuple(_item(each) for each in side[index[:-1]][low:high]) for side in (left, right)]
+    return Window((*index[:-1], low), rows[0], rows[1])
+
+
+def _item(value: Any) -> Any:
+    """A Python number or text."""
+    item = value.item() if hasattr(value, "item") else value
+    if isinstance(item, bool | int | str | float):
+        return item
+    return str(item) if isinstance(item, complex | bytes) else float(item)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, Mapping):
+        return {str(key): _plain(each) for key, each in value.items()}
+    if isinstance(value, tuple | list):
+        return [_plain(each) for each in value]
+    if isinstance(value, float) and not np.isfinite(value):
+        return str(value)
+    return value
+
+
+def number(value: Any) -> str:
+    """A number in a message."""
+    return f"{value:.7g}" if isinstance(value, float) else repr(value) if isinstance(value, str) else str(value)
+
+
+def _numbers(values: tuple[Any, ...]) -> str:
+    return ", ".join(map(number, values))
+
+
+def _listed(items: tuple[str, ...], most: int = 8) -> str:
+    more = f" and {len(items) - most} more" if len(items) > most else ""
+    return f"{', '.join(items[:most])}{more}"
+
+
+def _these(items: tuple[str, ...], one: str, several: str) -> str:
+    return f"{one if len(items) == 1 else several} {_listed(items)}"
+
+
+def _s(items: tuple[str, ...]) -> str:
+    return "s" if len(items) == 1 else ""

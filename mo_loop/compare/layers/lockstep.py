@@ -1,0 +1,298 @@
+"""Runs an ONNX model and its IR side by side, node by node of the ONNX model, and compares what both sides have.
+
+A graph runs in pieces (onnx_side.py); after each, the values of the IR that contain its tensors are computed
+(ir_side.py) and compared. A Loop, Scan or If that has a counterpart is driven on both sides, iteration by iteration;
+one without a counterpart (unrolled, fused with its neighbours) runs on both sides as a whole, and its outputs are
+compared. Values that nothing reads any more are dropped, so that the memory is that of a few pieces.
+
+The first difference ends the comparison (findings.py). With a Heat it goes on; a branch that only one side takes and
+iterations that only one side runs are then not compared, and a layer that OpenVINO does not run ends it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+from mo_loop.compare.layers.counterparts import counterpart
+from mo_loop.compare.layers.findings import Different, Findings, Iterations
+from mo_loop.compare.layers.heat import Heat
+from mo_loop.compare.layers.ir_loops import IrLoop
+from mo_loop.compare.layers.ir_side import IrError, IrFrame, IrSide
+from mo_loop.compare.layers.layer_difference import (
+    BODY_INPUT,
+    BRANCH,
+    COUNT,
+    MODEL_OUTPUT,
+    OUTPUT,
+    LayerDifference,
+)
+from mo_loop.compare.layers.onnx_loops import BatchedScan, OnnxLoop, OnnxMap, branch_of, outputs_of_no_iterations
+from mo_loop.compare.layers.onnx_side import OnnxFrame, OnnxPlan
+from mo_loop.compare.layers.sizes import Sizes
+from mo_loop.frontend.model import OnnxModel
+from mo_loop.frontend.onnx_graphs import main_graph
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.origin import Origin
+from mo_loop.ops.base import Constant
+from mo_loop.ops.control import If, Iteration
+from mo_loop.support.workers import report_stage
+
+
+class Lockstep:
+    """One comparison."""
+
+    def __init__(
+        self,
+        model: OnnxModel,
+        graph: Graph,
+        *,
+        rtol: float | None,
+        atol: float | None,
+        memory: int,
+        side: IrSide,
+        one_by_one: bool = False,
+        heat: Heat | None = None,
+    ) -> None:
+        self.model = model
+        self.ir = graph
+        self.memory = memory
+        self.side = side
+        self.one_by_one = one_by_one
+        self.heat = heat
+        self.findings = Findings(graph, side, (rtol, atol), heat)
+        self._frames: list[Any] = []
+
+    def run(self, feeds: Mapping[str, Any], ir_feeds: Mapping[Value, Any]) -> LayerDifference | None:
+        """The first difference; None if all tensors agree."""
+        graph = main_graph(self.model)
+        plan = OnnxPlan(graph, self.model, frozenset(feeds))
+        ir = IrFrame(self.side, self.ir, ir_feeds)
+        values = {**self._frozen(plan, feeds), **feeds}
+        frame = OnnxFrame(plan, values)
+        for name in values:
+            frame.agreed.add(name)
+        try:
+            self._nodes(frame, ir, ())
+            self._model_outputs(frame, ir)
+        except Different as found:
+            return found.difference
+        return self.findings.answer
+
+    def _frozen(self, plan: OnnxPlan, feeds: Mapping[str, Any]) -> dict[str, Any]:
+        """The values of inputs that the conversion made constants."""
+        index = self.side.index(self.ir)
+        found = {}
+        for name in plan.graph.input_names:
+            held = [value.node for value in index.get(((), name), ()) if isinstance(value.node, Constant)]
+            if name not in feeds and name not in plan.constants and held:
+                found[name] = held[0].array
+        return found
+
+    # -- one graph
+
+    def _nodes(self, frame: OnnxFrame, ir: IrFrame | None, at: Iterations) -> None:
+        """Run all nodes of a graph on both sides; `ir` is None if the IR has no graph for it."""
+        plan = frame.plan
+        self._frames += [frame, ir]
+        place = 0
+        while place < len(plan.nodes):
+            end = place + 1
+            if plan.is_driven(place):
+                self._driven(frame, ir, place, at)
+            elif plan.function(place) is not None:
+                self._call(frame, ir, place, at)
+            else:
+                if not self.one_by_one:
+                    end = plan.end_of_piece(frame, place, Sizes(plan, ir, self._budget()).fits)
+                frame.compute(place, end)
+            self._compare_outputs(frame, ir, range(place, end), at)
+            frame.release(end)
+            if ir is not None:
+                ir.release()
+            place = end
+        del self._frames[-2:]
+
+    def _budget(self) -> int:
+        """The bytes that the tensors of the next piece may have: both sides hold each, and the runtime copies it."""
+        alive = sum(each.size for each in self._frames if each is not None)
+        return max(self.memory - alive, self.memory // 8) // 6
+
+    def _call(self, frame: OnnxFrame, ir: IrFrame | None, place: int, at: Iterations) -> None:
+        node, plan = frame.plan.nodes[place], frame.plan.called_plan(place)
+        names = plan.graph.input_names
+        given = {inner: frame.get(outer) for inner, outer in zip(names, node.input, strict=False) if outer}
+        inner = OnnxFrame(plan, given)
+        inner.agreed.update(name for name, outer in zip(names, node.input, strict=False) if frame.has_agreed(outer))
+        self._nodes(inner, ir, at)
+        _define(frame, place, [inner.get(name) for name in plan.graph.output_names])
+
+    # -- control flow
+
+    def _driven(self, frame: OnnxFrame, ir: IrFrame | None, place: int, at: Iterations) -> None:
+        node = frame.plan.nodes[place]
+        if node.op_type == "Scan" and frame.plan.graph.opsets.get("", 1) < 9:
+            self._batched_scan(frame, place, at)
+            return
+        kind = If if node.op_type == "If" else Iteration
+        found = None if ir is None else counterpart(ir, frame.plan.origin(place), kind)
+        if node.op_type == "If":
+            self._if(frame, ir, place, found, at)
+        else:
+            self._loop(frame, ir, place, found, at)
+
+    def _if(
+        self, frame: OnnxFrame, ir: IrFrame | None, place: int, found: tuple[IrFrame, Any] | None, at: Iterations
+    ) -> None:
+        attribute = branch_of(frame, place)
+        plan = frame.plan.body(place, attribute)
+        inner_ir = ir
+        if found is not None:
+            holder, node = found
+            inner_ir = branch = self._tried(frame, place, at, lambda: holder.enter(node))
+            taken = "then_branch" if branch.graph is node.then_body else "else_branch"
+            if taken != attribute:
+                text = f"ONNX Runtime takes {attribute}, OpenVINO {taken}"
+                self.findings.found(frame, place, "", BRANCH, text, at, (node, 0))
+                inner_ir = None
+        inner = OnnxFrame(plan, {}, frame)
+        self._nodes(inner, inner_ir, at)
+        _define(frame, place, [inner.get(name) for name in plan.graph.output_names])
+
+    def _loop(
+        self, frame: OnnxFrame, ir: IrFrame | None, place: int, found: tuple[IrFrame, Any] | None, at: Iterations
+    ) -> None:
+        node = frame.plan.nodes[place]
+        loop = OnnxMap(frame, place) if node.op_type == "SequenceMap" else OnnxLoop(frame, place)
+        other: IrLoop | None = None
+        if found is not None and loop.goes_on():
+            holder, layer = found
+            other = self._tried(frame, place, at, lambda: IrLoop(holder, layer))
+            holder.driven.add(layer)
+        path = frame.plan.graph.path_of(node)
+        while True:
+            goes = loop.goes_on()
+            if other is not None and other.goes_on() != goes:
+                self._other_count(frame, place, loop, goes, at, other.node)
+                other = None  # its outputs are those of the whole loop
+            if not goes:
+                break
+            now = (*at, (path, loop.count))
+            inner = loop.begin()
+            inner_ir = None if other is None else self._tried(frame, place, now, other.begin)
+            with self._recorded(other, loop, inner):
+                self._compare_body_inputs(frame, place, inner, inner_ir, now)
+                self._nodes(inner, inner_ir, now)
+            loop.end(inner)
+            if other is not None:
+                self._end(other, inner_ir, frame, place, now)
+        if other is not None:
+            self._tried(frame, place, at, other.finish)
+        if loop.count or isinstance(loop, OnnxMap):
+            outputs = loop.outputs()
+        else:
+            found_there = [self._in_ir(frame, ir, name) for name in node.output]
+            outputs = outputs_of_no_iterations(frame, place, loop, found_there)
+        _define(frame, place, outputs)
+
+    def _recorded(
+        self, other: IrLoop | None, loop: OnnxLoop | OnnxMap, inner: OnnxFrame
+    ) -> AbstractContextManager[None]:
+        """Record what is compared as an iteration of the loop."""
+        if self.heat is None or other is None:
+            return nullcontext()
+        plan = inner.plan
+        return self.heat.iteration(other.node, loop.count, [(plan.scope, name) for name in plan.graph.output_names])
+
+    def _in_ir(self, frame: OnnxFrame, ir: IrFrame | None, name: str) -> Any:
+        """The array that the IR has for a tensor; None if it has none."""
+        for holder, value in ir.find((frame.plan.scope, name)) if ir is not None and name else ():
+            try:
+                return holder.get(value)
+            except IrError:
+                continue
+        return None
+
+    def _batched_scan(self, frame: OnnxFrame, place: int, at: Iterations) -> None:
+        """A Scan of opset 8: only its outputs are compared."""
+        scan = BatchedScan(frame, place)
+        samples = []
+        for sample in range(len(scan.lengths)):
+            loop = scan.sample(frame, place, sample)
+            while loop.goes_on():
+                inner = loop.begin()
+                self._nodes(inner, None, at)
+                loop.end(inner)
+            samples.append(loop.outputs())
+        _define(frame, place, scan.outputs(samples))
+
+    def _end(self, other: IrLoop, inner: IrFrame | None, frame: OnnxFrame, place: int, at: Iterations) -> None:
+        assert inner is not None
+        self._tried(frame, place, at, lambda: other.end(inner))
+
+    def _tried(self, frame: OnnxFrame, place: int, at: Iterations, action: Any) -> Any:
+        """What the IR does for a node with bodies; an error of the runtime is a difference of this node."""
+        try:
+            return action()
+        except IrError as error:
+            raise self.findings.failed(error, frame, place, "", at) from error
+
+    def _other_count(
+        self, frame: OnnxFrame, place: int, loop: OnnxLoop | OnnxMap, goes: bool, at: Iterations, node: Node
+    ) -> None:
+        now = (*at, (frame.plan.graph.path_of(frame.plan.nodes[place]), loop.count))
+        ends, goes_on = ("OpenVINO", "ONNX Runtime") if goes else ("ONNX Runtime", "OpenVINO")
+        text = f"{ends} ends the loop after {loop.count} iterations, {goes_on} goes on"
+        self.findings.found(frame, place, "", COUNT, text, now, (node, 0))
+
+    # -- comparing
+
+    def _compare_body_inputs(
+        self, frame: OnnxFrame, place: int, inner: OnnxFrame, ir: IrFrame | None, at: Iterations
+    ) -> None:
+        for name in inner.plan.graph.input_names:
+            if name in inner.values and self.findings.agrees(frame, place, name, inner, ir, BODY_INPUT, at):
+                inner.agreed.add(name)
+
+    def _compare_outputs(self, frame: OnnxFrame, ir: IrFrame | None, places: range, at: Iterations) -> None:
+        names = [(place, name) for place in places for name in frame.plan.nodes[place].output if name]
+        if ir is not None:
+            self._compute_together(frame, ir, [name for _, name in names], at)
+        for place, name in names:
+            if name in frame.values and self.findings.agrees(frame, place, name, frame, ir, OUTPUT, at):
+                frame.agreed.add(name)
+
+    def _compute_together(self, frame: OnnxFrame, ir: IrFrame, names: Sequence[str], at: Iterations) -> None:
+        """Compute the tensors of a piece at once. If that fails, each is computed alone, where the error counts."""
+        wanted: dict[IrFrame, list[Value]] = {}
+        when = "".join(f", iteration {number} of {path}" for path, number in at)
+        report_stage(f"computing {Origin(frame.plan.scope, output=names[0]).path if names else ''}{when}")
+        for name in names:
+            for holder, value in ir.find((frame.plan.scope, name)):
+                wanted.setdefault(holder, []).append(value)
+        for holder, values in wanted.items():
+            try:
+                holder.need(values)
+            except IrError:
+                continue
+
+    def _model_outputs(self, frame: OnnxFrame, ir: IrFrame) -> None:
+        """The outputs of the model, which may be connected to other values than those that were compared."""
+        plan = frame.plan
+        makers = {name: place for place, node in enumerate(plan.nodes) for name in node.output}
+        results = {name: result for result in self.ir.results for name in (*result.output_names, *result.value.names)}
+        for name in plan.graph.output_names:
+            result = results.get(name)
+            expected = frame.values.get(name)
+            if result is None or expected is None or isinstance(expected, list):
+                continue
+            place, value = makers.get(name, -1), result.value
+            actual = self._tried(frame, place, (), lambda value=value: ir.get(value))
+            self.findings.compare(frame, place, (plan.scope, name), expected, actual, (ir, value), MODEL_OUTPUT, ())
+
+
+def _define(frame: OnnxFrame, place: int, outputs: Sequence[Any]) -> None:
+    """Give the outputs of a node their values."""
+    names = frame.plan.nodes[place].output
+    frame.values.update({name: value for name, value in zip(names, outputs, strict=False) if name})

@@ -1,0 +1,401 @@
+"""The ONNX side of a comparison: the graphs of a model, which are run piece by piece from Python.
+
+    plan = OnnxPlan(main_graph(model), model)
+    frame = OnnxFrame(plan, {"x": x})
+    end = plan.end_of_piece(frame, 0, 1 << 30)      # nodes 0 to end - 1 have no bodies and run at once
+    frame.compute(0, end)                           # all their outputs are in frame.values
+
+A piece is a small model whose outputs are all tensors of its nodes; ONNX Runtime runs it without optimisation, the
+reference evaluator runs what ONNX Runtime has no kernel for, and everything with sequences and optionals. Nodes with
+bodies and calls of functions are pieces of their own, which the caller drives.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from functools import cached_property
+from typing import Any
+
+import numpy as np
+
+from mo_loop.compare.oracle.oracle import OnnxRuntime, Reference, not_implemented
+from mo_loop.frontend.functions import bound_attributes, without_absent
+from mo_loop.frontend.model import OnnxModel
+from mo_loop.frontend.names_read import NamesRead
+from mo_loop.frontend.node_order import in_order, listed_order, needed
+from mo_loop.frontend.onnx_graphs import OnnxGraph, body_protos, called, domain_of, function_graph
+from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
+from mo_loop.graph.origin import Origin
+
+OF_LISTS = frozenset((
+    "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
+    "SplitToSequence", "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement",
+))  # fmt: skip
+"""Operators that make or read sequences and optionals."""
+
+ALONE = ("SequenceInsert", "SplitToSequence")
+"""Those of them that the reference evaluator computes otherwise than ONNX Runtime."""
+
+DRIVEN = ("Loop", "Scan", "If", "SequenceMap")
+LARGEST = 1 << 30
+"""The most bytes of weights in the model of one piece: a message has at most 2 GB."""
+
+
+class OnnxPlan:
+    """One graph of the model: its nodes in the order in which they run, and what was compiled of them."""
+
+    def __init__(self, graph: OnnxGraph, model: OnnxModel, given: frozenset[str] = frozenset()) -> None:
+        """`given` are tensors that have values from outside: nodes that make them are not run."""
+        self.graph = graph
+        self.model = model
+        self.is_repeated = graph.kind != "model"
+        names = NamesRead()
+        nodes = list(graph.nodes)
+        reads = [names.of_node(node) for node in nodes]
+        made = [tuple(node.output) for node in nodes]
+        if not in_order(made, reads):
+            order = listed_order(nodes, reads, graph.scope)
+            nodes, reads = [nodes[place] for place in order], [reads[place] for place in order]
+            made = [made[place] for place in order]
+        kept = needed(made, graph.output_names, given, reads)
+        self.nodes = [nodes[place] for place in kept]
+        self.reads = [reads[place] for place in kept]
+        self.last_use = {name: place for place, read in enumerate(self.reads) for name in read}
+        self._bodies: dict[int, dict[str, OnnxPlan]] = {}
+        self._ends: dict[int, int] = {}
+        self._pieces: dict[tuple[int, int], Piece] = {}
+        self._given = given
+
+    @property
+    def scope(self) -> tuple[str, ...]:
+        return self.graph.scope
+
+    def origin(self, place: int) -> Origin:
+        return self.graph.origin_of(self.nodes[place])
+
+    @cached_property
+    def constants(self) -> dict[str, Any]:
+        """Initializers and Constant nodes by the name of their tensor: the message that holds each."""
+        found: dict[str, Any] = {}
+        if self.graph.kind != "function":
+            found = {each.name: each for each in self.graph.initializers}
+            found |= {each.values.name: each for each in self.graph.proto.sparse_initializer}
+        for node in self.nodes:
+            if node.op_type == "Constant" and not domain_of(node):
+                found[node.output[0]] = node
+        return {name: each for name, each in found.items() if name not in self._given}
+
+    def is_driven(self, place: int) -> bool:
+        """Whether the node has bodies that are run step by step."""
+        node = self.nodes[place]
+        return node.op_type in DRIVEN and not domain_of(node)
+
+    def function(self, place: int) -> Any:
+        """The function of the model that a node calls; None for an operator."""
+        return called(self.model, self.nodes[place])
+
+    def body(self, place: int, attribute: str) -> OnnxPlan:
+        """The plan of a body, by the attribute that holds it."""
+        if place not in self._bodies:
+            bodies = self.graph.bodies(self.nodes[place])
+            self._bodies[place] = {each.kind: OnnxPlan(each, self.model) for each in bodies}
+        return self._bodies[place][attribute]
+
+    def called_plan(self, place: int) -> OnnxPlan:
+        """The plan of the function that a node calls, with the attributes of the call."""
+        if place not in self._bodies:
+            node, function = self.nodes[place], self.function(place)
+            attributes = bound_attributes(function, node, None)
+            absent = [name for number, name in enumerate(function.input) if not _has(node.input, number)]
+            copy = type(function)()
+            copy.CopyFrom(function)
+            bound = [_bound(each, attributes) for each in without_absent(function, absent)]
+            del copy.node[:]
+            copy.node.extend(bound)
+            graph = function_graph(self.model, copy, self.origin(place).inner_scope)
+            self._bodies[place] = {"": OnnxPlan(graph, self.model)}
+        return self._bodies[place][""]
+
+    def end_of_piece(self, frame: OnnxFrame, start: int, sizes: Any) -> int:
+        """The place behind the piece that begins at `start`: its nodes have no bodies and call no functions.
+
+        `sizes(place)` says whether the node is too large for a piece that has begun.
+        """
+        if start in self._ends:
+            return self._ends[start]
+        lists = self._is_of_lists(start, frame, set())
+        made: set[str] = set(self.nodes[start].output) if lists else set()
+        end = start + 1
+        while end < len(self.nodes) and not self.is_driven(end) and self.function(end) is None:
+            if self._is_of_lists(end, frame, made) != lists or not sizes(end):
+                break
+            if lists:
+                made.update(self.nodes[end].output)
+            end += 1
+        if self.is_repeated:
+            self._ends[start] = end
+        return end
+
+    def _is_of_lists(self, place: int, frame: OnnxFrame, made: set[str]) -> bool:
+        node = self.nodes[place]
+        if node.op_type in OF_LISTS and not domain_of(node):
+            return True
+        return any(name in made or frame.is_list(name) for name in node.input if name)
+
+    def piece(self, frame: OnnxFrame, start: int, end: int) -> Piece:
+        found = self._pieces.get((start, end))
+        if found is None:
+            found = Piece(self, frame, range(start, end))
+            if self.is_repeated:
+                self._pieces[start, end] = found
+        return found
+
+    def array(self, name: str) -> Any:
+        """The values of an initializer or Constant node."""
+        held = self.constants[name]
+        if hasattr(held, "op_type"):
+            return _evaluated(held, self.graph)[0]
+        if hasattr(held, "indices"):
+            return dense_from_sparse(held, self.model.files).array()
+        return tensor_from(held, self.model.files).array()
+
+
+class OnnxFrame:
+    """One run of a graph: the values of its tensors by name."""
+
+    def __init__(self, plan: OnnxPlan, values: Mapping[str, Any], outer: OnnxFrame | None = None) -> None:
+        self.plan = plan
+        self.values = dict(values)
+        self.outer = outer
+        self.agreed: set[str] = set()
+        """The tensors that were compared and agree."""
+
+    def get(self, name: str) -> Any:
+        """The value of a tensor of this graph or of one around it. KeyError if it has none."""
+        if name in self.values:
+            return self.values[name]
+        if name in self.plan.constants:
+            return self.plan.array(name)
+        if self.outer is None:
+            raise KeyError(name)
+        return self.outer.get(name)
+
+    def constant(self, name: str) -> tuple[OnnxPlan, Any] | None:
+        """The plan and the message of an initializer or Constant node; None for other tensors."""
+        if name in self.plan.constants:
+            return self.plan, self.plan.constants[name]
+        if name in self.values or self.outer is None:
+            return None
+        return self.outer.constant(name)
+
+    def is_list(self, name: str) -> bool:
+        """Whether the value is a sequence or an optional."""
+        frame: OnnxFrame | None = self
+        while frame is not None and name not in frame.values:
+            frame = frame.outer
+        return frame is not None and (frame.values[name] is None or isinstance(frame.values[name], list))
+
+    def has_agreed(self, name: str) -> bool:
+        """Whether the tensor was compared, in this graph or in the one around it that it comes from."""
+        frame: OnnxFrame | None = self
+        while frame is not None and name not in frame.values and name not in frame.plan.constants:
+            frame = frame.outer
+        return frame is not None and name in frame.agreed
+
+    def compute(self, start: int, end: int) -> None:
+        """Run the nodes of a piece."""
+        self.values.update(self.plan.piece(self, start, end).run(self))
+
+    def release(self, place: int) -> None:
+        """Forget the values that no node from `place` on reads."""
+        kept = {*self.plan.graph.output_names}
+        last = self.plan.last_use
+        for name in [each for each in self.values if last.get(each, -1) < place and each not in kept]:
+            del self.values[name]
+
+    @property
+    def size(self) -> int:
+        """The bytes of its values."""
+        return sum(size_of(value) for value in self.values.values())
+
+
+class Piece:
+    """Nodes without bodies that run at once."""
+
+    def __init__(self, plan: OnnxPlan, frame: OnnxFrame, places: range) -> None:
+        self.plan = plan
+        self.places = places
+        nodes = [plan.nodes[place] for place in places]
+        self.outputs = [name for node in nodes for name in node.output if name]
+        made = set(self.outputs)
+        read = dict.fromkeys(name for place in places for name in plan.reads[place] if name not in made)
+        inserts = plan.nodes[places[0]].op_type == "SequenceInsert"
+        self.constants = [name for name in read if not inserts and frame.constant(name) is not None]
+        self.inputs = [name for name in read if name not in set(self.constants)]
+        self.parts: list[Piece] | None = None
+        self._runner: Any = None
+
+    def run(self, frame: OnnxFrame) -> dict[str, Any]:
+        """The values of all tensors that the nodes make."""
+        if self.parts is not None:
+            return self._run_parts(frame)
+        feeds = {name: frame.get(name) for name in self.inputs}
+        if self._is_split:
+            self.parts = [Piece(self.plan, frame, range(place, place + 1)) for place in self.places]
+            return self._run_parts(frame)
+        try:
+            if self._runner is None:
+                self._runner = self._made(frame, feeds)
+            return dict(self._runner.run(feeds))
+        except Exception as error:  # the errors of ONNX Runtime share no base class
+            if len(self.places) == 1:
+                return self._run_by_reference(frame, feeds, error)
+        # One of the nodes has no kernel, or fails: each runs alone, and the one that fails is known.
+        self.parts = [Piece(self.plan, frame, range(place, place + 1)) for place in self.places]
+        return self._run_parts(frame)
+
+    @property
+    def _is_split(self) -> bool:
+        """Whether each node runs alone, because one of them does not run in the reference evaluator."""
+        return len(self.places) > 1 and any(self.plan.nodes[place].op_type in ALONE for place in self.places)
+
+    def _run_parts(self, frame: OnnxFrame) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        for part in self.parts or ():
+            found |= part.run(OnnxFrame(frame.plan, {**frame.values, **found}, frame.outer))
+        return found
+
+    def _run_by_reference(self, frame: OnnxFrame, feeds: dict[str, Any], error: Exception) -> dict[str, Any]:
+        if isinstance(self._runner, Reference) or not not_implemented(error):
+            node = self.plan.nodes[self.places[0]]
+            raise OnnxError(self.plan.graph.path_of(node), " ".join(str(error).split())) from error
+        try:
+            self._runner = Reference(self._model(frame, feeds))
+            return dict(self._runner.run(feeds))
+        except Exception as other:  # the evaluator raises what its operators raise
+            raise OnnxError(self.plan.graph.path_of(self.plan.nodes[self.places[0]]), str(other)) from other
+
+    def _made(self, frame: OnnxFrame, feeds: dict[str, Any]) -> Any:
+        nodes = [self.plan.nodes[place] for place in self.places]
+        # In a piece of several nodes, those that run alone are split off.
+        if nodes[0].op_type == "SequenceInsert":
+            return _Insertion(nodes[0])
+        if nodes[0].op_type == "SplitToSequence":
+            return OnnxRuntime(self._model(frame, feeds), arena=False)
+        lists = any(value is None or isinstance(value, list) for value in feeds.values())
+        if lists or any(node.op_type in OF_LISTS and not domain_of(node) for node in nodes):
+            return Reference(self._model(frame, feeds))
+        return OnnxRuntime(self._model(frame, feeds), arena=self.plan.is_repeated)
+
+    def _model(self, frame: OnnxFrame, feeds: dict[str, Any]) -> Any:
+        from onnx import helper
+
+        plan = self.plan
+        nodes: list[Any] = []
+        tensors: list[Any] = []
+        for name in self.constants:
+            owner, held = frame.constant(name) or (plan, None)
+            if hasattr(held, "op_type"):
+                nodes.append(held)
+            else:
+                tensors.append(_tensor_proto(name, owner.array(name)))
+        nodes += [plan.nodes[place] for place in self.places]
+        inputs = [_value_info(name, value) for name, value in feeds.items()]
+        outputs = [helper.make_empty_tensor_value_info(name) for name in self.outputs]
+        graph = helper.make_graph(nodes, "piece", inputs, outputs, tensors)
+        domains = {domain_of(node) for node in _all_nodes(nodes)} | {""}
+        imports = [helper.make_opsetid(domain, plan.graph.opsets.get(domain, 1)) for domain in sorted(domains)]
+        functions = [each for each in plan.model.functions.values() if each.domain in domains]
+        imports += [helper.make_opsetid(each, 1) for each in sorted({f.domain for f in functions} - domains)]
+        version = max(plan.model.proto.ir_version, 8)
+        return helper.make_model(graph, opset_imports=imports, ir_version=version, functions=functions)
+
+
+class _Insertion:
+    """SequenceInsert, which the reference evaluator does not compute for empty sequences. Spec: SequenceInsert-11."""
+
+    def __init__(self, node: Any) -> None:
+        self._node = node
+
+    def run(self, feeds: Mapping[str, Any]) -> list[tuple[str, Any]]:
+        items, tensor, *rest = (feeds[name] for name in self._node.input if name)
+        place = len(items) if not rest else int(np.asarray(rest[0]).reshape(-1)[0])
+        place += len(items) if place < 0 else 0
+        return [(self._node.output[0], [*items[:place], tensor, *items[place:]])]
+
+
+class OnnxError(Exception):
+    """A node of the ONNX model cannot be run alone."""
+
+    def __init__(self, path: str, text: str) -> None:
+        super().__init__(f"{path}: {text}")
+        self.path = path
+
+
+def size_of(value: Any) -> int:
+    """The bytes of an array, or of the arrays of a list."""
+    if isinstance(value, list):
+        return sum(map(size_of, value))
+    return int(getattr(value, "nbytes", 0))
+
+
+def _has(names: Any, number: int) -> bool:
+    return number < len(names) and bool(names[number])
+
+
+def _all_nodes(nodes: Any) -> Iterator[Any]:
+    for node in nodes:
+        yield node
+        for body in body_protos(node):
+            yield from _all_nodes(body.node)
+
+
+def _bound(node: Any, attributes: Mapping[str, Any]) -> Any:
+    """The node with the values of the attributes that it, or a node in its bodies, takes from the call."""
+    if not any(each.ref_attr_name for inner in _all_nodes([node]) for each in inner.attribute):
+        return node
+    copy = type(node)()
+    copy.CopyFrom(node)
+    for inner in list(_all_nodes([copy])):
+        kept = []
+        for each in inner.attribute:
+            source = attributes.get(each.ref_attr_name) if each.ref_attr_name else each
+            if source is None:
+                continue  # the caller omits it: the default is used
+            value = type(each)()
+            value.CopyFrom(source)
+            value.name = each.name
+            kept.append(value)
+        del inner.attribute[:]
+        inner.attribute.extend(kept)
+    return copy
+
+
+def _evaluated(node: Any, graph: OnnxGraph) -> list[Any]:
+    from onnx import helper
+
+    name = node.output[0]
+    made = helper.make_graph([node], "constant", [], [helper.make_empty_tensor_value_info(name)])
+    imports = [helper.make_opsetid("", graph.opsets.get("", 1))]
+    return [value for _, value in Reference(helper.make_model(made, opset_imports=imports, ir_version=8)).run({})]
+
+
+def _tensor_proto(name: str, array: Any) -> Any:
+    from onnx import numpy_helper
+
+    array = np.asarray(array)
+    if array.dtype == object:
+        array = np.array(
+            [each if isinstance(each, bytes) else str(each).encode() for each in array.ravel()], object
+        ).reshape(array.shape)
+    return numpy_helper.from_array(array, name)
+
+
+def _value_info(name: str, value: Any) -> Any:
+    from onnx import TensorProto, helper
+
+    if value is None or isinstance(value, list):
+        return helper.make_empty_tensor_value_info(name)
+    dtype = np.asarray(value).dtype
+    kind = TensorProto.STRING if dtype.kind in "SUO" else helper.np_dtype_to_tensor_dtype(dtype)
+    return helper.make_tensor_value_info(name, kind, None)

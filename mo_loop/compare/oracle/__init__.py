@@ -1,0 +1,1 @@
+"""What is right: ONNX Runtime, checked against itself, its known errors and exact arithmetic."""

@@ -1,0 +1,215 @@
+"""Oracle: values of ONNX Runtime that can be believed: it agrees with itself, and with the shapes that ONNX infers.
+
+    oracle = Oracle("model.onnx")
+    oracle.run(feeds)                                    # UnstableError if a second run gives other values
+
+    with filled(0xAA):                                   # glibc fills memory that is allocated and freed
+        again = runtime.run(feeds)
+    differing = unstable(found, again)                   # the outputs that depend on what was in memory
+    culprit(model, feeds)                                # "LSTM 'cell': the final cell state ..."
+
+These functions run ONNX Runtime: call them in a worker process.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+import onnx
+
+from mo_loop.compare.oracle.oracle import (
+    ONNX_RUNTIME,
+    REFERENCE,
+    OnnxRuntime,
+    Reference,
+    not_implemented,
+    proto_of,
+    with_copies,
+)
+from mo_loop.compare.oracle.oracle_errors import RANDOM_OPERATORS, SHAPE, UNSTABLE, error_of
+from mo_loop.compare.results.array_comparison import Named, compare
+
+FILLS = (0x55, 0xAA)
+"""The bytes with which the memory of the first and of the second run is filled: large and small numbers of each type.
+"""
+
+_M_PERTURB = -6
+_WEIGHTS = 1024
+"""Constants of more elements do not decide about shapes."""
+
+
+class UnstableError(Exception):
+    """ONNX Runtime gives other values where other memory contents were before."""
+
+
+class Oracle:
+    """ONNX Runtime with all processors, or the reference evaluator where ONNX Runtime has no implementation.
+
+    `facts` are the source of the values, and why it is not ONNX Runtime. Each set runs twice, with other contents of
+    the memory that is allocated for it.
+    """
+
+    def __init__(self, model: Any, custom_ops: Sequence[str] = ()) -> None:
+        """Raises the error of ONNX Runtime for a model that it refuses."""
+        self._evaluator: OnnxRuntime | Reference
+        self._model = model
+        self.facts = (ONNX_RUNTIME, "")
+        try:
+            self._evaluator = OnnxRuntime(with_copies(model), threads=0, arena=False, custom_ops=custom_ops)
+        except Exception as error:  # its errors share no base class
+            text = not_implemented(error)
+            if not text:
+                raise
+            self._evaluator, self.facts = Reference(model), (REFERENCE, text)
+
+    def run(self, feeds: Mapping[str, Any]) -> Named:
+        """The values of one set. UnstableError if they depend on what was in memory before."""
+        if not isinstance(self._evaluator, OnnxRuntime):
+            return self._evaluator.run(feeds)
+        found = []
+        for byte in FILLS:
+            with filled(byte):
+                found.append(self._evaluator.run(feeds))
+        names = unstable(*found)
+        if names:
+            who = culprit(with_copies(self._model), feeds) or f"the output {names[0]!r} depends on what was in memory"
+            raise UnstableError(f"ONNX Runtime does not agree with itself: {who}")
+        return found[0]
+
+
+@contextmanager
+def filled(byte: int) -> Iterator[None]:
+    """Memory that is allocated within has this byte everywhere, where the C library can do it (glibc)."""
+    _fill(byte)
+    try:
+        yield
+    finally:
+        _fill(0)
+
+
+def _fill(byte: int) -> None:
+    try:
+        ctypes.CDLL(None).mallopt(_M_PERTURB, byte)
+    except (OSError, AttributeError, TypeError):  # another C library
+        return
+
+
+def unstable(first: Named, second: Named) -> list[str]:
+    """The outputs that differ between two runs by more than rounding."""
+    return [name for (name, left), (_, right) in zip(first, second, strict=True) if not _alike(left, right)]
+
+
+def _alike(left: Any, right: Any) -> bool:
+    if isinstance(left, list) or isinstance(right, list):
+        return len(left) == len(right) and all(map(_alike, left, right))
+    if left is None or right is None:
+        return left is right
+    return bool(compare(left, right))
+
+
+def culprit(model: Any, feeds: Mapping[str, Any], shows: str = UNSTABLE) -> str:
+    """The first node of the main graph whose outputs are not to be believed: its operator, name, and what is known.
+
+    `model` is a path, bytes, or a ModelProto. Empty if no node can be named, for example because the weights are in
+    other files.
+    """
+    proto = _loaded(model)
+    outputs = {entry.name for entry in proto.graph.output}
+    inner = [name for node in proto.graph.node for name in node.output if name and name not in outputs]
+    proto.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in inner)
+    try:
+        wrong = _unstable_values(proto, feeds) if shows == UNSTABLE else _misshapen_values(proto, feeds)
+    except Exception:  # the errors of ONNX Runtime and of onnx share no base class; the name is a help, no result
+        return ""
+    for node in proto.graph.node:
+        if wrong.intersection(node.output):
+            return _described(node, shows)
+    return ""
+
+
+def _described(node: Any, shows: str) -> str:
+    row = error_of(node.op_type, shows)
+    if node.op_type in RANDOM_OPERATORS:
+        why = "it draws random numbers"
+    elif row is not None:
+        why = row.sentence
+    else:
+        why = "its values depend on what was in memory" if shows == UNSTABLE else "its shape is not that of ONNX"
+    return f"{node.op_type} {node.name or node.output[0]!r}: {why}"
+
+
+def _unstable_values(proto: Any, feeds: Mapping[str, Any]) -> set[str]:
+    runtime = OnnxRuntime(proto, arena=False)
+    found = []
+    for byte in FILLS:
+        with filled(byte):
+            found.append(runtime.run(feeds))
+    return set(unstable(*found))
+
+
+def _misshapen_values(proto: Any, feeds: Mapping[str, Any]) -> set[str]:
+    return misshapen(proto, feeds, OnnxRuntime(proto, arena=False).run(feeds))
+
+
+def misshapen_by(
+    model: Any, feeds: Mapping[str, Any], found: Named, other: Mapping[str, Sequence[int]]
+) -> str:
+    """What makes outputs of a shape that is not that of ONNX, while the shapes in `other` are; empty if there are none.
+    """
+    inferred = inferred_shapes(model, feeds)
+    names = [name for name in sorted(misshapen(model, feeds, found)) if _fits(other.get(name, ()), inferred[name])]
+    if not names:
+        return ""
+    return culprit(model, feeds, SHAPE) or f"ONNX infers another shape of {names[0]!r} than ONNX Runtime gives"
+
+
+def misshapen(model: Any, feeds: Mapping[str, Any], found: Named) -> set[str]:
+    """The outputs whose shape contradicts what ONNX infers from the shapes of the inputs.
+
+    Raises what the inference of onnx raises.
+    """
+    inferred = inferred_shapes(model, feeds)
+    return {
+        name for name, value in found
+        if isinstance(value, np.ndarray) and name in inferred and not _fits(value.shape, inferred[name])
+    }  # fmt: skip
+
+
+def _fits(shape: Sequence[int], inferred: Sequence[int | None]) -> bool:
+    return len(shape) == len(inferred) and all(b in (None, a) for a, b in zip(shape, inferred, strict=True))
+
+
+def inferred_shapes(model: Any, feeds: Mapping[str, Any]) -> dict[str, tuple[int | None, ...]]:
+    """The shapes of the values of the main graph, inferred by onnx for inputs of these shapes; None: not known."""
+    proto = _loaded(model)
+    graph = proto.graph
+    for entry in graph.input:
+        value = feeds.get(entry.name)
+        if isinstance(value, np.ndarray) and entry.type.HasField("tensor_type"):
+            entry.type.tensor_type.ClearField("shape")
+            for size in value.shape:
+                entry.type.tensor_type.shape.dim.add(dim_value=size)
+    for entry in graph.output:
+        if entry.type.HasField("tensor_type"):  # what the model declares is for other sizes
+            entry.type.tensor_type.ClearField("shape")
+    del graph.value_info[:]
+    for tensor in graph.initializer:
+        if np.prod(tensor.dims) > _WEIGHTS:
+            tensor.ClearField("raw_data")
+            tensor.data_location = onnx.TensorProto.EXTERNAL
+    inferred = onnx.shape_inference.infer_shapes(proto, data_prop=True).graph
+    shapes = {each.name: each.type.tensor_type for each in (*inferred.value_info, *inferred.output)}
+    return {
+        name: tuple(dim.dim_value if dim.HasField("dim_value") else None for dim in each.shape.dim)
+        for name, each in shapes.items() if each.HasField("shape")
+    }  # fmt: skip
+
+
+def _loaded(model: Any) -> Any:
+    proto = onnx.ModelProto()
+    proto.CopyFrom(proto_of(model))
+    return proto

@@ -1,0 +1,337 @@
+"""Expected values of an ONNX model: from ONNX Runtime, or from the reference evaluator of the onnx package.
+
+    expected = expected_values(model, [{"x": x}, {"x": y}])
+    expected.values[1]                 # [("out", array)], in the order of the model's outputs
+    expected.source, expected.reason   # who computed them, and why it was not ONNX Runtime
+
+A value is an array, a list of arrays for a sequence, or None for an empty optional. The maps of ZipMap are the array
+from which it made them.
+
+The values do not depend on the CPU. Sums of products of 8-bit integers saturate in ONNX Runtime on a CPU with AVX2 and
+without VNNI; the reference evaluator computes them in integers of 32 bits, so models with `EXACT_OPERATORS` go there.
+ONNX Runtime itself is exact with weights that are constants: its optimiser makes unsigned weights of signed ones
+(session.x64quantprecision), which it does from the level `extended` on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from onnx.external_data_helper import uses_external_data
+
+from mo_loop.compare.oracle.oracle_errors import EXACT_OPERATORS
+from mo_loop.compare.results.array_comparison import Named, NamedArray
+
+_LEVELS = {
+    "none": "ORT_DISABLE_ALL",
+    "basic": "ORT_ENABLE_BASIC",
+    "extended": "ORT_ENABLE_EXTENDED",
+    "all": "ORT_ENABLE_ALL",
+}
+
+ONNX_RUNTIME, REFERENCE = "ONNX Runtime", "the reference evaluator of onnx"
+
+INTEGER_OPERATORS = EXACT_OPERATORS | {
+    "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "MatMulIntegerToFloat", "QAttention", "QGemm",
+}  # fmt: skip
+"""All operators that add products of 8-bit integers; the reference evaluator knows `EXACT_OPERATORS` alone."""
+
+NOT_IMPLEMENTED = (
+    "Could not find an implementation",
+    "NOT_IMPLEMENTED",
+    "is not a registered function/op",
+    "No Op registered for",
+    "of input parameter",
+    "InsertedPrecisionFreeCast",  # a Cast before an operator without f16; its form is wrong in old opsets
+    "data type is not supported with",
+    "Batchwise recurrent operations (layout == 1) are not supported",
+    "under development and support for this is limited",
+    "Unsupported model IR version",
+)
+"""How ONNX Runtime says that it lacks an operator, an element type of it, or its opset."""
+
+
+IN_PLACE = {"SparseAttention": {1: 3, 2: 4}}
+"""Operators that run only if outputs have the memory of inputs: for each of these output ports, the input port."""
+
+_NOT_IN_PLACE = "past_key->DataRaw() == present_key->DataRaw()"
+
+
+@dataclass(frozen=True)
+class Expected:
+    """The outputs of a model for each set of inputs; `reason` is why `source` is not ONNX Runtime."""
+
+    values: list[Named]
+    source: str = ONNX_RUNTIME
+    reason: str = ""
+
+
+def expected_values(model: Any, sets: Sequence[Mapping[str, Any]]) -> Expected:
+    """The values of ONNX Runtime, or of the reference evaluator where ONNX Runtime has no exact implementation.
+
+    Every other error of ONNX Runtime is raised: a model that it refuses has no expected values.
+    """
+    exact = exact_operators(model)
+    if exact:
+        return _by_reference(model, sets, f"{', '.join(exact)}: exact integer arithmetic")
+    try:
+        runtime = OnnxRuntime(model)
+        return Expected([runtime.run(feeds) for feeds in sets])
+    except Exception as error:  # its errors share no base class
+        text = not_implemented(error)
+        if not text:
+            raise
+        return _by_reference(model, sets, text)
+
+
+def with_copies(model: Any) -> Any:
+    """The model with an Identity behind each input that a body of Scan returns (`scan-returns-input`).
+
+    The model itself if there is none, or if it has data in other files, which only a path tells.
+    """
+    proto = proto_of(model)
+    bodies = [body for body in _scan_bodies(proto) if _returned_inputs(body)]
+    if not bodies or any(uses_external_data(each) for body in (proto.graph, *bodies) for each in body.initializer):
+        return model
+    copy = type(proto)()
+    copy.CopyFrom(proto)
+    for body in _scan_bodies(copy):
+        for number, port in _returned_inputs(body):
+            name = f"{body.name}_{number}_copied"
+            body.node.add(op_type="Identity", input=[port.name], output=[name])
+            port.name = name
+    return copy
+
+
+def _scan_bodies(proto: Any) -> Iterator[Any]:
+    from mo_loop.frontend.onnx_graphs import body_protos, graph_protos
+
+    for graph in graph_protos(proto):
+        for node in graph.node:
+            if node.op_type == "Scan":
+                yield from body_protos(node)
+
+
+def _returned_inputs(body: Any) -> list[tuple[int, Any]]:
+    """The outputs of a body that are inputs of it, or outputs before, with their numbers."""
+    taken, found = {port.name for port in body.input}, []
+    for number, port in enumerate(body.output):
+        if port.name in taken:
+            found.append((number, port))
+        taken.add(port.name)
+    return found
+
+
+def not_implemented(error: Exception) -> str:
+    """The text of an error with which ONNX Runtime says that it lacks an implementation; empty for others."""
+    text = " ".join(str(error).split())
+    return text if any(mark in text for mark in NOT_IMPLEMENTED) else ""
+
+
+def exact_operators(model: Any) -> list[str]:
+    """The operators of the model whose sums of products saturate in ONNX Runtime on some processors."""
+    return sorted(EXACT_OPERATORS.intersection(_operators(model)))
+
+
+def _by_reference(model: Any, sets: Sequence[Mapping[str, Any]], reason: str) -> Expected:
+    evaluator = Reference(model)
+    return Expected([evaluator.run(feeds) for feeds in sets], REFERENCE, reason)
+
+
+def _operators(model: Any) -> Iterator[str]:
+    """The operator of every node, bodies and functions included."""
+    from mo_loop.frontend.onnx_graphs import graph_protos
+
+    yield from (node.op_type for graph in graph_protos(proto_of(model)) for node in graph.node)
+
+
+def proto_of(model: Any) -> Any:
+    """The model of a path, of bytes, or the ModelProto itself; data in other files are not read."""
+    import onnx
+
+    if isinstance(model, bytes):
+        return onnx.load_from_string(model)
+    return onnx.load(str(model), load_external_data=False) if isinstance(model, (str, Path)) else model
+
+
+class OnnxRuntime:
+    """ONNX Runtime on the CPU.
+
+    `model` is a path, the bytes of a model, or a ModelProto. `optimise` is one of none, basic, extended, all: the
+    unoptimised graph is the better reference, the optimised one is faster. A model with `INTEGER_OPERATORS` is
+    optimised at least to the level that makes them exact. `threads` is the number of threads, 0 for one on each
+    processor.
+    """
+
+    def __init__(
+        self, model: Any, optimise: str = "none", threads: int = 1, arena: bool = True, custom_ops: Sequence[str] = ()
+    ) -> None:
+        """Without `arena`, each result has memory of its own: with it, one keeps the memory of all of an inference.
+        `custom_ops` are libraries with custom operators."""
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.enable_cpu_mem_arena = arena
+        options.intra_op_num_threads = threads
+        options.inter_op_num_threads = 1
+        options.log_severity_level = 4
+        options.add_session_config_entry("session.x64quantprecision", "1")
+        for each in custom_ops:
+            options.register_custom_ops_library(each)
+        if optimise in ("none", "basic") and INTEGER_OPERATORS.intersection(_operators(model)):
+            optimise = "extended"
+            options.add_session_config_entry("session.disable_quant_qdq", "1")  # pairs around f32 stay in f32
+        options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, _LEVELS[optimise])
+        source = model if isinstance(model, bytes) else str(model) if isinstance(model, (str, Path)) else _bytes(model)
+        self._session = onnxruntime.InferenceSession(source, options, providers=["CPUExecutionProvider"])
+        self._model = model
+        maps = [port.name for port in self._session.get_outputs() if port.type.startswith("seq(map(")]
+        self._labels = labels_of_maps(model) if maps else {}
+
+    @property
+    def input_names(self) -> list[str]:
+        """Names of the inputs that need a value."""
+        return [port.name for port in self._session.get_inputs()]
+
+    def run(self, feeds: Mapping[str, Any]) -> Named:
+        """One inference. Feeds that are not inputs of the model are ignored."""
+        known = {port.name: feeds[port.name] for port in self._session.get_inputs() if port.name in feeds}
+        names = [port.name for port in self._session.get_outputs()]
+        types = [port.type for port in (*self._session.get_inputs(), *self._session.get_outputs())]
+        if not any(_is_foreign(kind) for kind in types):
+            plain = {name: _ort_value(value) for name, value in known.items()}
+            return _without_maps(zip(names, self._run(names, plain), strict=True), self._labels)
+        return list(zip(names, self._run_foreign(names, known), strict=True))
+
+    def _run(self, names: list[str], feeds: Mapping[str, Any]) -> Sequence[Any]:
+        try:
+            found: Sequence[Any] = self._session.run(names, feeds)
+        except Exception as error:  # its errors share no base class
+            if _NOT_IN_PLACE not in str(error):
+                raise
+            return self._run_in_place(names, feeds)
+        return found
+
+    def _run_in_place(self, names: list[str], feeds: Mapping[str, Any]) -> list[Any]:
+        """The caches of `IN_PLACE` are inputs and outputs of the model: copies of the inputs become the outputs."""
+        from onnxruntime import OrtValue
+
+        copies = {name: np.array(value) for name, value in feeds.items()}
+        values = {name: OrtValue.ortvalue_from_numpy(array) for name, array in copies.items()}
+        binding = self._session.io_binding()
+        for name, value in values.items():
+            binding.bind_ortvalue_input(name, value)
+        sources = dict(_in_place(proto_of(self._model)))
+        for name in names:
+            if sources.get(name) in values:
+                binding.bind_ortvalue_output(name, values[sources[name]])
+            else:
+                binding.bind_output(name)
+        self._session.run_with_iobinding(binding)
+        return [value.numpy().copy() for value in binding.get_outputs()]
+
+    def _run_foreign(self, names: list[str], feeds: Mapping[str, Any]) -> list[Any]:
+        """An element type that numpy lacks is passed as raw memory together with its ONNX type."""
+        from onnx import helper
+        from onnxruntime import OrtValue
+
+        values = {}
+        for name, array in feeds.items():
+            kind = helper.np_dtype_to_tensor_dtype(np.asarray(array).dtype)
+            values[name] = OrtValue.ortvalue_from_numpy_with_onnx_type(_raw(np.asarray(array)), kind)
+        found = []
+        for value in self._session.run_with_ort_values(names, values):
+            dtype = helper.tensor_dtype_to_np_dtype(value.element_type())
+            if not _is_ml_dtype(dtype):
+                found.append(value.numpy())
+                continue
+            data = ctypes.string_at(value.data_ptr(), int(np.prod(value.shape())) * dtype.itemsize)
+            found.append(np.frombuffer(data, dtype=dtype).reshape(value.shape()).copy())
+        return found
+
+
+class Reference:
+    """The reference evaluator of the onnx package: slow, and complete for the standard operators."""
+
+    def __init__(self, model: Any) -> None:
+        from onnx.reference import ReferenceEvaluator
+
+        from mo_loop.compare.oracle.exact_integers import QLinearConv, QLinearMatMul
+
+        source = str(model) if isinstance(model, (str, Path)) else model
+        self._evaluator = ReferenceEvaluator(source, new_ops=[QLinearConv, QLinearMatMul])
+        self._labels = labels_of_maps(model)
+
+    @property
+    def input_names(self) -> list[str]:
+        """Names of the inputs."""
+        return list(self._evaluator.input_names)
+
+    def run(self, feeds: Mapping[str, Any]) -> Named:
+        """One evaluation. Feeds that are not inputs of the model are ignored."""
+        known = {name: feeds[name] for name in self._evaluator.input_names if name in feeds}
+        names = list(self._evaluator.output_names)
+        return _without_maps(zip(names, self._evaluator.run(names, known), strict=True), self._labels)
+
+
+def labels_of_maps(model: Any) -> dict[str, list[Any]]:
+    """The output of each ZipMap of the main graph, and the labels of its maps in their order."""
+    from onnx import helper
+
+    found = {}
+    for node in proto_of(model).graph.node:
+        if node.op_type == "ZipMap":
+            labels = [each for given in node.attribute for each in helper.get_attribute_value(given)]
+            found[node.output[0]] = [each.decode() if isinstance(each, bytes) else each for each in labels]
+    return found
+
+
+def _without_maps(outputs: Iterable[NamedArray], labels: Mapping[str, Sequence[Any]]) -> Named:
+    """The outputs, with a tensor [N, labels] in place of a list of maps from labels to numbers."""
+    return [
+        (name, _tensor_of_maps(value, labels[name]) if name in labels else value) for name, value in outputs
+    ]
+
+
+def _tensor_of_maps(maps: Sequence[Mapping[Any, float]], labels: Sequence[Any]) -> np.ndarray:
+    rows = [[each[label] for label in labels] for each in maps]
+    return np.array(rows, np.float32).reshape(-1, len(labels))
+
+
+def _in_place(proto: Any) -> Iterator[tuple[str, str]]:
+    """Outputs of nodes, and the inputs whose memory they take."""
+    for node in proto.graph.node:
+        for to, source in IN_PLACE.get(node.op_type, {}).items():
+            if to < len(node.output):
+                yield node.output[to], node.input[source]
+
+
+def _bytes(model: Any) -> bytes:
+    data: bytes = model.SerializeToString()
+    return data
+
+
+def _ort_value(value: Any) -> Any:
+    if not isinstance(value, np.ndarray) and not isinstance(value, np.generic):
+        return value
+    array = np.asarray(value)
+    return array.astype(object) if array.dtype.kind in "US" else array
+
+
+def _is_foreign(ort_type: str) -> bool:
+    return any(mark in ort_type for mark in ("bfloat16", "float8", "float4", "int4", "int2"))
+
+
+def _is_ml_dtype(dtype: np.dtype) -> bool:
+    return dtype.name in ("bfloat16", "int2", "int4", "uint2", "uint4") or dtype.name.startswith(("float8", "float4"))
+
+
+def _raw(array: np.ndarray) -> np.ndarray:
+    # np.ascontiguousarray turns a scalar into an array of rank 1.
+    whole = np.asarray(array, order="C")
+    return whole.view(np.uint16 if array.dtype.itemsize == 2 else np.uint8) if _is_ml_dtype(array.dtype) else whole

@@ -1,0 +1,273 @@
+"""Fewer nodes and ports in bodies, and bodies in place of their Loop, Scan or If.
+
+What a removed node of a body gave is replaced by one of its inputs with the same type and shape, or by a constant.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator, Mapping
+from typing import Any
+
+import numpy as np
+
+from mo_loop.compare.oracle.graph_edits import replace_entries
+from mo_loop.compare.reducing.candidate import Candidate, made, names_needed
+from mo_loop.compare.reducing.inner_values import Path, graph_at, likely_shape
+from mo_loop.frontend.names_read import names_defined_in
+from mo_loop.frontend.onnx_graphs import body_protos, operator_of
+
+_BOOL = 9  # TensorProto.BOOL
+Types = Mapping[tuple[Path, str], Any]
+
+
+def without_body_nodes(candidate: Candidate, path: Path, removed: Collection[int], types: Types) -> Candidate | None:
+    """The candidate without these nodes of a body; None if nothing can replace what they give."""
+    proto = candidate.copy()
+    graph = graph_at(proto, path)
+    gone = [node for number, node in enumerate(graph.node) if number in removed]
+    kept = [node for number, node in enumerate(graph.node) if number not in removed]
+    given = {name: node for node in gone for name in node.output if name}
+    other: dict[str, str] = {}
+    for node in gone:  # in order, so that a replacement that is itself removed has its own
+        for name in node.output:
+            if name:
+                other[name] = _alike(name, node, path, types, other)
+    replace_entries(graph.node, kept)
+    needed = names_needed(graph)
+    for name in [each for each in given if each in needed]:
+        if not other[name]:
+            other[name] = _constant(graph, name, types.get((path, name)))
+        if not other[name]:
+            return None
+    outputs = [each.name for each in graph.output]
+    for name, instead in other.items():
+        if instead and instead != name:
+            _rename(graph, name, instead)
+    for entry, name in zip(graph.output, outputs, strict=True):
+        if name in given and other[name] != name:
+            # A body must not return an input, or one value twice.
+            entry.name = name
+            graph.node.add(op_type="Identity", input=[other[name]], output=[name])
+    return made(proto, candidate.sets)
+
+
+def _alike(name: str, node: Any, path: Path, types: Types, other: Mapping[str, str]) -> str:
+    """An input of the node whose type and shape may be those of the output `name`; empty if there is none."""
+    wanted = types.get((path, name))
+    if wanted is not None and wanted.tensor_type.elem_type == _BOOL:
+        return ""  # the condition of a loop must not stay true
+    for each in node.input:
+        found = other.get(each, each)
+        if found and _may_be_alike(wanted, types.get((path, each))):
+            return found
+    return ""
+
+
+def _may_be_alike(one: Any, other: Any) -> bool:
+    """Whether two types have the same elements, and shapes that do not contradict each other."""
+    if any(each is None or each.WhichOneof("value") != "tensor_type" for each in (one, other)):
+        return False
+    if one.tensor_type.elem_type != other.tensor_type.elem_type:
+        return False
+    if not (one.tensor_type.HasField("shape") and other.tensor_type.HasField("shape")):
+        return True
+    dims = [list(each.tensor_type.shape.dim) for each in (one, other)]
+    return len(dims[0]) == len(dims[1]) and all(
+        left.dim_value == right.dim_value or not (left.HasField("dim_value") and right.HasField("dim_value"))
+        for left, right in zip(*dims, strict=True)
+    )
+
+
+def _constant(graph: Any, name: str, type_: Any) -> str:
+    """The name of a new constant with the type of a tensor; empty if its shape is not known."""
+    import onnx
+
+    shape = likely_shape(type_)
+    if shape is None:
+        return ""
+    dtype = onnx.helper.tensor_dtype_to_np_dtype(type_.tensor_type.elem_type)
+    if dtype.kind not in "fiub":
+        return ""
+    array = np.zeros(shape, dtype) if dtype.kind == "b" else np.ones(shape, dtype)
+    graph.initializer.append(onnx.numpy_helper.from_array(array, f"{name} (constant)"))
+    return f"{name} (constant)"
+
+
+def _rename(graph: Any, old: str, new: str) -> None:
+    """Let every reader of a name read another one, in bodies too unless they define the name themselves."""
+    for node in graph.node:
+        for place, each in enumerate(node.input):
+            if each == old:
+                node.input[place] = new
+        for body in body_protos(node):
+            if old not in names_defined_in(body):
+                _rename(body, old, new)
+    for entry in graph.output:
+        if entry.name == old:
+            entry.name = new
+
+
+# -- a body in place of its node
+
+
+def unwrapped(candidate: Candidate, path: Path) -> Iterator[Candidate]:
+    """The candidate with the body at this place instead of its Loop, Scan or If.
+
+    The body of a loop stands for its first iteration.
+    """
+    proto = candidate.copy()
+    outer = graph_at(proto, path[:-1])
+    number, place = path[-1]
+    node = outer.node[number]
+    body = list(body_protos(node))[place]
+    kind = operator_of(node)
+    opset = next((each.version for each in proto.opset_import if each.domain in ("", "ai.onnx")), 1)
+    if kind not in ("Loop", "Scan", "If") or (kind == "Scan" and opset < 9):  # Scan-8 has a batch
+        return
+    inline = _Inline(outer, node, body, opset)
+    if kind == "Loop":
+        inline.loop()
+    elif kind == "Scan":
+        inline.scan()
+    else:
+        inline.branch()
+    nodes = [*outer.node[:number], *inline.nodes, *outer.node[number + 1 :]]
+    replace_entries(outer.node, nodes)
+    outer.initializer.extend(inline.initializers)
+    yield made(proto, candidate.sets)
+
+
+class _Inline:
+    """The nodes of a body with names that are new in the outer graph."""
+
+    def __init__(self, outer: Any, node: Any, body: Any, opset: int) -> None:
+        import copy
+
+        self.node = node
+        self._opset = opset
+        self.body = copy.deepcopy(body)
+        taken = names_defined_in(outer)
+        self.before: list[Any] = []
+        self.after: list[Any] = []
+        self.initializers: list[Any] = []
+        for name in sorted(names_defined_in(self.body)):
+            if name in taken:
+                self._rename(name, f"{node.name or node.op_type}/{name}")
+        self.initializers += self.body.initializer
+
+    @property
+    def nodes(self) -> list[Any]:
+        """All nodes in order."""
+        return [*self.before, *self.body.node, *self.after]
+
+    def loop(self) -> None:
+        """Iteration 0 of a Loop."""
+        names = [each.name for each in self.body.input]
+        self._constant(names[0], np.array(0, np.int64))
+        self._constant(names[1], np.array(True))
+        states = len(names) - 2
+        for name, given in zip(names[2:], self.node.input[2:], strict=True):
+            self._same(self.before, given, name)
+        ends = [each.name for each in self.body.output][1:]
+        for place, (name, given) in enumerate(zip(self.node.output, ends, strict=False)):
+            if not name:
+                continue
+            if place < states:
+                self._same(self.after, given, name)
+                continue
+            self._unsqueeze(given, name)
+
+    def scan(self) -> None:
+        """The first element of every scanned input of a Scan along axis 0."""
+        import onnx
+
+        count = next(each.i for each in self.node.attribute if each.name == "num_scan_inputs")
+        names = [each.name for each in self.body.input]
+        states = len(names) - count
+        for place, (name, given) in enumerate(zip(names, self.node.input, strict=True)):
+            if place < states:
+                self._same(self.before, given, name)
+                continue
+            index = f"{name} (index)"
+            self._constant(index, np.array(0, np.int64))
+            self.before.append(onnx.helper.make_node("Gather", [given, index], [name], axis=0))
+        for place, (name, given) in enumerate(zip(self.node.output, self.body.output, strict=False)):
+            if not name:
+                continue
+            if place < states:
+                self._same(self.after, given.name, name)
+                continue
+            self._unsqueeze(given.name, name)
+
+    def branch(self) -> None:
+        """A branch of an If."""
+        for name, given in zip(self.node.output, self.body.output, strict=True):
+            if name:
+                self._same(self.after, given.name, name)
+
+    def _rename(self, old: str, new: str) -> None:
+        body = self.body
+        for entry in (*body.input, *body.initializer):
+            if entry.name == old:
+                entry.name = new
+        for node in body.node:
+            for place, each in enumerate(node.output):
+                if each == old:
+                    node.output[place] = new
+        _rename(body, old, new)
+
+    def _unsqueeze(self, source: str, target: str) -> None:
+        """What a concatenated output has after one iteration."""
+        import onnx
+
+        if self._opset < 13:
+            self.after.append(onnx.helper.make_node("Unsqueeze", [source], [target], axes=[0]))
+            return
+        axes = f"{target} (axes)"
+        self._constant(axes, np.array([0], np.int64))
+        self.after.append(onnx.helper.make_node("Unsqueeze", [source, axes], [target]))
+
+    def _constant(self, name: str, array: Any) -> None:
+        import onnx
+
+        self.initializers.append(onnx.numpy_helper.from_array(array, name))
+
+    def _same(self, nodes: list[Any], source: str, target: str) -> None:
+        import onnx
+
+        nodes.append(onnx.helper.make_node("Identity", [source], [target]))
+
+
+# -- fewer ports
+
+
+def without_port(candidate: Candidate, path: Path, number: int) -> Iterator[Candidate]:
+    """The candidate without one state or one concatenated output of a Loop; `path` is the place of its graph.
+
+    A state whose final value is needed stays; its readers in the body read the initial value.
+    """
+    node = graph_at(candidate.proto, path).node[number]
+    if operator_of(node) != "Loop":
+        return
+    states = len(node.input) - 2
+    for place, name in enumerate(node.output):
+        proto = candidate.copy()
+        graph = graph_at(proto, path)
+        own = graph.node[number]
+        if name and name in names_needed(graph):
+            if graph is not proto.graph or name not in {each.name for each in graph.output}:
+                continue
+            if len(graph.output) == 1:
+                continue
+            for each in [entry for entry in graph.output if entry.name == name]:
+                graph.output.remove(each)
+            if name in names_needed(graph):
+                continue
+        body = next(iter(body_protos(own)))
+        if place < states:
+            _rename(body, body.input[place + 2].name, own.input[place + 2])
+            del body.input[place + 2]
+            del own.input[place + 2]
+        del body.output[place + 1]
+        del own.output[place]
+        yield made(proto, candidate.sets)

@@ -1,0 +1,209 @@
+"""Runs candidates in worker processes.
+
+    trials = Trials(condition, options, jobs=2, seconds=30)
+    trials.first([candidate, other])      # the first that shows the condition, and its number; None if none does
+
+A candidate that ONNX Runtime does not run shows nothing: it is not a model with known numbers.
+"""
+
+from __future__ import annotations
+
+import os
+import shlex
+import subprocess
+import tempfile
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from mo_loop.compare.reducing.candidate import Candidate
+from mo_loop.compare.reducing.condition import (
+    COMMAND,
+    CRASHES,
+    DIFFERS,
+    FAILS,
+    UNCOMPILABLE,
+    UNREADABLE,
+    Condition,
+)
+from mo_loop.compare.results.array_comparison import compare_all, is_limited
+from mo_loop.options import ConvertOptions
+from mo_loop.support.workers import CRASH, OK, TIMEOUT, Pool, report_stage
+
+RUNNING = "run the IR"
+"""The stage of a worker in which a crash is one of the IR."""
+
+
+@dataclass(frozen=True)
+class _Task:
+    candidate: Candidate
+    condition: Condition
+    options: ConvertOptions
+    rtol: float | None
+    atol: float | None
+
+
+class Trials:
+    """Tries candidates, several at a time.
+
+    `count` is the number of trials so far, `slowest` the seconds of the longest, `seconds` the limit of the next ones.
+    """
+
+    def __init__(
+        self, condition: Condition, options: ConvertOptions, *, jobs: int, seconds: float, rtol: float | None = None,
+        atol: float | None = None,
+    ) -> None:  # fmt: skip
+        self.count = 0
+        self.seconds = seconds
+        self.jobs = jobs
+        self._condition, self._options = condition, options
+        self._tolerance = rtol, atol
+        self._pool = Pool(f"{__name__}:shows", jobs=jobs)
+        self._threads = ThreadPoolExecutor(jobs)
+        self.slowest = 0.0
+
+    def first(self, candidates: Sequence[Candidate]) -> int | None:
+        """The number of the first candidate that shows the condition."""
+        answers = list(self._threads.map(self._shows, candidates))
+        return next((place for place, answer in enumerate(answers) if answer), None)
+
+    def close(self) -> None:
+        """End the workers."""
+        self._pool.close()
+        self._threads.shutdown(wait=False, cancel_futures=True)
+
+    def _shows(self, candidate: Candidate) -> bool:
+        self.count += 1
+        outcome = self._pool.call(_Task(candidate, self._condition, self._options, *self._tolerance), self.seconds)
+        self.slowest = max(self.slowest, outcome.seconds)
+        if outcome.status == OK:
+            return bool(outcome.value)
+        return (
+            self._condition.kind == CRASHES and outcome.stage == RUNNING and outcome.status in (CRASH, TIMEOUT)
+        )
+
+
+def shows(task: _Task) -> bool:
+    """Whether a candidate shows the condition. Runs in a worker."""
+    kind = task.condition.kind
+    with tempfile.TemporaryDirectory() as name:
+        folder = Path(name)
+        path = folder / "model.onnx"
+        path.write_bytes(task.candidate.model)
+        if kind == COMMAND:
+            return _exits_well(task.condition.detail, path)
+        if kind == FAILS:
+            return _is_valid(task.candidate) and _code(path, task.options, task.condition.detail)
+        if kind in (UNREADABLE, UNCOMPILABLE):
+            return _is_valid(task.candidate) and _refused(task, path) == kind
+        return _runs_badly(task, path)
+
+
+def _exits_well(command: str, path: Path) -> bool:
+    arguments = [part.replace("{}", str(path)) for part in shlex.split(command)]
+    done = subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, env=os.environ, check=False)
+    return done.returncode == 0
+
+
+def _is_valid(candidate: Candidate) -> bool:
+    """Whether the candidate obeys the rules of ONNX that need no types; it may have unknown operators."""
+    import onnx
+
+    try:
+        onnx.checker.check_model(candidate.proto)
+    except onnx.checker.ValidationError as error:
+        return "No Op registered" in str(error) or "No opset import" in str(error)
+    return True
+
+
+def _code(path: Path, options: ConvertOptions, code: str) -> bool:
+    """Whether the conversion fails, with this code if it is not empty."""
+    from mo_loop.conversion import Conversion
+    from mo_loop.errors import ConversionErrors, MoLoopError
+
+    try:
+        Conversion(options).run(str(path))
+    except ConversionErrors as errors:
+        return not code or any(each.code == code for each in errors.errors)
+    except MoLoopError as error:
+        return not code or error.code == code
+    except Exception:
+        return code in ("", "ML499")
+    return False
+
+
+def _refused(task: _Task, path: Path) -> str:
+    """Whether OpenVINO refuses to read the IR, or to compile it; empty if there is no IR, or it does both."""
+    from mo_loop.compare.execution.runtime import compile_model, read_ir
+
+    try:
+        target = _written(task, path)
+    except Exception:  # a model that does not convert
+        return ""
+    try:
+        model = read_ir(target)
+    except Exception:  # the errors of OpenVINO share no base class
+        return UNREADABLE
+    try:
+        compile_model(model)
+    except Exception:
+        return UNCOMPILABLE
+    return ""
+
+
+def _written(task: _Task, path: Path) -> Path:
+    """The .xml of the candidate."""
+    from mo_loop.api import Model, save_model
+    from mo_loop.conversion import Conversion
+
+    report_stage("convert")
+    target = path.with_suffix(".xml")
+    save_model(Model(Conversion(task.options).run(str(path))), target, task.options.compress_to_fp16)
+    return target
+
+
+def _runs_badly(task: _Task, path: Path) -> bool:
+    from mo_loop.compare.execution.runtime import compile_ir
+    from mo_loop.compare.oracle.checked_oracle import Oracle
+
+    report_stage("expected values")
+    sets = task.candidate.sets
+    try:
+        oracle = Oracle(str(path))
+        expected = [oracle.run(feeds) for feeds in sets]
+        target = _written(task, path)
+    except Exception:  # not a model with known numbers, or one that does not convert
+        return False
+    report_stage(RUNNING)
+    try:
+        compiled = compile_ir(target)
+        found = [compiled.run(feeds) for feeds in (*sets, *reversed(sets))]
+    except Exception:
+        return False
+    wanted = (*expected, *reversed(expected))
+    return task.condition.kind == DIFFERS and any(
+        not result and not _is_limit(result.name, left, right)
+        for left, right in zip(wanted, found, strict=True)
+        for result in compare_all(_arrays(left), _arrays(right), rtol=task.rtol, atol=task.atol)
+    )
+
+
+def _arrays(named: Any) -> list[tuple[str, Any]]:
+    return [(name, value) for name, value in named if value is not None and not isinstance(value, list)]
+
+
+def _is_limit(name: str, expected: Any, found: Any) -> bool:
+    """Whether a difference is a known limit, which is never the one that is looked for.
+
+    An empty result can have other dimensions; the CPU device computes integers of 64 bits with 32.
+    """
+    left, right = dict(expected).get(name), dict(found).get(name)
+    if left is None or right is None:
+        return True
+    if np.size(left) == 0 == np.size(right):
+        return True
+    return is_limited(left, right)

@@ -1,0 +1,53 @@
+"""The outputs of one inference beside the expected ones: a row for each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from mo_loop.compare.results.array_comparison import Comparison, Named, compare_all
+from mo_loop.compare.results.report import Row
+from mo_loop.compare.results.sequence_values import flat
+from mo_loop.compare.results.verify_settings import Settings
+
+
+def rows_of(
+    number: int, inference: int, expected: Named, found: Named, settings: Settings, notes: list[str]
+) -> Iterator[Row]:
+    """A row for each expected output of the set of this number; `notes` get what is no difference."""
+    wanted, found = flat(expected), flat(found)
+    have, by_name = by_wanted_name(wanted, found), dict(wanted)
+    for result in compare_all(
+        wanted, found, rtol=settings.rtol, atol=settings.atol, tolerances=settings.tolerances
+    ):
+        left, right = by_name.get(result.name), have.get(result.name)
+        if result.kind == "shape" and np.size(np.asarray(left)) == np.size(np.asarray(right)) == 0:
+            # ONNX Runtime writes 0 for the dimensions of results of no iterations, which it does not know.
+            notes.append(f"{result.name} is empty on both sides, and {result.message}")
+            result = Comparison(result.name)
+        yield Row(number, inference, type_text(left), type_text(right), result)
+
+
+def by_wanted_name(wanted: Named, found: Named) -> dict[str, Any]:
+    """The outputs by the names that are wanted; by position where the runtime gives an output another of its names."""
+    have = dict(found)
+    if all(name in have for name, _ in wanted):
+        return have
+    return {name: array for (name, _), (_, array) in zip(wanted, found, strict=False)}
+
+
+def type_text(value: Any) -> str:
+    """Element type and shape of an array, as the report spells them."""
+    if isinstance(value, list):
+        return f"list of {len(value)}"
+    if value is None:
+        return "none"
+    array = np.asarray(value)
+    return f"{array.dtype.name}[{','.join(map(str, array.shape))}]"
+
+
+def shape_in(text: str) -> list[int]:
+    """The shape in a text of `type_text`."""
+    return [int(size) for size in text.partition("[")[2].rstrip("]").split(",") if size]

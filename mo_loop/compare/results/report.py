@@ -1,0 +1,200 @@
+"""Report: what a verification found, for people and programs.
+
+report.passed, report.exit_code           # whether every output agrees; 0, or 1 for a difference
+report.sides[0].rows                      # one for each output and set of inputs
+print(as_text(report))                    # mo_loop/compare/results/report_formats.py
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from mo_loop.compare.results.array_comparison import Comparison
+
+PASSED, DIFFERS = "passed", "differs"
+ENDED = {"crash": "crash", "timeout": "hang", "memory": "memory"}
+"""How a process ended -> the status of a side."""
+
+VERSION = 1
+"""The version of the JSON."""
+
+
+@dataclass(frozen=True)
+class InputSet:
+    """A set of inputs: "generated 0", or its file; the types of its arrays by input, and whether they were drawn."""
+
+    name: str
+    types: Mapping[str, str]
+
+
+@dataclass(frozen=True)
+class Row:
+    """One output for one set: the worst of the inferences with that set. `inference` counts them from 0.
+
+    `step` is that of a sequence, counted from 1; 0 if the IR has no states, and a set is one inference.
+    """
+
+    set: int
+    inference: int
+    expected: str
+    found: str
+    result: Comparison
+    step: int = 0
+
+    @property
+    def output(self) -> str:
+        """The name of the output."""
+        return self.result.name
+
+
+@dataclass(frozen=True)
+class Side:
+    """What one IR gave: `name` says whose it is and how it ran.
+
+    `status` is "passed", "differs", "refused" (by its converter), "not compilable", "fails" (at an inference), "crash",
+    "hang" or "memory"; `message` says more.
+    """
+
+    name: str
+    status: str
+    message: str = ""
+    rows: tuple[Row, ...] = ()
+    seconds: float = 0.0
+
+    @property
+    def passed(self) -> bool:
+        """Whether every output of every inference agrees."""
+        return self.status == PASSED
+
+    @property
+    def first(self) -> Row | None:
+        """The first row that differs, in the order of the inferences."""
+        return min((row for row in self.rows if not row.result), key=lambda row: row.inference, default=None)
+
+    @property
+    def worst(self) -> list[Row]:
+        """For each output the row that differs most, in the order of the outputs."""
+        found: dict[str, Row] = {}
+        for row in self.rows:
+            known = found.get(row.output)
+            if known is None or _badness(row) > _badness(known):
+                found[row.output] = row
+        return list(found.values())
+
+
+def _badness(row: Row) -> tuple[bool, bool, int, float]:
+    result = row.result
+    return (not result, result.kind != "values", result.count, result.largest_abs)
+
+
+@dataclass(frozen=True)
+class Report:
+    """One verification.
+
+    `model` and `ir` are paths, `ir` empty if the model was converted for it. `oracle` is the source of the expected
+    values. `sides[0]` is the IR that is verified, in f32; the others are its device's other precision, and other
+    converters. `tolerance` is (relative, absolute), None for the usual one of each type. `notes` are sentences about
+    what limits the comparison. `layers` and `passes` are the answers of `--layers` and `--passes`, `cause` says in a
+    sentence why outputs differ, `page` is the path of the page of `--dump`. Where the IR has states, a set is a
+    sequence, `steps` are the numbers of steps of the sequences, and `order` has the sequences as they ran, each from a
+    reset.
+    """
+
+    model: str
+    ir: str
+    oracle: str
+    device: str
+    sets: tuple[InputSet, ...]
+    order: tuple[int, ...]
+    sides: tuple[Side, ...]
+    tolerance: tuple[float | None, float | None] = (None, None)
+    notes: tuple[str, ...] = ()
+    versions: Mapping[str, str] = field(default_factory=dict)
+    seconds: float = 0.0
+    layers: Any = None
+    passes: Any = None
+    page: str = ""
+    steps: tuple[int, ...] = ()
+    cause: str = ""
+
+    @property
+    def inferences(self) -> int:
+        """The number of inferences of each side."""
+        return sum(self.steps[number] for number in self.order) if self.steps else len(self.order)
+
+    @property
+    def passed(self) -> bool:
+        """Whether the IR agrees, in every precision that was asked for. Another converter does not count."""
+        return all(side.passed for side in self.sides if not side.name.startswith(AGAINST))
+
+    @property
+    def exit_code(self) -> int:
+        """0, or 1 for a difference."""
+        return 0 if self.passed else 1
+
+    @property
+    def status(self) -> str:
+        """The status of the first side that did not pass, else "passed"."""
+        bad = [side for side in self.sides if not side.passed and not side.name.startswith(AGAINST)]
+        return bad[0].status if bad else PASSED
+
+    def __bool__(self) -> bool:
+        return self.passed
+
+    def as_json(self) -> dict[str, Any]:
+        """Plain data for JSON. Differences that are not finite are strings."""
+        found = {
+            "version": VERSION, "passed": self.passed, "status": self.status, "exit_code": self.exit_code,
+            "model": self.model, "ir": self.ir, "oracle": self.oracle, "device": self.device,
+            "tolerance": {"rtol": self.tolerance[0], "atol": self.tolerance[1]}, "notes": list(self.notes),
+            "versions": dict(self.versions), "seconds": round(self.seconds, 3),
+            "sets": [asdict(each) for each in self.sets], "order": list(self.order),
+            "sides": [_side(each) for each in self.sides],
+        }  # fmt: skip
+        if self.steps:
+            found |= {"steps": list(self.steps), "inferences": self.inferences}
+        for name, answer in (("layers", self.layers), ("passes", self.passes)):
+            if answer is not None:
+                found[name] = answer if isinstance(answer, str) else answer.as_json()
+        if self.cause:
+            found["cause"] = self.cause
+        if self.page:
+            found["page"] = self.page
+        return found
+
+
+AGAINST = "against "
+"""The beginning of the name of a side that is another converter."""
+
+
+def _side(side: Side) -> dict[str, Any]:
+    return {
+        "name": side.name, "status": side.status, "message": side.message, "seconds": round(side.seconds, 3),
+        "rows": [_row(each) for each in side.rows],
+    } | _first(side)  # fmt: skip
+
+
+def _first(side: Side) -> dict[str, Any]:
+    """Where the first difference is, of an IR with states."""
+    row = side.first
+    if row is None or not row.step:
+        return {}
+    return {"first_difference": {"set": row.set, "step": row.step, "output": row.output, "inference": row.inference}}
+
+
+def _row(row: Row) -> dict[str, Any]:
+    result = row.result
+    return {
+        "output": row.output, "set": row.set, "inference": row.inference, "expected": row.expected, "found": row.found,
+        "kind": result.kind, "message": result.message, "largest_abs": _number(result.largest_abs),
+        "largest_rel": _number(result.largest_rel), "mean_abs": _number(result.mean_abs),
+        "cosine": _number(result.cosine), "snr": result.snr, "top1": result.top1, "beyond": result.count,
+        "size": result.size,
+        "worst": None if result.worst is None else list(result.worst), "values": list(result.pair),
+    } | ({"step": row.step} if row.step else {})  # fmt: skip
+
+
+def _number(value: float) -> float | str:
+    return value if value - value == 0 else str(value)

@@ -1,0 +1,212 @@
+"""A Report as text, Markdown and JUnit XML; JSON is `report.as_json()`."""
+
+from __future__ import annotations
+
+import xml.etree.ElementTree as ET
+from collections.abc import Callable, Iterator, Sequence
+
+from mo_loop.compare.results.report import AGAINST, Report, Row, Side
+from mo_loop.support.markup import cell, xml_text
+from mo_loop.support.printable import printable
+from mo_loop.support.tables import aligned
+
+HEAD = ("output", "type", "largest abs", "largest rel", "mean abs", "cosine", "SNR, dB", "top-1", "beyond",
+        "worst element", "expected", "actual", "inputs")  # fmt: skip
+RIGHT = (2, 3, 4, 5, 6, 7, 8, 10, 11)
+"""The columns of numbers."""
+
+NEEDED = (0, 2, 8, 3, 10, 11, 1, 12, 9, 6, 7, 5, 4)
+"""The columns in the order in which they are given up, last first, where a terminal is too narrow for all."""
+
+GAP = 2
+"""The spaces between columns."""
+
+SHOWS = "shows how far every tensor is from that of the ONNX model."
+
+Table = Callable[[Sequence[Sequence[str]], Sequence[int], str], str]
+
+
+def as_text(report: Report, table: Table = aligned, width: int | None = None) -> str:
+    """The report for a terminal of `width` columns: for each side one line for each output, with its worst set of
+    inputs."""
+    return "\n".join(_lines(report, table, width))
+
+
+def _lines(report: Report, table: Table, width: int | None) -> Iterator[str]:
+    yield printable(f"{report.model}: {title(report)}")
+    yield printable(f"  {summary(report)}")
+    for side in report.sides:
+        yield printable(f"  {heading(report, side)}")
+        if side.rows:
+            yield _table([HEAD, *(_cells(report, row) for row in side.worst)], table, width)
+        yield from (printable(f"    {row.output}: {row.result.message}") for row in side.worst if _needs_words(row))
+        yield from (printable(f"    {each}") for each in first_difference(report, side))
+    for answer in (report.layers, report.passes):
+        if answer is not None:
+            yield from (printable(f"  {line}") for line in str(answer).splitlines())
+    if report.cause:
+        yield printable(f"  cause: {report.cause}")
+    if report.page:
+        yield printable(f"  {report.page} {SHOWS}")
+    yield from (printable(f"  note: {each}") for each in report.notes)
+
+
+def _table(rows: Sequence[Sequence[str]], table: Table, width: int | None) -> str:
+    """The table with as many columns as fit into the width, and no empty ones."""
+    indent = "    "
+    widths = [max(len(row[place]) for row in rows) if any(row[place] for row in rows[1:]) else 0
+              for place in range(len(HEAD))]  # fmt: skip
+    shown: list[int] = []
+    for place in NEEDED:
+        used = len(indent) + sum(widths[each] + GAP for each in shown)
+        if widths[place] and (width is None or not shown or used + widths[place] <= width):
+            shown.append(place)
+    shown.sort()
+    right = [number for number, place in enumerate(shown) if place in RIGHT]
+    return table([[row[place] for place in shown] for row in rows], right, indent)
+
+
+def _needs_words(row: Row) -> bool:
+    """Whether the numbers of a row do not say what is wrong."""
+    return row.result.kind in ("shape", "type", "missing")
+
+
+def title(report: Report) -> str:
+    """The result in a few words."""
+    if report.passed:
+        return "every output agrees"
+    first, *others = report.sides
+    if first.passed:
+        bad = [each.name for each in others if not each.passed and not each.name.startswith(AGAINST)]
+        return f"every output agrees in f32, not in {', '.join(bad)}: the precision of the device makes the difference"
+    return "outputs differ" if first.status == "differs" else f"{first.status}: {first.message}"
+
+
+def summary(report: Report) -> str:
+    """What was compared with what."""
+    versions = report.versions
+    package = {"ONNX Runtime": "onnxruntime", "the reference evaluator of onnx": "onnx"}.get(report.oracle, "")
+    source = f"{report.oracle} {versions.get(package, '')}".rstrip()
+    return (
+        f"{source} and OpenVINO {versions.get('openvino', '')} on "
+        f"{report.device}: {_sets(report)}, {_counted(report.inferences, 'inference')}, {report.seconds:.1f} s"
+    )
+
+
+def _sets(report: Report) -> str:
+    if not report.steps:
+        return f"{_counted(len(report.sets), 'set')} of inputs"
+    least, most = min(report.steps), max(report.steps)
+    steps = _counted(most, "step") if least == most else f"{least} to {most} steps"
+    return f"{_counted(len(report.sets), 'sequence')} of {steps}"
+
+
+def first_difference(report: Report, side: Side) -> Iterator[str]:
+    """Where an IR with states begins to differ: a step of a sequence, counted from 1."""
+    row = side.first
+    if row is not None and row.step:
+        of = report.steps[row.set]
+        yield f"The first difference is in step {row.step} of {of} of {report.sets[row.set].name}: {row.output}."
+
+
+def heading(report: Report, side: Side) -> str:
+    """The name of a side and its result."""
+    text = f"{side.name}: {side.status}"
+    return f"{text}: {side.message}" if side.message else text
+
+
+def _cells(report: Report, row: Row) -> tuple[str, ...]:
+    result = row.result
+    kind = row.found if row.found == row.expected else f"{row.found} instead of {row.expected}"
+    name = _place(report, row)
+    if _needs_words(row):
+        return (row.output, kind, *[""] * (len(HEAD) - 3), name)
+    worst = "" if result.worst is None else f"[{', '.join(map(str, result.worst))}]"
+    return (
+        row.output, kind, f"{result.largest_abs:.3g}", f"{result.largest_rel:.3g}", f"{result.mean_abs:.3g}",
+        f"{result.cosine:.6f}", "" if result.snr is None else f"{result.snr:.1f}",
+        "" if result.top1 is None else f"{result.top1:.1%}", f"{result.count} of {result.size}", worst, *result.pair,
+        name,
+    )  # fmt: skip
+
+
+def _place(report: Report, row: Row) -> str:
+    """The set of a row, and its step."""
+    return report.sets[row.set].name + (f", step {row.step}" if row.step else "")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
+def differences(report: Report) -> str:
+    """The outputs that differ, one line each; the message of a side that ended early."""
+    lines = []
+    for side in report.sides:
+        if side.message:
+            lines.append(heading(report, side))
+        lines += [f"{row.result} (inputs: {_place(report, row)})" for row in side.worst if not row.result]
+    return "\n".join(map(printable, lines))
+
+
+# -- Markdown
+
+
+def as_markdown(report: Report) -> str:
+    """The report for the page of a CI job."""
+    return "\n".join(_markdown(report)) + "\n"
+
+
+def _markdown(report: Report) -> Iterator[str]:
+    yield f"## {cell(report.model)}: {cell(title(report))}"
+    yield ""
+    yield cell(summary(report))
+    for side in report.sides:
+        yield ""
+        yield f"**{cell(heading(report, side))}**"
+        if side.rows:
+            yield ""
+            yield f"| {' | '.join(HEAD)} |"
+            yield "|" + "|".join("---:" if place in RIGHT else "---" for place in range(len(HEAD))) + "|"
+            for row in side.worst:
+                yield f"| {' | '.join(cell(each) for each in _cells(report, row))} |"
+        yield from (f"\n{cell(each)}" for each in first_difference(report, side))
+    for answer in (report.layers, report.passes):
+        if answer is not None:
+            yield f"\n{cell(str(answer))}"
+    if report.cause:
+        yield f"\nCause: {cell(report.cause)}"
+    if report.page:
+        yield f"\n{cell(report.page)} {SHOWS}"
+    for each in report.notes:
+        yield f"\nNote: {cell(each)}"
+
+
+# -- JUnit
+
+
+def _failure(report: Report, row: Row) -> str:
+    return f"{_place(report, row)}: {row.result}" if row.step else str(row.result)
+
+
+def as_junit(report: Report) -> str:
+    """The report as JUnit XML: a test case for each output of each side, and one for a side that ended early."""
+    suites = ET.Element("testsuites", {"name": "mo-loop verify"})
+    for side in report.sides:
+        cases = [(row.output, "" if row.result else "failure", _failure(report, row)) for row in side.worst]
+        if side.status not in ("passed", "differs"):
+            cases.append((side.status, "error", side.message))
+        kinds = [kind for _, kind, _ in cases]
+        counts = {
+            "tests": str(len(cases)), "failures": str(kinds.count("failure")), "errors": str(kinds.count("error")),
+            "time": f"{side.seconds:.3f}",
+        }  # fmt: skip
+        suite = ET.SubElement(suites, "testsuite", {"name": xml_text(f"{report.model} {side.name}"), **counts})
+        for name, kind, text in cases:
+            case = ET.SubElement(
+                suite, "testcase", {"classname": xml_text(report.model), "name": xml_text(name), "time": "0"}
+            )
+            if kind:
+                ET.SubElement(case, kind, {"type": side.status, "message": xml_text(text.partition("\n")[0])})
+    ET.indent(suites, " ")
+    return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suites, "unicode") + "\n"

@@ -1,0 +1,153 @@
+"""An IR without states on its device: all sets on one compiled model, compared after every inference.
+
+    plain = PlainSide(sets, expected, (0, 1, 1, 0), settings, notes)
+    side = plain.ran("f32", Path("model.xml"))
+    other = plain.other("ovc", Path("model.onnx"), folder)         # the IR of another converter
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mo_loop.compare.execution.hosted_object import Hosted
+from mo_loop.compare.execution.isolated import IsolatedError
+from mo_loop.compare.execution.judge import brief, convert_with_ovc
+from mo_loop.compare.execution.runtime import compile_ir
+from mo_loop.compare.input_sets.given import save
+from mo_loop.compare.results.array_comparison import Named
+from mo_loop.compare.results.output_rows import by_wanted_name, rows_of
+from mo_loop.compare.results.report import AGAINST, ENDED, Side
+from mo_loop.compare.results.sequence_values import flat, packed, unpacked
+from mo_loop.compare.results.verify_settings import F32, Feeds, Settings, properties_of
+from mo_loop.compare.sides.side_run import SideRun
+from mo_loop.support.workers import Pool
+
+if TYPE_CHECKING:
+    from mo_loop.compare.layers.distance import Distance
+
+
+class PlainSide:
+    """Runs IR with the same sets, in one `order`; `notes` get what is no difference."""
+
+    def __init__(
+        self, sets: Sequence[tuple[str, Feeds]], expected: Sequence[Named], order: Sequence[int], settings: Settings,
+        notes: list[str],
+    ) -> None:  # fmt: skip
+        self._sets, self._expected, self.order = sets, expected, tuple(order)
+        self._settings, self._notes = settings, notes
+        self.refused: set[int] = set()
+        """The sets that the IR which ran last does not run because of their sizes."""
+        self.differing: list[tuple[int, Named]] = []
+        """(number of the set, outputs) of the inferences of the IR that ran last whose outputs differ."""
+        self.distances: dict[tuple[str, int, str], Distance] = {}
+        """The worst distance of an output, by the side and the number of the set; only for a dump."""
+
+    def ran(self, precision: str, target: Path, name: str = "") -> Side:
+        """Run an IR and compare."""
+        run = SideRun(name or precision)
+        found: dict[int, Named] = {}
+        refused = self.refused = set()
+        self.differing = []
+        with run:
+            for inference, number in enumerate(self.order):
+                if number in refused:
+                    continue
+                run.worker = run.worker or self._compiled(target, precision)
+                run.reaches(f"inference {inference} ({self._sets[number][0]})")
+                outputs = self._outputs(run, run.worker, number)
+                if outputs is None:
+                    refused.add(number)
+                    continue
+                found[number] = outputs
+                self._measure(run.name, number, outputs)
+                expected = self._expected[number]
+                rows = list(rows_of(number, inference, expected, outputs, self._settings, self._notes))
+                run.add(rows)
+                if not all(row.result for row in rows):
+                    self.differing.append((number, outputs))
+        save_sets(self._settings.save, run.name, found)
+        return run.side()
+
+    def other(self, converter: str, model: Path, folder: Path) -> Side:
+        """The IR of another converter, which runs in a process of its own and writes to `folder`."""
+        name = f"{AGAINST}{converter}"
+        target = folder / f"{converter}.xml"
+        with Pool(f"{__name__}:convert_otherwise", limit=self._settings.limit) as pool:
+            outcome = pool.call((str(model), str(target)))
+        if not outcome.ok:
+            return Side(name, ENDED.get(outcome.status, "refused"), outcome.message)
+        return self.ran(F32, target, name)
+
+    def _compiled(self, target: Path, precision: str) -> Hosted:
+        settings = self._settings
+        properties = properties_of(precision, settings.device)
+        return Hosted(compile_ir, str(target), properties, settings.device, limit=settings.limit)
+
+    def _outputs(self, run: SideRun, worker: Hosted, number: int) -> Named | None:
+        """The outputs for a set; None, with a note, if the runtime refuses its sizes: one is 0, or below a window."""
+        set_name, feeds = self._sets[number]
+        known = {name for names in worker.facts[0] for name in names}
+        try:
+            return unpacked(worker.run(packed(feeds, known)), self._expected[number])
+        except IsolatedError as error:
+            if error.status != "error" or not (is_empty(feeds) or is_too_small(error)):
+                raise
+            # Many operations of the runtime refuse tensors without elements, and windows longer than their input: a
+            # limit, not a difference.
+            self._notes.append(f"OpenVINO ({run.name}) does not run the inputs {set_name}: {brief(error)}")
+            worker.close()  # an inference after one that failed can fail for the same reason
+            run.worker = None
+            return None
+
+    def _measure(self, side: str, number: int, found: Named) -> None:
+        """Keep how far the outputs are apart, if a page is to show it."""
+        if self._settings.dump is None:
+            return
+        from mo_loop.compare.layers.distance import distance
+
+        wanted = flat(self._expected[number])
+        have = by_wanted_name(wanted, flat(found))
+        for name, expected in wanted:
+            if name not in have:
+                continue
+            measured = distance(expected, have[name], self._settings.rtol, self._settings.atol)
+            known = self.distances.get((side, number, name))
+            if known is None or measured.worst > known.worst:
+                self.distances[side, number, name] = measured
+
+
+def save_sets(folder: Path | None, side: str, found: Mapping[int, Iterable[tuple[str, Any]]]) -> None:
+    """Write the arrays of each set to a folder, if there is one."""
+    if folder is None:
+        return
+    for number, arrays in found.items():
+        save(folder / f"set{number}-{side.replace(' ', '-')}.npz", arrays)
+
+
+def convert_otherwise(task: tuple[str, str]) -> None:
+    """What a worker runs: OpenVINO's own converter."""
+    source, target = task
+    convert_with_ovc(Path(source), Path(target))
+
+
+WINDOWS = (
+    "cmp::le(kernel, dim.get_length())",  # a pool
+    "larger than the data shape after padding",  # a convolution
+    "REFLECT padding mode requires", "SYMMETRIC padding mode requires",
+    "The provided frame size is",  # a short-time Fourier transform
+)  # fmt: skip
+"""What the checks of the runtime say where a window, or what is reflected, is longer than its input."""
+
+
+def is_too_small(error: Exception) -> bool:
+    """Whether the runtime refuses inputs because a size is below that of a window."""
+    return any(each in str(error) for each in WINDOWS)
+
+
+def is_empty(feeds: Mapping[str, Any]) -> bool:
+    """Whether an input has no elements."""
+    return any(np.size(value) == 0 for value in feeds.values() if not isinstance(value, list))

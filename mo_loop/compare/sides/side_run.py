@@ -1,0 +1,72 @@
+"""SideRun: one side of a comparison while it runs, and what it gives in the end.
+
+    run = SideRun("f32")
+    with run:                                        # an IsolatedError ends the block, and becomes the status
+        run.worker = Hosted(compile_ir, "model.xml")
+        run.reaches("inference 0 (generated 0)")
+        run.add(rows_of(...))
+    return run.side()
+
+Leaving the block closes the worker. Of the rows of an output in one set the worst stays.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Iterable
+from types import TracebackType
+
+from mo_loop.compare.execution.hosted_object import Hosted
+from mo_loop.compare.execution.isolated import IsolatedError
+from mo_loop.compare.execution.judge import brief
+from mo_loop.compare.results.report import DIFFERS, ENDED, PASSED, Row, Side
+
+
+class SideRun:
+    """A side of this name. `worker` runs its IR; until an inference is reached, an error means that none compiles."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.worker: Hosted | None = None
+        self._start = time.perf_counter()
+        self._rows: dict[tuple[int, str], Row] = {}
+        self._status, self._place = "not compilable", ""
+        self._message = ""
+
+    def reaches(self, place: str) -> None:
+        """The inference that begins: an error from now on is one of it."""
+        self._status, self._place = "fails", f"{place}: "
+
+    def add(self, rows: Iterable[Row]) -> None:
+        """Keep the rows that are worse than those before of the same set and output."""
+        for row in rows:
+            known = self._rows.get((row.set, row.output))
+            if known is None or _is_worse(row, known):
+                self._rows[row.set, row.output] = row
+
+    def side(self) -> Side:
+        """The result."""
+        seconds = time.perf_counter() - self._start
+        return Side(self.name, self._status, self._message, tuple(self._rows.values()), seconds)
+
+    def __enter__(self) -> None:
+        return None
+
+    def __exit__(
+        self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
+    ) -> bool:
+        if self.worker is not None:
+            self.worker.close()
+        if error is None:
+            self._status = PASSED if all(row.result for row in self._rows.values()) else DIFFERS
+        if not isinstance(error, IsolatedError):
+            return False
+        self._status, self._message = ENDED.get(error.status, self._status), self._place + brief(error)
+        return True
+
+
+def _is_worse(row: Row, known: Row) -> bool:
+    """Of rows that differ the first counts, of those that agree the one with the largest difference."""
+    if not known.result:
+        return False
+    return not row.result or row.result.largest_abs > known.result.largest_abs

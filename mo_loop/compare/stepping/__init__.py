@@ -1,0 +1,1 @@
+"""Stateful models, compared step by step."""

@@ -1,0 +1,1 @@
+"""Whether two arrays agree, and what explains a difference."""

@@ -1,0 +1,326 @@
+"""changing_pass: which pass of a conversion changed the numbers.
+
+    found = changing_pass("model.onnx", ConvertOptions(), [{"x": x}])
+    print(found)                # the pass, or the range of passes; None: the numbers of the IR are right
+
+The IR after each pass is run where it can be, by bisection: half of the passes that come into question are excluded by
+each run. After some passes the graph cannot be written or run, because a later pass lowers what they leave: then the
+answer is a range. OpenVINO and ONNX Runtime run in a worker process, so a crash counts as "cannot be run".
+"""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import asdict, dataclass, field, replace
+from pathlib import Path
+from typing import Any
+
+from mo_loop.api import Model, save_model
+from mo_loop.compare.execution.isolated import IsolatedError, isolated
+from mo_loop.compare.execution.judge import brief, empty_alike
+from mo_loop.compare.execution.runtime import run_ir
+from mo_loop.compare.oracle.oracle import expected_values
+from mo_loop.compare.results.array_comparison import Comparison, Named, compare_all
+from mo_loop.compare.results.sequence_values import flat, packed, unpacked
+from mo_loop.conversion import Conversion
+from mo_loop.errors import MoLoopError
+from mo_loop.graph import Graph
+from mo_loop.options import ConvertOptions
+from mo_loop.support.printable import printable
+from transforms.config import PassConfig
+from transforms.manager import Observer, Phase, Step
+
+Feeds = Mapping[str, Any]
+
+AGREES, DIFFERS, NOT_RUN = "agrees", "differs", "cannot be run"
+PASS, RANGE, TRANSLATION, WRITING, SWITCHED_OFF = "pass", "range", "translation", "writing", "switched off"
+
+
+@dataclass(frozen=True)
+class PassDifference:
+    """Which part of a conversion changed the numbers.
+
+    `kind` is one of "pass" (the one in `passes` changed them), "range" (one of `passes`: the IR cannot be run between
+    them), "translation" (they differ before any pass), "writing" (they differ when weights are stored as f16) and
+    "switched off" (they agree if `passes` run, which the configuration switches off). `rules` are the matchers in the
+    pass without which the numbers agree. `without` says what the IR does without the pass: "agrees", "differs" or
+    "cannot be run". `difference` is in words, of the first output that differs. `runs` has for each tried step its
+    number, name and result.
+    """
+
+    kind: str
+    passes: tuple[str, ...]
+    difference: str
+    rules: tuple[str, ...] = ()
+    without: str = ""
+    not_run: Mapping[str, str] = field(default_factory=dict)
+    runs: tuple[tuple[int, str, str], ...] = ()
+
+    def as_json(self) -> dict[str, Any]:
+        """All fields, in types that JSON has."""
+        runs = [{"step": number, "name": name, "result": result} for number, name, result in self.runs]
+        return {**asdict(self), "passes": list(self.passes), "rules": list(self.rules), "runs": runs}
+
+    def __str__(self) -> str:
+        lines = [self._first_line(), f"  {self.difference}."]
+        if self.rules:
+            lines.append(f"  Without the rule {' or '.join(self.rules)} in it, the numbers agree.")
+        elif self.without:
+            lines.append(f"  {self._without()}")
+        for name, why in list(self.not_run.items())[:3]:
+            lines.append(f"  After {name} the IR cannot be run: {why}.")
+        lines.append(f"  The IR was run after {sum(result != NOT_RUN for *_, result in self.runs)} steps.")
+        return "\n".join(map(printable, lines))
+
+    def _first_line(self) -> str:
+        names = ", ".join(self.passes)
+        if self.kind == PASS:
+            return f"The pass {names} changes the numbers: they agree before it and differ after it."
+        if self.kind == RANGE:
+            return f"One of these passes changes the numbers, and the IR cannot be run between them: {names}."
+        if self.kind == TRANSLATION:
+            return "The numbers differ before any pass: the translation of a node is wrong, or the runtime is."
+        if self.kind == WRITING:
+            return "The numbers differ because the weights are stored as f16."
+        some = "they are" if len(self.passes) > 1 else "it is"
+        return f"The numbers agree if {names} run{'' if len(self.passes) > 1 else 's'}: {some} switched off."
+
+    def _without(self) -> str:
+        return {
+            AGREES: "Without it, the numbers agree.",
+            DIFFERS: "Without it, the numbers differ, too.",
+            NOT_RUN: "Without it, the model cannot be converted or run.",
+        }[self.without]
+
+
+def changing_pass(
+    model: Any,
+    options: ConvertOptions | None,
+    feeds_sets: Sequence[Feeds],
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    reference: Any = None,
+) -> PassDifference | None:
+    """The pass that changed the numbers; None if the IR gives the right ones.
+
+    Args:
+        model: the ONNX model, as a path, bytes or an `onnx.ModelProto`.
+        options: of the conversion.
+        feeds_sets: sets of inputs by name, run one after the other on one compiled model.
+        rtol, atol: tolerances, as for `mo_loop.compare.results.array_comparison`.
+        reference: the model that ONNX Runtime runs, if the options cut the conversion.
+
+    Raises:
+        MoLoopError: the model cannot be converted.
+        IsolatedError: ONNX Runtime does not run the model.
+    """
+    source = model if reference is None else reference
+    source = source.SerializeToString() if hasattr(source, "SerializeToString") else source
+    expected = isolated(expected_values, source, list(feeds_sets)).values
+    with tempfile.TemporaryDirectory(prefix="mo-loop-") as folder:
+        trials = _Trials(model, options or ConvertOptions(), feeds_sets, expected, (rtol, atol), Path(folder))
+        return trials.answer()
+
+
+class _Taken(Exception):
+    """Ends a conversion whose graph was taken after a pass."""
+
+
+class _Trials:
+    """The runs of one search."""
+
+    def __init__(
+        self, model: Any, options: ConvertOptions, sets: Sequence[Feeds], expected: Sequence[Named],
+        tolerances: tuple[float | None, float | None], folder: Path,
+    ) -> None:  # fmt: skip
+        self.model = model
+        self.options = options
+        self.sets = sets
+        self.expected = expected
+        self.tolerances = tolerances
+        self.folder = folder
+        self.steps: list[Step] = []
+        self.results: dict[int, str] = {}
+        self.reasons: dict[int, str] = {}
+
+    def answer(self) -> PassDifference | None:
+        steps = _Changes()
+        graph = self._converted(self.options, [steps])
+        self.steps = steps.found
+        last = len(self.steps)
+        result, text = self._ran(graph)
+        self.results[last] = result
+        if result == AGREES:
+            return self._of_writing(graph)
+        if result == NOT_RUN:
+            text = f"the IR cannot be run: {text}"
+            self.results[last] = DIFFERS
+        switched_off = self._of_switched_off(text)
+        if switched_off is not None:
+            return switched_off
+        low, high = self._bisected(last)
+        names = tuple(self._name(number) for number in range(low + 1, high + 1))
+        found = PassDifference(PASS, names, text, not_run=self._not_run(low, high), runs=self._runs())
+        if names == (self._name(0),):
+            return replace(found, kind=TRANSLATION, passes=())
+        if len(names) > 1:
+            return replace(found, kind=RANGE)
+        return replace(found, rules=self._rules(high), without=self._without(names[0]))
+
+    def _name(self, number: int) -> str:
+        return "translation" if not number else self.steps[number - 1].name
+
+    def _runs(self) -> tuple[tuple[int, str, str], ...]:
+        return tuple((number, self._name(number), result) for number, result in sorted(self.results.items()))
+
+    def _not_run(self, low: int, high: int) -> dict[str, str]:
+        return {self._name(n): self.reasons[n] for n in range(low + 1, high) if self.results.get(n) == NOT_RUN}
+
+    # -- the search
+
+    def _bisected(self, last: int) -> tuple[int, int]:
+        """The last step after which the numbers agree (-1: none), and the next one after which they differ.
+
+        After all steps between them the graph cannot be run.
+        """
+        low, high = -1, last
+        while True:
+            untried = [number for number in range(low + 1, high) if number not in self.results]
+            if not untried:
+                return low, high
+            middle = min(untried, key=lambda number: abs(2 * number - low - high))
+            self.results[middle], self.reasons[middle] = self._tried(middle)
+            if self.results[middle] == AGREES:
+                low = middle
+            elif self.results[middle] == DIFFERS:
+                high = middle
+
+    def _tried(self, number: int) -> tuple[str, str]:
+        taker = _Taker(number)
+        with suppress(_Taken):
+            self._converted(self.options, [taker])
+        assert taker.graph is not None
+        return self._ran(_completed(taker.graph))
+
+    def _of_writing(self, graph: Graph) -> PassDifference | None:
+        if not self.options.compress_to_fp16:
+            return None
+        result, text = self._ran(graph, compress=True)
+        return None if result == AGREES else PassDifference(WRITING, (), text, runs=self._runs())
+
+    def _of_switched_off(self, text: str) -> PassDifference | None:
+        """The passes that the configuration switches off and without which the numbers differ."""
+        off = [] if self.options.config is None else self.options.config.disabled
+        if not off or self._with(enabled=off) != AGREES:
+            return None
+        alone = [name for name in off if len(off) > 1 and self._with(enabled=[name]) == AGREES]
+        return PassDifference(SWITCHED_OFF, tuple(alone[:1] or off), text, runs=self._runs())
+
+    def _rules(self, number: int) -> tuple[str, ...]:
+        """The matchers of a pass without which the numbers agree."""
+        matched = [name for name, count in self.steps[number - 1].matchers if count]
+        return tuple(name for name in matched if self._with(disabled=[name]) == AGREES)
+
+    def _without(self, name: str) -> str:
+        return self._with(disabled=[name])
+
+    def _with(self, *, enabled: Sequence[str] = (), disabled: Sequence[str] = ()) -> str:
+        """The result of the whole conversion with other passes."""
+        config = PassConfig()
+        config.disable(*disabled)
+        config.enable(*enabled)
+        if self.options.config is not None:
+            config.adopt(self.options.config)
+        try:
+            return self._ran(self._converted(replace(self.options, config=config)))[0]
+        except MoLoopError:
+            return NOT_RUN
+
+    # -- one run
+
+    def _converted(self, options: ConvertOptions, observers: Sequence[Observer] = ()) -> Graph:
+        with _quiet():
+            return Conversion(options, observers).run(self.model)
+
+    def _ran(self, graph: Graph, compress: bool = False) -> tuple[str, str]:
+        """Whether the numbers agree; what differs, or why the graph cannot be run."""
+        path = self.folder / "step.xml"
+        try:
+            save_model(Model(graph), path, compress)
+        except Exception as error:  # operations that later passes lower have no form in the IR
+            return NOT_RUN, _line(error)
+        names = [name for node in graph.parameters for name in (node.name, *node.output.names)]
+        try:
+            found = isolated(run_ir, str(path), [packed(feeds, names) for feeds in self.sets])
+        except IsolatedError as error:
+            return NOT_RUN, _line(error)
+        for expected, outputs in zip(self.expected, found, strict=True):
+            result = self._compared(expected, outputs)
+            if result is not None:
+                return DIFFERS, str(result)
+        return AGREES, ""
+
+    def _compared(self, expected: Named, found: Named) -> Comparison | None:
+        wanted, found = flat(expected), flat(unpacked(found, expected))
+        for result in compare_all(wanted, found, rtol=self.tolerances[0], atol=self.tolerances[1]):
+            if not result and not empty_alike(result.name, wanted, found):
+                return result
+        return None
+
+
+class _Changes:
+    """An observer that keeps the steps that changed something."""
+
+    def __init__(self) -> None:
+        self.found: list[Step] = []
+
+    def __call__(self, event: Step | Phase) -> None:
+        if isinstance(event, Step) and event.changed:
+            self.found.append(event)
+
+
+class _Taker:
+    """An observer that takes a copy of the graph after the step of a number, 0 for the translation."""
+
+    def __init__(self, number: int) -> None:
+        self.graph: Graph | None = None
+        self._left = number
+
+    def __call__(self, event: Step | Phase) -> None:
+        if isinstance(event, Phase):
+            if event.name == "passes" and event.seconds is None and not self._left:
+                self._take(event.graph)
+            return
+        self._left -= event.changed
+        if not self._left:
+            self._take(event.graph)
+
+    def _take(self, graph: Graph | None) -> None:
+        assert graph is not None
+        self.graph = graph.clone()
+        raise _Taken
+
+
+def _completed(graph: Graph) -> Graph:
+    """The graph without Barriers, which the IR does not have."""
+    from transforms.runtime.lower_barriers import LowerBarriers
+
+    LowerBarriers().run(graph)
+    graph.validate()
+    return graph
+
+
+def _line(error: BaseException) -> str:
+    """An error in one line, without a full stop."""
+    return " ".join(brief(error).split()).rstrip(".")
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        yield

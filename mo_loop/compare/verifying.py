@@ -1,0 +1,375 @@
+"""verify: converts a model, or takes its IR, runs it beside ONNX Runtime, and compares every output.
+
+    report = verify("model.onnx")                                   # converts, generates inputs
+    report = verify("model.onnx", "model.xml", inputs=["a.npz"])
+    assert report, as_text(report)
+
+ONNX Runtime and OpenVINO run in worker processes, one after the other, so that a crash is a result and both models are
+not in memory at once. All sets run on one compiled model, forwards and backwards, because runtimes keep buffers between
+inferences.
+"""
+
+from __future__ import annotations
+
+import os
+import tempfile
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import replace
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+from mo_loop.api import Model, read_model, save_model
+from mo_loop.compare.execution.isolated import IsolatedError, isolated
+from mo_loop.compare.execution.judge import PEER
+from mo_loop.compare.input_sets.generated import shapes_of
+from mo_loop.compare.interface import require_interface
+from mo_loop.compare.oracle.cut_model import cut_model
+from mo_loop.compare.oracle.oracle import ONNX_RUNTIME
+from mo_loop.compare.packages import require_packages
+from mo_loop.compare.results.array_comparison import ROUNDING
+from mo_loop.compare.results.output_rows import type_text
+from mo_loop.compare.results.report import AGAINST, DIFFERS, InputSet, Report, Side
+from mo_loop.compare.results.verify_settings import (
+    F32,
+    LIMIT,
+    PRECISIONS,
+    SETS,
+    STEPS,
+    Feeds,
+    Settings,
+    properties_of,
+)
+from mo_loop.compare.sides.expected_sets import ExpectedSets
+from mo_loop.compare.sides.plain_side import PlainSide, save_sets
+from mo_loop.compare.stepping.state_variables import has_states
+from mo_loop.compare.stepping.stepwise import Stepwise, require_stepwise
+from mo_loop.compare.verdict.comparison_notes import notes_about
+from mo_loop.compare.verdict.rounding import Rounding, alternatives, has_half_weights, rounded
+from mo_loop.conversion import Conversion
+from mo_loop.errors import NotComparableError, UsageError
+from mo_loop.frontend.external_data import needs_permission, require_external_data, with_data
+from mo_loop.frontend.model import OnnxModel, load, opened
+from mo_loop.options import ConvertOptions
+
+if TYPE_CHECKING:
+    from mo_loop.compare.layers.distance import Distance
+
+
+def verify(
+    model: Any,
+    ir: str | os.PathLike[str] | None = None,
+    *,
+    inputs: Sequence[str | os.PathLike[str] | Mapping[str, Any]] = (),
+    sets: int = SETS,
+    seed: int = 0,
+    rtol: float | None = None,
+    atol: float | None = None,
+    device: str = "CPU",
+    precision: str = F32,
+    against: Sequence[str] = (),
+    save: str | os.PathLike[str] | None = None,
+    limit: float = LIMIT,
+    layers: bool = False,
+    passes: bool = False,
+    memory: int | None = None,
+    dump: str | os.PathLike[str] | None = None,
+    steps: int = STEPS,
+    expected: Sequence[str | os.PathLike[str] | Mapping[str, Any]] = (),
+    custom_ops: Sequence[str | os.PathLike[str]] = (),
+    tolerances: Mapping[str, tuple[float, float]] | None = None,
+    options: ConvertOptions | None = None,
+) -> Report:
+    """Compare the IR of an ONNX model with ONNX Runtime.
+
+    Args:
+        model: path of an .onnx file, the bytes of one, or an `onnx.ModelProto`.
+        ir: the .xml of its IR; without it the model is converted, with `options`.
+        inputs: sets of inputs: .npz files, .npy files, folders of .pb in the layout of ONNX's tests, or arrays by name.
+            Without them, `sets` of them are generated from `seed`.
+        expected: the outputs for each set of `inputs`, in their order: .npz files, folders with output_0.pb, or arrays
+            by name. Sets that have outputs themselves (output_0.pb, arrays of an .npz) need none. They take the place
+            of ONNX Runtime's values.
+        custom_ops: libraries with custom operators, which ONNX Runtime loads.
+        rtol, atol: tolerances; the usual ones are those of `verdict.array_comparison`, and a difference beyond
+            them passes if rounding explains it (`mo_loop.compare.verdict.rounding`).
+        tolerances: (rtol, atol) of single outputs.
+        device, precision: of OpenVINO. A precision other than f32 is compared beside f32, so that its cost is told
+            apart from an error of conversion.
+        against: other converters to compare with: "ovc".
+        save: a folder for the inputs and the outputs of all sides, as .npz.
+        limit: seconds that one call of a runtime may take.
+        layers: where outputs differ, find the first tensor that does, also inside bodies, with its iteration.
+        passes: where outputs differ, find the pass of the conversion that changed the numbers.
+        memory: bytes that the values of both sides may take for `layers`; by default a quarter of the machine's memory.
+        dump: a folder for the dump of the conversion (docs/dump.md) and its page, on which every tensor has the colour
+            of its difference, whether outputs differ or not. It implies `layers`.
+        steps: of each sequence, where the IR has states: it runs step by step, from a reset for each of the `sets`.
+            `layers`, `passes`, `dump` and `against` are refused then, and `inputs` are the steps of one sequence, or of
+            a model with a loop over a sequence the whole sequences.
+
+    Raises:
+        InputError: the model, the IR, an input or an argument is wrong; a package is missing.
+        NotComparableError: there are no inputs that both sides run, or no expected values.
+        UnsupportedError: the model cannot be converted.
+    """
+    _require(precision, against, sets, steps)
+    settings = Settings(
+        tuple(inputs), sets, seed, rtol, atol, device, precision, tuple(against), None if save is None else Path(save),
+        limit, layers or dump is not None, passes, memory, None if dump is None else Path(dump), steps,
+        tuple(expected), tuple(os.fspath(each) for each in custom_ops), tolerances or {},
+    )  # fmt: skip
+    if settings.dump is not None:  # it is written in the end: whether it can be is said now
+        from mo_loop.look.dump.run_folder import RunFolder
+
+        RunFolder(settings.dump).begin()
+    with _as_file(model) as path:
+        return _Verification(path, None if ir is None else Path(ir), options or ConvertOptions(), settings).run()
+
+
+def _require(precision: str, against: Sequence[str], sets: int, steps: int) -> None:
+    require_packages()
+    if precision not in PRECISIONS:
+        raise UsageError(f"precision is {precision!r}", hint=f"give one of {', '.join(PRECISIONS)}")
+    unknown = [each for each in against if each != PEER]
+    if unknown:
+        raise UsageError(f"the converter {unknown[0]!r} is not known", hint=f"give {PEER}")
+    if sets < 1:
+        raise UsageError(f"{sets} sets of inputs cannot be compared", hint="give at least 1")
+    if steps < 1:
+        raise UsageError(f"sequences of {steps} steps cannot be compared", hint="give at least 1")
+
+
+@contextmanager
+def _as_file(model: Any) -> Iterator[Path]:
+    """The path of the model; one in memory is written to a temporary file."""
+    if isinstance(model, str | os.PathLike):
+        yield Path(model)
+        return
+    with tempfile.TemporaryDirectory(prefix="mo-loop-") as folder:
+        path = Path(folder, "model.onnx")
+        data = model if isinstance(model, bytes | bytearray | memoryview) else model.SerializeToString()
+        path.write_bytes(bytes(data))
+        yield path
+
+
+class _Verification:
+    """One run of `verify`."""
+
+    def __init__(self, path: Path, ir: Path | None, options: ConvertOptions, settings: Settings) -> None:
+        self.path = path
+        self.ir = ir
+        self.options = options
+        self.settings = settings
+        self.notes: list[str] = []
+        self.model: OnnxModel = load(str(path), options.allowed_folders)
+        require_external_data(self.model)  # ONNX Runtime and onnx read it too
+        self._require_comparable()
+
+    def run(self) -> Report:
+        start = time.perf_counter()
+        with tempfile.TemporaryDirectory(prefix="mo-loop-") as name:
+            folder = Path(name)
+            target, converted = self._converted(folder)
+            source = self._reference(folder)
+            if has_states(converted.graph):
+                return self._stepwise(target, source, converted, start)
+            settings = self.settings
+            found = ExpectedSets(source, self.model, settings, self.notes, shapes_of(converted))
+            plain, first = self._ran(found, target, source, converted)
+            sets, expected, oracle = found.sets, found.expected, found.oracle
+            save_sets(settings.save, "inputs", {number: feeds.items() for number, (_, feeds) in enumerate(sets)})
+            save_sets(settings.save, "onnxruntime", dict(enumerate(expected)))
+            sides = [first]
+            sides += [plain.ran(settings.precision, target)] if settings.precision != F32 else []
+            sides += [plain.other(each, self.path, folder) for each in settings.against]
+            layers, passes = self._explained(source, sets, self._questionable(sides), plain.distances)
+            page = self._page(layers)
+            cause = self._cause(first, layers, converted, plain, folder)
+        self.notes += notes_about(self.path, self.model, oracle, expected)
+        return Report(
+            str(self.path), "" if self.ir is None else str(self.ir), oracle, settings.device,
+            tuple(InputSet(name, {key: type_text(value) for key, value in feeds.items()}) for name, feeds in sets),
+            plain.order, tuple(sides), (settings.rtol, settings.atol), tuple(dict.fromkeys(self.notes)), _versions(),
+            time.perf_counter() - start, layers, passes, page, cause=cause,
+        )  # fmt: skip
+
+    def _stepwise(self, target: Path, source: Path, converted: Model, start: float) -> Report:
+        """The report for an IR with states."""
+        settings = self.settings
+        require_stepwise(settings)
+        found = Stepwise(self.path, source, self.model, target, converted, settings).compared()
+        expected = [outputs for each in found.sequences for outputs in each.expected]
+        notes = [*found.notes, *notes_about(self.path, self.model, found.oracle, expected)]
+        return Report(
+            str(self.path), "" if self.ir is None else str(self.ir), found.oracle, settings.device,
+            tuple(each.record for each in found.sequences), found.order, tuple(found.sides),
+            (settings.rtol, settings.atol), tuple(dict.fromkeys(notes)), _versions(), time.perf_counter() - start,
+            steps=tuple(len(each.steps) for each in found.sequences),
+        )  # fmt: skip
+
+    # -- both models
+
+    def _require_comparable(self) -> None:
+        """UsageError for options that make the IR compute something else than the model does."""
+        options = self.options
+        given = {
+            "--mean-values": options.mean_values, "--scale-values": options.scale_values, "--scale": options.scale,
+            "--reverse-input-channels": options.reverse_input_channels or None,
+            "--layout": options.layout if "->" in str(options.layout) else None,
+        }  # fmt: skip
+        for flag, value in given.items():
+            if value is not None:
+                raise UsageError(
+                    f"verify does not compare with {flag}", why="the IR then computes more than the model",
+                    hint="verify the conversion without it",
+                )  # fmt: skip
+
+    def _converted(self, folder: Path) -> tuple[Path, Model]:
+        """The path of the IR, and its graph."""
+        if self.ir is not None:
+            if self.ir.suffix.lower() == ".onnx":
+                raise UsageError(
+                    f"{self.ir} is an ONNX model", why="verify compares an ONNX model with its IR",
+                    hint="give the .xml, or compare two models with mo-loop diff",
+                )  # fmt: skip
+            given = read_model(self.ir, limits=self.options.limits)
+            require_interface(self.model, given, str(self.ir))
+            return self.ir, given
+        converted = Model(Conversion(self.options).run(str(self.path)))
+        target = folder / "model.xml"
+        save_model(converted, target, self.options.compress_to_fp16)
+        return target, converted
+
+    def _reference(self, folder: Path) -> Path:
+        """The file that ONNX Runtime runs: the model, or one that begins and ends where the conversion does."""
+        cut = Conversion(self.options).cut(self.model)
+        is_whole = cut.inputs is None and cut.outputs is None
+        if is_whole and not needs_permission(self.model):
+            return self.path
+        whole = with_data(self.model)
+        path = folder / "cut.onnx"
+        path.write_bytes((whole if is_whole else cut_model(opened(whole), cut)).SerializeToString())
+        self.model = load(str(path))
+        return path
+
+    # -- the IR
+
+    def _ran(self, found: ExpectedSets, target: Path, source: Path, converted: Model) -> tuple[PlainSide, Side]:
+        """The IR with all sets in f32; once more with larger sizes for those that OpenVINO refuses."""
+        plain = self._plain(found)
+        side = plain.ran(F32, target)
+        if plain.refused and found.enlarge(plain.refused, target):
+            plain = self._plain(found)
+            side = plain.ran(F32, target)
+        if found.leave_out_misshapen(row for row in side.rows if row.result.kind == "shape"):
+            plain = self._plain(found)
+            side = plain.ran(F32, target)
+        side = self._rounded(side, plain, found, source, converted)
+        if side.passed and not side.rows:
+            raise NotComparableError(
+                "nothing could be compared", why=self.notes[-1], hint="give inputs: --inputs FILE.npz", 
+            )  # fmt: skip
+        return plain, side
+
+    def _rounded(self, side: Side, plain: PlainSide, found: ExpectedSets, source: Path, converted: Model) -> Side:
+        """The side after the differences that rounding explains are told apart, with a note for each output."""
+        if side.status != DIFFERS or found.oracle != ONNX_RUNTIME or self.settings.has_tolerance:
+            return side
+        roundings: dict[int, Rounding] = {}
+        for number in {number for number, _ in plain.differing}:
+            try:
+                half = self.options.compress_to_fp16 or has_half_weights(converted)
+                others = isolated(alternatives, str(source), found.sets[number][1], half)
+            except IsolatedError:  # nothing is known about rounding then
+                continue
+            roundings[number] = Rounding.of(found.expected[number], others)
+        side = rounded(side, plain.differing, roundings, found.expected)
+        self.notes += dict.fromkeys(str(row.result) for row in side.worst if row.result.kind == ROUNDING)
+        return side
+
+    def _plain(self, found: ExpectedSets) -> PlainSide:
+        order = (*range(len(found.sets)), *reversed(range(len(found.sets))))
+        return PlainSide(found.sets, found.expected, order, self.settings, self.notes)
+
+    # -- reasons
+
+    def _questionable(self, sides: Sequence[Side]) -> Side:
+        """The side whose tensors are compared: the one in f32, but if it passes, the one in the other precision."""
+        own = [side for side in sides if not side.name.startswith(AGAINST)]
+        return own[-1] if own[0].passed else own[0]
+
+    def _explained(
+        self, source: Path, sets: Sequence[tuple[str, Feeds]], side: Side,
+        distances: Mapping[tuple[str, int, str], Distance],
+    ) -> tuple[Any, Any]:  # fmt: skip
+        """The first tensor that differs and the pass that changed the numbers, if they are wanted and there are any.
+
+        For a page all tensors are compared, whether outputs differ or not.
+        """
+        from mo_loop.compare.verdict.explaining import VANISHES, Question, layers_of, passes_of
+
+        settings = self.settings
+        if not (settings.layers or settings.passes) or (side.passed and settings.dump is None):
+            return None, None
+        precision = "" if side.name == F32 else side.name
+        # The sets that differ; all, in their order, if the IR failed or none does.
+        differing = sorted({row.set for row in side.rows if not row.result}) or range(len(sets))
+        ir = None if self.ir is None else str(self.ir.absolute())
+        question = Question(  # a worker that started earlier may be in another folder
+            str(self.path.absolute()), str(source.absolute()), ir, self.options,
+            [sets[number][0] for number in differing], [sets[number][1] for number in differing],
+            settings.rtol, settings.atol, settings.memory,
+            dump=None if settings.dump is None else str(settings.dump.absolute()), precision=precision,
+            properties=properties_of(precision, "CPU") if precision else None,
+            outputs=[
+                (output, found) for (name, number, output), found in distances.items()
+                if name == side.name and number in differing
+            ],
+        )  # fmt: skip
+        layers = layers_of(question, settings.limit) if settings.layers else None
+        if side.passed or precision:  # passes change the numbers in f32 too
+            return None if side.passed and layers == VANISHES else layers, None
+        vanishes = layers == VANISHES or getattr(layers, "vanishes", False)
+        passes = passes_of(question) if settings.passes or vanishes else None
+        return layers, passes
+
+    def _cause(self, side: Side, layers: Any, converted: Model, plain: PlainSide, folder: Path) -> str:
+        """Why outputs differ, where `layers` is wanted."""
+        from mo_loop.compare.verdict.cause import cause_of
+
+        if not self.settings.layers:
+            return ""
+
+        def exact() -> Side | None:
+            if self.options.quantization == "exact":
+                return None
+            target = folder / "exact.xml"
+            options = replace(self.options, quantization="exact")
+            save_model(Model(Conversion(options).run(str(self.path))), target, options.compress_to_fp16)
+            return plain.ran(F32, target, "exact")
+
+        config = self.options.config
+        disabled = set(config.disabled) if config is not None else set()
+        return cause_of(side, layers, converted.graph, disabled, exact)
+
+    def _page(self, layers: Any) -> str:
+        """The path of the page with the differences; empty if there is none, or the comparison ended early."""
+        from mo_loop.compare.verdict.explaining import UNKNOWN
+
+        if self.settings.dump is None or str(layers).startswith(UNKNOWN):
+            return ""
+        page = self.settings.dump / "index.html"
+        return str(page) if page.exists() else ""
+
+
+def _versions() -> dict[str, str]:
+    found = {}
+    for package in ("mo_loop", "openvino", "onnxruntime", "onnx", "numpy"):
+        try:
+            found[package] = version(package)
+        except PackageNotFoundError:
+            continue
+    return found

@@ -1,8 +1,0 @@
-"""The graph at each step of a conversion, in files: the observer `Dumper` writes them, `read_dump` reads them."""
-
-from mo_loop.dump.around import DEPTH
-from mo_loop.dump.dumper import DEFAULT_FORMATS, Dumper
-from mo_loop.dump.reading import Dump, DumpStep, read_dump
-from mo_loop.dump.step_files import FORMATS
-
-__all__ = ["DEFAULT_FORMATS", "DEPTH", "FORMATS", "Dump", "DumpStep", "Dumper", "read_dump"]

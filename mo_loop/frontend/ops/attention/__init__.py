@@ -1,0 +1,1 @@
+"""Attention of ONNX and ONNX Runtime, with caches, masks, positions; linear attention."""

@@ -1,0 +1,221 @@
+"""CausalConvWithState and VarlenCausalConvWithState: a convolution of each channel over its past.
+
+    y[t] = activation (bias + sum over j of weight[j] * x[t - (K - 1 - j) * dilation])
+
+The positions before the first one are the state, which has (K - 1) * dilation of them. The new state has the last
+ones. Sequences of different lengths are packed into [tokens, channels]; each is convolved with its state in front:
+
+    [state 0, sequence 0, state 1, sequence 1, ..]
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.arrays import first_numbers
+from mo_loop.frontend.context import Context
+from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.input_forms import AtLeast3, Integers, Matrix, Rank3, Vector
+from mo_loop.frontend.ops.attention.heads import places
+from mo_loop.frontend.ops.images.convolution import grouped
+from mo_loop.frontend.ops.images.windows import Window, window
+from mo_loop.frontend.ops.normalisation import ranked
+from mo_loop.frontend.ops.shared import FAR, as_i64, dimension, joined
+from mo_loop.frontend.ops.weight_layout import reshaped
+from mo_loop.frontend.ranges import NotNegative, Positive
+from mo_loop.frontend.registry import translates
+from mo_loop.graph import Value
+
+# -- sequences of one length
+
+
+@translates("CausalConvWithState", since=1, domain=MICROSOFT)
+def causal_convolution(
+    x: AtLeast3, weight: AtLeast3, bias: Vector = None, past_state: AtLeast3 = None,
+    *, activation: str = "none", channels_last: int = 0, dilation: Positive = 1, input_channel_offset: NotNegative = 0,
+    input_channels: NotNegative = 0, ndim: int = 1, state_channels_last: int = -1, state_length: NotNegative = 0,
+    state_update_capacity: NotNegative = 0, state_window: NotNegative = 0, node: Context,
+):  # fmt: skip
+    """x is [batch, channels, S], or [batch, S, channels..] with `channels_last`; the states have this layout too."""
+    extended = input_channel_offset or input_channels or state_channels_last != -1 or state_length
+    if ndim != 1 or state_window or extended or state_update_capacity or node.wants(2):
+        raise UnsupportedError(
+            "CausalConvWithState with ndim above 1, a window of states, or selected channels", code="ML314",
+            hint="the CPU kernel of ONNX Runtime has none of them: export the model for the CPU provider",
+        )  # fmt: skip
+    if channels_last:
+        return _of_rows(x, weight, bias, past_state, dilation, activation)
+    long = _after(past_state, x, _width(weight, dilation), 2)
+    return [_convolved(x, long, weight, bias, dilation, activation), _last(long, x, 2)]
+
+
+def _of_rows(
+    x: Value, weight: Value, bias: Value | None, past: Value | None, dilation: int, activation: str
+) -> list[Any]:
+    """The outputs for channels behind the positions, in any number of axes."""
+    rank = ranked(x, "the input of CausalConvWithState")
+    channels = _channels(weight)
+    rows = _rows(x, channels)
+    long = _after(_rows(past, channels) if past is not None else None, rows, _width(weight, dilation), 1)
+    columns, behind = (ops.Transpose(each, [0, 2, 1]).output for each in (rows, long))
+    y = ops.Transpose(_convolved(columns, behind, weight, bias, dilation, activation), [0, 2, 1])
+    state = _last(long, rows, 1)
+    if rank == 3:
+        return [y, state]
+    tail = ops.Slice(ops.ShapeOf(x), [2], [FAR], [1], [0])
+    return [ops.Reshape(each, ops.Concat([0, 0], tail, axis=0), special_zero=True) for each in (y, state)]
+
+
+def _rows(x: Value, channels: int) -> Value:
+    """[batch, S, channels..] as [batch, S, channels]."""
+    return x if x.rank == 3 else ops.Reshape(x, [0, 0, channels], special_zero=True).output
+
+
+def _width(weight: Value, dilation: int) -> int:
+    """The number of positions of the state."""
+    if dilation < 1:
+        raise ModelError(f"the dilation of a causal convolution is {dilation}, not at least 1", code="ML227")
+    taps = weight.type.dims[2]
+    if not isinstance(taps, int):
+        raise UnsupportedError(
+            "a causal convolution whose kernel size is known only at run time: declare the shape of the weight",
+            code="ML314",
+        )
+    return (taps - 1) * dilation
+
+
+def _after(state: Value | None, x: Value, width: int, axis: int) -> Value:
+    """The state and the input along an axis; without a state, zeros and the input."""
+    if not width:
+        return x
+    if state is not None:
+        return ops.Concat(state, x, axis=axis).output
+    before = [width if each == axis else 0 for each in range(3)]
+    return ops.Pad(x, before, [0, 0, 0], np.zeros((), x.dtype.numpy)).output
+
+
+def _last(long: Value, x: Value, axis: int) -> Value:
+    """The positions behind as many as `x` has: the new state."""
+    return ops.Slice(long, joined([dimension(x, axis)], x), [FAR], [1], [axis]).output
+
+
+def _convolved(
+    x: Value, long: Value, weight: Value, bias: Value | None, dilation: int, activation: str
+) -> Value:  # fmt: skip
+    """The positions of `long` [batch, channels, S] that have all taps in front of them: as many as `x` has."""
+    if activation not in ("none", "silu", "swish"):
+        raise ModelError(f"a causal convolution has the activation {activation!r}", code="ML227")
+    if x.type.dims[2] == 0:
+        return x
+    at = window(1, dilations=(dilation,))
+    filters = _filters(weight, at)
+    y = ops.GroupConvolution(long, filters, dilations=at.dilations, **at.attributes()).output
+    if bias is not None:
+        y = ops.Add(y, reshaped(bias, [1, -1, 1])).output
+    return y if activation == "none" else ops.Swish(y).output
+
+
+def _filters(weight: Value, at: Window) -> Value:
+    """[channels, 1, K] as [channels, 1, 1, K]."""
+    return grouped(weight, _channels(weight), at)
+
+
+def _channels(weight: Value) -> int:
+    channels = weight.type.dims[0]
+    if not isinstance(channels, int):
+        raise UnsupportedError(
+            "a causal convolution whose number of channels is known only at run time: declare the shape of the weight",
+            code="ML314",
+        )
+    return channels
+
+
+# -- packed sequences of different lengths
+
+
+@translates("VarlenCausalConvWithState", since=1, domain=MICROSOFT)
+def packed_causal_convolution(
+    x: Matrix, weight: Rank3, cumulative_sequence_length: Vector | Integers, bias: Vector = None,
+    initial_state: Rank3 = None, capture_count=None, kernel_delta=None, previous_mask=None, *,
+    activation: str = "none", delta_offset: int = 0, dilation: Positive = 1, group_size: Positive = 1,
+    state_update_capacity: NotNegative = 0, node: Context,
+):  # fmt: skip
+    """x is [tokens, channels]; sequence i has the tokens from number i to number i + 1 of the cumulative lengths."""
+    if initial_state is None:
+        raise ModelError("VarlenCausalConvWithState has no input initial_state", code="ML227")
+    if kernel_delta is not None or previous_mask is not None:
+        raise UnsupportedError(
+            "VarlenCausalConvWithState with weights of each token (kernel_delta)", code="ML314",
+            hint="the CPU kernel of ONNX Runtime does not have them: export the model for the CPU provider",
+        )  # fmt: skip
+    packing = _Packing(x, as_i64(cumulative_sequence_length), initial_state, _width(weight, dilation))
+    long = packing.with_states()
+    columns = ops.Unsqueeze(ops.Transpose(long, [1, 0]), 0).output
+    y = ops.Transpose(ops.Squeeze(_convolved(columns, columns, weight, bias, dilation, activation), [0]), [1, 0]).output
+    made: list[Any] = [packing.of_tokens(y), packing.ends(long)]
+    if node.wants(2):
+        made.append(_captured(x, packing, capture_count, state_update_capacity))
+    return made
+
+
+class _Packing:
+    """Where the tokens and the states are."""
+
+    def __init__(self, x: Value, cumulative: Value, state: Value, width: int) -> None:
+        self.x, self.state, self.width = x, state, width
+        self.starts = ops.Slice(cumulative, [0], [-1], [1], [0]).output
+        self.stops = ops.Slice(cumulative, [1], [FAR], [1], [0]).output
+
+    def with_states(self) -> Value:
+        """The rows [state 0, sequence 0, state 1, sequence 1, ..] of channels."""
+        if not self.width:
+            return self.x
+        channels = joined([-1, dimension(self.x, 1)], self.x)
+        states = ops.Reshape(ops.Transpose(self.state, [0, 2, 1]), channels).output
+        both = ops.Concat(self.x, states, axis=0).output
+        tokens, rows = dimension(self.x, 0), dimension(both, 0)
+        begins = ops.Unsqueeze(self._shifted(self.starts), 0)
+        ends = rows + 1 if isinstance(rows, int) else ops.Add(rows, np.int64(1)).output
+        behind = ops.Subtract(ops.Unsqueeze(places(ends, self.x), 1), begins)
+        passed = ops.ReduceSum(ops.Minimum(ops.Maximum(behind, np.int64(0)), np.int64(self.width)), [1]).output
+        before, after = ops.Slice(passed, [0], [-1], [1], [0]).output, ops.Slice(passed, [1], [FAR], [1], [0])
+        is_token = ops.Equal(before, after)
+        source = ops.Select(is_token, ops.Subtract(places(rows, self.x), before), ops.Add(before, tokens))
+        return ops.Gather(both, source, 0).output
+
+    def _shifted(self, tokens: Value) -> Value:
+        """[batch]: token numbers of the sequences, behind the states of all sequences before."""
+        count = places(dimension(tokens, 0), self.x)
+        return ops.Add(tokens, ops.Multiply(count, np.int64(self.width))).output
+
+    def of_tokens(self, y: Value) -> Value:
+        """The rows of the convolution that belong to tokens; the others have taps in two sequences."""
+        if not self.width:
+            return y
+        tokens = places(dimension(self.x, 0), self.x)
+        ended = ops.GreaterEqual(ops.Unsqueeze(tokens, 1), ops.Unsqueeze(self.stops, 0))
+        before = ops.ReduceSum(ops.Select(ended, np.int64(self.width), np.int64(0)), [1])
+        return ops.Gather(y, ops.Add(tokens, before), 0).output
+
+    def ends(self, long: Value) -> Value:
+        """[batch, channels, width]: the last rows of each sequence."""
+        if not self.width:
+            return self.state
+        first = ops.Unsqueeze(self._shifted(self.stops), 1)
+        rows = ops.Add(first, first_numbers(self.width)[None])
+        return ops.Transpose(ops.Gather(long, rows, 0), [0, 2, 1]).output
+
+
+def _captured(x: Value, packing: _Packing, count: Value | None, capacity: int) -> Value:
+    """[batch, capacity, channels]: the first tokens of each sequence, zeros behind the number to be captured."""
+    slots = first_numbers(capacity)[None]
+    at = ops.Add(ops.Unsqueeze(packing.starts, 1), slots)
+    inside = ops.Less(at, ops.Unsqueeze(packing.stops, 1)).output
+    if count is not None:
+        inside = ops.LogicalAnd(inside, ops.Less(slots, ops.Unsqueeze(as_i64(count), 1))).output
+    tokens = ops.Gather(x, ops.Select(inside, at, np.int64(0)), 0)
+    return ops.Select(ops.Unsqueeze(inside, 2), tokens, np.zeros((), x.dtype.numpy)).output

@@ -1,0 +1,233 @@
+"""Attention of ONNX: y = softmax(cap(scale * Q K^T) + bias) V for each head.
+
+The bias is -inf for each key that a query does not see, and what a mask of numbers says for the others. A query that
+sees no key gives zeros. With n keys before the first query, the query i is at the place p = n + i. It sees the key j if
+
+    j <= p                      is_causal
+    p - left <= j <= p + right  windows
+    j < nonpad_kv_seqlen        padding; n is nonpad_kv_seqlen - S then, and otherwise the length of the past
+
+and a mask of booleans keeps it. The scores are in the element type of Q, as ONNX has them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError, TypeError_
+from mo_loop.frontend.context import Context
+from mo_loop.frontend.input_forms import AtLeast1, Integers, Rank3, Rank4, Vector
+from mo_loop.frontend.ops.attention import heads as parts
+from mo_loop.frontend.ops.elementwise.arithmetic import as_type
+from mo_loop.frontend.ops.normalisation import ranked
+from mo_loop.frontend.ops.shared import dimension, joined
+from mo_loop.frontend.ranges import NotNegativeOrNone, Positive
+from mo_loop.frontend.registry import translates
+from mo_loop.graph import Value
+from mo_loop.graph.types import ElementType, bf16, boolean, f16, f32, f64, from_onnx
+
+WINDOWS = "left_window_size right_window_size"
+PADS_MASKS = 24
+"""The first version in which a mask may have fewer columns than there are keys."""
+
+
+@dataclass(frozen=True)
+class Keys:
+    """What decides which keys a query sees, besides a mask; None is no bound."""
+
+    past: Value | None
+    ends: Value | None
+    """The number of keys of each sequence that are not padding."""
+    left: int | None
+    right: int | None
+
+
+@translates("Attention", since=23, without=f"nonpad_kv_seqlen {WINDOWS}")
+@translates("Attention", since=24, without=WINDOWS)
+@translates("Attention", since=25)
+def attention(
+    q: Rank3 | Rank4, k: Rank3 | Rank4, v: Rank3 | Rank4, attn_mask: AtLeast1 = None, past_key: Rank4 = None,
+    past_value: Rank4 = None, nonpad_kv_seqlen: Vector | Integers = None, *, is_causal: int = 0,
+    kv_num_heads: Positive | None = None, left_window_size: NotNegativeOrNone = -1, q_num_heads: Positive | None = None,
+    qk_matmul_output_mode: int = 0, right_window_size: NotNegativeOrNone = -1, scale: float | None = None,
+    softcap: float = 0.0, softmax_precision: int | None = None, node: Context,
+):  # fmt: skip
+    """Q, K and V are [batch, heads, S, size], or [batch, S, heads * size] with the numbers of heads as attributes."""
+    _require_one_cache(past_key, past_value, nonpad_kv_seqlen)
+    rank, precision = ranked(q, "Attention"), _precision(softmax_precision, q)
+    if qk_matmul_output_mode not in range(4):
+        raise TypeError_(f"qk_matmul_output_mode is {qk_matmul_output_mode}, and its range is 0 to 3", code="ML236")
+    if rank == 3:
+        q, k, v = _split([q, k, v], q_num_heads, kv_num_heads)
+    is_square = q.type.dims[2] == k.type.dims[2]
+    present_k, present_v = k, v = parts.appended(past_key, k), parts.appended(past_value, v)
+    heads, kv_heads = _counts(q, k)
+    right = 0 if is_causal else _bound(right_window_size)
+    keys = Keys(past_key, nonpad_kv_seqlen, _bound(left_window_size), right)
+    bias, sees = _bias(keys, q, k, attn_mask, is_square, node.opset >= PADS_MASKS)
+    raw = parts.grouped_product(_scaled(q, scale), k, heads, kv_heads, transpose_b=True)
+    capped = parts.capped(raw, softcap)
+    scores = capped if bias is None else ops.Add(capped, bias).output
+    weights = as_type(ops.Softmax(as_type(scores, precision), axis=3).output, q.dtype)
+    y = _or_zero(parts.grouped_product(weights, as_type(v, q.dtype), heads, kv_heads), sees)
+    shown = _or_zero(weights, sees) if qk_matmul_output_mode == 3 else (raw, capped, scores)[qk_matmul_output_mode]
+    return [parts.merge_heads(y) if rank == 3 else y, present_k, present_v, shown]
+
+
+def _require_one_cache(past_key: Value | None, past_value: Value | None, ends: Value | None) -> None:
+    """A cache lies in both inputs of the past, or in K and V."""
+    if (past_key is None) != (past_value is None):
+        raise ModelError("Attention has one of past_key and past_value, not both", code="ML227")
+    if past_key is not None and ends is not None:
+        raise ModelError("Attention has a past and nonpad_kv_seqlen, of which a node may have one", code="ML227")
+
+
+def _precision(number: int | None, q: Value) -> ElementType:
+    """The element type of the softmax."""
+    if number is None:
+        return q.dtype
+    kind = from_onnx(number)
+    if kind not in (f32, f16, f64, bf16):
+        raise TypeError_(f"the softmax_precision is {kind}, which is not a type of floats", code="ML236")
+    return kind
+
+
+def _split(tensors: list[Value], heads: int | None, kv_heads: int | None) -> list[Value]:
+    """[batch, S, heads * size] as [batch, heads, S, size]."""
+    if heads is None or kv_heads is None:
+        raise ModelError("Attention of 3 dimensions lacks q_num_heads or kv_num_heads", code="ML227")
+    return [parts.split_heads(x, count) for x, count in zip(tensors, (heads, kv_heads, kv_heads), strict=True)]
+
+
+def _counts(q: Value, k: Value) -> tuple[Any, Any]:
+    """The numbers of heads of Q, and of K and V: the same object if they are equal."""
+    heads = dimension(q, 1)
+    if q.type.dims[1] == k.type.dims[1]:
+        return heads, heads
+    kv_heads = dimension(k, 1)
+    if isinstance(heads, int) and isinstance(kv_heads, int) and (kv_heads == 0 or heads % kv_heads):
+        raise TypeError_(f"{heads} heads of queries cannot share {kv_heads} heads of keys", code="ML235")
+    return heads, kv_heads
+
+
+def _bound(number: int) -> int | None:
+    return None if number < 0 else number
+
+
+def _scaled(q: Value, scale: float | None) -> Value:
+    """Q times `scale`, which may be 0; without one, times 1 / sqrt(size of a head)."""
+    return ops.Multiply(q, 0.0).output if scale == 0 else parts.scaled(q, scale)
+
+
+def _or_zero(x: Value, sees: Value | None) -> Value:
+    """The rows of queries that see a key, and zeros for the others.
+
+    Behind the product, because the CPU plugin makes one kernel of MatMul, Softmax and MatMul. That kernel cannot hold
+    one scalar for two purposes, so the zero is not a scalar, as that of the bias is.
+    """
+    return x if sees is None else ops.Select(sees, x, np.zeros((1, 1, 1, 1), x.dtype.numpy)).output
+
+
+# -- the bias
+
+
+def _bias(
+    keys: Keys, q: Value, k: Value, mask: Value | None, is_square: bool, may_pad: bool
+) -> tuple[Value | None, Value | None]:
+    """What is added to the scores, and whether each query sees a key [.., S, 1]: None if all do."""
+    seen = _seen(keys, q, k)
+    # The runtime computes f64 in f32, but replaces infinities of f64 by the largest number.
+    kind = f32 if q.dtype is f64 else q.dtype
+    added: Any = np.zeros((), kind.numpy)
+    if mask is not None and mask.dtype is boolean:
+        kept = _padded(mask, k, kind, may_pad)
+        seen = kept if seen is None else ops.LogicalAnd(seen, kept).output
+    elif mask is not None:
+        added = _padded(mask, k, kind, may_pad)
+    elif seen is None:
+        return None, None
+    bias = added if seen is None else ops.Select(seen, added, _lowest(kind, q)).output
+    sees = _sees(bias, seen, mask) if _may_see_none(keys, k, mask, is_square) else None
+    return as_type(bias, q.dtype), sees
+
+
+def _sees(bias: Value, seen: Value | None, mask: Value | None) -> Value:
+    """[.., S, 1]; not by the largest bias, because the runtime returns the lowest finite number for -inf."""
+    if seen is None or (mask is not None and mask.dtype is not boolean):
+        seen = ops.NotEqual(bias, np.array([-np.inf]).astype(bias.dtype.numpy)).output
+    return ops.ReduceLogicalOr(seen, [-1], keep_dims=True).output
+
+
+def _may_see_none(keys: Keys, k: Value, mask: Value | None, is_square: bool) -> bool:
+    """Whether a query may see no key. Without a mask and padding it sees that at its own place, if there is one."""
+    if mask is None:
+        return keys.ends is not None or (keys.left is not None and not is_square)
+    known = mask.constant
+    if known is None or keys != Keys(keys.past, None, None, None) or known.shape[-1] != k.type.dims[2]:
+        return True
+    return not bool(np.all(np.any(known if known.dtype == np.bool_ else known != -np.inf, axis=-1)))
+
+
+def _lowest(kind: ElementType, like: Value) -> Value:
+    return ops.Constant(np.array(-np.inf).astype(kind.numpy), graph=like.graph).output
+
+
+def _padded(mask: Value, k: Value, kind: ElementType, may_pad: bool) -> Value:
+    """A mask of booleans or of floats, with as many columns as there are keys: those that are added hide theirs.
+
+    By a Concat: the runtime gives the result of a Pad another layout, which takes as long as the products.
+    """
+    mask = mask if mask.dtype is boolean else as_type(mask, kind)
+    rank, length, total = ranked(mask, "a mask of Attention"), mask.type.dims[-1], k.type.dims[2]
+    is_known = isinstance(length, int) and isinstance(total, int)
+    if length == total or not (may_pad or (is_known and length != 1)):
+        return mask
+    missing = _excess(dimension(k, 2), dimension(mask, -1))
+    out: Any = np.False_ if mask.dtype is boolean else _lowest(kind, mask)
+    shape = joined([*(dimension(mask, axis) for axis in range(rank - 1)), missing], mask)
+    return ops.Concat(mask, ops.Broadcast(out, shape), axis=-1).output
+
+
+
+def _excess(total: Any, length: Any) -> Any:
+    """total - length; not below 0, because the runtime computes with bounds of lengths when it compiles."""
+    if isinstance(total, int) and isinstance(length, int):
+        return max(total - length, 0)
+    return ops.Maximum(ops.Subtract(total, length), 0).output
+
+
+# -- which keys are seen
+
+
+def _seen(keys: Keys, q: Value, k: Value) -> Value | None:
+    """[S, T] or [batch, 1, S, T], or None: whether a query sees a key by its place, whatever a mask says."""
+    columns = parts.places(dimension(k, 2), q)
+    ends = None if keys.ends is None else ops.Unsqueeze(parts.as_i64(keys.ends), [1, 2, 3]).output
+    found: list[Value] = []
+    if keys.left is not None or keys.right is not None:
+        places = _places(keys, ends, q)
+        if keys.right is not None:
+            found.append(ops.LessEqual(columns, _moved(places, keys.right)).output)
+        if keys.left is not None:
+            found.append(ops.GreaterEqual(columns, _moved(places, -keys.left)).output)
+    if ends is not None and keys.right != 0:  # no place is behind the end
+        found.append(ops.Less(columns, ends).output)
+    return reduce(lambda a, b: ops.LogicalAnd(a, b).output, found) if found else None
+
+
+def _places(keys: Keys, ends: Value | None, q: Value) -> Value:
+    """[S, 1] or [batch, 1, S, 1]: the place of each query among the keys."""
+    rows = dimension(q, 2)
+    places = ops.Unsqueeze(parts.places(rows, q), [1]).output
+    if ends is not None:
+        return ops.Add(places, ops.Subtract(ends, rows)).output
+    return places if keys.past is None else _moved(places, dimension(keys.past, 2))
+
+
+def _moved(places: Value, distance: Any) -> Value:
+    return places if isinstance(distance, int) and distance == 0 else ops.Add(places, distance).output

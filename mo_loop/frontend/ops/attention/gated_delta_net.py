@@ -1,0 +1,241 @@
+"""GatedDeltaNet: linear attention over tokens of several sequences, one sequence behind the other.
+
+Sequences of different lengths are read as [batch, longest]: the tokens behind the end of a sequence have a key of zeros
+and a decay of 1, which leave the state as it is. States are [batch, heads, V, K].
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.arrays import first_numbers
+from mo_loop.frontend.context import Context
+from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.input_forms import Integers, Matrix, Rank3, Rank4, Vector
+from mo_loop.frontend.ops.attention.delta_rule import recurrence, shared
+from mo_loop.frontend.ops.attention.heads import places, real, scaled
+from mo_loop.frontend.ops.attention.linear_attention import divided, read_by
+from mo_loop.frontend.ops.elementwise.arithmetic import as_type
+from mo_loop.frontend.ops.normalisation import ranked
+from mo_loop.frontend.ops.shared import FAR, as_i64, dimension, joined
+from mo_loop.frontend.ranges import NotNegative, Positive
+from mo_loop.frontend.registry import translates
+from mo_loop.graph import Value
+from mo_loop.graph.types import f32
+
+EPSILON, EPSILON_OF_SIGMOID = 1e-12, 1e-6
+"""What the kernel adds to the sum of squares before it divides by its root: more with a gate that is a sigmoid."""
+
+
+@translates("GatedDeltaNet", since=1, domain=MICROSOFT)
+def gated_delta_net(
+    query: Matrix | Rank3 | Rank4, key: Rank3 | Rank4 = None, value: Rank3 | Rank4 = None,
+    cu_seqlens: Vector | Integers = None, decay=None, beta=None,
+    initial_state: Rank4 = None, a_log=None, dt_bias=None, capture_count=None, state_update_active=None, *,
+    beta_activation: str = "none", chunk_size: Positive = 64, gate_activation: str = "none",
+    gate_lower_bound: float = -5.0, qk_l2_norm: int = 0, scale: float = 0.0, state_update_capacity: NotNegative = 0,
+    update_rule: str = "gated_delta", node: Context,
+):  # fmt: skip
+    """q, k and v are [tokens, heads, size] or [batch, T, heads, size]; or q has all of them side by side."""
+    decay, beta = read_by(update_rule, decay, beta, "GatedDeltaNet")
+    dtype = query.dtype
+    if key is None or value is None:
+        query, key, value = _unpacked(query, initial_state)
+    elif query.rank == 2 or query.rank != key.rank or key.rank != value.rank:
+        raise ModelError(f"the query is {query.type}, the keys {key.type}, the values {value.type}", code="ML235")
+    order = _order(query, cu_seqlens, initial_state)
+    q, k, v = (order.apart(as_type(each, f32)) for each in (query, key, value))
+    if qk_l2_norm:
+        epsilon = EPSILON_OF_SIGMOID if gate_activation in ("sigmoid", "kda") else EPSILON
+        q, k = _normalised(q, epsilon), _normalised(k, epsilon)
+    k, heads = order.zeroed(k), dimension(v, 2)
+    if decay is not None:
+        decay = order.zeroed(_decay(order, decay, query, (gate_activation, a_log, dt_bias, gate_lower_bound)))
+    if beta is not None:
+        beta = ops.Unsqueeze(order.apart(_rate(as_type(beta, f32), beta_activation)), [3]).output
+    states = _state(initial_state, order, q, v)
+    y, last, added = recurrence(
+        ops.Unsqueeze(shared(scaled(q, scale), heads), [3]).output, shared(k, heads), v, decay, beta, states
+    )
+    made: list[Any] = [as_type(order.together(ops.Squeeze(y, [3]).output, query), dtype)]
+    made.append(ops.Transpose(last, [0, 1, 3, 2]) if node.wants(1) else None)
+    if node.wants(2):
+        count = _limited(capture_count, state_update_active)
+        made.append(_captured(order, [decay, k, ops.Squeeze(added, [3]).output], count, state_update_capacity))
+    return made
+
+
+def _unpacked(packed: Value, state: Value | None) -> list[Value]:
+    """Q, K and V of [.., 2 * heads * K + V heads * V]; the state says how many heads of which size there are."""
+    if state is None:
+        raise ModelError("GatedDeltaNet with packed queries, keys and values has no input initial_state", code="ML227")
+    known = [*state.type.dims[1:], packed.type.dims[-1]]
+    if not all(isinstance(each, int) for each in known):
+        raise UnsupportedError(
+            "GatedDeltaNet with packed queries, keys and values whose sizes are known only at run time: declare the "
+            "shapes of the query and of the initial state", code="ML314",
+        )  # fmt: skip
+    heads, width, size, total = (int(str(each)) for each in known)
+    part = (total - heads * width) // 2
+    axis = ranked(packed, "the query of GatedDeltaNet") - 1
+    pieces = ops.VariadicSplit(packed, axis, [part, part, heads * width]).outputs
+    shapes = [[part // size, size], [part // size, size], [heads, width]]
+    return [
+        ops.Reshape(piece, [0] * axis + shape, special_zero=True).output
+        for piece, shape in zip(pieces, shapes, strict=True)
+    ]
+
+
+def _normalised(x: Value, epsilon: float) -> Value:
+    """x divided by its length."""
+    squares = ops.ReduceSum(ops.Multiply(x, x), [-1], keep_dims=True)
+    return ops.Divide(x, ops.Sqrt(ops.Add(squares, epsilon))).output
+
+
+def _decay(order: _Order, decay: Value, query: Value, gate: tuple[str, Value | None, Value | None, float]) -> Value:
+    """The logarithms of the decay, [batch, T, heads, K or 1]."""
+    raw = as_type(decay, f32)
+    if raw.rank == ranked(query, "the query of GatedDeltaNet") - 1:
+        raw = ops.Unsqueeze(raw, -1).output
+    raw = order.apart(raw)
+    kind, a_log, dt_bias, bound = gate
+    if kind == "none":
+        return raw
+    if kind not in ("softplus", "qwen", "sigmoid", "kda"):
+        raise ModelError(f"GatedDeltaNet has the gate_activation {kind!r}", code="ML227")
+    if a_log is None or dt_bias is None:
+        raise ModelError(f"GatedDeltaNet with gate_activation {kind} has no a_log or dt_bias", code="ML227")
+    rate = ops.Exp(ops.Unsqueeze(a_log, [1]))
+    moved = ops.Add(raw, ops.Reshape(dt_bias, joined([dimension(raw, 2), -1], raw)))
+    if kind in ("softplus", "qwen"):
+        return ops.Multiply(ops.Negative(rate), ops.SoftPlus(moved)).output
+    return ops.Multiply(ops.Sigmoid(ops.Multiply(rate, moved)), bound).output
+
+
+def _rate(beta: Value, activation: str) -> Value:
+    if activation not in ("none", "sigmoid"):
+        raise ModelError(f"GatedDeltaNet has the beta_activation {activation!r}", code="ML227")
+    return beta if activation == "none" else ops.Sigmoid(beta).output
+
+
+def _state(given: Value | None, order: _Order, q: Value, v: Value) -> Value:
+    """The states as [batch, heads, K, V]."""
+    if given is not None:
+        return ops.Transpose(as_type(given, f32), [0, 1, 3, 2]).output
+    shape = joined([order.batch, dimension(v, 2), dimension(q, 3), dimension(v, 3)], q)
+    return ops.Broadcast(np.float32(0), shape).output
+
+
+# -- the order of the tokens
+
+
+@dataclass
+class _Order:
+    """Sequences of one length: their number, None if the tensors have an axis for them."""
+
+    batch: Any
+    is_apart: bool
+
+    def apart(self, x: Value) -> Value:
+        """[tokens, ..] as [batch, T, ..]."""
+        if self.is_apart:
+            return x
+        if self.batch == 1:
+            return ops.Unsqueeze(x, [0]).output
+        rest = [dimension(x, axis) for axis in range(1, len(x.type.dims))]
+        return ops.Reshape(x, joined([self.batch, divided(dimension(x, 0), self.batch), *rest], x)).output
+
+    def together(self, x: Value, like: Value) -> Value:
+        """[batch, T, heads, V] as the query has its tokens."""
+        if self.is_apart:
+            return x
+        rest = [dimension(x, axis) for axis in (2, 3)]
+        return ops.Reshape(x, joined([dimension(like, 0), *rest], x)).output
+
+    def zeroed(self, x: Value) -> Value:
+        """Zeros in place of the tokens behind the end of a sequence."""
+        return x
+
+    def lengths(self, x: Value) -> Any:
+        """The number of tokens of each sequence, or of all, where `x` is [batch, T, ..]."""
+        return dimension(x, 1)
+
+
+class _Ragged(_Order):
+    """Sequences of different lengths."""
+
+    def __init__(self, cumulative: Value) -> None:
+        self.starts = ops.Slice(cumulative, [0], [-1], [1], [0]).output
+        self.stops = ops.Slice(cumulative, [1], [FAR], [1], [0]).output
+        super().__init__(dimension(self.starts, 0), False)
+        self._counts = ops.Subtract(self.stops, self.starts).output
+        self._longest = ops.ReduceMax(self._counts, [0]).output
+        steps = ops.Unsqueeze(places(self._longest, cumulative), [0])
+        self._inside = ops.Less(steps, ops.Unsqueeze(self._counts, [1])).output
+        rows = ops.Add(ops.Unsqueeze(self.starts, [1]), steps)
+        self._rows = ops.Select(self._inside, rows, np.int64(0)).output
+
+    def apart(self, x: Value) -> Value:
+        return ops.Gather(x, self._rows, 0).output
+
+    def zeroed(self, x: Value) -> Value:
+        return ops.Select(ops.Unsqueeze(self._inside, [2, 3]), x, real(0, x)).output
+
+    def lengths(self, x: Value) -> Any:
+        return ops.Unsqueeze(self._counts, [1]).output
+
+    def together(self, x: Value, like: Value) -> Value:
+        tokens = places(dimension(like, 0), like)
+        ended = ops.GreaterEqual(ops.Unsqueeze(tokens, [1]), ops.Unsqueeze(self.stops, [0]))
+        sequence = ops.ReduceSum(ops.Select(ended, np.int64(1), np.int64(0)), [1])
+        step = ops.Subtract(tokens, ops.Gather(self.starts, sequence, 0))
+        row = ops.Add(ops.Multiply(sequence, self._longest), step)
+        flat = ops.Reshape(x, joined([-1, dimension(x, 2), dimension(x, 3)], x))
+        return ops.Gather(flat, row, 0).output
+
+
+def _order(query: Value, cumulative: Value | None, state: Value | None) -> _Order:
+    if cumulative is not None:
+        return _Order(1, False) if cumulative.type.dims[0] == 2 else _Ragged(as_i64(cumulative))
+    if ranked(query, "the query of GatedDeltaNet") == 4:
+        return _Order(dimension(query, 0), True)
+    if state is None:
+        raise ModelError("GatedDeltaNet has neither cu_seqlens nor initial_state", code="ML227")
+    return _Order(dimension(state, 0), False)
+
+
+# -- the first changes of the state
+
+
+def _limited(count: Value | None, active: Value | None) -> Value | None:
+    """The number of changes to be captured; none if the capture is switched off."""
+    if count is None or active is None:
+        return count
+    return ops.Select(ops.NotEqual(active, np.int32(0)), count, np.int32(0)).output
+
+
+def _captured(order: _Order, tensors: list[Value | None], count: Value | None, capacity: int) -> Value:
+    """[batch, ..]: the decays, keys and deltas of the first tokens of each sequence, zeros behind their number."""
+    decay, keys, deltas = tensors
+    assert keys is not None and deltas is not None
+    if not capacity or count is None:
+        return ops.Broadcast(np.float32(0), joined([order.batch, 0], keys)).output
+    slots = first_numbers(capacity)[None]
+    limit = ops.Minimum(ops.Unsqueeze(as_i64(count), [1]), order.lengths(keys))
+    is_captured = ops.Unsqueeze(ops.Less(slots, limit), [2, 3]).output
+    last = dimension(keys, 1)
+    at = np.minimum(slots[0], last - 1) if isinstance(last, int) else ops.Minimum(ops.Subtract(last, 1), slots[0])
+    kept = ops.Exp(decay).output if decay is not None else None
+    parts = []
+    for each in (kept, keys, deltas):
+        some = ops.Gather(deltas if each is None else each, at, 1).output
+        if each is None:  # a decay of 1 for each head
+            some = ops.Broadcast(np.float32(1), joined([order.batch, capacity, dimension(deltas, 2), 1], deltas)).output
+        shown = ops.Select(is_captured, some, real(0, keys)).output
+        parts.append(ops.Reshape(shown, [0, -1], special_zero=True).output)
+    return ops.Concat(*parts, axis=1).output

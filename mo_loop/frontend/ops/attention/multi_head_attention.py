@@ -1,0 +1,221 @@
+"""Attention and MultiHeadAttention: softmax(scale * Q K^T + mask) V for each head.
+
+A mask of integers says which keys are padding; `mask_filter_value` is added to their scores. Of 1-D masks the first
+`batch` numbers are the ends of the sequences; in Attention, 2 * batch numbers are the ends followed by the starts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.context import Context, as_values
+from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.input_forms import Matrix, One, Rank3, Rank4, Rank5, Vector
+from mo_loop.frontend.ops.attention import heads as parts
+from mo_loop.frontend.ops.elementwise.arithmetic import as_type
+from mo_loop.frontend.ops.normalisation import ranked
+from mo_loop.frontend.ops.quantization.quantization import mat_mul_integer
+from mo_loop.frontend.ops.shared import dimension, joined
+from mo_loop.frontend.ranges import NotNegative, Positive
+from mo_loop.frontend.registry import translates
+from mo_loop.graph import Value
+
+# -- MultiHeadAttention
+
+
+@translates("MultiHeadAttention", since=1, domain=MICROSOFT)
+def multi_head_attention(
+    query: Rank3 | Rank5, key: Rank3 | Rank4 | Rank5 = None, value: Rank3 | Rank4 = None, bias: Vector = None,
+    key_padding_mask=None, attention_bias: Rank4 = None, past_key: Rank4 = None, past_value: Rank4 = None,
+    past_sequence_length=None, cache_indirection=None, *, num_heads: Positive, mask_filter_value: float | None = None,
+    scale: float | None = None, unidirectional: int = 0, node: Context,
+):  # fmt: skip
+    """Q, K and V are inputs of their own, or packed as [batch, S, heads, 3 or 2, size]."""
+    if cache_indirection is not None:
+        raise UnsupportedError("cache_indirection is an input of DecoderMaskedMultiHeadAttention only", code="ML314")
+    q, k, v = projections(query, key, value, bias, num_heads)
+    new, same = dimension(k, 2), q.type.dims[2] == k.type.dims[2]
+    past: Any = 0
+    if past_key is None:
+        present_k, present_v = k, v
+    elif past_sequence_length is None:
+        past = dimension(past_key, 2)
+        present_k, present_v = k, v = parts.appended(past_key, k), parts.appended(past_value, v)
+    else:
+        past = parts.known_length(past_sequence_length)
+        present_k, k = parts.written(past_key, k, past_sequence_length)
+        present_v, v = parts.written(past_value, v, past_sequence_length)
+    total = parts.total_of(past, new)
+    mask = None
+    if key_padding_mask is not None:
+        kept = _padding(key_padding_mask, q, total, with_starts=False)
+        mask = parts.filled(kept, mask_filter_value)
+    if unidirectional:
+        mask = _and_causal(mask, q, past, total, same)
+    y, scores = parts.attend(q, k, v, scale, parts.with_bias(mask, attention_bias))
+    return [parts.merge_heads(y), present_k, present_v, scores]
+
+
+def projections(query: Value, key: Value | None, value: Value | None, bias: Value | None, heads: int) -> list[Value]:
+    """Q, K and V as [batch, heads, S or T, size], with their parts of the bias added."""
+    if key is None:
+        packed = parts.split_packed(query, 3) if ranked(query, "MultiHeadAttention") == 5 else None
+        if packed is None:
+            raise UnsupportedError(
+                "a packed query of 3 dimensions: export it with 5 dimensions, [batch, S, heads, 3, size]", code="ML314"
+            )
+        return parts.all_split(packed, bias, heads)
+    if ranked(key, "MultiHeadAttention") == 5:
+        return parts.all_split([query, *parts.split_packed(key, 2)], bias, heads)
+    if value is None:
+        raise ModelError("MultiHeadAttention has a key without a value", code="ML227")
+    if key.rank == 4:  # keys and values of the past, as cross attention has them, include their bias
+        return [*parts.all_split([query], bias, heads), key, value]
+    return parts.all_split([query, key, value], bias, heads)
+
+
+# -- Attention
+
+
+@translates("Attention", since=1, domain=MICROSOFT)
+def attention(
+    x: Rank3, weights: Matrix, bias: Vector = None, mask_index=None, past: Rank5 = None, attention_bias: Rank4 = None,
+    past_sequence_length=None, *, num_heads: Positive, do_rotary: int | None = None,
+    mask_filter_value: float | None = None, past_present_share_buffer: int | None = None,
+    qkv_hidden_sizes: tuple[int, ...] | None = None, rotary_embedding_dim: NotNegative | None = None,
+    scale: float | None = None, unidirectional: int = 0,
+):  # fmt: skip
+    """The weights [input size, D + D + D_v] project the input to Q, K and V."""
+    if do_rotary:
+        raise UnsupportedError(
+            "do_rotary has no CPU kernel to compare with: export RotaryEmbedding and MultiHeadAttention", code="ML314"
+        )
+    product = ops.MatMul(x, weights).output
+    if bias is not None:
+        product = ops.Add(product, bias).output
+    length = past_sequence_length if past_present_share_buffer else None
+    inputs = [mask_index, past, attention_bias, length]
+    return _attention_of(product, inputs, num_heads, qkv_hidden_sizes, scale, mask_filter_value, bool(unidirectional))
+
+
+@translates("QAttention", since=1, domain=MICROSOFT)
+def quantised_attention(
+    x: Rank3, weight: Matrix, bias: Vector, input_scale: One, weight_scale, mask_index=None, input_zero_point=None,
+    weight_zero_point=None, past: Rank5 = None, *, num_heads: Positive, do_rotary: int | None = None,
+    mask_filter_value: float | None = None, past_present_share_buffer: int | None = None, scale: float | None = None,
+    unidirectional: int = 0,
+):  # fmt: skip
+    """Attention whose projection is an exact product of integers; the rest is computed with floats."""
+    if do_rotary or past_present_share_buffer:
+        raise UnsupportedError(
+            "do_rotary and past_present_share_buffer of QAttention have no CPU kernel to compare with: export without",
+            code="ML314",
+        )
+    whole = as_values(mat_mul_integer(x, weight, input_zero_point, weight_zero_point))[0]
+    factor = ops.Multiply(input_scale, weight_scale)
+    product = ops.Add(ops.Multiply(as_type(whole, bias.dtype), factor), bias).output
+    inputs = [mask_index, past, None, None]
+    return _attention_of(product, inputs, num_heads, None, scale, mask_filter_value, bool(unidirectional))
+
+
+def _attention_of(
+    product: Value, inputs: Sequence[Value | None], heads: int, sizes: tuple[int, ...] | None, scale: float | None,
+    filter_value: float | None, unidirectional: bool,
+) -> list[Any]:  # fmt: skip
+    """The outputs for Q, K and V side by side; `inputs` are the mask, the past, a bias and the length in a buffer."""
+    mask_input, past, bias, length = inputs
+    q, k, v = (parts.split_heads(each, heads) for each in parts.thirds(product, sizes))
+    new = dimension(k, 2)
+    before: Any = 0
+    present = None
+    if past is None:
+        present = parts.stacked(k, v)
+    else:
+        past_k, past_v = (ops.Squeeze(each, [0]).output for each in ops.Split(past, 0, num_splits=2).outputs)
+        if length is not None:
+            before = parts.known_length(length)
+            whole_k, k = parts.written(past_k, k, length)
+            whole_v, v = parts.written(past_v, v, length)
+            present = parts.stacked(whole_k, whole_v)
+        else:
+            before = dimension(past_k, 2)
+            k, v = parts.appended(past_k, k), parts.appended(past_v, v)
+            present = parts.stacked(k, v)
+    total = parts.total_of(before, new)
+    mask = None
+    if mask_input is not None and not _says_nothing(mask_input):
+        mask = parts.filled(_padding(mask_input, q, total, with_starts=True), filter_value)
+    if unidirectional:
+        mask = _and_causal(mask, q, before, total, True)
+    y, _ = parts.attend(q, k, v, scale, parts.with_bias(mask, bias))
+    return [parts.merge_heads(y), present]
+
+
+# -- masks
+
+
+def _says_nothing(mask: Value) -> bool:
+    """Whether the mask has one number for each sequence, which is the same for all of its keys."""
+    return mask.rank == 2 and mask.type.dims[1] == 1
+
+
+def _padding(mask: Value, q: Value, total: Any, *, with_starts: bool) -> Value:
+    """Which keys are kept, to be broadcast to [batch, heads, S, T].
+
+    The mask is [batch], [2 * batch], [3 * batch + 2], [batch, T], [batch, S, T] or [batch, 1, M, M].
+    """
+    rank = ranked(mask, "an attention mask")
+    if rank == 1:
+        return _ends_and_starts(mask, q, total, with_starts)
+    if rank == 2:
+        kept = parts.positive(mask, [1, 2])
+        return _or_of_one_column(kept, mask, total) if with_starts else kept
+    if rank == 3:
+        return parts.positive(mask, [1])
+    return parts.positive(_last_rows(mask, q, total), [])
+
+
+def _or_of_one_column(kept: Value, mask: Value, total: Any) -> Value:
+    """A mask of one number for each sequence keeps all keys."""
+    if isinstance(mask.type.dims[1], int) or mask.type.dims[1] == total:
+        return kept
+    return ops.LogicalOr(kept, ops.Equal(dimension(mask, 1), 1)).output
+
+
+def _ends_and_starts(mask: Value, q: Value, total: Any, with_starts: bool) -> Value:
+    length, batch = mask.type.dims[0], q.type.dims[0]
+    if length == batch:
+        return parts.within(mask, None, total, q)
+    count = joined([dimension(q, 0)], q)
+    ends = ops.Slice(mask, [0], count, [1], [0]).output
+    if not with_starts:
+        return parts.within(ends, None, total, q)
+    twice = ops.Multiply(count, 2)
+    starts = ops.Slice(mask, count, twice, [1], [0])
+    if isinstance(length, int) and length == 2 * batch:
+        return parts.within(ends, starts.output, total, q)
+    if isinstance(length, int) and isinstance(batch, int):
+        return parts.within(ends, None, total, q)
+    has = ops.Equal(joined([dimension(mask, 0)], mask), twice)
+    none = ops.Multiply(ends, np.zeros((), mask.dtype.numpy))
+    read = ops.Slice(ops.Concat(mask, none, axis=0), count, twice, [1], [0])
+    return parts.within(ends, ops.Select(has, read, none).output, total, q)
+
+
+def _last_rows(mask: Value, q: Value, total: Any) -> Value:
+    """Of a mask [batch, 1, M, M] the rows of the queries and the columns of the keys."""
+    end = joined([total], mask)
+    first = ops.Subtract(end, joined([dimension(q, 2)], mask))
+    rows = ops.Slice(mask, first, end, [1], [2])
+    return ops.Slice(rows, [0], end, [1], [3]).output
+
+
+def _and_causal(mask: Value | None, q: Value, past: Any, total: Any, same: bool) -> Value:
+    """The mask with the score of every key after its query replaced by the smallest number."""
+    before = parts.causal(past, dimension(q, 2), total, q, same)
+    return parts.filled(before, parts.LOWEST, mask)

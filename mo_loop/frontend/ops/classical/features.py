@@ -1,0 +1,264 @@
+"""ai.onnx.ml operators that scale, encode and concatenate features. Strings are refused: the IR cannot compare them."""
+
+from __future__ import annotations
+
+import json
+import warnings
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ConversionWarning, ModelError, UnsupportedError
+from mo_loop.frontend.context import Context
+from mo_loop.frontend.ops.elementwise.arithmetic import number
+from mo_loop.frontend.ops.normalisation import ranked
+from mo_loop.frontend.ops.shared import converted, dimension, vector
+from mo_loop.frontend.registry import translates
+from mo_loop.graph import Value
+from mo_loop.graph.types import f32, i64, string
+from mo_loop.ops.front import Failed
+
+DOMAIN = "ai.onnx.ml"
+
+Ints = tuple[int, ...]
+Floats = tuple[float, ...]
+Strings = tuple[str, ...]
+
+
+def no_strings(what: str) -> UnsupportedError:
+    """The error for a form of an operator that reads or makes strings."""
+    return UnsupportedError(
+        f"{what}: the IR has no operation that compares or makes strings", code="ML303",
+        hint="give the model numbers in place of the strings, and translate them outside",
+    )  # fmt: skip
+
+
+def without_strings(made: Sequence[Any], labels: Strings | None, node: Context) -> list[Any]:
+    """The labels and the scores; in place of labels of strings what is an error only if an output depends on it."""
+    if not labels:
+        return list(made)
+    error = node.located(no_strings("labels of strings"))
+    return [Failed(graph=node.graph, error=error, count=1, name=node.path).output, *made[1:]]
+
+
+def _require_numbers(*values: Value) -> None:
+    if any(value.dtype is string for value in values):
+        raise no_strings("an input of strings")
+
+
+@translates("ArrayFeatureExtractor", since=1, domain=DOMAIN)
+def array_feature_extractor(x, y):
+    """Elements of the last axis; a vector is one row."""
+    _require_numbers(x)
+    rank = ranked(x, "ArrayFeatureExtractor")
+    if not rank:
+        raise ModelError("ArrayFeatureExtractor of a scalar", code="ML227")
+    picked = ops.Gather(x, vector(y), rank - 1)
+    return ops.Unsqueeze(picked, 0) if rank == 1 else picked
+
+
+@translates("Binarizer", since=1, domain=DOMAIN)
+def binarizer(x, *, threshold: float = 0.0):
+    """1 above the threshold, else 0."""
+    if x.dtype.is_integer:
+        above: Any = ops.Greater(x, number(x, np.floor(threshold)))
+    else:
+        above = ops.Less(number(x, threshold), x)
+    return ops.Convert(above, destination_type=x.dtype)
+
+
+@translates("Scaler", since=1, domain=DOMAIN)
+def scaler(x, *, offset: Floats | None = None, scale: Floats | None = None):
+    """(x - offset) * scale, one number for all features or one for each."""
+    y = converted(x, f32)
+    if offset:
+        y = ops.Subtract(y, _row(offset))
+    return ops.Multiply(y, _row(scale)) if scale else y
+
+
+def _row(numbers: Sequence[float]):
+    array = np.array(numbers, np.float32)
+    return array.reshape(()) if array.size == 1 else array
+
+
+@translates("Normalizer", since=1, domain=DOMAIN)
+def normalizer(x, *, norm: str = "MAX"):
+    """Each row divided by its largest element, the sum of its magnitudes, or its length; by 1 where that is 0."""
+    rows = {
+        "MAX": lambda y: ops.ReduceMax(y, [-1], keep_dims=True),
+        "L1": lambda y: ops.ReduceL1(y, [-1], keep_dims=True),
+        "L2": lambda y: ops.ReduceL2(y, [-1], keep_dims=True),
+    }
+    if norm not in rows:
+        raise ModelError(f"norm {norm!r}: ONNX defines MAX, L1 and L2", code="ML227")
+    if ranked(x, "Normalizer") not in (1, 2):
+        raise ModelError(f"Normalizer of a tensor of rank {x.rank}, not [N, C] or [C]", code="ML227")
+    y = converted(x, f32)
+    size = rows[norm](y).output
+    return ops.Divide(y, ops.Select(ops.Equal(size, 0), number(y, 1), size))
+
+
+@translates("FeatureVectorizer", since=1, domain=DOMAIN)
+def feature_vectorizer(*x, inputdimensions: Ints | None = None):
+    """The inputs concatenated along the rows, each sliced or padded with zeros to its number of features."""
+    widths: Sequence[int | None] = inputdimensions or [None] * len(x)
+    if len(widths) != len(x):
+        raise ModelError(f"{len(widths)} inputdimensions for {len(x)} inputs", code="ML227")
+    parts = [_features(each, width) for each, width in zip(x, widths, strict=True)]
+    return parts[0] if len(parts) == 1 else ops.Concat(*parts, axis=1)
+
+
+def _features(x: Value, width: int | None) -> Value:
+    rank = ranked(x, "FeatureVectorizer")
+    if rank not in (1, 2):
+        raise ModelError(f"an input of rank {rank}, not [N, C] or [C]", code="ML227")
+    row = converted(x, f32) if rank == 2 else ops.Unsqueeze(converted(x, f32), 0).output
+    have = dimension(row, 1)
+    if width is None or have == width:
+        return row
+    if isinstance(have, int):
+        missing: Any = [0, max(width - have, 0)]
+    else:
+        missing = ops.Concat([0], ops.Unsqueeze(ops.Maximum(ops.Subtract(np.int64(width), have), 0), 0), axis=0)
+    cut = ops.Slice(row, [0], [width], [1], [1])
+    return ops.Pad(cut, [0, 0], missing, np.float32(0)).output
+
+
+@translates("Imputer", since=1, domain=DOMAIN)
+def imputer(
+    x, *, imputed_value_floats: Floats | None = None, imputed_value_int64s: Ints | None = None,
+    replaced_value_float: float = 0.0, replaced_value_int64: int = 0,
+):  # fmt: skip
+    """Elements equal to one value become another, one for all features or one for each."""
+    given = imputed_value_floats if x.dtype.is_float else imputed_value_int64s
+    if not given:
+        raise ModelError(f"Imputer has no value to put into a tensor of {x.dtype}", code="ML227")
+    new = np.array(given, x.dtype.numpy)
+    if x.dtype.is_integer:
+        found: Any = _is_integer(x, replaced_value_int64)
+    elif np.isnan(replaced_value_float):
+        found = ops.IsNaN(x)
+    else:
+        found = ops.Equal(x, number(x, replaced_value_float))
+    return ops.Select(found, new.reshape(()) if new.size == 1 else new, x)
+
+
+def _is_integer(x: Value, key):
+    """Whether integers are equal to others. The runtime compares in f32: the difference to 0 is exact."""
+    return ops.Equal(ops.Subtract(x, np.array(key, x.dtype.numpy)), number(x, 0))
+
+
+@translates("OneHotEncoder", since=1, domain=DOMAIN)
+def one_hot_encoder(x, *, cats_int64s: Ints | None = None, cats_strings: Strings | None = None, zeros: int = 1):
+    """A last dimension with a 1 at the index of the category. A category that is not listed gives zeros, whatever
+    `zeros` is: an IR cannot raise errors at run time."""
+    _require_numbers(x)
+    if not cats_int64s:
+        raise no_strings("categories of strings") if cats_strings else ModelError("no categories", code="ML227")
+    places = ops.Unsqueeze(converted(x, i64), -1).output
+    _require_narrow(np.array(cats_int64s))
+    return ops.Convert(_is_integer(places, cats_int64s), destination_type=f32)
+
+
+# -- LabelEncoder
+
+
+@translates("LabelEncoder", since=1, domain=DOMAIN)
+def label_encoder_1(
+    x, *, classes_strings: Strings | None = None, default_int64: int = -1, default_string: str = "_Unused"
+):
+    """Strings to integers, or back."""
+    raise no_strings("LabelEncoder of version 1")
+
+
+@translates("LabelEncoder", since=2, domain=DOMAIN)
+def label_encoder_2(
+    x, *, default_float: float = -0.0, default_int64: int = -1, default_string: str = "_Unused",
+    keys_floats: Floats | None = None, keys_int64s: Ints | None = None, keys_strings: Strings | None = None,
+    values_floats: Floats | None = None, values_int64s: Ints | None = None, values_strings: Strings | None = None,
+):  # fmt: skip
+    """The first of equal keys is used."""
+    _require_numbers(x)
+    if keys_strings or values_strings:
+        raise no_strings("keys or values of strings")
+    default = np.float32(default_float) if values_floats else np.int64(default_int64)
+    values = values_floats or values_int64s
+    return _encoded(x, keys_floats or keys_int64s, values, default, is_last=False)
+
+
+@translates("LabelEncoder", since=4, domain=DOMAIN)
+def label_encoder_4(
+    x, *, default_float: float = -0.0, default_int64: int = -1, default_string: str = "_Unused",
+    default_tensor: Any = None, keys_floats: Floats | None = None, keys_int64s: Ints | None = None,
+    keys_strings: Strings | None = None, keys_tensor: Any = None, values_floats: Floats | None = None,
+    values_int64s: Ints | None = None, values_strings: Strings | None = None, values_tensor: Any = None,
+):  # fmt: skip
+    """The last of equal keys is used; keys and values of other types are tensors."""
+    _require_numbers(x)
+    is_strings = [each is not None and each.dtype is string for each in (keys_tensor, values_tensor)]
+    if keys_strings or values_strings or any(is_strings):
+        raise no_strings("keys or values of strings")
+    keys = keys_floats or keys_int64s or (None if keys_tensor is None else keys_tensor.array().reshape(-1))
+    if default_tensor is not None:
+        default = default_tensor.reshaped(()).array()
+    else:
+        is_float = values_floats or (values_tensor is not None and values_tensor.dtype.is_float)
+        default = np.float32(default_float) if is_float else np.int64(default_int64)
+    values = values_floats or values_int64s
+    if values_tensor is not None:
+        values = values_tensor.array().reshape(-1)
+        default = default.astype(values.dtype)
+    return _encoded(x, keys, values, default, is_last=True)
+
+
+def _encoded(x: Value, keys, values, default, is_last: bool):
+    if keys is None or values is None or len(keys) != len(values):
+        raise ModelError("LabelEncoder needs as many values as keys", code="ML227")
+    table = np.array([default, *values], default.dtype)
+    order = np.arange(1, len(keys) + 1)
+    if not is_last:
+        order = order[::-1]  # the largest number wins below
+        table = np.concatenate([table[:1], table[:0:-1]])
+    places = _found(ops.Unsqueeze(x, -1).output, np.array(keys, x.dtype.numpy))
+    numbers = ops.Select(places, order, np.int64(0))
+    return ops.Gather(table, ops.ReduceMax(numbers, [-1], keep_dims=False), 0)
+
+
+def _found(x: Value, keys):
+    """Which key an element [..., 1] is equal to."""
+    if x.dtype.is_integer:
+        _require_narrow(keys)
+        return _is_integer(x, keys)
+    found: Any = ops.Equal(x, keys)
+    if np.any(np.isnan(keys)):
+        found = ops.Select(np.isnan(keys), ops.IsNaN(x), found)
+    return found
+
+
+def _require_narrow(keys) -> None:
+    info = np.iinfo(np.int32)
+    if np.any((keys < info.min) | (keys > info.max)):
+        raise UnsupportedError("keys outside 32 bits, in which the runtime reads integers", code="ML316")
+
+
+@translates("ZipMap", since=1, domain=DOMAIN)
+def zip_map(x, *, classlabels_int64s: Ints | None = None, classlabels_strings: Strings | None = None, node: Context):
+    """A map from labels to probabilities for each row. At an output of the model it stays the tensor [N, labels]."""
+    labels = classlabels_int64s or classlabels_strings or ()
+    if not node.only_leaves_the_model():
+        raise UnsupportedError(
+            "ZipMap whose maps are read in the model: the IR has only tensors, and no maps from keys to values",
+            code="ML311", hint="cut the model at the input of ZipMap (--output), which has the same numbers",
+        )  # fmt: skip
+    rank = ranked(x, "ZipMap")
+    width = x.type.dims[-1] if rank else 0
+    if rank not in (1, 2) or (isinstance(width, int) and width != len(labels)):
+        raise ModelError(f"ZipMap of {x.type} for {len(labels)} labels", code="ML227")
+    name = node.outputs[0]
+    node.graph.rt_info.setdefault("class_labels", {})[name] = json.dumps(list(labels))
+    shown = ", ".join(map(str, labels[:3])) + (", ..." if len(labels) > 3 else "")
+    text = f"the output {name!r} is a tensor [N, {len(labels)}] in place of maps; its columns are the labels {shown}"
+    warnings.warn(ConversionWarning(text, where=node.origin, code="ML560"), stacklevel=2)
+    return ops.Identity(x) if rank == 2 else ops.Unsqueeze(x, 0)

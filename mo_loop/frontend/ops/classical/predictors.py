@@ -1,0 +1,188 @@
+"""ai.onnx.ml operators: linear models and support vector machines.
+
+linear    X W^T + b
+SVM       the sum over support vectors s of c_s K(x, s), plus rho
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.arrays import repeated_numbers, require_room, unit_matrix
+from mo_loop.frontend.context import Context
+from mo_loop.frontend.ops.classical.coupling import coupled
+from mo_loop.frontend.ops.classical.features import DOMAIN, without_strings
+from mo_loop.frontend.ops.classical.scores import both_sides, transformed, transformed_alone
+from mo_loop.frontend.ops.elementwise.arithmetic import number
+from mo_loop.frontend.ops.normalisation import ranked
+from mo_loop.frontend.ops.shared import converted
+from mo_loop.frontend.ranges import NotNegatives, Positive
+from mo_loop.frontend.registry import translates
+from mo_loop.graph import Value
+from mo_loop.graph.types import f32, i64
+
+Ints = tuple[int, ...]
+Floats = tuple[float, ...]
+Strings = tuple[str, ...]
+
+
+def rows_of(x: Value, what: str) -> Value:
+    """[N, F] in f32; a vector is one row."""
+    rank = ranked(x, what)
+    if rank not in (1, 2):
+        raise ModelError(f"{what} of a tensor of rank {rank}, not [N, F]", code="ML227")
+    y = converted(x, f32)
+    return y if rank == 2 else ops.Unsqueeze(y, 0).output
+
+
+def _weights(coefficients: Sequence[float] | None, count: int):
+    if not coefficients or count < 1 or len(coefficients) % count:
+        raise ModelError(f"{len(coefficients or ())} coefficients for {count} results", code="ML227")
+    return np.array(coefficients, np.float32).reshape(count, -1)
+
+
+@translates("LinearRegressor", since=1, domain=DOMAIN)
+def linear_regressor(
+    x, *, coefficients: Floats | None = None, intercepts: Floats | None = None, post_transform: str = "NONE",
+    targets: Positive = 1,
+):  # fmt: skip
+    """[N, targets]."""
+    scores = _linear(rows_of(x, "LinearRegressor"), coefficients, intercepts, targets)
+    return transformed_alone(scores, post_transform) if targets == 1 else transformed(scores, post_transform)
+
+
+def _linear(x: Value, coefficients: Floats | None, intercepts: Floats | None, count: int) -> Value:
+    product = ops.MatMul(x, _weights(coefficients, count), transpose_b=True).output
+    if not intercepts:
+        return product
+    if len(intercepts) != count:
+        raise ModelError(f"{len(intercepts)} intercepts for {count} results", code="ML227")
+    return ops.Add(product, np.array(intercepts, np.float32)).output
+
+
+@translates("LinearClassifier", since=1, domain=DOMAIN)
+def linear_classifier(
+    x, *, classlabels_ints: Ints | None = None, classlabels_strings: Strings | None = None, coefficients: Floats,
+    intercepts: Floats | None = None, multi_class: int = 0, post_transform: str = "NONE", node: Context,
+):  # fmt: skip
+    """The label of the largest score, and all scores. One score for two classes belongs to the second one."""
+    given = classlabels_ints or range(len(classlabels_strings or ()))
+    made = _linear_classes(rows_of(x, "LinearClassifier"), given, coefficients, intercepts, post_transform)
+    return without_strings(made, classlabels_strings, node)
+
+
+def _linear_classes(
+    rows: Value, given: Sequence[int], coefficients: Floats, intercepts: Floats | None, post_transform: str
+) -> list[Any]:
+    features = rows.type.dims[1]
+    count = len(intercepts or ()) or len(given)
+    if isinstance(features, int) and features and not intercepts:
+        count = len(coefficients) // features
+    scores = _linear(rows, coefficients, intercepts, count)
+    if count > 1:
+        return [labelled(scores, given or None), transformed(scores, post_transform)]
+    labels = given or (0, 1)
+    second = ops.Less(number(scores, 0), scores)
+    if len(labels) != 2:
+        label = ops.Select(second, np.int64(labels[0]), np.int64(0))
+        return [ops.Squeeze(label, 1), transformed(scores, post_transform)]
+    label = ops.Select(second, np.int64(labels[1]), np.int64(labels[0]))
+    made = both_sides(scores, post_transform, is_probability=True) if given else scores
+    return [ops.Squeeze(label, 1), made]
+
+
+def labelled(scores: Value, labels: Sequence[int] | None) -> Value:
+    """[N]: the label of each row's largest score, the first of equal ones."""
+    _, best = ops.TopK11(scores, 1, axis=1, mode="max", stable=True, index_element_type=i64).outputs
+    place = ops.Squeeze(best, 1).output
+    return place if labels is None else ops.Gather(np.array(labels, np.int64), place, 0).output
+
+
+@translates("SVMRegressor", since=1, domain=DOMAIN)
+def svm_regressor(
+    x, *, coefficients: Floats | None = None, kernel_params: Floats | None = None, kernel_type: str = "LINEAR",
+    n_supports: int = 0, one_class: int = 0, post_transform: str = "NONE", rho: Floats | None = None,
+    support_vectors: Floats | None = None,
+):  # fmt: skip
+    """[N, 1]; with `one_class`, 1 for rows of the class and -1 for all others."""
+    rows = rows_of(x, "SVMRegressor")
+    if n_supports > 0:
+        vectors, shares = _weights(support_vectors, n_supports), _weights(coefficients, 1)
+        sums = _summed(rows, vectors, kernel_type, kernel_params, shares)
+        scores = ops.Add(sums, np.array((rho or (0.0,))[:1], np.float32)).output
+    else:
+        scores = _linear(rows, coefficients, (rho or (0.0,))[:1], 1)
+    if one_class:
+        return ops.Select(ops.Less(number(scores, 0), scores), number(scores, 1), number(scores, -1))
+    return transformed_alone(scores, post_transform)
+
+
+def _summed(x: Value, vectors, kind: str, parameters: Floats | None, shares) -> Value:
+    """For each row of `shares`, the sum of K(x, s) with its shares. A linear kernel is summed before the conversion:
+    the sum is often small beside its terms."""
+    if shares.shape[1] != len(vectors):
+        raise ModelError(f"{shares.shape[1]} coefficients for {len(vectors)} support vectors", code="ML227")
+    if kind == "LINEAR":
+        weights = (shares.astype(np.float64) @ vectors.astype(np.float64)).astype(np.float32)
+        return ops.MatMul(x, weights, transpose_b=True).output
+    return ops.MatMul(_kernel(x, vectors, kind, parameters), shares, transpose_b=True).output
+
+
+def _kernel(x: Value, vectors, kind: str, parameters: Floats | None) -> Value:
+    """K(x, s) for each row and each support vector."""
+    gamma, offset, degree = (*(parameters or ()), 0.0, 0.0, 0.0)[:3]
+    if kind == "RBF":
+        gap = ops.Subtract(ops.Unsqueeze(x, 1), vectors)
+        return ops.Exp(ops.Multiply(ops.ReduceSum(ops.Multiply(gap, gap), [2], keep_dims=False), -gamma)).output
+    product = ops.MatMul(x, vectors, transpose_b=True).output
+    scaled = ops.Add(ops.Multiply(product, gamma), offset).output
+    if kind == "POLY":
+        return ops.Power(scaled, number(scaled, degree)).output
+    if kind == "SIGMOID":
+        return ops.Tanh(scaled).output
+    raise ModelError(f"kernel_type {kind!r}: ONNX defines LINEAR, POLY, RBF and SIGMOID", code="ML227")
+
+
+@translates("SVMClassifier", since=1, domain=DOMAIN)
+def svm_classifier(
+    x, *, classlabels_ints: Ints | None = None, classlabels_strings: Strings | None = None,
+    coefficients: Floats | None = None, kernel_params: Floats | None = None, kernel_type: str = "LINEAR",
+    post_transform: str = "NONE", prob_a: Floats | None = None, prob_b: Floats | None = None,
+    rho: Floats | None = None, support_vectors: Floats | None = None, vectors_per_class: NotNegatives | None = None,
+    node: Context,
+):  # fmt: skip
+    """Each pair of classes has a score, which is a vote for one of both; the class with most votes is the label."""
+    owners = repeated_numbers(len(vectors_per_class or ()), vectors_per_class or ())
+    labels = classlabels_ints or range(len(classlabels_strings or ()))
+    count = len(vectors_per_class or ())
+    if not owners.size:
+        raise UnsupportedError("SVMClassifier without support vectors is not translated", code="ML316")
+    fitted = len(prob_a or ())
+    if fitted != len(prob_b or ()) or fitted not in (0, count * (count - 1) // 2):
+        raise ModelError(f"{fitted} prob_a and {len(prob_b or ())} prob_b for {count} classes", code="ML227")
+    if len(labels) != count or len(rho or ()) != count * (count - 1) // 2:
+        raise ModelError(f"{len(labels)} labels and {len(rho or ())} rho for {count} classes", code="ML227")
+    pairs = list(itertools.combinations(range(count), 2))
+    require_room((len(pairs), max(len(owners), count)))
+    vectors = _weights(support_vectors, len(owners))
+    shares = _weights(coefficients, count - 1)
+    # Row k of the coefficients is for class k among the other classes.
+    matrix = np.stack([np.where(owners == i, shares[j - 1], np.where(owners == j, shares[i], 0)) for i, j in pairs])
+    sums = _summed(rows_of(x, "SVMClassifier"), vectors, kernel_type, kernel_params, matrix.astype(np.float32))
+    scores = ops.Add(sums, np.array(rho, np.float32)).output
+    first, second = (unit_matrix(count, np.float32)[[pair[side] for pair in pairs]] for side in (0, 1))
+    won = ops.Convert(ops.Less(number(scores, 0), scores), destination_type=f32).output
+    votes = ops.Add(ops.MatMul(won, first), ops.MatMul(ops.Subtract(np.float32(1), won), second)).output
+    if fitted:
+        made = transformed(coupled(scores, prob_a or (), prob_b or (), count, node), post_transform)
+    elif count > 2:
+        made = transformed(scores, post_transform)
+    else:
+        made = both_sides(scores, post_transform, is_probability=post_transform != "NONE")
+    return without_strings([labelled(votes, labels), made], classlabels_strings, node)

@@ -1,0 +1,268 @@
+"""ai.onnx.ml: ensembles of decision trees."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.context import Context
+from mo_loop.frontend.ops.classical.features import DOMAIN, without_strings
+from mo_loop.frontend.ops.classical.forest import LEAF, MODES, Forest, Votes
+from mo_loop.frontend.ops.classical.predictors import labelled, rows_of
+from mo_loop.frontend.ops.classical.scores import TRANSFORMS, both_sides, transformed, transformed_alone
+from mo_loop.frontend.ops.elementwise.arithmetic import number
+from mo_loop.frontend.ops.shared import converted
+from mo_loop.frontend.registry import translates
+from mo_loop.graph import Value
+
+Ints = tuple[int, ...]
+Floats = tuple[float, ...]
+Strings = tuple[str, ...]
+
+AGGREGATES = ("AVERAGE", "SUM", "MIN", "MAX")
+_MEMBER = 6
+
+
+@translates(
+    "TreeEnsembleRegressor", since=1, domain=DOMAIN,
+    without="base_values_as_tensor nodes_hitrates_as_tensor nodes_values_as_tensor target_weights_as_tensor",
+)  # fmt: skip
+@translates("TreeEnsembleRegressor", since=3, domain=DOMAIN)
+def tree_ensemble_regressor(
+    x, *, aggregate_function: str = "SUM", base_values: Floats | None = None, base_values_as_tensor: Any = None,
+    n_targets: int | None = None, nodes_falsenodeids: Ints | None = None, nodes_featureids: Ints | None = None,
+    nodes_hitrates: Floats | None = None, nodes_hitrates_as_tensor: Any = None,
+    nodes_missing_value_tracks_true: Ints | None = None, nodes_modes: Strings | None = None,
+    nodes_nodeids: Ints | None = None, nodes_treeids: Ints | None = None, nodes_truenodeids: Ints | None = None,
+    nodes_values: Floats | None = None, nodes_values_as_tensor: Any = None, post_transform: str = "NONE",
+    target_ids: Ints | None = None, target_nodeids: Ints | None = None, target_treeids: Ints | None = None,
+    target_weights: Floats | None = None, target_weights_as_tensor: Any = None,
+):  # fmt: skip
+    """[N, targets]: the aggregated votes of the leaves of all trees. From version 3 on, numbers may be f64 tensors."""
+    forest, places = _by_ids(
+        nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, _either(nodes_values, nodes_values_as_tensor),
+        nodes_truenodeids, nodes_falsenodeids, nodes_missing_value_tracks_true,
+    )  # fmt: skip
+    count = n_targets or max(target_ids or (0,)) + 1
+    weights = _either(target_weights, target_weights_as_tensor)
+    votes = _votes(places, count, target_treeids, target_nodeids, target_ids, weights)
+    bases = _either(base_values, base_values_as_tensor)
+    return _regressed(x, forest, votes, aggregate_function, bases, post_transform)
+
+
+@translates(
+    "TreeEnsembleClassifier", since=1, domain=DOMAIN,
+    without="base_values_as_tensor class_weights_as_tensor nodes_hitrates_as_tensor nodes_values_as_tensor",
+)  # fmt: skip
+@translates("TreeEnsembleClassifier", since=3, domain=DOMAIN)
+def tree_ensemble_classifier(
+    x, *, base_values: Floats | None = None, base_values_as_tensor: Any = None, class_ids: Ints | None = None,
+    class_nodeids: Ints | None = None, class_treeids: Ints | None = None, class_weights: Floats | None = None,
+    class_weights_as_tensor: Any = None, classlabels_int64s: Ints | None = None,
+    classlabels_strings: Strings | None = None, nodes_falsenodeids: Ints | None = None,
+    nodes_featureids: Ints | None = None, nodes_hitrates: Floats | None = None, nodes_hitrates_as_tensor: Any = None,
+    nodes_missing_value_tracks_true: Ints | None = None, nodes_modes: Strings | None = None,
+    nodes_nodeids: Ints | None = None, nodes_treeids: Ints | None = None, nodes_truenodeids: Ints | None = None,
+    nodes_values: Floats | None = None, nodes_values_as_tensor: Any = None, post_transform: str = "NONE",
+    node: Context,
+):  # fmt: skip
+    """The labels [N], and the scores [N, classes]. From version 3 on, numbers may be f64 tensors."""
+    forest, places = _by_ids(
+        nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, _either(nodes_values, nodes_values_as_tensor),
+        nodes_truenodeids, nodes_falsenodeids, nodes_missing_value_tracks_true,
+    )  # fmt: skip
+    labels = classlabels_int64s or range(len(classlabels_strings or ()))
+    weights = _either(class_weights, class_weights_as_tensor)
+    votes = _votes(places, len(labels), class_treeids, class_nodeids, class_ids, weights)
+    leaves = _leaves(forest, x)
+    bases = _either(base_values, base_values_as_tensor) or ()
+    if len(labels) > 2:
+        made = _of_many_classes(leaves, forest, votes, labels, bases, post_transform)
+    else:
+        made = _of_two_classes(leaves, forest, votes, labels, bases, set(class_ids or ()), post_transform)
+    return without_strings(made, classlabels_strings, node)
+
+
+@translates("TreeEnsemble", since=5, domain=DOMAIN)
+def tree_ensemble(
+    x, *, aggregate_function: int = 1, leaf_targetids: Ints, leaf_weights: Any, membership_values: Any = None,
+    n_targets: int | None = None, nodes_falseleafs: Ints, nodes_falsenodeids: Ints, nodes_featureids: Ints,
+    nodes_hitrates: Any = None, nodes_missing_value_tracks_true: Ints | None = None, nodes_modes: Any,
+    nodes_splits: Any, nodes_trueleafs: Ints, nodes_truenodeids: Ints, post_transform: int = 0, tree_roots: Ints,
+):  # fmt: skip
+    """Inner nodes and leaves are separate lists; a node may test for membership in a set."""
+    if not 0 <= aggregate_function < len(AGGREGATES) or not 0 <= post_transform < len(TRANSFORMS):
+        raise ModelError(
+            f"aggregate_function {aggregate_function} or post_transform {post_transform}, which ONNX does not define",
+            code="ML227",
+        )
+    ends = (nodes_trueleafs, nodes_truenodeids, nodes_falseleafs, nodes_falsenodeids)
+    if any(len(each) != len(nodes_featureids) for each in ends):
+        raise ModelError("the lists of nodes are of different length", code="ML227")
+    inner, modes = len(nodes_featureids), nodes_modes.array().reshape(-1)
+    leaves = len(leaf_targetids)
+    yes, no = (
+        np.where(is_leaf, np.array(ends) + inner, ends)
+        for is_leaf, ends in ((nodes_trueleafs, nodes_truenodeids), (nodes_falseleafs, nodes_falsenodeids))
+    )
+    columns = [
+        nodes_featureids, nodes_splits.array().reshape(-1), modes, yes, no,
+        nodes_missing_value_tracks_true or [0] * inner,
+    ]  # fmt: skip
+    if any(len(each) != inner for each in columns):
+        raise ModelError("the lists of nodes are of different length", code="ML227")
+    filler = [[0] * leaves] * 3 + [list(range(inner, inner + leaves))] * 2 + [[0] * leaves]
+    table = [[*column, *rest] for column, rest in zip(columns, filler, strict=True)]
+    if _MEMBER in modes:
+        _spell_out_members(table, [] if membership_values is None else membership_values.array().reshape(-1))
+    is_leaf = np.zeros(len(table[0]), bool)
+    is_leaf[inner : inner + leaves] = True
+    forest = _forest(table, is_leaf, tree_roots)
+    places = range(inner, inner + leaves)
+    count = n_targets or max(leaf_targetids, default=0) + 1
+    votes = Votes.collected(len(is_leaf), count, places, leaf_targetids, leaf_weights.array().reshape(-1))
+    made = _regressed(x, forest, votes, AGGREGATES[aggregate_function], None, TRANSFORMS[post_transform])
+    return converted(made, x.dtype)
+
+
+def _spell_out_members(table: list[list[Any]], members) -> None:
+    """Replaces each node that tests for membership by a chain of nodes that test for equality, in place."""
+    groups: list[list[Any]] = [[]]
+    for member in members:
+        if np.isnan(member):
+            groups.append([])
+        else:
+            groups[-1].append(member)
+    features, limits, modes, yes, no, missing = table
+    asking = [place for place, mode in enumerate(modes) if mode == _MEMBER]
+    if len(groups) < len(asking):
+        raise ModelError(f"{len(asking)} nodes test for membership, for {len(groups)} sets", code="ML227")
+    for place, group in zip(asking, groups, strict=False):
+        modes[place] = MODES.index("BRANCH_EQ")
+        otherwise, limits[place] = no[place], group[0] if group else np.nan
+        for member in group[1:]:
+            no[place] = len(features)
+            for column, item in zip(
+                table, (features[place], member, modes[place], yes[place], otherwise, missing[place]), strict=True
+            ):
+                column.append(item)
+            place = len(features) - 1
+
+
+def _forest(table: Sequence[Any], is_leaf, roots: Sequence[int]) -> Forest:
+    features, limits, modes, yes, no, missing = (np.asarray(each) for each in table)
+    if np.any(modes >= len(MODES)):
+        raise ModelError(f"a node of mode {modes.max()}, which ONNX does not define", code="ML227")
+    modes = modes.astype(np.int64)
+    return Forest(
+        features.astype(np.int64), limits.astype(np.float64), modes, yes.astype(np.int64), no.astype(np.int64),
+        missing.astype(bool), np.array(roots, np.int64), is_leaf,
+    )  # fmt: skip
+
+
+def _leaves(forest: Forest, x: Value) -> Value:
+    return forest.leaves(rows_of(x, "an ensemble of trees"))
+
+
+def _by_ids(
+    treeids: Ints | None, nodeids: Ints | None, features: Ints | None, modes: Strings | None, limits,
+    yes: Ints | None, no: Ints | None, missing: Ints | None,
+) -> tuple[Forest, dict[tuple[int, int], int]]:  # fmt: skip
+    """The forest of nodes that have a tree number and a node number, and the index of each node."""
+    trees, names, count = treeids or (), nodeids or (), len(nodeids or ())
+    given = () if limits is None else limits
+    columns = [trees, features or (), modes or (), given, yes or (), no or (), missing or range(count)]
+    if not count or any(len(each) != count for each in columns):
+        raise ModelError("the lists of nodes are empty, or of different length", code="ML227")
+    places = {key: place for place, key in enumerate(zip(trees, names, strict=True))}
+    if len(places) < count:
+        raise ModelError("two nodes of a tree have the same number", code="ML227")
+    kinds = modes or ()
+    unknown = set(kinds) - {LEAF, *MODES}
+    if unknown:
+        raise ModelError(f"a node of mode {unknown.pop()!r}, which ONNX does not define", code="ML227")
+    is_leaf = np.array([kind == LEAF for kind in kinds])
+    numbers = [0 if kind == LEAF else MODES.index(kind) for kind in kinds]
+    ends = [
+        [place if is_leaf[place] else places.get((trees[place], end), -1) for place, end in enumerate(listed or ())]
+        for listed in (yes, no)
+    ]
+    below = {end for listed in ends for place, end in enumerate(listed) if end != place}
+    roots = [place for place in range(count) if place not in below]
+    table = [features, limits, numbers, *ends, missing or [0] * count]
+    return _forest(table, is_leaf, roots), places
+
+
+def _votes(
+    places: dict[tuple[int, int], int], count: int, treeids: Ints | None, nodeids: Ints | None, ids: Ints | None,
+    weights,
+) -> Votes:  # fmt: skip
+    keys = list(zip(treeids or (), nodeids or (), strict=False))
+    if any(key not in places for key in keys):
+        raise ModelError("a vote of a node that does not exist", code="ML227")
+    found = [places[key] for key in keys]
+    return Votes.collected(len(places), count, found, ids or (), () if weights is None else weights)
+
+
+def _either(floats: Floats | None, tensor):
+    return floats if tensor is None else tuple(tensor.array().reshape(-1).tolist())
+
+
+def _regressed(x: Value, forest: Forest, votes: Votes, how: str, bases, post_transform: str) -> Value:
+    if how not in AGGREGATES:
+        raise ModelError(f"aggregate_function {how!r}: ONNX defines {', '.join(AGGREGATES)}", code="ML227")
+    leaves = _leaves(forest, x)
+    made = votes.extreme(leaves, how == "MAX") if how in ("MIN", "MAX") else votes.total(leaves)
+    if how == "AVERAGE":
+        made = ops.Divide(made, number(made, len(forest.roots))).output
+    made = _with_bases(made, bases or ())
+    return (transformed_alone if votes.weights.shape[1] == 1 else transformed)(made, post_transform)
+
+
+def _with_bases(scores: Value, bases: Sequence[float]) -> Value:
+    if not bases:
+        return scores
+    return ops.Add(scores, np.array(bases, np.float32)).output
+
+
+def _of_many_classes(
+    leaves: Value, forest: Forest, votes: Votes, labels: Sequence[int], bases: Sequence[float], post_transform: str
+) -> list[Any]:
+    """The label is the class of the largest score among those with a vote."""
+    scores = _with_bases(votes.total(leaves), bases)
+    ranked = scores
+    if not votes.are_certain(forest):
+        ranked = ops.Select(votes.has_votes(leaves), scores, number(scores, -np.inf)).output
+    return [labelled(ranked, labels), transformed(scores, post_transform)]
+
+
+def _of_two_classes(
+    leaves: Value, forest: Forest, votes: Votes, labels: Sequence[int], bases: Sequence[float], ids: set[int],
+    post_transform: str,
+) -> list[Any]:  # fmt: skip
+    """The votes are for one class, whose sum is the score of the second one, a probability or a signed margin; or they
+    are w and -w for the two classes, as CatBoost writes them."""
+    if len(labels) == 2 and ids == {0, 1} and not bases and votes.are_opposite(forest):
+        scores = votes.total(leaves)
+        second = ops.Less(number(scores, 0), ops.Slice(scores, [1], [2], [1], [1]))
+        return [_one_of_two(second, labels), transformed(scores, post_transform)]
+    if len(labels) < 2 or ids != {0} or len(bases) > 1 or post_transform == "PROBIT":
+        raise UnsupportedError(
+            "two classes whose leaves vote for both, or for the second, or one class: runtimes return other labels "
+            "than ONNX defines", code="ML316",
+            hint="let all votes be for class 0, with one base value at most, or those of each leaf be w and -w",
+        )  # fmt: skip
+    score = ops.Slice(votes.total(leaves), [0], [1], [1], [1]).output
+    score = _with_bases(score, bases)
+    is_probability = bool(np.all(votes.weights >= 0))
+    second = ops.Less(number(score, 0.5 if is_probability else 0), score)
+    return [_one_of_two(second, labels), both_sides(score, post_transform, is_probability)]
+
+
+def _one_of_two(second: Any, labels: Sequence[int]) -> Any:
+    """[N] from [N, 1]: the second label where `second` is true."""
+    return ops.Squeeze(ops.Select(second, np.int64(labels[1]), np.int64(labels[0])), 1)

@@ -1,0 +1,218 @@
+"""Activations: functions of one element, and those normalised along an axis."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError
+from mo_loop.frontend.ops.elementwise.arithmetic import as_type, number
+from mo_loop.frontend.ops.ranking import first
+from mo_loop.frontend.registry import one_to_one, translates
+from mo_loop.graph import Value
+from mo_loop.graph.shape import element_count, normalise_axis
+from mo_loop.graph.types import f32, i64
+
+one_to_one({"Sigmoid": ops.Sigmoid, "Softplus": ops.SoftPlus, "Softsign": ops.SoftSign})
+one_to_one({"HardSwish": ops.HSwish}, since=14)
+one_to_one({"Mish": ops.Mish}, since=18)
+
+
+@translates("Relu", since=1)
+def relu(x):
+    """max(x, 0); of integers by Maximum, which is exact."""
+    return ops.ReLU(x) if x.dtype.is_float else ops.Maximum(x, 0)
+
+
+@translates("LeakyRelu", since=1)
+def leaky_relu(x, *, alpha: float = 0.01):
+    """A fixed slope."""
+    return ops.PReLU(x, np.full(1, alpha, x.dtype.numpy))
+
+
+@translates("PRelu", since=1)
+def prelu_1(x, slope):
+    """Until opset 6 the slope is one number, or one number for each channel."""
+    return ops.PReLU(x, slope)
+
+
+@translates("PRelu", since=7)
+def prelu_7(x, slope):
+    """The slope is broadcast as in numpy; in PReLU-1 a vector has one number for each channel."""
+    if x.dtype.is_float and element_count(slope.shape) == 1:
+        return ops.PReLU(x, slope if slope.rank == 1 else ops.Reshape(slope, [1]))
+    if x.dtype.is_float and _is_per_channel(x, slope):
+        return ops.PReLU(x, ops.Reshape(slope, [-1]))
+    return ops.Select(ops.Less(x, 0), ops.Multiply(x, slope), x)
+
+
+def _is_per_channel(x: Value, slope: Value) -> bool:
+    if x.rank is None or slope.rank is None or x.rank < 2:
+        return False
+    dims = (1,) * (x.type.known_rank - slope.type.known_rank) + slope.type.dims
+    return dims[1] == x.type.dims[1] and all(dim == 1 for i, dim in enumerate(dims) if i != 1)
+
+
+@translates("Elu", since=1)
+def elu(x, *, alpha: float = 1.0):
+    """x, or alpha * (e^x - 1) where x is negative."""
+    return ops.Elu(x, alpha=alpha)
+
+
+@translates("Celu", since=12)
+def celu(x, *, alpha: float = 1.0):
+    """max(0, x) + min(0, alpha * (e^(x / alpha) - 1)), which is Elu with both axes scaled."""
+    if alpha > 0:
+        return ops.Multiply(ops.Elu(ops.Divide(x, alpha), alpha=1.0), alpha) if alpha != 1 else ops.Elu(x, alpha=1.0)
+    curve = ops.Multiply(ops.Subtract(ops.Exp(ops.Divide(x, alpha)), 1), alpha)
+    return ops.Add(ops.Maximum(x, 0), ops.Minimum(curve, 0))
+
+
+@translates("Selu", since=1, defaults={"alpha": 1.6732, "gamma": 1.0507})
+@translates("Selu", since=6)
+def selu(x, *, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875):
+    """gamma * x, or gamma * alpha * (e^x - 1) where x is not positive."""
+    return ops.Selu(x, alpha, gamma)
+
+
+@translates("ThresholdedRelu", since=1)
+@translates("ThresholdedRelu", since=10)
+def thresholded_relu(x, *, alpha: float = 1.0):
+    """x where it is above alpha, else 0."""
+    return ops.Select(ops.Less(alpha, x), x, number(x, 0))
+
+
+@translates("HardSigmoid", since=1)
+def hard_sigmoid(x, *, alpha: float = 0.2, beta: float = 0.5):
+    """alpha * x + beta between 0 and 1."""
+    return ops.HardSigmoid(x, alpha, beta)
+
+
+@translates("Gelu", since=20)
+def gelu(x, *, approximate: str = "none"):
+    """Exact, or by tanh."""
+    if approximate not in ("none", "tanh"):
+        raise ModelError(f"Gelu with approximate={approximate!r}", code="ML227")
+    return ops.Gelu(x, approximation_mode="ERF" if approximate == "none" else "TANH")
+
+
+@translates("Swish", since=24)
+def swish(x, *, alpha: float = 1.0):
+    """x * sigmoid(alpha * x)."""
+    return ops.Swish(x) if alpha == 1 else ops.Swish(x, alpha)
+
+
+@translates("Shrink", since=9)
+def shrink(x, *, bias: float = 0.0, lambd: float = 0.5):
+    """x + bias below -lambd, else x - bias above lambd, else 0; integers by way of f32."""
+    y = x if x.dtype.is_float else ops.Convert(x, destination_type=f32).output
+    high = ops.Select(ops.Less(lambd, y), ops.Subtract(y, bias), number(y, 0))
+    return as_type(ops.Select(ops.Less(y, -lambd), ops.Add(y, bias), high).output, x.dtype)
+
+
+_FLOAT_MAX = float(np.finfo(np.float32).max)
+
+
+@translates("Clip", since=1)
+def clip_1(x, *, min: float | None = None, max: float | None = None):
+    """Bounds are attributes, and may be absent."""
+    return clipped(x, min, max)
+
+
+@translates("Clip", since=6)
+def clip_6(x, *, min: float = -_FLOAT_MAX, max: float = _FLOAT_MAX):
+    """The default bounds do not limit any value."""
+    return clipped(x, None if min <= -_FLOAT_MAX else min, None if max >= _FLOAT_MAX else max)
+
+
+@translates("Clip", since=11)
+def clip_11(x, min=None, max=None):
+    """Bounds are inputs, and may be absent."""
+    low, high = _number(x, min), _number(x, max)
+    if low is not None and high is not None:
+        return clipped(x, low, high)
+    if min is not None:
+        x = ops.Maximum(_scalar(min), x).output
+    return ops.Minimum(_scalar(max), x) if max is not None else x
+
+
+def clipped(x: Value, low: float | None, high: float | None):
+    """min(max(x, low), high): one Clamp where both bounds are given and in order.
+
+    Maximum and Minimum give the second input where one of both is NaN, so x comes second."""
+    if low is not None and high is not None and low <= high and math.isfinite(low) and math.isfinite(high):
+        return ops.Clamp(x, min=low, max=high)
+    if low is not None:
+        x = ops.Maximum(low, x).output
+    return ops.Minimum(high, x) if high is not None else x
+
+
+def _number(x: Value, bound: Value | None) -> float | None:
+    """A constant bound of a float tensor: Clamp holds its bounds in f32, which is not exact for integers."""
+    if bound is None or not x.dtype.is_float:
+        return None
+    array = bound.constant
+    return float(array.reshape(-1)[0]) if array is not None and array.size == 1 else None
+
+
+def _scalar(bound: Value) -> Value:
+    return bound if bound.rank == 0 else ops.Reshape(bound, np.zeros(0, np.int64)).output
+
+
+# -- along an axis
+
+
+def flattened(x: Value, axis: int, make: Callable[[Value, int], Any]):
+    """Apply `make` to all dimensions from `axis` on, flattened to one (opsets before 13)."""
+    if x.rank is not None and x.rank > 0:
+        axis = axis + x.rank if axis < 0 else axis
+        if axis == x.rank - 1 or (all(dim == 1 for dim in x.type.dims[axis + 1 :]) and axis < x.rank):
+            return make(x, axis)
+    if axis < 0:
+        raise ModelError(f"axis {axis} of a tensor of unknown rank", code="ML227")
+    flat = ops.Reshape(x, [0] * axis + [-1], special_zero=True).output
+    return ops.Reshape(make(flat, axis), ops.ShapeOf(x))
+
+
+def hardmax(x: Value, axis: int):
+    """1 at the first maximum along the axis, 0 elsewhere; an empty axis gives an empty tensor."""
+    if element_count(x.shape) == 0:
+        return x
+    if x.rank is not None:
+        axis = normalise_axis(axis, x.rank)
+    indices = first(x, axis, "max")
+    size = ops.Gather(ops.ShapeOf(x), axis, 0)
+    places = ops.Range(0, size, 1, output_type=i64).output
+    behind = (x.rank - 1 - axis) if x.rank is not None else -1 - axis
+    if behind:
+        places = ops.Unsqueeze(places, list(range(1, behind + 1))).output
+    return ops.Convert(ops.Equal(places, indices), destination_type=x.dtype)
+
+
+def softmax(x: Value, axis: int):
+    """Normalised exponentials; a scalar is treated as one element."""
+    return ops.Softmax(x, axis=axis)
+
+
+def log_softmax(x: Value, axis: int):
+    """The logarithms of the normalised exponentials."""
+    return ops.LogSoftmax(x, axis=axis)
+
+
+def _both_forms(op: str, make: Callable[[Value, int], Any]) -> None:
+    def before_13(x, *, axis: int = 1):
+        return flattened(x, axis, make)
+
+    def from_13(x, *, axis: int = -1):
+        return make(x, axis)
+
+    translates(op, since=1)(before_13)
+    translates(op, since=13)(from_13)
+
+
+for _op, _make in {"Softmax": softmax, "LogSoftmax": log_softmax, "Hardmax": hardmax}.items():
+    _both_forms(_op, _make)

@@ -1,0 +1,68 @@
+"""Operators of comparison, logic, bits and selection."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError
+from mo_loop.frontend.ops.elementwise.arithmetic import legacy_binary, number
+from mo_loop.frontend.registry import one_to_one, translates
+from mo_loop.graph import Value
+from mo_loop.graph.types import u16
+
+
+def greater(a: Value, b: Value):
+    """a > b. The runtime computes Greater as the opposite of LessEqual, so that it holds for NaN; Less does not."""
+    return ops.Less(b, a) if a.dtype.is_float else ops.Greater(a, b)
+
+
+def greater_or_equal(a: Value, b: Value):
+    """a >= b, which does not hold for NaN either."""
+    return ops.LessEqual(b, a) if a.dtype.is_float else ops.GreaterEqual(a, b)
+
+
+for _op, _make in {
+    "Equal": ops.Equal, "Greater": greater, "Less": ops.Less, "And": ops.LogicalAnd, "Or": ops.LogicalOr,
+    "Xor": ops.LogicalXor,
+}.items():  # fmt: skip
+    legacy_binary(_op, _make)
+
+one_to_one({"Not": ops.LogicalNot})
+translates("GreaterOrEqual", since=12)(lambda a, b: greater_or_equal(a, b))
+one_to_one({"LessOrEqual": ops.LessEqual}, inputs=2, since=12)
+translates("Where", since=9)(lambda condition, x, y: ops.Select(condition, x, y))
+
+one_to_one({"IsNaN": ops.IsNaN}, since=9)
+one_to_one({"BitwiseAnd": ops.BitwiseAnd, "BitwiseOr": ops.BitwiseOr, "BitwiseXor": ops.BitwiseXor}, inputs=2, since=18)
+
+
+@translates("BitwiseNot", since=18)
+def bitwise_not(x):
+    """Of 16 bits without sign the difference from the largest number: the runtime computes the opposite in 32 bits, and
+    converts a number below 0 to 0 before 2025.4."""
+    return ops.Subtract(number(x, 2**16 - 1), x) if x.dtype is u16 else ops.BitwiseNot(x)
+
+
+@translates("IsInf", since=10)
+def is_inf(x, *, detect_negative: int = 1, detect_positive: int = 1):
+    """Whether an element is an infinity of one of the selected signs."""
+    return ops.IsInf(x, detect_negative=bool(detect_negative), detect_positive=bool(detect_positive))
+
+
+@translates("BitShift", since=11)
+def bit_shift(x, y, *, direction: str):
+    """Shifts by more bits than the type has give 0, or -1 for a negative number shifted right."""
+    if direction not in ("LEFT", "RIGHT"):
+        raise ModelError(f"BitShift in direction {direction!r}", code="ML227")
+    shift = ops.BitwiseLeftShift if direction == "LEFT" else ops.BitwiseRightShift
+    bits, distance = x.dtype.bits, y.constant
+    if distance is not None and np.all((distance >= 0) & (distance < bits)):
+        return shift(x, y)
+    # The runtime takes the distance modulo the number of bits.
+    outside = ops.GreaterEqual(y, bits)
+    if y.dtype.kind == "int":
+        outside = ops.LogicalOr(outside, ops.Less(y, 0))
+    if x.dtype.kind == "int" and direction == "RIGHT":
+        return shift(x, ops.Select(outside, number(y, bits - 1), y))
+    return ops.Select(outside, number(x, 0), shift(x, y))

@@ -1,0 +1,1 @@
+"""Operators that generate text: they hold decoders, and become loops."""

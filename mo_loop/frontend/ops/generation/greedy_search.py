@@ -1,0 +1,123 @@
+"""GreedySearch: the token of the highest score follows, until all sequences have ended or are as long as allowed.
+
+    token, caches = first step (prompts)
+    Loop (max_length - S - 1, not all ended) <states: token, ended, sequences, positions, mask, caches> {
+        logits, caches = decoder (token, positions, mask, caches)
+        token = ended or argmax == eos ? pad : argmax (scores)
+    }
+
+Sampling draws the token instead (generation_sampling.py). After its end token a sequence has padding tokens, and one
+in place of the end token. In ONNX Runtime, the numbers behind the step at which all have ended are not defined; here
+they are padding tokens.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import UnsupportedError
+from mo_loop.frontend.built_body import BuiltBody
+from mo_loop.frontend.context import Body, Context
+from mo_loop.frontend.contrib_schemas import MICROSOFT
+from mo_loop.frontend.input_forms import Integers, Matrix, One
+from mo_loop.frontend.ops.control import loop
+from mo_loop.frontend.ops.generation.decoders import Gpt, scores_of
+from mo_loop.frontend.ops.generation.generation_inputs import (
+    Given,
+    all_true,
+    as_i32,
+    as_scalar,
+    filled,
+    not_translated,
+    number_of,
+    padded,
+    plus,
+    times,
+)
+from mo_loop.frontend.ops.generation.token_scores import Rules
+from mo_loop.frontend.ops.ranking import first
+from mo_loop.frontend.ops.shared import dimension
+from mo_loop.frontend.ranges import FewOrNone
+from mo_loop.frontend.registry import translates
+from mo_loop.frontend.scope import Scope
+from mo_loop.graph import Value
+from mo_loop.graph.types import i32
+
+Choose = Callable[[Value], Value]
+"""Scores [N, V] -> the next tokens [N, 1]."""
+
+
+@translates("GreedySearch", since=1, domain=MICROSOFT)
+def greedy_search(
+    input_ids: Matrix | Integers, max_length: One | Integers, min_length: One | Integers = None,
+    repetition_penalty: One = None, vocab_mask=None, prefix_vocab_mask=None, attention_mask=None, *, decoder: Body,
+    decoder_start_token_id: int = -1, encoder: Body | None = None, eos_token_id: int,
+    init_decoder: Body | None = None, model_type: int = 0, no_repeat_ngram_size: FewOrNone = 0, pad_token_id: int,
+    vocab_size: int = -1, node: Context,
+):  # fmt: skip
+    """The sequences [N, max_length]. ONNX Runtime has decoders of the GPT-2 kind (model_type 0) only."""
+    check_type(model_type)
+    given = Given(node, {
+        "min_length": min_length, "repetition_penalty": repetition_penalty, "vocab_mask": vocab_mask,
+        "prefix_vocab_mask": prefix_vocab_mask,
+    })  # fmt: skip
+    gpt = Gpt(decoder, init_decoder)
+    begun = gpt.start(given.scope, as_i32(input_ids), attention_mask, pad_token_id)
+    rules = Rules(given, eos_token_id, no_repeat_ngram_size, vocab_size)
+    return generated(node, gpt, begun, rules, number_of(max_length), pad_token_id, _best)
+
+
+def check_type(model_type: int) -> None:
+    """Refuse encoders."""
+    if model_type != 0:
+        raise UnsupportedError(
+            f"a search of model_type {model_type}: ONNX Runtime implements decoders (0) only", code="ML316",
+            hint="use BeamSearch with num_beams 1",
+        )  # fmt: skip
+
+
+def _best(scores: Value) -> Value:
+    """The tokens of the highest scores."""
+    return first(scores, 1, "max", i32)
+
+
+def generated(
+    node: Context, gpt: Gpt, begun: tuple[Value, Value, list[Value]], rules: Rules, limit: Any, padding: int,
+    choose: Choose,
+) -> Value:  # fmt: skip
+    """The sequences [N, limit] that follow from a first step, of tokens that `choose` takes."""
+    prompts, logits, states = begun
+    failed = not_translated([logits, *states])
+    if failed is not None:
+        return failed
+    rules = rules.of(logits)
+
+    def chosen(scope: Scope, logits: Value, sequences: Value, ended: Value, is_first: bool = False) -> list[Value]:
+        """The next tokens [N, 1], the sequences with them, and which sequences have ended."""
+        best = choose(rules.applied(scope, scores_of(logits, rules.vocabulary), sequences, is_first))
+        ended = ops.LogicalOr(ended, ops.Equal(best, np.int32(rules.end))).output
+        tokens = ops.Select(ended, np.int32(padding), best).output
+        return [tokens, ops.Concat(sequences, tokens, axis=1).output, ended]
+
+    running = filled(np.zeros((), np.bool_), prompts, dimension(prompts, 0), 1)
+    first = chosen(rules.given.scope, logits, prompts, running, is_first=True)
+
+    def make(scope: Scope, iteration: Value, states: list[Value]) -> list[Value]:
+        tokens, sequences, ended, *states = states
+        logits, states = gpt.step(scope, tokens, sequences, states)
+        failed = not_translated([logits, *states])
+        if failed is not None:
+            return [failed] * (4 + len(states))
+        following = chosen(scope, logits, sequences, ended)
+        return [ops.LogicalNot(all_true(following[-1])).output, *following, *states]
+
+    others = plus(limit, times(plus(dimension(prompts, 1), 1, node.graph), -1, node.graph), node.graph)
+    go = ops.LogicalNot(all_true(first[-1])).output
+    body = BuiltBody(gpt.decoder, rules.given.scope, len(first) + len(states), 0, make)
+    made: Any = loop(as_scalar(others, node.graph), go, *first, *states, body=body, node=node)
+    failed = not_translated(made.outputs)
+    return padded(made.outputs[1], limit, padding) if failed is None else failed

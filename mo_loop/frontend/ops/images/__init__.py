@@ -1,0 +1,1 @@
+"""Windows, images and regions: convolution, pooling, resizing, sampling, detection."""

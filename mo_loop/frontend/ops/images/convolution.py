@@ -1,0 +1,197 @@
+"""The convolution operators Conv and ConvTranspose."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+from mo_loop import ops
+from mo_loop.errors import ModelError, TypeError_, UnsupportedError
+from mo_loop.frontend.input_forms import AtLeast2, Vector
+from mo_loop.frontend.ops.elementwise.arithmetic import number
+from mo_loop.frontend.ops.images.windows import Window, window
+from mo_loop.frontend.ops.shared import dimension, joined
+from mo_loop.frontend.ops.weight_layout import reshaped
+from mo_loop.frontend.ranges import Indices, NotNegatives, Positive, Positives
+from mo_loop.frontend.registry import translates
+from mo_loop.graph import Value
+from mo_loop.graph.shape import is_static
+
+
+@translates("Conv", since=1)
+def conv(
+    x: AtLeast2,
+    w: AtLeast2,
+    b: Vector = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Positives | None = None,
+    group: Positive = 1,
+    kernel_shape: Positives | None = None,
+    pads: Indices | None = None,
+    strides: Positives | None = None,
+):
+    """The shape of the kernel comes from w; `kernel_shape` is read if it is not known."""
+    w = sized(w, (_length(b), _channels(x, group), *(kernel_shape or ())))
+    count = spatial_rank(x, w, kernel_shape)
+    at = window(count, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
+    return biased(convolved(x, w, group, at), b, count)
+
+
+def convolved(x: Value, w: Value, group: int, at: Window) -> Value:
+    """The convolution without the bias.
+
+    For one channel, the runtime computes wrong values if the last dimension of the result is 1, its stride is above 1
+    and the stride of the dimension before it is 1. Then one more position is computed and removed.
+    """
+    if group == 1 and _is_single_column(x, w, at):
+        stride = at.strides[-1]
+        if at.auto_pad == "explicit":
+            at = replace(at, end=(*at.end[:-1], at.end[-1] + stride))
+        else:  # automatic padding stays the same; the runtime would replace all of it by an explicit Pad
+            sizes = [dimension(x, axis) for axis in range(x.type.known_rank - 1)]
+            zeros = ops.Broadcast(number(x, 0), joined([*sizes, stride], x))
+            x = ops.Concat(x, zeros, axis=x.type.known_rank - 1).output
+        y = ops.Convolution(x, w, dilations=at.dilations, **at.attributes())
+        return ops.Slice(y, [0], [-1], [1], [-1]).output
+    if group == 1:
+        return ops.Convolution(x, w, dilations=at.dilations, **at.attributes()).output
+    return ops.GroupConvolution(x, grouped(w, group, at), dilations=at.dilations, **at.attributes()).output
+
+
+def _is_single_column(x: Value, w: Value, at: Window) -> bool:
+    """Whether there is one channel and the last dimension of the result may be 1."""
+    if at.strides[-2:-1] != (1,) or at.strides[-1] == 1 or x.shape is None or w.shape is None or w.shape[1] != 1:
+        return False
+    size, length = x.shape[-1], w.shape[-1]
+    if not isinstance(size, int) or not isinstance(length, int):
+        return True
+    if at.auto_pad != "explicit":
+        return size <= at.strides[-1]
+    reach = (length - 1) * at.dilations[-1] + 1
+    return size + at.begin[-1] + at.end[-1] - reach < at.strides[-1]
+
+
+def grouped(w: Value, group: int, at: Window) -> Value:
+    """Filters [O, C, K...] as [group, O / group, C, K...]; those of a transposed convolution begin with C."""
+    if w.shape is None or not all(isinstance(dim, int) for dim in w.shape[1:]):
+        tail = ops.Slice(ops.ShapeOf(w), [1], [2 + len(at.strides)], [1], [0])
+        pattern = ops.Concat(ops.Constant([group, -1], graph=w.graph), tail, axis=0)
+        return ops.Reshape(w, pattern).output
+    first, *rest = w.shape
+    if isinstance(first, int) and first % group:
+        raise ModelError(f"{first} channels do not divide into {group} groups", code="ML227")
+    return reshaped(w, [group, -1, *(int(str(dim)) for dim in rest)])
+
+
+def biased(y: Value, b: Value | None, count: int) -> Value:
+    """Add one number for each channel."""
+    return y if b is None else ops.Add(y, reshaped(b, [1, -1, *[1] * count])).output
+
+
+def sized(w: Value, sizes: Sequence[int | None]) -> Value:
+    """Filters whose unknown sizes are known from `sizes`: the runtime compiles static ones only."""
+    if w.shape is None or len(w.shape) != len(sizes) or is_static(w.shape):
+        return w
+    found = [dim if isinstance(dim, int) else size for dim, size in zip(w.shape, sizes, strict=True)]
+    return w if None in found else ops.Reshape(w, found).output
+
+
+def _length(b: Value | None) -> int | None:
+    return b.shape[0] if b is not None and b.shape and isinstance(b.shape[0], int) else None
+
+
+def _channels(x: Value, group: int) -> int | None:
+    return x.shape[1] // group if x.shape is not None and isinstance(x.shape[1], int) else None
+
+
+def spatial_rank(x: Value, w: Value | None, kernel_shape: Sequence[int] | None) -> int:
+    """The number of spatial dimensions."""
+    if w is not None and w.rank is not None:
+        if x.rank not in (None, w.rank):
+            raise TypeError_(f"a tensor {x.type} with filters {w.type}", code="ML235")
+        return w.rank - 2
+    if kernel_shape is not None:
+        return len(kernel_shape)
+    if x.rank is None:
+        raise UnsupportedError("a window over tensors of unknown rank", code="ML314", hint="declare the input's rank")
+    return x.rank - 2
+
+
+@translates("ConvTranspose", since=1)
+def conv_transpose(
+    x: AtLeast2,
+    w: AtLeast2,
+    b: Vector = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Positives | None = None,
+    group: Positive = 1,
+    kernel_shape: Positives | None = None,
+    output_padding: NotNegatives | None = None,
+    output_shape: tuple[int, ...] | None = None,
+    pads: Indices | None = None,
+    strides: Positives | None = None,
+):
+    """All padding becomes explicit. An `output_shape` with dimensions known only at run time is sliced afterwards."""
+    outputs = _length(b)
+    w = sized(w, (_channels(x, 1), outputs and outputs // group, *(kernel_shape or ())))
+    count = spatial_rank(x, w, kernel_shape)
+    at = window(count, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
+    extra = tuple(output_padding or (0,) * count)
+    asked = tuple(output_shape[-count:]) if output_shape else None
+    for name, given in (("output_padding", extra), ("output_shape", asked), ("kernel_shape", kernel_shape)):
+        if given and len(given) != count:
+            raise ModelError(f"ConvTranspose has {len(given)} numbers in {name}, not {count}", code="ML227")
+    if asked is None:
+        if at.auto_pad in ("same_upper", "same_lower"):
+            # The result has the size * stride, so the number of elements to remove does not depend on the size.
+            reach = at.reach(_kernel(w, kernel_shape))
+            at = _cropped(at, [max(r + e - s, 0) for r, e, s in zip(reach, extra, at.strides, strict=True)])
+        return biased(_transposed(x, w, group, at, extra), b, count)
+    sizes = x.shape[2:] if x.shape is not None else (None,)
+    if not all(isinstance(size, int) for size in sizes):
+        return biased(_cut_out(x, w, group, at, extra, asked), b, count)
+    reach = at.reach(_kernel(w, kernel_shape))
+    made = [(int(str(n)) - 1) * s + r for n, s, r in zip(sizes, at.strides, reach, strict=True)]
+    excess = [m + e - wanted for m, e, wanted in zip(made, extra, asked, strict=True)]
+    extra = tuple(e + max(-each, 0) for e, each in zip(extra, excess, strict=True))
+    at = _cropped(at, [max(each, 0) for each in excess])
+    return biased(_transposed(x, w, group, at, extra), b, count)
+
+
+def _transposed(x: Value, w: Value, group: int, at: Window, extra: tuple[int, ...]) -> Value:
+    keywords = {"dilations": at.dilations, "output_padding": extra, **at.attributes()}
+    if group == 1:
+        return ops.ConvolutionBackpropData(x, w, **keywords).output
+    return ops.GroupConvolutionBackpropData(x, grouped(w, group, at), **keywords).output
+
+
+def _cut_out(x: Value, w: Value, group: int, at: Window, extra: tuple[int, ...], asked: tuple[int, ...]) -> Value:
+    """The full result without the elements of the pads. The CPU device ignores an output_shape input where
+    dimensions are dynamic."""
+    none = (0,) * len(asked)
+    reserve = tuple(stride - 1 for stride in at.strides)  # zeros at the end: the shape may exceed the computed one
+    y = _transposed(x, w, group, replace(at, begin=none, end=none, auto_pad="explicit"), reserve)
+    sizes = ops.Slice(ops.ShapeOf(y), [2], [2 + len(asked)], [1], [0])
+    beyond = [wanted + r - e for wanted, r, e in zip(asked, reserve, extra, strict=True)]
+    excess = ops.Maximum(ops.Subtract(sizes, beyond), 0)
+    less = ops.Divide(excess, 2)
+    start = less if at.auto_pad == "same_upper" else ops.Subtract(excess, less)
+    axes = list(range(2, 2 + len(asked)))
+    cut = ops.Slice(y, start, ops.Add(start, list(asked)), [1] * len(asked), axes)
+    return ops.Reshape(cut, [0, 0, *asked], special_zero=True).output
+
+
+def _kernel(w: Value, kernel_shape: Sequence[int] | None) -> tuple[int, ...]:
+    given = w.shape[2:] if w.shape is not None else kernel_shape
+    if given is None or not all(isinstance(dim, int) for dim in given):
+        raise UnsupportedError("ConvTranspose with a kernel of unknown shape whose pads depend on it", code="ML314")
+    return tuple(int(str(dim)) for dim in given)
+
+
+def _cropped(at: Window, excess: Sequence[int]) -> Window:
+    """Explicit pads that remove `excess` elements; an odd one at the end with SAME_UPPER, else at the beginning."""
+    less, more = tuple(each // 2 for each in excess), tuple(each - each // 2 for each in excess)
+    begin, end = (less, more) if at.auto_pad == "same_upper" else (more, less)
+    return replace(at, begin=begin, end=end, auto_pad="explicit")

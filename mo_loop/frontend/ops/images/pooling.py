@@ -1,0 +1,319 @@
+"""Pooling operators: MaxPool, MaxUnpool, AveragePool, LpPool, and the global ones."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.arrays import ones
+from mo_loop.frontend.context import Context
+from mo_loop.frontend.input_forms import AtLeast3
+from mo_loop.frontend.ops.images.convolution import convolved
+from mo_loop.frontend.ops.images.windows import Window, window
+from mo_loop.frontend.ranges import AboveZero, Indices, Positive, Positives
+from mo_loop.frontend.registry import translates
+from mo_loop.graph import Value
+from mo_loop.graph.types import f32, i64
+
+Ints = tuple[int, ...]
+
+
+@translates("MaxPool", since=1)
+def max_pool_1(
+    x: AtLeast3, *, auto_pad: str = "NOTSET", kernel_shape: Positives, pads: Indices | None = None,
+    strides: Positives | None = None
+):
+    """The largest element of each window."""
+    at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
+    return _largest(x, kernel_shape, at)
+
+
+@translates("MaxPool", since=8, without="ceil_mode dilations")
+@translates("MaxPool", since=10)
+def max_pool(
+    x: AtLeast3,
+    *,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    dilations: Positives | None = None,
+    kernel_shape: Positives,
+    pads: Indices | None = None,
+    storage_order: int = 0,
+    strides: Positives | None = None,
+    node: Context,
+):
+    """From opset 8 on, the second output has the indices."""
+    at = window(len(kernel_shape), strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
+    return _max_pool(x, kernel_shape, _rounded(at, kernel_shape, ceil_mode), storage_order, node)
+
+
+def _max_pool(x: Value, kernel: Ints, at: Window, storage_order: int, node: Context):
+    if not node.wants(1):
+        return _largest(x, kernel, at), None
+    at = _padded_by_number(x, kernel, at)
+    dtype = x.dtype
+    if dtype.is_integer:
+        # The runtime starts from the smallest integer, and does not find an element equal to it.
+        x = ops.Convert(x, destination_type=f32).output
+    pooled = ops.MaxPool8(x, kernel=kernel, dilations=at.dilations, axis=2 if storage_order else 0, **at.attributes())
+    values, indices = pooled.outputs
+    if values.dtype is not dtype:
+        values = ops.Convert(values, destination_type=dtype).output
+    return values, _column_major(x, indices, len(kernel)) if storage_order else indices
+
+
+def _padded_by_number(x: Value, kernel: Ints, at: Window) -> Window:
+    """Explicit pads instead of auto_pad, which the runtime ignores in a MaxPool with indices."""
+    if at.auto_pad == "explicit":
+        return at
+    dims = (None,) * len(kernel) if x.rank is None else x.type.dims[2:]
+    totals = []
+    for dim, stride, reach in zip(dims, at.strides, at.reach(kernel), strict=True):
+        if stride != 1 and not isinstance(dim, int):
+            raise UnsupportedError(
+                "MaxPool with indices whose padding depends on a size known only at run time", code="ML316",
+                hint="give the model inputs static shapes",
+            )  # fmt: skip
+        # The last of ceil(dim / stride) windows starts `rest` elements before the end.
+        rest = 1 if stride == 1 else dim % stride or stride
+        totals.append(max(reach - rest, 0))
+    less = tuple(total // 2 for total in totals)
+    more = tuple(total - part for total, part in zip(totals, less, strict=True))
+    begin, end = (less, more) if at.auto_pad == "same_upper" else (more, less)
+    return replace(at, begin=begin, end=end, auto_pad="explicit")
+
+
+def _column_major(x: Value, within: Value, count: int) -> Value:
+    """Row-major indices within a channel as indices of the whole tensor whose channels are stored column by column."""
+    shape = ops.ShapeOf(x)
+    sizes = [ops.Gather(shape, 2 + i, 0) for i in range(count)]
+    index: Any = None
+    rest: Any = within
+    place: list[Any] = [None] * count
+    for i in reversed(range(1, count)):
+        place[i] = ops.FloorMod(rest, sizes[i])
+        rest = ops.Divide(rest, sizes[i])
+    place[0] = rest
+    for i in reversed(range(count)):
+        index = place[i] if index is None else ops.Add(ops.Multiply(index, sizes[i]), place[i])
+    channels = ops.ReduceProd(ops.Slice(shape, [0], [2], [1], [0]), [0], keep_dims=False)
+    size = ops.ReduceProd(ops.Slice(shape, [2], [2 + count], [1], [0]), [0], keep_dims=False)
+    numbers = ops.Range(0, channels, 1, output_type=i64)
+    leading = ops.Concat(
+        ops.Slice(shape, [0], [2], [1], [0]), ops.Constant(np.ones(count, np.int64), graph=x.graph), axis=0
+    )
+    return ops.Add(index, ops.Reshape(ops.Multiply(numbers, size), leading)).output
+
+
+def _largest(x: Value, kernel: Ints, at: Window) -> Value:
+    if at.is_dilated:
+        return ops.MaxPool8(x, kernel=kernel, dilations=at.dilations, **at.attributes()).outputs[0]
+    return ops.MaxPool(x, kernel=kernel, **at.attributes()).output
+
+
+def _rounded(at: Window, kernel: Ints, ceil_mode: int) -> Window:
+    """The window padded at the end so that rounding down gives the number of places of rounding up.
+
+        ceil((size + begin + end - reach) / stride) = floor((size + begin + end + stride - 1 - reach) / stride)
+
+    No place starts in the end padding: with padding of reach - 1, the last one covers the last element. A window
+    longer than its input has one place, which the runtime refuses if the operation rounds up.
+    """
+    if not ceil_mode or at.auto_pad != "explicit":
+        return at
+    more = zip(at.end, at.strides, at.reach(kernel), strict=True)
+    return replace(at, end=tuple(min(end + stride - 1, reach - 1) for end, stride, reach in more))
+
+
+@translates("AveragePool", since=1, without="ceil_mode dilations", fixed={"count_include_pad": 1})
+@translates("AveragePool", since=7, without="ceil_mode dilations")
+@translates("AveragePool", since=10, without="dilations")
+@translates("AveragePool", since=19)
+def average_pool(
+    x: AtLeast3,
+    *,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    count_include_pad: int = 0,
+    dilations: Positives | None = None,
+    kernel_shape: Positives,
+    pads: Indices | None = None,
+    strides: Positives | None = None,
+):
+    """The mean of each window. Before opset 7 the mean includes the padding, as in ONNX's version converter."""
+    at = window(len(kernel_shape), strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
+    return averaged(x, kernel_shape, at, count_include_pad, ceil_mode)
+
+
+def averaged(x: Value, kernel: Ints, at: Window, count_include_pad: int, ceil_mode: int) -> Value:
+    """The mean of each window."""
+    wide = _rounded(at, kernel, ceil_mode)
+    # The mean includes the padding, but not the elements that rounding up adds: no single operation does both.
+    is_mixed = count_include_pad and wide != at and any((*at.begin, *at.end))
+    if at.is_dilated or is_mixed:
+        return _average_by_sums(x, kernel, at, wide, bool(count_include_pad))
+    exclude = wide != at or not count_include_pad
+    return ops.AvgPool(x, kernel=kernel, exclude_pad=exclude, **wide.attributes()).output
+
+
+def _average_by_sums(x: Value, kernel: Ints, at: Window, wide: Window, count_padding: bool) -> Value:
+    """The sum of each window divided by the number of its elements."""
+    count = len(kernel)
+    total = _window_sum(x, kernel, wide)
+    if count_padding and wide == at:
+        return ops.Divide(total, math.prod(kernel)).output
+    shape = ops.ShapeOf(x)
+    one = ops.Constant(np.ones((), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
+    alike = ops.Concat(ops.Constant([1, 1], graph=x.graph), ops.Slice(shape, [2], [2 + count], [1], [0]), axis=0)
+    ones = ops.Broadcast(one, alike).output
+    if count_padding:
+        end = tuple(map(min, at.end, wide.end))
+        ones = ops.Pad(ones, [0, 0, *at.begin], [0, 0, *end], 1).output
+        added = tuple(more - counted for more, counted in zip(wide.end, end, strict=True))
+        wide = replace(wide, begin=(0,) * count, end=added)
+    return ops.Divide(total, _window_sum(ones, kernel, wide)).output
+
+
+def _window_sum(x: Value, kernel: Ints, at: Window) -> Value:
+    """The sum of each window: of a dilated one, a convolution of each channel with ones."""
+    if not at.is_dilated:
+        mean = ops.AvgPool(x, kernel=kernel, exclude_pad=False, **at.attributes())
+        return ops.Multiply(mean, math.prod(kernel)).output
+    count = len(kernel)
+    shape = ops.ShapeOf(x)
+    alone = ops.Concat(ops.Constant([-1, 1], graph=x.graph), ops.Slice(shape, [2], [2 + count], [1], [0]), axis=0)
+    summed = ops.Constant(ones((1, 1, *kernel), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
+    y = convolved(ops.Reshape(x, alone).output, summed.output, 1, at)
+    back = ops.Concat(
+        ops.Slice(shape, [0], [2], [1], [0]), ops.Slice(ops.ShapeOf(y), [2], [2 + count], [1], [0]), axis=0
+    )
+    return ops.Reshape(y, back).output
+
+
+@translates("LpPool", since=1)
+def lp_pool_1(
+    x: AtLeast3,
+    *,
+    auto_pad: str = "NOTSET",
+    kernel_shape: Positives | None = None,
+    p: AboveZero = 2.0,
+    pads: Indices | None = None,
+    strides: Positives | None = None,
+):
+    """The p-norm of each window."""
+    if kernel_shape is None:
+        raise ModelError("LpPool needs the attribute kernel_shape", code="ML227")
+    at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
+    return _lp_pool(x, kernel_shape, at, p, 0)
+
+
+@translates("LpPool", since=2, without="ceil_mode dilations")
+@translates("LpPool", since=18)
+def lp_pool(
+    x: AtLeast3,
+    *,
+    auto_pad: str = "NOTSET",
+    ceil_mode: int = 0,
+    dilations: Positives | None = None,
+    kernel_shape: Positives,
+    p: Positive = 2,
+    pads: Indices | None = None,
+    strides: Positives | None = None,
+):
+    """From opset 2 on p is an integer."""
+    at = window(len(kernel_shape), strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
+    return _lp_pool(x, kernel_shape, at, p, ceil_mode)
+
+
+def _lp_pool(x: Value, kernel: Ints, at: Window, p: float, ceil_mode: int) -> Value:
+    return _root(_window_sum(_power(x, p), kernel, _rounded(at, kernel, ceil_mode)), p)
+
+
+def _power(x: Value, p: float) -> Value:
+    if p == 2:
+        return ops.Multiply(x, x).output
+    size = ops.Abs(x).output
+    return size if p == 1 else ops.Power(size, float(p)).output
+
+
+def _root(x: Value, p: float) -> Value:
+    if p == 2:
+        return ops.Sqrt(x).output
+    return x if p == 1 else ops.Power(x, 1 / p).output
+
+
+@translates("GlobalAveragePool", since=1)
+def global_average_pool(x):
+    """The mean of each channel."""
+    size = x.shape[2:] if x.shape is not None else ()
+    if 1 <= len(size) <= 3 and all(isinstance(dim, int) and dim > 0 for dim in size):
+        # ReduceMean adds in another order in the runtime's last, incomplete block of channels: equal channels then
+        # have different means, which a Softmax of large values turns into different classes.
+        none = (0,) * len(size)
+        return ops.AvgPool(x, kernel=size, strides=(1,) * len(size), pads_begin=none, pads_end=none, exclude_pad=True)
+    return ops.ReduceMean(x, spatial_axes(x), keep_dims=True)
+
+
+@translates("GlobalMaxPool", since=1)
+def global_max_pool(x):
+    """The largest element of each channel."""
+    return ops.ReduceMax(x, spatial_axes(x), keep_dims=True)
+
+
+@translates("GlobalLpPool", since=1)
+def global_lp_pool_1(x, *, p: AboveZero = 2.0):
+    """The p-norm of each channel."""
+    return _global_lp_pool(x, p)
+
+
+@translates("GlobalLpPool", since=2)
+def global_lp_pool_2(x, *, p: Positive = 2):
+    """From opset 2 on p is an integer."""
+    return _global_lp_pool(x, p)
+
+
+def _global_lp_pool(x: Value, p: float):
+    axes = spatial_axes(x)
+    if p in (1, 2):
+        return (ops.ReduceL1 if p == 1 else ops.ReduceL2)(x, axes, keep_dims=True)
+    return _root(ops.ReduceSum(_power(x, p), axes, keep_dims=True).output, p)
+
+
+def spatial_axes(x: Value):
+    """The axes behind the second, as a list or a tensor."""
+    if x.rank is not None:
+        return list(range(2, x.rank))
+    rank = ops.Squeeze(ops.ShapeOf(ops.ShapeOf(x)), [0])
+    return ops.Range(2, rank, 1, output_type=i64)
+
+
+@translates("MaxUnpool", since=9)
+def max_unpool(
+    x: AtLeast3,
+    i,
+    output_shape=None,
+    *,
+    kernel_shape: Positives,
+    pads: Indices | None = None,
+    strides: Positives | None = None,
+):
+    """Zeros in the shape of the pool's input, with the elements at their indices, padded to `output_shape`."""
+    count = len(kernel_shape)
+    at = window(count, strides=strides, pads=pads)
+    sizes = ops.Slice(ops.ShapeOf(x), [2], [2 + count], [1], [0])
+    more = [k - s - b - e for k, s, b, e in zip(kernel_shape, at.strides, at.begin, at.end, strict=True)]
+    spatial = ops.Add(ops.Multiply(sizes, list(at.strides)), more)
+    shape = ops.Concat(ops.Slice(ops.ShapeOf(x), [0], [2], [1], [0]), spatial, axis=0)
+    zero = ops.Constant(np.zeros((), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
+    empty = ops.Broadcast(zero, ops.ReduceProd(shape, [0], keep_dims=True))
+    filled = ops.ScatterElementsUpdate(empty, ops.Reshape(i, [-1]), ops.Reshape(x, [-1]), 0)
+    y = ops.Reshape(filled, shape)
+    if output_shape is None:
+        return y
+    none = ops.Constant(np.zeros(2 + count, np.int64), graph=x.graph)
+    return ops.Pad(y, none, ops.Subtract(output_shape, shape), zero)

@@ -1,0 +1,1 @@
+"""Quantised tensors, packed weights, and the operators on them."""

@@ -1,0 +1,215 @@
+"""QuantizeLinear, DequantizeLinear, and operators on quantised tensors.
+
+    quantise      y = clamp(round(x / scale) + zero point)          halves to even
+    dequantise    y = (x - zero point) * scale
+
+They stay one node each, Quantize, Dequantize, DynamicQuantize and IntegerMatMul, until the passes in
+transforms/low_precision choose their form.
+"""
+
+from __future__ import annotations
+
+from functools import partial
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.input_forms import AtLeast2, One, Vector
+from mo_loop.frontend.ops.images.convolution import convolved, spatial_rank
+from mo_loop.frontend.ops.images.windows import Window, window
+from mo_loop.frontend.ops.weight_layout import array_of
+from mo_loop.frontend.ranges import Indices, NotNegative, Positive, Positives
+from mo_loop.frontend.registry import translates
+from mo_loop.graph import Value
+from mo_loop.graph.types import ElementType, bf16, f16, f32, from_onnx, string, u8
+from mo_loop.ops.base import Op
+from mo_loop.ops.exact import aligned, as_float, centred, centred_weights, integer_product, largest_sum
+
+Ints = tuple[int, ...]
+
+# -- QuantizeLinear
+
+
+@translates("QuantizeLinear", since=10, without="axis block_size output_dtype saturate")
+@translates("QuantizeLinear", since=13, without="block_size output_dtype saturate")
+@translates("QuantizeLinear", since=19, without="block_size output_dtype")
+@translates("QuantizeLinear", since=21)
+def quantize(
+    x, y_scale, y_zero_point=None, *, axis: int = 1, block_size: NotNegative = 0, output_dtype: int = 0,
+    saturate: int = 1
+):
+    """One scale for all, one for each slice along an axis, or one for each block of elements along it.
+
+    Only float8 uses `saturate`. ONNX does not say the type of the quotient; it is f32, as in ONNX Runtime.
+    """
+    return quantized_to(x, y_scale, y_zero_point, f32, output_dtype, axis, block_size, saturate)
+
+
+@translates("QuantizeLinear", since=23)
+def quantize_23(
+    x,
+    y_scale,
+    y_zero_point=None,
+    *,
+    axis: int = 1,
+    block_size: NotNegative = 0,
+    output_dtype: int = 0,
+    precision: int = 0,
+    saturate: int = 1,
+):
+    """The quotient has the type `precision`, or that of the scale."""
+    kind = from_onnx(precision) if precision else y_scale.dtype
+    return quantized_to(x, y_scale, y_zero_point, kind, output_dtype, axis, block_size, saturate)
+
+
+def quantized_to(
+    x: Value, scale: Value, zero_point: Value | None, precision: ElementType, output_dtype: int, axis: int,
+    block_size: int, saturate: int,
+) -> Op:  # fmt: skip
+    to = zero_point.dtype if zero_point is not None else from_onnx(output_dtype) if output_dtype else u8
+    if to.precision is None:
+        raise UnsupportedError(f"quantisation to {to}: the IR does not have this type", code="ML301")
+    _require_rank(x, scale, block_size)
+    kind = precision if precision in (f16, bf16) and to.is_integer else f32
+    return ops.Quantize(
+        x, scale, unless_zero(zero_point), to=to, axis=axis, block_size=block_size, saturate=bool(saturate),
+        precision=kind,
+    )  # fmt: skip
+
+
+def _require_rank(x: Value, scale: Value, block_size: int) -> None:
+    is_one = scale.rank == 0 or (scale.shape == (1,) and not block_size)
+    if x.rank is None and not is_one:
+        raise UnsupportedError("quantisation along an axis of a tensor of unknown rank", code="ML314")
+
+
+def unless_zero(zero_point: Value | None) -> Value | None:
+    """The zero point; None if it is 0."""
+    if zero_point is not None and zero_point.dtype is string:
+        raise ModelError("the zero point is a string", code="ML235")
+    array = array_of(zero_point)
+    return None if array is not None and not np.any(array.astype(np.float32)) else zero_point
+
+
+@translates("DynamicQuantizeLinear", since=11)
+def dynamic_quantize(x):
+    """The scale is computed from the range of the elements and 0; it is 1 if all elements are 0."""
+    return ops.DynamicQuantize(x)
+
+
+# -- DequantizeLinear
+
+
+@translates("DequantizeLinear", since=10, without="axis block_size output_dtype")
+@translates("DequantizeLinear", since=13, without="block_size output_dtype")
+@translates("DequantizeLinear", since=21, without="output_dtype")
+@translates("DequantizeLinear", since=23)
+def dequantize(x, x_scale, x_zero_point=None, *, axis: int = 1, block_size: NotNegative = 0, output_dtype: int = 0):
+    """One scale for all, one for each slice along an axis, or one for each block of elements along it."""
+    _require_rank(x, x_scale, block_size)
+    to = from_onnx(output_dtype) if output_dtype else x_scale.dtype
+    return ops.Dequantize(x, x_scale, unless_zero(x_zero_point), to=to, axis=axis, block_size=block_size)
+
+
+# -- products of integers
+
+
+@translates("ConvInteger", since=10)
+def conv_integer(
+    x: AtLeast2,
+    w: AtLeast2,
+    x_zero_point=None,
+    w_zero_point=None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Positives | None = None,
+    group: Positive = 1,
+    kernel_shape: Positives | None = None,
+    pads: Indices | None = None,
+    strides: Positives | None = None,
+):
+    """In i32."""
+    count = spatial_rank(x, w, kernel_shape)
+    at = window(count, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
+    return integer_convolution(x, w, x_zero_point, w_zero_point, group, at)
+
+
+def integer_convolution(
+    x: Value, w: Value, x_zero: Value | None, w_zero: Value | None, group: int, at: Window
+) -> Value:
+    x_zero, w_zero = unless_zero(x_zero), unless_zero(w_zero)
+    largest = None if w.rank is None else largest_sum(w, w_zero, 0, range(1, w.rank))
+    product = partial(convolved, group=group, at=at)
+    return integer_product(centred(x, x_zero, 1), centred_weights(w, w_zero, 0), product, largest)
+
+
+@translates("MatMulInteger", since=10)
+def mat_mul_integer(a, b, a_zero_point=None, b_zero_point=None):
+    """In i32. The zero points may be one for each row of a and one for each column of b."""
+    return ops.IntegerMatMul(a, b, unless_zero(a_zero_point), unless_zero(b_zero_point))
+
+
+@translates("QLinearConv", since=10)
+def qlinear_conv(
+    x: AtLeast2,
+    x_scale: One,
+    x_zero_point: One,
+    w: AtLeast2,
+    w_scale,
+    w_zero_point,
+    y_scale: One,
+    y_zero_point: One,
+    b: Vector = None,
+    *,
+    auto_pad: str = "NOTSET",
+    dilations: Positives | None = None,
+    group: Positive = 1,
+    kernel_shape: Positives | None = None,
+    pads: Indices | None = None,
+    strides: Positives | None = None,
+):
+    """The bias is of type i32; its scale is x_scale * w_scale."""
+    count = spatial_rank(x, w, kernel_shape)
+    at = window(count, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
+    numbers = convolved(real(x, x_scale, x_zero_point, 1), real(w, w_scale, w_zero_point, 0), group, at)
+    integers = integer_convolution(x, w, x_zero_point, w_zero_point, group, at)
+    factor = ops.Multiply(as_float(x_scale), as_float(w_scale)).output
+    if b is not None:
+        by_channel = [1, -1, *[1] * count]
+        numbers = ops.Add(numbers, ops.Reshape(real(b, factor, None, 0), by_channel)).output
+        integers = ops.Add(integers, ops.Reshape(b, by_channel)).output
+    return requantized(numbers, integers, aligned(numbers, factor, 1), y_scale, y_zero_point, 1, y_zero_point.dtype)
+
+
+@translates("QLinearMatMul", since=10)
+def qlinear_mat_mul_10(a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point):
+    """The scales may be one for each row of a and one for each column of b."""
+    if any(each.dtype.is_float for each in (a, b)):
+        raise UnsupportedError("QLinearMatMul of float8", code="ML303", hint="use DequantizeLinear and MatMul")
+    numbers = ops.MatMul(real(a, a_scale, a_zero_point, -2), real(b, b_scale, b_zero_point, -1)).output
+    integers = ops.IntegerMatMul(a, b, unless_zero(a_zero_point), unless_zero(b_zero_point)).output
+    factor = ops.Multiply(as_float(aligned(a, a_scale, within(-2, a))), as_float(aligned(b, b_scale, -1))).output
+    return requantized(numbers, integers, factor, y_scale, y_zero_point, -2, y_zero_point.dtype)
+
+
+def real(x: Value, scale: Value, zero_point: Value | None, axis: int) -> Value:
+    """The numbers that the integers x stand for, in f32."""
+    return ops.Dequantize(x, as_float(scale), unless_zero(zero_point), to=f32, axis=within(axis, x)).output
+
+
+def requantized(
+    numbers: Value, integers: Value, factor: Value, scale: Value, zero_point: Value | None, axis: int,
+    to: ElementType, *, rounds_sum: bool = False,
+) -> Value:  # fmt: skip
+    """`numbers` quantised; they are `integers` * `factor`, where the integers are exact."""
+    axis = within(axis, numbers)
+    exact = ops.Multiply(as_float(integers), ops.Divide(factor, as_float(aligned(numbers, scale, axis))))
+    zero = unless_zero(zero_point)
+    made = ops.Quantize(numbers, as_float(scale), zero, exact, to=to, axis=axis, rounds_sum=rounds_sum)
+    return made.output
+
+
+def within(axis: int, x: Value) -> int:
+    """An axis of x: a vector has one."""
+    return -1 if x.rank == 1 else axis

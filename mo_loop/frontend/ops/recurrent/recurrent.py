@@ -1,0 +1,207 @@
+"""LSTM, GRU and RNN as a *Sequence operation if it gives the same numbers, else as a Scan over composed steps."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mo_loop import ops
+from mo_loop.errors import ModelError, TypeError_, UnsupportedError
+from mo_loop.frontend.context import Context
+from mo_loop.frontend.input_forms import Integers, Matrix, Rank3, Vector
+from mo_loop.frontend.ops.recurrent.recurrent_sequences import sequence
+from mo_loop.frontend.ops.recurrent.recurrent_steps import GATES, Activation, Recurrence, activations_of, scanned
+from mo_loop.frontend.ops.weight_layout import array_of
+from mo_loop.frontend.ranges import Positive
+from mo_loop.frontend.registry import translates
+from mo_loop.graph import Value
+
+Floats = tuple[float, ...]
+Strings = tuple[str, ...]
+
+_DEFAULTS = {"LSTM": ("sigmoid", "tanh", "tanh"), "GRU": ("sigmoid", "tanh"), "RNN": ("tanh",)}
+_NATIVE: dict[str, set[tuple[str, ...]]] = {
+    "RNN": {("tanh",), ("relu",), ("sigmoid",)}, "GRU": {("sigmoid", "tanh")}, "LSTM": {("sigmoid", "tanh", "tanh")},
+}  # fmt: skip
+
+
+def recurrent_outputs(
+    node: Context,
+    x: Value,
+    w: Value,
+    r: Value,
+    b: Value | None,
+    lengths: Value | None,
+    states: Sequence[Value | None],
+    peepholes: Value | None = None,
+    *,
+    kind: str,
+    direction: str,
+    hidden_size: int | None,
+    layout: int,
+    activations: Strings | None,
+    activation_alpha: Floats | None,
+    activation_beta: Floats | None,
+    clip: float | None,
+    linear_before_reset: int = 0,
+    input_forget: int = 0,
+    is_quantised: bool = False,
+) -> list[Value | None]:
+    """The outputs Y, Y_h and, of an LSTM, Y_c."""
+    if direction not in ("forward", "reverse", "bidirectional"):
+        raise ModelError(f"direction {direction!r}: ONNX defines forward, reverse and bidirectional", code="ML227")
+    directions = 2 if direction == "bidirectional" else 1
+    hidden = r.shape[-1] if r.shape else hidden_size
+    hidden = hidden if isinstance(hidden, int) else hidden_size
+    if not isinstance(hidden, int):
+        raise UnsupportedError(f"{kind} of unknown hidden size", code="ML314", hint="give the attribute hidden_size")
+    rows = GATES[kind] * hidden
+    sizes: dict[str, tuple[int | None, ...]] = {
+        "w": (directions, rows, None), "r": (directions, rows, hidden), "b": (directions, 2 * rows),
+        "p": (directions, 3 * hidden), "state": (None, directions, hidden) if layout else (directions, None, hidden),
+    }  # fmt: skip
+    given = [("w", w), ("r", r), ("b", b), ("p", peepholes), *(("state", each) for each in states)]
+    for name, value in given:
+        _require_sizes(kind, name, value, sizes[name])
+    w, r = _of_sizes(w, sizes["w"]), _of_sizes(r, sizes["r"])
+    b, peepholes = (None if each is None else _of_sizes(each, sizes[key]) for key, each in (("b", b), ("p", peepholes)))
+    names = activations or _DEFAULTS[kind] * directions
+    functions = activations_of(names, activation_alpha, activation_beta, len(_DEFAULTS[kind]), directions, kind)
+    task = Recurrence(
+        kind=kind, direction=direction, hidden=hidden, layout=layout, functions=functions, clip=clip or 0.0,
+        linear_before_reset=bool(linear_before_reset), input_forget=bool(input_forget), is_quantised=is_quantised,
+    )  # fmt: skip
+    if lengths is not None and _all_equal(lengths, x, layout):
+        lengths = None
+    native = _native_activations(functions, kind)
+    is_plain = not task.clip and not task.input_forget and peepholes is None
+    if native is None or not is_plain or is_quantised:
+        return scanned(node, task, x, w, r, b, lengths, states, peepholes)
+    return sequence(node, task, native, x, w, r, b, lengths, states)
+
+
+def _require_sizes(kind: str, name: str, value: Value | None, sizes: Sequence[int | None]) -> None:
+    """Raise TypeError_ if an input has other sizes than those of the direction and the hidden size."""
+    shape = None if value is None else value.shape
+    if value is None or shape is None:
+        return
+    pairs = zip(shape, sizes, strict=False)
+    if len(shape) != len(sizes) or any(isinstance(a, int) and b is not None and a != b for a, b in pairs):
+        shown = ", ".join("?" if each is None else str(each) for each in sizes)
+        raise TypeError_(f"{kind}: the input {name!r} is {value.type}, not [{shown}]", code="ML233")
+
+
+def _of_sizes(value: Value, sizes: Sequence[int | None]) -> Value:
+    """The same weights with the sizes that they have to have: without them the runtime does not compile the layer."""
+    is_known = all(isinstance(dim, int) or size is None for dim, size in zip(value.type.dims, sizes, strict=True))
+    return value if is_known else ops.Reshape(value, [-1 if size is None else size for size in sizes]).output
+
+
+def _native_activations(functions: Sequence[Sequence[Activation]], kind: str) -> Strings | None:
+    """The names, if both directions have the same ones and the runtime's kernels support them."""
+    names = tuple(each.name for each in functions[0])
+    same = all(tuple(each.name for each in others) == names for others in functions)
+    return names if same and names in _NATIVE[kind] else None
+
+
+def _all_equal(lengths: Value, x: Value, layout: int) -> bool:
+    """Whether every sequence is known to have the full length of the input."""
+    time = None if x.shape is None else x.shape[1 if layout else 0]
+    given = array_of(lengths)
+    return given is not None and isinstance(time, int) and bool((given == time).all())
+
+
+@translates("LSTM", since=1, without="layout")
+@translates("LSTM", since=7, without="layout output_sequence")
+@translates("LSTM", since=14, without="output_sequence")
+def lstm(
+    x: Rank3,
+    w: Rank3,
+    r: Rank3,
+    b: Matrix = None,
+    sequence_lens: Vector | Integers = None,
+    initial_h: Rank3 = None,
+    initial_c: Rank3 = None,
+    p: Matrix = None,
+    *,
+    activation_alpha: Floats | None = None,
+    activation_beta: Floats | None = None,
+    activations: Strings | None = None,
+    clip: float | None = None,
+    direction: str = "forward",
+    hidden_size: Positive | None = None,
+    input_forget: int = 0,
+    layout: int = 0,
+    output_sequence: int = 0,
+    node: Context,
+):
+    """With `layout` 1 the batch comes first everywhere.
+
+    Until opset 6 `output_sequence` says whether the first output is made; so does the name of that output.
+    """
+    return recurrent_outputs(
+        node, x, w, r, b, sequence_lens, (initial_h, initial_c), p, kind="LSTM", direction=direction, layout=layout,
+        hidden_size=hidden_size, activations=activations, activation_alpha=activation_alpha,
+        activation_beta=activation_beta, clip=clip, input_forget=input_forget,
+    )  # fmt: skip
+
+
+@translates("GRU", since=1, without="layout linear_before_reset", defaults={"direction": "foward"})
+@translates("GRU", since=3, without="layout")
+@translates("GRU", since=7, without="layout output_sequence")
+@translates("GRU", since=14, without="output_sequence")
+def gru(
+    x: Rank3,
+    w: Rank3,
+    r: Rank3,
+    b: Matrix = None,
+    sequence_lens: Vector | Integers = None,
+    initial_h: Rank3 = None,
+    *,
+    activation_alpha: Floats | None = None,
+    activation_beta: Floats | None = None,
+    activations: Strings | None = None,
+    clip: float | None = None,
+    direction: str = "forward",
+    hidden_size: Positive | None = None,
+    layout: int = 0,
+    linear_before_reset: int = 0,
+    output_sequence: int = 0,
+    node: Context,
+):
+    """With `layout` 1 the batch comes first everywhere. The default direction is misspelt in the schema of opset 1."""
+    if direction == "foward" and node.opset < 3:
+        direction = "forward"
+    return recurrent_outputs(
+        node, x, w, r, b, sequence_lens, (initial_h,), kind="GRU", direction=direction, layout=layout,
+        hidden_size=hidden_size, activations=activations, activation_alpha=activation_alpha,
+        activation_beta=activation_beta, clip=clip, linear_before_reset=linear_before_reset,
+    )  # fmt: skip
+
+
+@translates("RNN", since=1, without="layout")
+@translates("RNN", since=7, without="layout output_sequence")
+@translates("RNN", since=14, without="output_sequence")
+def rnn(
+    x: Rank3,
+    w: Rank3,
+    r: Rank3,
+    b: Matrix = None,
+    sequence_lens: Vector | Integers = None,
+    initial_h: Rank3 = None,
+    *,
+    activation_alpha: Floats | None = None,
+    activation_beta: Floats | None = None,
+    activations: Strings = ("Tanh", "Tanh"),
+    clip: float | None = None,
+    direction: str = "forward",
+    hidden_size: Positive | None = None,
+    layout: int = 0,
+    output_sequence: int = 0,
+    node: Context,
+):
+    """With `layout` 1 the batch comes first everywhere."""
+    return recurrent_outputs(
+        node, x, w, r, b, sequence_lens, (initial_h,), kind="RNN", direction=direction, layout=layout,
+        hidden_size=hidden_size, activations=activations, activation_alpha=activation_alpha,
+        activation_beta=activation_beta, clip=clip,
+    )  # fmt: skip

@@ -1,0 +1,242 @@
+"""The changes between two models whose items are paired."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from typing import Any
+
+from mo_loop.look.differences.change import (
+    ADDED,
+    CHANGED,
+    METADATA,
+    NAMES,
+    REMOVED,
+    SHAPES,
+    WEIGHTS,
+    Change,
+    Detail,
+)
+from mo_loop.look.differences.data import changed
+from mo_loop.look.differences.pairs import Pairs
+from mo_loop.look.differences.port_changes import port_details
+from mo_loop.look.differences.structure import Item, Output, Result, Scope, Structure, shown
+
+Details = list[Detail]
+
+
+def changes_of(old: Structure, new: Structure, pairs: Pairs, tolerance: float = 0.0) -> Iterator[Change]:
+    """All changes: those of the model, then by scope, outer ones first. `tolerance` is that of weights."""
+    details = [*_texts("opset", old.opsets, new.opsets), *_texts("metadata", old.metadata, new.metadata, METADATA)]
+    if details:
+        yield Change(CHANGED, "", "", "", tuple(details))
+    for name in old.functions.keys() - new.functions.keys():
+        yield Change(REMOVED, "", name, "function", inner=len(old.functions[name].items))
+    for name in new.functions.keys() - old.functions.keys():
+        yield Change(ADDED, "", name, "function", inner=len(new.functions[name].items))
+    found = {(left, right): _paired(left, right, pairs, tolerance) for left, right in pairs.items}
+    reshaped = {item for item, details in found.items() if any(each.what in ("shape", "type") for each in details)}
+    moved = {left for left, _ in reshaped}
+    order = {id(scope): place for place, scope in enumerate(old.scopes())}
+    for left_scope, right_scope in sorted(pairs.scopes, key=lambda scopes: order[id(scopes[0])]):
+        yield from _of_scope(left_scope, right_scope, pairs, found, moved)
+
+
+def _of_scope(
+    old: Scope, new: Scope, pairs: Pairs, found: Mapping[tuple[Item, Item], Details], moved: set[Item]
+) -> Iterator[Change]:
+    path = old.text
+    details = [*_texts("", old.settings, new.settings), *_texts("rt_info", old.info, new.info, METADATA)]
+    if old.owner is None:
+        details += _order("inputs", old.parameters, new.parameters, pairs)
+    if details:
+        yield Change(CHANGED, path, "", "", tuple(details))
+    if old.owner is None:
+        yield from _results(old.results, new.results, pairs, path)
+    readers = _Readers(old, new, pairs)
+    for item in old.items:
+        other = pairs.of(item)
+        if other is None:
+            yield readers.lonely(REMOVED, item, path)
+        elif found[item, other]:
+            details = found[item, other]
+            shapes = all(each.aspect == SHAPES for each in details)
+            yield Change(
+                CHANGED, path, other.label, other.operator, tuple(details), readers.of(other),
+                old_node=item.label if item.label != other.label else None,
+                follows=shapes and any(source in moved for source in _sources(item)), subject=other,
+            )  # fmt: skip
+    for item in new.items:
+        if pairs.of(item) is None:
+            yield readers.lonely(ADDED, item, path)
+
+
+class _Readers:
+    """Who reads the items of two scopes."""
+
+    def __init__(self, old: Scope, new: Scope, pairs: Pairs) -> None:
+        self._pairs = pairs
+        self._readers: dict[Item, list[Item]] = {}
+        self._stored = {
+            kind: {item.data.key for item in scope.items if item.data is not None}
+            for kind, scope in ((ADDED, old), (REMOVED, new))
+        }
+        for scope in (old, new):
+            for item in scope.items:
+                for ref in (*item.inputs, *item.captures):
+                    if ref is not None:
+                        self._readers.setdefault(ref.item, []).append(item)
+
+    def of(self, item: Item) -> tuple[str, ...]:
+        """The readers of a constant by name."""
+        return tuple(dict.fromkeys(each.label for each in self._readers.get(item, ()))) if item.is_constant else ()
+
+    def lonely(self, kind: str, item: Item, path: str) -> Change:
+        """An item that was added or removed. A constant for others of these, or stored in the other model, follows."""
+        readers = self._readers.get(item, ())
+        follows = item.data is not None and (
+            item.data.key in self._stored[kind]
+            or (bool(readers) and all(self._pairs.of(each) is None for each in readers))
+        )
+        inner = sum(len(scope.items) for body in item.bodies.values() for scope in body.all())
+        refs = item.inputs if item.feed is None or item.feed.source is None else [item.feed.source]
+        inputs = tuple(shown(ref) for ref in refs)
+        return Change(
+            kind, path, item.label, item.operator, (), self.of(item), inputs, inner=inner, follows=follows, subject=item
+        )
+
+
+def _sources(item: Item) -> Iterator[Item]:
+    """The items that its types depend on."""
+    feed = item.feed
+    refs = [*item.inputs, *((feed.source, feed.next) if feed is not None else ())]
+    refs += [ref for drain in item.drains for ref in drain.sources.values()]
+    yield from (ref.item for ref in refs if ref is not None)
+
+
+# -- one pair
+
+
+def _paired(old: Item, new: Item, pairs: Pairs, tolerance: float) -> Details:
+    details: Details = []
+    if old.operator != new.operator:
+        details.append(Detail("operator", "", old.operator, new.operator))
+    elif old.version != new.version:
+        details.append(Detail("version", "", old.version, new.version))
+    details += _texts("attribute", old.attributes, new.attributes)
+    details += _inputs(old, new, pairs)
+    details += port_details(old, new, pairs)
+    details += _outputs(old, new, pairs)
+    if old.data is not None and new.data is not None:
+        change = changed(old.data, new.data, tolerance)
+        if change is not None:
+            details.append(Detail("weights", "", change.old, str(change), WEIGHTS, change.as_json()))
+    if old.name and new.name and old.name != new.name and not (old.is_generated and new.is_generated):
+        details.append(Detail("name", "", old.name, new.name, NAMES))
+    details += _texts("rt_info", old.info, new.info, METADATA)
+    return details
+
+
+def _inputs(old: Item, new: Item, pairs: Pairs) -> Iterator[Detail]:
+    """Inputs that read another value. Those of a node with bodies that its port map hands on are not compared here."""
+    longest = max(len(old.inputs), len(new.inputs))
+    for place in range(longest if old.direct is None else old.direct):
+        a, b = (item.inputs[place] if place < len(item.inputs) else None for item in (old, new))
+        if not pairs.same_value(a, b):
+            yield Detail("input", _input_name(new, place), shown(a), shown(b))
+
+
+def _input_name(item: Item, place: int) -> str:
+    return item.input_names[place] if place < len(item.input_names) else str(place)
+
+
+def _outputs(old: Item, new: Item, pairs: Pairs) -> Iterator[Detail]:
+    taken = set()
+    for place, output in enumerate(old.outputs):
+        other = pairs.output(old, place)
+        name = str(place) if len(old.outputs) > 1 else ""
+        if other is None:
+            yield Detail("output", str(place), _typed(output), "")
+            continue
+        taken.add(other)
+        yield from types(output, new.outputs[other], name)
+        a, b = output.names, new.outputs[other].names
+        if a and b and set(a) != set(b) and (a[:1] != (old.name,) or b[:1] != (new.name,)):
+            yield Detail("tensor name", name, ", ".join(a), ", ".join(b), NAMES)
+    for place, output in enumerate(new.outputs):
+        if place not in taken:
+            yield Detail("output", str(place), "", _typed(output))
+
+
+def types(old: Output | Result, new: Output | Result, name: str) -> Iterator[Detail]:
+    """Element types and dimensions, where both are known."""
+    if old.dtype and new.dtype and old.dtype != new.dtype:
+        yield Detail("type", name, old.dtype, new.dtype)
+    if old.shape and new.shape and old.shape != new.shape:
+        yield Detail("shape", name, old.shape, new.shape, SHAPES)
+
+
+def _typed(output: Output) -> str:
+    return f"{output.dtype or '?'}{output.shape}"
+
+
+def _texts(what: str, old: Mapping[str, str], new: Mapping[str, str], aspect: str = "") -> Details:
+    """Entries that differ, were added or were removed."""
+    keys = [key for key in dict.fromkeys((*old, *new)) if old.get(key) != new.get(key)]
+    return [Detail(what, key, old.get(key, ""), new.get(key, ""), aspect) for key in keys]
+
+
+# -- outputs and inputs of a model or function
+
+
+def _results(old: Sequence[Result], new: Sequence[Result], pairs: Pairs, path: str) -> Iterator[Change]:
+    places = partners(old, new)
+    matched = [(each, None if place is None else new[place]) for each, place in zip(old, places, strict=True)]
+    for each, other in matched:
+        if other is None:
+            yield Change(REMOVED, path, each.name, "output", inputs=(shown(each.ref),), subject=each)
+            continue
+        details = list(types(each, other, ""))
+        if each.name != other.name:
+            details.append(Detail("name", "", each.name, other.name, NAMES))
+        if not pairs.same_value(each.ref, other.ref):
+            details.append(Detail("value", "", shown(each.ref), shown(other.ref)))
+        if details:
+            renamed = each.name if each.name != other.name else None
+            yield Change(CHANGED, path, other.name, "output", tuple(details), old_node=renamed, subject=other)
+    for place, each in enumerate(new):
+        if place not in places:
+            yield Change(ADDED, path, each.name, "output", inputs=(shown(each.ref),), subject=each)
+    before = [new[place].name for place in places if place is not None]
+    after = [each.name for place, each in enumerate(new) if place in places]
+    if before != after:
+        yield Change(CHANGED, path, "", "", (Detail("order", "of outputs", ", ".join(before), ", ".join(after)),))
+
+
+def partners(old: Sequence[Result], new: Sequence[Result]) -> list[int | None]:
+    """For each output its place among those of the other graph: that of the same name, else, where as many are left on
+    both sides, that of the same place among them."""
+    known, others = _names(old), {key: place for place, key in enumerate(_names(new))}
+    left = [key for key in known if key not in others]
+    taken = set(known)
+    right = [place for key, place in others.items() if key not in taken]
+    matched = dict(zip(left, right, strict=True)) if len(left) == len(right) else {}
+    return [others.get(key, matched.get(key)) for key in known]
+
+
+def _names(results: Sequence[Result]) -> list[tuple[str, int]]:
+    """The names of outputs; one that a body returns several times is numbered."""
+    seen: Counter[str] = Counter()
+    found = []
+    for each in results:
+        found.append((each.name, seen[each.name]))
+        seen[each.name] += 1
+    return found
+
+
+def _order(what: str, old: Iterable[Item], new: Iterable[Item], pairs: Pairs) -> Details:
+    """The order of those that are in both models."""
+    label: Callable[[Any], str] = lambda item: item.label  # noqa: E731
+    before = [label(other) for item in old if (other := pairs.of(item)) is not None]
+    after = [label(item) for item in new if pairs.of(item) is not None]
+    return [] if before == after else [Detail("order", f"of {what}", ", ".join(before), ", ".join(after))]

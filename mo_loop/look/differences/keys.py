@@ -1,0 +1,239 @@
+"""Keys: numbers that are equal for items of equal structure in two scopes.
+
+    left, right = Keys(old, new, pairs.number).of(EXACT, forward=True, ends=True)     # item -> key
+
+A forward key tells what an item computes: its operator, attributes and data, and the keys of its inputs. A backward key
+tells what it is computed for: the same, and the keys of its readers with their ports. An item that is paired has the
+number of its pair as key, so that structure counts only as far as the next pair. Keys are numbered by a table that
+both scopes share: each is made in one step from those of its neighbours, in the order of the scope.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from mo_loop.look.differences.structure import Item, Ref, Scope
+
+EXACT, DATA, OPERATOR = 0, 1, 2
+"""What has to be equal: everything; all but the data of constants; the operator and the kind of data."""
+
+ROUNDS = 6
+"""How often keys are refined."""
+
+VISITS = 3_000_000
+"""How often items are visited in two scopes, or 20 times each if that is more."""
+
+Number = Callable[[Item], int | None]
+
+
+class Keys:
+    """The keys of the items of two scopes; `number` is that of the pair of an item."""
+
+    def __init__(self, old: Scope, new: Scope, number: Number) -> None:
+        self._scopes = (old, new)
+        self._number = number
+        self._table: dict[Any, int] = {}
+        self._readers: dict[int, dict[Item, list[tuple[Any, ...]]]] = {}
+        self._contents: dict[Item, tuple[Any, ...]] = {}
+        self._left = max(VISITS, 20 * (len(old.items) + len(new.items)))
+        self._results = {each.name for each in old.results} & {each.name for each in new.results}
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether the items of these scopes were visited too often: what is left is too different to be paired."""
+        return self._left < 0
+
+    def of(self, level: int, forward: bool, ends: bool) -> Iterator[dict[Item, int]]:
+        """For both scopes: item -> key. With `ends` outputs of a scope differ from each other, else only by kind."""
+        self._table.clear()
+        self._contents.clear()
+        for scope in self._scopes:
+            self._left -= len(scope.items)
+            yield self._forward(scope, level) if forward else self._backward(scope, level, ends)
+
+    def refined(self, level: int) -> list[list[dict[Item, int]]]:
+        """Keys for both scopes, each made from those before it: first forwards and backwards, then with the keys of
+        inputs and readers, as long as more items differ from each other."""
+        forwards, backwards = (list(self.of(level, forward, ends=True)) for forward in (True, False))
+        both = zip(forwards, backwards, strict=True)
+        sides = [
+            {item: self._key((key, backward[item])) for item, key in forward.items()} for forward, backward in both
+        ]
+        found = [sides]
+        for _ in range(ROUNDS):
+            sides = [self._refined(scope, keys) for scope, keys in zip(self._scopes, found[-1], strict=True)]
+            if all(len({*new.values()}) == len({*old.values()}) for new, old in zip(sides, found[-1], strict=True)):
+                break
+            found.append(sides)
+        return found
+
+    def _refined(self, scope: Scope, keys: dict[Item, int]) -> dict[Item, int]:
+        self._left -= len(scope.items)
+        found: dict[Item, int] = {}
+        readers = self._readers_in(scope)
+        for item in scope.items:
+            number = self._number(item)
+            if number is not None:
+                found[item] = -1 - number
+                continue
+            inputs = tuple(None if ref is None else (keys.get(ref.item), ref.output) for ref in item.inputs)
+            uses = sorted(
+                (index, kind, keys.get(reader, 0) if isinstance(reader, Item) else 0, port)
+                for index, kind, reader, port in readers.get(item, ())
+            )
+            found[item] = self._key((keys[item], inputs, tuple(uses), "refined"))
+        return found
+
+    def _key(self, parts: Any) -> int:
+        return self._table.setdefault(parts, len(self._table))
+
+    def _content(self, item: Item, level: int) -> tuple[Any, ...]:
+        """What an item is, without its neighbours."""
+        data = None if item.data is None else item.data.key if level == EXACT else item.data.kind
+        attributes = () if level == OPERATOR else tuple(sorted(item.attributes.items()))
+        inner = self._inner(item) if item.bodies and level == EXACT else ()
+        return (item.operator, attributes, data, inner)
+
+    def _inner(self, item: Item) -> tuple[Any, ...]:
+        """What the bodies of an item contain: operators and attributes in any order."""
+        if item not in self._contents:
+            self._contents[item] = tuple(
+                (tag, self._key(tuple(sorted(
+                    (each.operator, tuple(sorted(each.attributes.items())))
+                    for scope in body.all() for each in scope.items
+                )))) for tag, body in item.bodies.items()
+            )  # fmt: skip
+        return self._contents[item]
+
+    # -- forward
+
+    def _forward(self, scope: Scope, level: int) -> dict[Item, int]:
+        keys: dict[Item, int] = {}
+        places = {item: place for place, item in enumerate(scope.parameters)}
+        for item in scope.items:
+            number = self._number(item)
+            if number is not None:
+                keys[item] = -1 - number
+                continue
+            sources = tuple(self._source(ref, keys, level) for ref in (*item.inputs, *item.captures))
+            keys[item] = self._key((self._content(item, level), sources, places.get(item)))
+        return keys
+
+    def _source(self, ref: Ref | None, keys: dict[Item, int], level: int) -> Any:
+        if ref is None:
+            return None
+        key = keys.get(ref.item)
+        if key is None:
+            key = self._outer(ref.item, level)
+        return key, ref.output
+
+    def _outer(self, item: Item, level: int) -> int:
+        """The key of an item of an outer scope, or of a cycle. Constants of outer scopes are paired by what is known
+        there: which of equal data a body reads does not matter."""
+        if item.data is not None:
+            return self._key(("outer", item.data.key if level == EXACT else item.data.kind))
+        number = self._number(item)
+        return -1 - number if number is not None else self._key(("outer", item.operator, item.name))
+
+    # -- backward
+
+    def _backward(self, scope: Scope, level: int, ends: bool) -> dict[Item, int]:
+        keys: dict[Item, int] = {}
+        readers = self._readers_in(scope)
+        for item in reversed(scope.items):
+            number = self._number(item)
+            if number is not None:
+                keys[item] = -1 - number
+                continue
+            found = []
+            for index, kind, reader, port in readers.get(item, ()):
+                if isinstance(reader, Item):
+                    found.append((index, kind, keys.get(reader, -1), port))
+                else:
+                    found.append((index, kind, 0, str(reader) if ends else ""))
+            keys[item] = self._key((self._content(item, level), tuple(sorted(found)), "readers"))
+        return keys
+
+    def _readers_in(self, scope: Scope) -> dict[Item, list[tuple[Any, ...]]]:
+        """Item -> (output, kind of use, reader, port); a use at the end of the scope has the place instead."""
+        known = self._readers.get(id(scope))
+        if known is not None:
+            return known
+        found: dict[Item, list[tuple[Any, ...]]] = {}
+        for item in scope.items:
+            for port, ref in enumerate(item.inputs):
+                if ref is not None:
+                    found.setdefault(ref.item, []).append((ref.output, "input", item, str(port)))
+            for ref, uses in _captured(item) if item.captures else ():
+                found.setdefault(ref.item, []).append((ref.output, "captured", item, uses))
+        for kind, place, ref in self._ends(scope):
+            if ref is not None:
+                found.setdefault(ref.item, []).append((ref.output, kind, place, ""))
+        self._readers[id(scope)] = found
+        return found
+
+    def _ends(self, scope: Scope) -> list[tuple[str, Any, Ref | None]]:
+        """The uses at the end of a scope: outputs of the model, of the owner, next values of states, conditions."""
+        owner = scope.owner
+        if owner is None:
+            return [
+                ("result", each.name if each.name in self._results else place, each.ref)
+                for place, each in enumerate(scope.results)
+            ]
+        found: list[tuple[str, Any, Ref | None]] = []
+        for place, drain in enumerate(owner.drains):
+            found.append((drain.kind, place, drain.sources.get(scope.tag)))
+        for parameter in scope.parameters:
+            if parameter.feed is not None and parameter.feed.next is not None:
+                found.append(("next", self._number(parameter), parameter.feed.next))
+        found.append(("condition", "", owner.condition))
+        return found
+
+    # -- neighbours
+
+    def neighbours(self, item: Item) -> Iterator[Item]:
+        """The producers of its inputs, and its readers."""
+        yield from (ref.item for ref in (*item.inputs, *item.captures) if ref is not None)
+        for _, _, reader, _ in self._readers_in(item.scope).get(item, ()):
+            if isinstance(reader, Item):
+                yield reader
+
+    def inputs(self, item: Item) -> tuple[Any, ...]:
+        """For each input the number of the pair of its producer and the output, None if that is not paired."""
+        found: list[Any] = []
+        for ref in item.inputs:
+            number = None if ref is None else self._number(ref.item)
+            found.append(None if ref is None or number is None else (number, ref.output))
+        return tuple(found)
+
+    def near(self, item: Item, level: int) -> Any:
+        """What an item is, and the pairs that its inputs and readers belong to; None if none of these is paired."""
+        inputs = self.inputs(item)
+        uses = []
+        for index, kind, reader, port in self._readers_in(item.scope).get(item, ()):
+            number = self._number(reader) if isinstance(reader, Item) else None
+            if number is not None:
+                uses.append((index, kind, number, port))
+        self._left -= 1
+        return (self._content(item, level), inputs, tuple(sorted(uses))) if uses or any(inputs) else None
+
+    def readers(self, item: Item) -> tuple[Any, ...]:
+        """For each use the number of the pair of the reader and the port, None if that is not paired."""
+        found: list[Any] = []
+        for index, kind, reader, port in self._readers_in(item.scope).get(item, ()):
+            number = self._number(reader) if isinstance(reader, Item) else str(reader)
+            found.append(None if number is None else (index, kind, str(number), port))
+        return (None,) if None in found else tuple(sorted(found))
+
+
+def _captured(owner: Item) -> Iterator[tuple[Ref, str]]:
+    """The values that the bodies of an item capture, each with the operators that read it and their ports."""
+    uses: dict[Ref, list[str]] = {ref: [] for ref in owner.captures}
+    for body in owner.bodies.values():
+        for scope in body.all():
+            for item in scope.items:
+                for port, ref in enumerate(item.inputs):
+                    if ref in uses:
+                        uses[ref].append(f"{item.operator} {port}")
+    yield from ((ref, ", ".join(sorted(found))) for ref, found in uses.items())

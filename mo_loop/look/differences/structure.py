@@ -1,0 +1,221 @@
+"""The structure of a model as the comparison sees it, the same for ONNX, IR and dumps.
+
+    Structure            the model: its main scope, functions, opsets, metadata
+      Scope              a graph: items in topological order, parameters and results
+        Item             a node: operator, attributes, inputs, types of outputs, data of a constant, bodies
+          Feed           how the node that holds a body feeds one of its parameters: slices, back edge, outer value
+          Drain          what an output of that node takes from its bodies
+
+Attributes and types are text: equal text is equal meaning. A Ref is an output of an item, in the same scope or, for a
+value that a body captures, in an enclosing one.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Any, NamedTuple
+
+from mo_loop.look.differences.data import Data
+
+ONNX, IR, DUMP = "ONNX", "IR", "dump"
+
+
+class Ref(NamedTuple):
+    """An output of an item, by its number."""
+
+    item: Item
+    output: int
+
+
+def shown(ref: Ref | None) -> str:
+    """A value for people: its item, with the number of the output where there are several."""
+    if ref is None:
+        return ""
+    item = ref.item
+    if item.data is not None and item.is_generated and item.data.brief:
+        return f"{item.label} ({item.data.brief})"
+    return f"{item.label}:{ref.output}" if len(item.outputs) > 1 else item.label
+
+
+@dataclass(slots=True)
+class Output:
+    """An output of an item: the names of the tensor, its element type and its dimensions as text; "" if not known."""
+
+    names: tuple[str, ...] = ()
+    dtype: str = ""
+    shape: str = ""
+
+
+@dataclass(slots=True)
+class Feed:
+    """How a parameter of a body gets its value. `kind` is the field's word: invariant, merged, sliced, iteration ...
+
+    `source` is the outer value, or that of the first iteration; `next` the inner value that the back edge brings.
+    `settings` has axis, start, end, stride and part size of a slice.
+    """
+
+    kind: str
+    source: Ref | None = None
+    next: Ref | None = None
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(slots=True)
+class Drain:
+    """What an output of a node with bodies takes from them: the inner value by the tag of its body."""
+
+    kind: str
+    sources: Mapping[str, Ref | None]
+    settings: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(eq=False, slots=True)
+class Item:
+    """A node, a parameter or a constant.
+
+    `direct` is the number of inputs that are compared by their place; the others of a node with bodies are compared by
+    the `feed` of the parameters that they reach. `condition` is the inner value that lets a loop continue. `mapped` has
+    attributes that the feeds and drains tell. `made_of` is what the item describes: a Node, its id in a dump, or a
+    NodeProto; an initializer or input of an ONNX model has none.
+    """
+
+    operator: str
+    name: str
+    scope: Scope
+    version: str = ""
+    attributes: dict[str, str] = field(default_factory=dict)
+    mapped: dict[str, str] = field(default_factory=dict)
+    inputs: list[Ref | None] = field(default_factory=list)
+    input_names: tuple[str, ...] = ()
+    outputs: list[Output] = field(default_factory=list)
+    data: Data | None = None
+    origins: tuple[str, ...] = ()
+    info: dict[str, str] = field(default_factory=dict)
+    bodies: dict[str, Scope] = field(default_factory=dict)
+    feed: Feed | None = None
+    drains: list[Drain] = field(default_factory=list)
+    condition: Ref | None = None
+    direct: int | None = None
+    captures: list[Ref] = field(default_factory=list)
+    place: int = 0
+    made_of: Any = None
+
+    @property
+    def is_generated(self) -> bool:
+        """Whether the name says nothing: there is none, or it is the operator with a number."""
+        return not self.name or _NUMBERED.sub("", self.name) == self.operator
+
+    @property
+    def label(self) -> str:
+        """A name for people: its own, else that of its first tensor, else its place; of a variable its id.
+
+        A ReadValue or Assign has a name of its own only where a model gave it one.
+        """
+        variable = self.attributes.get("variable_id", "") if self.is_generated else ""
+        names = [variable, self.name, *(name for each in self.outputs for name in each.names)]
+        return next(filter(None, names), f"{self.operator}#{self.place}")
+
+    @property
+    def is_constant(self) -> bool:
+        return self.data is not None
+
+
+_NUMBERED = re.compile(r"_\d+$")
+
+
+class Result(NamedTuple):
+    """An output of a model or a body."""
+
+    name: str
+    ref: Ref | None
+    dtype: str = ""
+    shape: str = ""
+
+
+@dataclass(eq=False, slots=True)
+class Scope:
+    """A graph. `path` has the name of each enclosing node, followed by the tag of its body.
+
+    `info` is its rt_info, `settings` are the opsets and attributes of a function.
+    """
+
+    path: tuple[str, ...] = ()
+    owner: Item | None = None
+    tag: str = ""
+    items: list[Item] = field(default_factory=list)
+    parameters: list[Item] = field(default_factory=list)
+    results: list[Result] = field(default_factory=list)
+    info: dict[str, str] = field(default_factory=dict)
+    settings: dict[str, str] = field(default_factory=dict)
+
+    @property
+    def text(self) -> str:
+        return "/".join(self.path)
+
+    def all(self) -> Iterator[Scope]:
+        """This scope and all below, outer before inner."""
+        stack = [self]
+        while stack:
+            scope = stack.pop()
+            yield scope
+            stack += reversed([body for item in scope.items for body in item.bodies.values()])
+
+
+@dataclass(slots=True)
+class Structure:
+    """A model. `kind` is ONNX, IR or dump; `source` its file, for people; `made_of` the ModelProto, the Graph or
+    the JSON data.
+
+    `layers` has the ids of the layers in the file of an IR, by Node.
+    """
+
+    kind: str
+    source: str
+    main: Scope
+    functions: dict[str, Scope] = field(default_factory=dict)
+    opsets: dict[str, str] = field(default_factory=dict)
+    metadata: dict[str, str] = field(default_factory=dict)
+    made_of: Any = None
+    layers: dict[Any, str] = field(default_factory=dict)
+
+    def scopes(self) -> Iterator[Scope]:
+        for start in (self.main, *self.functions.values()):
+            yield from start.all()
+
+    @property
+    def count(self) -> int:
+        """The number of items."""
+        return sum(len(scope.items) for scope in self.scopes())
+
+
+def in_order(items: list[Item]) -> list[Item]:
+    """Producers before consumers; among those that could be next, the first. Items of a cycle come last.
+
+    A value that a body captures counts as an input of the node with the body.
+    """
+    import heapq
+
+    places = {id(item): place for place, item in enumerate(items)}
+    readers: list[list[int]] = [[] for _ in items]
+    waiting = [0] * len(items)
+    for place, item in enumerate(items):
+        for ref in (*item.inputs, *item.captures):
+            source = None if ref is None else places.get(id(ref.item))
+            if source is not None:
+                readers[source].append(place)
+                waiting[place] += 1
+    ready = [place for place, count in enumerate(waiting) if not count]
+    order = []
+    while ready:
+        place = heapq.heappop(ready)
+        order.append(items[place])
+        for reader in readers[place]:
+            waiting[reader] -= 1
+            if not waiting[reader]:
+                heapq.heappush(ready, reader)
+    order += [item for item, count in zip(items, waiting, strict=True) if count]
+    for place, item in enumerate(order):
+        item.place = place
+    return order

@@ -1,0 +1,296 @@
+"""The graph as it was translated, and what each pass changed, as files in a folder, with a page that shows all of it.
+
+    convert_model("model.onnx", observers=[Dumper("steps")])
+
+    steps/000_loaded.txt, 000_loaded.json, 000_loaded.dot     the whole graph
+    steps/014_EliminateUnusedPorts.txt, ...                   what the 14th pass of the run changed
+    steps/117_written.txt, ...                                the whole graph at the end
+    steps/index.html                                          the page
+
+    text   .txt    whole graphs are read back by mo_loop.text.parse
+    json   .json   nodes and edges in the node-link form of networkx; read back by mo_loop.look.dump.read_dump
+    dot    .dot    a picture for Graphviz
+    svg    .svg    that picture, drawn by Graphviz's program `dot`; without it, a .dot is written instead
+
+docs/dump.md describes the files.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Callable, Iterable
+from contextlib import suppress
+from copy import deepcopy
+from pathlib import Path
+from typing import Any
+
+from mo_loop.errors import FileError, UsageError
+from mo_loop.graph import Graph, Node
+from mo_loop.ir.xml import layer_order
+from mo_loop.look.dump.around import DEPTH, Around
+from mo_loop.look.dump.decisions import Decisions
+from mo_loop.look.dump.run_folder import PAGE, RunFolder
+from mo_loop.look.dump.step_files import FORMATS, StepFiles
+from mo_loop.look.dump.steps import described, described_change, described_off
+from mo_loop.look.page.document import Document, delta
+from mo_loop.look.page.html import page
+from mo_loop.look.page.node_records import Describer, Record, State
+from mo_loop.look.page.trip_counts import set_trip_counts
+from mo_loop.ops.base import Constant
+from transforms.config import PassConfig, name_of
+from transforms.function_pass import FunctionPass
+from transforms.manager import Manager, Phase, Step, flattened
+
+DEFAULT_FORMATS = ("text", "json", "dot")
+
+_UNSAFE = re.compile(r"[^\w.-]+")  # in the name of a file
+
+
+class Dumper:
+    """An observer of a conversion, or of a Manager. The folder holds one run: it removes the files of an earlier one.
+
+    The number in the name of a file is the place of the pass in the run. The page is written when the conversion has
+    ended or failed; after a Manager alone, when `finish` is called.
+
+    Raises:
+        UsageError: a format or a node is not known.
+        FileError: the folder cannot be written, or has a file of the same name that no earlier run wrote.
+    """
+
+    def __init__(
+        self, folder: str | os.PathLike[str], formats: Iterable[str] = DEFAULT_FORMATS, *, after: Iterable[str] = (),
+        around: str | None = None, depth: int = DEPTH, whole: bool = False, only: Iterable[str] = (),
+        shapes: bool = True, types: bool = True, saved: bool = False,
+    ) -> None:  # fmt: skip
+        """What is written, and when the run ends.
+
+        Args:
+            folder: the folder of the files.
+            formats: keys of FORMATS.
+            after: the names of passes after which the graph is written in full as well.
+            around, depth: only what lies within `depth` edges of this node is shown (see around.py).
+            whole: write the whole graph after each pass that changed it, instead of what it changed.
+            only: the names of the passes after which whole graphs are written, and no others; all if empty.
+            shapes, types: what the edges of pictures say.
+            saved: `save_model` has the same observers, so the run ends with it, not with the conversion.
+        """
+        self.formats = tuple(dict.fromkeys(formats))
+        for name in self.formats:
+            if name not in FORMATS:
+                raise UsageError(f"a dump has no format {name!r}", hint=f"the formats are {', '.join(FORMATS)}")
+        if depth < 0:
+            raise UsageError(f"the depth {depth} is below 0")
+        self._folder = RunFolder(folder)
+        self._after = frozenset(map(name_of, after))
+        self._only = frozenset(map(name_of, only))
+        self._whole = whole or bool(self._only)
+        self._around = None if around is None else (around, depth)
+        self._edges = {"shapes": shapes, "types": types}
+        self._last_phase = "writing" if saved else "checking"
+        self._run: _Run | None = None
+
+    def __call__(self, event: Step | Phase) -> None:
+        """Write the graph as it was translated, and what each pass changed."""
+        run = self._run
+        if run is None or (isinstance(event, Phase) and event.name == "reading" and event.seconds is None):
+            run = self._begin()
+        if isinstance(event, Step):
+            self._step(event, run)
+        elif event.seconds is not None:
+            self._phase(event, run)
+        elif event.name == "passes":
+            run.listen(event.subject)
+
+    def failed(self, error: BaseException) -> None:
+        """Write the page of the steps so far, with the error that ended the conversion, if the folder takes it."""
+        with suppress(FileError):
+            self.finish(error)
+
+    def finish(self, error: BaseException | None = None) -> None:
+        """Write the page, unless there is no graph to show."""
+        run = self._run
+        if run is None or run.has_ended:
+            return
+        run.end()
+        if run.graph is None:
+            return
+        if error is not None:
+            run.document.notes.append(f"The conversion failed: {error}")
+        self._folder.write({PAGE: page(run.document.as_json())})
+
+    def show(self, graph: Graph, title: str) -> None:
+        """Write a graph that is not converted here, instead of a run."""
+        run = self._begin()
+        run.document.title, run.document.kind = title, "graph"
+        run.document.begin(run.described(graph))
+        run.write_whole("000_loaded")
+        self.finish()
+
+    def colour(self, heat: Callable[[Callable[[Node], int]], Record], notes: Iterable[str]) -> None:
+        """Write the page again, with the differences of its tensors.
+
+        `heat` makes them when it gets the function that gives a node its id on the page.
+        """
+        run = self._run
+        if run is None or run.graph is None:
+            return
+        run.document.heat = heat(run.describer.id)
+        run.document.notes += notes
+        self._folder.write({PAGE: page(run.document.as_json())})
+
+    def _begin(self) -> _Run:
+        self._folder.begin()
+        around = None if self._around is None else Around(*self._around)
+        self._run = _Run(self._folder, self.formats, around, self._edges)
+        return self._run
+
+    def _phase(self, event: Phase, run: _Run) -> None:
+        """A part of the conversion has ended."""
+        if event.name == "reading":
+            run.document.title = Path(getattr(event.subject, "path", None) or "model").name
+        if event.graph is None:
+            return
+        if event.name == "translating":
+            run.document.begin(run.described(event.graph))
+            if not self._only:
+                run.write_whole("000_loaded")
+        elif event.name in ("renaming", "compressing") or run.was_stopped(event) or run.has_other_info(event.graph):
+            self._changed_by_phase(event, run, event.graph)
+        if event.name == self._last_phase:
+            run.document.written, more = _written(event, run.describer, run.state)
+            if not self._whole:
+                run.write_whole(f"{run.count + 1:03d}_written", more)
+            self.finish()
+
+    def _changed_by_phase(self, event: Phase, run: _Run, graph: Graph) -> None:
+        """What changed since the last pass: by renaming, compressing, or the lowering after a stop."""
+        if event.name == "compressing" and run.graph is not None:
+            run.describer.continue_with(run.graph, graph)
+        before = run.state
+        change = delta(before, run.described(graph))
+        if any(change.values()):
+            run.count += 1
+            counts = len(before.nodes), len(run.state.nodes)
+            step = described_change(event.name, run.count, event.seconds or 0, *counts)
+            self._changed(step, run, before, change)
+
+    def _step(self, step: Step, run: _Run) -> None:
+        run.count += 1
+        run.add_skipped(step.each)
+        found = described(step, run.count) | run.reasons()
+        if step.changed:
+            before = run.state
+            run.described(step.graph)
+            self._changed(found, run, before, delta(before, run.state))
+        else:
+            run.document.step(found, None)
+        if step.name in self._after:
+            run.described(step.graph)
+            run.write_whole(f"{_stem(found)}.full", beside=True)
+
+    def _changed(self, step: Record, run: _Run, before: State, change: Record) -> None:
+        if self._whole and (not self._only or step["name"] in self._only):
+            step["file"] = _stem(step)
+            run.write_whole(_stem(step))
+        elif not self._whole and any(change.values()):
+            step["file"] = _stem(step)
+            run.files.delta(_stem(step), step["name"], before, run.state, change)
+        run.document.step(step, run.state, change)
+
+
+def _stem(step: Record) -> str:
+    return f"{step['place']:03d}_{_UNSAFE.sub('_', step['name'])}"
+
+
+def _written(event: Phase, describer: Describer, state: State) -> tuple[Record, dict[int, Record]]:
+    """The ids of the layers and, of constants, the offsets in the .bin if it is written: once for the page, once for
+    the nodes of the JSON."""
+    assert event.graph is not None
+    places = getattr(event.subject, "places", {})
+    layers: dict[int, int] = {}
+    offsets: dict[int, int] = {}
+    for scope in event.graph.scopes():
+        for layer, node in enumerate(layer_order(scope)):
+            number = describer.id(node)
+            if number not in state.nodes:
+                continue
+            layers[number] = layer
+            if isinstance(node, Constant) and node.tensor in places:
+                offsets[number] = places[node.tensor]
+    more: dict[int, Record] = {number: {"layer": layer} for number, layer in layers.items()}
+    for number, offset in offsets.items():
+        more[number]["offset"] = offset
+    return {"layers": layers, "offsets": offsets}, more
+
+
+class _Run:
+    """What is known of one conversion. `state` is the present state of the graph, or the part of it that is shown."""
+
+    def __init__(
+        self, folder: RunFolder, formats: tuple[str, ...], around: Around | None, edges: dict[str, Any]
+    ) -> None:
+        self.document = Document("")
+        self.describer = Describer()
+        self.files = StepFiles(folder, formats, self.describer, **edges)
+        self.count = 0
+        self.graph: Graph | None = None
+        self.state = State()
+        self.has_ended = False
+        self._around = around
+        self._info: dict[str, Any] = {}
+        self._decisions = Decisions()
+        self._config: PassConfig | None = None
+        self._passes: list[FunctionPass] = []
+
+    def listen(self, manager: Manager) -> None:
+        """Hear the decisions of the passes of `manager`, which is about to run."""
+        self._passes = flattened(manager.passes)
+        self._config = manager.config
+        self._config.listener = self._decisions
+
+    def described(self, graph: Graph) -> State:
+        """The present state of the graph."""
+        self.graph = graph
+        self._info = deepcopy(graph.rt_info)
+        self.state = self.describer.state(graph)
+        set_trip_counts(self.state)
+        if self._around is not None:
+            self.state = self._around.of(self.state)
+        return self.state
+
+    def write_whole(self, stem: str, more: dict[int, Record] | None = None, *, beside: bool = False) -> None:
+        """Write the present state in full."""
+        self.files.whole(stem, self.state, self.graph if self._around is None else None, more, beside=beside)
+
+    def reasons(self) -> Record:
+        """The decisions of the pass that has run; before the graph after it is described."""
+        found, left_out = self._decisions.take(self.describer.known)
+        return {"reasons": found} | ({"left_out": left_out} if left_out else {})
+
+    def add_skipped(self, each: FunctionPass) -> None:
+        """Add the passes before this one that did not run."""
+        if each not in self._passes:
+            return
+        while (skipped := self._passes.pop(0)) is not each:
+            self.document.step(described_off(skipped), None)
+
+    def was_stopped(self, event: Phase) -> bool:
+        """Whether the passes ended before the last one: the conversion lowers what the later ones would have."""
+        if event.name != "passes" or not self._passes:
+            return False
+        for skipped in self._passes:
+            self.document.step(described_off(skipped), None)
+        self._passes = []
+        return True
+
+    def has_other_info(self, graph: Graph) -> bool:
+        """Whether something else is known of the model as a whole: the last check and the writer change no more."""
+        return graph.rt_info != self._info
+
+    def end(self) -> None:
+        """Hear no more decisions."""
+        self.has_ended = True
+        self.document.texts = list(self._decisions.texts)
+        if self._config is not None:
+            self._config.listener = None

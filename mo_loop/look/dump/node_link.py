@@ -1,0 +1,175 @@
+"""A state of the graph as data for other tools: the node-link form of networkx, as a dictionary that JSON can hold.
+
+    data = node_link(state)
+    networkx.node_link_graph(data, edges="edges")
+    state_of(data)                                      # the state again
+
+Nodes are the records of mo_loop/look/page/node_records.py, by id; their inputs are edges. A control-flow node holds its
+bodies in the same form. What a pass changed is a flat graph of the nodes that it added or changed, with those that they
+read: `delta_link`. `state_of` and `applied` are the inverse. docs/dump.md describes both forms.
+"""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from mo_loop.look.page.node_records import Record, State
+
+ELSEWHERE = frozenset({"scope", "inputs", "bodies"})
+"""What the form says otherwise than a record: by nesting and by edges."""
+
+FORM = ELSEWHERE | {"absent", "status", "layer", "offset"}
+"""What a record does not say."""
+
+SCOPE = ("tag", "name", "parameters", "results", "info")
+"""What a scope says about itself."""
+
+
+def node_link(state: State) -> Record:
+    """The whole graph."""
+    members: dict[str, list[Record]] = {name: [] for name in state.scopes}
+    for number in sorted(state.nodes):
+        record = state.nodes[number]
+        members[record["scope"]].append(record)
+    return _graph(state, members, "")
+
+
+def _graph(state: State, members: Mapping[str, list[Record]], scope: str) -> Record:
+    nodes = []
+    for record in members[scope]:
+        node = described_node(record)
+        if "bodies" in record:
+            node["bodies"] = [_graph(state, members, body) for body in record["bodies"]]
+        nodes.append(node)
+    return _data(described_graph(state, scope), nodes, edges(members[scope], state.nodes))
+
+
+def delta_link(before: State, after: State, change: Record, **about: Any) -> Record:
+    """What a pass changed; `about` is added to what the form says about it as a whole."""
+    written = [("added", record) for record in change["added"]] + [("changed", record) for record in change["changed"]]
+    nodes = [
+        {"status": status, "scope": record["scope"], **described_node(record)}
+        | ({"bodies": record["bodies"]} if "bodies" in record else {})
+        for status, record in written
+    ]  # fmt: skip
+    records = [record for _, record in written]
+    known = {record["id"] for record in records}
+    read = dict.fromkeys(source[0] for record in records for source in record["inputs"] if source is not None)
+    nodes += [{"status": "context", **_brief(after.nodes[number])} for number in read if number not in known]
+    graph = {
+        "delta": True, **about, "removed": [_brief(before.nodes[number]) for number in change["removed"]],
+        "scopes": change["scopes"], "removed_scopes": change["removed_scopes"],
+    }  # fmt: skip
+    return _data(graph, nodes, edges(records, after.nodes))
+
+
+def _brief(record: Record) -> Record:
+    return {key: record[key] for key in ("id", "scope", "op", "name")}
+
+
+def described_graph(state: State, scope: str) -> Record:
+    """What the form says about a graph itself."""
+    return {"scope": scope, **{key: value for key, value in state.scopes[scope].items() if key in SCOPE}}
+
+
+def _data(graph: Record, nodes: list[Record], links: list[Record]) -> Record:
+    return {"directed": True, "multigraph": True, "graph": graph, "nodes": nodes, "edges": links}
+
+
+def described_node(record: Record) -> Record:
+    """A record without its inputs; `absent` are the optional inputs that are not given."""
+    node = {key: value for key, value in record.items() if key not in ELSEWHERE}
+    if None in record["inputs"]:
+        node["absent"] = [port for port, each in enumerate(record["inputs"]) if each is None]
+    return node
+
+
+def edges(records: Iterable[Record], nodes: Mapping[int, Record]) -> list[Record]:
+    """An edge for each input of the records, in the order of the ports."""
+    return [
+        {
+            "source": source[0], "target": record["id"], "key": port, "output": source[1],
+            "type": nodes[source[0]]["outputs"][source[1]]["type"],
+        }
+        for record in records for port, source in enumerate(record["inputs"]) if source is not None
+    ]  # fmt: skip
+
+
+# -- and back
+
+
+def state_of(data: Mapping[str, Any]) -> State:
+    """The state that `node_link` wrote, producers before consumers in each scope."""
+    state = State()
+    _read(data, None, state)
+    return in_order(state)
+
+
+def _read(data: Mapping[str, Any], owner: int | None, state: State) -> None:
+    graph = data["graph"]
+    scope = graph["scope"]
+    described = {key: value for key, value in graph.items() if key in SCOPE}
+    state.scopes[scope] = {"id": scope, "owner": owner, **described}
+    inputs = _inputs(data)
+    for node in data["nodes"]:
+        bodies = node.get("bodies")
+        state.nodes[node["id"]] = _record(node, scope, inputs[node["id"]])
+        if bodies is not None:
+            state.nodes[node["id"]]["bodies"] = [body["graph"]["scope"] for body in bodies]
+        for body in bodies or ():
+            _read(body, node["id"], state)
+
+
+def applied(state: State, data: Mapping[str, Any]) -> State:
+    """The state after the step that `delta_link` wrote; `state` is the one before it."""
+    graph = data["graph"]
+    gone = {each["id"] for each in graph["removed"]}
+    found = State({number: record for number, record in state.nodes.items() if number not in gone})
+    removed = set(graph["removed_scopes"])
+    found.scopes = {name: scope for name, scope in state.scopes.items() if name not in removed}
+    found.scopes |= {scope["id"]: scope for scope in graph["scopes"]}
+    inputs = _inputs(data)
+    for node in data["nodes"]:
+        if node["status"] != "context":
+            record = _record(node, node["scope"], inputs[node["id"]])
+            found.nodes[node["id"]] = record | ({"bodies": node["bodies"]} if "bodies" in node else {})
+    return in_order(found)
+
+
+def _inputs(data: Mapping[str, Any]) -> dict[int, dict[int, list[int]]]:
+    """The inputs of each node by their ports."""
+    found: dict[int, dict[int, list[int]]] = {node["id"]: {} for node in data["nodes"]}
+    for edge in data["edges"]:
+        found[edge["target"]][edge["key"]] = [edge["source"], edge["output"]]
+    return found
+
+
+def _record(node: Mapping[str, Any], scope: str, inputs: Mapping[int, list[int]]) -> Record:
+    ports = max([*inputs, *node.get("absent", ())], default=-1) + 1
+    record: Record = {"id": node["id"], "scope": scope, "op": node["op"], "opset": node["opset"], "name": node["name"]}
+    record["inputs"] = [inputs.get(port) for port in range(ports)]
+    return record | {key: value for key, value in node.items() if key not in FORM}
+
+
+def in_order(state: State) -> State:
+    """The same state with producers before consumers, else by id."""
+    waiting = {number: 0 for number in state.nodes}
+    readers: dict[int, list[int]] = {number: [] for number in state.nodes}
+    for number, record in state.nodes.items():
+        for source in record["inputs"]:
+            if source is not None:
+                waiting[number] += 1
+                readers[source[0]].append(number)
+    ready = [number for number, count in waiting.items() if not count]
+    heapq.heapify(ready)
+    nodes: dict[int, Record] = {}
+    while ready:
+        number = heapq.heappop(ready)
+        nodes[number] = state.nodes[number]
+        for reader in readers[number]:
+            waiting[reader] -= 1
+            if not waiting[reader]:
+                heapq.heappush(ready, reader)
+    return State(nodes, state.scopes)

@@ -1,0 +1,55 @@
+"""What the page says about a pass: its counts, what it does, and the errors of the runtime that it avoids."""
+
+from __future__ import annotations
+
+import inspect
+from functools import cache
+from typing import Any
+
+from mo_loop.look.page.node_records import Record
+from transforms.function_pass import FunctionPass
+from transforms.manager import Step
+from transforms.runtime.gaps import GAPS
+
+
+def described(step: Step, place: int) -> Record:
+    """A pass that ran; `place` is its number in the run."""
+    matchers = [[name, count] for name, count in step.matchers if count]
+    found: Record = {
+        "name": step.name, "place": place, "seconds": round(step.seconds, 6), "matches": step.matches,
+        "matchers": matchers, "nodes": [step.nodes_before, step.nodes_after], "doc": _doc(type(step.each)),
+    }  # fmt: skip
+    gaps = [gap for name in (step.name, *(name for name, _ in matchers)) for gap in _gaps(name)]
+    if gaps and step.changed:
+        found["gaps"] = gaps
+    return found
+
+
+def described_off(each: FunctionPass) -> Record:
+    """A pass that did not run."""
+    return {
+        "name": each.name, "place": 0, "seconds": 0, "matches": 0, "matchers": [], "nodes": [0, 0],
+        "doc": _doc(type(each)), "off": True,
+    }  # fmt: skip
+
+
+def described_change(name: str, place: int, seconds: float, before: int, after: int) -> Record:
+    """A part of the conversion that is no pass."""
+    return {
+        "name": name, "place": place, "seconds": round(seconds, 6), "matches": 0, "matchers": [],
+        "nodes": [before, after], "doc": "",
+    }  # fmt: skip
+
+
+def _doc(cls: type[Any]) -> str:
+    """The first paragraph of the docstring: what is rewritten to what."""
+    return (inspect.getdoc(cls) or "").partition("\n\n")[0]
+
+
+@cache
+def _gaps(rule: str) -> tuple[Record, ...]:
+    return tuple(
+        {"id": gap.id, "sentence": gap.sentence, "severity": gap.severity, "form": gap.form, "since": gap.since,
+         "until": gap.until}
+        for gap in GAPS if gap.rule == rule
+    )  # fmt: skip

@@ -1,0 +1,50 @@
+"""inspect: the inspection of a file. Its content decides the format: XML is IR, anything else ONNX."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from mo_loop.errors import FileError
+from mo_loop.look.inspection.description import Inspection
+from mo_loop.support.garbage_collection import paused_collector
+
+
+def inspect(source: Any, *, allow_external: Sequence[str] = ()) -> Inspection:
+    """Inspect the model in a file; an ONNX model can also be given as bytes or a ModelProto.
+
+    `allow_external` are folders besides that of the model whose files may hold external data.
+
+    Raises:
+        FileError: the file cannot be read, or is of another kind.
+        IrError: the model breaks a rule of the IR that the inspection relies on.
+        UnsupportedError: the IR is of another version, or bodies are nested too deeply to be read.
+    """
+    with paused_collector():
+        if isinstance(source, str | os.PathLike) and _is_xml(Path(source)):
+            from mo_loop.look.inspection.from_ir import inspect_ir
+
+            return inspect_ir(Path(source))
+        from mo_loop.look.inspection.from_onnx import inspect_onnx
+
+        try:
+            return inspect_onnx(source, allow_external)
+        except FileError as error:
+            is_dump = isinstance(source, str | os.PathLike) and Path(source).suffix in (".json", ".txt")
+            if not is_dump or error.code != "ML214":  # not an ONNX model
+                raise
+            raise error.at(hint="if it is a file of --dump, add --graph or --nodes") from error.__cause__
+
+
+def _is_xml(path: Path) -> bool:
+    if path.suffix.lower() == ".xml":
+        return True
+    try:
+        with open(path, "rb") as file:
+            return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"<?xml", b"<net"))
+    except IsADirectoryError:
+        raise FileError(f"{path} is a folder, not a model", code="ML211", hint="give a file in it") from None
+    except OSError:
+        return False  # opening it raises the right error

@@ -1,0 +1,311 @@
+"""The control flow of a model as a tree (`mo-loop inspect --graph`): plain records, with the fields of the JSON.
+
+    Skeleton            version, file, format ("onnx", "ir" or "dump"), graph, functions
+      Outline           the main graph, a body or a function: inputs, outputs, and its steps in the order of the data
+        Run             plain nodes, with the number of each operator
+        ControlNode     a Loop, Scan, TensorIterator, If, or another operator with bodies
+          Entry         what one of its inputs or outputs is to its bodies
+        FunctionCall    a call of a function of the model that has control flow
+
+`kind` of a step is "nodes", "control" or "call". Ports are those of mo_loop/look/inspection/description.py.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+from dataclasses import asdict, dataclass, field
+from typing import Any
+
+from mo_loop.look.differences.structure import Feed, Item, Ref, Scope, Structure
+from mo_loop.look.inspection.description import Port
+from mo_loop.look.inspection.ports_of_structure import is_constant, port_of, tensor_name, tensor_port
+from mo_loop.look.inspection.sources import continues, source_of
+from mo_loop.ops.control import slice_count
+
+VERSION = 1
+"""The version of the JSON; increased when a field changes its meaning or is removed, not when one is added."""
+
+
+@dataclass
+class Run:
+    """Nodes without bodies that follow each other. Constants are not counted."""
+
+    kind: str = field(default="nodes", init=False)
+    nodes: int
+    operators: dict[str, int]
+
+
+@dataclass
+class FunctionCall:
+    """A call of a function that has control flow. `function` is the operator, with the overload if there is one."""
+
+    kind: str = field(default="call", init=False)
+    name: str
+    operator: str
+    function: str
+
+
+@dataclass
+class Entry:
+    """An input or output of a node with bodies.
+
+    `kind` is "merged", "sliced", "invariant", "branched" or "captured" for an input, "final", "concatenated" or
+    "selected" for an output; `value` is the tensor outside. `inner` has the name of the tensor inside, by body.
+    Where only the operator knows what its bodies get and return, the kinds are "input" and "output", which have no
+    `inner`, and "parameter" and "result", whose `value` has no name.
+    `back_edge` is the tensor that a merged input gets from the iteration before. Slices have an axis and a stride,
+    which is negative from the end to the beginning; start, end and part_size stand only in an IR or a dump.
+    """
+
+    kind: str
+    value: Port
+    inner: dict[str, str] = field(default_factory=dict)
+    back_edge: str | None = None
+    slicing: dict[str, int] = field(default_factory=dict)
+
+
+@dataclass
+class ControlNode:
+    """A node with bodies. `trip_count`, `condition` and `goes_on` are as in mo_loop/look/inspection/description.py;
+    `iteration` is the name of the iteration number in the body."""
+
+    kind: str = field(default="control", init=False)
+    path: str
+    name: str
+    operator: str
+    trip_count: str | None = None
+    condition: str | None = None
+    goes_on: str | None = None
+    iteration: str | None = None
+    inputs: list[Entry] = field(default_factory=list)
+    outputs: list[Entry] = field(default_factory=list)
+    bodies: list[Outline] = field(default_factory=list)
+
+
+@dataclass
+class Outline:
+    """The main graph, a body or a function. `tag` is "model", "function", or the name of the body in its owner."""
+
+    path: str
+    tag: str
+    nodes: int
+    constants: int
+    inputs: list[Port]
+    outputs: list[Port]
+    steps: list[Run | ControlNode | FunctionCall] = field(default_factory=list)
+
+    def controls(self) -> Iterator[ControlNode]:
+        for step in self.steps:
+            if isinstance(step, ControlNode):
+                yield step
+
+    def all(self) -> Iterator[Outline]:
+        """This one and those of the bodies below, outer before inner."""
+        yield self
+        for step in self.controls():
+            for body in step.bodies:
+                yield from body.all()
+
+
+@dataclass
+class Skeleton:
+    """The control flow of one model.
+
+    Of a scope that was chosen, `graph` is the first body with its path, and `functions` has further ones: names of
+    nodes can repeat.
+    """
+
+    file: str
+    format: str
+    graph: Outline
+    functions: list[Outline] = field(default_factory=list)
+
+    def outlines(self) -> Iterator[Outline]:
+        for each in (self.graph, *self.functions):
+            yield from each.all()
+
+    def as_json(self) -> dict[str, Any]:
+        """The skeleton as plain data; the version comes first."""
+        return {"version": VERSION, **asdict(self)}
+
+
+def skeleton(structure: Structure) -> Skeleton:
+    """The control flow of a model."""
+    reader = _Reader(structure)
+    functions = [reader.outline(scope, "function") for scope in structure.functions.values()]
+    return Skeleton(structure.source, structure.kind.lower(), reader.outline(structure.main, "model"), functions)
+
+
+class _Reader:
+    def __init__(self, structure: Structure) -> None:
+        self._functions = structure.functions
+        self._with_control = _with_control(structure)
+
+    def outline(self, scope: Scope, tag: str) -> Outline:
+        inputs = [tensor_port(Ref(each, 0)) for each in scope.parameters]
+        outputs = [_result(*each) for each in scope.results]
+        constants = sum(is_constant(item) for item in scope.items)
+        nodes = len(scope.items) - constants - len(scope.parameters)
+        return Outline(scope.text, tag, nodes, constants, inputs, outputs, list(self._steps(scope)))
+
+    def _steps(self, scope: Scope) -> Iterator[Run | ControlNode | FunctionCall]:
+        parameters = set(map(id, scope.parameters))
+        plain: Counter[str] = Counter()
+        for item in scope.items:
+            if is_constant(item) or id(item) in parameters:
+                continue
+            step = self._step(item)
+            if step is None:
+                plain[item.operator] += 1
+                continue
+            if plain:
+                yield _run(plain)
+                plain = Counter()
+            yield step
+        if plain:
+            yield _run(plain)
+
+    def _step(self, item: Item) -> ControlNode | FunctionCall | None:
+        if item.bodies:
+            return self._control(item)
+        function = _called(item)
+        return FunctionCall(item.label, item.operator, function) if function in self._with_control else None
+
+    def _control(self, item: Item) -> ControlNode:
+        found = ControlNode("/".join((*item.scope.path, item.label)), item.label, item.operator)
+        found.inputs = list(_inputs(item))
+        found.outputs = list(_outputs(item))
+        found.bodies = [self.outline(body, tag) for tag, body in item.bodies.items()]
+        is_if = item.operator == "If"
+        if item.direct == 2:  # trip count and condition
+            found.trip_count = source_of(_at(item, 0))
+        elif not is_if:
+            found.trip_count = next((_slices(each) for each in found.inputs if each.kind == "sliced"), None)
+        if item.direct:
+            found.condition = source_of(_at(item, item.direct - 1))
+        found.goes_on = continues(item)
+        for body in item.bodies.values():
+            for each in body.parameters:
+                if each.feed is not None and each.feed.kind == "iteration number":
+                    found.iteration = tensor_name(Ref(each, 0))
+        return found
+
+
+def _with_control(structure: Structure) -> set[str]:
+    """The names of the functions that have control flow, or call one that has."""
+    items = {name: [item for at in scope.all() for item in at.items] for name, scope in structure.functions.items()}
+    found = {name for name, inner in items.items() if any(item.bodies for item in inner)}
+    before = -1
+    while before != len(found):
+        before = len(found)
+        found |= {name for name, inner in items.items() if any(_called(item) in found for item in inner)}
+    return found
+
+
+def _called(item: Item) -> str:
+    """The name that a function would have which a node calls."""
+    overload = item.attributes.get("overload")
+    return f"{item.operator}::{overload}" if overload else item.operator
+
+
+def _run(operators: Counter[str]) -> Run:
+    return Run(operators.total(), dict(sorted(operators.items(), key=lambda pair: (-pair[1], pair[0]))))
+
+
+def _at(item: Item, place: int) -> Ref | None:
+    return item.inputs[place] if place < len(item.inputs) else None
+
+
+def _result(name: str, ref: Ref | None, dtype: str, shape: str) -> Port:
+    """An output of a graph, with the type that is declared, else that of its tensor."""
+    if dtype or ref is None:
+        return port_of(name, dtype, shape)
+    port = tensor_port(ref)
+    return Port(name, port.type, port.shape)
+
+
+# -- inputs and outputs of a node with bodies
+
+
+def _inputs(item: Item) -> Iterator[Entry]:
+    """What feeds the bodies. A value that reaches both branches of an If is one entry."""
+    if item.direct is None:
+        yield from _unknown_inputs(item)
+        return
+    branched: dict[Ref, Entry] = {}
+    for tag, body in item.bodies.items():
+        for parameter in body.parameters:
+            feed = parameter.feed
+            if feed is None or feed.kind in ("iteration number", "condition"):
+                continue
+            inner = tensor_name(Ref(parameter, 0))
+            if len(item.bodies) > 1 and feed.source is not None:
+                known = branched.setdefault(feed.source, Entry("branched", tensor_port(feed.source)))
+                known.inner[tag] = inner
+                continue
+            yield _fed(item, feed, tag, inner)
+    yield from branched.values()
+    yield from _captures(item)
+
+
+def _captures(item: Item) -> Iterator[Entry]:
+    for ref in item.captures:
+        yield Entry("captured", tensor_port(ref))
+
+
+def _unknown_inputs(item: Item) -> Iterator[Entry]:
+    """The inputs, and the parameters of the bodies, of an operator that alone knows which feeds which."""
+    for ref in item.inputs:
+        if ref is not None:
+            yield Entry("input", tensor_port(ref))
+    for tag, body in item.bodies.items():
+        for parameter in body.parameters:
+            yield Entry("parameter", Port(""), {tag: tensor_name(Ref(parameter, 0))})
+    yield from _captures(item)
+
+
+def _unknown_outputs(item: Item) -> Iterator[Entry]:
+    for tag, body in item.bodies.items():
+        for each in body.results:
+            yield Entry("result", Port(""), {tag: tensor_name(each.ref)})
+    for place in range(len(item.outputs)):
+        yield Entry("output", tensor_port(Ref(item, place)))
+
+
+def _fed(item: Item, feed: Feed, tag: str, inner: str) -> Entry:
+    value = Port("") if feed.source is None else tensor_port(feed.source)
+    back_edge = tensor_name(feed.next) if feed.kind == "merged" else None
+    return Entry(feed.kind, value, {tag: inner}, back_edge, _slicing(feed.settings) if feed.kind == "sliced" else {})
+
+
+def _outputs(item: Item) -> Iterator[Entry]:
+    if item.direct is None:
+        yield from _unknown_outputs(item)
+        return
+    for place, drain in enumerate(item.drains):
+        value = tensor_port(Ref(item, place)) if place < len(item.outputs) else Port("")
+        inner = {tag: tensor_name(ref) for tag, ref in drain.sources.items()}
+        yield Entry(drain.kind, value, inner, None, _slicing(drain.settings) if drain.kind == "concatenated" else {})
+
+
+def _slicing(settings: Any) -> dict[str, int]:
+    """The slices of an input or output; ONNX gives a direction instead of a stride, a Loop of ONNX neither."""
+    found = {key: settings.get(key) for key in ("axis", "start", "end", "stride", "part_size")}
+    if found["stride"] is None:
+        found |= {"axis": found["axis"] or 0, "stride": -1 if settings.get("direction") == "reverse" else 1}
+    return {key: int(value) for key, value in found.items() if value is not None}
+
+
+def _slices(entry: Entry) -> str:
+    """The number of slices, as text; it names the dimension if its size is not known."""
+    axis, shape = entry.slicing["axis"], entry.value.shape
+    text = f"dimension {axis} of {entry.value.name}"
+    size = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
+    stride = entry.slicing["stride"]
+    if isinstance(size, int):
+        start, end = (0, -1) if stride > 0 else (-1, 0)
+        start, end = entry.slicing.get("start", start), entry.slicing.get("end", end)
+        return f"{slice_count(size, start, end, stride, entry.slicing.get('part_size', 1))} ({text})"
+    known = f"{size} ({text})" if size not in (None, "?") else text
+    return known if abs(stride) == 1 else f"{known}, {abs(stride)} at a time"

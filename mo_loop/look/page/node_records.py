@@ -1,0 +1,263 @@
+"""Nodes and scopes of a Graph as plain data, with ids that stay the same while passes change the graph.
+
+    describer = Describer()
+    state = describer.state(graph)
+    state.nodes[0]         # {"id": 0, "scope": "", "op": "Parameter", "opset": 1, "name": "x", "inputs": [], ...}
+    state.scopes["3/body"]        # {"id": "3/body", "owner": 3, "tag": "body", "parameters": [4], "results": [7], ...}
+    later = describer.state(graph)       # after a pass; unchanged nodes have the same dictionaries as before
+
+docs/dump.md describes both.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, field
+from typing import Any
+
+from mo_loop.graph import Graph, Node
+from mo_loop.graph.origin import Origin
+from mo_loop.graph.tensor import Tensor
+from mo_loop.graph.types import TensorType
+from mo_loop.look.page.constant_records import LIMIT, SHOWN, Contents, described_constant
+from mo_loop.ops.base import Constant, Op, Result
+from mo_loop.ops.control import Control, If
+from mo_loop.ops.opaque import Opaque
+from mo_loop.text.attributes import show_attribute
+from mo_loop.text.literals import show_data
+from mo_loop.text.spelling import show_type
+
+HELD = frozenset({"body", "then_body", "else_body", "input_map", "output_map", "iteration", "condition"})
+"""Attributes of control-flow nodes that are described as bodies and port maps."""
+
+Record = dict[str, Any]
+
+_OPSET = re.compile("opset([0-9]{1,4})")
+
+
+@dataclass
+class State:
+    """A graph as plain data: records by id, producers before consumers in each scope, and scopes by id."""
+
+    nodes: dict[int, Record] = field(default_factory=dict)
+    scopes: dict[str, Record] = field(default_factory=dict)
+
+
+class Describer:
+    """Describes graphs. A node and a body keep their ids as long as they are in the described graph.
+
+    A record is made again only if the node was changed: the costs of a later `state` are about a microsecond a node.
+    """
+
+    def __init__(self, contents: Contents | None = None) -> None:
+        """`contents` names constants, also those of another graph."""
+        self.defaults: dict[str, dict[str, str]] = {}
+        """The attributes of each described operation with a default, as text."""
+        self._ids: dict[Node, int] = {}
+        self._next = 0
+        self._records: dict[Node, tuple[Fields, Record]] = {}  # what a record was made of, and the record
+        self._scopes: dict[Graph, str] = {}
+        self._owned: dict[str, int] = {}  # how many bodies an owner has had under a tag
+        self._types: dict[Any, str] = {}
+        self._contents = contents or Contents()
+
+    def id(self, node: Node) -> int:
+        """The id of a node, which gets one if it has none."""
+        found = self._ids.get(node)
+        if found is None:
+            found = self._ids[node] = self._next
+            self._next += 1
+        return found
+
+    def known(self, node: Node) -> int | None:
+        """The id of a node that was described, else None."""
+        return self._ids.get(node)
+
+    def continue_with(self, old: Graph, clone: Graph) -> None:
+        """Give the nodes of `clone`, which `old.clone()` made and a pass may have changed, the ids of their originals.
+
+        The copies are numbered in the order of the originals.
+        """
+        copies = {node.id: node for node in clone.ordered()}
+        for place, node in enumerate(old.ordered()):
+            copy = copies.get(place)
+            if copy is None or type(copy) is not type(node) or copy.name != node.name or node not in self._ids:
+                continue
+            self._ids[copy] = self._ids.pop(node)
+            for old_body, new_body in zip(node.bodies, copy.bodies, strict=True):
+                self._scopes[new_body] = self._scopes.pop(old_body)
+                self.continue_with(old_body, new_body)
+
+    def state(self, graph: Graph) -> State:
+        """The graph with its bodies."""
+        state = State()
+        self._describe(graph, "", None, "", state)
+        if len(self._ids) > len(state.nodes):  # removed nodes are not kept alive
+            self._ids = {node: number for node, number in self._ids.items() if number in state.nodes}
+            self._records = {node: made for node, made in self._records.items() if node in self._ids}
+            self._scopes = {body: name for body, name in self._scopes.items() if name in state.scopes}
+        return state
+
+    def _describe(self, graph: Graph, scope: str, owner: Node | None, tag: str, state: State) -> None:
+        ids = self._ids
+        for node in graph.ordered():  # new nodes are numbered in this order
+            if node not in ids:
+                self.id(node)
+        found: Record = {
+            "id": scope, "owner": None if owner is None else self.id(owner), "tag": tag, "name": graph.name,
+            "parameters": [self.id(node) for node in graph.parameters],
+            "results": [self.id(node) for node in graph.results],
+        }  # fmt: skip
+        if graph.rt_info:
+            found["info"] = show_attribute(graph.rt_info, Any)
+        state.scopes[scope] = found
+        nodes, records = state.nodes, self._records
+        for node in graph.ordered():
+            made_of = _fields(node)
+            known = records.get(node)
+            if known is None or not _same(known[0], made_of):
+                record = self._record_again(node, scope, made_of, known)
+            else:
+                record = known[1]
+            nodes[ids[node]] = record
+            if node.bodies:
+                for name, body in zip(tags(node), node.bodies, strict=True):
+                    self._describe(body, self._scope(body, node, name), node, name, state)
+
+    def _record_again(self, node: Node, scope: str, made_of: Fields, known: tuple[Fields, Record] | None) -> Record:
+        """The record of a node that is new or was changed; the former one if it says the same."""
+        record = self.record(node, scope)
+        if known is not None:
+            if known[1] == record:
+                record = known[1]
+            if known[0][0] is not made_of[0]:  # readers tell outputs by their numbers
+                for value in node.outputs:
+                    for use in value.uses:
+                        reader = self._records.get(use.node)
+                        if reader is not None:  # it is described again, too
+                            self._records[use.node] = reader[0][:1], reader[1]
+        self._records[node] = made_of, record
+        return record
+
+    def _scope(self, body: Graph, owner: Node, tag: str) -> str:
+        """The id of a body: that of its first owner with a tag. It keeps it when it moves to another owner."""
+        found = self._scopes.get(body)
+        if found is None:
+            name = f"{self.id(owner)}/{tag}"
+            count = self._owned[name] = self._owned.get(name, 0) + 1
+            found = self._scopes[body] = name if count == 1 else f"{name}{count}"
+        return found
+
+    def record(self, node: Any, scope: str) -> Record:
+        """One node."""
+        op = type(node).__name__
+        is_control = isinstance(node, Control)
+        found: Record = {
+            "id": self.id(node), "scope": scope, "op": op, "opset": node.opset, "name": node.name,
+            "inputs": [None if value is None else [self.id(value.node), value.index] for value in node.inputs],
+            "outputs": [{"type": self._type(value.type), "names": list(value.names)} for value in node.outputs],
+        }  # fmt: skip
+        attributes = {
+            key: show_attribute(value, node._kinds[key])
+            for key, value in node.attribute_values().items()
+            if not (is_control and key in HELD)
+        }
+        if op not in self.defaults:
+            self.defaults[op] = _defaults(type(node))
+        if isinstance(node, Opaque):  # a layer of an IR that is kept as it is in the file
+            opset = _OPSET.fullmatch(node.version)
+            found |= {"op": node.kind, "opset": int(opset[1]) if opset else node.version}
+            attributes = {key: str(value) for key, value in node.data.items()}
+        if attributes:
+            found["attributes"] = attributes
+        tensor = node.tensor if isinstance(node, Constant) else getattr(node, "blob", None)
+        if tensor is not None:
+            found |= self._constant(tensor)
+        if isinstance(node, Result):
+            found["names"] = list(node.output_names)
+        if getattr(node, "_rt_info", None):
+            found["info"] = show_attribute(node.rt_info, Any)
+        if node.origins:
+            found["origins"] = [_origin(each) for each in node.origins]
+        if is_control:
+            found["bodies"] = [
+                self._scope(body, node, tag) for tag, body in zip(tags(node), node.bodies, strict=True)
+            ]
+            found["port_map"] = self._port_map(node)
+        return found
+
+    def _constant(self, tensor: Tensor) -> Record:
+        found = described_constant(tensor, self._contents)
+        if tensor.size <= SHOWN and len(found["value"]) <= LIMIT:  # all of it
+            return found
+        content = show_data(tensor, SHOWN)
+        return found if content == found["value"] else found | {"content": content}
+
+    def _type(self, type_: Any) -> str:
+        if type(type_) is not TensorType:
+            return show_type(type_)
+        key = type_.dtype, type_.shape
+        found = self._types.get(key)
+        if found is None:
+            found = self._types[key] = show_type(type_)
+        return found
+
+    def _port_map(self, node: Any) -> Record:
+        def entry(port: int, each: Any) -> Record:
+            values = {key: self.id(value) if isinstance(value, Node) else value for key, value in vars(each).items()}
+            return {"role": type(each).__name__, "port": port, **values}
+
+        found: Record = {
+            "inputs": [entry(port, each) for port, each in enumerate(node.input_map, node.first_data_port)],
+            "outputs": [entry(port, each) for port, each in enumerate(node.output_map)],
+        }
+        for key in ("iteration", "condition"):
+            if getattr(node, key, None) is not None:
+                found[key] = self.id(getattr(node, key))
+        return found
+
+
+def tags(node: Any) -> tuple[str, ...]:
+    """The tags of the bodies of a node, in their order."""
+    if not node.bodies:
+        return ()
+    return ("then_body", "else_body") if isinstance(node, If) else ("body",)
+
+
+Fields = tuple[Any, ...]
+
+
+def _fields(node: Any) -> Fields:
+    """All that a record is made of, but for the ids: if it is the same, the record is. A graph never changes its nodes,
+    so the scope is the same, too."""
+    outputs = node.outputs
+    types: Any
+    if len(outputs) == 1:
+        value = outputs[0]
+        types = value.type, value.names
+    else:
+        types = [(value.type, value.names) for value in outputs]
+    info = getattr(node, "_rt_info", None)
+    return (
+        outputs, node.inputs, node.name, node.origins, repr(info) if info else "", types,
+        tuple(node.__dict__.values()),
+    )  # fmt: skip
+
+
+def _same(old: Fields, new: Fields) -> bool:
+    """Whether both have the same fields. Fields that cannot be compared count as different."""
+    try:
+        return old == new
+    except ValueError:  # arrays
+        return False
+
+
+def _defaults(cls: type[Op]) -> dict[str, str]:
+    kinds = cls._kinds
+    return {
+        key: show_attribute(value, kinds[key]) for key, value in cls.attributes.items() if value is not Op.REQUIRED
+    }
+
+
+def _origin(origin: Origin) -> list[str]:
+    return ["/".join(map(str, origin.scope)), str(origin.node), str(origin.operator), str(origin.output)]

@@ -1,0 +1,269 @@
+"""A model that was opened for a comparison as records and scopes: `described(structure)`.
+
+An ONNX model is shown as it is in its file: initializers are Constants, inputs are Parameters, outputs are Results, and
+the port maps of Loop, Scan and If are those that their inputs and outputs mean. Other models are described by their
+Graph, as in a conversion.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from pathlib import PurePath
+from typing import Any
+
+from mo_loop.graph.tensor import FileTensor
+from mo_loop.look.differences.structure import ONNX, Drain, Feed, Item, Output, Ref, Result, Scope, Structure
+from mo_loop.look.page.constant_records import Contents, described_constant
+from mo_loop.look.page.node_records import Describer, Record, State
+from mo_loop.look.page.trip_counts import set_trip_counts
+from mo_loop.text.attributes import show_attribute
+
+
+@dataclass
+class Described:
+    """A model as a state, with the ids of the items and results of its structure."""
+
+    structure: Structure
+    state: State
+    items: dict[Item, int]
+    results: dict[int, int]
+    """By the identity of a Result: equal ones can be in several scopes."""
+    scopes: dict[Scope, str]
+    id_of: Callable[[Any], int]
+    """The id of a Node of a graph, or of what else the items are made of."""
+
+
+def described(structure: Structure, contents: Contents) -> Described:
+    """The records of a model. `contents` names its constants, also those of another model that it is compared with."""
+    if structure.kind == ONNX:
+        found = _of_onnx(structure, contents)
+    else:
+        describer = Describer(contents)
+        state = describer.state(structure.made_of)
+        found = described_by(structure, state, describer.id)
+    set_trip_counts(found.state)
+    return found
+
+
+def described_by(structure: Structure, state: State, id_of: Callable[[Any], int]) -> Described:
+    """A model whose state is known; `id_of` gives the id of what an item is made of."""
+    items = {item: id_of(item.made_of) for scope in structure.scopes() for item in scope.items}
+    found = Described(structure, state, items, {}, {structure.main: ""}, id_of)
+    for item, number in items.items():
+        found.scopes |= dict(zip(item.bodies.values(), state.nodes[number].get("bodies", ()), strict=True))
+    for scope, name in found.scopes.items():
+        found.results |= zip(map(id, scope.results), state.scopes[name]["results"], strict=True)
+    return found
+
+
+def facts(structure: Structure) -> list[tuple[str, str]]:
+    """What is known of a model as a whole, as names and texts."""
+    found = [("format", structure.kind)]
+    found += [(f"opset {domain}", version) for domain, version in structure.opsets.items()]
+    return found + [(key.removeprefix("metadata/"), text) for key, text in structure.metadata.items()]
+
+
+def written(model: Described, state: State) -> Record:
+    """Where the nodes of a state stand in the files of an IR: the ids of layers, and the offsets of constants."""
+    layers, offsets = {}, {}
+    for node, layer in model.structure.layers.items():
+        number = model.id_of(node)
+        if number in state.nodes and layer.isdecimal():
+            layers[number] = int(layer)
+            tensor = getattr(node, "tensor", None)
+            if isinstance(tensor, FileTensor):
+                offsets[number] = tensor.offset
+    return {"layers": layers, "offsets": offsets}
+
+
+def body_of(state: State, scope: str) -> State:
+    """One body with those below it as a state. Nodes outside that it reads are kept without their own inputs."""
+    below = {scope}
+    found = State()
+    for name, record in state.scopes.items():  # outer before inner
+        if name == scope:
+            found.scopes[""] = record | {"id": "", "owner": None}
+        elif record["owner"] is not None and state.nodes[record["owner"]]["scope"] in below:
+            below.add(name)
+            found.scopes[name] = record
+    inner = [record for record in state.nodes.values() if record["scope"] in below]
+    read = {ref[0] for record in inner for ref in record["inputs"] if ref is not None}
+    for number in read - {record["id"] for record in inner}:
+        outer = {key: value for key, value in state.nodes[number].items() if key not in ("bodies", "port_map")}
+        found.nodes[number] = outer | {"scope": "", "inputs": []}
+    for record in inner:
+        found.nodes[record["id"]] = record if record["scope"] != scope else record | {"scope": ""}
+    return found
+
+
+def _of_onnx(structure: Structure, contents: Contents) -> Described:
+    found = Described(structure, State(), {}, {}, {}, int)
+    functions = {scope: name for name, scope in structure.functions.items()}
+    for scope in structure.scopes():
+        for item in scope.items:
+            found.items[item] = len(found.items) + len(found.results)
+        for each in scope.results:
+            found.results[id(each)] = len(found.items) + len(found.results)
+        if scope.owner is not None:
+            found.scopes[scope] = f"{found.items[scope.owner]}/{scope.tag}"
+        else:
+            found.scopes[scope] = f"function/{functions[scope]}" if scope in functions else ""
+    _OnnxRecords(found, contents).add()
+    return found
+
+
+class _OnnxRecords:
+    """Adds the records and scopes of an ONNX model whose items have ids."""
+
+    def __init__(self, model: Described, contents: Contents) -> None:
+        self._model = model
+        self._contents = contents
+        self._file = PurePath(model.structure.source).name
+        self._undefined: dict[tuple[Scope, str], int] = {}
+
+    def add(self) -> None:
+        for scope in self._model.structure.scopes():
+            self._scope(scope)
+
+    def _scope(self, scope: Scope) -> None:
+        model = self._model
+        name = model.scopes[scope]
+        record: Record = {
+            "id": name, "owner": None if scope.owner is None else model.items[scope.owner],
+            "tag": scope.tag or name.replace("/", " ", 1),
+            "name": scope.path[-1] if scope.path else model.structure.metadata.get("name", ""),
+            "parameters": [model.items[item] for item in scope.parameters],
+            "results": [model.results[id(each)] for each in scope.results],
+        }  # fmt: skip
+        if scope.settings:
+            record["info"] = show_attribute(scope.settings, Any)
+        model.state.scopes[name] = record
+        opsets = self._opsets(scope)
+        inputs = set(scope.parameters)
+        for item in scope.items:
+            found = self._record(item, name, opsets, item in inputs)
+            model.state.nodes[found["id"]] = found
+        for each in scope.results:
+            number = model.results[id(each)]
+            model.state.nodes[number] = {
+                "id": number, "scope": name, "op": "Result", "opset": "", "name": each.name,
+                "inputs": [self._ref(each.ref)], "outputs": [], "names": [each.name],
+            }  # fmt: skip
+
+    def _opsets(self, scope: Scope) -> dict[str, str]:
+        """The versions of the domains: a function and its bodies have their own."""
+        at = scope
+        while at.owner is not None:
+            at = at.owner.scope
+        own = {key.removeprefix("opset "): text for key, text in at.settings.items() if key.startswith("opset ")}
+        return self._model.structure.opsets | own
+
+    def _record(self, item: Item, scope: str, opsets: dict[str, str], is_input: bool) -> Record:
+        found: Record = {
+            "id": self._model.items[item], "scope": scope,
+            "op": "Parameter" if is_input else item.operator, "opset": _version(item, opsets, is_input),
+            "name": item.name, "inputs": [self._ref(ref) for ref in item.inputs],
+            "outputs": [{"type": _type(output), "names": list(output.names)} for output in item.outputs],
+        }  # fmt: skip
+        if item.attributes or item.mapped:
+            found["attributes"] = item.attributes | item.mapped
+        if item.data is not None and item.data.tensor is not None:
+            found |= described_constant(item.data.tensor, self._contents, f"{self._file}: {item.label}")
+        if item.info:
+            found["info"] = show_attribute(item.info, Any)
+        if item.bodies:
+            found["bodies"] = [self._model.scopes[body] for body in item.bodies.values()]
+            port_map = self._port_map(item)
+            if port_map is not None:
+                found["port_map"] = port_map
+        return found
+
+    def _ref(self, ref: Ref | None) -> list[int] | None:
+        if ref is None:
+            return None
+        number = self._model.items.get(ref.item)
+        return [self._add_undefined(ref.item) if number is None else number, ref.output]
+
+    def _add_undefined(self, item: Item) -> int:
+        """The record of a name that nothing defines."""
+        key = item.scope, item.name
+        if key not in self._undefined:
+            number = len(self._model.items) + len(self._model.results) + len(self._undefined)
+            self._undefined[key] = number
+            self._model.state.nodes[number] = {
+                "id": number, "scope": self._model.scopes[item.scope], "op": "undefined", "opset": "",
+                "name": item.name, "inputs": [], "outputs": [{"type": "?", "names": [item.name]}],
+            }  # fmt: skip
+        return self._undefined[key]
+
+    # -- port maps
+
+    def _port_map(self, item: Item) -> Record | None:
+        """What feeds the bodies of Loop, Scan and If; None for other operators, whose meaning is not known."""
+        if item.direct is None:
+            return None
+        found: Record = {"inputs": [], "outputs": []}
+        for body in item.bodies.values():
+            for place, parameter in enumerate(body.parameters):
+                if parameter.feed is None:
+                    continue
+                if parameter.feed.kind == "iteration number":
+                    found["iteration"] = self._model.items[parameter]
+                else:
+                    found["inputs"].append(self._input(item, body, place, parameter.feed))
+            if item.condition is not None:
+                found["condition"] = self._result(body, 0)
+        found["outputs"] = list(self._outputs(item))
+        return found
+
+    def _input(self, item: Item, body: Scope, place: int, feed: Feed) -> Record:
+        """The entry of a body's parameter. The condition of a Loop is a state, which input 1 begins."""
+        is_loop = item.operator == "Loop"
+        entry: Record = {"role": "Sliced", "port": place, "parameter": self._model.items[body.parameters[place]]}
+        if feed.kind == "sliced":
+            return entry | _slice(feed.settings)
+        after = 0 if feed.kind == "condition" else place - 1 if is_loop else place
+        return entry | {"role": "Merged", "result": self._result(body, after)}
+
+    def _outputs(self, item: Item) -> Iterator[Record]:
+        for port, drain in enumerate(item.drains):
+            yield {"role": drain.kind.capitalize(), "port": port, **self._drain(item, port, drain)}
+
+    def _drain(self, item: Item, port: int, drain: Drain) -> Record:
+        if drain.kind == "selected":
+            ends = [self._result(body, port) for body in item.bodies.values()]
+            tags = [tag.partition("_")[0] for tag in item.bodies]
+            return {"else_" if tag == "else" else tag: end for tag, end in zip(tags, ends, strict=True)}
+        body = next(iter(item.bodies.values()))
+        found: Record = {"result": self._result(body, port + (item.operator == "Loop"))}
+        return found | _slice(drain.settings) if drain.kind == "concatenated" else found
+
+    def _result(self, body: Scope, place: int) -> int | None:
+        """The id of an output of a body; None in a damaged model that lacks it."""
+        results: list[Result] = body.results
+        return self._model.results[id(results[place])] if place < len(results) else None
+
+
+def _slice(settings: Any) -> Record:
+    backward = settings.get("direction") == "reverse"
+    start, end, stride = (-1, 0, -1) if backward else (0, -1, 1)
+    return {"axis": int(settings.get("axis", 0)), "start": start, "end": end, "stride": stride, "part_size": 1}
+
+
+def _version(item: Item, opsets: dict[str, str], is_input: bool) -> int | str:
+    """The version of the operator set, with its domain if that is not the default one."""
+    if is_input or item.made_of is None:
+        return ""
+    domain, _, _ = item.operator.rpartition("::")
+    version = opsets.get(domain or "ai.onnx", "")
+    if domain:
+        return f"{domain} {version}".rstrip()
+    return int(version) if version else ""
+
+
+def _type(output: Output) -> str:
+    """The declared type; ? for what is not declared."""
+    if not output.shape and output.dtype and not output.dtype.endswith(")"):
+        return f"{output.dtype}[...]"
+    return f"{output.dtype or '?'}{output.shape}"

@@ -1,0 +1,166 @@
+"""What decides how often a loop runs, as text in its port map.
+
+    set_trip_counts(state)
+    state.nodes[17]["port_map"]["trip_count"]       # "10", "at most 10, while less is true", "dimension 0 of x: N"
+
+A value is followed through operations that hand it on, and out of a body to what feeds its parameter.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mo_loop.look.page.node_records import Record, State
+
+TRANSPARENT = frozenset(("Identity", "Cast", "Convert", "Squeeze", "Unsqueeze", "Reshape"))
+"""Operators that return their first input, possibly in another shape or type."""
+
+ALWAYS = ("true", "1")
+
+
+def set_trip_counts(state: State) -> None:
+    """Add the text to each Loop, TensorIterator and Scan. Their records are replaced: other states can hold them."""
+    loops = [record for record in state.nodes.values() if "port_map" in record]
+    if not loops:
+        return
+    sources = _Sources(state)
+    for record in loops:
+        text = _of_loop(record, sources) if record["op"] == "Loop" else _of_slices(record, sources)
+        if text:
+            state.nodes[record["id"]] = record | {"port_map": record["port_map"] | {"trip_count": text}}
+
+
+class _Sources:
+    """Follows values to what computes them."""
+
+    def __init__(self, state: State) -> None:
+        self.nodes = state.nodes
+        self._feeds: dict[int, tuple[Record, Record]] = {}  # a body's parameter -> the owner and its entry
+        for record in state.nodes.values():
+            for entry in record.get("port_map", {}).get("inputs", ()):
+                for key in ("parameter", "then", "else_"):
+                    if entry.get(key) is not None:
+                        self._feeds[entry[key]] = record, entry
+
+    def of(self, ref: Any) -> tuple[Record, int] | None:
+        """The node and output that a value comes from; None if nothing gives it."""
+        seen: set[int] = set()
+        while ref is not None and ref[0] not in seen:
+            seen.add(ref[0])
+            record, port = self.nodes[ref[0]], ref[1]
+            reader = self._handed_on(record)
+            if reader is None:
+                return record, port
+            ref = _input(*reader)
+        return None if ref is None else (self.nodes[ref[0]], ref[1])
+
+    def _handed_on(self, record: Record) -> tuple[Record, int] | None:
+        """The node and input of which a node hands on the value."""
+        if record["op"] in TRANSPARENT and record["inputs"]:
+            return record, 0
+        if record["id"] in self._feeds:
+            owner, entry = self._feeds[record["id"]]
+            if entry["role"] in ("Invariant", "Branched") or self._returns_itself(entry):
+                return owner, entry["port"]
+        return None
+
+    def _returns_itself(self, entry: Record) -> bool:
+        """Whether a state never changes: its back edge brings the parameter itself."""
+        if entry["role"] != "Merged":
+            return False
+        at, seen = self.nodes[entry["result"]], set()
+        while at["inputs"] and at["inputs"][0] is not None and at["id"] not in seen:
+            if at["op"] not in TRANSPARENT and at["op"] != "Result":
+                return False
+            seen.add(at["id"])
+            at = self.nodes[at["inputs"][0][0]]
+        return bool(at["id"] == entry["parameter"])
+
+
+def _input(record: Record, port: int) -> Any:
+    """A value, None for an absent input."""
+    return record["inputs"][port] if port < len(record["inputs"]) else None
+
+
+def _of_loop(record: Record, sources: _Sources) -> str:
+    count = _value(sources.of(_input(record, 0)), sources)
+    conditions = [sources.of(_input(record, 1))]
+    last = record["port_map"].get("condition")
+    if last is not None:
+        conditions.append(sources.of(sources.nodes[last]["inputs"][0]))
+    texts = [_value(each, sources) for each in conditions]
+    if "false" in texts[:1] or "0" in texts[:1]:
+        return "0: the execution condition is false"
+    varying = [text for text in dict.fromkeys(texts) if text and text not in ALWAYS]
+    if not varying:
+        return count if count and not count.startswith("-") else "no limit"
+    limit = f"at most {count}, " if count and not count.startswith("-") else ""
+    return f"{limit}while {' and '.join(varying)} {'is' if len(varying) == 1 else 'are'} true"
+
+
+def _value(source: tuple[Record, int] | None, sources: _Sources) -> str:
+    """The value of a constant, a dimension that is read from a shape, else what computes it."""
+    if source is None:
+        return ""
+    record, port = source
+    if "value" in record:
+        return str(record["value"]).strip("[]")
+    return _dimension(record, sources) or f"{_label(record, port)} ({record['op']})"
+
+
+def _dimension(record: Record, sources: _Sources) -> str:
+    """What Gather(ShapeOf(x), i) is; empty for another node."""
+    if record["op"] != "Gather":
+        return ""
+    shape, index = (sources.of(_input(record, port)) for port in (0, 1))
+    if shape is None or index is None or shape[0]["op"] not in ("ShapeOf", "Shape"):
+        return ""
+    axis, ref = str(index[0].get("value", "")).strip("[]"), _input(shape[0], 0)
+    if ref is None or not axis.removeprefix("-").isdecimal() or shape[0].get("attributes", {}).get("start", "0") != "0":
+        return ""
+    return _slices({"axis": int(axis)}, sources.nodes[ref[0]], ref[1])
+
+
+def _of_slices(record: Record, sources: _Sources) -> str:
+    """The trip count of a TensorIterator or Scan: the number of slices of an input."""
+    for entry in record["port_map"]["inputs"]:
+        if entry["role"] == "Sliced":
+            ref = _input(record, entry["port"])
+            return "" if ref is None else _slices(entry, sources.nodes[ref[0]], ref[1])
+    return ""
+
+
+def _slices(entry: Record, source: Record, port: int) -> str:
+    axis = entry.get("axis", 0)
+    where = f"dimension {axis} of {_label(source, port)}"
+    dims = _dims(source["outputs"][port]["type"])
+    if dims is None or not -len(dims) <= axis < len(dims):
+        return where
+    dim = dims[axis]
+    step = max(abs(entry.get("stride") or 1), 1)
+    if not dim.isdecimal():
+        return f"{where}: {dim}" + (f", {step} at a time" if step > 1 else "")
+    size = int(dim)
+    start, end = (size + 1 + each if each < 0 else each for each in (entry.get("start", 0), entry.get("end", -1)))
+    return f"{-(-abs(end - start) // step)} ({where})"
+
+
+def _label(record: Record, port: int) -> str:
+    """The name of a value: that of its node, else of its tensor."""
+    names = record["outputs"][port]["names"] if port < len(record["outputs"]) else ()
+    return str(record["name"] or next(iter(names), "") or f"{record['op']}#{record['id']}")
+
+
+def _dims(type_: str) -> list[str] | None:
+    """The dimensions in a type such as `f32[2,"N, M",4]`; None for an unknown rank or another type."""
+    head, bracket, rest = type_.partition("[")
+    if not bracket or not (head.isalnum() or head == "?") or rest == "...]":
+        return None
+    dims, quoted = [""], False
+    for letter in rest[:-1]:
+        quoted ^= letter == '"'
+        if letter == "," and not quoted:
+            dims.append("")
+        else:
+            dims[-1] += letter
+    return [] if dims == [""] else dims

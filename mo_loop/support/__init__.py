@@ -1,0 +1,1 @@
+"""What has no knowledge of models: files, locks, text, tables, memory, worker processes."""

@@ -1,0 +1,161 @@
+"""write_whole: writes a file completely or not at all. append_lines: adds to a file. refuse_device: what has no end.
+
+    write_whole(Path("graph.dot"), to_dot(graph))
+    append_lines(Path("results.jsonl"), b'{"format": 1}\\n', b'["a", 1]\\n')
+    refuse_device(Path("model.onnx"))                   # FileError if it is a link to /dev/zero
+
+The content of `write_whole` is written under another name in the same folder, and renamed at the end. A device or a
+pipe, such as /dev/stdout, is written directly.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import stat
+from collections.abc import Iterable, Iterator
+from io import FileIO
+from pathlib import Path
+from typing import BinaryIO
+
+from mo_loop.errors import FileError, UsageError
+from mo_loop.support.locking import locked
+
+_KINDS = {
+    stat.S_IFDIR: "a folder", stat.S_IFIFO: "a pipe", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device",
+    stat.S_IFSOCK: "a socket", stat.S_IFLNK: "a link",
+}  # fmt: skip
+
+Content = str | bytes | Iterable[str] | Iterable[bytes]
+
+
+def write_whole(path: Path, content: Content) -> None:
+    """Write `content`, text as UTF-8; missing folders above `path` are created.
+
+    Pieces of content are taken while other processes that write the file wait.
+
+    Raises:
+        FileError: the file cannot be written; an existing file is unchanged.
+    """
+    with _coded_errors(path):
+        if is_special(path):
+            with open(path, "wb") as file:
+                file.writelines(pieces_of(content))
+            return
+        path.parent.mkdir(parents=True, exist_ok=True)
+        with locked(path) as mark:
+            _replace(path, path.with_name(f".{path.name}{mark}.tmp"), content)
+
+
+def append_lines(path: Path, head: bytes, lines: bytes) -> None:
+    """Append lines to a file whose first line is `head`; a file that begins otherwise is replaced.
+
+    Raises:
+        FileError: the file cannot be written; an existing file is unchanged.
+    """
+    with _coded_errors(path), locked(path) as mark:
+        if path.is_symlink() or not _begins(path, head):
+            _replace(path, path.with_name(f".{path.name}{mark}.tmp"), [head, lines])
+            return
+        with open(path, "r+b", buffering=0) as file:
+            end = file.seek(0, os.SEEK_END)
+            file.seek(end - 1)
+            broken = b"" if file.read(1) == b"\n" else b"\n"  # the last line of a process that was killed
+            try:
+                _write_all(file, broken + lines)
+            except OSError:
+                file.truncate(end)
+                raise
+
+
+def pieces_of(content: Content) -> Iterator[bytes]:
+    """The content as bytes."""
+    if isinstance(content, bytes):
+        yield content
+    elif isinstance(content, str):
+        yield content.encode("utf-8", errors="backslashreplace")
+    else:
+        for each in content:
+            yield from pieces_of(each)
+
+
+@contextlib.contextmanager
+def _coded_errors(path: Path) -> Iterator[None]:
+    """Errors of the system in the block are FileErrors of a file that cannot be written."""
+    try:
+        yield
+    except (OSError, ValueError) as error:
+        raise FileError(
+            f"{path} cannot be written", why=reason_of(error), hint="no file was changed; give another path",
+            code="ML219",
+        ) from None  # fmt: skip
+
+
+def _begins(path: Path, head: bytes) -> bool:
+    try:
+        with open(path, "rb") as file:
+            return file.read(len(head)) == head
+    except FileNotFoundError:
+        return False
+
+
+def _write_all(file: FileIO, data: bytes) -> None:
+    left = memoryview(data)
+    while left:
+        left = left[file.write(left) :]
+
+
+def _replace(path: Path, draft: Path, content: Content) -> None:
+    try:
+        with new_file(draft) as file:
+            file.writelines(pieces_of(content))
+        os.replace(draft, path)
+    finally:
+        remove(draft)
+
+
+def new_file(path: Path) -> BinaryIO:
+    """A file that did not exist, open for writing: what a killed process left there is removed, no link is followed."""
+    path.unlink(missing_ok=True)
+    return open(path, "xb")
+
+
+def remove(path: Path) -> None:
+    """Remove a file if that is possible."""
+    with contextlib.suppress(OSError):
+        path.unlink()
+
+
+def file_kind(found: os.stat_result) -> str:
+    """What is at a path, for messages: "a pipe"; empty for a regular file."""
+    return "" if stat.S_ISREG(found.st_mode) else _KINDS.get(stat.S_IFMT(found.st_mode), "no regular file")
+
+
+def refuse_device(path: str | os.PathLike[str], *, or_pipe: bool = False) -> None:
+    """Raise FileError for a device or a socket in place of a model, and `or_pipe` for a pipe; either may have no end.
+
+    A folder, and a path where nothing is, are errors of those that read it.
+    """
+    with contextlib.suppress(OSError, ValueError):
+        kind = file_kind(os.stat(path))
+        if kind not in ("", "a folder", *(() if or_pipe else ("a pipe",))):
+            raise FileError(f"{path} is {kind}, not a model", hint="give the file itself", code="ML211")
+
+
+def is_special(path: Path) -> bool:
+    """Whether there is a device, a pipe or a socket: a file must not take its place."""
+    try:
+        mode = path.stat().st_mode
+    except OSError:
+        return False
+    return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
+
+
+def overwritten_source(target: str, hint: str) -> UsageError:
+    """The error for an output in the place of a file that the model was read from."""
+    return UsageError(f"{target} holds weights of the model itself", why="they would be lost", hint=hint)
+
+
+def reason_of(error: Exception) -> str:
+    """What the system says about an operation on files that failed."""
+    return getattr(error, "strerror", None) or str(error)

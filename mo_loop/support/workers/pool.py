@@ -1,0 +1,157 @@
+"""Pool: several worker processes for one function."""
+
+from __future__ import annotations
+
+import queue
+import shutil
+import tempfile
+import threading
+import warnings
+import weakref
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from mo_loop.support.workers.memory_limit import NO_MEMORY_LIMIT, can_limit_memory
+from mo_loop.support.workers.outcome import Outcome
+from mo_loop.support.workers.worker import Worker
+
+
+class Pool:
+    """Workers for one function, started when needed, replaced when they die, ended with the pool or the interpreter.
+
+    `jobs` workers at most; `limit` seconds for a task; `memory` bytes that a worker may allocate, a warning where the
+    system has no such limit; `env` is added to the workers' environment; `scratch` is a folder for their temporary
+    files, which is removed with the pool; `python` is the path of another interpreter for the workers, with its own
+    packages. A pool may be shared by threads.
+    """
+
+    def __init__(
+        self,
+        function: str,
+        *,
+        jobs: int = 1,
+        limit: float = 60.0,
+        memory: int | None = None,
+        env: Mapping[str, str] | None = None,
+        scratch: str | None = None,
+        python: str | None = None,
+    ) -> None:
+        self.function = function
+        self.jobs = max(1, jobs)
+        self.limit = limit
+        if memory is not None and not can_limit_memory():
+            warnings.warn(f"{NO_MEMORY_LIMIT}: workers run without one", stacklevel=2)
+        self._memory = memory
+        self._env = dict(env or {})
+        self._python = python
+        self._scratch = tempfile.mkdtemp(prefix="mo_loop-workers-") if scratch is None else scratch
+        self._idle: list[Worker] = []
+        self._workers: set[Worker] = set()
+        self._slots = threading.Semaphore(self.jobs)
+        self._lock = threading.RLock()
+        self._end = weakref.finalize(self, _end, self._lock, self._workers, self._idle, self._scratch)
+
+    def call(self, task: Any, limit: float | None = None, *, fresh: bool = False) -> Outcome:
+        """Wait for a free worker and run one task; with `fresh` the worker has not run any other task."""
+        with self._slots:
+            worker = self._take(fresh)
+            try:
+                outcome = worker.run(task, self.limit if limit is None else limit)
+            except BaseException:
+                worker.close()
+                raise
+            finally:
+                self._give_back(worker)
+            return outcome
+
+    def map(self, tasks: Iterable[Any], limit: float | None = None) -> Iterator[Outcome]:
+        """Run many tasks. Outcomes are yielded as tasks end, which is not the order of the tasks."""
+        source = iter(tasks)
+        results: queue.SimpleQueue[Outcome | BaseException | None] = queue.SimpleQueue()
+        guard, stop = threading.Lock(), threading.Event()
+        done = object()
+
+        def work() -> None:
+            try:
+                while not stop.is_set():
+                    with guard:
+                        task = next(source, done)
+                    if task is done:
+                        break
+                    results.put(self.call(task, limit))
+            except BaseException as error:
+                results.put(error)
+            finally:
+                results.put(None)
+
+        threads = [threading.Thread(target=work, daemon=True) for _ in range(self.jobs)]
+        for thread in threads:
+            thread.start()
+        running = len(threads)
+        try:
+            while running:
+                result = results.get()
+                if isinstance(result, BaseException):
+                    raise result
+                if result is None:
+                    running -= 1
+                    continue
+                yield result
+        finally:
+            stop.set()
+
+    def close(self) -> None:
+        """End all workers, also busy ones, and remove their temporary files. Runs at exit, too."""
+        self._end()
+
+    def __enter__(self) -> Pool:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.close()
+
+    def _take(self, fresh: bool) -> Worker:
+        with self._lock:
+            worker = self._idle.pop() if self._idle else None
+        if worker is not None and worker.alive and not fresh:
+            return worker
+        if worker is not None:
+            self._drop(worker)
+        with self._lock:  # `close` waits until the process is among those that it kills
+            if not self._end.alive:
+                raise RuntimeError("the pool is closed")
+            worker = Worker(
+                self.function, memory=self._memory, env=self._env, scratch=self._scratch, python=self._python
+            )
+            self._workers.add(worker)
+        try:
+            worker.start()
+        except BaseException:
+            self._drop(worker)
+            raise
+        return worker
+
+    def _give_back(self, worker: Worker) -> None:
+        if not (worker.alive and self._end.alive):
+            self._drop(worker)
+            return
+        with self._lock:
+            self._idle.append(worker)
+
+    def _drop(self, worker: Worker) -> None:
+        with self._lock:
+            self._workers.discard(worker)
+        worker.close()
+
+
+def _end(lock: threading.RLock, workers: set[Worker], idle: list[Worker], scratch: str) -> None:
+    """Kill busy workers; the threads that wait for them close them."""
+    with lock:  # another thread may be starting a process
+        started = list(workers)
+    for worker in started:
+        worker.kill()
+    for worker in list(idle):
+        worker.close()
+    for worker in started:
+        worker.wait()
+    shutil.rmtree(scratch, ignore_errors=True)

@@ -1,1 +1,0 @@
-"""Descriptions of ONNX Runtime's own operators, the domain com.microsoft."""
