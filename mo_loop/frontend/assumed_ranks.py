@@ -36,7 +36,7 @@ def _forced_rank(name: str, scope: Scope, translation: Translation) -> int | Non
     if found is not None and found.by_declaration:
         where = Origin(scope.path, output=name)
         text = f"{where.path} has rank {found.rank} because the model declares it: nothing else says it"
-        translation.doubt(text, where=where, code="ML519")
+        translation.doubts.add(text, where=where, code="ML519")
     return None if found is None else found.rank
 
 

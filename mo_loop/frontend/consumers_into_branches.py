@@ -238,7 +238,7 @@ class _Sinking:
             dead, alive = BRANCHES if failed[0] else BRANCHES[::-1]
             reason = bodies[failed.index(True)].failures()[0]
             context = self._context()
-            self.translation.assume_never_run(
+            self.translation.doubts.branch_left_out(
                 self.proto,
                 f"{context.path}: {dead} is taken to be never run, for what follows cannot read what it returns "
                 f"({reason.where}: {reason.message}); the model is converted with {alive} alone",

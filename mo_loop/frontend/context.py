@@ -8,6 +8,7 @@ from typing import Any
 
 from mo_loop.errors import ConversionErrors, InputError, ModelError, MoLoopError
 from mo_loop.frontend.declared_types import type_from
+from mo_loop.frontend.doubts import Doubts
 from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.onnx_graphs import domain_of, label, operator_of
 from mo_loop.frontend.scope import Scope
@@ -21,6 +22,7 @@ from mo_loop.ops.front import Failed
 class Translation(ABC):
     """The translation of one model, as the nodes and bodies in it see it. `translate.py` implements it."""
 
+    doubts: Doubts
     names_read: NamesRead
     top: Scope | None
     """The scope of the main graph."""
@@ -40,27 +42,8 @@ class Translation(ABC):
         """The widest state types found so far for a body, kept between its translations."""
 
     @abstractmethod
-    def warn_of_hidden_names(self, proto: Any, scope: Scope, origin: Origin) -> None:
-        """Warn once for each body about its names that hide an outer value of the same name."""
-
-    @abstractmethod
     def is_read(self, name: str) -> bool:
         """Whether a node of the main graph, or a body in it, reads the tensor."""
-
-    @abstractmethod
-    def assume_never_run(self, proto: Any, text: str = "", where: Origin | None = None) -> None:
-        """Note that a branch of the If `proto` is left out, as `text` says, or that none is (the default).
-
-        A body may be translated again with wider types, so the last note is the one that counts.
-        """
-
-    @abstractmethod
-    def doubt(self, text: str, *, where: Origin, code: str) -> None:
-        """Issue a ConversionWarning that says what the conversion assumes about the model.
-
-        Raises:
-            ModelError: the conversion is strict.
-        """
 
 
 class Context:
@@ -173,7 +156,7 @@ class Body:
         scope = Scope(graph, self.scope, self.origin.scope)
         scope.moved = self._moved
         scope.require_depth(self.origin)
-        self._translation.warn_of_hidden_names(self.proto, scope, self.origin)
+        self._translation.doubts.hidden_names(self.proto, scope, self.origin)
         for entry, type_ in zip(self.proto.input, types, strict=True):
             origin = Origin(self.origin.scope, output=entry.name)
             with made_for((origin,)):

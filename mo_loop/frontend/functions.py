@@ -2,13 +2,63 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from typing import Any
 
-from mo_loop.errors import UnsupportedError
+from mo_loop.conversion_limits import budget, exceeded
+from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop.frontend.context import Context
 from mo_loop.frontend.schemas import onnx_schema
+from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
 from mo_loop.graph.types import SequenceType, TensorType
+
+
+class Calls:
+    """The calls of functions in which a translation is."""
+
+    def __init__(self, opsets: Mapping[str, int]) -> None:
+        """`opsets` are those of the model."""
+        self._opsets = opsets
+        self._open: list[tuple[str, str, str]] = []
+        self._opsets_of: dict[tuple[str, str, str], dict[str, int]] = {}
+
+    @contextmanager
+    def entered(
+        self, function: Any, context: Context, inputs: Sequence[Value | None]
+    ) -> Iterator[tuple[Sequence[Any], Scope]]:
+        """The nodes of a function as this call runs them, and their scope: its names are its own.
+
+        Raises:
+            LimitError: the calls are too deep or too many.
+            ModelError: the function calls itself.
+        """
+        key = (function.domain, function.name, getattr(function, "overload", ""))
+        if key in self._open:
+            chain = " -> ".join(name for _, name, _ in [*self._open, key])
+            raise ModelError(f"functions call each other in a cycle: {chain}", code="ML228")
+        limits = budget().limits
+        if len(self._open) >= limits.call_depth:
+            raise exceeded(limits, "call_depth", "functions call each other deeper", context.origin)
+        budget().call(key, function.name)
+        scope = Scope(context.graph, None, context.origin.inner_scope)
+        scope.depth = context.scope.depth
+        scope.least_ranks = context.scope.least_ranks
+        scope.attributes = bound_attributes(function, context.proto, context.scope.attributes)
+        for name, value in zip(function.input, inputs, strict=False):
+            if value is not None:
+                scope.values[name] = value
+        if key not in self._opsets_of:  # a model may call a function thousands of times
+            own = {("" if e.domain == "ai.onnx" else e.domain): e.version for e in function.opset_import}
+            self._opsets_of[key] = {**self._opsets, **own}
+        scope.opsets = self._opsets_of[key]
+        absent = set(function.input) - scope.values.keys()
+        self._open.append(key)
+        try:
+            yield without_absent(function, absent), scope
+        finally:
+            self._open.pop()
 
 
 def bound_attributes(function: Any, call: Any, outer: Mapping[str, Any] | None) -> dict[str, Any]:

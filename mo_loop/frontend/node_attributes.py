@@ -91,7 +91,7 @@ class AttributeReader:
         if other is None:
             raise ModelError(f"the attribute {name!r} is not of the kind {wanted}", code="ML227")
         text = f"{context.path}: the attribute {name!r} of {context.op_type} is not of the kind {wanted}"
-        context.translation.doubt(f"{text}: {value} is read as {other}", where=context.origin, code="ML517")
+        context.translation.doubts.add(f"{text}: {value} is read as {other}", where=context.origin, code="ML517")
         return other
 
     def _attribute(self, proto: Any, context: Context) -> Any:

@@ -15,6 +15,12 @@ def schema_of(op: str, opset: int, domain: str) -> Any:
     return contrib_schemas.schema(op, opset, domain) or onnx_schema(op, opset, domain)
 
 
+def has_outputs(op: str, opset: int, domain: str, count: int) -> bool:
+    """Whether a node of the operator can have `count` outputs; of variadic ones, its body or a size decides."""
+    schema = schema_of(op, opset, domain)
+    return schema is not None and count <= schema.max_output < 1000
+
+
 def onnx_schema(op: str, opset: int, domain: str) -> Any:
     """The same from the onnx package alone, whose schemas may have a function."""
     import onnx

@@ -8,15 +8,13 @@ and so does every node that depends on it; the last check raises the errors of a
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any
 
 from mo_loop import ops
-from mo_loop.conversion_limits import budget, exceeded
+from mo_loop.conversion_limits import budget
 from mo_loop.errors import (
-    ConversionWarning,
     ExtensionError,
     InternalError,
     LimitError,
@@ -32,6 +30,7 @@ from mo_loop.frontend.context import Context, Translation, as_values
 from mo_loop.frontend.custom_translators import CustomTranslators, called, defined_at
 from mo_loop.frontend.cut import Cut, Start
 from mo_loop.frontend.declared_types import contradictions, type_from
+from mo_loop.frontend.doubts import Doubts
 from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.frontend.failed_nodes import as_declared, failed, with_advice
 from mo_loop.frontend.forced_ranks import Ranks
@@ -42,17 +41,15 @@ from mo_loop.frontend.node_attributes import AttributeReader
 from mo_loop.frontend.node_checks import arguments, require_tensors
 from mo_loop.frontend.node_order import in_order, listed_order, needed
 from mo_loop.frontend.repeated_names import repeated_names, without_repeated
-from mo_loop.frontend.schemas import schema_of
+from mo_loop.frontend.schemas import has_outputs
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.frontend.tolerated_nodes import (
-    EXPERIMENTAL,
     Reading,
-    assumed_version,
     attribute_names,
     has_form,
-    version_read,
 )
+from mo_loop.frontend.translator_table import TranslatorTable
 from mo_loop.frontend.unsupported_operators import certain_refusal
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.origin import Origin, current, made_for
@@ -98,8 +95,7 @@ def translate(
             scope.values[start.name] = _input(graph, start, packed)
     translation.top = scope
     translation.statements(proto, scope, outputs)
-    translation.warn_of_contradictions()
-    translation.warn_of_branches()
+    translation.doubts.warn_of_the_last()
     declared = {entry.name: entry.type for entry in proto.output}
     for name in outputs:
         make_result(translation.with_one_rank(scope[name], name, scope, declared.get(name)), name, packed)
@@ -132,29 +128,21 @@ class ModelTranslation(Translation):
         trusts_declarations: bool = True, strict: bool = False,
     ) -> None:  # fmt: skip
         """With `trusts_declarations` False, the inputs have other types than the model declares."""
-        self.strict = strict
+        self.doubts = Doubts(strict)
         self.budget = budget()
         self.continues_after_failures = False
         self.refusal: MoLoopError | None = None
-        self._doubts: set[str] = set()
         self.model = model
         self._attributes = AttributeReader(model.files)
         self.custom = custom or CustomTranslators()
+        self._translators = TranslatorTable(self.custom, {(domain, name) for domain, name, _ in model.functions})
         # By id. Each entry keeps its message alive, because protobuf makes a new wrapper for a released message.
         self.names_read = NamesRead()
         self._widened: dict[int, tuple[Any, list[TensorType | None]]] = {}
-        self._calls: list[tuple[str, str, str]] = []
-        self._function_opsets: dict[tuple[str, str, str], dict[str, int]] = {}
-        self._functions = {(domain, name) for domain, name, _ in model.functions}
-        self._usual: dict[tuple[str, str, int], registry.Translator | None] = {}
-        self._warned: dict[int, Any] = {}
-        self._contradictions: dict[int, tuple[Any, list[ConversionWarning]]] = {}
-        self._left_out: dict[int, tuple[Any, str, Origin | None]] = {}
+        self._calls = functions.Calls(model.opsets)
         self.trusts_declarations = trusts_declarations
         self.output_names = frozenset(outputs)
         self.top: Scope | None = None
-
-    # -- one graph
 
     def statements(self, proto: Any, scope: Scope, outputs: Iterable[str] | None = None) -> None:
         """Translate what `outputs` (default: its own) of a GraphProto need; its inputs are in the scope already."""
@@ -175,8 +163,7 @@ class ModelTranslation(Translation):
         self.nodes(proto.node, wanted, scope)
         if self.trusts_declarations:
             # A body may be translated again with wider types: only the last result is checked.
-            found = contradictions(proto, scope.values, scope.path, scope.least_ranks)
-            self._contradictions[id(proto)] = (proto, found)
+            self.doubts.contradictions(proto, contradictions(proto, scope.values, scope.path, scope.least_ranks))
 
     def with_one_rank(self, value: Value, name: str, scope: Scope, declared: Any) -> Value:
         """An output of the model whose rank differs between runs, with the declared rank, else with the widest one."""
@@ -189,34 +176,8 @@ class ModelTranslation(Translation):
         if rank is not None and least <= rank < widest:
             value = ops.Squeeze(value, list(range(widest - rank))).output
         text = f"the rank of the output {name!r} is {least} to {widest}, depending on the run: here it is {value.rank}"
-        self.doubt(text, where=Origin(output=name), code="ML527")
+        self.doubts.add(text, where=Origin(output=name), code="ML527")
         return value
-
-    def warn_of_contradictions(self) -> None:
-        """Warn about all declared types that contradict the inferred ones."""
-        for _, found in self._contradictions.values():
-            for warning in found:
-                warnings.warn(warning, stacklevel=3)
-
-    def assume_never_run(self, proto: Any, text: str = "", where: Origin | None = None) -> None:
-        """Note that a branch of the If `proto` is left out, or that none is."""
-        self._left_out[id(proto)] = (proto, text, where)
-
-    def warn_of_branches(self) -> None:
-        """Say which branches are left out."""
-        for _, text, where in self._left_out.values():
-            if where is not None:
-                self.doubt(text, where=where, code="ML512")
-
-    def warn_of_hidden_names(self, proto: Any, scope: Scope, origin: Origin) -> None:
-        """Warn, once for each body, of names in it that outer values have too: the inner ones are meant."""
-        if id(proto) in self._warned:
-            return
-        self._warned[id(proto)] = proto  # the message is kept alive, because Python reuses the id of a released object
-        named = [each.name for each in (*proto.input, *proto.initializer)]
-        for name in dict.fromkeys([*named, *(name for node in proto.node for name in node.output if name)]):
-            if scope.is_outer_name(name):
-                self.doubt(f"{origin.path}: {name!r} hides an outer value of that name", where=origin, code="ML511")
 
     def nodes(self, nodes: Sequence[Any], outputs: Iterable[str], scope: Scope) -> None:
         """Translate the nodes that `outputs` need, producers first. Names that the scope has already need no node."""
@@ -232,18 +193,6 @@ class ModelTranslation(Translation):
                 rest = [each for each in range(place + 1, len(kept)) if each not in done]
                 moved = sink_consumers(self, proto, [kept[each] for each in rest], outputs, scope)
                 done.update(rest[each] for each in moved)
-
-    def doubt(self, text: str, *, where: Origin, code: str) -> None:
-        """Say what had to be assumed of the model, as a ConversionWarning.
-
-        Raises:
-            ModelError: nothing may be assumed in a strict conversion.
-        """
-        if self.strict:
-            raise ModelError(f"refused because the conversion is strict: {text}", code="ML229")
-        if text not in self._doubts:  # a body may be translated more than once
-            self._doubts.add(text)
-            warnings.warn(ConversionWarning(text, where=where, code=code), stacklevel=2)
 
     def is_read(self, name: str) -> bool:
         """Whether a node of the main graph, or a body in it, reads the tensor."""
@@ -272,13 +221,11 @@ class ModelTranslation(Translation):
         where = Origin(scope.path)
         for name in names:
             text = f"two nodes make {name!r}: the one whose value is not read is left out"
-            self.doubt(f"{where.path}: {text}" if scope.path else text, where=where, code="ML518")
+            self.doubts.add(f"{where.path}: {text}" if scope.path else text, where=where, code="ML518")
 
     def widened(self, graph: Any) -> list[TensorType | None]:
         """The types that the states of a body turned out to need, remembered between its translations."""
         return self._widened.setdefault(id(graph), (graph, []))[1]
-
-    # -- one node
 
     def node(self, proto: Any, scope: Scope) -> None:
         """Translate one node and define its outputs; on failure they are those of a Failed node."""
@@ -334,14 +281,16 @@ class ModelTranslation(Translation):
     def _translated(self, context: Context, inputs: list[Value | None]) -> Sequence[Value | None]:
         proto, domain = context.proto, context.domain
         custom = None
-        translator = self._usual_translator(domain, context.op_type, context.opset)
+        translator = self._translators.usual(domain, context.op_type, context.opset)
         if translator is None:
             custom = self.custom.find(domain, proto.op_type, context.opset)
             function = self.model.functions.get((domain, proto.op_type, getattr(proto, "overload", "")))
             if function is not None and custom is None:
                 return self._call(context, function, inputs)
             if custom is None:
-                self._assume_version(context, domain)
+                text, context.opset = self._translators.assumed(domain, context.op_type, context.opset)
+                if text:
+                    self.doubts.add(f"{context.path}: {text}", where=context.origin, code="ML516")
             translator = custom or registry.find(proto.op_type, context.opset, domain)
         if translator is None:
             outer = context.scope.attributes
@@ -358,7 +307,7 @@ class ModelTranslation(Translation):
         if not is_usual and not has_form(translator, inputs, attribute_names(proto)):
             reading = Reading.of(context, translator, inputs)
             for text in reading.doubts:
-                self.doubt(f"{context.path}: {text}", where=context.origin, code="ML517")
+                self.doubts.add(f"{context.path}: {text}", where=context.origin, code="ML517")
             translator, inputs, ignored = reading.translator, reading.inputs, reading.ignored
         try:
             given = inputs if is_plain else arguments(translator, inputs, context)
@@ -394,68 +343,14 @@ class ModelTranslation(Translation):
                 context.scope.set_least_rank(each, least)
         return outputs
 
-    def _usual_translator(self, domain: str, op: str, opset: int) -> registry.Translator | None:
-        """The translator of this library; None for extensions, functions, and where something has to be assumed."""
-        key = (domain, op, opset)
-        if key in self._usual:
-            return self._usual[key]
-        found = None
-        is_other = (domain, op) in self._functions or self.custom.find(domain, op, opset)
-        if not is_other and registry.qualified(domain, op) not in EXPERIMENTAL:
-            found = registry.find(op, opset, domain)
-        self._usual[key] = found
-        return found
-
-    def _assume_version(self, context: Context, domain: str) -> None:
-        """Read an operator that the opset does not have as one of another version, if there is one."""
-        op, opset = context.op_type, context.opset
-        text = ""
-        if registry.find(op, opset, domain) is None and self.custom.oldest(domain, op) is None:
-            version = version_read(op, opset, domain)
-            if version is not None:
-                text, context.opset = assumed_version(op, opset, domain, version), version
-        elif registry.qualified(domain, op) in EXPERIMENTAL:
-            text = f"{op} is an operator that ONNX did not keep: it is read as it was documented last"
-        if text:
-            self.doubt(f"{context.path}: {text}", where=context.origin, code="ML516")
-
     def _call(self, context: Context, function: Any, inputs: list[Value | None]) -> Sequence[Value | None]:
-        """Translate the body of a function in place of the call. Its names have a scope of their own."""
-        key = (function.domain, function.name, getattr(function, "overload", ""))
-        if key in self._calls:
-            chain = " -> ".join(name for _, name, _ in [*self._calls, key])
-            raise ModelError(f"functions call each other in a cycle: {chain}", code="ML228")
-        limits = self.budget.limits
-        if len(self._calls) >= limits.call_depth:
-            raise exceeded(limits, "call_depth", "functions call each other deeper", context.origin)
-        self.budget.call(key, function.name)
-        scope = Scope(context.graph, None, context.origin.inner_scope)
-        scope.depth = context.scope.depth
-        scope.least_ranks = context.scope.least_ranks
-        scope.attributes = functions.bound_attributes(function, context.proto, context.scope.attributes)
-        for name, value in zip(function.input, inputs, strict=False):
-            if value is not None:
-                scope.values[name] = value
-        scope.opsets = self._opsets_of(key, function)
-        reads = set(function.input)
-        self._calls.append(key)
-        try:
-            nodes = functions.without_absent(function, reads - scope.values.keys())
+        """Translate the body of a function in place of the call."""
+        with self._calls.entered(function, context, inputs) as (nodes, scope):
             youngest = context.graph._next_id
             self.nodes(nodes, function.output, scope)
             outputs = [scope[name] if context.wants(i) else None for i, name in enumerate(function.output)]
-        finally:
-            self._calls.pop()
         _name_nodes(context, outputs, youngest)
         return outputs
-
-    def _opsets_of(self, key: tuple[str, str, str], function: Any) -> dict[str, int]:
-        """The opsets of a function, read once: a model may call it thousands of times."""
-        found = self._function_opsets.get(key)
-        if found is None:
-            own = {("" if e.domain == "ai.onnx" else e.domain): e.version for e in function.opset_import}
-            found = self._function_opsets[key] = {**self.model.opsets, **own}
-        return found
 
     def _define(self, context: Context, values: Sequence[Value | None]) -> None:
         outputs, known = context.outputs, context.scope.values
@@ -469,18 +364,10 @@ class ModelTranslation(Translation):
         if len(outputs) <= len(values):
             return
         for name in filter(None, outputs[len(values) :]):
-            if not self._may_have(context, len(context.outputs)):
+            in_model = (context.domain, context.op_type, getattr(context.proto, "overload", "")) in self.model.functions
+            if in_model or not has_outputs(context.op_type, context.opset, context.domain, len(context.outputs)):
                 raise ModelError(f"{context.op_type} (opset {context.opset}) has no output for {name!r}", code="ML227")
             raise InternalError(f"the output {name!r} was not made", where=context.origin)
-
-    def _may_have(self, context: Context, count: int) -> bool:
-        """Whether the schema of the operator has an output of this number."""
-        domain = "" if context.proto.domain == "ai.onnx" else context.proto.domain
-        if (domain, context.op_type, getattr(context.proto, "overload", "")) in self.model.functions:
-            return False
-        schema = schema_of(context.op_type, context.opset, domain)
-        # The number of variadic outputs depends on the node: on its body, or on a number of pieces.
-        return schema is not None and count <= schema.max_output < 1000
 
 
 def _initializer(

@@ -255,14 +255,14 @@ def selected(condition: Value, then_branch: Body, else_branch: Body, node: Conte
     impossible = [_is_impossible(then) and not else_.has_failed, _is_impossible(else_) and not then.has_failed]
     if any(impossible):
         (dead, alive), failures = _NAMES if impossible[0] else _NAMES[::-1], (*then.failures(), *else_.failures())
-        node.translation.assume_never_run(
+        node.translation.doubts.branch_left_out(
             node.proto,
             f"{node.path}: {dead} is taken to be never run, for its shapes do not fit ({failures[0].where}: "
             f"{failures[0].message}); the model is converted with {alive} alone",
             node.origin,
         )
         return (else_branch if impossible[0] else then_branch).inline()
-    node.translation.assume_never_run(node.proto)
+    node.translation.doubts.branch_left_out(node.proto)
     if then.has_failed or else_.has_failed:
         return _failed_outputs(node, then, [flag], else_)
     if len(then.results) != len(else_.results):
