@@ -1,0 +1,107 @@
+"""Results of earlier runs of the tests: what an IR, or a model, gave on this release and processor need not run again.
+
+    known = passed(path, sample)            # a Known: the same IR with the same inputs and expected values
+    if not known.found: ...                 # compile, run, compare
+    known.keep(True)                        # only what passed
+
+A result is found by all that it depends on: the bytes of the files, inputs and expected values, the releases of the
+libraries, the instruction set, and the sources that run and compare. The results are in build/test-results, which may
+be removed at any time; MO_LOOP_TEST_RESULTS names another folder, and empty it makes every test run everything.
+"""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import os
+import pickle
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from importlib.metadata import version
+from pathlib import Path
+from typing import Any
+
+import mo_loop
+from mo_loop.compare.execution.judge import Sample
+from mo_loop.compare.execution.processor import CPUINFO, LIMIT
+from tests import ROOT
+
+FOLDER = os.environ.get("MO_LOOP_TEST_RESULTS", str(ROOT / "build" / "test-results"))
+LIBRARIES = ("openvino", "onnxruntime", "onnx", "numpy")
+SOURCES = ("compare/execution", "compare/oracle", "compare/results", "support/workers")
+"""Folders of mo_loop that run and compare."""
+
+
+@dataclass(frozen=True)
+class Known:
+    """The place of one result; `found` is the result of an earlier run, or None."""
+
+    place: Path | None
+    found: Any = None
+
+    def keep(self, result: Any) -> None:
+        """Store the result for later runs."""
+        if self.place is None:
+            return
+        self.place.parent.mkdir(parents=True, exist_ok=True)
+        draft = self.place.with_suffix(f".{os.getpid()}")
+        draft.write_bytes(pickle.dumps(result))
+        draft.replace(self.place)
+
+
+def passed(path: str | Path, sample: Sample) -> Known:
+    """Whether the IR at `path` has passed with this sample."""
+    if not FOLDER:
+        return Known(None)
+    path = Path(path)
+    limits = (sample.order, sample.rtol, sample.atol, sample.values, sample.exact, sample.python or "")
+    inferred = "" if sample.inferred is None else _text_of(vars(sample.inferred), {})
+    parts = (path.read_bytes(), path.with_suffix(".bin").read_bytes(), repr(limits), inferred)
+    return _known("passed", *parts, *_arrays(sample.feeds), *_arrays(sample.expected))
+
+
+def values(model: bytes, sets: Sequence[Mapping[str, Any]]) -> Known:
+    """What the oracle gave for a model."""
+    return _known("values", model, *_arrays(sets)) if FOLDER else Known(None)
+
+
+def _known(kind: str, *parts: bytes | str) -> Known:
+    digest = hashlib.sha256(f"{kind} {_setting()}".encode())
+    for part in parts:
+        data = part.encode() if isinstance(part, str) else part
+        digest.update(len(data).to_bytes(8, "little") + data)
+    name = digest.hexdigest()
+    place = Path(FOLDER, name[:2], name[2:])
+    try:
+        return Known(place, pickle.loads(place.read_bytes()))
+    except FileNotFoundError:
+        return Known(place)
+
+
+@functools.cache
+def _setting() -> str:
+    """All that results depend on besides the model and its inputs."""
+    package = Path(mo_loop.__file__).parent
+    files = sorted(file for each in SOURCES for file in (package / each).glob("*.py"))
+    sources = hashlib.sha256(b"\0".join(file.read_bytes() for file in (*files, ROOT / "tests" / "together.py")))
+    lines = CPUINFO.read_text("utf-8").splitlines() if CPUINFO.exists() else []
+    flags = sorted({line for line in lines if line.startswith("flags")})
+    return f"{[version(each) for each in LIBRARIES]} {os.environ.get(LIMIT)} {flags} {sources.hexdigest()}"
+
+
+def _arrays(sets: Iterable[Any]) -> Iterable[bytes]:
+    return (pickle.dumps(list(each.items()) if isinstance(each, Mapping) else each, protocol=5) for each in sets)
+
+
+def _text_of(item: Any, numbers: dict[Any, int]) -> str:
+    """The inferred shapes as text. The symbols of dimensions are numbered: their names differ between processes."""
+    if isinstance(item, Mapping):
+        return repr([(key, _text_of(each, numbers)) for key, each in item.items() if key != "_outputs"]) + _text_of(
+            [shape for _, shape in item.get("_outputs", ())], numbers
+        )
+    if isinstance(item, list | tuple):
+        return f"[{', '.join(_text_of(each, numbers) for each in item)}]"
+    if hasattr(item, "terms"):
+        terms = [(numbers.setdefault(symbol, len(numbers)), factor) for symbol, factor in item.terms]
+        return f"{terms} + {item.const} in {item.lo} to {item.hi}"
+    return repr(item)
