@@ -17,7 +17,7 @@ PIP := $(PY) -m pip --disable-pip-version-check
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help audit demo determinism load load-cluster test test-fast lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-fusions fuzz-options fuzz-states fuzz-weights fuzz-quantised dynamic-int8 fuzz-bytes faults reduce mutants runtimes probes test-browser test-cluster page page-check clean
+.PHONY: help audit demo determinism load load-cluster test test-times test-fast lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-fusions fuzz-options fuzz-states fuzz-weights fuzz-quantised dynamic-int8 fuzz-bytes faults reduce mutants runtimes probes test-browser test-cluster page page-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -30,6 +30,9 @@ test-fast: $(VENV)/.installed-dev ## run the unit and golden tests alone
 
 test: $(VENV)/.installed-dev ## run the tests on WORKERS processes
 	$(PY) -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+test-times: $(VENV)/.installed-dev ## run the tests and print where the time goes, by file and by kind of work
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal --times $(ARGS)
 
 test-browser: $(VENV)/.installed-browser ## run the tests of the page in Chromium (CHROMIUM=path: which one)
 	$(PY) -m pytest tests/browser --browser $(ARGS)

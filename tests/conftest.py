@@ -25,10 +25,19 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options of tests/rows.py, tests/browser and tests/cluster."""
+    """The options of tests/rows.py, tests/times.py, tests/browser and tests/cluster."""
     parser.addoption("--each-row", action="store_true", help="make each row of parameters a test of its own")
+    parser.addoption("--times", action="store_true", help="print where the time goes, by file and by kind of work")
     parser.addoption("--browser", action="store_true", help="run tests/browser, which need playwright and Chromium")
     parser.addoption("--cluster", action="store_true", help="run tests/cluster, which need moto, s3fs and distributed")
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    """Measure, if asked."""
+    if config.getoption("times"):
+        from tests.times import Times
+
+        config.pluginmanager.register(Times(config), "times")
 
 
 @pytest.hookimpl(wrapper=True)

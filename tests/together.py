@@ -16,6 +16,7 @@ from typing import Any
 
 from mo_loop.compare.execution.isolated import IsolatedError, isolated
 from mo_loop.compare.execution.judge import Sample, judge_ir, judge_results
+from mo_loop.support.workers import report_stage
 from tests.known_results import Known, passed
 
 MOST = 24
@@ -125,10 +126,12 @@ def _group_passes(models: Sequence[tuple[Any, Sample]]) -> bool:
     outputs = [[names_of(port)[0] for port in model.outputs] for model, _ in models]
     results = [result for model, _ in models for result in model.get_results()]
     parameters = [parameter for model, _ in models for parameter in model.get_parameters()]
+    report_stage("compile")
     try:
         compiled = compile_model(openvino.Model(results, parameters, "together"))
     except RuntimeError:
         return False
+    report_stage("infer")
     for step in range(max(len(sample.order) for _, sample in models)):
         positions = [min(step, len(sample.order) - 1) for _, sample in models]
         feeds: list[Any] = []
