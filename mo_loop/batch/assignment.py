@@ -13,12 +13,12 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
+from mo_loop.batch.entries import Entry
 from mo_loop.batch.estimates import Earlier
 from mo_loop.batch.fingerprint import is_current
 from mo_loop.batch.outcomes import status_of
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.result import CRASH, MEMORY
-from mo_loop.batch.state import Entry
 from mo_loop.batch.task import Task
 from mo_loop.ir.pair import remove_draft, restore_pair
 from mo_loop.support.workers import Outcome
@@ -46,13 +46,13 @@ class Assignment:
 class Answer:
     """The entry of a model that is up to date, or the outcome of its conversion; and the seconds it took."""
 
-    found: Entry | Outcome
+    result: Entry | Outcome
     seconds: float
 
     @property
     def is_good(self) -> bool:
         """Whether the model is up to date, or its worker returned."""
-        return isinstance(self.found, Entry) or self.found.ok
+        return isinstance(self.result, Entry) or self.result.ok
 
 
 class Call(Protocol):
@@ -62,25 +62,26 @@ class Call(Protocol):
         """Run a task in a worker process."""
 
 
-def attempted(given: Assignment, draft: Path, call: Call) -> Answer:
+def attempted(assignment: Assignment, draft: Path, call: Call) -> Answer:
     """Convert the model, unless it is up to date, into the file `draft` and then to its place."""
     start = time.perf_counter()
-    if given.known is not None and is_current(given.known.made, given.model, given.task.work.digest):
-        return Answer(given.known, time.perf_counter() - start)
-    task = replace(given.task, draft=str(draft))
-    found = call(task, given.limit)
-    if not found.first and status_of(found) in (CRASH, MEMORY):
+    known, options = assignment.known, assignment.task.work.digest
+    if known is not None and is_current(known.made, assignment.model, options):
+        return Answer(known, time.perf_counter() - start)
+    task = replace(assignment.task, draft=str(draft))
+    outcome = call(task, assignment.limit)
+    if not outcome.first and status_of(outcome) in (CRASH, MEMORY):
         # The cause may be the state that an earlier model left in the worker.
-        restore(given)
-        found = call(task, given.limit, fresh=True)
-    if not found.ok:
-        restore(given)
+        restore(assignment)
+        outcome = call(task, assignment.limit, fresh=True)
+    if not outcome.ok:
+        restore(assignment)
         remove_draft(draft)
-    return Answer(found, found.seconds)
+    return Answer(outcome, outcome.seconds)
 
 
-def restore(given: Assignment) -> None:
+def restore(assignment: Assignment) -> None:
     """Bring the files of a model into order after its worker was killed. At a URL there is nothing to do: a pair that
     was not finished has no .xml."""
-    if isinstance(given.model.target, Path):
-        restore_pair(given.model.target, is_new=given.is_new)
+    if isinstance(assignment.model.target, Path):
+        restore_pair(assignment.model.target, is_new=assignment.is_new)

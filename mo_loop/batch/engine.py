@@ -1,11 +1,11 @@
 """Engine: what does the assignments of a batch; PoolEngine: worker processes of this machine.
 
     engine = PoolEngine(Limits(jobs=2))
-    threads = engine.start(desk, drafts)        # takes from `desk`, and tells it what happens
+    threads = engine.start(work, drafts)        # takes assignments from the WorkQueue, and tells it what happens
     engine.stop()                               # ends what runs; the threads end soon after
 
-An engine has threads of its own. Each takes assignments from the desk, tells when one begins and what its answer is,
-and tells that it ends as its last word. Another engine is in mo_loop/cluster.
+An engine has threads of its own. Each takes assignments from a WorkQueue, tells it when one begins and what its answer
+is, and at last that the thread ends. Another engine is in mo_loop/batch/cluster.
 """
 
 from __future__ import annotations
@@ -21,6 +21,9 @@ from mo_loop.batch.assignment import Answer, Assignment, attempted
 from mo_loop.batch.plan import Plan, Planned
 from mo_loop.errors import ClusterError, MoLoopError, UsageError
 from mo_loop.support.workers import Pool, WorkerStartError
+
+JOB = "mo_loop.batch.job:convert"
+"""What a worker process runs on a task, as `module:function`."""
 
 
 @dataclass(frozen=True)
@@ -39,14 +42,14 @@ class Limits:
 class Started:
     """A worker begins with a model."""
 
-    given: Assignment
+    assignment: Assignment
 
 
 @dataclass(frozen=True)
 class Finished:
     """A model is done."""
 
-    given: Assignment
+    assignment: Assignment
     answer: Answer
 
 
@@ -60,21 +63,21 @@ class Refused:
 
 
 @dataclass(frozen=True)
-class Noted:
-    """What the user is told at the end of the batch."""
+class NoteAdded:
+    """A text for the user at the end of the batch."""
 
     text: str
 
 
 @dataclass(frozen=True)
-class Broken:
+class EngineFailed:
     """A thread failed: the batch ends with this exception."""
 
     error: BaseException
 
 
 @dataclass(frozen=True)
-class Lost:
+class EngineLost:
     """The engine cannot go on: the batch ends, with its reports."""
 
     error: ClusterError
@@ -92,22 +95,19 @@ class Ended:
     """A thread ends."""
 
 
-Event = Started | Finished | Refused | Noted | Broken | Lost | Stopped | Ended
+Event = Started | Finished | Refused | NoteAdded | EngineFailed | EngineLost | Stopped | Ended
 
 
-class Desk:
+class WorkQueue:
     """Where the threads of an engine take assignments, and tell what happens."""
 
     def __init__(
-        self, take: Callable[[], Assignment | None], is_over: Callable[[], bool], function: str, plan: Plan,
-        folder: Path | None,
-    ) -> None:  # fmt: skip
+        self, take: Callable[[], Assignment | None], is_over: Callable[[], bool], plan: Plan, folder: Path | None
+    ) -> None:
         self.take = take
         """The next assignment; None if there is none, or the batch is over."""
         self.is_over = is_over
         """Whether nothing that has not begun is to begin."""
-        self.function = function
-        """What a worker process runs on a task, as `module:function`."""
         self.plan = plan
         self.folder = folder
         """The folder of the outputs as the user gave it; None if they are at a URL."""
@@ -127,8 +127,8 @@ class Engine(Protocol):
     def ordered(self, models: Sequence[Planned]) -> Iterable[int]:
         """The order in which models are handed out, as places in the plan."""
 
-    def start(self, desk: Desk, drafts: Path) -> int:
-        """Start threads that work until the desk has nothing, with drafts below a folder; return how many there are."""
+    def start(self, work: WorkQueue, drafts: Path) -> int:
+        """Start threads that work while there are assignments, with drafts below a folder; return how many there are."""
 
     def stop(self) -> None:
         """End what runs, and release what the engine has for this batch. Finished work is still told."""
@@ -147,14 +147,14 @@ class PoolEngine:
         """The order of the plan."""
         return range(len(models))
 
-    def start(self, desk: Desk, drafts: Path) -> int:
+    def start(self, work: WorkQueue, drafts: Path) -> int:
         """A thread for each worker."""
         limits = self._limits
         self._pool = pool = Pool(
-            desk.function, jobs=limits.jobs, limit=limits.seconds, memory=limits.memory, scratch=str(drafts)
+            JOB, jobs=limits.jobs, limit=limits.seconds, memory=limits.memory, scratch=str(drafts)
         )
         for _ in range(limits.jobs):
-            threading.Thread(target=self._work, args=(pool, desk, drafts), daemon=True).start()
+            threading.Thread(target=self._work, args=(pool, work, drafts), daemon=True).start()
         return limits.jobs
 
     def stop(self) -> None:
@@ -162,15 +162,15 @@ class PoolEngine:
         if self._pool is not None:
             self._pool.close()
 
-    def _work(self, pool: Pool, desk: Desk, drafts: Path) -> None:
+    def _work(self, pool: Pool, work: WorkQueue, drafts: Path) -> None:
         try:
-            while (given := desk.take()) is not None:
-                desk.tell(Started(given))
-                desk.tell(Finished(given, attempted(given, drafts / f"{given.number}.xml", pool.call)))
+            while (assignment := work.take()) is not None:
+                work.tell(Started(assignment))
+                work.tell(Finished(assignment, attempted(assignment, drafts / f"{assignment.number}.xml", pool.call)))
         except BaseException as error:
-            desk.tell(Broken(start_error(error, self._limits.memory)))
+            work.tell(EngineFailed(start_error(error, self._limits.memory)))
         finally:
-            desk.tell(Ended())
+            work.tell(Ended())
 
 
 def start_error(error: BaseException, memory: int | None) -> BaseException:

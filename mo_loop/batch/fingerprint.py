@@ -20,24 +20,12 @@ from typing import TYPE_CHECKING, Any
 from mo_loop import __version__
 from mo_loop.batch.declared_files import declared_files
 from mo_loop.batch.plan import Planned
+from mo_loop.batch.storage.locations import PathOrUrl
+from mo_loop.batch.storage.stamps import Info, Stamp
 from mo_loop.errors import UsageError
 
 if TYPE_CHECKING:
     from mo_loop.graph.data_file import DataFile
-
-
-@dataclass(frozen=True, slots=True)
-class Stamp:
-    """Size in bytes and SHA-256 of a file.
-
-    An object at a URL has a tag too, if its store has one. `ranges` are those of external data that was read in part:
-    the hash is that of these bytes.
-    """
-
-    size: int
-    sha256: str
-    tag: str = ""
-    ranges: tuple[tuple[int, int], ...] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -104,28 +92,30 @@ def _plugins() -> list[str]:
 
 
 def is_current(made: Made, model: Planned, options: str) -> bool:
-    """Whether the .xml and .bin of `model` are unchanged and made from these inputs. The cheap checks come first."""
+    """Whether the .xml and .bin of `model` are unchanged and made from these inputs. The cheap checks come first.
+
+    StorageError if a store fails.
+    """
     if made.options != options:
         return False
-    return are_current([*outputs_of(made, model), *inputs_of(made, model)])
-
-
-def outputs_of(made: Made, model: Planned) -> list[tuple[Path, Stamp]]:
-    """The local .xml and .bin, and what they have to be."""
-    return list(zip(model.outputs, (made.xml, made.bin), strict=True))
-
-
-def inputs_of(made: Made, model: Planned) -> list[tuple[Path, Stamp]]:
-    """The local files of the model, and what they have to be."""
-    source = model.local_source
-    return [(source, made.source), *((source.parent / name, wanted) for name, wanted in made.external.items())]
-
-
-def are_current(files: list[tuple[Path, Stamp]]) -> bool:
-    """Whether files have these sizes and hashes."""
+    files: list[tuple[PathOrUrl, Stamp, Info | None]] = [
+        *((place, wanted, None) for place, wanted in zip(model.outputs, (made.xml, made.bin), strict=True)),
+        (model.source, made.source, model.found),
+        *((model.source.parent / name, wanted, None) for name, wanted in made.external.items()),
+    ]
     try:
-        if any(not path.is_file() or path.stat().st_size != wanted.size for path, wanted in files):
-            return False
-        return all(stamp(path) == wanted for path, wanted in files)
+        for place, wanted, _ in files:
+            if isinstance(place, Path) and not (place.is_file() and place.stat().st_size == wanted.size):
+                return False
+        return all(_is_unchanged(*file) for file in files)
     except (OSError, ValueError):
         return False
+
+
+def _is_unchanged(place: PathOrUrl, wanted: Stamp, listed: Info | None) -> bool:
+    """Whether a file is what its stamp says; `listed` is what a listing says about an object."""
+    if isinstance(place, Path):
+        return stamp(place) == wanted
+    from mo_loop.batch.storage.staging import is_unchanged
+
+    return is_unchanged(place, wanted, listed)

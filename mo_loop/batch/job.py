@@ -1,8 +1,11 @@
 """The conversion of one model in a worker: hash the inputs, convert, hash the outputs, compare the numbers.
 
     done = convert(Task("model.onnx", "out/.draft/3/model.xml", "out/model.xml", Work(options, digest)))
+    done = convert(Task("s3://zoo/m.onnx", "", "s3://ir/m.xml", work, remote=Remote(scratch, ...)))
 
 The .xml and .bin are written to a draft folder and moved to their place together: a worker may be killed at any time.
+A model at a URL is staged and converted like every other model; a draft for a URL is on the local disk, and is put at
+its URL. The record of such a conversion is put last.
 """
 
 from __future__ import annotations
@@ -11,17 +14,19 @@ import gc
 import os
 import warnings
 from collections import Counter
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from mo_loop.api import save_draft
+from mo_loop.batch.entries import Entry, plain
 from mo_loop.batch.fingerprint import Made, stamp, stamp_of
 from mo_loop.batch.measuring import Meter
 from mo_loop.batch.result import NOT_VERIFIED, Facts, errors_of
-from mo_loop.batch.state import Entry
-from mo_loop.batch.task import Done, Task
+from mo_loop.batch.storage.locations import Location, is_url
+from mo_loop.batch.task import Done, Remote, Task
 from mo_loop.conversion import Conversion
 from mo_loop.errors import MoLoopError, NotComparableError, traceback_text
 from mo_loop.frontend.external_data import external_files
@@ -30,30 +35,36 @@ from mo_loop.support.files import overwritten_source, refuse_device
 from mo_loop.support.garbage_collection import paused_collector
 from mo_loop.support.printable import printable
 
+if TYPE_CHECKING:
+    from mo_loop.batch.storage.staging import Staged
+
 gc.freeze()  # imported objects stay: collections after each model need not search them for cycles
 
 
 def convert(task: Task) -> Done:
     """Convert one model. Raises MemoryError if there is too little memory; the answer contains every other failure."""
-    done = computed(task)
+    remote = task.remote
+    if remote is not None:
+        return _tried(lambda: _at_urls(task, remote))
+    done = _computed(task)
     # The last step: a worker that is killed has moved its files only if its answer is on the way.
-    return tried(lambda: placed(done, task))
+    return _tried(lambda: _placed(done, task))
 
 
-def computed(task: Task) -> Done:
+def _computed(task: Task) -> Done:
     """All but the last step: the pair is a draft."""
     meter = Meter()
     with paused_collector(), warnings.catch_warnings(record=True) as heard:
         warnings.simplefilter("always")
-        done = tried(lambda: _compared(Done(_converted(task)), task))
+        done = _tried(lambda: _compared(Done(_converted(task)), task))
         gc.collect(0)  # frees the objects of this model: the collector was paused, so all of them are young
     if done.entry is not None:
         facts = replace(done.entry.facts, cost=meter.cost())
         done = replace(done, entry=replace(done.entry, facts=facts))
-    return replace(done, warnings=tuple(dict.fromkeys(printable(str(each.message)) for each in heard)))
+    return replace(done, warnings=tuple(dict.fromkeys(printable(str(warning.message)) for warning in heard)))
 
 
-def tried(step: Callable[[], Done]) -> Done:
+def _tried(step: Callable[[], Done]) -> Done:
     """What a step returns, or the answer for its exception."""
     try:
         return step()
@@ -63,7 +74,7 @@ def tried(step: Callable[[], Done]) -> Done:
         return Done(None, errors_of(error), _exit_code(error), _detail(error))
 
 
-def placed(done: Done, task: Task) -> Done:
+def _placed(done: Done, task: Task) -> Done:
     """Move the draft to its place, if there is an entry; else remove it."""
     draft = Path(task.draft)
     if done.entry is None:
@@ -76,11 +87,14 @@ def placed(done: Done, task: Task) -> Done:
 def _converted(task: Task) -> Entry:
     refuse_device(task.source, or_pipe=True)  # one found in a folder: nobody writes to it
     files = external_files(task.source, task.work.options.allowed_folders)
-    _keep([each.path for each in files], task)
+    own = {*(file.path for file in files), os.path.realpath(task.source)}
+    for target in _pair_of(task.target):
+        if os.path.realpath(target) in own:
+            raise overwritten_source(target, "convert into another folder")
     home = os.path.realpath(os.path.dirname(task.source) or ".")
     # Hashed before they are read for conversion: a change in between is detected by the next batch.
     source = stamp(task.source)
-    external = {_relative(each.path, home): stamp_of(each) for each in files}
+    external = {_relative(file.path, home): stamp_of(file) for file in files}
     graph = Conversion(task.work.options, is_one_of_many=True).run(task.source)
     save_draft(graph, Path(task.draft), task.work.options.compress_to_fp16)
     xml, data = (stamp(path) for path in (task.draft, Path(task.draft).with_suffix(".bin")))
@@ -121,18 +135,66 @@ def _compared(done: Done, task: Task) -> Done:
     return Done(exit_code=report.exit_code, difference=differences(report), comparison=report.as_json())
 
 
-def _keep(files: list[str], task: Task) -> None:
-    """Refuse to overwrite a file of the model."""
-    own = {*files, os.path.realpath(task.source)}
-    for target in (task.target, os.path.splitext(task.target)[0] + ".bin"):
-        if os.path.realpath(target) in own:
-            raise overwritten_source(target, "convert into another folder")
+def _pair_of(target: str) -> tuple[str, str]:
+    """The .xml and the .bin."""
+    return target, os.path.splitext(target)[0] + ".bin"
 
 
 def _facts(graph: Any) -> Facts:
     scopes = list(graph.scopes())
     flow = Counter(node.type for scope in scopes for node in scope.ordered() if node.bodies)
     return Facts(sum(map(len, scopes)), dict(sorted(flow.items())))
+
+
+# -- URLs
+
+
+def _at_urls(task: Task, remote: Remote) -> Done:
+    with _local(task, remote) as (local, model):
+        done = _computed(local)
+        if done.entry is not None and model is not None:
+            made = replace(done.entry.made, source=model.source, external=model.external)
+            done = replace(done, entry=replace(done.entry, made=made))
+        if remote.prefix is None:
+            return _placed(done, local)
+        return done if done.entry is None else _uploaded(done, done.entry, local, task, remote, remote.prefix)
+
+
+@contextmanager
+def _local(task: Task, remote: Remote) -> Iterator[tuple[Task, Staged | None]]:
+    """The task with local files in the place of URLs, and the model that was staged."""
+    from mo_loop.batch.storage.staging import staged
+
+    has_outputs = remote.prefix is not None
+    if is_url(task.source):
+        where = Location(task.source)
+        with staged(where, remote.scratch, known=remote.found, with_outputs=has_outputs) as model:
+            for target in _pair_of(task.target):
+                if target in model.urls:
+                    raise overwritten_source(str(Location(target)), "convert to another prefix")
+            local = replace(task, source=str(model.path))
+            yield _with_draft(local, model.drafts) if has_outputs else local, model
+        return
+    size = os.path.getsize(task.source) if os.path.isfile(task.source) else 0
+    with remote.scratch.room(task.source, size) as room:
+        yield _with_draft(task, room.folder), None
+
+
+def _with_draft(task: Task, folder: Path) -> Task:
+    return replace(task, draft=str(folder / "draft.xml"), target=str(folder / "model.xml"))
+
+
+def _uploaded(done: Done, entry: Entry, local: Task, task: Task, remote: Remote, prefix: Location) -> Done:
+    from mo_loop.batch.storage.uploading import upload_pair
+    from mo_loop.batch.url_records import record_of, save
+
+    pair = upload_pair(Path(local.draft), Location(task.target), is_new=remote.is_new)
+    made = entry.made
+    made = replace(made, xml=replace(made.xml, tag=pair.xml.tag), bin=replace(made.bin, tag=pair.bin.tag))
+    entry = replace(entry, made=made, warnings=done.warnings)
+    record = record_of(remote.name, entry, is_local=not is_url(task.source))
+    save(prefix, record, {"name": remote.name, **plain(entry)}, replaced=remote.records)
+    return replace(done, entry=entry)
 
 
 # -- failures

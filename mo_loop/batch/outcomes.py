@@ -9,24 +9,24 @@ from __future__ import annotations
 
 from dataclasses import replace
 
+from mo_loop.batch.entries import Entry
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.result import CONVERTED, CRASH, DIFFERS, FAILED, MEMORY, SKIPPED, Error, Result, Sizes
-from mo_loop.batch.state import Entry
 from mo_loop.support.workers import ERROR, Outcome
 
 _OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "Cannot allocate memory")
 
 
-def result_of(model: Planned, found: Entry | Outcome) -> tuple[Result, Entry | None]:
+def result_of(model: Planned, answer: Entry | Outcome) -> tuple[Result, Entry | None]:
     """The result without its seconds, and the entry to be kept, if there is a new one."""
-    if isinstance(found, Entry):
-        return _good(model, SKIPPED, found), None
-    if found.status == ERROR:
-        bug = Error("ML499", found.message, (), "", "", 4)
-        return Result(model, FAILED, 0, 4, (bug,), detail=found.detail), None
-    if not found.ok:
-        return Result(model, status_of(found), message=_message(found), detail=found.detail), None
-    done = found.value
+    if isinstance(answer, Entry):
+        return _good(model, SKIPPED, answer), None
+    if answer.status == ERROR:
+        bug = Error("ML499", answer.message, (), "", "", 4)
+        return Result(model, FAILED, 0, 4, (bug,), detail=answer.detail), None
+    if not answer.ok:
+        return Result(model, status_of(answer), message=_message(answer), detail=answer.detail), None
+    done = answer.value
     if done.difference:
         differs = Result(
             model, DIFFERS, 0, done.exit_code, (), done.warnings, done.difference, comparison=done.comparison
@@ -40,18 +40,18 @@ def result_of(model: Planned, found: Entry | Outcome) -> tuple[Result, Entry | N
 
 def _good(model: Planned, status: str, entry: Entry) -> Result:
     made = entry.made
-    external = sum(each.size for each in made.external.values())
+    external = sum(file.size for file in made.external.values())
     sizes = Sizes(made.source.size, external, made.xml.size, made.bin.size)
     return Result(model, status, 0, 0, warnings=entry.warnings, facts=entry.facts, sizes=sizes)
 
 
-def status_of(found: Outcome) -> str:
+def status_of(outcome: Outcome) -> str:
     """The status of a task without a result. Native code without memory prints a message and ends the process."""
-    if found.status == CRASH and any(sign in found.detail for sign in _OUT_OF_MEMORY):
+    if outcome.status == CRASH and any(sign in outcome.detail for sign in _OUT_OF_MEMORY):
         return MEMORY
-    return found.status
+    return outcome.status
 
 
-def _message(found: Outcome) -> str:
-    hint = " (a system does this when it has no memory left)" if "SIGKILL" in found.message else ""
-    return found.message + hint
+def _message(outcome: Outcome) -> str:
+    hint = " (a system does this when it has no memory left)" if "SIGKILL" in outcome.message else ""
+    return outcome.message + hint

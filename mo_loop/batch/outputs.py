@@ -1,14 +1,15 @@
-"""Outputs: the place of the .xml and .bin of a batch, and what is up to date there.
+"""Outputs: the .xml and .bin of a batch, in a folder or below a URL, and what is up to date there.
 
-    outputs = LocalOutputs(folder)                               # or mo_loop.batch.anywhere.outputs_for(...)
+    outputs = Outputs(Path("ir"))                                # or a Location, or models at URLs: with a Scratch
     with outputs.drafts() as drafts:
         is_new = outputs.prepare(model)
         entry = outputs.current(model, work)                     # None: convert it
-        done = ...                                               # a worker runs outputs.function on outputs.task(...)
+        done = ...                                               # a worker converts outputs.task(...)
         outputs.put(model, done.entry)
     outputs.close()
 
-LocalOutputs is a folder, with the state in one file. `mo_loop.batch.remote_outputs` is a prefix of URLs.
+What differs between a folder and a store is in an OutputState: `mo_loop.batch.folder_state` is that of a folder,
+`mo_loop.batch.url_state` that of a prefix of URLs, which is loaded for URLs alone.
 """
 
 from __future__ import annotations
@@ -17,50 +18,47 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from mo_loop.batch.drafts import drafts_in
-from mo_loop.batch.estimates import Earlier, earlier_from
-from mo_loop.batch.fingerprint import are_current, is_current, outputs_of
+from mo_loop.batch.entries import Entry
+from mo_loop.batch.estimates import Earlier
+from mo_loop.batch.fingerprint import is_current
+from mo_loop.batch.folder_state import FolderState
 from mo_loop.batch.plan import Planned, has_name, require_name
-from mo_loop.batch.state import Entry, State
+from mo_loop.batch.storage.locations import Location, PathOrUrl
 from mo_loop.batch.task import Remote, Task, Work
-from mo_loop.ir.pair import restore_pair
 
 if TYPE_CHECKING:
     from mo_loop.batch.storage.scratch import Scratch
 
-LOCAL_JOB = "mo_loop.batch.job:convert"
-REMOTE_JOB = "mo_loop.batch.remote_job:convert"
 
+class OutputState(Protocol):
+    """Where the outputs lie: what earlier batches made there, and what killed ones left. `name` is the path of an .xml.
 
-class Outputs(Protocol):
-    """The outputs of one batch. All but `put`, `save` and `close` may be called from several threads."""
+    All but `put`, `save` and `close` may be called from several threads.
+    """
 
     note: str
     """Why nothing is up to date although there is a state; empty if it is used."""
-
-    function: str
-    """What a worker runs on a task, as `module:function`."""
 
     def drafts(self) -> AbstractContextManager[str]:
         """A folder for temporary files of the workers while the batch runs."""
 
     def prepare(self, model: Planned) -> bool:
         """Bring into order what a killed process left of a model's outputs; whether there is no .bin that a killed
-        worker could not have left. StorageError if the model can have no outputs."""
+        worker could not have left."""
 
-    def known(self, model: Planned) -> Entry | None:
-        """The entry of a model all of whose files are local: who has the model next compares them (`is_current`)."""
+    def find(self, name: str, model: Planned, work: Work) -> tuple[Entry | None, bool]:
+        """The entry of a model that can be up to date, and whether that is certain without a look at its files."""
 
-    def current(self, model: Planned, work: Work) -> Entry | None:
-        """The entry of a model that is up to date, else None."""
-
-    def earlier(self, model: Planned) -> Earlier | None:
+    def earlier(self, name: str, model: Planned) -> Earlier | None:
         """What the conversion of an earlier batch took, also of another version of the model; no object is read."""
 
-    def task(self, model: Planned, work: Work, durable: bool) -> Task:
-        """What a worker has to do, without its draft."""
+    def has_lone_data(self, name: str, model: Planned) -> bool:
+        """Whether there is a .bin without an .xml in the place of the outputs, which no earlier batch left."""
 
-    def put(self, model: Planned, entry: Entry) -> None:
+    def remote(self, name: str, model: Planned, scratch: Scratch) -> Remote:
+        """What a task needs where the model or its outputs are at URLs."""
+
+    def put(self, name: str, entry: Entry) -> None:
         """Keep the entry of a model that was converted."""
 
     def save(self) -> None:
@@ -70,62 +68,77 @@ class Outputs(Protocol):
         """The same at the end of the batch."""
 
 
-class LocalOutputs:
-    """Outputs in a folder. The models may be at URLs."""
+class Outputs:
+    """The outputs of one batch. `scratch` is needed where something is at a URL.
 
-    def __init__(self, folder: Path, scratch: Scratch | None = None) -> None:
-        self.folder = folder
-        self.state = State(folder)
-        self.note = self.state.note
-        self.function = LOCAL_JOB if scratch is None else REMOTE_JOB
+    Raises:
+        StorageError: the store cannot be listed.
+    """
+
+    def __init__(self, place: PathOrUrl, scratch: Scratch | None = None) -> None:
+        self.place = place.without_slash() if isinstance(place, Location) else place
         self._scratch = scratch
+        self._state: OutputState
+        if isinstance(self.place, Path):
+            self._state = FolderState(self.place)
+        else:
+            from mo_loop.batch.storage.scratch import Scratch
+            from mo_loop.batch.url_state import UrlState
 
-    def drafts(self) -> AbstractContextManager[str]:
-        return drafts_in(self.folder)
+            self._scratch = scratch or Scratch()
+            self._state = UrlState(self.place, self._scratch)
+        self.note = self._state.note
+        self.drafts = self._state.drafts
+        self.save = self._state.save
+        self.close = self._state.close
 
     def prepare(self, model: Planned) -> bool:
+        """As `OutputState.prepare`. StorageError if the model can have no outputs."""
         require_name(model)
-        xml, data = model.outputs
-        restore_pair(xml)
-        return not data.exists()
+        return self._state.prepare(model)
 
-    def known(self, model: Planned) -> Entry | None:
-        return self.state.get(self._key(model)) if isinstance(model.source, Path) else None
+    def known(self, model: Planned, work: Work) -> Entry | None:
+        """The entry of a model all of whose files are local: its engine compares them (`is_current`)."""
+        return self._state.find(self._name(model), model, work)[0] if _is_local(model) else None
 
     def current(self, model: Planned, work: Work) -> Entry | None:
-        entry = self.state.get(self._key(model)) if has_name(model) else None
-        if entry is None:
+        """The entry of a model that is up to date, else None."""
+        if not has_name(model):
             return None
-        if isinstance(model.source, Path):
-            return entry if is_current(entry.made, model, work.digest) else None
-        from mo_loop.batch.remote_stamps import is_source_current
-
-        made = entry.made
-        is_same = made.options == work.digest and are_current(outputs_of(made, model))
-        return entry if is_same and is_source_current(made, model) else None
+        entry, is_certain = self._state.find(self._name(model), model, work)
+        return entry if entry is None or is_certain or is_current(entry.made, model, work.digest) else None
 
     def earlier(self, model: Planned) -> Earlier | None:
-        entry = self.state.get(self._key(model))
-        if entry is None:
-            return None
-        external = sum(each.size for each in entry.made.external.values())
-        return earlier_from(entry.made.source.size, external, entry.facts)
+        """As `OutputState.earlier`."""
+        return self._state.earlier(self._name(model), model)
+
+    def has_lone_data(self, model: Planned) -> bool:
+        """As `OutputState.has_lone_data`."""
+        return self._state.has_lone_data(self._name(model), model)
 
     def task(self, model: Planned, work: Work, durable: bool) -> Task:
-        if isinstance(model.source, Path):
-            return Task(str(model.source), "", str(model.target), work, durable)
+        """What a worker has to do, without its draft."""
+        source, target = map(_text_of, (model.source, model.target))
+        if _is_local(model):
+            return Task(source, "", target, work, durable)
         assert self._scratch is not None
-        remote = Remote(self._scratch, model.found)
-        return Task(model.source.url, "", str(model.target), work, durable, remote)
+        return Task(source, "", target, work, durable, self._state.remote(self._name(model), model, self._scratch))
 
     def put(self, model: Planned, entry: Entry) -> None:
-        self.state.put(self._key(model), entry)
+        """Keep the entry of a model that was converted."""
+        self._state.put(self._name(model), entry)
 
-    def save(self) -> None:
-        self.state.save()
+    def _name(self, model: Planned) -> str:
+        """The path of the .xml below the place, with / between folders."""
+        if isinstance(model.target, Location) and isinstance(self.place, Location):
+            return model.target.relative_to(self.place) or ""
+        assert isinstance(model.target, Path) and isinstance(self.place, Path)
+        return model.target.relative_to(self.place).as_posix()
 
-    def close(self) -> None:
-        self.state.close()
 
-    def _key(self, model: Planned) -> str:
-        return model.outputs[0].relative_to(self.folder).as_posix()
+def _is_local(model: Planned) -> bool:
+    return isinstance(model.source, Path) and isinstance(model.target, Path)
+
+
+def _text_of(place: PathOrUrl) -> str:
+    return place.url if isinstance(place, Location) else str(place)

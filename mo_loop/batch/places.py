@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from mo_loop.batch.storage.locations import Location
+from mo_loop.batch.storage.locations import PathOrUrl
 from mo_loop.support.files import Content, write_whole
 
 
-def read_bytes(place: Path | Location) -> bytes:
+def read_bytes(place: PathOrUrl) -> bytes:
     """The content of a file. OSError for a local one that cannot be read, StorageError for an object."""
     if isinstance(place, Path):
         return place.read_bytes()
@@ -17,7 +17,7 @@ def read_bytes(place: Path | Location) -> bytes:
     return read_whole(place)
 
 
-def write_content(place: Path | Location, content: Content) -> None:
+def write_content(place: PathOrUrl, content: Content) -> None:
     """Write a file whole or not at all. FileError if it cannot be written, StorageError for an object."""
     if isinstance(place, Path):
         write_whole(place, content)

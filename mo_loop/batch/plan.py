@@ -5,7 +5,7 @@
     plan = found.plan(Path("/models"), Path("ir"))
     for model in plan.models: ...                             # by name
 
-`mo_loop.batch.local_plan` and `mo_loop.batch.remote_plan` find models in folders and at URLs.
+`mo_loop.batch.finding` finds models in folders and at URLs.
 """
 
 from __future__ import annotations
@@ -15,14 +15,12 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, overload
+from typing import Any, overload
 
-from mo_loop.batch.storage.locations import Location
+from mo_loop.batch.storage.locations import Location, PathOrUrl
+from mo_loop.batch.storage.stamps import Info
 from mo_loop.errors import StorageError, UsageError
 from mo_loop.support.disk_table import DiskTable, key, text_of
-
-if TYPE_CHECKING:
-    from mo_loop.batch.storage.stores import Info
 
 ENDING = ".onnx"
 _LONGEST = 255
@@ -38,27 +36,23 @@ class Planned:
     `found` is what a listing said about a model at a URL.
     """
 
-    source: Path | Location
-    target: Path | Location
+    source: PathOrUrl
+    target: PathOrUrl
     name: str
     found: Info | None = None
 
     @property
-    def outputs(self) -> tuple[Path, Path]:
-        """The .xml and the .bin, which are local files."""
-        assert isinstance(self.target, Path)
+    def outputs(self) -> tuple[PathOrUrl, PathOrUrl]:
+        """The .xml and the .bin."""
         return self.target, self.target.with_suffix(".bin")
-
-    @property
-    def local_source(self) -> Path:
-        """The .onnx, which is a local file."""
-        assert isinstance(self.source, Path)
-        return self.source
 
     @property
     def size(self) -> int:
         """The bytes of the .onnx. OSError if it is a local file that is gone."""
-        return self.local_source.stat().st_size if self.found is None else self.found.size
+        if self.found is not None:
+            return self.found.size
+        assert isinstance(self.source, Path)
+        return self.source.stat().st_size
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,7 +60,7 @@ class Plan:
     """All models, by name, and the folder that their names are below."""
 
     models: Sequence[Planned]
-    root: Path | Location
+    root: PathOrUrl
 
 
 class FoundModels:
@@ -88,7 +82,7 @@ class FoundModels:
         self._table.run_all("INSERT OR REPLACE INTO found VALUES (?, ?, ?)", rows())
         return count
 
-    def plan(self, root: Path | Location, folder: Path | Location) -> Plan:
+    def plan(self, root: PathOrUrl, folder: PathOrUrl) -> Plan:
         """The plan of all of them, with names below `root` and outputs below `folder`.
 
         Raises:
@@ -107,7 +101,7 @@ class FoundModels:
 class PlannedModels(Sequence[Planned]):
     """Models in the order of their places, with outputs below a folder."""
 
-    def __init__(self, folder: Path | Location, are_remote: bool) -> None:
+    def __init__(self, folder: PathOrUrl, are_remote: bool) -> None:
         self._folder = folder
         self._are_remote = are_remote
         self._count = 0
@@ -165,17 +159,15 @@ class PlannedModels(Sequence[Planned]):
     def _made(self, row: tuple[Any, ...]) -> Planned:
         _, place, name, size, tag, _ = row
         text, path = text_of(name), text_of(place)
-        if not self._are_remote:
-            return Planned(Path(path), self._target(text), text)
-        from mo_loop.batch.storage.stores import Info
+        if self._are_remote:
+            return Planned(Location(path), self._target(text), text, Info(size, tag))
+        return Planned(Path(path), self._target(text), text)
 
-        return Planned(Location(path), self._target(text), text, Info(size, tag))
-
-    def _target(self, name: str) -> Path | Location:
+    def _target(self, name: str) -> PathOrUrl:
         return self._folder / f"{os.path.splitext(name)[0]}.xml"
 
 
-def _name_of(place: str, root: Path | Location) -> str:
+def _name_of(place: str, root: PathOrUrl) -> str:
     """The path of a model below the root; without the query of a URL, which may be a signature."""
     if isinstance(root, Location):
         return Location(place).relative_to(root) or ""

@@ -21,27 +21,27 @@ from typing import Protocol
 
 from mo_loop.batch.assignment import Answer, Assignment, restore
 from mo_loop.batch.engine import (
-    Broken,
-    Desk,
     Ended,
     Engine,
+    EngineFailed,
+    EngineLost,
     Event,
     Finished,
     Limits,
-    Lost,
-    Noted,
+    NoteAdded,
     PoolEngine,
     Refused,
     Started,
     Stopped,
+    WorkQueue,
 )
+from mo_loop.batch.entries import Entry
 from mo_loop.batch.estimates import Earlier
 from mo_loop.batch.kept_results import KeptResults
 from mo_loop.batch.outcomes import result_of
-from mo_loop.batch.outputs import LocalOutputs, Outputs
+from mo_loop.batch.outputs import Outputs
 from mo_loop.batch.plan import Plan, Planned
 from mo_loop.batch.result import FAILED, GOOD, Result, Results, errors_of
-from mo_loop.batch.state import Entry
 from mo_loop.batch.task import Work
 from mo_loop.errors import FileError, StorageError
 
@@ -87,7 +87,7 @@ class Batch:
         of a model that the outputs do not know.
         """
         self.plan = plan
-        self.outputs: Outputs = LocalOutputs(folder) if isinstance(folder, Path) else folder
+        self.outputs = Outputs(folder) if isinstance(folder, Path) else folder
         self._work_of = work
         self._limits = limits
         self._force = force
@@ -97,8 +97,8 @@ class Batch:
         jobs = min(limits.jobs, len(plan.models))
         self._engine = PoolEngine(replace(limits, jobs=jobs)) if engine is None else engine
         self._results = KeptResults(plan.models)
-        local = self.outputs.folder if isinstance(self.outputs, LocalOutputs) else None
-        self._desk = Desk(self._next, lambda: self._is_over, self.outputs.function, plan, local)
+        local = self.outputs.place if isinstance(self.outputs.place, Path) else None
+        self._queue = WorkQueue(self._next, lambda: self._is_over, plan, local)
         self._numbers = iter(self._engine.ordered(plan.models))
         self._numbers_lock = threading.Lock()
         self._is_over = False
@@ -112,7 +112,7 @@ class Batch:
     def stop(self, signal: str) -> None:
         """End the run and cancel all models that are not finished. Signal handlers may call this."""
         self._stopped_by = signal
-        self._desk.tell(Stopped(signal))
+        self._queue.tell(Stopped(signal))
 
     def run(self, listener: Listener) -> Results:
         """Convert the models that are not up to date and return a result for every model, in the order of the plan.
@@ -124,7 +124,7 @@ class Batch:
         try:
             self._convert_all(listener)
         finally:
-            notes = _noted(self.outputs.close)
+            notes = _note_unless_saved(self.outputs.close)
         seconds = time.monotonic() - started
         return Results(self._results, seconds, self._signal, (*self._notes, *notes), lost=self._lost)
 
@@ -132,7 +132,7 @@ class Batch:
         with self.outputs.drafts() as drafts:
             threads = 0
             try:
-                threads = self._engine.start(self._desk, Path(drafts)) if self.plan.models else 0
+                threads = self._engine.start(self._queue, Path(drafts)) if self.plan.models else 0
                 while threads and not self._signal and not self._lost:
                     threads -= self._handled(listener)
             finally:
@@ -145,15 +145,15 @@ class Batch:
         end = time.monotonic() + LAST_RESULTS
         while threads and time.monotonic() < end:
             try:
-                event = self._desk.events.get(timeout=0.1)
+                event = self._queue.events.get(timeout=0.1)
             except queue.Empty:
                 continue
             threads -= isinstance(event, Ended)
             if isinstance(event, Finished) and event.answer.is_good:
-                listener.finished(self._settled(event.given.number, self._result(event)))
-        for given in self._begun.values():
+                listener.finished(self._settled(event.assignment.number, self._result(event)))
+        for assignment in self._begun.values():
             with contextlib.suppress(FileError):  # the next batch tries it again
-                restore(given)
+                restore(assignment)
 
     # -- in the threads of the engine
 
@@ -163,15 +163,15 @@ class Batch:
             start = time.perf_counter()
             model = self.plan.models[number]
             try:
-                given, entry = self._assignment(number, model)
+                assignment, entry = self._assignment(number, model)
             except StorageError as error:
-                self._desk.tell(Refused(number, model, error))
+                self._queue.tell(Refused(number, model, error))
                 continue
             if entry is None:
-                self._begun[number] = given
-                return given
-            self._desk.tell(Finished(given, Answer(entry, time.perf_counter() - start)))
-            while self._desk.events.qsize() > WAITING and not self._is_over:
+                self._begun[number] = assignment
+                return assignment
+            self._queue.tell(Finished(assignment, Answer(entry, time.perf_counter() - start)))
+            while self._queue.events.qsize() > WAITING and not self._is_over:
                 time.sleep(0.01)
         return None
 
@@ -183,7 +183,7 @@ class Batch:
         """The assignment, and the entry if the model is known to be up to date."""
         is_new = self.outputs.prepare(model)
         work = self._work_of(model)
-        known = None if self._force else self.outputs.known(model)
+        known = None if self._force else self.outputs.known(model, work)
         entry = None if self._force or known is not None else self.outputs.current(model, work)
         limit = self._limits.seconds + (work.comparing.seconds if work.comparing else 0.0)
         task = self.outputs.task(model, work, self._durable)
@@ -197,22 +197,22 @@ class Batch:
     def _handled(self, listener: Listener) -> bool:
         """Wait a limited time for the next event; return whether a thread has ended."""
         try:
-            event: Event = self._desk.events.get(timeout=0.5)  # Ctrl-C on Windows needs a limited wait
+            event: Event = self._queue.events.get(timeout=0.5)  # Ctrl-C on Windows needs a limited wait
         except queue.Empty:
             return False
         match event:
             case Stopped():
                 self._signal = event.signal
-            case Broken():
+            case EngineFailed():
                 self._end_by(event.error)
-            case Lost():
+            case EngineLost():
                 self._lost = str(event.error)
-            case Noted():
+            case NoteAdded():
                 self._notes.append(event.text)
             case Started():
-                listener.started(event.given.model)
+                listener.started(event.assignment.model)
             case Finished():
-                listener.finished(self._settled(event.given.number, self._result(event)))
+                listener.finished(self._settled(event.assignment.number, self._result(event)))
             case Refused():
                 errors = errors_of(event.error)
                 refused = Result(event.model, FAILED, 0, event.error.exit_code, errors)
@@ -237,18 +237,18 @@ class Batch:
         if result.status not in GOOD and self._fail_fast:
             self._is_over = True
         if time.monotonic() - self._saved > SAVE_EVERY:
-            _noted(self.outputs.save)
+            _note_unless_saved(self.outputs.save)
             self._saved = time.monotonic()
         return result
 
     def _result(self, event: Finished) -> Result:
-        result, entry = result_of(event.given.model, event.answer.found)
+        result, entry = result_of(event.assignment.model, event.answer.result)
         if entry is not None:
-            self.outputs.put(event.given.model, entry)
+            self.outputs.put(event.assignment.model, entry)
         return replace(result, seconds=event.answer.seconds)
 
 
-def _noted(save: Callable[[], None]) -> tuple[str, ...]:
+def _note_unless_saved(save: Callable[[], None]) -> tuple[str, ...]:
     """Write the state; return a note if that fails. The next batch then converts more models than it has to."""
     try:
         save()

@@ -5,15 +5,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from mo_loop.batch.entries import Entry
 from mo_loop.batch.result import Error
-from mo_loop.batch.state import Entry
 from mo_loop.options import ConvertOptions
 
 if TYPE_CHECKING:
     from mo_loop.batch.storage.locations import Location
-    from mo_loop.batch.storage.remote_state import Record
     from mo_loop.batch.storage.scratch import Scratch
-    from mo_loop.batch.storage.stores import Info
+    from mo_loop.batch.storage.stamps import Info
+    from mo_loop.batch.url_records import Record
 
 
 @dataclass(frozen=True)

@@ -163,9 +163,11 @@ class Prepared:
 
 def _planned(context: click.Context, asked: Asked, flags: Mapping[str, Any]) -> Prepared:
     """Check the arguments, and find the models. Warnings and notes are printed."""
-    from mo_loop.batch.anywhere import outputs_for, planned_anywhere
     from mo_loop.batch.baseline import earlier_report, known_failures
     from mo_loop.batch.engine import Limits
+    from mo_loop.batch.finding import planned
+    from mo_loop.batch.outputs import Outputs
+    from mo_loop.batch.weights_of_models import refuse_weights
     from mo_loop.support.workers.memory_limit import NO_MEMORY_LIMIT, can_limit_memory
 
     if asked.folder == "-":
@@ -180,8 +182,9 @@ def _planned(context: click.Context, asked: Asked, flags: Mapping[str, Any]) -> 
     places = Places.of(asked.folder, asked.report, asked.junit, asked.summary, asked.baseline)
     earlier = None if places.baseline is None else earlier_report(places.baseline)
     known = known_failures(earlier) if earlier else frozenset[str]()
-    plan = planned_anywhere(asked.paths, places.folder)
-    outputs = outputs_for(places.folder, places.scratch(plan, asked.scratch))
+    plan = planned(asked.paths, places.folder)
+    outputs = Outputs(places.folder, places.scratch(plan, asked.scratch))
+    refuse_weights(plan, outputs)
     limits = Limits(min(asked.jobs or _processors(), len(plan.models)), asked.timeout, allowed)
     started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     if flags["verify"]:

@@ -3,28 +3,25 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mo_loop.batch.storage.locations import Location, place_of
+from mo_loop.batch.storage.locations import Location, PathOrUrl, place_of
 from mo_loop.errors import FileError, UsageError
 
 if TYPE_CHECKING:
     from mo_loop.batch.plan import Plan
     from mo_loop.batch.storage.scratch import Scratch
 
-Place = Path | Location
-
 
 @dataclass(frozen=True)
 class Places:
     """The folder of the outputs, the reports, and the report of an earlier batch."""
 
-    folder: Place
-    report: Place | None
-    junit: Place | None
-    summary: Place | None
-    baseline: Place | None
+    folder: PathOrUrl
+    report: PathOrUrl | None
+    junit: PathOrUrl | None
+    summary: PathOrUrl | None
+    baseline: PathOrUrl | None
 
     @classmethod
     def of(

@@ -106,7 +106,7 @@ def command(
 
 def _files(models: tuple[str, ...]) -> Iterator[str]:
     """The models; those of a folder are sorted by name."""
-    from mo_loop.batch.local_plan import models_below
+    from mo_loop.batch.finding import models_below
 
     for model in models:
         found = sorted(models_below(model)) if os.path.isdir(model) else []

@@ -12,6 +12,8 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
+import tempfile
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -81,6 +83,31 @@ def locked_folder(path: str | Path) -> int | None:
         return descriptor
     os.close(descriptor)
     return None
+
+
+def new_locked_folder(parent: Path, prefix: str) -> tuple[str, int | None]:
+    """A new folder, and the descriptor that holds its lock until `remove_locked`."""
+    path = tempfile.mkdtemp(prefix=prefix, dir=parent)
+    return path, locked_folder(path)
+
+
+def remove_locked(path: str | Path, descriptor: int | None) -> None:
+    """Remove a folder whose lock this process holds."""
+    shutil.rmtree(path, ignore_errors=True)
+    if descriptor is not None:
+        os.close(descriptor)
+
+
+def remove_abandoned(parent: Path, prefix: str) -> list[Path]:
+    """Remove the folders whose names begin with `prefix` and that nobody has locked; the others."""
+    others = []
+    for path in parent.glob(f"{prefix}*"):
+        descriptor = locked_folder(path)
+        if descriptor is None:
+            others.append(path)
+        else:
+            remove_locked(path, descriptor)
+    return others
 
 
 def _acquired(file: Path) -> int | None:

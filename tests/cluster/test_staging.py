@@ -16,7 +16,8 @@ import pytest
 from mo_loop.batch.storage.locations import Location
 from mo_loop.batch.storage.scratch import Scratch
 from mo_loop.batch.storage.staging import staged
-from mo_loop.batch.storage.stores import Info, info
+from mo_loop.batch.storage.stamps import Info
+from mo_loop.batch.storage.stores import info
 from mo_loop.errors import FileError, StorageError, UsageError
 from tests.cli.batches import good
 from tests.cluster.models import numbers, with_external

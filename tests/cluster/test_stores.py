@@ -310,10 +310,11 @@ class TestPairs:
 
 
 def test_everything_that_a_task_carries_can_be_pickled() -> None:
-    from mo_loop.batch.storage.remote_state import Record
     from mo_loop.batch.storage.scratch import Scratch
+    from mo_loop.batch.storage.stamps import Info
     from mo_loop.batch.task import Remote
+    from mo_loop.batch.url_records import Record
 
     records = (Record("a", "b", "c"),)
-    remote = Remote(Scratch(None, 5), stores.Info(3, "tag"), Location("s3://ir"), "m.xml", True, records)
+    remote = Remote(Scratch(None, 5), Info(3, "tag"), Location("s3://ir"), "m.xml", True, records)
     assert pickle.loads(pickle.dumps(remote)) == remote

@@ -486,7 +486,7 @@ class TestStartUp:
         folder = ROOT / "mo_loop/batch/storage"
         modules = sorted(f"mo_loop.batch.storage.{path.stem}" for path in folder.glob("[a-z]*.py"))
         assert len(modules) > 5
-        assert not loaded_by("-c", f"import {', '.join(modules)}, mo_loop.batch.remote_outputs") & set(HEAVY)
+        assert not loaded_by("-c", f"import {', '.join(modules)}, mo_loop.batch.url_state") & set(HEAVY)
 
     def test_the_check_sees_what_is_loaded(self) -> None:
         assert {"numpy", "json"} <= loaded_by("-c", "import numpy, json")

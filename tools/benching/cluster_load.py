@@ -47,11 +47,11 @@ PLAN = """
 import sys
 from pathlib import Path
 
-import mo_loop.batch.remote_outputs as remote_outputs
-import mo_loop.batch.remote_plan as remote_plan
-import mo_loop.batch.storage.remote_state as remote_state
-from mo_loop.batch.anywhere import outputs_for, planned_anywhere
+import mo_loop.batch.storage.stores as stores
+import mo_loop.batch.url_state as url_state
 from mo_loop.batch.engine import Limits
+from mo_loop.batch.finding import planned
+from mo_loop.batch.outputs import Outputs
 from mo_loop.batch.run import Batch
 from mo_loop.batch.task import Work
 from mo_loop.batch.cluster.dask_engine import DaskEngine
@@ -59,7 +59,7 @@ from mo_loop.options import ConvertOptions
 from mo_loop.support.process_memory import peak_memory
 from mo_loop.batch.storage.locations import Location, location_of
 from mo_loop.batch.storage.scratch import Scratch
-from mo_loop.batch.storage.stores import Info
+from mo_loop.batch.storage.stamps import Info
 
 count = int(sys.argv[1])
 
@@ -70,14 +70,14 @@ def listed(where, ending="", is_literal=False):
             yield Location(f"s3://zoo/d{number % 100:03}/model-{number:06}.onnx"), Info(1000 + number, f"{number:032x}")
 
 
-remote_plan.listed = remote_outputs.listed = remote_state.listed = listed
-plan = planned_anywhere(["s3://zoo/**"], location_of("s3://ir"))
-outputs = outputs_for(location_of("s3://ir"), Scratch())
+stores.listed = url_state.listed = listed
+plan = planned(["s3://zoo/**"], location_of("s3://ir"))
+outputs = Outputs(location_of("s3://ir"), Scratch())
 engine = DaskEngine.__new__(DaskEngine)
 work = Work(ConvertOptions(), "0" * 64)
 batch = Batch(plan, outputs, lambda _: work, Limits(), engine=engine)
 assert len(plan.models) == count
-first = batch._desk.take()
+first = batch._queue.take()
 assert first.model.name.endswith(f"{count - 1:06}.onnx")
 print(peak_memory())
 """

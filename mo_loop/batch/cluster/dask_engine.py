@@ -37,7 +37,19 @@ from mo_loop.batch.cluster.portions import Pace, Portion, need_of, portable
 from mo_loop.batch.cluster.requirements import Requirements, Unable
 from mo_loop.batch.cluster.sent_files import SentFile
 from mo_loop.batch.cluster.watching import Watch
-from mo_loop.batch.engine import Broken, Desk, Ended, Finished, Limits, Lost, Noted, Refused, Started, start_error
+from mo_loop.batch.engine import (
+    JOB,
+    Ended,
+    EngineFailed,
+    EngineLost,
+    Finished,
+    Limits,
+    NoteAdded,
+    Refused,
+    Started,
+    WorkQueue,
+    start_error,
+)
 from mo_loop.batch.estimates import largest_first, size_of
 from mo_loop.batch.outcomes import result_of
 from mo_loop.batch.plan import Planned
@@ -104,19 +116,20 @@ class DaskEngine:
         """The largest first: none of them is left for the end."""
         return largest_first(models)
 
-    def start(self, desk: Desk, drafts: Path) -> int:
+    def start(self, work: WorkQueue, drafts: Path) -> int:
         """Equip the workers and start the thread."""
+        self._queue, self._drafts = work, str(drafts)
         texts = {}
-        folders = [desk.plan.root] if isinstance(desk.plan.root, Path) else []
-        folders += [] if desk.folder is None else [drafts]
+        folders = [work.plan.root] if isinstance(work.plan.root, Path) else []
+        folders += [] if work.folder is None else [drafts]
         for each in folders:
             require_folder(self._client, each)
-        if desk.folder is not None:
-            above, given = str(desk.folder.absolute()), str(desk.folder)
-            texts = {above + os.sep: given + os.sep} if above != given else {}
-        requirements = _requirements(desk.plan.models[0], folders)
-        equipment = Equipment(self._name, desk.function, self.limits.memory, self._files, texts, requirements)
-        self._client.subscribe_topic(self._name, lambda event: self._heard(event, desk))
+        if work.folder is not None:
+            there, here = str(work.folder.absolute()), str(work.folder)
+            texts = {there + os.sep: here + os.sep} if there != here else {}
+        requirements = _requirements(work.plan.models[0], folders)
+        equipment = Equipment(self._name, JOB, self.limits.memory, self._files, texts, requirements)
+        self._client.subscribe_topic(self._name, self._heard)
         try:
             self._client.register_plugin(equipment, self._name)
         except Exception as error:
@@ -126,12 +139,12 @@ class DaskEngine:
             ) from error  # fmt: skip
         for unable in self._client.run(_portable_lack(), self._name, on_error="ignore").values():
             if unable is not None:
-                self._leave_out(unable, desk)
+                self._leave_out(unable)
         self._watch.look()
         if not self._watch.has_workers and self._watch.unable:
             raise self._lost()
-        self._watch.start(self._check, lambda error: desk.tell(Broken(error)))
-        threading.Thread(target=self._work, args=(desk, drafts), daemon=True).start()
+        self._watch.start(self._check, lambda error: work.tell(EngineFailed(error)))
+        threading.Thread(target=self._work, daemon=True).start()
         return 1
 
     def stop(self) -> None:
@@ -146,65 +159,66 @@ class DaskEngine:
 
     # -- in the thread
 
-    def _work(self, desk: Desk, drafts: Path) -> None:
+    def _work(self) -> None:
         try:
-            self._convert_all(desk, str(drafts))
+            self._convert_all()
         except _Gone:
             if not self._is_stopping:
-                desk.tell(Lost(self._lost()))
+                self._queue.tell(EngineLost(self._lost()))
         except BaseException as error:
-            desk.tell(Broken(error))
+            self._queue.tell(EngineFailed(error))
         finally:
             self._looks.shutdown(wait=False, cancel_futures=True)
-            desk.tell(Ended())
+            self._queue.tell(Ended())
 
-    def _convert_all(self, desk: Desk, drafts: str) -> None:
+    def _convert_all(self) -> None:
         from distributed import as_completed
 
         completed = as_completed(loop=self._client.loop, with_results=True, raise_errors=False)
         while True:
-            for portion in self._next_portions(desk):
-                completed.add(self._submit(portion, drafts))
+            for portion in self._next_portions():
+                completed.add(self._submit(portion))
             if not self._futures:
                 return
             future, result = next(completed)
             with self._lock:
                 portion = self._futures.pop(future)
-            for again in self._handled(future, result, portion, desk):
-                completed.add(self._submit(again, drafts))
-            if (desk.is_over() or (self._is_single and self._has_failed)) and not self._is_stopping:
+            for again in self._handled(future, result, portion):
+                completed.add(self._submit(again))
+            if (self._queue.is_over() or (self._is_single and self._has_failed)) and not self._is_stopping:
                 self._drop()
 
-    def _next_portions(self, desk: Desk) -> Iterator[Portion]:
+    def _next_portions(self) -> Iterator[Portion]:
         is_over = self._is_stopping or (self._is_single and self._has_failed)
         while not is_over and (free := 2 * self._watch.threads + 2 - len(self._futures)) > 0:
             count = self._pace.count
-            taken = self._taken(desk, free * count)
+            taken = self._taken(free * count)
             if not taken:
                 return
-            fitting = [each for each in taken if self._fits(*each, desk)]
+            fitting = [each for each in taken if self._fits(*each)]
             for start in range(0, len(fitting), count):
-                given, needs = zip(*fitting[start : start + count], strict=True)
-                yield Portion(given, max(needs))
+                assignments, needs = zip(*fitting[start : start + count], strict=True)
+                yield Portion(assignments, max(needs))
 
-    def _taken(self, desk: Desk, most: int) -> list[tuple[Assignment, int]]:
+    def _taken(self, most: int) -> list[tuple[Assignment, int]]:
         """The next models that have to be converted, the largest first, with the memory that they need."""
-        taken = [each for each in self._looks.map(lambda _: desk.take(), range(most)) if each is not None]
+        taken = [each for each in self._looks.map(lambda _: self._queue.take(), range(most)) if each is not None]
         taken.sort(key=lambda each: (-size_of(each.model), each.number))
         return [(each, need_of(each, self.limits.memory)) for each in taken]
 
-    def _fits(self, given: Assignment, need: int, desk: Desk) -> bool:
+    def _fits(self, assignment: Assignment, need: int) -> bool:
         """Whether a worker has the memory; a model that needs more is refused."""
         if need <= self._watch.largest:
             return True
-        desk.tell(Refused(given.number, given.model, self._too_large(need)))
+        self._queue.tell(Refused(assignment.number, assignment.model, self._too_large(need)))
         return False
 
-    def _submit(self, portion: Portion, drafts: str) -> Future:
+    def _submit(self, portion: Portion) -> Future:
         if self._client.status != "running" or not self._watch.has_workers:
             raise _Gone
         portion.place, portion.fate = next(self._places), ""
-        payload = pickle.dumps((self._name, portion.place, [portable(each) for each in portion.given], drafts))
+        assignments = [portable(each) for each in portion.assignments]
+        payload = pickle.dumps((self._name, portion.place, assignments, self._drafts))
         future = self._client.submit(
             portable_function(payload), pure=False, key=f"{self._name}-{portion.place}",
             resources={MEMORY: portion.need}, priority=-portion.place, workers=self._watch.able or None,
@@ -213,7 +227,7 @@ class DaskEngine:
             self._futures[future] = portion
         return future
 
-    def _handled(self, future: Future, result: Any, portion: Portion, desk: Desk) -> Iterable[Portion]:
+    def _handled(self, future: Future, result: Any, portion: Portion) -> Iterable[Portion]:
         """Tell the answers of a portion, and forget the future; return what is to be submitted again."""
         status = future.status
         future.release()
@@ -221,76 +235,77 @@ class DaskEngine:
             if not isinstance(result, list):  # what `portable_function` returns where mo_loop cannot be loaded
                 address, why = result
                 unable = Unable(address, "ML292", "a worker cannot load mo_loop", why, "install it on the worker")
-                result = [unable] * len(portion.given)
-            pairs = zip(portion.given, result, strict=True)
-            return [each for given, found in pairs for each in self._settled(given, found, portion, desk)]
+                result = [unable] * len(portion.assignments)
+            pairs = zip(portion.assignments, result, strict=True)
+            return [each for assignment, answer in pairs for each in self._settled(assignment, answer, portion)]
         error = result[1] if isinstance(result, tuple) else result
         if status in ("cancelled", "lost") or isinstance(error, CancelledError):
-            return self._cancelled(portion, desk)
-        if len(portion.given) > 1:
+            return self._cancelled(portion)
+        if len(portion.assignments) > 1:
             return portion.singles()
-        return self._failed(error, portion, desk)
+        return self._failed(error, portion)
 
-    def _settled(self, given: Assignment, found: Any, portion: Portion, desk: Desk) -> Iterable[Portion]:
+    def _settled(self, assignment: Assignment, answer: Any, portion: Portion) -> Iterable[Portion]:
         """Tell what a worker said about a model; return what is to be submitted again."""
-        if isinstance(found, Unable):
-            if found.code == STARTS_NOT:
-                raise start_error(WorkerStartError(found.why), self.limits.memory)
-            self._leave_out(found, desk)
-            return (Portion((given,), portion.need),)
-        if isinstance(found, MoLoopError):
+        if isinstance(answer, Unable):
+            if answer.code == STARTS_NOT:
+                raise start_error(WorkerStartError(answer.why), self.limits.memory)
+            self._leave_out(answer)
+            return (Portion((assignment,), portion.need),)
+        if isinstance(answer, MoLoopError):
             self._has_failed = True
-            desk.tell(Refused(given.number, given.model, found))
+            self._queue.tell(Refused(assignment.number, assignment.model, answer))
             return ()
-        self._pace.heard(found)
-        self._has_failed |= result_of(given.model, found.found)[0].status not in GOOD
-        desk.tell(Finished(given, found))
+        self._pace.heard(answer)
+        self._has_failed |= result_of(assignment.model, answer.result)[0].status not in GOOD
+        self._queue.tell(Finished(assignment, answer))
         return ()
 
-    def _leave_out(self, unable: Unable, desk: Desk) -> None:
+    def _leave_out(self, unable: Unable) -> None:
         """Give no more models to a worker, and say so once."""
         if self._watch.leave_out(unable):
-            desk.tell(Noted(f"a worker is left out: {unable.error}"))
+            self._queue.tell(NoteAdded(f"a worker is left out: {unable.error}"))
 
-    def _cancelled(self, portion: Portion, desk: Desk) -> Iterable[Portion]:
+    def _cancelled(self, portion: Portion) -> Iterable[Portion]:
         if self._is_stopping or portion.fate == "dropped":
             return ()
         if portion.fate == "again":
             return (portion,)
         if portion.fate != "unfit":
             raise _Gone
-        for each in portion.given:
-            desk.tell(Refused(each.number, each.model, self._too_large(portion.need)))
+        for each in portion.assignments:
+            self._queue.tell(Refused(each.number, each.model, self._too_large(portion.need)))
         return ()
 
-    def _failed(self, error: Any, portion: Portion, desk: Desk) -> Iterable[Portion]:
+    def _failed(self, error: Any, portion: Portion) -> Iterable[Portion]:
         """The same for the exception of a single model."""
         from distributed.scheduler import KilledWorker
 
-        (given,) = portion.given
+        (assignment,) = portion.assignments
         if isinstance(error, KilledWorker):
             portion.deaths += 1
             if portion.begun < 2 and portion.deaths < TRIES:
                 return (portion,)
-            desk.tell(Finished(given, Answer(Outcome(None, CRASH, message=_lost_worker(error)), 0.0)))
+            outcome = Outcome(None, CRASH, message=_lost_worker(error))
         else:
-            said = f"{type(error).__name__}: {error}"
-            desk.tell(Finished(given, Answer(Outcome(None, ERROR, message=said, error=type(error).__name__), 0.0)))
+            name = type(error).__name__
+            outcome = Outcome(None, ERROR, message=f"{name}: {error}", error=name)
+        self._queue.tell(Finished(assignment, Answer(outcome, 0.0)))
         return ()
 
     # -- in the threads of the client
 
-    def _heard(self, event: tuple[float, Any], desk: Desk) -> None:
+    def _heard(self, event: tuple[float, Any]) -> None:
         """A worker begins with a portion, or one that came later lacks what the batch requires."""
         if not isinstance(event[1], int):
-            self._leave_out(Unable(*event[1]), desk)
+            self._leave_out(Unable(*event[1]))
             return
         with self._lock:
             portion = next((each for each in self._futures.values() if each.place == event[1]), None)
         if portion is not None:
             portion.begun += 1
-            for each in portion.given:
-                desk.tell(Started(each))
+            for each in portion.assignments:
+                self._queue.tell(Started(each))
 
     def _check(self) -> None:
         """Cancel what waits for a worker that will not come."""

@@ -53,7 +53,7 @@ IDLE = 300.0
 ACCESS = 60.0
 """Seconds that the look at the store may take before a worker gets its first model; later ones say what is wrong."""
 
-Found = Answer | MoLoopError | Unable
+Reply = Answer | MoLoopError | Unable
 """What a worker says about a model: its answer, why it is refused, or that the worker cannot convert it."""
 
 
@@ -104,7 +104,7 @@ class Equipment(WorkerPlugin):
             pool = self._taken()
         _close(pool)
 
-    def convert(self, given: Assignment, drafts: str) -> Found:
+    def convert(self, assignment: Assignment, drafts: str) -> Reply:
         """Do one model, in a thread of the Dask worker."""
         self._is_ready.wait(ACCESS)
         if self.unable is not None:
@@ -112,24 +112,24 @@ class Equipment(WorkerPlugin):
         with self._lock:
             self._running += 1
         try:
-            return self._converted(given, drafts)
+            return self._converted(assignment, drafts)
         finally:
             with self._lock:
                 self._running -= 1
                 self._last = time.monotonic()
 
-    def _converted(self, given: Assignment, drafts: str) -> Found:
+    def _converted(self, assignment: Assignment, drafts: str) -> Reply:
         try:
-            if given.task.work.comparing is not None:
+            if assignment.task.work.comparing is not None:
                 self._require_comparison()
             pool, places = self._ready()
         except Exception as error:
             return Unable.by(self._worker.address, error)
-        task = _at_home(with_places(given.task, places) if places else given.task)
+        task = _at_home(with_places(assignment.task, places) if places else assignment.task)
         # A worker that was lost may still write its draft of this model.
-        draft = Path(drafts, f"{given.number}-{uuid.uuid4().hex[:8]}.xml")
+        draft = Path(drafts, f"{assignment.number}-{uuid.uuid4().hex[:8]}.xml")
         try:
-            answer = attempted(replace(given, task=task), draft, pool.call)
+            answer = attempted(replace(assignment, task=task), draft, pool.call)
         except MoLoopError as error:
             return error
         except (OSError, WorkerStartError) as error:  # of the process that was to convert it
@@ -138,16 +138,16 @@ class Equipment(WorkerPlugin):
             self._look(with_writing=True)
             if self.unable is not None:
                 return self.unable
-        if isinstance(answer.found, Outcome):
-            answer = Answer(replace(answer.found, task=None), answer.seconds)
+        if isinstance(answer.result, Outcome):
+            answer = Answer(replace(answer.result, task=None), answer.seconds)
         return self._as_given(answer, places)
 
     def _look(self, *, with_writing: bool = False) -> None:
         """Find out whether this worker lacks something."""
         try:
             error: BaseException | None = self._requirements.missing(with_writing=with_writing)
-        except Exception as found:
-            error = found
+        except Exception as other:
+            error = other
         if error is not None:
             self.unable = Unable.by(self._worker.address, error)
 
@@ -160,14 +160,13 @@ class Equipment(WorkerPlugin):
 
     def _start_failed(self, error: Exception) -> Unable:
         """That no process starts here. With a limit that the user gave, the limit can be the cause."""
-        found = Unable.by(self._worker.address, error)
+        unable = Unable.by(self._worker.address, error)
         is_of_limit = isinstance(error, WorkerStartError) and self._memory is not None
-        return replace(found, code=STARTS_NOT) if is_of_limit else found
+        return replace(unable, code=STARTS_NOT) if is_of_limit else unable
 
     def _as_given(self, answer: Answer, places: Mapping[str, str]) -> Answer:
         texts = {**{there: given for given, there in places.items()}, **self._texts}
-        found: Answer = with_given_paths(answer, texts) if texts else answer
-        return found
+        return with_given_paths(answer, texts) if texts else answer
 
     def _ready(self) -> tuple[Pool, dict[str, str]]:
         with self._lock:
@@ -220,7 +219,7 @@ def memory_of(worker: Worker) -> int:
     return int(worker.memory_manager.memory_limit or MEMORY_LIMIT)
 
 
-def converted(payload: bytes) -> list[Found]:
+def converted(payload: bytes) -> list[Reply]:
     """What Dask runs: `payload` is the name of the equipment, the number of the portion, its assignments, and the
     folder of drafts."""
     name, place, portion, drafts = pickle.loads(payload)
@@ -230,12 +229,12 @@ def converted(payload: bytes) -> list[Found]:
         error = ClusterError("the worker is not equipped for the batch", code="ML297", hint="see its log")
         return [Unable.by(worker.address, error)] * len(portion)
     worker.log_event(name, place)
-    return [_found(equipment, given, drafts) for given in portion]
+    return [_reply(equipment, assignment, drafts) for assignment in portion]
 
 
-def _found(equipment: Equipment, given: Assignment, drafts: str) -> Found:
+def _reply(equipment: Equipment, assignment: Assignment, drafts: str) -> Reply:
     try:
-        return equipment.convert(given, drafts)
+        return equipment.convert(assignment, drafts)
     except Exception as error:
         text, name = f"{type(error).__name__}: {error}", type(error).__name__
         return Answer(Outcome(None, ERROR, message=text, error=name, detail=traceback.format_exc()), 0.0)

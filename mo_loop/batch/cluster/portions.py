@@ -27,7 +27,7 @@ class Portion:
     `fate` why it was cancelled by this process: `unfit`, `dropped`, `again`.
     """
 
-    given: tuple[Assignment, ...]
+    assignments: tuple[Assignment, ...]
     need: int
     place: int = 0
     begun: int = 0
@@ -36,7 +36,7 @@ class Portion:
 
     def singles(self) -> Iterable[Portion]:
         """A portion for each model."""
-        return [Portion((each,), self.need) for each in self.given]
+        return [Portion((assignment,), self.need) for assignment in self.assignments]
 
 
 class Pace:
@@ -56,16 +56,16 @@ class Pace:
         return 1 if self._is_single else max(1, min(MOST, int(SECONDS / max(self._seconds, 1e-3))))
 
 
-def need_of(given: Assignment, limit: int | None) -> int:
+def need_of(assignment: Assignment, limit: int | None) -> int:
     """The memory that a model is said to need: what is estimated, at most the limit of the batch."""
-    is_compared = given.task.work.comparing is not None
-    need = estimate(size_of(given.model), given.earlier, with_comparison=is_compared).memory
+    is_compared = assignment.task.work.comparing is not None
+    need = estimate(size_of(assignment.model), assignment.earlier, with_comparison=is_compared).memory
     return need if limit is None else min(need, limit)
 
 
-def portable(given: Assignment) -> Assignment:
+def portable(assignment: Assignment) -> Assignment:
     """The assignment for a process with another working directory, and another folder of temporary files."""
-    task, model = given.task, given.model
+    task, model = assignment.task, assignment.model
     if isinstance(model.source, Path):
         model = replace(model, source=model.source.absolute())
         task = replace(task, source=os.path.abspath(task.source))
@@ -74,4 +74,4 @@ def portable(given: Assignment) -> Assignment:
         task = replace(task, target=os.path.abspath(task.target))
     if task.remote is not None:
         task = replace(task, remote=replace(task.remote, scratch=replace(task.remote.scratch, folder=None)))
-    return replace(given, model=model, task=task)
+    return replace(assignment, model=model, task=task)

@@ -78,8 +78,8 @@ class Requirements:
     def _access(self, with_writing: bool) -> None:
         if self.model is None and self.output is None:
             return
-        from mo_loop.batch.storage.remote_state import FOLDER
         from mo_loop.batch.storage.stores import delete, find, listed, put
+        from mo_loop.batch.url_records import FOLDER
 
         if self.model is not None:
             find(self.model)
@@ -94,5 +94,5 @@ class Requirements:
 
 def is_of_worker(answer: Answer) -> bool:
     """Whether a model failed for a cause that can be its worker."""
-    done = getattr(answer.found, "value", None)
+    done = getattr(answer.result, "value", None)
     return any(each.code in OF_WORKERS for each in getattr(done, "errors", ()))

@@ -2,14 +2,14 @@
 
 ================  ==============================================================================
 `locations`       what a URL is; its parts; its text without credentials
+`stamps`          what tells one content of a file or object from another
 `filesystems`     the file system of fsspec for a URL: the only module that imports fsspec
 `faults`          errors of stores: which pass, which are tried again, the coded error of each
 `stores`          size and tag, listings, ranges, writing and deleting
 `scratch`         room on the local disk for models that are at URLs, bounded by --scratch
 `staging`         a model and the external data that it reads, brought to the local disk
 `uploading`       the .xml and .bin, put so that no .xml is ever without its .bin
-`remote_state`    one small object for each model: from what its .xml and .bin were made
 ================  ==============================================================================
 
-`locations` imports nothing but the standard library. The others are imported only for a URL.
+`locations` and `stamps` import nothing but the standard library. The others are imported only for a URL.
 """

@@ -44,7 +44,7 @@ def is_url(text: object) -> bool:
     return isinstance(text, str) and _SCHEME.match(text) is not None
 
 
-def place_of(text: str) -> Path | Location:
+def place_of(text: str) -> PathOrUrl:
     """The Location of a URL, the Path of anything else.
 
     Raises:
@@ -139,6 +139,10 @@ class Location:
         head = f"{folder.scheme}://{folder.rest}/"
         own = f"{self.scheme}://{self.rest}"
         return own[len(head) :] if own.startswith(head) else None
+
+
+PathOrUrl = Path | Location
+"""Where a file is: on this machine, or in a store. Both have `name`, `suffix`, `parent`, `/` and `with_suffix`."""
 
 
 def masked(text: str) -> str:

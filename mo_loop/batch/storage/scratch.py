@@ -15,7 +15,6 @@ from __future__ import annotations
 
 import contextlib
 import os
-import shutil
 import stat
 import tempfile
 import time
@@ -26,7 +25,7 @@ from pathlib import Path
 
 from mo_loop.errors import FileError, StorageError
 from mo_loop.support.files import reason_of
-from mo_loop.support.locking import locked, locked_folder
+from mo_loop.support.locking import locked, new_locked_folder, remove_abandoned, remove_locked
 
 _NAME = "mo-loop-scratch"
 _PREFIX = "room-"
@@ -81,15 +80,13 @@ class Scratch:
         self.require(what, size)
         base = Path(self.resolved().folder or "")
         try:
-            made, descriptor = self._made(base, what, size)
+            folder, lock = self._made(base, what, size)
         except OSError as error:
             raise _unusable(base, error) from None
         try:
-            yield Room(Path(made), base, self.limit)
+            yield Room(Path(folder), base, self.limit)
         finally:
-            shutil.rmtree(made, ignore_errors=True)
-            if descriptor is not None:
-                os.close(descriptor)
+            remove_locked(folder, lock)
 
     def require(self, what: object, size: int) -> None:
         """StorageError if `what` alone needs more than the limit."""
@@ -149,29 +146,20 @@ class Room:
 
 
 def _new_room(base: Path, size: int) -> tuple[str, int | None]:
-    made = tempfile.mkdtemp(prefix=_own_prefix(), dir=base)
+    folder, lock = new_locked_folder(base, _own_prefix())
     try:
-        Path(made, _SIZE).write_text(str(size))
+        Path(folder, _SIZE).write_text(str(size))
     except OSError:
-        shutil.rmtree(made, ignore_errors=True)
+        remove_locked(folder, lock)
         raise
-    return made, locked_folder(made)
+    return folder, lock
 
 
 def _taken(base: Path, mark: str) -> int:
     """The bytes of all rooms that are in use; the others are removed. The lock of `base` is held, unless `mark` is not
     empty: without locks nobody can tell whether the process of a room was killed."""
-    if mark:
-        return sum(map(_size_of, base.glob(f"{_own_prefix()}*")))
-    taken = 0
-    for each in base.glob(f"{_PREFIX}*"):
-        descriptor = locked_folder(each)
-        if descriptor is None:
-            taken += _size_of(each)
-            continue
-        shutil.rmtree(each, ignore_errors=True)
-        os.close(descriptor)
-    return taken
+    rooms = base.glob(f"{_own_prefix()}*") if mark else remove_abandoned(base, _PREFIX)
+    return sum(map(_size_of, rooms))
 
 
 def _own_prefix() -> str:

@@ -22,7 +22,8 @@ from typing import TYPE_CHECKING
 from mo_loop.batch.storage.filesystems import local_path
 from mo_loop.batch.storage.locations import Location
 from mo_loop.batch.storage.scratch import Room, Scratch
-from mo_loop.batch.storage.stores import BLOCK, Info, blocks, find, info, read_whole
+from mo_loop.batch.storage.stamps import Info, Ranges, Stamp
+from mo_loop.batch.storage.stores import BLOCK, blocks, find, info, read_whole
 from mo_loop.errors import FileError, StorageError, UsageError
 
 if TYPE_CHECKING:
@@ -37,17 +38,6 @@ LONGEST_NAME = 200
 _DRAFTS = "made"
 _SOURCE = "model"
 
-Ranges = tuple[tuple[int, int], ...]
-
-
-@dataclass(frozen=True, slots=True)
-class Fetched:
-    """A file that was read: its size, its tag, and the SHA-256 of the ranges that were read, or of the whole file."""
-
-    info: Info
-    sha256: str
-    ranges: Ranges | None = None
-
 
 @dataclass(frozen=True, slots=True)
 class Staged:
@@ -59,8 +49,8 @@ class Staged:
     where: Location
     path: Path
     drafts: Path
-    source: Fetched
-    external: Mapping[str, Fetched]
+    source: Stamp
+    external: Mapping[str, Stamp]
 
     @property
     def urls(self) -> tuple[str, ...]:
@@ -133,24 +123,18 @@ def local_name(where: Location) -> str:
     return f"{stem}{where.suffix if len(where.suffix) < len('.onnx_data') else ''}"
 
 
-def fetched_again(where: Location, like: Fetched) -> Fetched:
-    """What is at a URL now, read as before: for stores without tags. StorageError as for `info`."""
-    found = info(where)
-    ranges = like.ranges or ((0, found.size),)
-    digest = hashlib.sha256()
-    for _, block in blocks(where, ((start, min(end, found.size)) for start, end in ranges)):
-        digest.update(block)
-    return Fetched(found, digest.hexdigest(), like.ranges)
-
-
-def is_unchanged(where: Location, like: Fetched, now: Info | None = None) -> bool:
+def is_unchanged(where: Location, like: Stamp, now: Info | None = None) -> bool:
     """Whether an object has the content that was read: by its tag, or by size and SHA-256 if the store has none."""
     found = now or find(where)
-    if found is None or found.size != like.info.size:
+    if found is None or found.size != like.size:
         return False
-    if found.tag and like.info.tag:
-        return found.tag == like.info.tag
-    return fetched_again(where, like).sha256 == like.sha256
+    if found.tag and like.tag:
+        return found.tag == like.tag
+    size = info(where).size  # it can have changed since it was listed
+    digest = hashlib.sha256()
+    for _, block in blocks(where, ((start, min(end, size)) for start, end in like.ranges or ((0, size),))):
+        digest.update(block)
+    return digest.hexdigest() == like.sha256
 
 
 class _Staging:
@@ -164,7 +148,7 @@ class _Staging:
         self.drafts = room.folder / _DRAFTS
         self.folder.mkdir()
         self.drafts.mkdir()
-        self._source: Fetched | None = None
+        self._source: Stamp | None = None
         self._wanted: dict[str, Ranges] = {}
         self._infos: dict[str, Info] = {}
         self._files: dict[str, DataFile] = {}
@@ -182,10 +166,10 @@ class _Staging:
         if self.found.size > BLOCK:
             _require_same(self.where, self.found)
 
-    def _fetched_model(self) -> Fetched:
+    def _fetched_model(self) -> Stamp:
         size = self.found.size
         parts = ((0, read_whole(self.where, size)),) if size <= BLOCK else blocks(self.where, ((0, size),))
-        return Fetched(self.found, _written(self.where, parts, size, self.path))
+        return Stamp(size, _written(self.where, parts, size, self.path), self.found.tag)
 
     def external_size(self) -> int:
         """The bytes of external data that the model reads."""
@@ -214,7 +198,7 @@ class _Staging:
             file = self._files.get(location)
             parts = blocks(where, ranges) if file is None else _blocks_of(file, ranges)
             read = _written(where, parts, found.size, self.folder / location)
-            external[location] = Fetched(found, read, ranges)
+            external[location] = Stamp(found.size, read, found.tag, ranges)
             _require_same(where, found)
         if external:
             _require_same(self.where, self.found)

@@ -23,6 +23,7 @@ from typing import Any
 from mo_loop.batch.storage.faults import Fault, called, coded, fault_of
 from mo_loop.batch.storage.filesystems import filesystem_of, matcher
 from mo_loop.batch.storage.locations import Location
+from mo_loop.batch.storage.stamps import Info
 from mo_loop.errors import StorageError
 
 BLOCK = 8 << 20
@@ -45,14 +46,6 @@ _PARTS = {"s3": {"chunksize": WHOLE // 2}, "s3a": {"chunksize": WHOLE // 2}}
 _MAGIC = re.compile(r"[*?\[]")
 _DRAFT_NAME = ".mo-loop-{}.part"
 _DRAFT = re.compile(r"\.mo-loop-[0-9a-f]{16}\.part")
-
-
-@dataclass(frozen=True, slots=True)
-class Info:
-    """Size in bytes, and the tag of the content: its ETag or checksum; empty if the store has none."""
-
-    size: int
-    tag: str = ""
 
 
 def info(where: Location) -> Info:

@@ -23,7 +23,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from mo_loop.batch.storage.locations import Location
-from mo_loop.batch.storage.stores import Info, Upload, abort, delete, drafts, find, put, put_file, put_new, uploads
+from mo_loop.batch.storage.stamps import Info
+from mo_loop.batch.storage.stores import Upload, abort, delete, drafts, find, put, put_file, put_new, uploads
 from mo_loop.errors import StorageError
 from mo_loop.support.files import Content, pieces_of, write_whole
 

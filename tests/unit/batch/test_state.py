@@ -12,10 +12,11 @@ from typing import BinaryIO
 
 import pytest
 
+from mo_loop.batch.entries import Entry
 from mo_loop.batch.fingerprint import Made, is_current, of_options, stamp
+from mo_loop.batch.folder_state import HEAD, NAME, FolderState
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.result import Facts
-from mo_loop.batch.state import HEAD, NAME, Entry, State
 from mo_loop.errors import FileError
 from mo_loop.extensions import GROUP
 from tests.batch_state import entries_in, write_entries
@@ -124,28 +125,28 @@ def test_versions_and_plugins_are_part_of_the_hash(monkeypatch: pytest.MonkeyPat
 def test_what_is_put_is_there_later(model: Planned, made: Made) -> None:
     folder = model.target.parent
     entry = Entry(made, Facts(3, {"Loop": 1}), ("odd",))
-    state = State(folder)
+    state = FolderState(folder)
     state.put("m.xml", entry)
     state.put("gone.xml", entry)
     state.close()
-    again = State(folder)
+    again = FolderState(folder)
     assert (again.get("m.xml"), again.get("gone.xml"), again.note) == (entry, None, "")
     again.put("m.xml", None)
     assert again.get("m.xml") is None
     again.close()
-    assert State(folder).get("m.xml") is None
+    assert FolderState(folder).get("m.xml") is None
     assert entries_in(folder / NAME) == {}
 
 
 def test_a_running_batch_appends(model: Planned, made: Made) -> None:
     """What is saved costs what is new, however long the file is; the last line of an output counts."""
     folder = model.target.parent
-    state = State(folder)
+    state = FolderState(folder)
     for layers in (3, 4):
         state.put("m.xml", Entry(made, Facts(layers, {})))
         state.save()
     assert len((folder / NAME).read_bytes().splitlines()) == 3
-    assert State(folder).get("m.xml") == Entry(made, Facts(4, {}))
+    assert FolderState(folder).get("m.xml") == Entry(made, Facts(4, {}))
     state.close()
     assert list(entries_in(folder / NAME)) == ["m.xml"]
 
@@ -154,16 +155,16 @@ def test_after_a_process_that_was_killed_while_it_appended(model: Planned, made:
     folder = model.target.parent
     entry = Entry(made, Facts(3, {}))
     (folder / "n.xml").write_text("")
-    first = State(folder)
+    first = FolderState(folder)
     first.put("m.xml", entry)
     first.save()
     with open(folder / NAME, "ab") as file:
         file.write(b'["n.xml", {"made": {"opt')
-    second = State(folder)
+    second = FolderState(folder)
     assert (second.get("m.xml"), second.get("n.xml"), second.note) == (entry, None, "")
     second.put("n.xml", entry)
     second.save()
-    assert (State(folder).get("m.xml"), State(folder).get("n.xml")) == (entry, entry)
+    assert (FolderState(folder).get("m.xml"), FolderState(folder).get("n.xml")) == (entry, entry)
 
 
 def test_an_append_without_room_leaves_the_file_as_it_was(
@@ -174,7 +175,7 @@ def test_an_append_without_room_leaves_the_file_as_it_was(
         raise OSError(errno.ENOSPC, "No space left on device")
 
     folder = model.target.parent
-    state = State(folder)
+    state = FolderState(folder)
     state.put("m.xml", Entry(made, Facts(3, {})))
     state.save()
     before = (folder / NAME).read_bytes()
@@ -185,13 +186,13 @@ def test_an_append_without_room_leaves_the_file_as_it_was(
     assert (folder / NAME).read_bytes() == before
     monkeypatch.undo()
     state.save()
-    assert State(folder).get("m.xml") == Entry(made, Facts(4, {}))
+    assert FolderState(folder).get("m.xml") == Entry(made, Facts(4, {}))
 
 
 def test_batches_that_append_at_once_keep_each_others_entries(model: Planned, made: Made) -> None:
     folder = model.target.parent
     (folder / "n.xml").write_text("")
-    first, second = State(folder), State(folder)
+    first, second = FolderState(folder), FolderState(folder)
     first.put("m.xml", Entry(made, Facts(3, {})))
     second.put("n.xml", Entry(made, Facts(4, {})))
     first.save()
@@ -204,7 +205,7 @@ def test_a_state_that_is_a_link_is_replaced(model: Planned, made: Made, tmp_path
     folder = model.target.parent
     (tmp_path / "elsewhere").write_bytes(HEAD)
     (folder / NAME).symlink_to(tmp_path / "elsewhere")
-    state = State(folder)
+    state = FolderState(folder)
     state.put("m.xml", Entry(made, Facts(3, {})))
     state.close()
     assert (tmp_path / "elsewhere").read_bytes() == HEAD and not (folder / NAME).is_symlink()
@@ -218,17 +219,17 @@ def test_a_state_that_is_a_link_is_replaced(model: Planned, made: Made, tmp_path
 )  # fmt: skip
 def test_a_broken_file_is_none(text: str, tmp_path: Path) -> None:
     (tmp_path / NAME).write_text(text)
-    state = State(tmp_path)
+    state = FolderState(tmp_path)
     assert state.get("m.xml") is None
     assert state.note.endswith("no model is up to date")
 
 
 def test_a_file_that_is_no_text_or_cannot_be_read(tmp_path: Path) -> None:
     (tmp_path / NAME).write_bytes(b"\xff\xfe{}")
-    assert "another version" in State(tmp_path).note
+    assert "another version" in FolderState(tmp_path).note
     (tmp_path / NAME).unlink()
     (tmp_path / NAME).mkdir()
-    assert "cannot be read" in State(tmp_path).note
+    assert "cannot be read" in FolderState(tmp_path).note
 
 
 BROKEN: dict[str, object] = {
@@ -239,11 +240,11 @@ BROKEN: dict[str, object] = {
 @pytest.mark.parametrize("name", BROKEN)
 def test_a_broken_entry_is_absent(name: str, model: Planned, made: Made) -> None:
     folder = model.target.parent
-    state = State(folder)
+    state = FolderState(folder)
     state.put("m.xml", Entry(made, Facts(3, {})))
     state.save()
     write_entries(folder / NAME, {**entries_in(folder / NAME), "broken.xml": BROKEN[name]})
-    again = State(folder)
+    again = FolderState(folder)
     assert (again.get("broken.xml"), again.note) == (None, "")
     assert again.get("m.xml") is not None
 
@@ -253,7 +254,7 @@ def test_a_broken_entry_is_absent(name: str, model: Planned, made: Made) -> None
 )
 def test_an_entry_without_a_part_is_absent(path: str, model: Planned, made: Made) -> None:
     folder = model.target.parent
-    state = State(folder)
+    state = FolderState(folder)
     state.put("m.xml", Entry(made, Facts(3, {})))
     state.save()
     content = entries_in(folder / NAME)
@@ -263,22 +264,22 @@ def test_an_entry_without_a_part_is_absent(path: str, model: Planned, made: Made
         place = place[key]
     del place[last]
     write_entries(folder / NAME, content)
-    assert State(folder).get("m.xml") is None
+    assert FolderState(folder).get("m.xml") is None
 
 
 @pytest.mark.parametrize("line", [b"", b"what?", b"3", b"[]", b'["m.xml"]', b'[1, {}]', b"[" * 100000, b"\xff"])
 def test_a_broken_line_is_ignored(line: bytes, model: Planned, made: Made) -> None:
     folder = model.target.parent
-    state = State(folder)
+    state = FolderState(folder)
     state.put("m.xml", Entry(made, Facts(3, {})))
     state.save()
     content = (folder / NAME).read_bytes()
     (folder / NAME).write_bytes(HEAD + line + b"\n" + content.removeprefix(HEAD))
-    again = State(folder)
+    again = FolderState(folder)
     assert (again.get("m.xml"), again.note) == (Entry(made, Facts(3, {})), "")
     again.close()
 
 
 def test_nothing_is_written_without_need(tmp_path: Path) -> None:
-    State(tmp_path).close()
+    FolderState(tmp_path).close()
     assert not list(tmp_path.iterdir())

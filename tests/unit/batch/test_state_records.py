@@ -10,20 +10,27 @@ from pathlib import Path
 
 import pytest
 
+from mo_loop.batch.entries import Entry, entry_of, plain
 from mo_loop.batch.estimates import Earlier
-from mo_loop.batch.fingerprint import Made, Stamp
-from mo_loop.batch.outputs import LocalOutputs
+from mo_loop.batch.finding import planned
+from mo_loop.batch.fingerprint import Made
+from mo_loop.batch.outputs import Outputs
 from mo_loop.batch.plan import Planned
-from mo_loop.batch.remote_outputs import RemoteOutputs
-from mo_loop.batch.remote_plan import planned_urls
 from mo_loop.batch.result import Cost, Facts
-from mo_loop.batch.state import Entry, entry_of, plain
-from mo_loop.batch.state_records import entry_from, facts_from, inputs_hash, outputs_hash, record_of
 from mo_loop.batch.storage.locations import Location
-from mo_loop.batch.storage.remote_state import Record, owner_of
 from mo_loop.batch.storage.scratch import Scratch
-from mo_loop.batch.storage.stores import Info, is_glob
+from mo_loop.batch.storage.stamps import Info, Stamp
+from mo_loop.batch.storage.stores import is_glob
 from mo_loop.batch.task import Work
+from mo_loop.batch.url_records import (
+    Record,
+    entry_from,
+    facts_from,
+    inputs_hash,
+    outputs_hash,
+    owner_of,
+    record_of,
+)
 from mo_loop.errors import StorageError, UsageError
 from mo_loop.options import ConvertOptions
 from tests.memory import least_peak
@@ -122,16 +129,16 @@ def simulate(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[tuple[Location, 
     def listed(where: Location, ending: str = "", *, is_literal: bool = False) -> Iterator[tuple[Location, Info]]:
         return iter(() if is_literal and is_glob(where) else contents[where.url])
 
-    for module in ("batch.remote_plan", "batch.remote_outputs", "batch.storage.remote_state"):
-        monkeypatch.setattr(f"mo_loop.{module}.listed", listed)
+    for module in ("storage.stores", "url_state"):
+        monkeypatch.setattr(f"mo_loop.batch.{module}.listed", listed)
     return contents
 
 
 def current(count: int, simulate: dict[str, list[tuple[Location, Info]]], tmp_path: Path) -> Iterator[Planned]:
     """The models that are up to date."""
-    plan = planned_urls(["s3://zoo/**"], Location("s3://ir"))
+    plan = planned(["s3://zoo/**"], Location("s3://ir"))
     assert len(plan.models) == count and plan.root == Location("s3://zoo")
-    outputs = RemoteOutputs(Location("s3://ir/"), Scratch(str(tmp_path)))
+    outputs = Outputs(Location("s3://ir/"), Scratch(str(tmp_path)))
     work = Work(ConvertOptions(), "o")
     return (each for each in plan.models if outputs.current(each, work) is not None)
 
@@ -158,8 +165,8 @@ def test_records_say_what_a_conversion_took(
     simulate.update(listing(2))
     record = Record(owner_of("f1/m1.xml"), "0" * 24, "1" * 24, "_9.Loop1._ms2000._need100._peak200")
     simulate["s3://ir/.mo-loop"] = [(record.at(Location("s3://ir")), Info(5, "r"))]
-    plan = planned_urls(["s3://zoo/**"], Location("s3://ir"))
-    outputs = RemoteOutputs(Location("s3://ir/"), Scratch(str(tmp_path)))
+    plan = planned(["s3://zoo/**"], Location("s3://ir"))
+    outputs = Outputs(Location("s3://ir/"), Scratch(str(tmp_path)))
     assert [outputs.earlier(each) for each in plan.models] == [None, Earlier(10, 0, 9, 1, 2.0, 100 << 20, 200 << 20)]
 
 
@@ -189,7 +196,7 @@ def test_urls_that_make_no_plan(
 ) -> None:
     simulate.update({**listing(1), "s3://other/**": [(Location("s3://other/a.onnx"), Info(1))], "s3://empty/**": []})
     with pytest.raises(UsageError, match=text):
-        planned_urls(given, Location("s3://ir"))
+        planned(given, Location("s3://ir"))
 
 
 @pytest.mark.parametrize("key", ["../m.onnx", "a//m.onnx", "a/../../m.onnx"])
@@ -198,9 +205,8 @@ def test_keys_that_are_no_paths(key: str, simulate: dict[str, list[tuple[Locatio
     keys = (key, "m.onnx")
     simulate["s3://zoo/**"] = [(Location(f"s3://zoo/{each}"), Info(1)) for each in keys]
     simulate["s3://ir"] = simulate["s3://ir/.mo-loop"] = []
-    for outputs in (LocalOutputs(tmp_path, Scratch()), RemoteOutputs(Location("s3://ir"), Scratch())):
-        folder = outputs.prefix if isinstance(outputs, RemoteOutputs) else tmp_path
-        for model in planned_urls(["s3://zoo/**"], folder).models:
+    for outputs in (Outputs(tmp_path, Scratch()), Outputs(Location("s3://ir"), Scratch())):
+        for model in planned(["s3://zoo/**"], outputs.place).models:
             if model.name == "m.onnx":
                 outputs.prepare(model)
                 continue
