@@ -128,7 +128,7 @@ class Engine(Protocol):
         """The order in which models are handed out, as places in the plan."""
 
     def start(self, work: WorkQueue, drafts: Path) -> int:
-        """Start threads that work while there are assignments, with drafts below a folder; return how many there are."""
+        """Start threads that work while there are assignments, with drafts below a folder; return their number."""
 
     def stop(self) -> None:
         """End what runs, and release what the engine has for this batch. Finished work is still told."""
