@@ -13,13 +13,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Protocol
 
-from mo_loop.batch.entries import Entry
+from mo_loop.batch.entries import StateEntry
 from mo_loop.batch.estimates import Earlier
 from mo_loop.batch.fingerprint import is_current
 from mo_loop.batch.outcomes import status_of
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.result import CRASH, MEMORY
 from mo_loop.batch.task import Task
+from mo_loop.errors import MoLoopError
 from mo_loop.ir.pair import remove_draft, restore_pair
 from mo_loop.support.workers import Outcome
 
@@ -37,22 +38,23 @@ class Assignment:
     model: Planned
     task: Task
     limit: float
-    known: Entry | None = None
+    known: StateEntry | None = None
     is_new: bool = False
     earlier: Earlier | None = None
 
 
 @dataclass(frozen=True)
 class Answer:
-    """The entry of a model that is up to date, or the outcome of its conversion; and the seconds it took."""
+    """The entry of a model that is up to date, the outcome of its conversion, or why it cannot be converted; and the
+    seconds it took."""
 
-    result: Entry | Outcome
-    seconds: float
+    result: StateEntry | Outcome | MoLoopError
+    seconds: float = 0.0
 
     @property
     def is_good(self) -> bool:
         """Whether the model is up to date, or its worker returned."""
-        return isinstance(self.result, Entry) or self.result.ok
+        return isinstance(self.result, StateEntry) or (isinstance(self.result, Outcome) and self.result.ok)
 
 
 class Call(Protocol):
@@ -66,7 +68,7 @@ def attempted(assignment: Assignment, draft: Path, call: Call) -> Answer:
     """Convert the model, unless it is up to date, into the file `draft` and then to its place."""
     start = time.perf_counter()
     known, options = assignment.known, assignment.task.work.digest
-    if known is not None and is_current(known.made, assignment.model, options):
+    if known is not None and is_current(known, assignment.model, options):
         return Answer(known, time.perf_counter() - start)
     task = replace(assignment.task, draft=str(draft))
     outcome = call(task, assignment.limit)

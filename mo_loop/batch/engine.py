@@ -19,7 +19,7 @@ from typing import Protocol
 
 from mo_loop.batch.assignment import Answer, Assignment, attempted
 from mo_loop.batch.plan import Plan, Planned
-from mo_loop.errors import ClusterError, MoLoopError, UsageError
+from mo_loop.errors import UsageError
 from mo_loop.support.workers import Pool, WorkerStartError
 
 JOB = "mo_loop.batch.job:convert"
@@ -42,24 +42,16 @@ class Limits:
 class Started:
     """A worker begins with a model."""
 
-    assignment: Assignment
+    model: Planned
 
 
 @dataclass(frozen=True)
 class Finished:
-    """A model is done."""
-
-    assignment: Assignment
-    answer: Answer
-
-
-@dataclass(frozen=True)
-class Refused:
-    """A model cannot be done; `number` is its place in the plan."""
+    """A model is done; `number` is its place in the plan."""
 
     number: int
     model: Planned
-    error: MoLoopError
+    answer: Answer
 
 
 @dataclass(frozen=True)
@@ -71,16 +63,11 @@ class NoteAdded:
 
 @dataclass(frozen=True)
 class EngineFailed:
-    """A thread failed: the batch ends with this exception."""
+    """The batch ends with this exception; with its reports if the engine `is_lost`, whose models can be converted
+    later."""
 
     error: BaseException
-
-
-@dataclass(frozen=True)
-class EngineLost:
-    """The engine cannot go on: the batch ends, with its reports."""
-
-    error: ClusterError
+    is_lost: bool = False
 
 
 @dataclass(frozen=True)
@@ -95,7 +82,7 @@ class Ended:
     """A thread ends."""
 
 
-Event = Started | Finished | Refused | NoteAdded | EngineFailed | EngineLost | Stopped | Ended
+Event = Started | Finished | NoteAdded | EngineFailed | Stopped | Ended
 
 
 class WorkQueue:
@@ -165,8 +152,9 @@ class PoolEngine:
     def _work(self, pool: Pool, work: WorkQueue, drafts: Path) -> None:
         try:
             while (assignment := work.take()) is not None:
-                work.tell(Started(assignment))
-                work.tell(Finished(assignment, attempted(assignment, drafts / f"{assignment.number}.xml", pool.call)))
+                work.tell(Started(assignment.model))
+                answer = attempted(assignment, drafts / f"{assignment.number}.xml", pool.call)
+                work.tell(Finished(assignment.number, assignment.model, answer))
         except BaseException as error:
             work.tell(EngineFailed(start_error(error, self._limits.memory)))
         finally:

@@ -11,7 +11,6 @@ import hashlib
 import json
 import os
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass
 from importlib import metadata
 from io import FileIO
 from pathlib import Path
@@ -19,6 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 from mo_loop import __version__
 from mo_loop.batch.declared_files import declared_files
+from mo_loop.batch.entries import StateEntry
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.storage.locations import PathOrUrl
 from mo_loop.batch.storage.stamps import Info, Stamp
@@ -26,17 +26,6 @@ from mo_loop.errors import UsageError
 
 if TYPE_CHECKING:
     from mo_loop.graph.data_file import DataFile
-
-
-@dataclass(frozen=True, slots=True)
-class Made:
-    """The hashes of the inputs and outputs of a conversion. Names of external files are relative to the model."""
-
-    options: str
-    source: Stamp
-    external: Mapping[str, Stamp]
-    xml: Stamp
-    bin: Stamp
 
 
 def stamp(path: str | os.PathLike[str]) -> Stamp:
@@ -91,17 +80,17 @@ def _plugins() -> list[str]:
     )
 
 
-def is_current(made: Made, model: Planned, options: str) -> bool:
+def is_current(entry: StateEntry, model: Planned, options: str) -> bool:
     """Whether the .xml and .bin of `model` are unchanged and made from these inputs. The cheap checks come first.
 
     StorageError if a store fails.
     """
-    if made.options != options:
+    if entry.options != options:
         return False
     files: list[tuple[PathOrUrl, Stamp, Info | None]] = [
-        *((place, wanted, None) for place, wanted in zip(model.outputs, (made.xml, made.bin), strict=True)),
-        (model.source, made.source, model.found),
-        *((model.source.parent / name, wanted, None) for name, wanted in made.external.items()),
+        *((place, wanted, None) for place, wanted in zip(model.outputs, (entry.xml, entry.bin), strict=True)),
+        (model.source, entry.source, model.found),
+        *((model.source.parent / name, wanted, None) for name, wanted in entry.external.items()),
     ]
     try:
         for place, wanted, _ in files:

@@ -20,7 +20,7 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, BinaryIO
 
-from mo_loop.batch.entries import Entry, entry_of, plain
+from mo_loop.batch.entries import StateEntry, entry_of, plain
 from mo_loop.batch.estimates import Earlier, earlier_from
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.task import Remote, Work
@@ -55,7 +55,7 @@ class FolderState:
         self._new: list[bytes] = []  # lines that are not in the file yet
         self._is_changed = False
 
-    def get(self, name: str) -> Entry | None:
+    def get(self, name: str) -> StateEntry | None:
         """The entry of an output."""
         row = self._table.row("SELECT line FROM entries WHERE name = ?", key(name))
         return None if row is None else entry_of(_parsed(row[0]))
@@ -69,15 +69,15 @@ class FolderState:
         restore_pair(xml)
         return not data.exists()
 
-    def find(self, name: str, model: Planned, work: Work) -> tuple[Entry | None, bool]:
+    def find(self, name: str, model: Planned, work: Work) -> tuple[StateEntry | None, bool]:
         return self.get(name), False
 
     def earlier(self, name: str, model: Planned) -> Earlier | None:
         entry = self.get(name)
         if entry is None:
             return None
-        external = sum(stamp.size for stamp in entry.made.external.values())
-        return earlier_from(entry.made.source.size, external, entry.facts)
+        external = sum(stamp.size for stamp in entry.external.values())
+        return earlier_from(entry.source.size, external, entry.facts)
 
     def has_lone_data(self, name: str, model: Planned) -> bool:
         xml, data = map(str, model.outputs)
@@ -86,7 +86,7 @@ class FolderState:
     def remote(self, name: str, model: Planned, scratch: Scratch) -> Remote:
         return Remote(scratch, model.found)
 
-    def put(self, name: str, entry: Entry | None) -> None:
+    def put(self, name: str, entry: StateEntry | None) -> None:
         """Set the entry of an output; None removes it, because its files are not certain to be complete."""
         line = json.dumps([name, None if entry is None else plain(entry)]).encode() + b"\n"
         self._table.run(_KEPT, key(name), line)

@@ -21,8 +21,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mo_loop.api import save_draft
-from mo_loop.batch.entries import Entry, plain
-from mo_loop.batch.fingerprint import Made, stamp, stamp_of
+from mo_loop.batch.entries import StateEntry, plain
+from mo_loop.batch.fingerprint import stamp, stamp_of
 from mo_loop.batch.measuring import Meter
 from mo_loop.batch.result import NOT_VERIFIED, Facts, errors_of
 from mo_loop.batch.storage.locations import Location, is_url
@@ -84,7 +84,7 @@ def _placed(done: Done, task: Task) -> Done:
     return done
 
 
-def _converted(task: Task) -> Entry:
+def _converted(task: Task) -> StateEntry:
     refuse_device(task.source, or_pipe=True)  # one found in a folder: nobody writes to it
     files = external_files(task.source, task.work.options.allowed_folders)
     own = {*(file.path for file in files), os.path.realpath(task.source)}
@@ -98,7 +98,7 @@ def _converted(task: Task) -> Entry:
     graph = Conversion(task.work.options, is_one_of_many=True).run(task.source)
     save_draft(graph, Path(task.draft), task.work.options.compress_to_fp16)
     xml, data = (stamp(path) for path in (task.draft, Path(task.draft).with_suffix(".bin")))
-    return Entry(Made(task.work.digest, source, external, xml, data), _facts(graph))
+    return StateEntry(task.work.digest, source, external, xml, data, _facts(graph))
 
 
 def _relative(path: str, folder: str) -> str:
@@ -153,8 +153,7 @@ def _at_urls(task: Task, remote: Remote) -> Done:
     with _local(task, remote) as (local, model):
         done = _computed(local)
         if done.entry is not None and model is not None:
-            made = replace(done.entry.made, source=model.source, external=model.external)
-            done = replace(done, entry=replace(done.entry, made=made))
+            done = replace(done, entry=replace(done.entry, source=model.source, external=model.external))
         if remote.prefix is None:
             return _placed(done, local)
         return done if done.entry is None else _uploaded(done, done.entry, local, task, remote, remote.prefix)
@@ -184,14 +183,13 @@ def _with_draft(task: Task, folder: Path) -> Task:
     return replace(task, draft=str(folder / "draft.xml"), target=str(folder / "model.xml"))
 
 
-def _uploaded(done: Done, entry: Entry, local: Task, task: Task, remote: Remote, prefix: Location) -> Done:
+def _uploaded(done: Done, entry: StateEntry, local: Task, task: Task, remote: Remote, prefix: Location) -> Done:
     from mo_loop.batch.storage.uploading import upload_pair
     from mo_loop.batch.url_records import record_of, save
 
     pair = upload_pair(Path(local.draft), Location(task.target), is_new=remote.is_new)
-    made = entry.made
-    made = replace(made, xml=replace(made.xml, tag=pair.xml.tag), bin=replace(made.bin, tag=pair.bin.tag))
-    entry = replace(entry, made=made, warnings=done.warnings)
+    xml, data = replace(entry.xml, tag=pair.xml.tag), replace(entry.bin, tag=pair.bin.tag)
+    entry = replace(entry, xml=xml, bin=data, warnings=done.warnings)
     record = record_of(remote.name, entry, is_local=not is_url(task.source))
     save(prefix, record, {"name": remote.name, **plain(entry)}, replaced=remote.records)
     return replace(done, entry=entry)

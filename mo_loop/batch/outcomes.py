@@ -1,6 +1,6 @@
 """result_of: the result of a model, from what its worker answered.
 
-    result, entry = result_of(model, pool.call(task))      # or an Entry: the model is up to date
+    result, entry = result_of(model, pool.call(task))      # or an StateEntry: the model is up to date
 
 The entry is that of a model that was converted now, for `Outputs.put`.
 """
@@ -9,18 +9,21 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from mo_loop.batch.entries import Entry
+from mo_loop.batch.entries import StateEntry
 from mo_loop.batch.plan import Planned
-from mo_loop.batch.result import CONVERTED, CRASH, DIFFERS, FAILED, MEMORY, SKIPPED, Error, Result, Sizes
+from mo_loop.batch.result import CONVERTED, CRASH, DIFFERS, FAILED, MEMORY, SKIPPED, Error, Result, Sizes, errors_of
+from mo_loop.errors import MoLoopError
 from mo_loop.support.workers import ERROR, Outcome
 
 _OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "Cannot allocate memory")
 
 
-def result_of(model: Planned, answer: Entry | Outcome) -> tuple[Result, Entry | None]:
+def result_of(model: Planned, answer: StateEntry | Outcome | MoLoopError) -> tuple[Result, StateEntry | None]:
     """The result without its seconds, and the entry to be kept, if there is a new one."""
-    if isinstance(answer, Entry):
+    if isinstance(answer, StateEntry):
         return _good(model, SKIPPED, answer), None
+    if isinstance(answer, MoLoopError):
+        return Result(model, FAILED, 0, answer.exit_code, errors_of(answer)), None
     if answer.status == ERROR:
         bug = Error("ML499", answer.message, (), "", "", 4)
         return Result(model, FAILED, 0, 4, (bug,), detail=answer.detail), None
@@ -38,10 +41,9 @@ def result_of(model: Planned, answer: Entry | Outcome) -> tuple[Result, Entry | 
     return replace(_good(model, CONVERTED, entry), comparison=done.comparison), entry
 
 
-def _good(model: Planned, status: str, entry: Entry) -> Result:
-    made = entry.made
-    external = sum(file.size for file in made.external.values())
-    sizes = Sizes(made.source.size, external, made.xml.size, made.bin.size)
+def _good(model: Planned, status: str, entry: StateEntry) -> Result:
+    external = sum(file.size for file in entry.external.values())
+    sizes = Sizes(entry.source.size, external, entry.xml.size, entry.bin.size)
     return Result(model, status, 0, 0, warnings=entry.warnings, facts=entry.facts, sizes=sizes)
 
 

@@ -18,7 +18,7 @@ from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import TYPE_CHECKING, Protocol
 
-from mo_loop.batch.entries import Entry
+from mo_loop.batch.entries import StateEntry
 from mo_loop.batch.estimates import Earlier
 from mo_loop.batch.fingerprint import is_current
 from mo_loop.batch.folder_state import FolderState
@@ -46,7 +46,7 @@ class OutputState(Protocol):
         """Bring into order what a killed process left of a model's outputs; whether there is no .bin that a killed
         worker could not have left."""
 
-    def find(self, name: str, model: Planned, work: Work) -> tuple[Entry | None, bool]:
+    def find(self, name: str, model: Planned, work: Work) -> tuple[StateEntry | None, bool]:
         """The entry of a model that can be up to date, and whether that is certain without a look at its files."""
 
     def earlier(self, name: str, model: Planned) -> Earlier | None:
@@ -58,7 +58,7 @@ class OutputState(Protocol):
     def remote(self, name: str, model: Planned, scratch: Scratch) -> Remote:
         """What a task needs where the model or its outputs are at URLs."""
 
-    def put(self, name: str, entry: Entry) -> None:
+    def put(self, name: str, entry: StateEntry) -> None:
         """Keep the entry of a model that was converted."""
 
     def save(self) -> None:
@@ -97,16 +97,16 @@ class Outputs:
         require_name(model)
         return self._state.prepare(model)
 
-    def known(self, model: Planned, work: Work) -> Entry | None:
+    def known(self, model: Planned, work: Work) -> StateEntry | None:
         """The entry of a model all of whose files are local: its engine compares them (`is_current`)."""
         return self._state.find(self._name(model), model, work)[0] if _is_local(model) else None
 
-    def current(self, model: Planned, work: Work) -> Entry | None:
+    def current(self, model: Planned, work: Work) -> StateEntry | None:
         """The entry of a model that is up to date, else None."""
         if not has_name(model):
             return None
         entry, is_certain = self._state.find(self._name(model), model, work)
-        return entry if entry is None or is_certain or is_current(entry.made, model, work.digest) else None
+        return entry if entry is None or is_certain or is_current(entry, model, work.digest) else None
 
     def earlier(self, model: Planned) -> Earlier | None:
         """As `OutputState.earlier`."""
@@ -124,7 +124,7 @@ class Outputs:
         assert self._scratch is not None
         return Task(source, "", target, work, durable, self._state.remote(self._name(model), model, self._scratch))
 
-    def put(self, model: Planned, entry: Entry) -> None:
+    def put(self, model: Planned, entry: StateEntry) -> None:
         """Keep the entry of a model that was converted."""
         self._state.put(self._name(model), entry)
 

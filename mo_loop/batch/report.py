@@ -87,10 +87,5 @@ def _model(result: Result, is_known: bool) -> dict[str, Any]:
         "control_flow": dict(result.facts.control_flow) if result.facts else {},
         "known": is_known,
         "comparison": result.comparison,
-        "conversion": _cost(result),
+        "conversion": result.facts.cost.as_json() if result.facts and result.facts.cost else None,
     }
-
-
-def _cost(result: Result) -> dict[str, Any] | None:
-    cost = result.facts.cost if result.facts else None
-    return None if cost is None else {"seconds": round(cost.seconds, 3), "memory": cost.memory, "peak": cost.peak}

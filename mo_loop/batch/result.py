@@ -32,6 +32,10 @@ class Cost:
     memory: int
     peak: int
 
+    def as_json(self) -> dict[str, float]:
+        """As plain data."""
+        return {"seconds": round(self.seconds, 3), "memory": self.memory, "peak": self.peak}
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:

@@ -24,24 +24,22 @@ from mo_loop.batch.engine import (
     Ended,
     Engine,
     EngineFailed,
-    EngineLost,
     Event,
     Finished,
     Limits,
     NoteAdded,
     PoolEngine,
-    Refused,
     Started,
     Stopped,
     WorkQueue,
 )
-from mo_loop.batch.entries import Entry
+from mo_loop.batch.entries import StateEntry
 from mo_loop.batch.estimates import Earlier
 from mo_loop.batch.kept_results import KeptResults
 from mo_loop.batch.outcomes import result_of
 from mo_loop.batch.outputs import Outputs
 from mo_loop.batch.plan import Plan, Planned
-from mo_loop.batch.result import FAILED, GOOD, Result, Results, errors_of
+from mo_loop.batch.result import GOOD, Result, Results
 from mo_loop.batch.task import Work
 from mo_loop.errors import FileError, StorageError
 
@@ -150,7 +148,7 @@ class Batch:
                 continue
             threads -= isinstance(event, Ended)
             if isinstance(event, Finished) and event.answer.is_good:
-                listener.finished(self._settled(event.assignment.number, self._result(event)))
+                listener.finished(self._settled(event))
         for assignment in self._begun.values():
             with contextlib.suppress(FileError):  # the next batch tries it again
                 restore(assignment)
@@ -165,12 +163,12 @@ class Batch:
             try:
                 assignment, entry = self._assignment(number, model)
             except StorageError as error:
-                self._queue.tell(Refused(number, model, error))
+                self._queue.tell(Finished(number, model, Answer(error)))
                 continue
             if entry is None:
                 self._begun[number] = assignment
                 return assignment
-            self._queue.tell(Finished(assignment, Answer(entry, time.perf_counter() - start)))
+            self._queue.tell(Finished(number, model, Answer(entry, time.perf_counter() - start)))
             while self._queue.events.qsize() > WAITING and not self._is_over:
                 time.sleep(0.01)
         return None
@@ -179,7 +177,7 @@ class Batch:
         with self._numbers_lock:
             return None if self._is_over else next(self._numbers, None)
 
-    def _assignment(self, number: int, model: Planned) -> tuple[Assignment, Entry | None]:
+    def _assignment(self, number: int, model: Planned) -> tuple[Assignment, StateEntry | None]:
         """The assignment, and the entry if the model is known to be up to date."""
         is_new = self.outputs.prepare(model)
         work = self._work_of(model)
@@ -203,20 +201,16 @@ class Batch:
         match event:
             case Stopped():
                 self._signal = event.signal
-            case EngineFailed():
-                self._end_by(event.error)
-            case EngineLost():
-                self._lost = str(event.error)
+            case EngineFailed(error, is_lost=True):
+                self._lost = str(error)
+            case EngineFailed(error):
+                self._end_by(error)
             case NoteAdded():
                 self._notes.append(event.text)
             case Started():
-                listener.started(event.assignment.model)
+                listener.started(event.model)
             case Finished():
-                listener.finished(self._settled(event.assignment.number, self._result(event)))
-            case Refused():
-                errors = errors_of(event.error)
-                refused = Result(event.model, FAILED, 0, event.error.exit_code, errors)
-                listener.finished(self._settled(event.number, refused))
+                listener.finished(self._settled(event))
         return isinstance(event, Ended)
 
     def _end_by(self, error: BaseException) -> None:
@@ -231,21 +225,19 @@ class Batch:
             raise error
         self._signal = self._stopped_by
 
-    def _settled(self, number: int, result: Result) -> Result:
-        self._results.put(number, result)
-        self._begun.pop(number, None)
+    def _settled(self, event: Finished) -> Result:
+        result, entry = result_of(event.model, event.answer.result)
+        if entry is not None:
+            self.outputs.put(event.model, entry)
+        result = replace(result, seconds=event.answer.seconds)
+        self._results.put(event.number, result)
+        self._begun.pop(event.number, None)
         if result.status not in GOOD and self._fail_fast:
             self._is_over = True
         if time.monotonic() - self._saved > SAVE_EVERY:
             _note_unless_saved(self.outputs.save)
             self._saved = time.monotonic()
         return result
-
-    def _result(self, event: Finished) -> Result:
-        result, entry = result_of(event.assignment.model, event.answer.result)
-        if entry is not None:
-            self.outputs.put(event.assignment.model, entry)
-        return replace(result, seconds=event.answer.seconds)
 
 
 def _note_unless_saved(save: Callable[[], None]) -> tuple[str, ...]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from mo_loop.batch.entries import Entry
+from mo_loop.batch.entries import StateEntry
 from mo_loop.batch.result import Error
 from mo_loop.options import ConvertOptions
 
@@ -75,7 +75,7 @@ class Done:
     `comparison` is the report of the comparison as plain data; `difference` says what differs, and there is no entry.
     """
 
-    entry: Entry | None = None
+    entry: StateEntry | None = None
     errors: tuple[Error, ...] = ()
     exit_code: int = 0
     detail: str = ""

@@ -26,8 +26,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from mo_loop.batch.entries import Entry
-from mo_loop.batch.fingerprint import Made
+from mo_loop.batch.entries import StateEntry
 from mo_loop.batch.result import Cost, Facts
 from mo_loop.batch.storage.locations import Location
 from mo_loop.batch.storage.stamps import Info, Stamp
@@ -83,23 +82,22 @@ def _digest(*facts: object, letters: int = 24) -> str:
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:letters]
 
 
-def record_of(name: str, entry: Entry, *, is_local: bool) -> Record:
+def record_of(name: str, entry: StateEntry, *, is_local: bool) -> Record:
     """The record of a conversion; `name` is that of the .xml below the prefix. A local model has its SHA-256 as tag."""
-    made = entry.made
-    tag = made.source.sha256 if is_local else made.source.tag
-    is_whole = bool(tag and made.xml.tag and made.bin.tag) and not made.external and not entry.warnings
-    inputs, outputs = inputs_hash(made.options, made.source.size, tag), outputs_hash(made.xml.info, made.bin.info)
+    tag = entry.source.sha256 if is_local else entry.source.tag
+    is_whole = bool(tag and entry.xml.tag and entry.bin.tag) and not entry.external and not entry.warnings
+    inputs, outputs = inputs_hash(entry.options, entry.source.size, tag), outputs_hash(entry.xml.info, entry.bin.info)
     brief = _brief(entry.facts)
     return Record(owner_of(name), inputs, outputs, brief if is_whole or not brief else f"{_PARTIAL}{brief}")
 
 
-def entry_from(record: Record, options: str, source: Info, xml: Info, data: Info) -> Entry | None:
+def entry_from(record: Record, options: str, source: Info, xml: Info, data: Info) -> StateEntry | None:
     """The entry of a record with a brief text, and of what the listings say; None if it has none."""
     facts = None if record.brief.startswith(_PARTIAL) else facts_from(record)
     if facts is None:
         return None
-    made_source, made_xml, made_data = (Stamp(info.size, "", info.tag) for info in (source, xml, data))
-    return Entry(Made(options, made_source, {}, made_xml, made_data), facts)
+    of_source, of_xml, of_data = (Stamp(info.size, "", info.tag) for info in (source, xml, data))
+    return StateEntry(options, of_source, {}, of_xml, of_data, facts)
 
 
 def facts_from(record: Record) -> Facts | None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from typing import Any
 
-from mo_loop.batch.entries import Entry, entry_of
+from mo_loop.batch.entries import StateEntry, entry_of
 from mo_loop.batch.estimates import Earlier, earlier_from, size_of
 from mo_loop.batch.fingerprint import stamp
 from mo_loop.batch.plan import Planned
@@ -88,7 +88,7 @@ class UrlState:
                 self._stale.end(model.target)
         return False
 
-    def find(self, name: str, model: Planned, work: Work) -> tuple[Entry | None, bool]:
+    def find(self, name: str, model: Planned, work: Work) -> tuple[StateEntry | None, bool]:
         row, records = self._pair(name), self._records(name)
         if row is None or None in row or not records:
             return None, False
@@ -117,7 +117,7 @@ class UrlState:
         is_new = self._pair(name) is None
         return Remote(scratch, model.found, self._prefix, name, is_new, tuple(self._records(name)))
 
-    def put(self, name: str, entry: Entry) -> None:
+    def put(self, name: str, entry: StateEntry) -> None:
         """Nothing: the worker has put the record."""
 
     def save(self) -> None:

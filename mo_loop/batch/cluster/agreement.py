@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -56,7 +57,8 @@ def require_versions(client: Client) -> None:
 
 def require_folder(client: Client, folder: Path) -> None:
     """ClusterError if a worker does not see a local folder."""
-    seen = client.run(_portable_is_dir(), str(folder.absolute()))
+    # A local function is pickled by its content: the scheduler does not have mo_loop.
+    seen = client.run(lambda path: os.path.isdir(path), str(folder.absolute()))
     blind = sorted(address for address, is_there in seen.items() if not is_there)
     if blind:
         raise ClusterError(
@@ -71,15 +73,6 @@ def own_versions() -> dict[str, str | None]:
     from distributed.versions import get_versions
 
     return _versions(get_versions(packages=list(PACKAGES)))
-
-
-def _portable_is_dir() -> Any:
-    def is_dir(path: str) -> bool:
-        import os
-
-        return os.path.isdir(path)
-
-    return is_dir
 
 
 def _versions(found: Mapping[str, Any]) -> dict[str, str | None]:

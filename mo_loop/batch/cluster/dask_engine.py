@@ -32,7 +32,7 @@ from typing import TYPE_CHECKING, Any
 from mo_loop.batch.assignment import Answer, Assignment
 from mo_loop.batch.cluster.agreement import own_versions, require_folder
 from mo_loop.batch.cluster.connecting import within
-from mo_loop.batch.cluster.on_worker import MEMORY, STARTS_NOT, Equipment, portable_function
+from mo_loop.batch.cluster.on_worker import MEMORY, STARTS_NOT, Equipment, Reply, portable_function
 from mo_loop.batch.cluster.portions import Pace, Portion, need_of, portable
 from mo_loop.batch.cluster.requirements import Requirements, Unable
 from mo_loop.batch.cluster.sent_files import SentFile
@@ -41,11 +41,9 @@ from mo_loop.batch.engine import (
     JOB,
     Ended,
     EngineFailed,
-    EngineLost,
     Finished,
     Limits,
     NoteAdded,
-    Refused,
     Started,
     WorkQueue,
     start_error,
@@ -106,9 +104,10 @@ class DaskEngine:
             return ""
         try:
             # Its HTTP server runs without a dashboard, too, and is all that the scheduler lists.
-            if not self._client.run_on_scheduler(_portable_has_dashboard()):
-                return ""
-            return str(self._client.dashboard_link or "")
+            applications = self._client.run_on_scheduler(lambda dask_scheduler: len(
+                dask_scheduler.http_application.applications
+            ))  # fmt: skip
+            return str(self._client.dashboard_link or "") if applications else ""
         except Exception:  # a link is no reason to end a batch
             return ""
 
@@ -137,7 +136,12 @@ class DaskEngine:
                 "a worker cannot be equipped for the batch", why=f"{type(error).__name__}: {error}", code="ML297",
                 hint="see the log of the worker",
             ) from error  # fmt: skip
-        for unable in self._client.run(_portable_lack(), self._name, on_error="ignore").values():
+        # A worker that has just come has no plugin yet.
+        asked = self._client.run(
+            lambda name, dask_worker: getattr(dask_worker.plugins.get(name), "unable", None), self._name,
+            on_error="ignore",
+        )  # fmt: skip
+        for unable in asked.values():
             if unable is not None:
                 self._leave_out(unable)
         self._watch.look()
@@ -164,7 +168,7 @@ class DaskEngine:
             self._convert_all()
         except _Gone:
             if not self._is_stopping:
-                self._queue.tell(EngineLost(self._lost()))
+                self._queue.tell(EngineFailed(self._lost(), is_lost=True))
         except BaseException as error:
             self._queue.tell(EngineFailed(error))
         finally:
@@ -210,7 +214,7 @@ class DaskEngine:
         """Whether a worker has the memory; a model that needs more is refused."""
         if need <= self._watch.largest:
             return True
-        self._queue.tell(Refused(assignment.number, assignment.model, self._too_large(need)))
+        self._tell(assignment, Answer(self._too_large(need)))
         return False
 
     def _submit(self, portion: Portion) -> Future:
@@ -245,21 +249,23 @@ class DaskEngine:
             return portion.singles()
         return self._failed(error, portion)
 
-    def _settled(self, assignment: Assignment, answer: Any, portion: Portion) -> Iterable[Portion]:
+    def _settled(self, assignment: Assignment, answer: Reply, portion: Portion) -> Iterable[Portion]:
         """Tell what a worker said about a model; return what is to be submitted again."""
         if isinstance(answer, Unable):
             if answer.code == STARTS_NOT:
                 raise start_error(WorkerStartError(answer.why), self.limits.memory)
             self._leave_out(answer)
             return (Portion((assignment,), portion.need),)
-        if isinstance(answer, MoLoopError):
+        if isinstance(answer.result, MoLoopError):
             self._has_failed = True
-            self._queue.tell(Refused(assignment.number, assignment.model, answer))
-            return ()
-        self._pace.heard(answer)
-        self._has_failed |= result_of(assignment.model, answer.result)[0].status not in GOOD
-        self._queue.tell(Finished(assignment, answer))
+        else:
+            self._pace.heard(answer)
+            self._has_failed |= result_of(assignment.model, answer.result)[0].status not in GOOD
+        self._tell(assignment, answer)
         return ()
+
+    def _tell(self, assignment: Assignment, answer: Answer) -> None:
+        self._queue.tell(Finished(assignment.number, assignment.model, answer))
 
     def _leave_out(self, unable: Unable) -> None:
         """Give no more models to a worker, and say so once."""
@@ -274,7 +280,7 @@ class DaskEngine:
         if portion.fate != "unfit":
             raise _Gone
         for each in portion.assignments:
-            self._queue.tell(Refused(each.number, each.model, self._too_large(portion.need)))
+            self._tell(each, Answer(self._too_large(portion.need)))
         return ()
 
     def _failed(self, error: Any, portion: Portion) -> Iterable[Portion]:
@@ -290,7 +296,7 @@ class DaskEngine:
         else:
             name = type(error).__name__
             outcome = Outcome(None, ERROR, message=f"{name}: {error}", error=name)
-        self._queue.tell(Finished(assignment, Answer(outcome, 0.0)))
+        self._tell(assignment, Answer(outcome))
         return ()
 
     # -- in the threads of the client
@@ -305,7 +311,7 @@ class DaskEngine:
         if portion is not None:
             portion.begun += 1
             for each in portion.assignments:
-                self._queue.tell(Started(each))
+                self._queue.tell(Started(each.model))
 
     def _check(self) -> None:
         """Cancel what waits for a worker that will not come."""
@@ -377,22 +383,6 @@ def _requirements(first: Planned, folders: Iterable[Path]) -> Requirements:
     model = None if isinstance(first.source, Path) else first.source
     output = None if isinstance(first.target, Path) else first.target.parent
     return Requirements(own_versions(), tuple(str(each.absolute()) for each in folders), model, output)
-
-
-def _portable_has_dashboard() -> Any:
-    def has_dashboard(dask_scheduler: Any) -> bool:
-        """Whether an application of bokeh answers there."""
-        return bool(dask_scheduler.http_application.applications)
-
-    return has_dashboard
-
-
-def _portable_lack() -> Any:
-    def lack(name: str, dask_worker: Any) -> Any:
-        """Why a worker is unable; None if it is able, or has just come."""
-        return getattr(dask_worker.plugins.get(name), "unable", None)
-
-    return lack
 
 
 class _Gone(Exception):

@@ -53,8 +53,8 @@ IDLE = 300.0
 ACCESS = 60.0
 """Seconds that the look at the store may take before a worker gets its first model; later ones say what is wrong."""
 
-Reply = Answer | MoLoopError | Unable
-"""What a worker says about a model: its answer, why it is refused, or that the worker cannot convert it."""
+Reply = Answer | Unable
+"""What a worker says about a model: its answer, or that the worker cannot convert it."""
 
 
 class Equipment(WorkerPlugin):
@@ -131,7 +131,7 @@ class Equipment(WorkerPlugin):
         try:
             answer = attempted(replace(assignment, task=task), draft, pool.call)
         except MoLoopError as error:
-            return error
+            return Answer(error)
         except (OSError, WorkerStartError) as error:  # of the process that was to convert it
             return self._start_failed(error)
         if is_of_worker(answer):

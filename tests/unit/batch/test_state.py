@@ -12,8 +12,8 @@ from typing import BinaryIO
 
 import pytest
 
-from mo_loop.batch.entries import Entry
-from mo_loop.batch.fingerprint import Made, is_current, of_options, stamp
+from mo_loop.batch.entries import StateEntry
+from mo_loop.batch.fingerprint import is_current, of_options, stamp
 from mo_loop.batch.folder_state import HEAD, NAME, FolderState
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.result import Facts
@@ -32,9 +32,10 @@ def model(tmp_path: Path) -> Planned:
 
 
 @pytest.fixture
-def made(model: Planned) -> Made:
+def made(model: Planned) -> StateEntry:
     xml, data = map(stamp, model.outputs)
-    return Made("options", stamp(model.source), {"m.data": stamp(model.source.with_suffix(".data"))}, xml, data)
+    external = {"m.data": stamp(model.source.with_suffix(".data"))}
+    return StateEntry("options", stamp(model.source), external, xml, data, Facts(3, {}))
 
 
 def test_a_stamp_is_read_in_blocks(tmp_path: Path) -> None:
@@ -48,13 +49,13 @@ def test_a_stamp_is_read_in_blocks(tmp_path: Path) -> None:
     assert peak < 2 << 20
 
 
-def test_current(model: Planned, made: Made) -> None:
+def test_current(model: Planned, made: StateEntry) -> None:
     assert is_current(made, model, "options")
     assert not is_current(made, model, "others")
 
 
 @pytest.mark.parametrize("name", ["m.onnx", "m.data", "out/m.xml", "out/m.bin"])
-def test_not_current(name: str, model: Planned, made: Made) -> None:
+def test_not_current(name: str, model: Planned, made: StateEntry) -> None:
     path = model.source.parent / name
     content = path.read_bytes()
     for other in (content.swapcase(), content + b"\0", content[:-1], b""):
@@ -66,13 +67,13 @@ def test_not_current(name: str, model: Planned, made: Made) -> None:
     assert not is_current(made, model, "options")
 
 
-def test_names_in_a_state_that_are_no_paths(model: Planned, made: Made) -> None:
+def test_names_in_a_state_that_are_no_paths(model: Planned, made: StateEntry) -> None:
     for name in ("\0", "x" * 5000, "."):
         assert not is_current(replace(made, external={name: made.source}), model, "options")
 
 
 def test_sizes_are_looked_at_before_anything_is_read(
-    model: Planned, made: Made, monkeypatch: pytest.MonkeyPatch
+    model: Planned, made: StateEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("mo_loop.batch.fingerprint.stamp", lambda path: pytest.fail(f"{path} is read"))
     model.outputs[1].write_bytes(b"of another size")
@@ -103,12 +104,12 @@ def test_versions_and_plugins_are_part_of_the_hash(monkeypatch: pytest.MonkeyPat
     class Package:
         name, version = "more-passes", "1.0"
 
-    class Entry:
+    class Point:
         dist, name, value = Package, "more", "more:register"
 
     asked = []
     with monkeypatch.context() as patch:
-        patch.setattr("mo_loop.batch.fingerprint.metadata.entry_points", lambda group: asked.append(group) or [Entry])
+        patch.setattr("mo_loop.batch.fingerprint.metadata.entry_points", lambda group: asked.append(group) or [Point])
         first = of_options({}, [], True)
         patch.setattr(Package, "version", "1.1")
         assert len({before, first, of_options({}, [], True)}) == 3
@@ -122,9 +123,9 @@ def test_versions_and_plugins_are_part_of_the_hash(monkeypatch: pytest.MonkeyPat
         assert of_options({}, [], True) != before
 
 
-def test_what_is_put_is_there_later(model: Planned, made: Made) -> None:
+def test_what_is_put_is_there_later(model: Planned, made: StateEntry) -> None:
     folder = model.target.parent
-    entry = Entry(made, Facts(3, {"Loop": 1}), ("odd",))
+    entry = replace(made, facts=Facts(3, {"Loop": 1}), warnings=("odd",))
     state = FolderState(folder)
     state.put("m.xml", entry)
     state.put("gone.xml", entry)
@@ -138,22 +139,22 @@ def test_what_is_put_is_there_later(model: Planned, made: Made) -> None:
     assert entries_in(folder / NAME) == {}
 
 
-def test_a_running_batch_appends(model: Planned, made: Made) -> None:
+def test_a_running_batch_appends(model: Planned, made: StateEntry) -> None:
     """What is saved costs what is new, however long the file is; the last line of an output counts."""
     folder = model.target.parent
     state = FolderState(folder)
     for layers in (3, 4):
-        state.put("m.xml", Entry(made, Facts(layers, {})))
+        state.put("m.xml", replace(made, facts=Facts(layers, {})))
         state.save()
     assert len((folder / NAME).read_bytes().splitlines()) == 3
-    assert FolderState(folder).get("m.xml") == Entry(made, Facts(4, {}))
+    assert FolderState(folder).get("m.xml") == replace(made, facts=Facts(4, {}))
     state.close()
     assert list(entries_in(folder / NAME)) == ["m.xml"]
 
 
-def test_after_a_process_that_was_killed_while_it_appended(model: Planned, made: Made) -> None:
+def test_after_a_process_that_was_killed_while_it_appended(model: Planned, made: StateEntry) -> None:
     folder = model.target.parent
-    entry = Entry(made, Facts(3, {}))
+    entry = made
     (folder / "n.xml").write_text("")
     first = FolderState(folder)
     first.put("m.xml", entry)
@@ -168,7 +169,7 @@ def test_after_a_process_that_was_killed_while_it_appended(model: Planned, made:
 
 
 def test_an_append_without_room_leaves_the_file_as_it_was(
-    model: Planned, made: Made, monkeypatch: pytest.MonkeyPatch
+    model: Planned, made: StateEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def full(file: BinaryIO, data: bytes) -> None:
         file.write(data[:10])
@@ -176,37 +177,37 @@ def test_an_append_without_room_leaves_the_file_as_it_was(
 
     folder = model.target.parent
     state = FolderState(folder)
-    state.put("m.xml", Entry(made, Facts(3, {})))
+    state.put("m.xml", made)
     state.save()
     before = (folder / NAME).read_bytes()
-    state.put("m.xml", Entry(made, Facts(4, {})))
+    state.put("m.xml", replace(made, facts=Facts(4, {})))
     monkeypatch.setattr("mo_loop.support.files._write_all", full)
     with pytest.raises(FileError, match="cannot be written"):
         state.save()
     assert (folder / NAME).read_bytes() == before
     monkeypatch.undo()
     state.save()
-    assert FolderState(folder).get("m.xml") == Entry(made, Facts(4, {}))
+    assert FolderState(folder).get("m.xml") == replace(made, facts=Facts(4, {}))
 
 
-def test_batches_that_append_at_once_keep_each_others_entries(model: Planned, made: Made) -> None:
+def test_batches_that_append_at_once_keep_each_others_entries(model: Planned, made: StateEntry) -> None:
     folder = model.target.parent
     (folder / "n.xml").write_text("")
     first, second = FolderState(folder), FolderState(folder)
-    first.put("m.xml", Entry(made, Facts(3, {})))
-    second.put("n.xml", Entry(made, Facts(4, {})))
+    first.put("m.xml", made)
+    second.put("n.xml", replace(made, facts=Facts(4, {})))
     first.save()
     second.close()
     first.close()
     assert list(entries_in(folder / NAME)) == ["m.xml", "n.xml"]
 
 
-def test_a_state_that_is_a_link_is_replaced(model: Planned, made: Made, tmp_path: Path) -> None:
+def test_a_state_that_is_a_link_is_replaced(model: Planned, made: StateEntry, tmp_path: Path) -> None:
     folder = model.target.parent
     (tmp_path / "elsewhere").write_bytes(HEAD)
     (folder / NAME).symlink_to(tmp_path / "elsewhere")
     state = FolderState(folder)
-    state.put("m.xml", Entry(made, Facts(3, {})))
+    state.put("m.xml", made)
     state.close()
     assert (tmp_path / "elsewhere").read_bytes() == HEAD and not (folder / NAME).is_symlink()
 
@@ -238,10 +239,10 @@ BROKEN: dict[str, object] = {
 
 
 @pytest.mark.parametrize("name", BROKEN)
-def test_a_broken_entry_is_absent(name: str, model: Planned, made: Made) -> None:
+def test_a_broken_entry_is_absent(name: str, model: Planned, made: StateEntry) -> None:
     folder = model.target.parent
     state = FolderState(folder)
-    state.put("m.xml", Entry(made, Facts(3, {})))
+    state.put("m.xml", made)
     state.save()
     write_entries(folder / NAME, {**entries_in(folder / NAME), "broken.xml": BROKEN[name]})
     again = FolderState(folder)
@@ -252,10 +253,10 @@ def test_a_broken_entry_is_absent(name: str, model: Planned, made: Made) -> None
 @pytest.mark.parametrize(
     "path", ["made", "facts", "warnings", "made.source", "made.source.size", "made.bin", "facts.layers"]
 )
-def test_an_entry_without_a_part_is_absent(path: str, model: Planned, made: Made) -> None:
+def test_an_entry_without_a_part_is_absent(path: str, model: Planned, made: StateEntry) -> None:
     folder = model.target.parent
     state = FolderState(folder)
-    state.put("m.xml", Entry(made, Facts(3, {})))
+    state.put("m.xml", made)
     state.save()
     content = entries_in(folder / NAME)
     *above, last = path.split(".")
@@ -268,15 +269,15 @@ def test_an_entry_without_a_part_is_absent(path: str, model: Planned, made: Made
 
 
 @pytest.mark.parametrize("line", [b"", b"what?", b"3", b"[]", b'["m.xml"]', b'[1, {}]', b"[" * 100000, b"\xff"])
-def test_a_broken_line_is_ignored(line: bytes, model: Planned, made: Made) -> None:
+def test_a_broken_line_is_ignored(line: bytes, model: Planned, made: StateEntry) -> None:
     folder = model.target.parent
     state = FolderState(folder)
-    state.put("m.xml", Entry(made, Facts(3, {})))
+    state.put("m.xml", made)
     state.save()
     content = (folder / NAME).read_bytes()
     (folder / NAME).write_bytes(HEAD + line + b"\n" + content.removeprefix(HEAD))
     again = FolderState(folder)
-    assert (again.get("m.xml"), again.note) == (Entry(made, Facts(3, {})), "")
+    assert (again.get("m.xml"), again.note) == (made, "")
     again.close()
 
 

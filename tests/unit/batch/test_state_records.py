@@ -10,10 +10,9 @@ from pathlib import Path
 
 import pytest
 
-from mo_loop.batch.entries import Entry, entry_of, plain
+from mo_loop.batch.entries import StateEntry, entry_of, plain
 from mo_loop.batch.estimates import Earlier
 from mo_loop.batch.finding import planned
-from mo_loop.batch.fingerprint import Made
 from mo_loop.batch.outputs import Outputs
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.result import Cost, Facts
@@ -35,15 +34,15 @@ from mo_loop.errors import StorageError, UsageError
 from mo_loop.options import ConvertOptions
 from tests.memory import least_peak
 
-MADE = Made("options", Stamp(9, "aa", "s"), {}, Stamp(3, "bb", "x"), Stamp(4, "cc", "b"))
-ENTRY = Entry(MADE, Facts(12, {"If": 2, "Loop": 1}))
+FACTS = Facts(12, {"If": 2, "Loop": 1})
+ENTRY = StateEntry("options", Stamp(9, "aa", "s"), {}, Stamp(3, "bb", "x"), Stamp(4, "cc", "b"), FACTS)
 
 
 def test_a_record_says_what_a_report_needs() -> None:
     record = record_of("a/m.xml", ENTRY, is_local=False)
     assert record.brief == "12.If2.Loop1" and Record.parse(record.at(Location("s3://ir")).name) == record
     found = entry_from(record, "options", Info(9, "s"), Info(3, "x"), Info(4, "b"))
-    assert found is not None and found.facts == ENTRY.facts and found.made.bin.size == 4
+    assert found is not None and found.facts == ENTRY.facts and found.bin.size == 4
 
 
 def test_a_record_says_what_the_conversion_took() -> None:
@@ -64,13 +63,13 @@ def test_a_brief_text_of_somebody_else_is_not_used(brief: str) -> None:
     "entry",
     [
         replace(ENTRY, warnings=("w",)),
-        replace(ENTRY, made=replace(MADE, external={"d": Stamp(1, "d", "t")})),
-        replace(ENTRY, made=replace(MADE, source=Stamp(9, "aa"))),
-        replace(ENTRY, made=replace(MADE, bin=Stamp(4, "cc"))),
+        replace(ENTRY, external={"d": Stamp(1, "d", "t")}),
+        replace(ENTRY, source=Stamp(9, "aa")),
+        replace(ENTRY, bin=Stamp(4, "cc")),
     ],
     ids=["warning", "external", "source without a tag", "output without a tag"],
 )
-def test_where_hashes_are_not_enough_the_content_is_read(entry: Entry) -> None:
+def test_where_hashes_are_not_enough_the_content_is_read(entry: StateEntry) -> None:
     record = record_of("a/m.xml", entry, is_local=False)
     assert entry_from(record, "options", Info(9, "s"), Info(3, "x"), Info(4, "b")) is None
     assert facts_from(record) == entry.facts
@@ -78,12 +77,12 @@ def test_where_hashes_are_not_enough_the_content_is_read(entry: Entry) -> None:
 
 def test_every_fact_changes_the_record() -> None:
     others = [
-        replace(MADE, options="others"),
-        replace(MADE, source=Stamp(9, "aa", "t")),
-        replace(MADE, xml=Stamp(3, "", "y")),
-        replace(MADE, bin=Stamp(5, "cc", "b")),
+        replace(ENTRY, options="others"),
+        replace(ENTRY, source=Stamp(9, "aa", "t")),
+        replace(ENTRY, xml=Stamp(3, "", "y")),
+        replace(ENTRY, bin=Stamp(5, "cc", "b")),
     ]
-    records = {record_of("m.xml", Entry(made, ENTRY.facts), is_local=False) for made in [MADE, *others]}
+    records = {record_of("m.xml", entry, is_local=False) for entry in [ENTRY, *others]}
     assert len({(each.inputs, each.outputs) for each in records}) == 5
 
 
@@ -93,8 +92,8 @@ def test_other_objects_are_no_records(name: str) -> None:
 
 
 def test_the_content_of_a_record() -> None:
-    ranged = replace(MADE, external={"w/d.bin": Stamp(100, "d", "t", ((0, 5), (9, 12)))})
-    assert entry_of(plain(replace(ENTRY, made=ranged))) == replace(ENTRY, made=ranged)
+    ranged = replace(ENTRY, external={"w/d.bin": Stamp(100, "d", "t", ((0, 5), (9, 12)))})
+    assert entry_of(plain(ranged)) == ranged
 
 
 @pytest.mark.parametrize("size", ["1e999", "true", '"3"', "-1", "1.0"])
