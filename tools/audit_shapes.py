@@ -27,7 +27,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.support.tables import aligned
-from mo_loop.support.workers import Outcome, Pool
+from mo_loop.support.workers import Pool, TaskOutcome
 from tests.conformance.cases import KINDS
 from tests.fuzz.control_flow.options import add_common, parse
 from tools.auditing.ports import CLASSES, CONTRADICTION, EQUAL, LESS, MORE, Report, Task
@@ -80,7 +80,7 @@ def _tasks(options: argparse.Namespace) -> Iterator[Task]:
     return (task for task in chain(*found) if options.filter in f"{task.source}/{task.name}")
 
 
-def _broken(task: Task, first: Outcome, second: Outcome) -> str:
+def _broken(task: Task, first: TaskOutcome, second: TaskOutcome) -> str:
     end = "audited without running it" if second.ok else f"{second.stage}: {second.message}"
     return f"{task.source}/{task.name}: {first.status} at {first.stage} ({first.message}); {end}"
 

@@ -27,7 +27,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.support.tables import aligned
-from mo_loop.support.workers import Outcome, Pool
+from mo_loop.support.workers import Pool, TaskOutcome
 from tests import MODELS
 from tests.models import fused
 from tests.models.optimised import BUILT, EXPLAINED, MAKING, NOT_MADE, PASSED, REFUSED, Row, reason
@@ -75,7 +75,7 @@ def run(options: argparse.Namespace) -> list[Row]:
     return sorted(rows, key=lambda row: (row.name, row.variant))
 
 
-def _status(outcome: Outcome) -> str:
+def _status(outcome: TaskOutcome) -> str:
     """How a worker failed; a quantiser may not end."""
     return NOT_MADE if outcome.stage == MAKING else outcome.status
 

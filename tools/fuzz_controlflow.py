@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.compare.execution.isolated import FILLED
 from mo_loop.compare.execution.judge import CONVERTERS, EXCUSED, Sample, Verdict, settle
-from mo_loop.support.workers import Outcome, Pool
+from mo_loop.support.workers import Pool, TaskOutcome
 from tests.fuzz.control_flow.features import rare
 from tests.fuzz.control_flow.options import add_common, parse
 from tests.fuzz.control_flow.page import page
@@ -113,7 +113,7 @@ def _configured(samples: Iterator[Sample], options: argparse.Namespace) -> Itera
         yield sample
 
 
-def _reason(outcome: Outcome) -> str | None:
+def _reason(outcome: TaskOutcome) -> str | None:
     """Why a model is skipped, or None."""
     if not outcome.ok:
         return f"{outcome.status} at {outcome.stage}: {outcome.message}"

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from mo_loop.compare.execution.isolated import FILLED
 from mo_loop.compare.execution.judge import PASSED, Verdict, verdict_of
 from mo_loop.support.tables import aligned
-from mo_loop.support.workers import Outcome, Pool
+from mo_loop.support.workers import Pool, TaskOutcome
 from tests.fuzz.control_flow.options import add_common, parse
 from tests.fuzz.control_flow.report import groups
 from tests.fuzz.fusions.drawing import F16, F32, INT8, Cell
@@ -87,7 +87,7 @@ def run(chosen: Sequence[Cell], task: Task, jobs: int, isa: str = "") -> Iterato
             parts = again
 
 
-def _rows(outcome: Outcome) -> list[Row]:
+def _rows(outcome: TaskOutcome) -> list[Row]:
     if outcome.ok:
         found: list[Row] = outcome.value
         return found

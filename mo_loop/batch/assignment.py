@@ -22,7 +22,7 @@ from mo_loop.batch.result import CRASH, MEMORY
 from mo_loop.batch.task import Task
 from mo_loop.errors import MoLoopError
 from mo_loop.ir.pair import remove_draft, restore_pair
-from mo_loop.support.workers import Outcome
+from mo_loop.support.workers import TaskOutcome
 
 
 @dataclass(frozen=True)
@@ -48,19 +48,19 @@ class Answer:
     """The entry of a model that is up to date, the outcome of its conversion, or why it cannot be converted; and the
     seconds it took."""
 
-    result: StateEntry | Outcome | MoLoopError
+    result: StateEntry | TaskOutcome | MoLoopError
     seconds: float = 0.0
 
     @property
     def is_good(self) -> bool:
         """Whether the model is up to date, or its worker returned."""
-        return isinstance(self.result, StateEntry) or (isinstance(self.result, Outcome) and self.result.ok)
+        return isinstance(self.result, StateEntry) or (isinstance(self.result, TaskOutcome) and self.result.ok)
 
 
 class Call(Protocol):
     """`Pool.call`."""
 
-    def __call__(self, task: Task, limit: float | None = None, *, fresh: bool = False) -> Outcome:
+    def __call__(self, task: Task, limit: float | None = None, *, fresh: bool = False) -> TaskOutcome:
         """Run a task in a worker process."""
 
 

@@ -1,6 +1,6 @@
 """Engine: what does the assignments of a batch; PoolEngine: worker processes of this machine.
 
-    engine = PoolEngine(Limits(jobs=2))
+    engine = PoolEngine(WorkerLimits(jobs=2))
     threads = engine.start(work, drafts)        # takes assignments from the WorkQueue, and tells it what happens
     engine.stop()                               # ends what runs; the threads end soon after
 
@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Protocol
 
 from mo_loop.batch.assignment import Answer, Assignment, attempted
-from mo_loop.batch.plan import Plan, Planned
+from mo_loop.batch.plan import BatchPlan, Planned
 from mo_loop.errors import UsageError
 from mo_loop.support.workers import Pool, WorkerStartError
 
@@ -27,7 +27,7 @@ JOB = "mo_loop.batch.job:convert"
 
 
 @dataclass(frozen=True)
-class Limits:
+class WorkerLimits:
     """`jobs` workers; `seconds` for one model; `memory` bytes for each worker, None for no limit."""
 
     jobs: int = 1
@@ -89,7 +89,7 @@ class WorkQueue:
     """Where the threads of an engine take assignments, and tell what happens."""
 
     def __init__(
-        self, take: Callable[[], Assignment | None], is_over: Callable[[], bool], plan: Plan, folder: Path | None
+        self, take: Callable[[], Assignment | None], is_over: Callable[[], bool], plan: BatchPlan, folder: Path | None
     ) -> None:
         self.take = take
         """The next assignment; None if there is none, or the batch is over."""
@@ -126,7 +126,7 @@ class PoolEngine:
 
     needs_earlier = False
 
-    def __init__(self, limits: Limits) -> None:
+    def __init__(self, limits: WorkerLimits) -> None:
         self._limits = limits
         self._pool: Pool | None = None
 

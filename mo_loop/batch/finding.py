@@ -22,7 +22,7 @@ from itertools import chain, islice, takewhile
 from pathlib import Path
 
 from mo_loop.batch.places import read_bytes
-from mo_loop.batch.plan import ENDING, FoundModels, Plan
+from mo_loop.batch.plan import ENDING, BatchPlan, FoundModels
 from mo_loop.batch.storage.locations import Location, PathOrUrl, is_url, location_of, masked, place_of
 from mo_loop.batch.storage.stamps import Info
 from mo_loop.errors import UsageError
@@ -31,7 +31,7 @@ AT_ONCE = 256
 """Lines of a list whose objects are asked for together."""
 
 
-def planned(given: Iterable[str], folder: PathOrUrl) -> Plan:
+def planned(given: Iterable[str], folder: PathOrUrl) -> BatchPlan:
     """The models of `given`, by name, and their places below `folder`.
 
     Args:

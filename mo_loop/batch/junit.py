@@ -12,7 +12,7 @@ from collections import Counter
 from collections.abc import Iterator
 
 from mo_loop.batch.report import About
-from mo_loop.batch.result import CANCELLED, DIFFERS, FAILED, GOOD, Result, Results
+from mo_loop.batch.result import CANCELLED, DIFFERS, FAILED, GOOD, ModelResult, Results
 from mo_loop.support.markup import xml_text
 
 _SUITE = "mo-loop batch"
@@ -43,7 +43,7 @@ def _opening(tag: str, attributes: dict[str, str]) -> str:
     return ET.tostring(ET.Element(tag, attributes), "unicode", short_empty_elements=False).removesuffix(f"</{tag}>")
 
 
-def _kind(result: Result, results: Results) -> str:
+def _kind(result: ModelResult, results: Results) -> str:
     if result.status == CANCELLED or results.is_known(result):
         return "skipped"
     if result.status in GOOD:
@@ -51,7 +51,7 @@ def _kind(result: Result, results: Results) -> str:
     return "failure" if result.status in (FAILED, DIFFERS) and result.exit_code != 4 else "error"
 
 
-def _case(result: Result, kind: str) -> ET.Element:
+def _case(result: ModelResult, kind: str) -> ET.Element:
     folder, _, name = result.model.name.rpartition("/")
     facts = {"classname": xml_text(folder.replace("/", ".") or "models"), "name": xml_text(name)}
     case = ET.Element("testcase", {**facts, "time": f"{result.seconds:.3f}"})
@@ -66,7 +66,7 @@ def _case(result: Result, kind: str) -> ET.Element:
     return case
 
 
-def _why_skipped(result: Result) -> str:
+def _why_skipped(result: ModelResult) -> str:
     if result.status == CANCELLED:
         return "not reached"
     return "known: " + result.said.partition("\n")[0]

@@ -12,11 +12,11 @@ from collections.abc import Iterator, Sequence
 from typing import overload
 
 from mo_loop.batch.plan import Planned
-from mo_loop.batch.result import CANCELLED, Result
+from mo_loop.batch.result import CANCELLED, ModelResult
 from mo_loop.support.disk_table import DiskTable
 
 
-class KeptResults(Sequence[Result]):
+class KeptResults(Sequence[ModelResult]):
     """A result for each model."""
 
     def __init__(self, models: Sequence[Planned]) -> None:
@@ -24,14 +24,14 @@ class KeptResults(Sequence[Result]):
         # The file is private to this process: nobody else can write what is unpickled.
         self._table = DiskTable("CREATE TABLE results (number INTEGER PRIMARY KEY, content BLOB)")
 
-    def put(self, number: int, result: Result) -> None:
+    def put(self, number: int, result: ModelResult) -> None:
         """Keep the result of the model at a place of the plan."""
         self._table.run("INSERT OR REPLACE INTO results VALUES (?, ?)", number, pickle.dumps(result, protocol=5))
 
     def __len__(self) -> int:
         return len(self._models)
 
-    def __iter__(self) -> Iterator[Result]:
+    def __iter__(self) -> Iterator[ModelResult]:
         kept = self._table.rows("SELECT * FROM results ORDER BY number")
         place, content = next(kept, (None, b""))
         for number, model in enumerate(self._models):
@@ -39,18 +39,18 @@ class KeptResults(Sequence[Result]):
                 yield pickle.loads(content)
                 place, content = next(kept, (None, b""))
             else:
-                yield Result(model, CANCELLED)
+                yield ModelResult(model, CANCELLED)
 
     @overload
-    def __getitem__(self, number: int) -> Result: ...
+    def __getitem__(self, number: int) -> ModelResult: ...
     @overload
-    def __getitem__(self, number: slice) -> Sequence[Result]: ...
+    def __getitem__(self, number: slice) -> Sequence[ModelResult]: ...
 
-    def __getitem__(self, number: int | slice) -> Result | Sequence[Result]:
+    def __getitem__(self, number: int | slice) -> ModelResult | Sequence[ModelResult]:
         if isinstance(number, slice):
             return [self[each] for each in range(*number.indices(len(self)))]
         model = self._models[number]
         place = number + len(self) if number < 0 else number
         found = self._table.row("SELECT content FROM results WHERE number = ?", place)
-        result: Result = Result(model, CANCELLED) if found is None else pickle.loads(found[0])
+        result: ModelResult = ModelResult(model, CANCELLED) if found is None else pickle.loads(found[0])
         return result

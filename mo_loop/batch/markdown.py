@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import chain, islice
 
-from mo_loop.batch.result import BAD, GOOD, STATUSES, Result, Results
+from mo_loop.batch.result import BAD, GOOD, STATUSES, ModelResult, Results
 from mo_loop.support.markup import cell
 
 FAILURES, OTHERS = 100, 300
@@ -50,14 +50,14 @@ def _lines(results: Results) -> Iterator[str]:
         yield "</details>"
 
 
-def _bad(result: Result, is_known: bool) -> tuple[str, ...]:
+def _bad(result: ModelResult, is_known: bool) -> tuple[str, ...]:
     return _code(result.model.name), result.status + (", known" if is_known else ""), cell(result.said)
 
 
 _HEAD = ("model", "status", "seconds", "layers", "control flow", "bytes", "warnings")
 
 
-def _good(result: Result) -> tuple[str, ...]:
+def _good(result: ModelResult) -> tuple[str, ...]:
     flow = result.facts.control_flow if result.facts else {}
     size = result.sizes.xml + result.sizes.bin if result.sizes else 0
     return (

@@ -11,49 +11,60 @@ from dataclasses import replace
 
 from mo_loop.batch.entries import StateEntry
 from mo_loop.batch.plan import Planned
-from mo_loop.batch.result import CONVERTED, CRASH, DIFFERS, FAILED, MEMORY, SKIPPED, Error, Result, Sizes, errors_of
+from mo_loop.batch.result import (
+    CONVERTED,
+    CRASH,
+    DIFFERS,
+    FAILED,
+    MEMORY,
+    SKIPPED,
+    Error,
+    FileSizes,
+    ModelResult,
+    errors_of,
+)
 from mo_loop.errors import MoLoopError
-from mo_loop.support.workers import ERROR, Outcome
+from mo_loop.support.workers import ERROR, TaskOutcome
 
 _OUT_OF_MEMORY = ("MemoryError", "bad_alloc", "Cannot allocate memory")
 
 
-def result_of(model: Planned, answer: StateEntry | Outcome | MoLoopError) -> tuple[Result, StateEntry | None]:
+def result_of(model: Planned, answer: StateEntry | TaskOutcome | MoLoopError) -> tuple[ModelResult, StateEntry | None]:
     """The result without its seconds, and the entry to be kept, if there is a new one."""
     if isinstance(answer, StateEntry):
         return _good(model, SKIPPED, answer), None
     if isinstance(answer, MoLoopError):
-        return Result(model, FAILED, 0, answer.exit_code, errors_of(answer)), None
+        return ModelResult(model, FAILED, 0, answer.exit_code, errors_of(answer)), None
     if answer.status == ERROR:
         bug = Error("ML499", answer.message, (), "", "", 4)
-        return Result(model, FAILED, 0, 4, (bug,), detail=answer.detail), None
+        return ModelResult(model, FAILED, 0, 4, (bug,), detail=answer.detail), None
     if not answer.ok:
-        return Result(model, status_of(answer), message=_message(answer), detail=answer.detail), None
+        return ModelResult(model, status_of(answer), message=_message(answer), detail=answer.detail), None
     done = answer.value
     if done.difference:
-        differs = Result(
+        differs = ModelResult(
             model, DIFFERS, 0, done.exit_code, (), done.warnings, done.difference, comparison=done.comparison
         )
         return differs, None
     if done.entry is None:
-        return Result(model, FAILED, 0, done.exit_code, done.errors, done.warnings, detail=done.detail), None
+        return ModelResult(model, FAILED, 0, done.exit_code, done.errors, done.warnings, detail=done.detail), None
     entry = replace(done.entry, warnings=done.warnings)
     return replace(_good(model, CONVERTED, entry), comparison=done.comparison), entry
 
 
-def _good(model: Planned, status: str, entry: StateEntry) -> Result:
+def _good(model: Planned, status: str, entry: StateEntry) -> ModelResult:
     external = sum(file.size for file in entry.external.values())
-    sizes = Sizes(entry.source.size, external, entry.xml.size, entry.bin.size)
-    return Result(model, status, 0, 0, warnings=entry.warnings, facts=entry.facts, sizes=sizes)
+    sizes = FileSizes(entry.source.size, external, entry.xml.size, entry.bin.size)
+    return ModelResult(model, status, 0, 0, warnings=entry.warnings, facts=entry.facts, sizes=sizes)
 
 
-def status_of(outcome: Outcome) -> str:
+def status_of(outcome: TaskOutcome) -> str:
     """The status of a task without a result. Native code without memory prints a message and ends the process."""
     if outcome.status == CRASH and any(sign in outcome.detail for sign in _OUT_OF_MEMORY):
         return MEMORY
     return outcome.status
 
 
-def _message(outcome: Outcome) -> str:
+def _message(outcome: TaskOutcome) -> str:
     hint = " (a system does this when it has no memory left)" if "SIGKILL" in outcome.message else ""
     return outcome.message + hint

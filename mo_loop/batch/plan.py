@@ -56,7 +56,7 @@ class Planned:
 
 
 @dataclass(frozen=True, slots=True)
-class Plan:
+class BatchPlan:
     """All models, by name, and the folder that their names are below."""
 
     models: Sequence[Planned]
@@ -82,7 +82,7 @@ class FoundModels:
         self._table.run_all("INSERT OR REPLACE INTO found VALUES (?, ?, ?)", rows())
         return count
 
-    def plan(self, root: PathOrUrl, folder: PathOrUrl) -> Plan:
+    def plan(self, root: PathOrUrl, folder: PathOrUrl) -> BatchPlan:
         """The plan of all of them, with names below `root` and outputs below `folder`.
 
         Raises:
@@ -95,7 +95,7 @@ class FoundModels:
             models.append(text, _name_of(text, root), size, tag)
         for model in models:
             models.refuse_clash(model)
-        return Plan(models, root)
+        return BatchPlan(models, root)
 
 
 class PlannedModels(Sequence[Planned]):

@@ -28,7 +28,7 @@ from dataclasses import asdict, dataclass
 from typing import Any
 
 from mo_loop import __version__
-from mo_loop.batch.result import STATUSES, Result, Results
+from mo_loop.batch.result import STATUSES, ModelResult, Results
 
 SCHEMA, VERSION = "mo-loop batch report", 1
 
@@ -70,7 +70,7 @@ def as_json(about: About, results: Results, exit_code: int) -> Iterator[str]:
     yield "\n ]\n}\n"
 
 
-def _model(result: Result, is_known: bool) -> dict[str, Any]:
+def _model(result: ModelResult, is_known: bool) -> dict[str, Any]:
     return {
         "name": result.model.name,
         "source": str(result.model.source),

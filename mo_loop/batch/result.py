@@ -66,7 +66,7 @@ class Error:
 
 
 @dataclass(frozen=True, slots=True)
-class Sizes:
+class FileSizes:
     """The sizes in bytes of the files of one model; `external` is the sum of its external data."""
 
     model: int
@@ -76,7 +76,7 @@ class Sizes:
 
 
 @dataclass(frozen=True, slots=True)
-class Result:
+class ModelResult:
     """The result of one model.
 
     `exit_code` is that of `mo-loop convert`, or None if the process ended early. `message` says what happened to the
@@ -93,7 +93,7 @@ class Result:
     message: str = ""
     detail: str = ""
     facts: Facts | None = None
-    sizes: Sizes | None = None
+    sizes: FileSizes | None = None
     comparison: Any = None
 
     @property
@@ -108,7 +108,7 @@ class Results:
     further messages, `known` are the names of models that failed in the batch with which this one is compared, `lost`
     is the error of an engine that could not go on."""
 
-    results: Sequence[Result] = ()
+    results: Sequence[ModelResult] = ()
     seconds: float = 0.0
     signal: str = ""
     notes: tuple[str, ...] = ()
@@ -129,11 +129,11 @@ class Results:
         """The number of models that failed and are not in `known`."""
         return self.failed - sum(map(self.is_known, self.results if self.known else ()))
 
-    def is_mended(self, result: Result) -> bool:
+    def is_mended(self, result: ModelResult) -> bool:
         """Whether a model has output files now, and failed in the batch with which this one is compared."""
         return result.status in GOOD and result.model.name in self.known
 
-    def is_known(self, result: Result) -> bool:
+    def is_known(self, result: ModelResult) -> bool:
         """Whether a model failed in this batch and in the batch with which it is compared."""
         return result.status in BAD and result.model.name in self.known
 

@@ -26,11 +26,11 @@ from mo_loop.batch.engine import (
     EngineFailed,
     Event,
     Finished,
-    Limits,
     NoteAdded,
     PoolEngine,
     Started,
     Stopped,
+    WorkerLimits,
     WorkQueue,
 )
 from mo_loop.batch.entries import StateEntry
@@ -38,8 +38,8 @@ from mo_loop.batch.estimates import Earlier
 from mo_loop.batch.kept_results import KeptResults
 from mo_loop.batch.outcomes import result_of
 from mo_loop.batch.outputs import Outputs
-from mo_loop.batch.plan import Plan, Planned
-from mo_loop.batch.result import GOOD, Result, Results
+from mo_loop.batch.plan import BatchPlan, Planned
+from mo_loop.batch.result import GOOD, ModelResult, Results
 from mo_loop.batch.task import Work
 from mo_loop.errors import FileError, StorageError
 
@@ -54,13 +54,13 @@ LAST_RESULTS = 5.0
 """Seconds that an ended batch waits for its threads, whose workers are killed."""
 
 
-class Listener(Protocol):
+class BatchListener(Protocol):
     """Receives the events of a batch, in the thread that runs it."""
 
     def started(self, model: Planned) -> None:
         """A worker begins."""
 
-    def finished(self, result: Result) -> None:
+    def finished(self, result: ModelResult) -> None:
         """A model is done."""
 
 
@@ -72,7 +72,7 @@ class Batch:
     """
 
     def __init__(
-        self, plan: Plan, folder: Path | Outputs, work: Callable[[Planned], Work], limits: Limits, *,
+        self, plan: BatchPlan, folder: Path | Outputs, work: Callable[[Planned], Work], limits: WorkerLimits, *,
         force: bool = False, fail_fast: bool = False, durable: bool = False, engine: Engine | None = None,
         earlier: Mapping[str, Earlier] | None = None,
     ) -> None:  # fmt: skip
@@ -112,7 +112,7 @@ class Batch:
         self._stopped_by = signal
         self._queue.tell(Stopped(signal))
 
-    def run(self, listener: Listener) -> Results:
+    def run(self, listener: BatchListener) -> Results:
         """Convert the models that are not up to date and return a result for every model, in the order of the plan.
 
         Raises:
@@ -126,7 +126,7 @@ class Batch:
         seconds = time.monotonic() - started
         return Results(self._results, seconds, self._signal, (*self._notes, *notes), lost=self._lost)
 
-    def _convert_all(self, listener: Listener) -> None:
+    def _convert_all(self, listener: BatchListener) -> None:
         with self.outputs.drafts() as drafts:
             threads = 0
             try:
@@ -138,7 +138,7 @@ class Batch:
                 self._engine.stop()
                 self._hear_last(threads, listener)
 
-    def _hear_last(self, threads: int, listener: Listener) -> None:
+    def _hear_last(self, threads: int, listener: BatchListener) -> None:
         """Take the results of models that were done when the batch ended, and restore what a killed worker left."""
         end = time.monotonic() + LAST_RESULTS
         while threads and time.monotonic() < end:
@@ -192,7 +192,7 @@ class Batch:
 
     # -- in the thread of the caller
 
-    def _handled(self, listener: Listener) -> bool:
+    def _handled(self, listener: BatchListener) -> bool:
         """Wait a limited time for the next event; return whether a thread has ended."""
         try:
             event: Event = self._queue.events.get(timeout=0.5)  # Ctrl-C on Windows needs a limited wait
@@ -225,7 +225,7 @@ class Batch:
             raise error
         self._signal = self._stopped_by
 
-    def _settled(self, event: Finished) -> Result:
+    def _settled(self, event: Finished) -> ModelResult:
         result, entry = result_of(event.model, event.answer.result)
         if entry is not None:
             self.outputs.put(event.model, entry)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
     from mo_loop.batch.storage.locations import Location
     from mo_loop.batch.storage.scratch import Scratch
     from mo_loop.batch.storage.stamps import Info
-    from mo_loop.batch.url_records import Record
+    from mo_loop.batch.url_records import StateRecord
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Remote:
     prefix: Location | None = None
     name: str = ""
     is_new: bool = False
-    records: tuple[Record, ...] = ()
+    records: tuple[StateRecord, ...] = ()
 
 
 @dataclass(frozen=True)

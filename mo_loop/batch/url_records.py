@@ -44,7 +44,7 @@ _COST = ("_ms", "_need", "_peak")
 
 
 @dataclass(frozen=True, slots=True)
-class Record:
+class StateRecord:
     """The name of one object: hashes of a model's name, its inputs and outputs, and a brief text (`[A-Za-z0-9_.]*`)."""
 
     owner: str
@@ -53,7 +53,7 @@ class Record:
     brief: str = ""
 
     @classmethod
-    def parse(cls, name: str) -> Record | None:
+    def parse(cls, name: str) -> StateRecord | None:
         """The record of an object's name; None if it is another object."""
         match = _NAME.fullmatch(name)
         return None if match is None else cls(*match.groups())
@@ -82,16 +82,16 @@ def _digest(*facts: object, letters: int = 24) -> str:
     return hashlib.sha256(json.dumps(facts).encode()).hexdigest()[:letters]
 
 
-def record_of(name: str, entry: StateEntry, *, is_local: bool) -> Record:
+def record_of(name: str, entry: StateEntry, *, is_local: bool) -> StateRecord:
     """The record of a conversion; `name` is that of the .xml below the prefix. A local model has its SHA-256 as tag."""
     tag = entry.source.sha256 if is_local else entry.source.tag
     is_whole = bool(tag and entry.xml.tag and entry.bin.tag) and not entry.external and not entry.warnings
     inputs, outputs = inputs_hash(entry.options, entry.source.size, tag), outputs_hash(entry.xml.info, entry.bin.info)
     brief = _brief(entry.facts)
-    return Record(owner_of(name), inputs, outputs, brief if is_whole or not brief else f"{_PARTIAL}{brief}")
+    return StateRecord(owner_of(name), inputs, outputs, brief if is_whole or not brief else f"{_PARTIAL}{brief}")
 
 
-def entry_from(record: Record, options: str, source: Info, xml: Info, data: Info) -> StateEntry | None:
+def entry_from(record: StateRecord, options: str, source: Info, xml: Info, data: Info) -> StateEntry | None:
     """The entry of a record with a brief text, and of what the listings say; None if it has none."""
     facts = None if record.brief.startswith(_PARTIAL) else facts_from(record)
     if facts is None:
@@ -100,7 +100,7 @@ def entry_from(record: Record, options: str, source: Info, xml: Info, data: Info
     return StateEntry(options, of_source, {}, of_xml, of_data, facts)
 
 
-def facts_from(record: Record) -> Facts | None:
+def facts_from(record: StateRecord) -> Facts | None:
     """What the brief text of a record says about its conversion; None if it says nothing."""
     brief = record.brief.removeprefix(_PARTIAL)
     if not _BRIEF.fullmatch(brief) or len(brief) > _LONGEST:
@@ -123,7 +123,7 @@ def _brief(facts: Facts) -> str:
     return text if _BRIEF.fullmatch(text) and len(text) <= _LONGEST else ""
 
 
-def load_content(prefix: Location, record: Record) -> dict[str, Any] | None:
+def load_content(prefix: Location, record: StateRecord) -> dict[str, Any] | None:
     """The content of a record; None if it is gone, damaged or of another format."""
     try:
         content = json.loads(read_whole(record.at(prefix)))
@@ -136,7 +136,7 @@ def load_content(prefix: Location, record: Record) -> dict[str, Any] | None:
     return content if isinstance(content, dict) and content.get("format") == FORMAT else None
 
 
-def save(prefix: Location, record: Record, content: dict[str, Any], replaced: Iterable[Record] = ()) -> None:
+def save(prefix: Location, record: StateRecord, content: dict[str, Any], replaced: Iterable[StateRecord] = ()) -> None:
     """Write a record with its content (JSON), then remove those of the same model that it replaces."""
     put(record.at(prefix), (json.dumps({"format": FORMAT, **content}) + "\n").encode())
     for other in replaced:

@@ -25,7 +25,7 @@ from mo_loop.batch.storage.uploading import StaleUploads
 from mo_loop.batch.task import Remote, Work
 from mo_loop.batch.url_records import (
     FOLDER,
-    Record,
+    StateRecord,
     entry_from,
     facts_from,
     inputs_hash,
@@ -67,7 +67,7 @@ class UrlState:
             stem, _, ending = (where.relative_to(prefix) or "").rpartition(".")
             if ending in _PUT and not stem.startswith(f"{FOLDER}/"):
                 self._table.run(_PUT[ending], key(stem), info.size, info.tag)
-        records = (Record.parse(where.name) for where, _ in listed(prefix / FOLDER, ".json", is_literal=True))
+        records = (StateRecord.parse(where.name) for where, _ in listed(prefix / FOLDER, ".json", is_literal=True))
         rows = ((bytes.fromhex(each.owner), each.inputs, each.outputs, each.brief) for each in records if each)
         self._table.run_all("INSERT INTO records VALUES (?, ?, ?, ?)", rows)
 
@@ -131,11 +131,11 @@ class UrlState:
         row = self._table.row("SELECT * FROM pairs WHERE stem = ?", key(name.removesuffix(".xml")))
         return None if row is None else row[1:]
 
-    def _records(self, name: str) -> list[Record]:
+    def _records(self, name: str) -> list[StateRecord]:
         """All records of a model."""
         owner = owner_of(name)
         rows = self._table.rows("SELECT inputs, outputs, brief FROM records WHERE owner = ?", bytes.fromhex(owner))
-        return [Record(owner, *row) for row in rows]
+        return [StateRecord(owner, *row) for row in rows]
 
 
 def _info_of(model: Planned) -> Info | None:

@@ -12,7 +12,7 @@ import os
 from pathlib import Path
 
 from mo_loop.batch.outputs import Outputs
-from mo_loop.batch.plan import Plan
+from mo_loop.batch.plan import BatchPlan
 from mo_loop.batch.storage.locations import Location, PathOrUrl
 from mo_loop.errors import UsageError
 
@@ -20,7 +20,7 @@ _OF_ONE_STORE = {"s3a": "s3", "gcs": "gs", "abfss": "abfs"}
 """Schemes that are other names of one."""
 
 
-def refuse_weights(plan: Plan, outputs: Outputs) -> None:
+def refuse_weights(plan: BatchPlan, outputs: Outputs) -> None:
     """Raise UsageError if a model has its .bin in the place of one that can be the weights of a model."""
     above, below = sorted((_folder(plan.root), _folder(outputs.place)), key=len)
     if "://" in above + below and not f"{below}/".startswith(f"{above}/"):

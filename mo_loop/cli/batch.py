@@ -30,9 +30,9 @@ from mo_loop.cli.preprocessing_options import preprocessing_flags
 from mo_loop.errors import UsageError
 
 if TYPE_CHECKING:
-    from mo_loop.batch.engine import Limits
+    from mo_loop.batch.engine import WorkerLimits
     from mo_loop.batch.outputs import Outputs
-    from mo_loop.batch.plan import Plan
+    from mo_loop.batch.plan import BatchPlan
     from mo_loop.batch.report import About
     from mo_loop.batch.result import Results
     from mo_loop.batch.run import Batch
@@ -150,10 +150,10 @@ class Asked:
 class Prepared:
     """What is known before the first conversion begins; `known` are the models that failed in the `earlier` report."""
 
-    plan: Plan
+    plan: BatchPlan
     outputs: Outputs
     works: Works
-    limits: Limits
+    limits: WorkerLimits
     places: Places
     started: str
     flags: Mapping[str, Any]
@@ -164,7 +164,7 @@ class Prepared:
 def _planned(context: click.Context, asked: Asked, flags: Mapping[str, Any]) -> Prepared:
     """Check the arguments, and find the models. Warnings and notes are printed."""
     from mo_loop.batch.baseline import earlier_report, known_failures
-    from mo_loop.batch.engine import Limits
+    from mo_loop.batch.engine import WorkerLimits
     from mo_loop.batch.finding import planned
     from mo_loop.batch.outputs import Outputs
     from mo_loop.batch.weights_of_models import refuse_weights
@@ -185,7 +185,7 @@ def _planned(context: click.Context, asked: Asked, flags: Mapping[str, Any]) -> 
     plan = planned(asked.paths, places.folder)
     outputs = Outputs(places.folder, places.scratch(plan, asked.scratch))
     refuse_weights(plan, outputs)
-    limits = Limits(min(asked.jobs or _processors(), len(plan.models)), asked.timeout, allowed)
+    limits = WorkerLimits(min(asked.jobs or _processors(), len(plan.models)), asked.timeout, allowed)
     started = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
     if flags["verify"]:
         from mo_loop.compare.packages import require_packages

@@ -11,7 +11,7 @@ import click
 from mo_loop.cli.error_output import message
 
 if TYPE_CHECKING:
-    from mo_loop.batch.engine import Engine, Limits
+    from mo_loop.batch.engine import Engine, WorkerLimits
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -48,9 +48,9 @@ def machines_of(scheduler: str, jobs: int, *, is_debug: bool) -> tuple[int, int]
 
 @contextmanager
 def engine_of(
-    scheduler: str, jobs: int | None, limits: Limits, files: Iterable[str], *, is_single: bool, is_quiet: bool,
+    scheduler: str, jobs: int | None, limits: WorkerLimits, files: Iterable[str], *, is_single: bool, is_quiet: bool,
     is_debug: bool,
-) -> Iterator[tuple[Engine, Limits]]:  # fmt: skip
+) -> Iterator[tuple[Engine, WorkerLimits]]:  # fmt: skip
     """The engine for a scheduler, and the limits with the number of its workers; `jobs` is what the user gave.
 
     Raises:

@@ -9,7 +9,7 @@ from mo_loop.batch.storage.locations import Location, PathOrUrl, place_of
 from mo_loop.errors import FileError, UsageError
 
 if TYPE_CHECKING:
-    from mo_loop.batch.plan import Plan
+    from mo_loop.batch.plan import BatchPlan
     from mo_loop.batch.storage.scratch import Scratch
 
 
@@ -31,7 +31,7 @@ class Places:
         others = (None if each is None else place_of(each) for each in (report, junit, summary, baseline))
         return cls(place_of(folder), *others)
 
-    def scratch(self, plan: Plan, limit: int | None) -> Scratch | None:
+    def scratch(self, plan: BatchPlan, limit: int | None) -> Scratch | None:
         """Room for models and outputs at URLs; None if there are none.
 
         Raises:

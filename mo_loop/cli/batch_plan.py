@@ -20,7 +20,7 @@ from mo_loop.support.printable import printable
 if TYPE_CHECKING:
     from mo_loop.batch.estimates import Earlier
     from mo_loop.batch.outputs import Outputs
-    from mo_loop.batch.plan import Plan, Planned
+    from mo_loop.batch.plan import BatchPlan, Planned
     from mo_loop.batch.task import Work
 
 THREADS = 8
@@ -31,7 +31,7 @@ AT_ONCE = 500
 
 
 def plan_lines(
-    plan: Plan, outputs: Outputs, work: Callable[[Planned], Work], earlier: Mapping[str, Earlier], *, folder: str,
+    plan: BatchPlan, outputs: Outputs, work: Callable[[Planned], Work], earlier: Mapping[str, Earlier], *, folder: str,
     jobs: int, force: bool, most_memory: int | None = None, limit: int | None = None,
 ) -> Iterator[str]:  # fmt: skip
     """The lines that --plan prints. `most_memory` is what the largest worker of a cluster has, `limit` is --memory."""

@@ -20,7 +20,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mo_loop.batch.plan import Planned
-from mo_loop.batch.result import GOOD, SKIPPED, Result
+from mo_loop.batch.result import GOOD, SKIPPED, ModelResult
 from mo_loop.cli.output import is_coloured
 from mo_loop.support.printable import printable
 
@@ -58,7 +58,7 @@ class Display(AbstractContextManager["Display"]):
     def started(self, model: Planned) -> None:
         """A worker begins."""
 
-    def finished(self, result: Result) -> None:
+    def finished(self, result: ModelResult) -> None:
         """A model is done."""
         self.done += 1
         self._first = self._first or time.monotonic()
@@ -71,7 +71,7 @@ class Display(AbstractContextManager["Display"]):
         status = click.style(result.status, fg="red", bold=True) if is_coloured(sys.stderr) else result.status
         self.echo("\n".join([f"{self.place()}{status} {name}: {head}", *(f"    {line}" for line in more)]))
 
-    def succeeded(self, result: Result) -> None:
+    def succeeded(self, result: ModelResult) -> None:
         """A model was converted or is up to date."""
 
     def place(self) -> str:
@@ -101,7 +101,7 @@ class Lines(Display):
         rate = self.rate()
         return f"[{self.done:{len(str(self.total))}}/{self.total}{f', {rate}' if rate else ''}] "
 
-    def succeeded(self, result: Result) -> None:
+    def succeeded(self, result: ModelResult) -> None:
         """A model was converted or is up to date."""
         count = len(result.warnings)
         more = f", {count} warning{'s' if count > 1 else ''}" if count else ""
@@ -149,7 +149,7 @@ class Bar(Display):
         with self._lock:
             self._running[model.name] = time.monotonic()
 
-    def finished(self, result: Result) -> None:
+    def finished(self, result: ModelResult) -> None:
         """A model is done."""
         with self._lock:
             self._running.pop(result.model.name, None)
@@ -177,7 +177,7 @@ class Bar(Display):
         return Text(", ".join(names), style="dim", no_wrap=True, overflow="ellipsis")
 
 
-def _said(result: Result) -> list[str]:
+def _said(result: ModelResult) -> list[str]:
     lines = [printable(line) for line in result.said.splitlines()] or [""]
     more = len(lines) - LINES
     return lines if more <= 0 else [*lines[:LINES], f"... {more} more lines"]

@@ -23,7 +23,7 @@ from mo_loop.errors import UsageError
 from mo_loop.support.printable import printable
 
 if TYPE_CHECKING:
-    from mo_loop.diagnostics.diagnostic import Group, Level, Report
+    from mo_loop.diagnostics.diagnostic import CheckReport, Group, Level
     from mo_loop.options import ConvertOptions
 
 COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
@@ -113,7 +113,7 @@ def _files(models: tuple[str, ...]) -> Iterator[str]:
         yield from found or [model]  # an empty folder is reported as a file that is not a model
 
 
-def _reports(models: tuple[str, ...], options: ConvertOptions, debug: bool) -> Iterator[Report]:
+def _reports(models: tuple[str, ...], options: ConvertOptions, debug: bool) -> Iterator[CheckReport]:
     """One report for each file; files that cannot be read and bugs of mo-loop are reported on stderr as well."""
     from mo_loop.diagnostics.examine import examine
     from mo_loop.extensions import collect_extensions
@@ -133,7 +133,7 @@ def _reports(models: tuple[str, ...], options: ConvertOptions, debug: bool) -> I
         yield report
 
 
-def _formatted(form: str, reports: list[Report]) -> str:
+def _formatted(form: str, reports: list[CheckReport]) -> str:
     from mo_loop.diagnostics.formats import as_json, as_markdown
 
     if form == "json":
@@ -147,7 +147,7 @@ def _formatted(form: str, reports: list[Report]) -> str:
     return "\n".join(_text(reports))
 
 
-def _text(reports: list[Report]) -> Iterator[str]:
+def _text(reports: list[CheckReport]) -> Iterator[str]:
     from mo_loop.diagnostics.diagnostic import grouped
     from mo_loop.diagnostics.formats import counted
 

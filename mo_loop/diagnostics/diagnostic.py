@@ -1,4 +1,4 @@
-"""Diagnostic: an error, a warning or a note about a model. Report: all diagnostics of one model."""
+"""Diagnostic: an error, a warning or a note about a model. CheckReport: all diagnostics of one model."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ONNX model, fail when it is compiled or run, or depend on an assumption. A note 
 
 
 @dataclass(frozen=True)
-class Place:
+class NodePlace:
     """The place of a node or value in a model.
 
     `path` is the scope path of a node or value, `scope` that of the graph which holds it (empty for the main graph) and
@@ -33,7 +33,7 @@ class Place:
     operator: str = ""
 
     @classmethod
-    def of(cls, origin: Origin) -> Place:
+    def of(cls, origin: Origin) -> NodePlace:
         """The place of an origin."""
         name = origin.output or origin.node
         return cls(origin.path, Origin(origin.scope).path, name, origin.operator)
@@ -48,7 +48,7 @@ class Diagnostic:
 
     code: str
     message: str
-    place: Place = Place()
+    place: NodePlace = NodePlace()
     why: str = ""
     help: str = ""
 
@@ -57,23 +57,24 @@ class Diagnostic:
         return CODES[self.code].level if self.code in CODES else "error"
 
     @classmethod
-    def of_error(cls, error: MoLoopError, place: Place | None = None) -> Diagnostic:
+    def of_error(cls, error: MoLoopError, origin: Origin | None = None) -> Diagnostic:
         """The diagnostic of an error; without a reason or help of the error it gets those of the code."""
         known = CODES.get(error.code)
         why, help_ = (known.why, known.help) if known else ("", "")
         message = f"{error.message} (in {error.during})" if error.during else error.message
-        if place is None:
-            place = Place(error.where, node=error.where) if error.origin is None else Place.of(error.origin)
+        origin = origin or error.origin
+        place = NodePlace(error.where, node=error.where) if origin is None else NodePlace.of(origin)
         return cls(error.code, message, place, error.why or why, error.hint or help_)
 
     @classmethod
-    def of_code(cls, code: str, message: str, place: Place = Place()) -> Diagnostic:
-        """A diagnostic with the reason and help of its code."""
+    def of_code(cls, code: str, message: str, origin: Origin | None = None) -> Diagnostic:
+        """A diagnostic with the reason and help of its code, at the place of an origin or of the whole model."""
+        place = NodePlace() if origin is None else NodePlace.of(origin)
         return cls(code, message, place, CODES[code].why, CODES[code].help)
 
 
 @dataclass
-class Report:
+class CheckReport:
     """All diagnostics of one model, worst first. `refused` is the error if the model could not be checked: the file is
     not a model, or an argument does not fit it."""
 
@@ -109,7 +110,7 @@ class Report:
         return 1 if self.counts["error"] or self.counts["warning"] else 0
 
 
-def exit_code(reports: Iterable[Report]) -> int:
+def exit_code(reports: Iterable[CheckReport]) -> int:
     """The exit code of several models: the worst one."""
     codes = {each.exit_code for each in reports}
     return max(codes, default=0)
@@ -120,7 +121,7 @@ class Group:
     """Diagnostics that differ only in their place."""
 
     first: Diagnostic
-    places: tuple[Place, ...]
+    places: tuple[NodePlace, ...]
 
 
 def grouped(diagnostics: Iterable[Diagnostic]) -> list[Group]:

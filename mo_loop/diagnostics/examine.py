@@ -17,7 +17,7 @@ from typing import Any
 
 from mo_loop.conversion import Conversion
 from mo_loop.diagnostics import ir_checks, onnx_checks
-from mo_loop.diagnostics.diagnostic import Diagnostic, Place, Report
+from mo_loop.diagnostics.diagnostic import CheckReport, Diagnostic
 from mo_loop.diagnostics.state_checks import state_diagnostics
 from mo_loop.errors import (
     ConversionErrors,
@@ -36,10 +36,10 @@ from mo_loop.support.garbage_collection import paused_collector
 from transforms.config import PassConfig
 
 
-def examine(source: Any, options: ConvertOptions | None = None) -> Report:
+def examine(source: Any, options: ConvertOptions | None = None) -> CheckReport:
     """Everything that would stop or worsen the conversion of `source`.
 
-    If the file cannot be read, or an option does not fit this model, the Report has the error.
+    If the file cannot be read, or an option does not fit this model, the CheckReport has the error.
 
     Raises:
         UsageError: an option is not valid for any model.
@@ -56,9 +56,9 @@ def examine(source: Any, options: ConvertOptions | None = None) -> Report:
         model = opened(source, options.allowed_folders, options.external_data_dir)
         cut = conversion.cut(model)
     except (FileError, UsageError) as error:
-        return Report(file, refused=error)
+        return CheckReport(file, refused=error)
     except MoLoopError as error:  # nested too deeply, for one
-        return Report(file, [Diagnostic.of_error(error)])
+        return CheckReport(file, [Diagnostic.of_error(error)])
     with warnings.catch_warnings(record=True) as heard, paused_collector():
         warnings.simplefilter("always")
         try:
@@ -66,15 +66,15 @@ def examine(source: Any, options: ConvertOptions | None = None) -> Report:
         except Exception as error:
             bug = MoLoopError(f"{type(error).__name__}: {error}", code="ML499")
             found = [Diagnostic.of_error(each) for each in (*conversion.errors, bug)]
-            report = Report(file, found, trouble=traceback_text(error))
+            report = CheckReport(file, found, trouble=traceback_text(error))
     assumptions = [each.message for each in heard if isinstance(each.message, ConversionWarning)]
     for each in heard:
         if not isinstance(each.message, ConversionWarning):  # of an extension or a library: it is not about the model
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-    return Report(file, [*report.diagnostics, *_of_warnings(assumptions)], report.refused, report.trouble)
+    return CheckReport(file, [*report.diagnostics, *_of_warnings(assumptions)], report.refused, report.trouble)
 
 
-def _examined(file: str, model: OnnxModel, cut: Cut, conversion: Conversion, seen: ir_checks.Seen) -> Report:
+def _examined(file: str, model: OnnxModel, cut: Cut, conversion: Conversion, seen: ir_checks.Seen) -> CheckReport:
     usage = onnx_checks.Usage(model, cut)
     lost = onnx_checks.LostData()
     graph: Graph | None = None
@@ -83,7 +83,7 @@ def _examined(file: str, model: OnnxModel, cut: Cut, conversion: Conversion, see
         lost = onnx_checks.lost_data(model, usage)
         graph = conversion.convert(model, lost.given(cut))
     except (ExtensionError, UsageError) as error:
-        return Report(file, refused=error)
+        return CheckReport(file, refused=error)
     except MoLoopError as error:
         conversion.errors += error.errors if isinstance(error, ConversionErrors) else [error]
     errors = [each for each in conversion.errors if usage.is_needed(each.origin) and not lost.explains(each)]
@@ -95,7 +95,7 @@ def _examined(file: str, model: OnnxModel, cut: Cut, conversion: Conversion, see
     diagnostics += onnx_checks.leftovers(usage)
     if all(each.level != "error" for each in diagnostics):
         diagnostics += onnx_checks.checked(model)
-    return Report(file, diagnostics)
+    return CheckReport(file, diagnostics)
 
 
 def _once(errors: Sequence[MoLoopError]) -> list[MoLoopError]:
@@ -107,5 +107,5 @@ def _of_warnings(heard: Sequence[ConversionWarning]) -> list[Diagnostic]:
     found = {}
     for each in heard:
         text = each.message.removeprefix(f"{each.where}: ")
-        found[each.code, text, each.where] = Diagnostic.of_code(each.code, text, Place.of(each.origin))
+        found[each.code, text, each.where] = Diagnostic.of_code(each.code, text, each.origin)
     return list(found.values())

@@ -16,7 +16,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mo_loop import __version__
-from mo_loop.diagnostics.diagnostic import LEVELS, Diagnostic, Report, exit_code, grouped
+from mo_loop.diagnostics.diagnostic import LEVELS, CheckReport, Diagnostic, exit_code, grouped
 from mo_loop.errors import MoLoopError
 
 VERSION = 1
@@ -26,7 +26,7 @@ SHOWN = 5
 """The number of places of a group that are listed."""
 
 
-def as_json(reports: Sequence[Report]) -> dict[str, Any]:
+def as_json(reports: Sequence[CheckReport]) -> dict[str, Any]:
     """All reports as plain data."""
     return {
         "version": VERSION,
@@ -37,7 +37,7 @@ def as_json(reports: Sequence[Report]) -> dict[str, Any]:
     }
 
 
-def _model(report: Report) -> dict[str, Any]:
+def _model(report: CheckReport) -> dict[str, Any]:
     error = report.refused
     return {
         "file": report.file,
@@ -61,7 +61,7 @@ def _diagnostic(diagnostic: Diagnostic) -> dict[str, Any]:
     }  # fmt: skip
 
 
-def counted(report: Report) -> str:
+def counted(report: CheckReport) -> str:
     """`2 errors, 1 note`, or "nothing found"."""
     if report.refused is not None:
         return "not checked"
@@ -76,7 +76,7 @@ def places_text(places: Iterable[Any]) -> str:
     return ", ".join(texts[:SHOWN]) + more
 
 
-def as_markdown(reports: Iterable[Report]) -> str:
+def as_markdown(reports: Iterable[CheckReport]) -> str:
     """A section for each model, a table of its diagnostics in it."""
     lines = ["# Models checked by mo-loop", ""]
     for report in reports:

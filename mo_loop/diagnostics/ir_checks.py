@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
+from typing import TypeVar
 
 import numpy as np
 
-from mo_loop.diagnostics.diagnostic import Diagnostic, Place
+from mo_loop.diagnostics.diagnostic import Diagnostic
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.origin import Origin
 from mo_loop.graph.types import TensorType, f64, i64, u32, u64
@@ -21,6 +22,8 @@ from mo_loop.ops.random import RandomUniform
 from transforms.config import PassConfig
 from transforms.low_precision.saturation import integer_layers
 from transforms.manager import Phase, Step
+
+N = TypeVar("N", bound=Node)
 
 DEEP = 16
 """The depth of nested Ifs at which compiling takes seconds."""
@@ -81,12 +84,21 @@ def diagnostics(graph: Graph, seen: Seen) -> Iterator[Diagnostic]:
     yield from _packed(seen)
 
 
+def _all(graph: Graph, kind: type[N]) -> Iterator[N]:
+    """The nodes of a class in the graph and in all bodies."""
+    for scope in graph.scopes():
+        yield from scope.of(kind)
+
+
+def _ordered(graph: Graph) -> Iterator[Node]:
+    """All nodes of the graph and of all bodies."""
+    for scope in graph.scopes():
+        yield from scope.ordered()
+
+
 def _doubles(graph: Graph) -> Iterator[Diagnostic]:
     nodes = [
-        node
-        for scope in graph.scopes()
-        for node in scope.ordered()
-        if not isinstance(node, Constant) and any(_is_double(value) for value in node.outputs)
+        node for node in _ordered(graph) if not isinstance(node, Constant) and any(map(_is_double, node.outputs))
     ]
     if nodes:
         inputs = sum(isinstance(node, Parameter) and node.graph is graph for node in nodes)
@@ -94,7 +106,7 @@ def _doubles(graph: Graph) -> Iterator[Diagnostic]:
         text = " and ".join(
             f"{n} {what}{'s' * (n != 1)}" for n, what in ((inputs, "input"), (others, "operation")) if n
         )
-        yield Diagnostic.of_code("ML501", f"{text} of f64: computed in f32", Place.of(nodes[0].origin))
+        yield Diagnostic.of_code("ML501", f"{text} of f64: computed in f32", nodes[0].origin)
 
 
 def _is_double(value: Value) -> bool:
@@ -102,18 +114,17 @@ def _is_double(value: Value) -> bool:
 
 
 def _wide_integers(graph: Graph) -> Iterator[Diagnostic]:
-    for scope in graph.scopes():
-        for node in scope.of(Constant):
-            tensor = node.tensor
-            if tensor.dtype not in (i64, u32, u64) or not 0 < tensor.size <= _LOOKED_AT:
-                continue
-            low, high = (int(pick(node.array)) for pick in (np.min, np.max))
-            if low >= -(2**31) and high < 2**31:
-                continue
-            readers = [use.node for use in node.output.uses if not _saturates(use.node, use.port)]
-            if readers:
-                worst = high if high >= 2**31 else low
-                yield Diagnostic.of_code("ML502", f"the constant {worst} exceeds 32 bits", Place.of(readers[0].origin))
+    for node in _all(graph, Constant):
+        tensor = node.tensor
+        if tensor.dtype not in (i64, u32, u64) or not 0 < tensor.size <= _LOOKED_AT:
+            continue
+        low, high = (int(pick(node.array)) for pick in (np.min, np.max))
+        if low >= -(2**31) and high < 2**31:
+            continue
+        readers = [use.node for use in node.output.uses if not _saturates(use.node, use.port)]
+        if readers:
+            worst = high if high >= 2**31 else low
+            yield Diagnostic.of_code("ML502", f"the constant {worst} exceeds 32 bits", readers[0].origin)
 
 
 def _saturates(node: Node, port: int) -> bool:
@@ -125,7 +136,7 @@ def _saturating(graph: Graph) -> Iterator[Diagnostic]:
         if each.saturates:
             other = "other activations" if each.weights is None else f"weights of 8 bits up to {_largest(each.weights)}"
             text = f"{other} are multiplied by activations of 8 bits"
-            yield Diagnostic.of_code("ML508", text, Place.of(each.node.origin))
+            yield Diagnostic.of_code("ML508", text, each.node.origin)
 
 
 def _largest(weights: Constant) -> int:
@@ -133,20 +144,18 @@ def _largest(weights: Constant) -> int:
 
 
 def _expanded_weights(graph: Graph) -> Iterator[Diagnostic]:
-    for scope in graph.scopes():
-        for node in scope.of(Negative):
-            weights = quantised_constant(node.output)
-            if weights is not None:
-                kept, size = weights.tensor.nbytes, weights.tensor.size
-                text = f"{kept} bytes of {weights.tensor.dtype} weights become {4 * size} of f32"
-                yield Diagnostic.of_code("ML509", text, Place.of(node.origin))
+    for node in _all(graph, Negative):
+        weights = quantised_constant(node.output)
+        if weights is not None:
+            kept, size = weights.tensor.nbytes, weights.tensor.size
+            text = f"{kept} bytes of {weights.tensor.dtype} weights become {4 * size} of f32"
+            yield Diagnostic.of_code("ML509", text, node.origin)
 
 
 def _random(graph: Graph) -> Iterator[Diagnostic]:
-    for scope in graph.scopes():
-        for node in scope.ordered():
-            if kind_of(node) in _RANDOM and not _is_zero(node):
-                yield Diagnostic.of_code("ML503", "random numbers are drawn", Place.of(node.origin))
+    for node in _ordered(graph):
+        if kind_of(node) in _RANDOM and not _is_zero(node):
+            yield Diagnostic.of_code("ML503", "random numbers are drawn", node.origin)
 
 
 def _is_zero(node: Node) -> bool:
@@ -157,10 +166,9 @@ def _is_zero(node: Node) -> bool:
 
 
 def _integer_powers(graph: Graph) -> Iterator[Diagnostic]:
-    for scope in graph.scopes():
-        for node in scope.of(Power):
-            if _is_integer(node.output) or _is_truncated(node):
-                yield Diagnostic.of_code("ML506", "the base is an integer", Place.of(node.origin))
+    for node in _all(graph, Power):
+        if _is_integer(node.output) or _is_truncated(node):
+            yield Diagnostic.of_code("ML506", "the base is an integer", node.origin)
 
 
 def _is_truncated(node: Power) -> bool:
@@ -184,10 +192,10 @@ def _is_integer(value: Value | None) -> bool:
 
 
 def _lost_nan(graph: Graph) -> Iterator[Diagnostic]:
-    nodes = [node for scope in graph.scopes() for node in scope.ordered() if _loses_nan(node)]
+    nodes = [node for node in _ordered(graph) if _loses_nan(node)]
     if nodes:
         text = "1 operation loses" if len(nodes) == 1 else f"{len(nodes)} operations lose"
-        yield Diagnostic.of_code("ML505", f"{text} NaN", Place.of(nodes[0].origin))
+        yield Diagnostic.of_code("ML505", f"{text} NaN", nodes[0].origin)
 
 
 def _loses_nan(node: Node) -> bool:
@@ -198,20 +206,18 @@ def _loses_nan(node: Node) -> bool:
 
 
 def _empty_sizes(graph: Graph) -> Iterator[Diagnostic]:
-    for scope in graph.scopes():
-        for node in scope.of(Broadcast):
-            if node.mode == "bidirectional" and any(isinstance(each.node, Binary) for each in node.output.uses):
-                yield Diagnostic.of_code("ML507", "the sizes are computed in the model", Place.of(node.origin))
+    for node in _all(graph, Broadcast):
+        if node.mode == "bidirectional" and any(isinstance(each.node, Binary) for each in node.output.uses):
+            yield Diagnostic.of_code("ML507", "the sizes are computed in the model", node.origin)
 
 
 def _growing(graph: Graph) -> Iterator[Diagnostic]:
-    for scope in graph.scopes():
-        for node in scope.of(Iteration):
-            for entry in node.input_map:
-                if isinstance(entry, Merged) and _grows(entry):
-                    name = entry.parameter.name
-                    text = f"the state {name!r} grows in each iteration" if name else "a state grows in each iteration"
-                    yield Diagnostic.of_code("ML521", text, Place.of(node.origin))
+    for node in _all(graph, Iteration):
+        for entry in node.input_map:
+            if isinstance(entry, Merged) and _grows(entry):
+                name = entry.parameter.name
+                text = f"the state {name!r} grows in each iteration" if name else "a state grows in each iteration"
+                yield Diagnostic.of_code("ML521", text, node.origin)
 
 
 def _grows(entry: Merged) -> bool:
@@ -249,20 +255,19 @@ def _nested_ifs(graph: Graph) -> Iterator[Diagnostic]:
             worst[tops[scope]] = max(worst.get(tops[scope], 0), depths[scope])
     for node, depth in worst.items():
         if depth >= DEEP:
-            yield Diagnostic.of_code("ML530", f"Ifs are nested {depth} deep", Place.of(node.origin))
+            yield Diagnostic.of_code("ML530", f"Ifs are nested {depth} deep", node.origin)
 
 
 def _unread_inputs(graph: Graph) -> Iterator[Diagnostic]:
     for parameter in graph.parameters:
         if not parameter.output.is_used:
-            yield Diagnostic.of_code("ML540", f"nothing reads the input {parameter.name!r}", Place.of(parameter.origin))
+            yield Diagnostic.of_code("ML540", f"nothing reads the input {parameter.name!r}", parameter.origin)
 
 
 def _uncounted(graph: Graph, seen: Seen) -> Iterator[Diagnostic]:
-    for scope in graph.scopes():
-        for node in scope.of(Loop):
-            if node.origin in seen.uncounted_loops:
-                yield Diagnostic.of_code("ML520", "the trip count is known only at run time", Place.of(node.origin))
+    for node in _all(graph, Loop):
+        if node.origin in seen.uncounted_loops:
+            yield Diagnostic.of_code("ML520", "the trip count is known only at run time", node.origin)
 
 
 def clipped(graph: Graph) -> Iterator[Diagnostic]:
@@ -279,7 +284,7 @@ def clipped(graph: Graph) -> Iterator[Diagnostic]:
 def _packed(seen: Seen) -> Iterator[Diagnostic]:
     for origin in dict.fromkeys(seen.packed):
         if origin.operator in _CHANGING:
-            yield Diagnostic.of_code("ML522", "a list that is stored as packed data is changed", Place.of(origin))
+            yield Diagnostic.of_code("ML522", "a list that is stored as packed data is changed", origin)
 
 
 def kind_of(node: Node) -> str:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 from typing import Any
 
-from mo_loop.diagnostics.diagnostic import Diagnostic, Place
+from mo_loop.diagnostics.diagnostic import Diagnostic
 from mo_loop.errors import FileError, MoLoopError
 from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.external_data import location_of
@@ -115,7 +115,7 @@ def lost_data(model: OnnxModel, usage: Usage) -> LostData:
             pass  # translation finds faults of the tensor itself
     for (_, location), each in groups.items():
         first, scope, name = each[0]
-        diagnostic = Diagnostic.of_error(first, Place.of(Origin(scope.scope, output=name)))
+        diagnostic = Diagnostic.of_error(first, Origin(scope.scope, output=name))
         if len(each) > 1:
             text = f"{first.message}; {len(each)} tensors lie in {location!r} and have this fault"
             diagnostic = Diagnostic(diagnostic.code, text, diagnostic.place, diagnostic.why, diagnostic.help)
@@ -136,9 +136,9 @@ def leftovers(usage: Usage) -> Iterator[Diagnostic]:
     if usage.cuts:
         return
     for scope, node in usage.dead:
-        yield Diagnostic.of_code("ML542", "the node reaches no output", Place.of(scope.origin_of(node)))
+        yield Diagnostic.of_code("ML542", "the node reaches no output", scope.origin_of(node))
     for scope, tensor in usage.unread:
-        place = Place.of(Origin(scope.scope, output=tensor.name))
+        place = Origin(scope.scope, output=tensor.name)
         yield Diagnostic.of_code("ML541", "nothing reads the initializer", place)
 
 
@@ -161,7 +161,7 @@ def checked(model: OnnxModel) -> Iterator[Diagnostic]:
         onnx.checker.check_model(copy)
     except onnx.checker.ValidationError as error:
         said = str(error).strip().splitlines()
-        yield Diagnostic.of_code("ML513", said[0].rstrip(" .:") if said else "the model is not valid", Place())
+        yield Diagnostic.of_code("ML513", said[0].rstrip(" .:") if said else "the model is not valid")
     except (ValueError, MemoryError):  # too large to be handed over
         return
 

@@ -20,12 +20,12 @@ from urllib.parse import quote
 
 from mo_loop import __version__
 from mo_loop.diagnostics.codes import CODES, Code
-from mo_loop.diagnostics.diagnostic import Diagnostic, Place, Report, exit_code
+from mo_loop.diagnostics.diagnostic import CheckReport, Diagnostic, NodePlace, exit_code
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 
 
-def as_sarif(reports: Sequence[Report], folder: str | os.PathLike[str] = ".") -> dict[str, Any]:
+def as_sarif(reports: Sequence[CheckReport], folder: str | os.PathLike[str] = ".") -> dict[str, Any]:
     """One log with one run. URIs are relative to `folder` for the models below it."""
     codes = sorted({each.code for report in reports for each in report.shown})
     rules = {code: place for place, code in enumerate(codes)}
@@ -93,7 +93,7 @@ def _result(diagnostic: Diagnostic, rules: dict[str, int], uri: str, artifact: i
     }
 
 
-def _logical(place: Place) -> list[dict[str, Any]]:
+def _logical(place: NodePlace) -> list[dict[str, Any]]:
     """The node, in its scope if that is a body."""
     name = place.node or place.path
     return [{"name": name, "fullyQualifiedName": place.path, "kind": "element" if place.node else "namespace"}]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mo_loop.diagnostics.diagnostic import Diagnostic, Place
+from mo_loop.diagnostics.diagnostic import Diagnostic
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import Dim, Dimension
 from mo_loop.ops.base import Parameter
@@ -41,9 +41,8 @@ def _carried(graph: Graph) -> Iterator[Diagnostic]:
     names = [f"{each.input} -> {each.output}" for each in pairs]
     more = f" and {len(names) - _SHOWN} more" if len(names) > _SHOWN else ""
     many = "1 input and output is a state" if len(pairs) == 1 else f"{len(pairs)} inputs and outputs are states"
-    parameter = next((each for each in graph.parameters if each.name == pairs[0].input), None)
-    place = Place() if parameter is None else Place.of(parameter.origin)
-    yield Diagnostic.of_code("ML550", f"{many} that the caller carries ({', '.join(names[:_SHOWN])}{more})", place)
+    origin = next((parameter.origin for parameter in graph.parameters if parameter.name == pairs[0].input), None)
+    yield Diagnostic.of_code("ML550", f"{many} that the caller carries ({', '.join(names[:_SHOWN])}{more})", origin)
 
 
 def _stepped(graph: Graph, model: Graph) -> Iterator[Diagnostic]:
@@ -55,7 +54,7 @@ def _stepped(graph: Graph, model: Graph) -> Iterator[Diagnostic]:
             name = _input_of(model, value, axis)
             if name:
                 text = f"it steps through a sequence of the input {name!r}"
-                yield Diagnostic.of_code("ML551", text, Place.of(node.origin))
+                yield Diagnostic.of_code("ML551", text, node.origin)
                 break
 
 

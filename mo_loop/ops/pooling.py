@@ -10,7 +10,7 @@ Rounding = Literal["floor", "ceil", "ceil_torch"]
 """`ceil_torch`, of opset 14, drops a last window that starts in the padding."""
 
 
-class Pool(Windowed, abstract=True):
+class Pooling(Windowed, abstract=True):
     """A window over each channel of x [N, C, D...]."""
 
     kernel: tuple[int, ...]
@@ -22,7 +22,7 @@ class Pool(Windowed, abstract=True):
         return TensorType(x.dtype, (*((fresh(), fresh()) if x.shape is None else x.shape[:2]), *made))
 
 
-class MaxPool(Pool, opset=1):
+class MaxPool(Pooling, opset=1):
     """The largest element of each window. Spec: MaxPool-1."""
 
     rounding_type: Rounding = "floor"
@@ -31,7 +31,7 @@ class MaxPool(Pool, opset=1):
         return self.pooled(x, self.rounding_type)
 
 
-class MaxPool8(Pool, opset=8, type="MaxPool"):
+class MaxPool8(Pooling, opset=8, type="MaxPool"):
     """The largest elements, and their positions in x flattened from dimension `axis` on. Spec: MaxPool-8."""
 
     dilations: tuple[int, ...]
@@ -48,7 +48,7 @@ class MaxPool14(MaxPool8, opset=14, type="MaxPool"):
     """MaxPool with a rounding mode that drops a last window in the padding. Spec: MaxPool-14."""
 
 
-class AvgPool(Pool, opset=1):
+class AvgPool(Pooling, opset=1):
     """The mean of each window, with or without its padding. Spec: AvgPool-1."""
 
     exclude_pad: bool

@@ -44,7 +44,7 @@ class Names:
         self.results: dict[str, Result] = {}
 
 
-class Entry(NamedTuple):
+class PortMapEntry(NamedTuple):
     """An entry of a port map: labels of Parameters and Results (None for none), then numbers by name."""
 
     cls: type
@@ -53,11 +53,11 @@ class Entry(NamedTuple):
     line: int
 
 
-def parse_ports(scanner: Scanner) -> list[Entry] | str | None:
+def parse_ports(scanner: Scanner) -> list[PortMapEntry] | str | None:
     """Take a list of entries, or one label."""
     if not scanner.sees("["):
         return _label(scanner)
-    entries: list[Entry] = []
+    entries: list[PortMapEntry] = []
     parse_list(scanner, "[", "]", lambda: entries.append(_entry(scanner)))
     return entries
 
@@ -69,12 +69,12 @@ def _label(scanner: Scanner) -> str | None:
     return label
 
 
-def _entry(scanner: Scanner) -> Entry:
+def _entry(scanner: Scanner) -> PortMapEntry:
     line = scanner.line
     word = scanner.require(WORD, "an entry of a port map")
     if word not in ENTRIES:
         raise scanner.fail(f"{word!r} is not an entry of a port map", hint=f"one of {', '.join(ENTRIES)}")
-    entry = Entry(ENTRIES[word], [], {}, line)
+    entry = PortMapEntry(ENTRIES[word], [], {}, line)
     keys = [field.name for field in fields(entry.cls)]
 
     def part() -> None:
@@ -133,7 +133,7 @@ def resolved(
     return found
 
 
-def _built(scanner: Scanner, entry: Entry, bodies: list[Names]) -> Any:
+def _built(scanner: Scanner, entry: PortMapEntry, bodies: list[Names]) -> Any:
     nodes = [_node(scanner, label, names, entry.line) for label, names in zip(entry.labels, bodies, strict=False)]
     try:
         return entry.cls(*nodes, **entry.numbers)

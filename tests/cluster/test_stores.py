@@ -313,8 +313,8 @@ def test_everything_that_a_task_carries_can_be_pickled() -> None:
     from mo_loop.batch.storage.scratch import Scratch
     from mo_loop.batch.storage.stamps import Info
     from mo_loop.batch.task import Remote
-    from mo_loop.batch.url_records import Record
+    from mo_loop.batch.url_records import StateRecord
 
-    records = (Record("a", "b", "c"),)
+    records = (StateRecord("a", "b", "c"),)
     remote = Remote(Scratch(None, 5), Info(3, "tag"), Location("s3://ir"), "m.xml", True, records)
     assert pickle.loads(pickle.dumps(remote)) == remote

@@ -41,7 +41,7 @@ from mo_loop.compare.results.array_comparison import compare
 from mo_loop.graph import Graph
 from mo_loop.ir.bin import Weights
 from mo_loop.ir.xml import XmlWriter
-from mo_loop.support.workers import Outcome, Pool
+from mo_loop.support.workers import Pool, TaskOutcome
 from mo_loop.text import parse
 from mo_loop.text.literals import parse_data, shaped
 from mo_loop.text.scanner import Scanner
@@ -169,7 +169,7 @@ def run(probe: Probe, graph: Graph, *, python: str | None = None, fresh: bool = 
     return _verdict(outcome, expected, probe.rtol)
 
 
-def _verdict(outcome: Outcome, expected: list[list[Any]], rtol: float) -> Verdict:
+def _verdict(outcome: TaskOutcome, expected: list[list[Any]], rtol: float) -> Verdict:
     if outcome.status == "crash":
         return Verdict(CRASH, outcome.message)
     if outcome.status == "timeout":

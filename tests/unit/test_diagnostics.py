@@ -21,7 +21,7 @@ from mo_loop.conversion import Conversion
 from mo_loop.conversion_limits import Limits
 from mo_loop.diagnostics import examine as diagnostics
 from mo_loop.diagnostics.codes import CODES
-from mo_loop.diagnostics.diagnostic import Diagnostic, Report, exit_code
+from mo_loop.diagnostics.diagnostic import CheckReport, Diagnostic, exit_code
 from mo_loop.errors import ConversionErrors, ExtensionError, MoLoopError, UsageError
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
@@ -38,11 +38,11 @@ main (float[3] x, int64 n) => (float[3] y) {
     d = Identity (c) [inner] t = Neg (s) }> }"""
 
 
-def examine(source: Any, **options: Any) -> Report:
+def examine(source: Any, **options: Any) -> CheckReport:
     return diagnostics.examine(source, ConvertOptions(**options))
 
 
-def codes(report: Report, level: str | None = None) -> set[str]:
+def codes(report: CheckReport, level: str | None = None) -> set[str]:
     return {each.code for each in report.diagnostics if level in (None, each.level)}
 
 
@@ -219,9 +219,9 @@ def test_a_bug_is_a_finding(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_exit_codes() -> None:
     note, error = Diagnostic("ML520", ""), Diagnostic("ML302", "")
     warning, bug = Diagnostic("ML501", ""), Diagnostic("ML400", "")
-    refused = Report("x", refused=UsageError("no"))
-    assert [Report("x", each).exit_code for each in ([], [note], [warning], [error], [bug])] == [0, 0, 1, 1, 4]
-    assert exit_code([Report("x", [error]), refused]) == 2 and exit_code([]) == 0
+    refused = CheckReport("x", refused=UsageError("no"))
+    assert [CheckReport("x", each).exit_code for each in ([], [note], [warning], [error], [bug])] == [0, 0, 1, 1, 4]
+    assert exit_code([CheckReport("x", [error]), refused]) == 2 and exit_code([]) == 0
 
 
 # -- places

@@ -16,7 +16,7 @@ from pathlib import Path
 
 import pytest
 
-from mo_loop.support.workers import Outcome, Pool, WorkerStartError, report_stage
+from mo_loop.support.workers import Pool, TaskOutcome, WorkerStartError, report_stage
 from mo_loop.support.workers.serve import remove_folder
 from mo_loop.support.workers.worker import Worker
 
@@ -62,7 +62,7 @@ def pool() -> Iterator[Pool]:
         yield workers
 
 
-def pid_of(outcome: Outcome) -> int:
+def pid_of(outcome: TaskOutcome) -> int:
     assert outcome.ok, outcome
     pid: int = outcome.value[1]
     return pid

@@ -49,7 +49,7 @@ from pathlib import Path
 
 import mo_loop.batch.storage.stores as stores
 import mo_loop.batch.url_state as url_state
-from mo_loop.batch.engine import Limits
+from mo_loop.batch.engine import WorkerLimits
 from mo_loop.batch.finding import planned
 from mo_loop.batch.outputs import Outputs
 from mo_loop.batch.run import Batch
@@ -75,7 +75,7 @@ plan = planned(["s3://zoo/**"], location_of("s3://ir"))
 outputs = Outputs(location_of("s3://ir"), Scratch())
 engine = DaskEngine.__new__(DaskEngine)
 work = Work(ConvertOptions(), "0" * 64)
-batch = Batch(plan, outputs, lambda _: work, Limits(), engine=engine)
+batch = Batch(plan, outputs, lambda _: work, WorkerLimits(), engine=engine)
 assert len(plan.models) == count
 first = batch._queue.take()
 assert first.model.name.endswith(f"{count - 1:06}.onnx")

@@ -18,7 +18,7 @@ from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops.activation import AlongAxis
 from mo_loop.ops.comparison import Comparison
 from mo_loop.ops.fourier import Fourier
-from mo_loop.ops.pooling import Pool
+from mo_loop.ops.pooling import Pooling
 from mo_loop.ops.recurrent import Sequence
 from mo_loop.ops.reduction import Reduction
 from mo_loop.ops.slicing import FAR
@@ -110,7 +110,7 @@ def _in_windows(node: Any, port: int, axis: int) -> str:
         sums = isinstance(node, ops.Convolution) and not isinstance(node, ops.GroupConvolution)
         return "sums over all steps" if port == 0 and axis == 1 and sums else ""
     count = len(x.shape) - 2
-    kernel = node.kernel if isinstance(node, Pool) else None if filters is None else (filters.shape or ())[-count:]
+    kernel = node.kernel if isinstance(node, Pooling) else None if filters is None else (filters.shape or ())[-count:]
     if not kernel or not isinstance(kernel[at], int) or len(node.strides) != count:
         return ""
     if kernel[at] > 1:
@@ -153,7 +153,7 @@ _RULES: tuple[tuple[Any, Callable[[Any, int, int], str]], ...] = (
     (ops.CumSum, _of_input("adds up the steps", 1)),
     ((ops.MVN, ops.NormalizeL2, ops.LRN), _of_input("normalises over all steps", 1)),
     (ops.GroupNormalization, _grouped),
-    ((ops.Convolution, ops.ConvolutionBackpropData, Pool), _in_windows),
+    ((ops.Convolution, ops.ConvolutionBackpropData, Pooling), _in_windows),
     (ops.MatMul, _multiplied),
     (ops.Einsum, _einsum),
     (ops.ScaledDotProductAttention, _attended),

@@ -21,7 +21,7 @@ from mo_loop.graph.shape import Dim, Symbol, normalise_axis
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import Concatenated, If, Iteration, Sliced
-from mo_loop.ops.pooling import Pool
+from mo_loop.ops.pooling import Pooling
 from mo_loop.ops.recurrent import Sequence
 from mo_loop.ops.reduction import Reduction
 from transforms.states.mixing import mixing, serves_lengths
@@ -164,7 +164,7 @@ def _moved(node: Node, port: int, axis: int, rank: int, new: int) -> int | None:
         return None if axes is None else axis if node.keep_dims else axis - sum(each < axis for each in gone)
     if isinstance(node, ops.Broadcast):
         return axis + new - rank if node.mode != "explicit" else None
-    if isinstance(node, ops.Convolution | ops.ConvolutionBackpropData | Pool):
+    if isinstance(node, ops.Convolution | ops.ConvolutionBackpropData | Pooling):
         return axis if axis != 1 else None
     source = node.inputs[0]
     return axis if (source is not None and source.shape == node.outputs[0].shape) or _keeps_rank(node) else None

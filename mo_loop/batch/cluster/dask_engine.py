@@ -42,9 +42,9 @@ from mo_loop.batch.engine import (
     Ended,
     EngineFailed,
     Finished,
-    Limits,
     NoteAdded,
     Started,
+    WorkerLimits,
     WorkQueue,
     start_error,
 )
@@ -53,7 +53,7 @@ from mo_loop.batch.outcomes import result_of
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.result import GOOD
 from mo_loop.errors import ClusterError, MoLoopError
-from mo_loop.support.workers import CRASH, ERROR, Outcome, WorkerStartError
+from mo_loop.support.workers import CRASH, ERROR, TaskOutcome, WorkerStartError
 
 if TYPE_CHECKING:
     from distributed import Client, Future
@@ -78,7 +78,7 @@ class DaskEngine:
     needs_earlier = True
 
     def __init__(
-        self, client: Client, limits: Limits, files: Sequence[SentFile] = (), *, is_single: bool = False
+        self, client: Client, limits: WorkerLimits, files: Sequence[SentFile] = (), *, is_single: bool = False
     ) -> None:
         """`limits.jobs` does not matter: `self.limits` has the number of threads of the workers. With `is_single` each
         model is submitted alone, so that none begins after a failure."""
@@ -292,10 +292,10 @@ class DaskEngine:
             portion.deaths += 1
             if portion.begun < 2 and portion.deaths < TRIES:
                 return (portion,)
-            outcome = Outcome(None, CRASH, message=_lost_worker(error))
+            outcome = TaskOutcome(None, CRASH, message=_lost_worker(error))
         else:
             name = type(error).__name__
-            outcome = Outcome(None, ERROR, message=f"{name}: {error}", error=name)
+            outcome = TaskOutcome(None, ERROR, message=f"{name}: {error}", error=name)
         self._tell(assignment, Answer(outcome))
         return ()
 

@@ -35,7 +35,7 @@ from mo_loop.batch.cluster.requirements import Requirements, Unable, is_of_worke
 from mo_loop.batch.cluster.sent_files import SentFile, with_given_paths, with_places, written
 from mo_loop.batch.task import Task
 from mo_loop.errors import ClusterError, MoLoopError
-from mo_loop.support.workers import ERROR, Outcome, Pool, WorkerStartError
+from mo_loop.support.workers import ERROR, Pool, TaskOutcome, WorkerStartError
 
 if TYPE_CHECKING:
     from distributed import Worker
@@ -138,7 +138,7 @@ class Equipment(WorkerPlugin):
             self._look(with_writing=True)
             if self.unable is not None:
                 return self.unable
-        if isinstance(answer.result, Outcome):
+        if isinstance(answer.result, TaskOutcome):
             answer = Answer(replace(answer.result, task=None), answer.seconds)
         return self._as_given(answer, places)
 
@@ -237,7 +237,7 @@ def _reply(equipment: Equipment, assignment: Assignment, drafts: str) -> Reply:
         return equipment.convert(assignment, drafts)
     except Exception as error:
         text, name = f"{type(error).__name__}: {error}", type(error).__name__
-        return Answer(Outcome(None, ERROR, message=text, error=name, detail=traceback.format_exc()), 0.0)
+        return Answer(TaskOutcome(None, ERROR, message=text, error=name, detail=traceback.format_exc()), 0.0)
 
 
 def portable_function(payload: bytes) -> Callable[[], Any]:

@@ -18,7 +18,7 @@ from typing import Any
 
 from mo_loop.compare.execution.inferred import Inferred
 from mo_loop.compare.results.array_comparison import Named, compare_all
-from mo_loop.support.workers import Outcome, report_stage
+from mo_loop.support.workers import TaskOutcome, report_stage
 
 PASSED, REFUSED, BUG, FAILED, WRONG = "passed", "refused", "bug", "fails", "wrong"
 NOT_READABLE, NOT_COMPILABLE = "not readable", "not compilable"
@@ -165,7 +165,7 @@ def empty_alike(name: str, expected: Named, found: Named) -> bool:
     return left.ndim == right.ndim and all(a in (0, b) for a, b in zip(left.shape, right.shape, strict=True))
 
 
-def settle(outcome: Outcome, again: Callable[[Any], Outcome]) -> Verdict:
+def settle(outcome: TaskOutcome, again: Callable[[Any], TaskOutcome]) -> Verdict:
     """The verdict of a worker's outcome; a crash is tried once more, in a fresh process.
 
     Native code that writes where it should not may bring down the process in a later task, so the model at hand is not
@@ -180,7 +180,7 @@ def settle(outcome: Outcome, again: Callable[[Any], Outcome]) -> Verdict:
     return second
 
 
-def verdict_of(outcome: Outcome) -> Verdict:
+def verdict_of(outcome: TaskOutcome) -> Verdict:
     """The verdict of a worker's outcome, crashes and hangs included."""
     if outcome.ok:
         verdict: Verdict = outcome.value

@@ -14,7 +14,7 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import Dimension, fresh
 from mo_loop.graph.types import TensorType
 from mo_loop.ir.reader.layer_types import declared_type
-from mo_loop.ir.reader.records import Cut, Layer, Link, Net, PortMap
+from mo_loop.ir.reader.records import Layer, Link, Net, PortMap, SliceRange
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import (
     Branched,
@@ -256,5 +256,5 @@ def _first(outer: Dimension, inner: Dimension) -> Dimension:
     return fresh() if isinstance(outer, int) else outer
 
 
-def _arguments(cut: Cut) -> tuple[int, int, int, int, int]:
+def _arguments(cut: SliceRange) -> tuple[int, int, int, int, int]:
     return cut.axis, cut.start, cut.end, cut.stride, cut.part_size

@@ -19,8 +19,8 @@ from mo_loop.graph.types import BY_IR_NAME, TensorType
 from mo_loop.ir.reader.bodies import CONTROL, BodyReader, ReadGraph
 from mo_loop.ir.reader.constants import WeightFile
 from mo_loop.ir.reader.layer_types import attributes_of, classes, declared_type
-from mo_loop.ir.reader.records import Edge, Info, Layer, Net, Port, ir_error, shortened
-from mo_loop.ir.reader.variable_layers import ASSIGN, TYPED, Variable, require_consistent, require_stored
+from mo_loop.ir.reader.records import Edge, Info, Layer, LayerPort, Net, ir_error, shortened
+from mo_loop.ir.reader.variable_layers import ASSIGN, TYPED, VariableLayers, require_consistent, require_stored
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.opaque import Opaque, OpaqueSink
 
@@ -32,7 +32,7 @@ class GraphReader:
 
     def __init__(
         self, net: Net, weights: WeightFile, version: int, types: Mapping[str, TensorType] | None = None,
-        depth: int = 0, ids: dict[Node, str] | None = None, variables: dict[str, Variable] | None = None,
+        depth: int = 0, ids: dict[Node, str] | None = None, variables: dict[str, VariableLayers] | None = None,
     ) -> None:  # fmt: skip
         deepest = budget().limits.nesting
         if depth > deepest:
@@ -171,7 +171,7 @@ class GraphReader:
         return node
 
 
-def _agrees(node: Op, ports: list[Port]) -> bool:
+def _agrees(node: Op, ports: list[LayerPort]) -> bool:
     """Whether the inferred types are at least as precise as those of the file, and do not contradict them.
 
     A port without dimensions is a scalar or of unknown rank. If the file has more precise shapes than inference gives,
@@ -228,7 +228,7 @@ def _feeds(net: Net) -> dict[str, dict[str, tuple[str, str]]]:
     return found
 
 
-def _labels(layer: Layer, ports: list[Port]) -> set[str]:
+def _labels(layer: Layer, ports: list[LayerPort]) -> set[str]:
     labels = {port.label for port in ports}
     if len(labels) < len(ports):
         raise layer.wrong("two of its ports have the same id", "ML251")

@@ -24,7 +24,7 @@ from mo_loop.graph import Graph, Node
 from mo_loop.ir.reader.constants import WeightFile
 from mo_loop.ir.reader.graphs import GraphReader
 from mo_loop.ir.reader.numbers import integer, require_dimensions
-from mo_loop.ir.reader.records import Cut, Edge, Info, Layer, Link, Net, Port, PortMap, ir_error, shortened
+from mo_loop.ir.reader.records import Edge, Info, Layer, LayerPort, Link, Net, PortMap, SliceRange, ir_error, shortened
 
 VERSIONS = (10, 11)
 
@@ -176,7 +176,7 @@ def _edge(element: Any, path: str) -> Edge:
 # -- ports
 
 
-def _port(element: Any, where: str) -> Port:
+def _port(element: Any, where: str) -> LayerPort:
     dims = []
     info: Info = {}
     for child in element:
@@ -193,7 +193,7 @@ def _port(element: Any, where: str) -> Port:
     precision, names = element.get("precision", ""), _names(element.get("names", ""))
     for name in names:
         budget().name(name)
-    return Port(_text(element, "id", where), precision, tuple(dims), names, info)
+    return LayerPort(_text(element, "id", where), precision, tuple(dims), names, info)
 
 
 def _dim(element: Any, where: str) -> int:
@@ -229,7 +229,7 @@ def _link(element: Any, where: str) -> Link:
         )
         if not stride or part < 1:
             raise _wrong(element, f"slices of {part} with the stride {stride}", where)
-        cut = Cut(_number(element, "axis", 0, where), start, end, stride, part)
+        cut = SliceRange(_number(element, "axis", 0, where), start, end, stride, part)
     outer = None if port.startswith("-") else port
     return Link(outer, _text(element, "internal_layer_id", where), element.get("purpose", ""), cut)
 

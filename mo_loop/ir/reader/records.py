@@ -28,7 +28,7 @@ def ir_error(message: str, where: str, code: str = "ML250") -> IrError:
 
 
 @dataclass(slots=True)
-class Port:
+class LayerPort:
     """A port of a layer. `dims` holds -1 for an unknown dimension; () is a scalar or an unknown rank."""
 
     label: str
@@ -39,7 +39,7 @@ class Port:
 
 
 @dataclass(slots=True)
-class Cut:
+class SliceRange:
     """How a port map cuts a tensor into slices, or concatenates slices to a tensor."""
 
     axis: int
@@ -56,7 +56,7 @@ class Link:
     port: str | None
     layer: str
     purpose: str
-    cut: Cut | None
+    cut: SliceRange | None
 
 
 @dataclass(slots=True)
@@ -77,8 +77,8 @@ class Layer:
     type: str
     version: str
     data: dict[str, str]
-    inputs: list[Port] = field(default_factory=list)
-    outputs: list[Port] = field(default_factory=list)
+    inputs: list[LayerPort] = field(default_factory=list)
+    outputs: list[LayerPort] = field(default_factory=list)
     output_names: tuple[str, ...] = ()
     rt_info: Info = field(default_factory=dict)
     port_maps: dict[str, PortMap] = field(default_factory=dict)

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from mo_loop.graph import Value
 from mo_loop.graph.types import BY_PRECISION
 from mo_loop.ir.reader.numbers import parse_shape
-from mo_loop.ir.reader.records import Layer, Net, Port, shortened
+from mo_loop.ir.reader.records import Layer, LayerPort, Net, shortened
 
 READ, ASSIGN = "ReadValue", "Assign"
 CODE = "ML256"
@@ -30,7 +30,7 @@ Dims = tuple[int, ...] | None
 
 
 @dataclass
-class Variable:
+class VariableLayers:
     """One variable. A net and a layer in it for each ReadValue and each Assign."""
 
     id: str
@@ -38,12 +38,12 @@ class Variable:
     assigns: list[tuple[Net, Layer]] = field(default_factory=list)
 
 
-def variables(net: Net) -> dict[str, Variable]:
+def variables(net: Net) -> dict[str, VariableLayers]:
     """The variables by id, in the order of the file."""
-    found: dict[str, Variable] = {}
+    found: dict[str, VariableLayers] = {}
     for here, layer in _layers(net):
         if "variable_id" in layer.data:
-            known = found.setdefault(layer.data["variable_id"], Variable(layer.data["variable_id"]))
+            known = found.setdefault(layer.data["variable_id"], VariableLayers(layer.data["variable_id"]))
             (known.reads if layer.type == READ else known.assigns).append((here, layer))
     return found
 
@@ -57,7 +57,7 @@ def _layers(net: Net) -> Iterator[tuple[Net, Layer]]:
         stack += reversed([body for layer in here.layers for body in layer.bodies.values()])
 
 
-def require_consistent(net: Net) -> dict[str, Variable]:
+def require_consistent(net: Net) -> dict[str, VariableLayers]:
     """`variables`, if each is read, with one type, and assigned; IrError otherwise."""
     for _, layer in _layers(net):
         _require_attributes(layer)
@@ -81,14 +81,14 @@ def _require_attributes(layer: Layer) -> None:
         raise layer.wrong(f"a {layer.type} of {layer.version} needs the attribute {lacking[0]}")
 
 
-def require_stored(variable: Variable, layer: Layer, value: Value) -> None:
+def require_stored(variable: VariableLayers, layer: Layer, value: Value) -> None:
     """Raise IrError if the value that an Assign stores is none of its variable, whatever its input port says."""
     shape = value.shape
     dims = None if shape is None else tuple(dim if isinstance(dim, int) else -1 for dim in shape)
     _require_type(variable, layer, value.dtype.name, dims)
 
 
-def _require_type(variable: Variable, layer: Layer, dtype: str, dims: Dims) -> None:
+def _require_type(variable: VariableLayers, layer: Layer, dtype: str, dims: Dims) -> None:
     """Raise IrError if the layer has another type than the first ReadValue of the variable."""
     first = variable.reads[0][1]
     known = declared(first)
@@ -117,7 +117,7 @@ def shape_text(layer: Layer) -> str:
     return "..." if dims is None else ",".join(str(dim) if dim >= 0 else "?" for dim in dims)
 
 
-def _of_port(port: Port) -> tuple[str, Dims]:
+def _of_port(port: LayerPort) -> tuple[str, Dims]:
     """The type of a port; without dimensions it is a scalar or of unknown rank."""
     known = BY_PRECISION.get(port.precision)
     return known.name if known else port.precision.lower(), port.dims or None

@@ -16,7 +16,7 @@ from mo_loop.graph.types import BY_NAME
 from mo_loop.ir.reader.numbers import integer
 from mo_loop.ir.reader.parse import records
 from mo_loop.ir.reader.records import Layer, Link, Net, PortMap
-from mo_loop.ir.reader.records import Port as IrPort
+from mo_loop.ir.reader.records import LayerPort as IrPort
 from mo_loop.look.inspection.description import (
     Branch,
     Control,

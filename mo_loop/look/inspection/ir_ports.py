@@ -5,7 +5,7 @@ from __future__ import annotations
 from mo_loop.graph.shape import MOST_DIMENSIONS
 from mo_loop.graph.types import BY_PRECISION
 from mo_loop.ir.reader.numbers import integer
-from mo_loop.ir.reader.records import Port as IrPort
+from mo_loop.ir.reader.records import LayerPort as IrPort
 from mo_loop.look.inspection.description import Port, Shape
 
 

@@ -15,8 +15,8 @@ import numpy as np
 from mo_loop.graph.types import BY_NAME
 from mo_loop.ir.reader.numbers import integer
 from mo_loop.ir.reader.records import Layer, Net
-from mo_loop.ir.reader.records import Port as IrPort
-from mo_loop.ir.reader.variable_layers import Variable as Found
+from mo_loop.ir.reader.records import LayerPort as IrPort
+from mo_loop.ir.reader.variable_layers import VariableLayers as Found
 from mo_loop.ir.reader.variable_layers import declared, shape_text, variables
 from mo_loop.look.inspection.description import Initial, Variable
 from mo_loop.look.inspection.ir_ports import port_of, shape_of

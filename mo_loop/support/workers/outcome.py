@@ -9,7 +9,7 @@ OK, ERROR, CRASH, TIMEOUT, MEMORY = "ok", "error", "crash", "timeout", "memory"
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class TaskOutcome:
     """The result of one task, or how it failed.
 
     `status` is one of ok, error, crash, timeout, memory. `value` is what the function returned (ok only). `message`

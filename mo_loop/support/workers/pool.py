@@ -12,7 +12,7 @@ from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from mo_loop.support.workers.memory_limit import NO_MEMORY_LIMIT, can_limit_memory
-from mo_loop.support.workers.outcome import Outcome
+from mo_loop.support.workers.outcome import TaskOutcome
 from mo_loop.support.workers.worker import Worker
 
 
@@ -51,7 +51,7 @@ class Pool:
         self._lock = threading.RLock()
         self._end = weakref.finalize(self, _end, self._lock, self._workers, self._idle, self._scratch)
 
-    def call(self, task: Any, limit: float | None = None, *, fresh: bool = False) -> Outcome:
+    def call(self, task: Any, limit: float | None = None, *, fresh: bool = False) -> TaskOutcome:
         """Wait for a free worker and run one task; with `fresh` the worker has not run any other task."""
         with self._slots:
             worker = self._take(fresh)
@@ -64,10 +64,10 @@ class Pool:
                 self._give_back(worker)
             return outcome
 
-    def map(self, tasks: Iterable[Any], limit: float | None = None) -> Iterator[Outcome]:
+    def map(self, tasks: Iterable[Any], limit: float | None = None) -> Iterator[TaskOutcome]:
         """Run many tasks. Outcomes are yielded as tasks end, which is not the order of the tasks."""
         source = iter(tasks)
-        results: queue.SimpleQueue[Outcome | BaseException | None] = queue.SimpleQueue()
+        results: queue.SimpleQueue[TaskOutcome | BaseException | None] = queue.SimpleQueue()
         guard, stop = threading.Lock(), threading.Event()
         done = object()
 

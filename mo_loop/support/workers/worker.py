@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.support.workers.frames import read_frame, write_frame
-from mo_loop.support.workers.outcome import CRASH, ERROR, MEMORY, OK, TIMEOUT, Outcome, WorkerStartError
+from mo_loop.support.workers.outcome import CRASH, ERROR, MEMORY, OK, TIMEOUT, TaskOutcome, WorkerStartError
 
 # The first argument is the folder of temporary files: a worker whose parent ends at once has to remove it, too.
 _SERVE = "from mo_loop.support.workers.serve import serve; serve(sys.argv[1] or None)"
@@ -103,12 +103,12 @@ class Worker:
         """Whether the process can take another task."""
         return self._process.poll() is None
 
-    def run(self, task: Any, limit: float) -> Outcome:
+    def run(self, task: Any, limit: float) -> TaskOutcome:
         """Run one task for at most `limit` seconds. After `crash`, `timeout` and `memory` the worker is dead."""
         try:
             payload = pickle.dumps(task, protocol=pickle.HIGHEST_PROTOCOL)
         except Exception as error:
-            return Outcome(task, ERROR, message=f"task cannot be pickled: {error}", error=type(error).__name__)
+            return TaskOutcome(task, ERROR, message=f"task cannot be pickled: {error}", error=type(error).__name__)
         first, self._is_new = self._is_new, False
         self._log.seek(0)
         self._log.truncate()
@@ -126,15 +126,15 @@ class Worker:
                 answer = ("error", (f"result cannot be read: {error}", type(error).__name__, "", ""))
         seconds = time.perf_counter() - started
         if answer is not None and answer[0] == "ok":
-            return Outcome(task, OK, answer[1], stage=stage, seconds=seconds, first=first)
+            return TaskOutcome(task, OK, answer[1], stage=stage, seconds=seconds, first=first)
         if answer is not None:
             status, (text, error_type, code, detail) = answer
             if status == MEMORY:
                 self.close()  # the rest of the stream may be incomplete
-            return Outcome(task, status, None, text, stage, error_type, code, detail, seconds, first)
+            return TaskOutcome(task, status, None, text, stage, error_type, code, detail, seconds, first)
         cause = self._cause()
         status, message = (TIMEOUT, f"no answer within {limit:g} s") if deadline.expired else (CRASH, cause)
-        outcome = Outcome(task, status, None, message, stage, detail=self._tail(), seconds=seconds, first=first)
+        outcome = TaskOutcome(task, status, None, message, stage, detail=self._tail(), seconds=seconds, first=first)
         self.close()
         return outcome
 

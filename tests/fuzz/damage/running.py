@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
-from mo_loop.support.workers import Outcome, Pool
+from mo_loop.support.workers import Pool, TaskOutcome
 from tests.fuzz.damage.execution import LIMIT, Failure, Found, Task
 
 EACH, MEMORY = 50, 4 << 30
@@ -34,7 +34,7 @@ def run(
     return found
 
 
-def _parts(outcome: Outcome, pool: Pool, left: list[Task]) -> Iterator[Found]:
+def _parts(outcome: TaskOutcome, pool: Pool, left: list[Task]) -> Iterator[Found]:
     """What the executions of a task found. Those that did not run, and those whose results are lost, are `left`."""
     task: Task = outcome.task
     if outcome.ok:

@@ -8,20 +8,20 @@ from pathlib import Path
 import pytest
 
 from mo_loop.batch.kept_results import KeptResults
-from mo_loop.batch.plan import FoundModels, Plan
-from mo_loop.batch.result import CANCELLED, FAILED, Error, Result
+from mo_loop.batch.plan import BatchPlan, FoundModels
+from mo_loop.batch.result import CANCELLED, FAILED, Error, ModelResult
 from tests.memory import least_peak
 
 
-def plan_of(count: int, start: str = "") -> Plan:
+def plan_of(count: int, start: str = "") -> BatchPlan:
     found = FoundModels()
     assert found.add((f"/models/{start}m{number:06}.onnx", None) for number in range(count)) == count
     return found.plan(Path("/models"), Path("out"))
 
 
-def refused(plan: Plan, number: int) -> Result:
+def refused(plan: BatchPlan, number: int) -> ModelResult:
     error = Error("ML300", f"odd {number}", ("loop/body/n",), "because", "do it", 3)
-    return Result(plan.models[number], FAILED, 0.1, 3, (error,), comparison={"outputs": [1, 2]})
+    return ModelResult(plan.models[number], FAILED, 0.1, 3, (error,), comparison={"outputs": [1, 2]})
 
 
 def test_models_without_a_result_are_cancelled() -> None:
@@ -46,7 +46,7 @@ def test_names_that_are_not_unicode() -> None:
 
 
 def test_memory_does_not_grow_with_results() -> None:
-    def keep(plan: Plan) -> None:
+    def keep(plan: BatchPlan) -> None:
         results = KeptResults(plan.models)
         for number in range(len(plan.models)):
             results.put(number, refused(plan, number))

@@ -9,7 +9,7 @@ from mo_loop.batch.junit import as_junit
 from mo_loop.batch.markdown import FAILURES, OTHERS, as_markdown, counted
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.report import About
-from mo_loop.batch.result import FAILED, Error, Facts, Result, Results, Sizes
+from mo_loop.batch.result import FAILED, Error, Facts, FileSizes, ModelResult, Results
 
 ABOUT = About("2026-01-31T12:00:00Z", "in", "out", 2, 600.0, None, {})
 
@@ -18,13 +18,14 @@ def planned(name: str) -> Planned:
     return Planned(Path("in") / name, Path("out") / f"{name}.xml", name)
 
 
-def refused(name: str, message: str = "odd") -> Result:
-    return Result(planned(name), FAILED, 0.1, 3, (Error("ML300", message, ("loop/body/n",), "because", "do it", 3),))
+def refused(name: str, message: str = "odd") -> ModelResult:
+    error = Error("ML300", message, ("loop/body/n",), "because", "do it", 3)
+    return ModelResult(planned(name), FAILED, 0.1, 3, (error,))
 
 
-def converted(name: str) -> Result:
-    facts, sizes = Facts(3, {"If": 2}), Sizes(1, 2, 3000, 4000)
-    return Result(planned(name), "converted", 0.1, 0, warnings=("a|b",), facts=facts, sizes=sizes)
+def converted(name: str) -> ModelResult:
+    facts, sizes = Facts(3, {"If": 2}), FileSizes(1, 2, 3000, 4000)
+    return ModelResult(planned(name), "converted", 0.1, 0, warnings=("a|b",), facts=facts, sizes=sizes)
 
 
 HOSTILE = "a|b`c`<script>*_[x](y)\n\x00\x1b[31m\udcff@all#1 \ud83d"

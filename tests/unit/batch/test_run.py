@@ -8,9 +8,9 @@ from pathlib import Path
 import pytest
 
 from mo_loop.batch.folder_state import NAME
-from mo_loop.batch.plan import Plan, Planned
-from mo_loop.batch.result import Result
-from mo_loop.batch.run import Batch, Limits
+from mo_loop.batch.plan import BatchPlan, Planned
+from mo_loop.batch.result import ModelResult
+from mo_loop.batch.run import Batch, WorkerLimits
 from mo_loop.batch.task import Work
 from mo_loop.errors import FileError
 from mo_loop.ir.pair import restore_pair
@@ -23,7 +23,7 @@ class Silent:
     def started(self, model: Planned) -> None:
         """Prints nothing."""
 
-    def finished(self, result: Result) -> None:
+    def finished(self, result: ModelResult) -> None:
         """Prints nothing."""
 
 
@@ -34,9 +34,9 @@ def test_a_state_that_cannot_be_written_costs_only_the_next_batch(
         raise FileError(f"{path} cannot be written: No space left on device")
 
     source = good(tmp_path / "m.onnx")
-    plan = Plan((Planned(source, tmp_path / "out" / "m.xml", "m.onnx"),), tmp_path)
+    plan = BatchPlan((Planned(source, tmp_path / "out" / "m.xml", "m.onnx"),), tmp_path)
     monkeypatch.setattr("mo_loop.batch.folder_state.append_lines", refuse)
-    batch = Batch(plan, tmp_path / "out", lambda _: Work(ConvertOptions(), "x"), Limits())
+    batch = Batch(plan, tmp_path / "out", lambda _: Work(ConvertOptions(), "x"), WorkerLimits())
     found = batch.run(Silent())
     assert [each.status for each in found.results] == ["converted"]
     assert found.notes == (
@@ -48,8 +48,9 @@ def test_a_state_that_cannot_be_written_costs_only_the_next_batch(
 def test_a_pair_whose_place_is_taken_is_a_failure(tmp_path: Path) -> None:
     source = good(tmp_path / "m.onnx")
     (tmp_path / "out" / "m.bin" / "folder").mkdir(parents=True)
-    plan = Plan((Planned(source, tmp_path / "out" / "m.xml", "m.onnx"),), tmp_path)
-    (found,) = Batch(plan, tmp_path / "out", lambda _: Work(ConvertOptions(), "x"), Limits()).run(Silent()).results
+    plan = BatchPlan((Planned(source, tmp_path / "out" / "m.xml", "m.onnx"),), tmp_path)
+    batch = Batch(plan, tmp_path / "out", lambda _: Work(ConvertOptions(), "x"), WorkerLimits())
+    (found,) = batch.run(Silent()).results
     assert (found.status, found.exit_code, found.errors[0].code) == ("failed", 2, "ML218")
     assert sorted(path.name for path in (tmp_path / "out").iterdir()) == ["m.bin"]
 
@@ -76,8 +77,8 @@ def test_a_pair_that_a_killed_worker_had_set_aside_is_restored(tmp_path: Path) -
         "os.replace = kill\n"
     )
     options = ConvertOptions(extensions=(str(tmp_path / "extension.py"),))
-    plan = Plan((Planned(source, out / "m.xml", "m.onnx"),), tmp_path)
-    (found,) = Batch(plan, out, lambda _: Work(options, "x"), Limits()).run(Silent()).results
+    plan = BatchPlan((Planned(source, out / "m.xml", "m.onnx"),), tmp_path)
+    (found,) = Batch(plan, out, lambda _: Work(options, "x"), WorkerLimits()).run(Silent()).results
     assert found.status == "crash" and "SIGKILL" in found.message
     assert {path.name: path.read_text() for path in out.glob("*m*.*")} == {"m.xml": "old xml", "m.bin": "old bin"}
     assert not list(out.glob(".mo-loop-*"))
@@ -102,7 +103,7 @@ def test_a_worker_that_the_same_signal_ended_is_no_error(tmp_path: Path, monkeyp
         raise WorkerStartError("killed by SIGINT")
 
     monkeypatch.setattr("mo_loop.support.workers.pool.Worker.start", killed)
-    plan = Plan((Planned(good(tmp_path / "m.onnx"), tmp_path / "out" / "m.xml", "m.onnx"),), tmp_path)
-    batch = Batch(plan, tmp_path / "out", lambda _: Work(ConvertOptions(), "x"), Limits())
+    plan = BatchPlan((Planned(good(tmp_path / "m.onnx"), tmp_path / "out" / "m.xml", "m.onnx"),), tmp_path)
+    batch = Batch(plan, tmp_path / "out", lambda _: Work(ConvertOptions(), "x"), WorkerLimits())
     found = batch.run(Silent())
     assert (found.signal, [each.status for each in found.results]) == ("SIGINT", ["cancelled"])

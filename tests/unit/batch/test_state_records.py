@@ -22,7 +22,7 @@ from mo_loop.batch.storage.stamps import Info, Stamp
 from mo_loop.batch.storage.stores import is_glob
 from mo_loop.batch.task import Work
 from mo_loop.batch.url_records import (
-    Record,
+    StateRecord,
     entry_from,
     facts_from,
     inputs_hash,
@@ -40,7 +40,7 @@ ENTRY = StateEntry("options", Stamp(9, "aa", "s"), {}, Stamp(3, "bb", "x"), Stam
 
 def test_a_record_says_what_a_report_needs() -> None:
     record = record_of("a/m.xml", ENTRY, is_local=False)
-    assert record.brief == "12.If2.Loop1" and Record.parse(record.at(Location("s3://ir")).name) == record
+    assert record.brief == "12.If2.Loop1" and StateRecord.parse(record.at(Location("s3://ir")).name) == record
     found = entry_from(record, "options", Info(9, "s"), Info(3, "x"), Info(4, "b"))
     assert found is not None and found.facts == ENTRY.facts and found.bin.size == 4
 
@@ -50,13 +50,13 @@ def test_a_record_says_what_the_conversion_took() -> None:
     cost = Cost(0.3404, (90 << 20) + 1, 125 << 20)
     record = record_of("a/m.xml", replace(ENTRY, facts=replace(ENTRY.facts, cost=cost)), is_local=False)
     assert record.brief == "12.If2.Loop1._ms340._need91._peak125"
-    assert Record.parse(record.at(Location("s3://ir")).name) == record
+    assert StateRecord.parse(record.at(Location("s3://ir")).name) == record
     assert facts_from(record) == Facts(12, {"If": 2, "Loop": 1}, Cost(0.34, 91 << 20, 125 << 20))
 
 
 @pytest.mark.parametrize("brief", ["", "x", "1..2", "Loop1", "1.Loop", "9" * 300])
 def test_a_brief_text_of_somebody_else_is_not_used(brief: str) -> None:
-    assert entry_from(Record("a", "b", "c", brief), "options", Info(9), Info(3), Info(4)) is None
+    assert entry_from(StateRecord("a", "b", "c", brief), "options", Info(9), Info(3), Info(4)) is None
 
 
 @pytest.mark.parametrize(
@@ -88,7 +88,7 @@ def test_every_fact_changes_the_record() -> None:
 
 @pytest.mark.parametrize("name", ["", "x.json", "a-b-c-d.json", f"{'0' * 32}-{'1' * 24}-{'2' * 24}-a/b.json"])
 def test_other_objects_are_no_records(name: str) -> None:
-    assert Record.parse(name) is None
+    assert StateRecord.parse(name) is None
 
 
 def test_the_content_of_a_record() -> None:
@@ -113,7 +113,7 @@ def listing(count: int) -> dict[str, list[tuple[Location, Info]]]:
     for number in range(count):
         name = f"f{number % 7}/m{number}"
         source, xml, data = Info(10, f"s{number}"), Info(20, f"x{number}"), Info(30, f"b{number}")
-        record = Record(owner_of(f"{name}.xml"), inputs_hash("o", 10, source.tag), outputs_hash(xml, data), "3")
+        record = StateRecord(owner_of(f"{name}.xml"), inputs_hash("o", 10, source.tag), outputs_hash(xml, data), "3")
         found["s3://zoo/**"].append((Location(f"s3://zoo/{name}.onnx"), source))
         found["s3://ir"] += [(Location(f"s3://ir/{name}.bin"), data), (Location(f"s3://ir/{name}.xml"), xml)]
         found["s3://ir/.mo-loop"].append((record.at(Location("s3://ir")), Info(5, "r")))
@@ -162,7 +162,7 @@ def test_records_say_what_a_conversion_took(
 ) -> None:
     """Also for another version of the model: its memory is declared before it is converted again."""
     simulate.update(listing(2))
-    record = Record(owner_of("f1/m1.xml"), "0" * 24, "1" * 24, "_9.Loop1._ms2000._need100._peak200")
+    record = StateRecord(owner_of("f1/m1.xml"), "0" * 24, "1" * 24, "_9.Loop1._ms2000._need100._peak200")
     simulate["s3://ir/.mo-loop"] = [(record.at(Location("s3://ir")), Info(5, "r"))]
     plan = planned(["s3://zoo/**"], Location("s3://ir"))
     outputs = Outputs(Location("s3://ir/"), Scratch(str(tmp_path)))
