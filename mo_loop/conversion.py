@@ -68,7 +68,7 @@ from mo_loop.options import ConvertOptions
 from mo_loop.preparation import Preprocessing
 from mo_loop.report.conversion_info import conversion_info
 from mo_loop.support.garbage_collection import paused_collector
-from mo_loop.support.quoted_names import parts
+from mo_loop.support.option_texts import parts
 from mo_loop.target import Target, shown
 from transforms.downgrade.first_releases import newer_uses
 from transforms.function_pass import FunctionPass

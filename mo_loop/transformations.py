@@ -13,7 +13,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from mo_loop.errors import UsageError
-from mo_loop.support.spelled_values import literal, shown
+from mo_loop.support.option_texts import literal, shown
 
 ARGUMENTS: Mapping[str, Mapping[str, type]] = {
     "LowLatency2": {"use_const_initializer": bool, "sequence_length": int},

@@ -29,7 +29,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from mo_loop.compare.execution.isolated import FILLED
 from mo_loop.compare.execution.judge import CLASSES, CONVERTERS, PASSED, Verdict, settle
 from mo_loop.options import QUANTIZATION
-from mo_loop.support.tables import aligned
+from mo_loop.support.printable import aligned
 from mo_loop.support.workers import Pool
 from mo_loop.target import NEWEST, shown
 from tests.conformance import expectations

@@ -28,7 +28,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.compare.execution.isolated import FILLED
 from mo_loop.compare.execution.judge import PASSED, Verdict, verdict_of
-from mo_loop.support.tables import aligned
+from mo_loop.support.printable import aligned
 from mo_loop.support.workers import Pool, TaskOutcome
 from tests.fuzz.control_flow.options import add_common, parse
 from tests.fuzz.control_flow.report import groups

@@ -42,7 +42,7 @@ from mo_loop.compare.execution.judge import (
     Verdict,
     settle,
 )
-from mo_loop.support.tables import aligned
+from mo_loop.support.printable import aligned
 from mo_loop.support.workers import Pool
 from tests.fuzz.control_flow.options import add_common, add_quantization, parse
 from tests.fuzz.control_flow.report import counted, groups, pattern

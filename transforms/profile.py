@@ -22,7 +22,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mo_loop.support.tables import aligned
+from mo_loop.support.printable import aligned
 from transforms.manager import Phase, Step
 
 NUMBERS = (1, 2, 3)

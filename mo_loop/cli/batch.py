@@ -168,7 +168,7 @@ def _planned(context: click.Context, asked: Asked, flags: Mapping[str, Any]) -> 
     from mo_loop.batch.finding import planned
     from mo_loop.batch.outputs import Outputs
     from mo_loop.batch.weights_of_models import refuse_weights
-    from mo_loop.support.workers.memory_limit import NO_MEMORY_LIMIT, can_limit_memory
+    from mo_loop.support.process_memory import NO_MEMORY_LIMIT, can_limit_memory
 
     if asked.folder == "-":
         why = "an IR is two files, the .xml and the .bin: both cannot go to standard output"

@@ -8,7 +8,7 @@ from typing import Any
 import click
 
 from mo_loop.errors import UsageError
-from mo_loop.support.quoted_names import masked, parts, unquoted
+from mo_loop.support.option_texts import masked, parts, unquoted
 
 
 def allow_external_option(**settings: Any) -> Callable[[Any], Any]:

@@ -20,8 +20,7 @@ from typing import Any, TextIO
 import click
 
 from mo_loop.errors import FileError
-from mo_loop.support.printable import printable, without_commands
-from mo_loop.support.tables import aligned
+from mo_loop.support.printable import aligned, printable, without_commands
 
 BLOCK = 1000
 """The number of lines that are written at once."""

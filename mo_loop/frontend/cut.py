@@ -27,7 +27,7 @@ from mo_loop.frontend.onnx_tensors import tensors_of
 from mo_loop.graph.origin import Origin
 from mo_loop.graph.shape import Shape, is_static
 from mo_loop.graph.types import UNKNOWN, ElementType, OptionalType, SequenceType, TensorType
-from mo_loop.support.spelled_values import shown, whole_number
+from mo_loop.support.option_texts import shown, whole_number
 
 
 @dataclass

@@ -23,8 +23,7 @@ from mo_loop.errors import UnsupportedError, UsageError
 from mo_loop.graph.shape import Dimension, fresh, named
 from mo_loop.graph.types import BY_NAME, BY_PRECISION, ElementType, from_numpy
 from mo_loop.preprocessing.per_input import split
-from mo_loop.support.quoted_names import QUOTED, unquoted
-from mo_loop.support.spelled_values import literal, shown, whole_number
+from mo_loop.support.option_texts import QUOTED, literal, shown, unquoted, whole_number
 
 KEEP: Any = ...
 """The shape of an entry that keeps the declared one."""

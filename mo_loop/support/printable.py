@@ -1,10 +1,19 @@
-r"""Names of a model as they can be shown: on one line, without what a terminal or a CI system obeys, not too long.
+r"""Texts of a model as they can be shown: in a terminal and a log, as columns, in XML, HTML and Markdown.
+
+A printable text is on one line, without what a terminal or a CI system obeys; it is not too long where it is shortened.
 
     printable("a\x1b[2Jb")             # a\u001b[2Jb
     printable("a\n::error::b")         # a\n::error::b, in one line
     without_commands("##vso[x]")       # #\u0023vso[x]
     printable_record(inspection)       # a copy in which all texts are printable
     shortened("x" * 1000, 20)          # xxxxxxxx...xxxxxxxxx
+
+>>> print(aligned([("pass", "ms"), ("Fold", "1.25"), ("LoopToTI", "0.5")], right=(1,)))
+pass        ms
+Fold      1.25
+LoopToTI   0.5
+>>> cell("a|b"), html_text("<a>"), xml_text("a\x00")
+('a&#124;b', '&lt;a&gt;', 'a�')
 """
 
 from __future__ import annotations
@@ -12,6 +21,7 @@ from __future__ import annotations
 import dataclasses
 import json
 import re
+from collections.abc import Callable, Sequence
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -20,6 +30,10 @@ _COMMANDS = re.compile(r"^(?P<start>[^\S\n]*):(?=:)|##(?=\w*\[)", re.MULTILINE)
 """What CI systems obey in a log: `::name` at the start of a line, after blanks too, and `##[name`, `##vso[name` or
 `##teamcity[name` anywhere."""
 
+_NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
+
+LETTERS = 300
+"""The most letters of a cell of Markdown."""
 
 def printable(text: str) -> str:
     """`text` with control characters, line breaks and marks of direction as in JSON, and no command of a CI system."""
@@ -27,36 +41,35 @@ def printable(text: str) -> str:
         text = "".join(each if each.isprintable() else escaped(each) for each in text)
     return without_commands(text)
 
-
 def without_commands(text: str) -> str:
     """`text`, which can have several lines, with a character of each command of a CI system escaped."""
     return _COMMANDS.sub(_harmless, text) if "::" in text or "##" in text else text
-
 
 def _harmless(found: re.Match[str]) -> str:
     start = found["start"]
     return "#\\u0023" if start is None else f"{start}\\u003a"
 
-
 def escaped(character: str) -> str:
     return json.dumps(character)[1:-1]
-
 
 def printable_record(record: T, length: int | None = None) -> T:
     """A copy of a dataclass, list or dictionary in which every text is printable, and has `length` characters at
     most."""
-    found: Any = record
-    if isinstance(record, str):
-        found = printable(record if length is None else shortened(record, length))
-    elif isinstance(record, list):
-        found = [printable_record(each, length) for each in record]
-    elif isinstance(record, dict):
-        found = {printable_record(key, length): printable_record(value, length) for key, value in record.items()}
-    elif dataclasses.is_dataclass(record) and not isinstance(record, type):
-        names = [each.name for each in dataclasses.fields(record) if each.init]
-        found = type(record)(**{name: printable_record(getattr(record, name), length) for name in names})
-    return found
+    return with_texts(record, lambda text: printable(text if length is None else shortened(text, length)))
 
+def with_texts(record: T, change: Callable[[str], str]) -> T:
+    """A copy of a record in which every text is changed: tuples, lists, dictionaries and dataclasses are followed."""
+    result: Any = record
+    if isinstance(record, str):
+        result = change(record)
+    elif type(record) in (tuple, list):
+        result = type(record)(with_texts(each, change) for each in record)  # type: ignore[attr-defined,call-arg]
+    elif isinstance(record, dict):
+        result = {with_texts(key, change): with_texts(value, change) for key, value in record.items()}
+    elif dataclasses.is_dataclass(record) and not isinstance(record, type):
+        names = [field.name for field in dataclasses.fields(record) if field.init]
+        result = type(record)(**{name: with_texts(getattr(record, name), change) for name in names})
+    return result
 
 def shortened(text: str, length: int) -> str:
     """A long text without its middle."""
@@ -64,3 +77,34 @@ def shortened(text: str, length: int) -> str:
         return text
     head = (length - 3) // 2
     return f"{text[:head]}...{text[len(text) - (length - 3 - head) :]}"
+
+def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = (), indent: str = "") -> str:
+    """Columns as wide as their widest cell; those numbered in `right` are aligned to the right.
+
+    Cells are printed without control characters, and each row is one line.
+    """
+    rows = [list(map(printable, row)) for row in rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.rjust(width) if place in right else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ]
+        lines.append((indent + "  ".join(cells)).rstrip())
+    return "\n".join(lines)
+
+def xml_text(text: str) -> str:
+    """Without characters that XML forbids: control characters, lone surrogates of names that are not UTF-8."""
+    return _NOT_XML.sub("\ufffd", text)
+
+def cell(text: str) -> str:
+    """Text in one line of a table, with the special characters of Markdown and HTML escaped."""
+    clean = "".join(each if each.isprintable() or each == "\n" else "\ufffd" for each in text)
+    short = clean if len(clean) <= LETTERS else f"{clean[:LETTERS]}..."
+    marked = re.sub(r"([\\`*_\[\]|~#@!:])", lambda match: f"&#{ord(match[0])};", html_text(short))
+    return "<br>".join(line.strip() for line in marked.splitlines())
+
+def html_text(text: str) -> str:
+    """With the special characters of HTML escaped, outside attributes."""
+    return text.replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")

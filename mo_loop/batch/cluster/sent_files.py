@@ -8,17 +8,17 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
 
+from mo_loop.batch.assignment import Answer
 from mo_loop.batch.declared_files import declared_files, files_of
 from mo_loop.batch.task import Task
 from mo_loop.errors import ClusterError, FileError, UsageError
+from mo_loop.support.printable import with_texts
 
 LARGEST = 256 << 20
 """The most bytes of all files together: each worker gets them."""
@@ -102,17 +102,12 @@ def with_places(task: Task, places: Mapping[str, str]) -> Task:
     return replace(task, work=replace(work, options=replace(work.options, extensions=paths), comparing=comparing))
 
 
-def with_given_paths(value: Any, texts: Mapping[str, str]) -> Any:
-    """The same value with texts replaced in all of its strings: tuples, lists, dicts and dataclasses are followed."""
-    if isinstance(value, str):
+def with_given_paths(answer: Answer, texts: Mapping[str, str]) -> Answer:
+    """The answer with texts replaced in all of its strings."""
+
+    def replaced(text: str) -> str:
         for there, here in texts.items():
-            value = value.replace(there, here)
-        return value
-    if isinstance(value, tuple | list):
-        return type(value)(with_given_paths(each, texts) for each in value)
-    if isinstance(value, dict):
-        return {key: with_given_paths(each, texts) for key, each in value.items()}
-    if dataclasses.is_dataclass(value) and not isinstance(value, type):
-        fields = {each.name: with_given_paths(getattr(value, each.name), texts) for each in dataclasses.fields(value)}
-        return replace(value, **fields)
-    return value
+            text = text.replace(there, here)
+        return text
+
+    return with_texts(answer, replaced)

@@ -6,9 +6,7 @@ import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator, Sequence
 
 from mo_loop.compare.results.report import AGAINST, Report, Row, Side
-from mo_loop.support.markup import cell, xml_text
-from mo_loop.support.printable import printable
-from mo_loop.support.tables import aligned
+from mo_loop.support.printable import aligned, cell, printable, xml_text
 
 HEAD = ("output", "type", "largest abs", "largest rel", "mean abs", "cosine", "SNR, dB", "top-1", "beyond",
         "worst element", "expected", "actual", "inputs")  # fmt: skip

@@ -17,7 +17,7 @@ stream ends, so it never outlives its parent. A thread watches the stream while 
 interpreter lock forever, a timer of `faulthandler`, which needs no lock, ends the process.
 """
 
-from mo_loop.support.workers.outcome import CRASH, ERROR, MEMORY, OK, TIMEOUT, TaskOutcome, WorkerStartError
+from mo_loop.support.workers.messages import CRASH, ERROR, MEMORY, OK, TIMEOUT, TaskOutcome, WorkerStartError
 from mo_loop.support.workers.pool import Pool
 from mo_loop.support.workers.serve import report_stage
 

@@ -11,8 +11,8 @@ import weakref
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from mo_loop.support.workers.memory_limit import NO_MEMORY_LIMIT, can_limit_memory
-from mo_loop.support.workers.outcome import TaskOutcome
+from mo_loop.support.process_memory import NO_MEMORY_LIMIT, can_limit_memory
+from mo_loop.support.workers.messages import TaskOutcome
 from mo_loop.support.workers.worker import Worker
 
 

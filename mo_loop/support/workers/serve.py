@@ -18,9 +18,8 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 from mo_loop.support.garbage_collection import paused_collector
-from mo_loop.support.workers.frames import read_frame, write_frame, write_raw
-from mo_loop.support.workers.memory_limit import limit_memory
-from mo_loop.support.workers.outcome import ERROR, MEMORY
+from mo_loop.support.process_memory import limit_memory
+from mo_loop.support.workers.messages import ERROR, MEMORY, read_frame, write_frame, write_raw
 
 _stage_channel: Callable[[str], None] | None = None
 

@@ -15,8 +15,17 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
-from mo_loop.support.workers.frames import read_frame, write_frame
-from mo_loop.support.workers.outcome import CRASH, ERROR, MEMORY, OK, TIMEOUT, TaskOutcome, WorkerStartError
+from mo_loop.support.workers.messages import (
+    CRASH,
+    ERROR,
+    MEMORY,
+    OK,
+    TIMEOUT,
+    TaskOutcome,
+    WorkerStartError,
+    read_frame,
+    write_frame,
+)
 
 # The first argument is the folder of temporary files: a worker whose parent ends at once has to remove it, too.
 _SERVE = "from mo_loop.support.workers.serve import serve; serve(sys.argv[1] or None)"

@@ -7,7 +7,7 @@ from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
 
 from mo_loop.compare.execution.judge import CLASSES, PASSED, Verdict
-from mo_loop.support.tables import aligned
+from mo_loop.support.printable import aligned
 
 
 def pattern(message: str) -> str:

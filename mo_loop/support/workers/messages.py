@@ -1,11 +1,19 @@
-"""Outcome: the result of a task, or how it failed."""
+"""What a worker and its parent exchange: frames, which are a length and a pickle on unbuffered streams.
+
+TaskOutcome is the result of a task, or how it failed.
+"""
 
 from __future__ import annotations
 
+import io
+import pickle
+import struct
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, BinaryIO
 
 OK, ERROR, CRASH, TIMEOUT, MEMORY = "ok", "error", "crash", "timeout", "memory"
+
+_HEADER = struct.Struct("<Q")
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,3 +45,29 @@ class TaskOutcome:
 
 class WorkerStartError(RuntimeError):
     """A worker could not import its function."""
+
+
+def write_raw(stream: BinaryIO, data: bytes) -> None:
+    view = memoryview(_HEADER.pack(len(data)) + data)
+    while view:
+        view = view[stream.write(view) or 0 :]
+
+
+def write_frame(stream: BinaryIO, content: object) -> None:
+    write_raw(stream, pickle.dumps(content, protocol=pickle.HIGHEST_PROTOCOL))
+
+
+def _read_exactly(stream: BinaryIO, size: int) -> bytes | None:
+    buffer = io.BytesIO()
+    while buffer.tell() < size:
+        chunk = stream.read(size - buffer.tell())
+        if not chunk:
+            return None
+        buffer.write(chunk)
+    return buffer.getvalue()
+
+
+def read_frame(stream: BinaryIO) -> bytes | None:
+    """The next frame, or None at the end of the stream."""
+    header = _read_exactly(stream, _HEADER.size)
+    return _read_exactly(stream, _HEADER.unpack(header)[0]) if header else None

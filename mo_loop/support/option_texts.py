@@ -1,5 +1,10 @@
-"""Values in texts of any length: how a literal or a number is read, and how a value is shown in a message.
+"""Names and values in the texts of options. A name in quotes can have commas, brackets and all else that separates
+names. Values may be of any length: how a literal or a number is read, and how a value is shown in a message.
 
+>>> parts('logits,"split,1[0]"')
+['logits', '"split,1[0]"']
+>>> unquoted('"split,1[0]"'), unquoted("logits")
+('split,1[0]', 'logits')
 >>> literal("{'h0': 'hN'}")
 {'h0': 'hN'}
 >>> shown(10 ** 5000), shown([1, 2])
@@ -11,13 +16,37 @@
 from __future__ import annotations
 
 import ast
+import re
 from typing import Any
+
+QUOTED = r"\"[^\"]*\"|'[^']*'"
+"""A name in quotes; the other kind of quotes may be in it."""
+
+_QUOTED = re.compile(rf"(?<![^,=\s])(?:{QUOTED})(?![^,=\s\[({{-])")
+"""Where a name can be: an apostrophe within a name is none of the quotes."""
 
 LARGEST = (1 << 63) - 1
 """The largest size in ONNX and in the IR."""
 
 LONGEST = 200
 """Characters of a given text or value in a message: it may have any length."""
+
+
+def masked(text: str) -> str:
+    """The text with other characters in the place of those in quotes: what is found in it is at the same place."""
+    return _QUOTED.sub(lambda found: "_" * len(found[0]), text)
+
+
+def parts(text: str) -> list[str]:
+    """The parts between commas, stripped; empty parts are left out."""
+    commas = [found.start() for found in re.finditer(",", masked(text))]
+    ends = zip([0, *(place + 1 for place in commas)], [*commas, len(text)], strict=True)
+    return [part for start, end in ends if (part := text[start:end].strip())]
+
+
+def unquoted(text: str) -> str:
+    """A name without its quotes, if it has some."""
+    return text[1:-1] if re.fullmatch(QUOTED, text) else text
 
 
 def literal(text: str) -> Any:
