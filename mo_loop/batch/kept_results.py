@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import pickle
 from collections.abc import Iterator, Sequence
-from typing import overload
 
 from mo_loop.batch.plan import Planned
 from mo_loop.batch.result import CANCELLED, ModelResult
-from mo_loop.support.disk_table import DiskTable
+from mo_loop.support.disk_table import DiskSequence, DiskTable
 
 
-class KeptResults(Sequence[ModelResult]):
+class KeptResults(DiskSequence[ModelResult]):
     """A result for each model."""
 
     def __init__(self, models: Sequence[Planned]) -> None:
@@ -41,16 +40,7 @@ class KeptResults(Sequence[ModelResult]):
             else:
                 yield ModelResult(model, CANCELLED)
 
-    @overload
-    def __getitem__(self, number: int) -> ModelResult: ...
-    @overload
-    def __getitem__(self, number: slice) -> Sequence[ModelResult]: ...
-
-    def __getitem__(self, number: int | slice) -> ModelResult | Sequence[ModelResult]:
-        if isinstance(number, slice):
-            return [self[each] for each in range(*number.indices(len(self)))]
-        model = self._models[number]
-        place = number + len(self) if number < 0 else number
-        found = self._table.row("SELECT content FROM results WHERE number = ?", place)
-        result: ModelResult = ModelResult(model, CANCELLED) if found is None else pickle.loads(found[0])
+    def _at(self, place: int) -> ModelResult:
+        row = self._table.row("SELECT content FROM results WHERE number = ?", place)
+        result: ModelResult = ModelResult(self._models[place], CANCELLED) if row is None else pickle.loads(row[0])
         return result

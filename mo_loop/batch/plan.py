@@ -15,12 +15,12 @@ import sys
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, overload
+from typing import Any
 
 from mo_loop.batch.storage.locations import Location, PathOrUrl
 from mo_loop.batch.storage.stamps import Info
 from mo_loop.errors import StorageError, UsageError
-from mo_loop.support.disk_table import DiskTable, key, text_of
+from mo_loop.support.disk_table import DiskSequence, DiskTable, key, text_of
 
 ENDING = ".onnx"
 _LONGEST = 255
@@ -75,9 +75,9 @@ class FoundModels:
 
         def rows() -> Iterator[tuple[bytes, int | None, str | None]]:
             nonlocal count
-            for place, found in places:
+            for place, info in places:
                 count += 1
-                yield (key(place), None, None) if found is None else (key(place), found.size, found.tag)
+                yield (key(place), None, None) if info is None else (key(place), info.size, info.tag)
 
         self._table.run_all("INSERT OR REPLACE INTO found VALUES (?, ?, ?)", rows())
         return count
@@ -98,7 +98,7 @@ class FoundModels:
         return BatchPlan(models, root)
 
 
-class PlannedModels(Sequence[Planned]):
+class PlannedModels(DiskSequence[Planned]):
     """Models in the order of their places, with outputs below a folder."""
 
     def __init__(self, folder: PathOrUrl, are_remote: bool) -> None:
@@ -142,19 +142,10 @@ class PlannedModels(Sequence[Planned]):
     def __iter__(self) -> Iterator[Planned]:
         return map(self._made, self._table.rows("SELECT * FROM models ORDER BY number"))
 
-    @overload
-    def __getitem__(self, number: int) -> Planned: ...
-    @overload
-    def __getitem__(self, number: slice) -> Sequence[Planned]: ...
-
-    def __getitem__(self, number: int | slice) -> Planned | Sequence[Planned]:
-        if isinstance(number, slice):
-            return [self[each] for each in range(*number.indices(self._count))]
-        place = number + self._count if number < 0 else number
-        found = self._table.row("SELECT * FROM models WHERE number = ?", place)
-        if found is None:
-            raise IndexError(f"there is no model {number} of {self._count}")
-        return self._made(found)
+    def _at(self, place: int) -> Planned:
+        row = self._table.row("SELECT * FROM models WHERE number = ?", place)
+        assert row is not None
+        return self._made(row)
 
     def _made(self, row: tuple[Any, ...]) -> Planned:
         _, place, name, size, tag, _ = row

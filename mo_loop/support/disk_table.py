@@ -1,4 +1,4 @@
-"""DiskTable: rows on disk, so that a batch of 100,000 models needs about the memory of one of 1,000.
+"""DiskTable and DiskSequence: rows on disk, so that a batch of 100,000 models needs about the memory of one of 1,000.
 
     table = DiskTable("CREATE TABLE sizes (name BLOB PRIMARY KEY, size INTEGER)")
     table.run_all("INSERT INTO sizes VALUES (?, ?)", ((key(name), size) for name, size in found))
@@ -13,11 +13,14 @@ from __future__ import annotations
 
 import sqlite3
 import threading
-from collections.abc import Iterable, Iterator
+from abc import abstractmethod
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, TypeVar, overload
 
 from mo_loop.errors import FileError
+
+T = TypeVar("T")
 
 CACHE = 256 << 10
 """Bytes of a table in memory."""
@@ -59,8 +62,8 @@ class DiskTable:
     def row(self, sql: str, *values: Any) -> Row | None:
         """The first row of a query."""
         with self._used():
-            found: Row | None = self._database.execute(sql, values).fetchone()
-        return found
+            row: Row | None = self._database.execute(sql, values).fetchone()
+        return row
 
     def rows(self, sql: str, *values: Any) -> Iterator[Row]:
         """All rows of a query, which must not be changed meanwhile."""
@@ -68,9 +71,9 @@ class DiskTable:
             cursor = self._database.execute(sql, values)
         while True:
             with self._used():
-                found = cursor.fetchmany(PAGE)
-            yield from found
-            if len(found) < PAGE:
+                page = cursor.fetchmany(PAGE)
+            yield from page
+            if len(page) < PAGE:
                 return
 
     @contextmanager
@@ -85,11 +88,32 @@ class DiskTable:
                 ) from None  # fmt: skip
 
 
+class DiskSequence(Sequence[T]):
+    """A sequence whose elements are made from rows of a table when they are asked for."""
+
+    @abstractmethod
+    def _at(self, place: int) -> T:
+        """The element at a place from 0 to the length."""
+
+    @overload
+    def __getitem__(self, number: int) -> T: ...
+    @overload
+    def __getitem__(self, number: slice) -> Sequence[T]: ...
+
+    def __getitem__(self, number: int | slice) -> T | Sequence[T]:
+        if isinstance(number, slice):
+            return [self._at(place) for place in range(*number.indices(len(self)))]
+        place = number + len(self) if number < 0 else number
+        if not 0 <= place < len(self):
+            raise IndexError(f"there is no element {number} of {len(self)}")
+        return self._at(place)
+
+
 def key(text: str) -> bytes:
     """Any text as a key: names of files need not be valid Unicode, which TEXT of SQLite has to be. The order stays."""
     return text.encode("utf-8", "surrogatepass")
 
 
-def text_of(found: bytes) -> str:
+def text_of(stored: bytes) -> str:
     """The text of a key."""
-    return found.decode("utf-8", "surrogatepass")
+    return stored.decode("utf-8", "surrogatepass")

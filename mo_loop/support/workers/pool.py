@@ -9,6 +9,7 @@ import threading
 import warnings
 import weakref
 from collections.abc import Iterable, Iterator, Mapping
+from functools import partial
 from typing import Any
 
 from mo_loop.support.process_memory import NO_MEMORY_LIMIT, can_limit_memory
@@ -36,20 +37,17 @@ class Pool:
         scratch: str | None = None,
         python: str | None = None,
     ) -> None:
-        self.function = function
         self.jobs = max(1, jobs)
         self.limit = limit
         if memory is not None and not can_limit_memory():
             warnings.warn(f"{NO_MEMORY_LIMIT}: workers run without one", stacklevel=2)
-        self._memory = memory
-        self._env = dict(env or {})
-        self._python = python
-        self._scratch = tempfile.mkdtemp(prefix="mo_loop-workers-") if scratch is None else scratch
+        scratch = tempfile.mkdtemp(prefix="mo_loop-workers-") if scratch is None else scratch
+        self._worker = partial(Worker, function, memory=memory, env=dict(env or {}), scratch=scratch, python=python)
         self._idle: list[Worker] = []
         self._workers: set[Worker] = set()
         self._slots = threading.Semaphore(self.jobs)
         self._lock = threading.RLock()
-        self._end = weakref.finalize(self, _end, self._lock, self._workers, self._idle, self._scratch)
+        self._end = weakref.finalize(self, _end, self._lock, self._workers, self._idle, scratch)
 
     def call(self, task: Any, limit: float | None = None, *, fresh: bool = False) -> TaskOutcome:
         """Wait for a free worker and run one task; with `fresh` the worker has not run any other task."""
@@ -120,9 +118,7 @@ class Pool:
         with self._lock:  # `close` waits until the process is among those that it kills
             if not self._end.alive:
                 raise RuntimeError("the pool is closed")
-            worker = Worker(
-                self.function, memory=self._memory, env=self._env, scratch=self._scratch, python=self._python
-            )
+            worker = self._worker()
             self._workers.add(worker)
         try:
             worker.start()
