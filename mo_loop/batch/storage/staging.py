@@ -72,16 +72,15 @@ def staged(
     """
     _require_name(where)
     times = 2 if with_outputs else 1
-    found = known or info(where)
-    needed = found.size * times
+    expected = known or info(where)
+    needed = expected.size * times
     while True:
         with ExitStack() as stack:
             room = stack.enter_context(scratch.room(where, needed))
-            staging = _Staging(where, room, found)
+            staging = _Staging(where, room, expected)
             staging.fetch_model()
-            if known is not None and staging.found != known:
-                found, known = staging.found, None
-            total = (found.size + staging.external_size()) * times
+            expected = staging.known  # the model can have been replaced after it was listed
+            total = (expected.size + staging.external_size()) * times
             scratch.require(where, total)
             if total > needed and not room.grow(total):
                 needed = total  # others have the rest: this room ends, so that they never wait for it
@@ -98,15 +97,15 @@ def copied(files: Sequence[Location], scratch: Scratch) -> Iterator[list[Path]]:
         StorageError: an object is missing or refused, the store fails, or the files need more than the limit.
         FileError: an object changed while it was read (ML270).
     """
-    found = {}
+    infos = {}
     for where in files:
         _require_name(where)
-        found[where] = info(where)
-    total = sum(each.size for each in found.values())
+        infos[where] = info(where)
+    total = sum(known.size for known in infos.values())
     scratch.require(files[0], total)
     with scratch.room(files[0], total) as room:
         paths = []
-        for where, known in found.items():
+        for where, known in infos.items():
             path = room.folder / local_name(where)
             _written(where, blocks(where, ((0, known.size),)), known.size, path)
             _require_same(where, known)
@@ -125,11 +124,11 @@ def local_name(where: Location) -> str:
 
 def is_unchanged(where: Location, like: Stamp, now: Info | None = None) -> bool:
     """Whether an object has the content that was read: by its tag, or by size and SHA-256 if the store has none."""
-    found = now or find(where)
-    if found is None or found.size != like.size:
+    known = now or find(where)
+    if known is None or known.size != like.size:
         return False
-    if found.tag and like.tag:
-        return found.tag == like.tag
+    if known.tag and like.tag:
+        return known.tag == like.tag
     size = info(where).size  # it can have changed since it was listed
     digest = hashlib.sha256()
     for _, block in blocks(where, ((start, min(end, size)) for start, end in like.ranges or ((0, size),))):
@@ -140,19 +139,17 @@ def is_unchanged(where: Location, like: Stamp, now: Info | None = None) -> bool:
 class _Staging:
     """The steps of one model in one room."""
 
-    def __init__(self, where: Location, room: Room, found: Info) -> None:
+    def __init__(self, where: Location, room: Room, known: Info) -> None:
         self.where = where
-        self.found = found
+        self.known = known
         self.folder = room.folder / _SOURCE
         self.path = self.folder / local_name(where)
         self.drafts = room.folder / _DRAFTS
         self.folder.mkdir()
         self.drafts.mkdir()
         self._source: Stamp | None = None
-        self._wanted: dict[str, Ranges] = {}
-        self._infos: dict[str, Info] = {}
-        self._files: dict[str, DataFile] = {}
-        """The files of external data that are on this machine anyway."""
+        self._external: dict[str, tuple[Info, Ranges, DataFile | None]] = {}
+        """External data: its size and tag, what is read of it, and the file if it is on this machine anyway."""
 
     def fetch_model(self) -> None:
         """The .onnx itself. One that a listing knows and that fits into one request is not asked for again."""
@@ -161,47 +158,42 @@ class _Staging:
         except StorageError as error:
             if error.code not in ("ML270", "ML286"):
                 raise
-            self.found = info(self.where)  # it was replaced after it was listed
+            self.known = info(self.where)  # it was replaced after it was listed
             self._source = self._fetched_model()
-        if self.found.size > BLOCK:
-            _require_same(self.where, self.found)
+        if self.known.size > BLOCK:
+            _require_same(self.where, self.known)
 
     def _fetched_model(self) -> Stamp:
-        size = self.found.size
+        size = self.known.size
         parts = ((0, read_whole(self.where, size)),) if size <= BLOCK else blocks(self.where, ((0, size),))
-        return Stamp(size, _written(self.where, parts, size, self.path), self.found.tag)
+        return Stamp(size, _written(self.where, parts, size, self.path), self.known.tag)
 
     def external_size(self) -> int:
         """The bytes of external data that the model reads."""
-        if self.found.size <= BLOCK and b"location" not in self.path.read_bytes():
+        if self.known.size <= BLOCK and b"location" not in self.path.read_bytes():
             return 0  # most models: they need not be parsed for that
         from mo_loop.frontend.external_data import external_ranges
 
-        for given, ranges in external_ranges(self.path):
-            _require_below(given)
-            location = PurePosixPath(given).as_posix()
-            if location == self.where.name:
-                continue
-            found = find(self.where.parent / location)
-            if found is None:
-                continue  # the conversion reports it, with the tensor that is in it
-            self._infos[location] = found
-            self._wanted[location] = _joined(ranges, found.size)
-            if (folder := local_path(self.where.parent)) is not None:
-                self._files[location] = _file_at(folder, location)
-        return sum(end - start for ranges in self._wanted.values() for start, end in ranges)
+        folder = local_path(self.where.parent)
+        for name, ranges in external_ranges(self.path):
+            _require_below(name)
+            location = PurePosixPath(name).as_posix()
+            known = None if location == self.where.name else find(self.where.parent / location)
+            if known is not None:  # the conversion reports a missing one, with the tensor that is in it
+                file = None if folder is None else _file_at(folder, location)
+                self._external[location] = (known, _joined(ranges, known.size), file)
+        return sum(end - start for _, ranges, _ in self._external.values() for start, end in ranges)
 
     def fetch_data(self) -> Staged:
         external = {}
-        for location, ranges in self._wanted.items():
-            found, where = self._infos[location], self.where.parent / location
-            file = self._files.get(location)
+        for location, (known, ranges, file) in self._external.items():
+            where = self.where.parent / location
             parts = blocks(where, ranges) if file is None else _blocks_of(file, ranges)
-            read = _written(where, parts, found.size, self.folder / location)
-            external[location] = Stamp(found.size, read, found.tag, ranges)
-            _require_same(where, found)
+            sha256 = _written(where, parts, known.size, self.folder / location)
+            external[location] = Stamp(known.size, sha256, known.tag, ranges)
+            _require_same(where, known)
         if external:
-            _require_same(self.where, self.found)
+            _require_same(self.where, self.known)
         assert self._source is not None
         return Staged(self.where, self.path, self.drafts, self._source, external)
 
@@ -227,9 +219,9 @@ def _blocks_of(file: DataFile, ranges: Ranges) -> Iterator[tuple[int, bytes]]:
     file.require_unchanged()
 
 
-def _require_same(where: Location, found: Info) -> None:
-    """FileError unless an object is what was found before it was read."""
-    if find(where) != found:
+def _require_same(where: Location, known: Info) -> None:
+    """FileError unless an object is what it was before it was read."""
+    if find(where) != known:
         raise FileError(
             f"{where} changed while it was read", why="its size or its tag is another one", code="ML270",
             hint="nothing was written: convert again when the files of the model are complete",
@@ -261,15 +253,15 @@ def _written(where: Location, parts: Iterable[tuple[int, bytes]], size: int, pat
 
 def _joined(ranges: Sequence[tuple[int, int]], size: int) -> Ranges:
     """The ranges within a file, sorted, those close to each other as one."""
-    found: list[tuple[int, int]] = []
+    joined: list[tuple[int, int]] = []
     for start, end in sorted((max(0, start), min(end, size)) for start, end in ranges):
         if end <= start:
             continue
-        if found and start <= found[-1][1] + GAP:
-            found[-1] = (found[-1][0], max(found[-1][1], end))
+        if joined and start <= joined[-1][1] + GAP:
+            joined[-1] = (joined[-1][0], max(joined[-1][1], end))
         else:
-            found.append((start, end))
-    return tuple(found)
+            joined.append((start, end))
+    return tuple(joined)
 
 
 def _require_name(where: Location) -> None:

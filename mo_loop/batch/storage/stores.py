@@ -1,8 +1,8 @@
 """What is done with objects: sizes and tags, listings, ranges, writing and deleting, by the file systems of fsspec.
 
-    for where, found in listed(Location("s3://zoo/**"), ".onnx"): ...   # every .onnx below, page by page
-    found = info(where)                                                 # size, and the tag of this content
-    for place, block in blocks(where, [(0, found.size)]): ...           # bytes, and where they begin
+    for where, size_and_tag in listed(Location("s3://zoo/**"), ".onnx"): ...    # every .onnx below, page by page
+    size = info(where).size                                             # and the tag of this content
+    for place, block in blocks(where, [(0, size)]): ...                 # bytes, and where they begin
 
 Each call is tried again after a fault that passes, and ends with a StorageError after one that does not. Nothing is
 kept between calls, so the functions may be used from several threads and processes.
@@ -17,6 +17,7 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -50,33 +51,33 @@ _DRAFT = re.compile(r"\.mo-loop-[0-9a-f]{16}\.part")
 
 def info(where: Location) -> Info:
     """Size and tag of an object. StorageError if it does not exist, or is a folder."""
-    found = find(where)
-    if found is None:
+    known = find(where)
+    if known is None:
         raise StorageError(f"{where} does not exist", hint="check the bucket and the name", code="ML282")
-    return found
+    return known
 
 
 def find(where: Location) -> Info | None:
     """The same; None if there is no such object."""
-    return _found(where, *filesystem_of(where))
+    return _asked(where, *filesystem_of(where))
 
 
 def find_all(places: Sequence[Location]) -> list[Info | None]:
     """The same for several objects, which are asked for at the same time where the package of the store can do that."""
     # One file system for all: each thread would make one of its own, with its own connections.
-    opened = [filesystem_of(each) for each in places]
+    opened = [filesystem_of(where) for where in places]
     if len(places) < 2 or not all(getattr(system, "async_impl", False) for system, _ in opened):
-        return [_found(each, *of) for each, of in zip(places, opened, strict=True)]
+        return [_asked(where, *of) for where, of in zip(places, opened, strict=True)]
     threads = ThreadPoolExecutor(ASKED_AT_ONCE)
     try:
-        return list(threads.map(lambda each, of: _found(each, *of), places, opened))
+        return list(threads.map(lambda where, of: _asked(where, *of), places, opened))
     finally:
         threads.shutdown(cancel_futures=True)
 
 
-def _found(where: Location, system: Any, path: str) -> Info | None:
-    found = called(where, "read", lambda: _unless_missing(lambda: system.info(path), None))
-    return None if found is None or found.get("type") == "directory" else _info(found)
+def _asked(where: Location, system: Any, path: str) -> Info | None:
+    entry = called(where, "read", lambda: _unless_missing(lambda: system.info(path)))
+    return None if entry is None or entry.get("type") == "directory" else _info(entry)
 
 
 def listed(where: Location, ending: str = "", *, is_literal: bool = False) -> Iterator[tuple[Location, Info]]:
@@ -89,11 +90,11 @@ def listed(where: Location, ending: str = "", *, is_literal: bool = False) -> It
     pattern = None
     if not is_literal and is_glob(where):
         pattern = re.compile(matcher(where.rest[len(root.rest) + 1 :]))
-    for name, found in _below(root):
+    for name, entry in _below(root):
         if not name or (ending and not name.lower().endswith(ending)):
             continue
         if pattern is None or pattern.match(name):
-            yield root / name, _info(found)
+            yield root / name, _info(entry)
 
 
 def fixed_part(where: Location) -> Location:
@@ -183,7 +184,7 @@ def put_new(where: Location, file: Path) -> Info | None:
 def delete(where: Location) -> None:
     """Remove an object, if it exists."""
     system, path = filesystem_of(where)
-    called(where, "removed", lambda: _unless_missing(lambda: system.rm_file(path), None))
+    called(where, "removed", lambda: _unless_missing(lambda: system.rm_file(path)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,11 +205,11 @@ def uploads(folder: Location) -> list[Upload]:
     if not (hasattr(system, "list_multipart_uploads") and hasattr(system, "abort_mpu")):
         return []
     bucket = folder.rest.partition("/")[0]
-    found = called(folder, "listed", lambda: system.list_multipart_uploads(bucket))
+    unfinished = called(folder, "listed", lambda: system.list_multipart_uploads(bucket))
     now = datetime.now(UTC)
     return [
         Upload(Location(f"{folder.scheme}://{bucket}/{each['Key']}"), _age(each["Initiated"], now), each["UploadId"])
-        for each in found
+        for each in unfinished
     ]
 
 
@@ -217,7 +218,7 @@ def abort(upload: Upload) -> None:
     system, _ = filesystem_of(upload.where)
     bucket, _, object_key = upload.where.rest.partition("/")
     end = system.abort_mpu
-    called(upload.where, "written", lambda: _unless_missing(lambda: end(bucket, object_key, upload.name), None))
+    called(upload.where, "written", lambda: _unless_missing(lambda: end(bucket, object_key, upload.name)))
 
 
 def drafts(folder: Location) -> Iterator[tuple[Location, float]]:
@@ -226,8 +227,8 @@ def drafts(folder: Location) -> Iterator[tuple[Location, float]]:
     if folder.scheme in _AT_ONCE:
         return
     now = datetime.now(UTC)
-    for name, found in _below(folder):
-        changed = found.get("mtime")
+    for name, entry in _below(folder):
+        changed = entry.get("mtime")
         if changed is not None and _DRAFT.fullmatch(name.rpartition("/")[2]):
             yield folder / name, _age(changed, now)
 
@@ -253,7 +254,7 @@ def _put(where: Location, system: Any, path: str, write: Callable[[str], Any], s
     return info(where)
 
 
-def _unless_missing(call: Callable[[], Any], default: Any) -> Any:
+def _unless_missing(call: Callable[[], Any], default: Any = None) -> Any:
     try:
         return call()
     except Exception as error:
@@ -262,12 +263,12 @@ def _unless_missing(call: Callable[[], Any], default: Any) -> Any:
         raise
 
 
-def _info(found: dict[str, Any]) -> Info:
-    return Info(int(found.get("size") or 0), _tag(found))
+def _info(entry: dict[str, Any]) -> Info:
+    return Info(int(entry.get("size") or 0), _tag(entry))
 
 
-def _tag(found: dict[str, Any]) -> str:
-    return next((str(found[key]).strip('"') for key in _TAGS if found.get(key)), "")
+def _tag(entry: dict[str, Any]) -> str:
+    return next((str(entry[key]).strip('"') for key in _TAGS if entry.get(key)), "")
 
 
 def _age(changed: datetime | float, now: datetime) -> float:
@@ -283,10 +284,10 @@ def _below(root: Location) -> Iterator[tuple[str, dict[str, Any]]]:
     # fsspec removes every / at the end, but s3://zoo/a// and s3://zoo/a are two folders.
     base = base.rstrip("/") + "/" * (len(root.rest) - len(root.rest.rstrip("/")))
     head = f"{base}/".lstrip("/")
-    for found in _entries(system, base, root):
-        name = str(found["name"]).lstrip("/")
+    for entry in _entries(system, base, root):
+        name = str(entry["name"]).lstrip("/")
         if name.startswith(head):
-            yield name[len(head) :], found
+            yield name[len(head) :], entry
 
 
 def _entries(system: Any, base: str, root: Location) -> Iterator[dict[str, Any]]:
@@ -297,23 +298,16 @@ def _entries(system: Any, base: str, root: Location) -> Iterator[dict[str, Any]]
     _require_bucket(system, base, root)
     folders = [base or "/"]
     while folders:
-        for found in called(root, "listed", _Listing(system, folders.pop())):
-            if found.get("type") != "directory":
-                yield found
-            elif not found.get("islink"):  # a link to a folder above would have no end
-                folders.append(found["name"])
+        for entry in called(root, "listed", partial(_in_folder, system, folders.pop())):
+            if entry.get("type") != "directory":
+                yield entry
+            elif not entry.get("islink"):  # a link to a folder above would have no end
+                folders.append(entry["name"])
 
 
-@dataclass(frozen=True)
-class _Listing:
+def _in_folder(system: Any, folder: str) -> Any:
     """What is in one folder; nothing in one that does not exist."""
-
-    system: Any
-    folder: str
-
-    def __call__(self) -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = _unless_missing(lambda: self.system.ls(self.folder, detail=True), [])
-        return found
+    return _unless_missing(lambda: system.ls(folder, detail=True), [])
 
 
 def _pages(system: Any, base: str, root: Location) -> Iterator[dict[str, Any]]:
@@ -324,20 +318,20 @@ def _pages(system: Any, base: str, root: Location) -> Iterator[dict[str, Any]]:
     source = system._iterdir(bucket, delimiter="", prefix=f"{prefix}/" if prefix else "")
 
     async def page() -> list[dict[str, Any]]:
-        found: list[dict[str, Any]] = []
-        async for each in source:
-            found.append(each)
-            if len(found) == 1000:
+        entries: list[dict[str, Any]] = []
+        async for entry in source:
+            entries.append(entry)
+            if len(entries) == 1000:
                 break
-        return found
+        return entries
 
     while True:
         try:
-            found = sync(system.loop, page)
+            entries = sync(system.loop, page)
         except Exception as error:  # each page was tried again by s3fs
             raise coded(root, "listed", error) from error
-        yield from found
-        if len(found) < 1000:
+        yield from entries
+        if len(entries) < 1000:
             return
 
 
