@@ -43,8 +43,8 @@ def earlier_report(place: Path | Location) -> dict[str, Any]:
         raise FileError(
             f"{place} is not a report of a batch", code="ML214", hint="write one with --report and this version"
         ) from None
-    found: dict[str, Any] = report
-    return found
+    content: dict[str, Any] = report
+    return content
 
 
 def known_failures(report: Mapping[str, Any]) -> frozenset[str]:

@@ -28,14 +28,14 @@ def declared_files(extension: str) -> list[str]:
     if NAME.encode() not in content:
         return []
     folder = Path(extension).parent
-    found: set[str] = set()
+    files: set[str] = set()
     for name in _named(content, extension):
         if os.path.isabs(name) or ".." in Path(name).parts:
             raise _wrong(extension, f"{name!r} is not beside the extension")
         if not (folder / name).exists():
             raise _wrong(extension, f"{name!r} does not exist")
-        found.update(each.relative_to(folder).as_posix() for each in files_of(folder / name))
-    return sorted(found)
+        files.update(each.relative_to(folder).as_posix() for each in files_of(folder / name))
+    return sorted(files)
 
 
 def files_of(place: Path) -> Iterator[Path]:
@@ -64,12 +64,12 @@ def _named(content: bytes, extension: str) -> list[str]:
 
 def _texts(value: ast.expr, extension: str) -> list[str]:
     try:
-        found = ast.literal_eval(value)
+        names = ast.literal_eval(value)
     except (ValueError, TypeError):
-        found = None
-    if not isinstance(found, list | tuple) or not all(isinstance(each, str) and each for each in found):
+        names = None
+    if not isinstance(names, list | tuple) or not all(isinstance(each, str) and each for each in names):
         raise _wrong(extension, f"{NAME} is not a list of texts")
-    return list(found)
+    return list(names)
 
 
 def _wrong(extension: str, why: str) -> ExtensionError:

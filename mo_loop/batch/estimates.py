@@ -105,7 +105,7 @@ def earlier_of(report: Mapping[str, Any]) -> dict[str, Earlier]:
     Raises:
         KeyError, TypeError, ValueError: it is not the report of a batch.
     """
-    found = {}
+    results = {}
     for each in report["models"]:
         sizes, layers = each.get("sizes"), each.get("layers")
         if not sizes or layers is None:
@@ -114,11 +114,11 @@ def earlier_of(report: Mapping[str, Any]) -> dict[str, Earlier]:
         # The seconds of a model that was up to date are those of a look at its files.
         seconds = each["seconds"] if each["status"] == CONVERTED else cost.get("seconds")
         flow = sum(each.get("control_flow", {}).values())
-        found[str(each["name"])] = Earlier(
+        results[str(each["name"])] = Earlier(
             int(sizes["model"]), int(sizes["external"]), int(layers), flow, None if seconds is None else float(seconds),
             *(None if cost.get(key) is None else int(cost[key]) for key in ("memory", "peak")),
         )  # fmt: skip
-    return found
+    return results
 
 
 def earlier_from(size: int, external: int, facts: Facts) -> Earlier:

@@ -72,8 +72,8 @@ def _content(path: str) -> str | list[str]:
 
 def _plugins() -> list[str]:
     """The packages that extend conversions, found without `mo_loop.extensions`, whose import loads onnx."""
-    found = metadata.entry_points(group="mo_loop.passes")
-    packages = ((entry, getattr(entry, "dist", None)) for entry in found)
+    points = metadata.entry_points(group="mo_loop.passes")
+    packages = ((entry, getattr(entry, "dist", None)) for entry in points)
     return sorted(
         f"{dist.name if dist else ''} {dist.version if dist else ''} {entry.name} {entry.value}"
         for entry, dist in packages
@@ -89,7 +89,7 @@ def is_current(entry: StateEntry, model: Planned, options: str) -> bool:
         return False
     files: list[tuple[PathOrUrl, Stamp, Info | None]] = [
         *((place, wanted, None) for place, wanted in zip(model.outputs, (entry.xml, entry.bin), strict=True)),
-        (model.source, entry.source, model.found),
+        (model.source, entry.source, model.listed),
         *((model.source.parent / name, wanted, None) for name, wanted in entry.external.items()),
     ]
     try:

@@ -84,7 +84,7 @@ class FolderState:
         return os.path.exists(data) and not os.path.exists(xml)
 
     def remote(self, name: str, model: Planned, scratch: Scratch) -> Remote:
-        return Remote(scratch, model.found)
+        return Remote(scratch, model.listed)
 
     def put(self, name: str, entry: StateEntry | None) -> None:
         """Set the entry of an output; None removes it, because its files are not certain to be complete."""

@@ -167,7 +167,7 @@ def _local(task: Task, remote: Remote) -> Iterator[tuple[Task, Staged | None]]:
     has_outputs = remote.prefix is not None
     if is_url(task.source):
         where = Location(task.source)
-        with staged(where, remote.scratch, known=remote.found, with_outputs=has_outputs) as model:
+        with staged(where, remote.scratch, known=remote.listed, with_outputs=has_outputs) as model:
             for target in _pair_of(task.target):
                 if target in model.urls:
                     raise overwritten_source(str(Location(target)), "convert to another prefix")

@@ -59,8 +59,8 @@ def _case(result: ModelResult, kind: str) -> ET.Element:
         ET.SubElement(case, kind, {"message": xml_text(_why_skipped(result))})
     elif kind:
         code = result.errors[0].code if result.errors else result.status
-        found = ET.SubElement(case, kind, {"type": code, "message": xml_text(result.said.partition("\n")[0])})
-        found.text = xml_text("\n".join(filter(None, (result.said, result.detail))))
+        failure = ET.SubElement(case, kind, {"type": code, "message": xml_text(result.said.partition("\n")[0])})
+        failure.text = xml_text("\n".join(filter(None, (result.said, result.detail))))
     if result.warnings:
         ET.SubElement(case, "system-err").text = xml_text("\n".join(f"warning: {each}" for each in result.warnings))
     return case

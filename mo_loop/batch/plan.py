@@ -1,8 +1,8 @@
 """The plan of a batch: its models and the places of their outputs, on disk.
 
-    found = FoundModels()
-    found.add([("/models/a.onnx", None)])                     # any number of them, in any order
-    plan = found.plan(Path("/models"), Path("ir"))
+    models = FoundModels()
+    models.add([("/models/a.onnx", None)])                     # any number of them, in any order
+    plan = models.plan(Path("/models"), Path("ir"))
     for model in plan.models: ...                             # by name
 
 `mo_loop.batch.finding` finds models in folders and at URLs.
@@ -33,13 +33,13 @@ _NOT_ON_WINDOWS = '\\:*?"<>|'
 class Planned:
     """One model: its file, the .xml to write, and its path below the common root with `/` between folders.
 
-    `found` is what a listing said about a model at a URL.
+    `listed` is what a listing said about a model at a URL.
     """
 
     source: PathOrUrl
     target: PathOrUrl
     name: str
-    found: Info | None = None
+    listed: Info | None = None
 
     @property
     def outputs(self) -> tuple[PathOrUrl, PathOrUrl]:
@@ -49,8 +49,8 @@ class Planned:
     @property
     def size(self) -> int:
         """The bytes of the .onnx. OSError if it is a local file that is gone."""
-        if self.found is not None:
-            return self.found.size
+        if self.listed is not None:
+            return self.listed.size
         assert isinstance(self.source, Path)
         return self.source.stat().st_size
 

@@ -35,7 +35,7 @@ SCHEMA, VERSION = "mo-loop batch report", 1
 
 @dataclass(frozen=True)
 class About:
-    """The facts of a batch besides its results; `memory` in bytes, `started` as in the example above."""
+    """The facts of a batch that are no results; `memory` in bytes, `started` as in the example above."""
 
     started: str
     root: str

@@ -43,12 +43,14 @@ class Work:
 
 @dataclass(frozen=True)
 class Remote:
-    """What a task with URLs needs besides: room on the local disk, what is known of the model, and, if the outputs are
-    at a URL, their prefix, the name of the .xml below it, whether none was there, and the records of earlier
-    conversions."""
+    """What else a task with URLs needs: room on the local disk, what a listing said about the model.
+
+    If the outputs are at a URL, their prefix, the name of the .xml below it, whether none was there, and the records of
+    earlier conversions.
+    """
 
     scratch: Scratch
-    found: Info | None = None
+    listed: Info | None = None
     prefix: Location | None = None
     name: str = ""
     is_new: bool = False

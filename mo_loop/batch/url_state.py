@@ -93,7 +93,7 @@ class UrlState:
         if row is None or None in row or not records:
             return None, False
         xml, data = Info(*row[:2]), Info(*row[2:])
-        source = model.found or _info_of(model)
+        source = model.listed or _info_of(model)
         if source is None:
             return None, False
         hashes = (inputs_hash(work.digest, source.size, source.tag), outputs_hash(xml, data))
@@ -115,7 +115,7 @@ class UrlState:
 
     def remote(self, name: str, model: Planned, scratch: Scratch) -> Remote:
         is_new = self._pair(name) is None
-        return Remote(scratch, model.found, self._prefix, name, is_new, tuple(self._records(name)))
+        return Remote(scratch, model.listed, self._prefix, name, is_new, tuple(self._records(name)))
 
     def put(self, name: str, entry: StateEntry) -> None:
         """Nothing: the worker has put the record."""

@@ -32,9 +32,9 @@ def require_workers(client: Client) -> None:
 
 def require_versions(client: Client) -> None:
     """ClusterError if a worker lacks a package, or a version there or on the scheduler is not that of this process."""
-    found: Any = client.get_versions(packages=list(PACKAGES))
-    own = _versions(found["client"])
-    workers = {address: _versions(each) for address, each in sorted(found["workers"].items())}
+    answers: Any = client.get_versions(packages=list(PACKAGES))
+    own = _versions(answers["client"])
+    workers = {address: _versions(each) for address, each in sorted(answers["workers"].items())}
     for address, each in workers.items():
         missing = [name for name in PACKAGES if each[name] is None]
         if missing:
@@ -42,7 +42,7 @@ def require_versions(client: Client) -> None:
                 f"the worker {address} does not have {' and '.join(missing)}", code="ML292",
                 why="models are converted on the workers", hint="install mo_loop in the Python of the worker",
             )  # fmt: skip
-    scheduler = _versions(found["scheduler"])
+    scheduler = _versions(answers["scheduler"])
     everywhere = {"the scheduler": scheduler, **{f"worker {where}": each for where, each in workers.items()}}
     different = {
         where: each for where, each in everywhere.items() if any(own[key] != each[key] for key in _known_packages(each))
@@ -75,10 +75,10 @@ def own_versions() -> dict[str, str | None]:
     return _versions(get_versions(packages=list(PACKAGES)))
 
 
-def _versions(found: Mapping[str, Any]) -> dict[str, str | None]:
+def _versions(process: Mapping[str, Any]) -> dict[str, str | None]:
     """Package -> version; None if it is not there. Of Python the first two numbers."""
-    python = ".".join(str(found["host"]["python"]).split(".")[:2])
-    packages = found["packages"]
+    python = ".".join(str(process["host"]["python"]).split(".")[:2])
+    packages = process["packages"]
     if not isinstance(packages, Mapping):
         packages = dict(packages)
     return {**{name: packages.get(name) for name in PACKAGES}, "Python": python}
@@ -94,13 +94,13 @@ def versions_text(versions: Mapping[str, str | None]) -> str:
     return ", ".join(f"{name} {versions[name]}" for name in _known_packages(versions))
 
 
-def _grouped(found: Mapping[str, dict[str, str | None]]) -> dict[str, dict[str, str | None]]:
+def _grouped(versions: Mapping[str, dict[str, str | None]]) -> dict[str, dict[str, str | None]]:
     """The same with one name for all that have equal versions."""
     groups: dict[str, list[str]] = {}
-    for where, each in found.items():
+    for where, each in versions.items():
         groups.setdefault(versions_text(each), []).append(where)
     grouped = {}
     for places in groups.values():
         more = f" and {len(places) - 1} more" if len(places) > 1 else ""
-        grouped[places[0] + more] = found[places[0]]
+        grouped[places[0] + more] = versions[places[0]]
     return grouped

@@ -45,9 +45,9 @@ class Watch:
 
     def look(self) -> None:
         """Ask now."""
-        found = workers_of(self._client)
+        workers = workers_of(self._client)
         with self._lock:
-            self._workers = found
+            self._workers = workers
             self._count()
 
     def leave_out(self, unable: Unable) -> bool:

@@ -84,8 +84,8 @@ _NUMBERS = {
 
 def fault_of(error: BaseException) -> Fault:
     """The kind of an error: what the error itself says, then what its causes say."""
-    found = [_own_fault(each) for each in _chain(error)]
-    return next((each for each in found if each is not Fault.OTHER), Fault.OTHER)
+    faults = [_own_fault(each) for each in _chain(error)]
+    return next((each for each in faults if each is not Fault.OTHER), Fault.OTHER)
 
 
 def _chain(error: BaseException) -> Iterator[BaseException]:
@@ -122,9 +122,9 @@ def _response_of(error: BaseException) -> tuple[str, int]:
         status = response.get("ResponseMetadata", {}).get("HTTPStatusCode", 0)
         return str(response.get("Error", {}).get("Code", "")), status if isinstance(status, int) else 0
     for name in ("status", "status_code", "code"):
-        found = getattr(error, name, None)
-        if isinstance(found, int):
-            return "", found
+        status = getattr(error, name, None)
+        if isinstance(status, int):
+            return "", status
     return str(getattr(error, "error_code", "") or ""), 0
 
 

@@ -60,21 +60,21 @@ def location_of(text: str) -> Location:
         UsageError: it contains a password, has nothing behind its scheme, or is a chain of URLs.
     """
     scheme, mark, rest = text.partition("://")
-    found = Location(scheme.lower() + mark + rest)
-    if _has_password(found):
+    where = Location(scheme.lower() + mark + rest)
+    if _has_password(where):
         raise UsageError(
-            f"{found} contains credentials", code="ML287",
+            f"{where} contains credentials", code="ML287",
             why="a command line is read by other users, and kept in logs",
-            hint=f"remove them: the store takes them from its own environment ({environment_of(found.scheme)})",
+            hint=f"remove them: the store takes them from its own environment ({environment_of(where.scheme)})",
         )  # fmt: skip
     if "::" in scheme or _CHAINED.search(rest):
         raise UsageError(
-            f"{found} is a chain of URLs", why="mo-loop reads and writes objects of one store", code="ML287",
+            f"{where} is a chain of URLs", why="mo-loop reads and writes objects of one store", code="ML287",
             hint="give the URL behind the last ::",
         )  # fmt: skip
-    if not found.rest.strip("/") or "\0" in text:
-        raise UsageError(f"{found} names nothing", code="ML287", hint="write, for example, s3://bucket/model.onnx")
-    return found
+    if not where.rest.strip("/") or "\0" in text:
+        raise UsageError(f"{where} names nothing", code="ML287", hint="write, for example, s3://bucket/model.onnx")
+    return where
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -147,7 +147,7 @@ PathOrUrl = Path | Location
 
 def masked(text: str) -> str:
     """A text in which no URL has user names, passwords or query strings."""
-    return _IN_TEXT.sub(lambda found: _masked_url(found[0]), text)
+    return _IN_TEXT.sub(lambda match: _masked_url(match[0]), text)
 
 
 def environment_of(scheme: str) -> str:

@@ -59,10 +59,10 @@ class Scratch:
         path = os.path.join(tempfile.gettempdir(), f"{_NAME}-{user}")
         try:
             os.makedirs(path, mode=0o700, exist_ok=True)
-            found = os.lstat(path)
+            status = os.lstat(path)
         except OSError as error:
             raise _unusable(path, error) from None
-        if not stat.S_ISDIR(found.st_mode) or (hasattr(os, "getuid") and found.st_uid != user):
+        if not stat.S_ISDIR(status.st_mode) or (hasattr(os, "getuid") and status.st_uid != user):
             raise FileError(
                 f"{path} belongs to somebody else", why="models would be read from there",
                 hint="remove it, or set TMPDIR to another folder", code="ML219",
