@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any
 
 from mo_loop.api import Model, read_model, save_model
 from mo_loop.compare.execution.isolated import IsolatedError, isolated
-from mo_loop.compare.execution.judge import PEER
+from mo_loop.compare.execution.judge import PEER, brief
 from mo_loop.compare.input_sets.generated import shapes_of
 from mo_loop.compare.interface import require_interface
 from mo_loop.compare.oracle.cut_model import cut_model
@@ -80,6 +80,7 @@ def verify(
     expected: Sequence[str | os.PathLike[str] | Mapping[str, Any]] = (),
     custom_ops: Sequence[str | os.PathLike[str]] = (),
     tolerances: Mapping[str, tuple[float, float]] | None = None,
+    python: str | None = None,
     options: ConvertOptions | None = None,
 ) -> Report:
     """Compare the IR of an ONNX model with ONNX Runtime.
@@ -96,6 +97,7 @@ def verify(
         rtol, atol: tolerances; the usual ones are those of `verdict.array_comparison`, and a difference beyond
             them passes if rounding explains it (`mo_loop.compare.verdict.rounding`).
         tolerances: (rtol, atol) of single outputs.
+        python: the interpreter of another OpenVINO release, which runs the IR.
         device, precision: of OpenVINO. A precision other than f32 is compared beside f32, so that its cost is told
             apart from an error of conversion.
         against: other converters to compare with: "ovc".
@@ -119,7 +121,7 @@ def verify(
     settings = Settings(
         tuple(inputs), sets, seed, rtol, atol, device, precision, tuple(against), None if save is None else Path(save),
         limit, layers or dump is not None, passes, memory, None if dump is None else Path(dump), steps,
-        tuple(expected), tuple(os.fspath(each) for each in custom_ops), tolerances or {},
+        tuple(expected), tuple(os.fspath(each) for each in custom_ops), tolerances or {}, python,
     )  # fmt: skip
     if settings.dump is not None:  # it is written in the end: whether it can be is said now
         from mo_loop.look.dump.run_folder import RunFolder
@@ -188,12 +190,12 @@ class _Verification:
             layers, passes = self._explained(source, sets, self._questionable(sides), plain.distances)
             page = self._page(layers)
             cause = self._cause(first, layers, converted, plain, folder)
-        self.notes += notes_about(self.path, self.model, oracle, expected)
+        self.notes += notes_about(self.model, converted.graph, oracle, expected)
         return Report(
             str(self.path), "" if self.ir is None else str(self.ir), oracle, settings.device,
             tuple(InputSet(name, {key: type_text(value) for key, value in feeds.items()}) for name, feeds in sets),
-            plain.order, tuple(sides), (settings.rtol, settings.atol), tuple(dict.fromkeys(self.notes)), _versions(),
-            time.perf_counter() - start, layers, passes, page, cause=cause,
+            plain.order, tuple(sides), (settings.rtol, settings.atol), tuple(dict.fromkeys(self.notes)),
+            _versions(settings), time.perf_counter() - start, layers, passes, page, cause=cause,
         )  # fmt: skip
 
     def _stepwise(self, target: Path, source: Path, converted: Model, start: float) -> Report:
@@ -202,12 +204,12 @@ class _Verification:
         require_stepwise(settings)
         found = Stepwise(self.path, source, self.model, target, converted, settings).compared()
         expected = [outputs for each in found.sequences for outputs in each.expected]
-        notes = [*found.notes, *notes_about(self.path, self.model, found.oracle, expected)]
+        notes = [*found.notes, *notes_about(self.model, converted.graph, found.oracle, expected)]
         return Report(
             str(self.path), "" if self.ir is None else str(self.ir), found.oracle, settings.device,
             tuple(each.record for each in found.sequences), found.order, tuple(found.sides),
-            (settings.rtol, settings.atol), tuple(dict.fromkeys(notes)), _versions(), time.perf_counter() - start,
-            steps=tuple(len(each.steps) for each in found.sequences),
+            (settings.rtol, settings.atol), tuple(dict.fromkeys(notes)), _versions(settings),
+            time.perf_counter() - start, steps=tuple(len(each.steps) for each in found.sequences),
         )  # fmt: skip
 
     # -- both models
@@ -282,8 +284,9 @@ class _Verification:
         for number in {number for number, _ in plain.differing}:
             try:
                 half = self.options.compress_to_fp16 or has_half_weights(converted)
-                others = isolated(alternatives, str(source), found.sets[number][1], half)
-            except IsolatedError:  # nothing is known about rounding then
+                others = isolated(alternatives, str(source), found.sets[number][1], half, limit=self.settings.limit)
+            except IsolatedError as error:
+                self.notes.append(f"whether rounding explains the difference is not known: {brief(error)}")
                 continue
             roundings[number] = Rounding.of(found.expected[number], others)
         side = rounded(side, plain.differing, roundings, found.expected)
@@ -365,9 +368,10 @@ class _Verification:
         return str(page) if page.exists() else ""
 
 
-def _versions() -> dict[str, str]:
+def _versions(settings: Settings) -> dict[str, str]:
     found = {}
-    for package in ("mo_loop", "openvino", "onnxruntime", "onnx", "numpy"):
+    openvino = ("openvino",) if settings.python is None else ()
+    for package in ("mo_loop", *openvino, "onnxruntime", "onnx", "numpy"):
         try:
             found[package] = version(package)
         except PackageNotFoundError:

@@ -21,6 +21,9 @@ from mo_loop.support.workers import Pool
 
 Feeds = Mapping[str, Any] | Sequence[Any]
 
+SERVE = f"{__name__}:serve"
+"""The function of the workers."""
+
 
 @dataclass(frozen=True)
 class _Make:
@@ -40,7 +43,7 @@ class Hosted:
 
         Raises IsolatedError if the object cannot be made, or the process crashes or exceeds `limit` seconds.
         """
-        self._pool = Pool(f"{__name__}:serve", limit=limit) if pool is None else pool
+        self._pool = Pool(SERVE, limit=limit) if pool is None else pool
         self._make = _Make(make, arguments)
         self._is_lost = False
         self.facts = self._call(self._make)
@@ -65,13 +68,13 @@ class Hosted:
             outcome = self._pool.call(task)
         if not outcome.ok:
             self._is_lost = self._is_lost or outcome.status != "error"
-            raise IsolatedError(outcome.message, outcome.status)
+            raise IsolatedError(outcome.message, outcome.status, outcome.error)
         return outcome.value
 
 
 def pool_of(python: str) -> Pool:
     """Workers of another interpreter, in which glibc fills what it allocates and frees."""
-    return Pool(f"{__name__}:serve", limit=LIMIT, python=python, env=FILLED)
+    return Pool(SERVE, limit=LIMIT, python=python, env=FILLED)
 
 
 def serve(task: Any) -> Any:

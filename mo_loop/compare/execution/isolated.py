@@ -20,19 +20,20 @@ T = TypeVar("T")
 
 
 class IsolatedError(Exception):
-    """The function raised, crashed or did not end in time; `status` is that of the worker's `Outcome`."""
+    """The function raised, crashed or did not end in time; `status` and `error`, the class of what it raised, are those
+    of the worker's `Outcome`."""
 
-    def __init__(self, text: str, status: str) -> None:
+    def __init__(self, text: str, status: str, error: str = "") -> None:
         super().__init__(text)
-        self.status = status
+        self.status, self.error = status, error
 
 
-def isolated(function: Callable[..., T], *arguments: Any) -> T:
-    """`function(*arguments)` in the worker, for at most `LIMIT` seconds. The function is one of a module's own."""
-    outcome = _pool().call((function, arguments))
+def isolated(function: Callable[..., T], *arguments: Any, limit: float = LIMIT) -> T:
+    """`function(*arguments)` in the worker, for at most `limit` seconds. The function is one of a module's own."""
+    outcome = _pool().call((function, arguments), limit)
     if not outcome.ok:
         text = f"{function.__qualname__}: {outcome.status} {outcome.stage}: {outcome.message}\n{outcome.detail}"
-        raise IsolatedError(text, outcome.status)
+        raise IsolatedError(text, outcome.status, outcome.error)
     result: T = outcome.value
     return result
 

@@ -196,7 +196,7 @@ class Findings:
         """What OpenVINO does not run ends the comparison."""
         difference = self._difference(frame, place, name, FAILED, f"OpenVINO: {error}", at, role)
         if self.heat is not None:
-            self.heat.notes[f"The comparison ends before the end of the model. {difference.brief}"] = None
+            self.heat.notes[f"The comparison ends at {difference.brief}."] = None
         return Different(self._first or difference)
 
     def _told(self, result: Comparison, expected: Any, actual: Any) -> tuple[str, str, Elements | None]:

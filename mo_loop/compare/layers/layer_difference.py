@@ -88,7 +88,7 @@ class LayerDifference:
     @property
     def brief(self) -> str:
         """Where it is, and how large."""
-        return f"{self._first_line()} {self.message}."
+        return f"{self._node}{self._when()}: {self.message}"
 
     def __str__(self) -> str:
         lines = [self._first_line(), f"  {self.message}."]
@@ -120,7 +120,7 @@ class LayerDifference:
         return "\n".join(map(printable, lines))
 
     def _first_line(self) -> str:
-        node = f"the node {self.path} ({self.operator})" if self.node else "the model"
+        node = self._node
         what = {
             OUTPUT: f"{self.tensor!r}, an output of {node}",
             BODY_INPUT: f"{self.tensor!r}, which {node} gives to its body",
@@ -132,6 +132,10 @@ class LayerDifference:
         if self.kind == FAILED:
             return f"{the} first tensor that the IR cannot compute is {what}{self._when()}."
         return f"{the} first tensor that differs is {what}{self._when()}."
+
+    @property
+    def _node(self) -> str:
+        return f"the node {self.path} ({self.operator})" if self.node else "the model"
 
     def _when(self) -> str:
         if not self.iterations:

@@ -90,36 +90,39 @@ def expected_values(model: Any, sets: Sequence[Mapping[str, Any]]) -> Expected:
 
 
 def with_copies(model: Any) -> Any:
-    """The model with an Identity behind each input that a body of Scan returns (`scan-returns-input`).
+    """The model with an Identity behind each input, and each constant, that a body returns as it is, or twice
+    (`scan-returns-input`, `loop-returns-number`).
 
     The model itself if there is none, or if it has data in other files, which only a path tells.
     """
     proto = proto_of(model)
-    bodies = [body for body in _scan_bodies(proto) if _returned_inputs(body)]
-    if not bodies or any(uses_external_data(each) for body in (proto.graph, *bodies) for each in body.initializer):
+    bodies = list(_bodies(proto))
+    if not any(_returned(body) for body in bodies):
+        return model
+    if any(uses_external_data(each) for body in (proto.graph, *bodies) for each in body.initializer):
         return model
     copy = type(proto)()
     copy.CopyFrom(proto)
-    for body in _scan_bodies(copy):
-        for number, port in _returned_inputs(body):
-            name = f"{body.name}_{number}_copied"
+    for body in _bodies(copy):
+        for number, port in _returned(body):
+            name = f"{port.name}_{number}_copied"
             body.node.add(op_type="Identity", input=[port.name], output=[name])
             port.name = name
     return copy
 
 
-def _scan_bodies(proto: Any) -> Iterator[Any]:
+def _bodies(proto: Any) -> Iterator[Any]:
     from mo_loop.frontend.onnx_graphs import body_protos, graph_protos
 
     for graph in graph_protos(proto):
         for node in graph.node:
-            if node.op_type == "Scan":
-                yield from body_protos(node)
+            yield from body_protos(node)
 
 
-def _returned_inputs(body: Any) -> list[tuple[int, Any]]:
-    """The outputs of a body that are inputs of it, or outputs before, with their numbers."""
-    taken, found = {port.name for port in body.input}, []
+def _returned(body: Any) -> list[tuple[int, Any]]:
+    """The outputs of a body that are inputs or constants of it, or outputs before, with their numbers."""
+    taken = {port.name for port in (*body.input, *body.initializer)}
+    found = []
     for number, port in enumerate(body.output):
         if port.name in taken:
             found.append((number, port))

@@ -99,8 +99,13 @@ ORACLE_ERRORS = (
         "a body that returns one of its inputs gives memory that was freed or never written", COPIED,
     ),
     OracleError(
+        "loop-returns-number", ("Loop",),
+        "a body that returns its iteration number gives the last number for every iteration", COPIED,
+    ),
+    OracleError(
         "saturating-products", tuple(sorted(EXACT_OPERATORS)),
-        "sums of two products of u8 and s8 saturate on processors without VNNI", EXACT,
+        "sums of two products of u8 and s8 saturate on processors without VNNI, except with weights that are constants",
+        EXACT,
     ),
     OracleError(
         "causal-attention-of-one-query", ("Attention",),
@@ -119,6 +124,11 @@ ORACLE_ERRORS = (
         concerns=lambda node: _attribute(node, "align_corners", 0) == 1,
     ),
 )  # fmt: skip
+
+
+def row(id: str) -> OracleError:
+    """The row of this id."""
+    return next(each for each in ORACLE_ERRORS if each.id == id)
 
 
 def error_of(operator: str, shows: str) -> OracleError | None:

@@ -13,8 +13,16 @@ HEAD = ("output", "type", "largest abs", "largest rel", "mean abs", "cosine", "S
 RIGHT = (2, 3, 4, 5, 6, 7, 8, 10, 11)
 """The columns of numbers."""
 
-NEEDED = (0, 2, 8, 3, 10, 11, 1, 12, 9, 6, 7, 5, 4)
+EXPECTED, ACTUAL = HEAD.index("expected"), HEAD.index("actual")
+
+NEEDED = (0, 2, 8, 3, EXPECTED, ACTUAL, 1, 12, 9, 6, 7, 5, 4)
 """The columns in the order in which they are given up, last first, where a terminal is too narrow for all."""
+
+FEWEST = 4
+"""How many of these columns are shown however long the names of outputs are."""
+
+SHORTEST = 16
+"""The width that names have at least."""
 
 GAP = 2
 """The spaces between columns."""
@@ -54,11 +62,16 @@ def _table(rows: Sequence[Sequence[str]], table: Table, width: int | None) -> st
     indent = "    "
     widths = [max(len(row[place]) for row in rows) if any(row[place] for row in rows[1:]) else 0
               for place in range(len(HEAD))]  # fmt: skip
+    if width is not None:  # long names are wrapped where the numbers have no place beside them
+        beside = sum(widths[place] + GAP for place in NEEDED[1:FEWEST])
+        widths[0] = min(widths[0], max(SHORTEST, width - len(indent) - beside))
     shown: list[int] = []
     for place in NEEDED:
         used = len(indent) + sum(widths[each] + GAP for each in shown)
         if widths[place] and (width is None or not shown or used + widths[place] <= width):
             shown.append(place)
+    if ACTUAL not in shown and EXPECTED in shown:  # one says nothing without the other
+        shown.remove(EXPECTED)
     shown.sort()
     right = [number for number, place in enumerate(shown) if place in RIGHT]
     return table([[row[place] for place in shown] for row in rows], right, indent)

@@ -40,6 +40,7 @@ class Settings:
     expected: Sequence[Any] = ()
     custom_ops: tuple[str, ...] = ()
     tolerances: Mapping[str, tuple[float, float]] = field(default_factory=dict)
+    python: str | None = None
 
     @property
     def has_tolerance(self) -> bool:

@@ -16,18 +16,18 @@ from typing import Any
 from mo_loop.compare.execution.hosted_object import Hosted
 from mo_loop.compare.execution.isolated import IsolatedError, isolated
 from mo_loop.compare.execution.judge import brief
-from mo_loop.compare.execution.runtime import compile_ir
 from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
 from mo_loop.compare.input_sets.generated import Generator
 from mo_loop.compare.input_sets.given import read_outputs, read_sets, take_outputs
-from mo_loop.compare.oracle.checked_oracle import Oracle, misshapen_by
+from mo_loop.compare.oracle.checked_oracle import Oracle, UnstableError, misshapen_by
 from mo_loop.compare.oracle.oracle import ONNX_RUNTIME
 from mo_loop.compare.results.array_comparison import Named, compare_all
 from mo_loop.compare.results.output_rows import shape_in
 from mo_loop.compare.results.report import Row
 from mo_loop.compare.results.sequence_values import packed
-from mo_loop.compare.results.verify_settings import F32, Feeds, Settings, properties_of
+from mo_loop.compare.results.verify_settings import F32, Feeds, Settings
 from mo_loop.compare.sides.plain_side import is_empty
+from mo_loop.compare.sides.side_run import compiled
 from mo_loop.errors import InputError, NotComparableError
 from mo_loop.frontend.model import OnnxModel
 
@@ -104,7 +104,7 @@ class ExpectedSets:
             try:
                 computed = oracle.run(feeds) if oracle is not None else []
             except IsolatedError as error:
-                if is_unstable(error):
+                if unstable_text(error):
                     self._notes.append(f"{name} is left out: {unstable_text(error)}")
                     continue
                 if not outputs:
@@ -139,7 +139,7 @@ class ExpectedSets:
     def _note_missing(self, missing: Mapping[str, IsolatedError]) -> None:
         refused = []
         for name, error in missing.items():
-            if is_unstable(error):
+            if unstable_text(error):
                 self._notes.append(f"{name} is left out: {unstable_text(error)}")
             else:
                 refused.append(name)
@@ -155,13 +155,11 @@ class ExpectedSets:
         numbers = [number for number in sorted(refused) if not is_empty(self.sets[number][1])]
         if self._settings.inputs or not numbers:
             return False
-        settings = self._settings
         oracle = self._hosted()
         assert oracle is not None
         changed = False
         try:
-            properties = properties_of(F32, settings.device)
-            ir = Hosted(compile_ir, str(target), properties, settings.device, limit=settings.limit)
+            ir = compiled(self._settings, target, F32)
             try:
                 for number in numbers:
                     changed = self._enlarge(number, oracle, ir) or changed
@@ -211,11 +209,6 @@ class ExpectedSets:
         return changed
 
 
-def is_unstable(error: IsolatedError) -> bool:
-    """Whether ONNX Runtime gave other values in a second run."""
-    return "UnstableError" in str(error)
-
-
 def unstable_text(error: IsolatedError) -> str:
-    """The sentence of an UnstableError."""
-    return str(error).partition("UnstableError: ")[2].partition("\n")[0] or str(error)
+    """The sentence of an UnstableError; empty for another error."""
+    return str(error).partition(": ")[2].partition("\n")[0] if error.error == UnstableError.__name__ else ""

@@ -16,14 +16,13 @@ import numpy as np
 from mo_loop.compare.execution.hosted_object import Hosted
 from mo_loop.compare.execution.isolated import IsolatedError
 from mo_loop.compare.execution.judge import brief, convert_with_ovc
-from mo_loop.compare.execution.runtime import compile_ir
 from mo_loop.compare.input_sets.given import save
 from mo_loop.compare.results.array_comparison import Named
 from mo_loop.compare.results.output_rows import by_wanted_name, rows_of
 from mo_loop.compare.results.report import AGAINST, ENDED, Side
 from mo_loop.compare.results.sequence_values import flat, packed, unpacked
-from mo_loop.compare.results.verify_settings import F32, Feeds, Settings, properties_of
-from mo_loop.compare.sides.side_run import SideRun
+from mo_loop.compare.results.verify_settings import F32, Feeds, Settings
+from mo_loop.compare.sides.side_run import SideRun, compiled
 from mo_loop.support.workers import Pool
 
 if TYPE_CHECKING:
@@ -56,7 +55,7 @@ class PlainSide:
             for inference, number in enumerate(self.order):
                 if number in refused:
                     continue
-                run.worker = run.worker or self._compiled(target, precision)
+                run.worker = run.worker or compiled(self._settings, target, precision)
                 run.reaches(f"inference {inference} ({self._sets[number][0]})")
                 outputs = self._outputs(run, run.worker, number)
                 if outputs is None:
@@ -81,11 +80,6 @@ class PlainSide:
         if not outcome.ok:
             return Side(name, ENDED.get(outcome.status, "refused"), outcome.message)
         return self.ran(F32, target, name)
-
-    def _compiled(self, target: Path, precision: str) -> Hosted:
-        settings = self._settings
-        properties = properties_of(precision, settings.device)
-        return Hosted(compile_ir, str(target), properties, settings.device, limit=settings.limit)
 
     def _outputs(self, run: SideRun, worker: Hosted, number: int) -> Named | None:
         """The outputs for a set; None, with a note, if the runtime refuses its sizes: one is 0, or below a window."""

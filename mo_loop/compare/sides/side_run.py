@@ -2,7 +2,7 @@
 
     run = SideRun("f32")
     with run:                                        # an IsolatedError ends the block, and becomes the status
-        run.worker = Hosted(compile_ir, "model.xml")
+        run.worker = compiled(settings, Path("model.xml"), "f32")
         run.reaches("inference 0 (generated 0)")
         run.add(rows_of(...))
     return run.side()
@@ -13,13 +13,26 @@ Leaving the block closes the worker. Of the rows of an output in one set the wor
 from __future__ import annotations
 
 import time
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from pathlib import Path
 from types import TracebackType
+from typing import Any
 
-from mo_loop.compare.execution.hosted_object import Hosted
+from mo_loop.compare.execution.hosted_object import SERVE, Hosted
 from mo_loop.compare.execution.isolated import IsolatedError
 from mo_loop.compare.execution.judge import brief
+from mo_loop.compare.execution.runtime import compile_ir
 from mo_loop.compare.results.report import DIFFERS, ENDED, PASSED, Row, Side
+from mo_loop.compare.results.verify_settings import Settings, properties_of
+from mo_loop.support.workers import Pool
+
+
+def compiled(
+    settings: Settings, target: Path, precision: str, make: Callable[..., Any] = compile_ir, **more: str
+) -> Hosted:
+    """What `make` returns for an IR in a precision on the device, with more properties: in a worker process."""
+    pool = Pool(SERVE, limit=settings.limit, python=settings.python)
+    return Hosted(make, str(target), properties_of(precision, settings.device) | more, settings.device, pool=pool)
 
 
 class SideRun:

@@ -14,8 +14,8 @@ from mo_loop.compare.input_sets.given import save
 from mo_loop.compare.results.array_comparison import Named
 from mo_loop.compare.results.output_rows import by_wanted_name, rows_of, type_text
 from mo_loop.compare.results.report import InputSet, Row, Side
-from mo_loop.compare.results.verify_settings import F32, Feeds, Settings, properties_of
-from mo_loop.compare.sides.side_run import SideRun
+from mo_loop.compare.results.verify_settings import F32, Feeds, Settings
+from mo_loop.compare.sides.side_run import SideRun, compiled
 from mo_loop.compare.stepping.stateful_runtime import StateTask, Stepped
 
 Wanted = Callable[[Named], Named]
@@ -66,10 +66,9 @@ class SteppedSide:
 
     def _stepped(self, precision: str) -> Hosted:
         settings = self._settings
-        properties = properties_of(precision, settings.device)
-        if precision == F32 and settings.device.startswith("CPU"):
-            properties["KV_CACHE_PRECISION"] = F32  # caches that the device fuses with attention are u8 otherwise
-        return Hosted(STEPPED, str(self._target), properties, settings.device, limit=settings.limit)
+        # Caches that the device fuses with attention are u8 otherwise.
+        more = {"KV_CACHE_PRECISION": F32} if precision == F32 and settings.device.startswith("CPU") else {}
+        return compiled(settings, self._target, precision, STEPPED, **more)
 
     def _rows(
         self, number: int, inference: int, step: int, run: StepRun, outputs: Named, states: Mapping[str, np.ndarray],

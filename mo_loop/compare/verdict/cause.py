@@ -55,7 +55,7 @@ def _of_runtime(layers: Any, disabled: set[str]) -> str:
 
 def _fault(side: Side, layers: Any) -> str:
     where = getattr(layers, "brief", "")
-    return f"a fault: {where or f'the largest relative difference is {_largest(side)}'}"
+    return f"a fault in {where}" if where else f"a fault: the largest relative difference is {_largest(side)}"
 
 
 def _largest(side: Side) -> str:

@@ -1,18 +1,12 @@
-"""The same model in a form that ONNX Runtime computes correctly. It avoids two errors:
-
-A body output that is a body input shares the memory of that input, which the next iteration overwrites: a scan output
-of the iteration number contains the last number everywhere, one of a Scan's element any memory. So it is copied:
-
-    body(i, c, x) -> (c, x, i)   becomes   body(i, c, x) -> (Identity(c), Identity(x), Identity(i))
-
-A Scan of length 0 fails, or divides by zero. So Scan is written as Loop:
+"""The same model in a form that ONNX Runtime computes correctly: with Loop for Scan, which fails for a length of 0, or
+divides by zero.
 
     Scan(states, x)  ->  Loop(Shape(x)[axis], True, states) { e = Gather(x, i, axis); ... }, reverse, transpose
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 
 import numpy as np
 from onnx import AttributeProto, GraphProto, ModelProto, NodeProto, TensorProto, helper, numpy_helper
@@ -27,29 +21,6 @@ def without_scan(model: ModelProto, ranks: Mapping[str, Sequence[int]]) -> Model
     copy.CopyFrom(model)
     _rewrite(copy.graph, ranks)
     return copy
-
-
-def with_copies(model: ModelProto) -> ModelProto:
-    """A copy of the model in which no body output is an input, an initializer, or another output of the body."""
-    copy = ModelProto()
-    copy.CopyFrom(model)
-    for body in _bodies(copy.graph):
-        taken = {port.name for port in body.input} | {tensor.name for tensor in body.initializer}
-        for number, port in enumerate(body.output):
-            if port.name in taken:
-                name = f"{body.name}_{number}_copied"
-                body.node.append(helper.make_node("Identity", [port.name], [name]))
-                port.name = name
-            taken.add(port.name)
-    return copy
-
-
-def _bodies(graph: GraphProto) -> Iterator[GraphProto]:
-    for node in graph.node:
-        for attribute in node.attribute:
-            if attribute.type == AttributeProto.GRAPH:
-                yield attribute.g
-                yield from _bodies(attribute.g)
 
 
 def _rewrite(graph: GraphProto, ranks: Mapping[str, Sequence[int]]) -> None:

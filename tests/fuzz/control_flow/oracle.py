@@ -78,9 +78,9 @@ class _Answers:
     """ONNX Runtime with the model, and with the model that has Loop for Scan."""
 
     def __init__(self, case: Any) -> None:
-        from mo_loop.compare.oracle.oracle import OnnxRuntime
+        from mo_loop.compare.oracle.oracle import OnnxRuntime, with_copies
 
-        from .lowering import with_copies, without_scan
+        from .lowering import without_scan
 
         self.case = case
         self.lowered: Any = None

@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mo_loop.compare.execution.judge import CRASH, FAILED, NOT_COMPILABLE, REFUSED, WRONG
-from mo_loop.compare.oracle.oracle import EXACT_OPERATORS
+from mo_loop.compare.oracle.oracle_errors import SHAPE, row
 from mo_loop.frontend.operator_limitations import LIMITS
 
 Test = Callable[[Any], bool]
@@ -60,6 +60,12 @@ class Deviation:
     shapes: bool = False
     """Whether ONNX Runtime is right unless the shapes differ."""
 
+    @classmethod
+    def of(cls, id: str, condition: str, holds: Test) -> Deviation:
+        """A row of `ORACLE_ERRORS`."""
+        error = row(id)
+        return cls(" ".join(error.operators), condition, holds, error.sentence, shapes=error.shows == SHAPE)
+
 
 def _at_run_time(facts: Any, *ports: int) -> bool:
     """Whether one of the inputs is not a constant."""
@@ -94,10 +100,6 @@ def _empty_batch(facts: Any) -> bool:
     return any(shapes[0][0] == 0 for shapes in facts.shapes)
 
 
-REDUCTIONS = (
-    "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceSumSquare ReduceLogSum "
-    "ReduceLogSumExp ArgMax ArgMin"
-)
 POOLS = "MaxPool AveragePool LpPool"
 
 KNOWN: tuple[Known, ...] = (
@@ -156,11 +158,10 @@ KNOWN: tuple[Known, ...] = (
 )
 
 DEVIATIONS: tuple[Deviation, ...] = (
-    Deviation(
-        "Attention",
+    Deviation.of(
+        "causal-attention-of-one-query",
         "is_causal with one query, and a mask or a past, until opset 24",
         lambda f: f.since < 25 and f.attributes.get("is_causal") == 1 and _has_one_query(f),
-        "the query sees the keys after it",
     ),
     Deviation(
         "Attention",
@@ -168,31 +169,15 @@ DEVIATIONS: tuple[Deviation, ...] = (
         lambda f: f.since < 25 and f.attributes.get("qk_matmul_output_mode") == 2,
         "hidden scores have the lowest finite number added instead of -inf",
     ),
-    Deviation(
-        " ".join(sorted(EXACT_OPERATORS)),
-        "8-bit integers",
-        lambda f: True,
-        "on a CPU with AVX2 and without VNNI, sums of two products saturate",
-    ),
-    Deviation(
-        "AffineGrid",
-        "align_corners",
-        lambda f: f.attributes.get("align_corners") == 1,
-        "an axis of one pixel lies at its beginning, not in its middle",
-    ),
+    Deviation.of("saturating-products", "8-bit integers", lambda f: True),
+    Deviation.of("grid-of-one-pixel", "align_corners", lambda f: f.attributes.get("align_corners") == 1),
     Deviation(
         "Col2Im",
         "other tensors than images",
         lambda f: f.shapes[0][1] != (2,),
         "elements land in other places",
     ),
-    Deviation(
-        REDUCTIONS,
-        "no elements",
-        lambda f: "empty" in f.notes,
-        "dimensions are kept that are reduced, or the other way round",
-        shapes=True,
-    ),
+    Deviation.of("reduction-of-nothing", "no elements", lambda f: "empty" in f.notes),
     Deviation(
         "Cast CastLike",
         "from a float to 4 bits",
@@ -205,12 +190,7 @@ DEVIATIONS: tuple[Deviation, ...] = (
         lambda f: f.since < 12 and len(f.outputs) > 1,
         "nothing is dropped, so all is true; ONNX Runtime says false",
     ),
-    Deviation(
-        "MatMul",
-        "sums over nothing",
-        lambda f: "empty" in f.notes,
-        "stacks of matrices hold what was in memory, and miss dimensions that are broadcast",
-    ),
+    Deviation.of("product-over-nothing", "sums over nothing", lambda f: "empty" in f.notes),
     Deviation("Sign", "NaN", lambda f: "nan" in f.notes, "NaN has no sign; ONNX Runtime says 0"),
 )
 

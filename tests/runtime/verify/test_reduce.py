@@ -4,19 +4,25 @@ from __future__ import annotations
 
 import time
 from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
+from onnx import numpy_helper
 
+from mo_loop.compare.oracle.checked_oracle import Oracle
 from mo_loop.compare.oracle.oracle import OnnxRuntime
 from mo_loop.compare.reducing.candidate import Candidate, graphs
 from mo_loop.compare.reducing.condition import Condition
 from mo_loop.compare.reducing.inner_values import inferred, places
 from mo_loop.compare.reducing.reducing import Reduced, reduce
 from mo_loop.compare.reducing.smaller_bodies import unwrapped, without_body_nodes
+from mo_loop.compare.reducing.trial import _differs, _Task
+from mo_loop.compare.results.array_comparison import compare
+from mo_loop.compare.verdict.rounding import Rounding, alternatives
 from mo_loop.errors import InputError, UsageError
 from mo_loop.options import ConvertOptions
 from tests.cli.commands import saved
@@ -118,6 +124,24 @@ def test_weights_lose_their_content_and_dimensions_become_short(tmp_path: Path) 
     array = onnx.numpy_helper.to_array(weight)
     assert array.size <= 4
     assert (array == array.flat[0]).all()
+
+
+def test_rounding_is_no_difference(tmp_path: Path) -> None:
+    text = "main (float[4,64] x) => (float[4,8] y) { a = MatMul (x, w) b = MatMul (x, v) y = Sub (a, b) }"
+    w = 1000 * floats(64, 8)
+    model = parsed(text)
+    for name, value in (("w", w), ("v", w * np.float32(1.00001))):
+        model.graph.initializer.append(numpy_helper.from_array(value, name))
+    path, feeds = tmp_path / "model.onnx", {"x": floats(4, 64)}
+    onnx.save(model, path)
+    expected = Oracle(str(path)).run(feeds)
+    ((_, moved),) = Rounding.of(expected, alternatives(str(path), feeds)).moved.items()
+    task = _Task(Candidate(b"", ()), Condition("differs"), ConvertOptions(), None, None)
+    for factor, differs in ((1.0, False), (100.0, True)):
+        found = [("y", (expected[0][1] + factor * moved * (1e-5 + 1e-3 * np.abs(expected[0][1]))).astype(np.float32))]
+        assert not compare(expected[0][1], found[0][1])
+        assert _differs(task, path, feeds, expected, found) == differs
+    assert _differs(replace(task, rtol=1e-9, atol=1e-9), path, feeds, expected, expected) is False
 
 
 def test_a_model_without_the_condition_is_refused(tmp_path: Path) -> None:

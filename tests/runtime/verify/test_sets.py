@@ -11,6 +11,7 @@ import pytest
 from onnx import numpy_helper
 
 from mo_loop.api import convert_model, save_model
+from mo_loop.compare.execution.processor import instruction_set
 from mo_loop.compare.oracle.checked_oracle import Oracle, UnstableError
 from mo_loop.compare.results.array_comparison import compare
 from mo_loop.compare.results.output_rows import shape_in
@@ -80,8 +81,9 @@ def test_random_numbers_are_said_to_be_random(tmp_path: Path) -> None:
     assert "it draws random numbers" in str(caught.value.why)
 
 
-def test_a_scan_that_returns_its_input_is_compared(tmp_path: Path) -> None:
-    model, feeds, expected = probe_oracle.PROBES["scan-returns-input"]()
+@pytest.mark.parametrize("id", ["scan-returns-input", "loop-returns-number"])
+def test_a_body_that_returns_its_input_is_compared(tmp_path: Path, id: str) -> None:
+    model, feeds, expected = probe_oracle.PROBES[id]()
     assert np.array_equal(dict(Oracle(model).run(feeds))["y"], expected["y"])
     report = verify(saved(model, tmp_path))
     assert report, as_text(report)
@@ -165,7 +167,7 @@ def test_a_difference_that_rounding_explains_passes_with_its_numbers(tmp_path: P
     assert report, as_text(report)
     (row,) = report.sides[0].worst
     if row.result.kind == "rounding":  # otherwise this processor adds both in one order
-        assert "rounding alone moves ONNX Runtime's own values by" in row.result.message
+        assert "rounding alone moves ONNX Runtime's own values by up to" in row.result.message
     assert not verify(path, ir, inputs=[{"x": x}], rtol=1e-9, atol=0)
 
 
@@ -225,10 +227,21 @@ def test_the_cause_of_a_wrong_weight_is_a_fault_with_its_place(tmp_path: Path) -
     path, ir = saved(with_weights(text, w=w), tmp_path), tmp_path / "wrong.xml"
     save_model(convert_model(with_weights(text, w=w + np.float32(1))), ir)
     report = verify(path, ir, inputs=[{"x": floats(4, 16)}], layers=True)
-    assert report.cause.startswith("a fault: The first tensor that differs is 'y'"), report.cause
+    assert report.cause.startswith("a fault in the node product (MatMul): "), report.cause
     assert report.as_json()["cause"] == report.cause
     assert f"cause: {report.cause}" in as_text(report)
     assert not verify(path, ir, inputs=[{"x": floats(4, 16)}]).cause
+
+
+@pytest.mark.parametrize("quantization", ["fast", "exact"])
+def test_a_quantised_model_names_the_instructions(tmp_path: Path, quantization: str) -> None:
+    text = """
+    main (float[4,16] x) => (float[4,8] y) <float s = {0.1}, uint8 z = {128}, float t = {0.01}, int8 n = {0}> {
+      q = QuantizeLinear (x, s, z) d = DequantizeLinear (q, s, z) v = DequantizeLinear (w, t, n) y = MatMul (d, v) }"""
+    path = saved(with_weights(text, w=np.full((16, 8), 100, np.int8)), tmp_path)
+    notes = " ".join(verify(path, sets=1, options=ConvertOptions(quantization=quantization)).notes)
+    said = ("(ML508)", "--quantization exact", instruction_set())
+    assert all(each in notes for each in said) == (quantization == "fast"), notes
 
 
 def test_the_cause_is_the_runtime_where_tensors_agree_one_by_one() -> None:
@@ -242,8 +255,23 @@ def test_the_cause_is_the_runtime_where_tensors_agree_one_by_one() -> None:
 
 def test_an_overflow_of_another_computation_explains_nothing() -> None:
     expected = np.float32([1e30, 2.0])
-    moved = Rounding.of([("y", expected)], [("all", [("y", np.float32([np.inf, 2.000001]))])])
-    assert moved.largest["y"] == pytest.approx(1e-6, rel=0.1)
+    others = [("all", [("y", np.float32([np.inf, 3.0]))]), ("f64", [("y", np.float32([1e30, 2.01]))])]
+    assert not Rounding.of([("y", expected)], others[:1]).explains("y", expected, np.float32([1e30, 2.1]))
+    moved = Rounding.of([("y", expected)], others)
     assert not moved.explains("y", expected, np.float32([2e30, 2.0]))
     assert not moved.explains("y", expected, np.float32([np.inf, 2.0]))
-    assert moved.explains("y", expected, np.float32([1e30, 2.000002]))
+    assert not moved.explains("y", expected, np.float32([1e30, 2.1]))
+    assert moved.explains("y", expected, np.float32([1e30, 2.02]))
+
+
+def test_elements_that_move_far_hide_no_others() -> None:
+    expected = np.float32([1e9, 1.0, 2.0, 3.0])
+    others = [(how, [("y", expected + np.float32([far, 0, 1e-6, 0]))]) for how, far in (("all", 0), ("moved", 2e6))]
+    moved = Rounding.of([("y", expected)], others)
+    assert moved.explains("y", expected, expected + np.float32([5e6, 1e-6, 0, 0]))
+    assert not moved.explains("y", expected, expected + np.float32([5e6, 0.5, 0, 0]))
+    assert not moved.explains("y", expected, expected + np.float32([0, 0.5, 0, 0]))
+    steps = np.int64([3, 4, 5, 6])
+    moved = Rounding.of([("y", steps)], [("all", [("y", np.int64([3, 5, 5, 6]))])])
+    assert moved.explains("y", steps, np.int64([3, 4, 4, 7]))
+    assert not moved.explains("y", steps, np.int64([3, 5, 4, 7]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+import re
 from pathlib import Path
 from typing import Any
 
@@ -14,6 +15,8 @@ import pytest
 from mo_loop.api import convert_model, save_model
 from mo_loop.compare.execution.isolated import IsolatedError, isolated
 from mo_loop.compare.execution.runtime import ONE_THREAD, run_ir
+from mo_loop.compare.results.array_comparison import compare
+from mo_loop.compare.results.report import InputSet, Report, Row, Side
 from mo_loop.compare.results.report_formats import as_junit, as_markdown, as_text
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import ConversionErrors, FileError, InputError, UsageError
@@ -295,7 +298,7 @@ def test_limits_of_the_comparison_are_notes(tmp_path: Path) -> None:
             t = Add (s, e) }> (zero, x)
           m = MatMulInteger (a, b) }"""), tmp_path)  # fmt: skip
     text = " ".join(verify(path, sets=1).notes)
-    assert "MatMulInteger: products of u8 and s8 saturate" in text
+    assert "MatMulInteger m: in ONNX Runtime sums of two products of u8 and s8 saturate" in text
 
 
 def test_the_report_in_all_formats(model: Path) -> None:
@@ -308,6 +311,20 @@ def test_the_report_in_all_formats(model: Path) -> None:
     assert "**f32&#58; differs**" in as_markdown(report)
     assert 'failures="1"' in as_junit(report)
     assert '<testcase classname=' in as_junit(report)
+
+
+def test_long_names_leave_place_for_the_numbers() -> None:
+    name = "encoder_layer_0_attention_output_projection_hidden_states"
+    y = np.float32([1, 2])
+    side = Side("f32", "differs", rows=(Row(0, 0, "float32[2]", "float32[2]", compare(y, y + 1, name)),))
+    report = Report("m.onnx", "", "ONNX Runtime", "CPU", (InputSet("generated 0", {}),), (0,), (side,))
+    assert _titles(report, 60) == _titles(report, 80) == ["output", "largest abs", "largest rel", "beyond"]
+    assert len(_titles(report, None)) > 8
+
+
+def _titles(report: Report, width: int | None) -> list[str]:
+    (line,) = (line for line in as_text(report, width=width).splitlines() if line.startswith("    output"))
+    return re.split(r" {2,}", line.strip())
 
 
 def test_the_type_of_an_output_that_the_runtime_names_otherwise(tmp_path: Path) -> None:
