@@ -93,10 +93,12 @@ def plant(graph: Graph, rng: random.Random, kind: str = "", depth: int | None = 
 
 @dataclass(frozen=True)
 class Planted:
-    """An ONNX model with input sets, its graph, and a fault in a copy of the graph."""
+    """An ONNX model with input sets, its graph, and a fault in a copy of the graph. `declared` is the same model in a
+    form that ONNX Runtime runs."""
 
     name: str
     model: ModelProto
+    declared: ModelProto
     feeds: Sequence[Mapping[str, Any]]
     graph: Graph
     fault: Fault
@@ -114,9 +116,10 @@ def planted(count: int, seed: int) -> Iterator[Planted]:
         rng = random.Random(f"{seed}:{index}")
         if index % 2:
             name, model, feeds = f"nested {seed}-{index}", *nested(rng, 1 + index // 2 % DEEPEST)
+            declared = model
         else:
             case = generate(seed, index)
-            name, model, feeds = f"random {case.name}", case.model, case.feeds
+            name, model, declared, feeds = f"random {case.name}", case.model, case.declared, case.feeds
         graph = converted(model)
         if graph is None:
             continue
@@ -125,7 +128,7 @@ def planted(count: int, seed: int) -> Iterator[Planted]:
             fault = plant(graph, rng, kind, depth)
             if fault is not None:
                 seen[kind, depth] += 1
-                yield Planted(name, model, feeds, graph, fault)
+                yield Planted(name, model, declared, feeds, graph, fault)
                 break
 
 

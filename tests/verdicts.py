@@ -1,7 +1,9 @@
-"""Whether `mo_loop.verify` fails a planted fault, and passes a planted rounding.
+"""Whether `mo_loop.verify` fails a planted fault, and passes a planted rounding and a right model.
 
     what, verdict, message = fault_verdict((1, 3))          # fault 3 of `planted` with seed 1
     what, verdict, message = rounding_verdict((1, 3))       # an IR that adds in another order, or has weights in f16
+    what, verdict, message = right_verdict((1, 3))          # a random model with control flow, rightly converted
+    verdict, message = model_verdict(("m.onnx", 0, None))   # a right model, with inputs of seed 0
 
 A rounding is an IR that computes the same in exact arithmetic: sums in another order, `(x + b / w) * w` for
 `x * w + b`, weights in f16. Its networks are deep, wide, or end in differences of almost equal sums.
@@ -18,26 +20,33 @@ import onnx
 from onnx import numpy_helper
 
 from mo_loop.api import Model, convert_model, save_model
+from mo_loop.compare.results.array_comparison import ROUNDING
 from mo_loop.compare.verifying import verify
+from mo_loop.errors import MoLoopError, NotComparableError
 from mo_loop.support.workers import report_stage
+from tests.fuzz.control_flow.generator import generate
 from tests.judging import UNSEEN, numbered, showing
+from tests.models.sources import registry_kinds
 
 FAILS, PASSES = "fails", "passes"
+AGREES, ROUNDS, NO_INPUTS = "agrees", "passes by rounding", "no inputs"
+NOT_COMPARED = "not compared"
 
 REORDERED, FUSED, HALF = KINDS = ("reordered sum", "fused multiply-add", "f16 weights")
 
 
-def fault_verdict(task: tuple[int, int]) -> tuple[str, str, str]:
-    """(description, verdict, message) of a fault. Runs native code."""
-    each = numbered(*task)
+def fault_verdict(task: tuple[int, ...]) -> tuple[str, str, str]:
+    """(description, verdict, message) of a fault, with the set of inputs of a third number, or the first for which the
+    fault changes an output. Runs native code."""
+    each = numbered(*task[:2])
     what = f"{each.name}, {each.fault.kind} at {each.fault.path} ({each.fault.change})"
-    feeds = showing(each)
+    feeds = each.feeds[task[2]] if task[2:] else showing(each)
     if feeds is None:
         return what, UNSEEN, ""
     report_stage("verify")
     with tempfile.TemporaryDirectory() as name:
         path, ir = Path(name, "model.onnx"), Path(name, "model.xml")
-        onnx.save(each.model, path)
+        onnx.save(each.declared, path)
         save_model(Model(each.fault.graph), ir)
         return what, *_verdict(path, ir, feeds)
 
@@ -54,10 +63,44 @@ def rounding_verdict(task: tuple[int, int]) -> tuple[str, str, str]:
         return f"{kind} {seed}-{number}", *_verdict(path, ir, {"x": x})
 
 
-def _verdict(path: Path, ir: Path, feeds: Any) -> tuple[str, str]:
-    report = verify(path, ir, inputs=[feeds])
+def right_verdict(task: tuple[int, int]) -> tuple[str, str, str]:
+    """(description, verdict, message) of a random model that is converted rightly. Runs native code."""
+    seed, number = task
+    what = f"random {seed}-{number}"
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name, "model.onnx")
+        onnx.save(generate(seed, number).declared, path)
+        return what, *_verdict(path)
+
+
+def model_verdict(task: tuple[str, int, str | None]) -> tuple[str, str]:
+    """(verdict, message) of a right model without given inputs: the file or the name of its kind, the seed of the
+    inputs, and the interpreter of the OpenVINO release that runs the IR, None for the installed one."""
+    name, seed, python = task
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(name)
+        if name in registry_kinds.KINDS:
+            path = Path(folder, "model.onnx")
+            onnx.save(registry_kinds.KINDS[name](), path)
+        try:
+            report = verify(path, seed=seed, python=python)
+        except NotComparableError as error:
+            return NO_INPUTS, f"{error.code}: {error.message}: {error.why}"
+    side = report.sides[0]
+    text = f"{len(report.sets)} sets, {len(side.rows)} rows; {' | '.join(report.notes)}"
+    if not report.passed:
+        return side.status, f"{side.message} {'; '.join(str(row.result) for row in side.worst if not row.result)}{text}"
+    roundings = [str(row.result) for row in side.worst if row.result.kind == ROUNDING]
+    return (ROUNDS, "; ".join(roundings)) if roundings else (AGREES, text)
+
+
+def _verdict(path: Path, ir: Path | None = None, *sets: Any) -> tuple[str, str]:
+    try:
+        report = verify(path, ir, inputs=sets)
+    except MoLoopError as error:  # ONNX Runtime does not run it, or it is not converted
+        return NOT_COMPARED, f"{error.code}: {error.message}: {error.why}"
     rows = report.sides[0].worst
-    text = "; ".join(str(row.result) for row in rows if not row.result or row.result.kind == "rounding")
+    text = "; ".join(str(row.result) for row in rows if not row.result or row.result.kind == ROUNDING)
     return PASSES if report.passed else FAILS, text or report.sides[0].message
 
 

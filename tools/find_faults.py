@@ -7,8 +7,8 @@
 The faults are those of tests/planting.py; a fault that changes no output does not count. tests/judging.py says what the
 right answer is: the ONNX node and the iteration. The exit code is 1 if fewer than 97 of 100 answers are right.
 
-With --verdicts `verify` judges the same faults, which all have to fail, and IR that differ by rounding alone, which all
-have to pass (tests/verdicts.py).
+With --verdicts `verify` judges the same faults, which all have to fail, and IR that differ by rounding alone and right
+random models, which all have to pass (tests/verdicts.py).
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.support.workers import Pool
 from tests.judging import RIGHT, UNJUDGED, UNSEEN, Trial
-from tests.verdicts import FAILS, PASSES
+from tests.verdicts import FAILS, NOT_COMPARED, PASSES
 
 LEAST = 0.97
 
@@ -36,6 +36,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--verbose", "-v", action="store_true", help="print all faults, not only those that are missed")
     parser.add_argument("--verdicts", action="store_true", help="let `verify` judge faults and roundings instead")
     parser.add_argument("--roundings", type=int, default=40, help="how many of them")
+    parser.add_argument("--right", type=int, default=40, metavar="N", help="how many right models")
     options = parser.parse_args(arguments)
     if options.verdicts:
         return _verdicts(options)
@@ -63,9 +64,9 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _verdicts(options: argparse.Namespace) -> int:
-    """Print what `verify` says of faults and roundings; 1 if a fault passes or a rounding fails."""
+    """Print what `verify` says of faults, roundings and right models; 1 if a fault passes, or another one fails."""
     wrong = 0
-    kinds = (("fault", FAILS, options.count), ("rounding", PASSES, options.roundings))
+    kinds = (("fault", FAILS, options.count), ("rounding", PASSES, options.roundings), ("right", PASSES, options.right))
     for kind, right, wanted in kinds:
         counts: Counter[str] = Counter()
         with Pool(f"tests.verdicts:{kind}_verdict", limit=600) as pool:
@@ -73,12 +74,15 @@ def _verdicts(options: argparse.Namespace) -> int:
                 if counts[FAILS] + counts[PASSES] >= wanted:
                     break
                 outcome = pool.call((options.seed, number))
-                what, verdict, text = outcome.value if outcome.ok else (f"number {number}", FAILS, outcome.message)
+                stage, _, chosen = outcome.stage.partition(" ")
+                if not outcome.ok and stage == "whole":  # the IR with the fault crashes with this set
+                    outcome = pool.call((options.seed, number, int(chosen)))
+                what, verdict, text = outcome.value if outcome.ok else (f"{number}", outcome.status, outcome.message)
                 counts[verdict] += 1
-                if options.verbose or verdict not in (right, UNSEEN):
+                if options.verbose or verdict not in (right, UNSEEN, NOT_COMPARED):
                     print(f"{what}: {verdict} {text}", flush=True)
-        wrong += counts[FAILS] + counts[PASSES] - counts[right]
-        print(f"{kind}s: {', '.join(f'{count} {name}' for name, count in counts.items())}", flush=True)
+        wrong += sum(count for name, count in counts.items() if name not in (right, UNSEEN, NOT_COMPARED))
+        print(f"{kind}: {', '.join(f'{count} {name}' for name, count in counts.items())}", flush=True)
     return int(wrong > 0)
 
 

@@ -163,8 +163,20 @@ def test_larger_sizes_are_tried_until_a_set_is_accepted() -> None:
     assert list(found.missing) == ["N = 0", "T = 0"]
 
 
-def test_sizes_of_a_model_are_its_kernels_and_small_integers() -> None:
+def test_sizes_of_a_model_are_its_kernels_its_weights_and_small_integers() -> None:
     model = load(parsed("""
-        main (float[N,1,T] x, float[4,1,257] w) => (float[N,4,S] y) <int64[2] s = {-1, 480}, int64 z = {2}> {
+        main (float[N,1,T] x, float[4,1,257] w) => (float[N,4,S] y) <int64[2] s = {-1, 480}, int64[3] z = {2, 3, 4}> {
           y = Conv <kernel_shape = [257]> (x, w) }"""))
-    assert sorted(sizes_in(model)) == [257, 480]
+    assert sorted(sizes_in(model)) == [2, 3, 4, 9, 24, 257, 479, 480]
+    model = load(parsed("""main (float[N,C,T] x) => (float[N,6,S] y) <float[6,5,1] w = {1}> {
+          y = Conv <kernel_shape = [1], group = 3> (x, w) }"""))
+    assert sorted(sizes_in(model)) == [5, 6, 15]
+
+
+def test_sizes_that_are_inputs_vary_and_may_be_floats() -> None:
+    made = generator("""main (float[1,1,4,4] x, float[2] size) => (float[1,1,A,B] y) <int64[2] n = {1, 1}> {
+        s = Cast <to = 7> (size)  all = Concat <axis = 0> (n, s)  y = Resize (x, , , all) }""")
+    drawn = [made.draw(number)["size"] for number in range(3)]
+    assert all(((each >= 1) & (each == np.rint(each)) & (each < 9)).all() for each in drawn)
+    assert len({tuple(each) for each in drawn}) > 1
+    assert (made.draw(0, careful=True)["size"] == 1).all()

@@ -5,13 +5,14 @@
     found.sets, found.expected, found.missing
 
 A set with the usual small sizes is refused where a window is longer than its input, where the sizes do not divide, or
-where the model compares a size with a constant. Then the dimensions other than the batch grow together, after that one
-by one, and in the end all of them; the sizes are the usual ones of images and audio, and the integers that the model
-itself contains. The search ends after `SECONDS`, and leaves out sets of more than `ELEMENTS`.
+where they have to fit a constant. Then the dimensions other than the batch change together, after that one by one, and
+in the end all of them; the sizes are small ones, the usual ones of images and audio, and those that the model itself
+contains. The search ends after `SECONDS`, and leaves out sets of more than `ELEMENTS`.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -25,7 +26,10 @@ from mo_loop.errors import NotComparableError
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import graph_protos
 
-LARGER = (8, 16, 32, 64, 96, 128, 160, 224, 256, 320, 400, 512, 640, 800, 1000, 1024, 1600, 2048, 4096, 8000, 16000)
+LARGER = (
+    *range(2, 9), 16, 32, 64, 96, 128, 160, 224, 256, 320, 400, 512, 640, 800, 1000, 1024, 1600, 2048, 4096, 8000,
+    16000,
+)  # fmt: skip
 """The sizes that are tried in turn where small ones are refused."""
 
 SECONDS = 60.0
@@ -34,7 +38,7 @@ SECONDS = 60.0
 ELEMENTS = 1 << 25
 """The most elements of all inputs of a set that is tried."""
 
-_CONSTANTS = (8, 16_384, 24)
+_CONSTANTS = (2, 16_384, 32)
 """The integers of a model that are tried as sizes: the least and the greatest of them, and how many."""
 
 Sizes = Mapping[str, int]
@@ -154,13 +158,20 @@ def _is_above(sizes: Sizes, least: Sizes, batches: set[str]) -> bool:
 
 
 def sizes_in(model: OnnxModel) -> list[int]:
-    """Integers in constants and kernels of a model, bodies and functions included, that can be sizes of its inputs."""
+    """Integers of a model, bodies and functions included, that can be sizes of its inputs: those of kernels and of
+    small constants, with their sums and products, and the dimensions of inputs and weights."""
     least, greatest, count = _CONSTANTS
     found: dict[int, None] = {}
+    dims: dict[int, None] = {}
     for graph in graph_protos(model.proto):
+        weights = {each.name: each.dims for each in getattr(graph, "initializer", ())}
         for node in graph.node:
-            kernels = [each.ints for each in node.attribute if each.name == "kernel_shape"]
-            found.update(dict.fromkeys(size for kernel in kernels for size in kernel))
+            integers = {each.name: each.ints or (each.i,) for each in node.attribute}
+            found.update(dict.fromkeys(integers.get("kernel_shape", ())))
+            for name in node.input[1:2] if node.op_type == "Conv" else ():  # the channels are in groups
+                dims.update((size * integers.get("group", (1,))[0], None) for size in weights.get(name, ())[1:2])
+        dims.update(dict.fromkeys(size for shape in weights.values() for size in shape))
     for values in constant_integers(model.proto.graph).values():
-        found.update(dict.fromkeys(values))
-    return [size for size in found if least <= size <= greatest][:count]
+        found.update(dict.fromkeys((*values, sum(values), math.prod(map(abs, values)))))
+    dims.update((dim.dim_value, None) for each in model.proto.graph.input for dim in each.type.tensor_type.shape.dim)
+    return [size for size in found | dims if least <= size <= greatest][:count]

@@ -68,12 +68,10 @@ def values_of(
             return _mask(shape, random).astype(bool)
         # One condition is true in the first set, and in every other one.
         return random.random(shape) < 0.7 if shape else np.asarray(number % 2 == 0)
-    if dtype.kind in ("int", "uint"):
-        return _integers(each, shape, number, random, careful, longest).astype(dtype.numpy)
     if kind == SCALE:
         return np.ones(shape, dtype.numpy)
-    if kind == MASK:
-        return _mask(shape, random).astype(dtype.numpy)
+    if kind or dtype.kind in ("int", "uint"):  # a float can be an index, or a size
+        return _integers(each, shape, number, random, careful, longest).astype(dtype.numpy)
     plain = random.random(shape) if number % 2 else random.standard_normal(shape)
     return np.asarray(plain).astype(dtype.numpy)
 
@@ -85,7 +83,7 @@ def _integers(
     if role.kind == COUNT:
         return np.full(shape, COUNTS[number % len(COUNTS)])
     if role.kind == SIZE:
-        return np.ones(shape, np.int64)
+        return np.ones(shape, np.int64) if careful else np.asarray(random.integers(1, 9, shape))
     if role.kind == LENGTH:
         return _lengths(shape, 1 if careful else max(1, longest), random)
     if role.kind == CHOICE:

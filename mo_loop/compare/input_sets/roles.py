@@ -34,7 +34,7 @@ PORTS = {
     ("LSTM", 4): LENGTH, ("GRU", 4): LENGTH, ("RNN", 4): LENGTH, ("ReverseSequence", 1): LENGTH,
     ("CumSum", 1): AXIS, ("Squeeze", 1): AXIS, ("Unsqueeze", 1): AXIS, ("ReduceSum", 1): AXIS, ("ReduceMean", 1): AXIS,
     ("Slice", 3): AXIS, ("SequenceErase", 1): AXIS, ("SequenceInsert", 2): AXIS,
-    ("ConstantOfShape", 0): SIZE, ("Expand", 1): SIZE, ("Resize", 3): SIZE,
+    ("ConstantOfShape", 0): SIZE, ("Expand", 1): SIZE, ("Resize", 3): SIZE, ("Slice", 2): SIZE,
     ("com.microsoft::GroupQueryAttention", 5): LENGTH, ("com.microsoft::Attention", 3): MASK,
 }  # fmt: skip
 """(operator, number of the input) -> the role of what it reads there."""

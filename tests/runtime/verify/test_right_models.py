@@ -1,0 +1,21 @@
+"""Right models without given inputs: `verify` finds inputs for each kind, and passes it."""
+
+from __future__ import annotations
+
+import pytest
+
+from tests.models.sources.registry_kinds import KINDS
+from tests.verdicts import AGREES, PASSES, ROUNDS, model_verdict, right_verdict
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_kinds_of_the_registries(kind: str) -> None:
+    verdict, text = model_verdict((kind, 0, None))
+    assert verdict in (AGREES, ROUNDS), text
+
+
+@pytest.mark.parametrize("number", [8, 9, 14])
+def test_random_models(number: int) -> None:
+    """Sizes that a Split and a Reshape need, and a body that returns its iteration number."""
+    _, verdict, text = right_verdict((3501, number))
+    assert verdict == PASSES, text
