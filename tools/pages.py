@@ -230,7 +230,8 @@ Every flag of both tools:
 
 def runtime() -> str:
     """docs/runtime.md: the errors of the CPU device, and what avoids them."""
-    from transforms.runtime.gaps import GAPS, MEASURED, SEVERITIES
+    from mo_loop.target import MEASURED, SEVERITIES
+    from tools.gap_table import GAPS
 
     sections = []
     for severity in SEVERITIES:
@@ -251,7 +252,7 @@ RUNTIME = """\
 
 Measured with OpenVINO {first} to {last} ({count} releases) on the CPU device with the f32 precision hint, with several
 inferences on one compiled model, with AVX-512 and, on the newest release, with AVX2 alone. An error without releases
-is on all. The table is `transforms/runtime/gaps.py`;
+is on all. Each rule states those that it avoids (`avoids` of a pass, `AVOIDS` of a family of translators);
 `tests/runtime/probes` has a small graph for nearly every error that shows it, under the name in brackets.
 `tools/probe_runtime.py` runs them on the installed release or on another one and lists the rules that it does not need;
 `make probes` runs them on all releases, with every rule on and with each one off.
@@ -325,7 +326,7 @@ def _gap_row(gap: Any) -> str:
 
 def _sentence(gap: Any) -> str:
     """What is wrong, and on which releases and processors if not on all."""
-    from transforms.runtime.gaps import MEASURED
+    from mo_loop.target import MEASURED
 
     span = f"since {gap.since}" if gap.since else ""
     span += (", " if span else "") + f"up to {gap.until}" if gap.until else ""

@@ -1,4 +1,4 @@
-"""Which errors of transforms/runtime/gaps.py an OpenVINO release has, by running their probes.
+"""Which of the known errors an OpenVINO release has, by running their probes.
 
     python tools/probe_runtime.py                       # the installed release
     python tools/probe_runtime.py --runtime 2024.6.0    # another one, which `make runtimes` has installed
@@ -27,9 +27,10 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from mo_loop.target import MEASURED, Gap
 from tests.runtime.probing import Probe, Verdict, is_expected, probes, rules, run
+from tools.gap_table import GAPS
 from tools.runtimes import EVERY, interpreter
-from transforms.runtime.gaps import GAPS, MEASURED, Gap
 
 
 @dataclass(frozen=True)

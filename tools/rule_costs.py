@@ -40,11 +40,11 @@ from mo_loop.ops.control import Control
 from mo_loop.support.workers import Pool
 from tests.models.exported import Exported
 from tests.runtime.probing import probes
+from tools.gap_table import GAPS
 from tools.timing import alternated
 from transforms.config import PassConfig
 from transforms.pipelines import RULES
 from transforms.runtime import local_rules
-from transforms.runtime.gaps import GAPS
 
 FILE = Path(__file__).resolve().parents[1] / "tests" / "runtime" / "rule_costs.json"
 FOLDERS = ("pytorch", "pytorch_sequences", "tensorflow", "transformers")

@@ -23,6 +23,7 @@ afterwards: the Manager infers them after each pass that changed something.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
+from dataclasses import replace
 from typing import ClassVar, Literal, TypeVar
 
 from mo_loop.errors import (
@@ -35,6 +36,7 @@ from mo_loop.errors import (
 )
 from mo_loop.graph import Graph, Node
 from mo_loop.graph.origin import current, made_for
+from mo_loop.target import Gap
 from transforms.config import Explanation, PassConfig
 
 N = TypeVar("N", bound=Node)
@@ -50,6 +52,11 @@ class FunctionPass:
 
     bodies: ClassVar[Literal["first", "last", "never"]] = "first"
     enabled_by_default: bool = True
+
+    avoids: ClassVar[tuple[Gap, ...]] = ()
+    """The errors of the runtime that the pass avoids."""
+    instead: ClassVar[str] = ""
+    """What it writes instead, for those that have no `form` of their own."""
 
     passes: Sequence[FunctionPass] = ()
     """The passes that this one contains."""
@@ -71,6 +78,11 @@ class FunctionPass:
     @property
     def name(self) -> str:
         return type(self).__name__
+
+    @classmethod
+    def gaps(cls) -> tuple[Gap, ...]:
+        """What the pass avoids, each with its name and with what it writes instead."""
+        return tuple(replace(gap, rule=cls.__name__, form=gap.form or cls.instead) for gap in cls.avoids)
 
     @property
     def at(self) -> Node | None:

@@ -16,6 +16,12 @@ from mo_loop.ops.base import Op, Parameter
 from mo_loop.ops.control import Control, If, TensorIterator
 from mo_loop.ops.front import Failed
 from mo_loop.ops.unknown_rank import SAME_RANK, advice, decision
+from mo_loop.target import CRASH, Gap
+
+AVOIDS = (
+    Gap("strings", "`Slice`, `Split`, `Convert` and `Gather` of strings corrupt memory", "refused, ML303", CRASH),
+)
+"""The errors of the runtime that the check refuses."""
 
 
 def failures(graph: Graph) -> list[MoLoopError]:

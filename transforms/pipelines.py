@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from mo_loop.errors import InternalError
-from mo_loop.target import Target
+from mo_loop.target import Gap, Target
 from transforms.common.constants_reduce import ConstantsReduce
 from transforms.common.nop_elimination import NopElimination
 from transforms.common.reshape_to_squeeze import ReshapeToSqueeze
@@ -71,7 +71,6 @@ from transforms.runtime.reshape_returned_inputs import ReshapeReturnedInputs
 from transforms.runtime.select_final_values import SelectFinalValues
 from transforms.runtime.separate_read_values import SeparateReadValues
 from transforms.runtime.share_initial_values import ShareInitialValues
-from transforms.runtime.targets import needs
 from transforms.runtime.weights_for_old_kernels import SpreadScales, UnsignedWeights
 from transforms.states.fuse_stateful_attention import FuseStatefulAttention
 from transforms.states.low_latency2 import LowLatency2
@@ -168,6 +167,9 @@ FRONT: tuple[type[FunctionPass], ...] = (
 RULES = tuple(each for each in FRONT if each.__module__.startswith("transforms.runtime.") and each is not LowerBarriers)
 """The passes that avoid errors of the runtime, in order."""
 
+RELIED_ON = (PushConstantToSubgraph,)
+"""Rules whose form other rules rely on: they read axes and sizes where the constants are."""
+
 BY_SIZES = (BreakStateSymbols, ConcatenateAlongFirstAxis, GuardZeroTrips, SelectFinalValues, RemoveResultBounds)
 """Rules that decide by sizes which Barriers hide later: when they run again, they see fewer loops that surely run."""
 
@@ -190,7 +192,7 @@ def check_rules(target: Target | None = None) -> StepObserver:
         for scope in step.graph.scopes():
             scope.sweep()
         for rule in RULES:
-            if rule not in BY_SIZES and needs(target, rule.__name__) and _made(rule, target).run(step.graph):
+            if rule not in BY_SIZES and is_needed(rule, target) and _made(rule, target).run(step.graph):
                 raise InternalError(f"{rule.__name__} changes the graph again when all rules have run", code="ML411")
 
     return observer
@@ -233,5 +235,16 @@ def _made(cls: type[FunctionPass], target: Target) -> FunctionPass:
     """A new instance of a pass; the rules that no release of `target` needs are disabled by default."""
     made = cls()
     for each in (made, *made.passes) if cls in RULES else ():
-        each.enabled_by_default = needs(target, each.name)
+        each.enabled_by_default = is_needed(type(each), target)
     return made
+
+
+def is_needed(rule: type[FunctionPass], target: Target) -> bool:
+    """Whether a release of the target may have an error that `rule` avoids; True if it states none."""
+    return rule in RELIED_ON or not rule.avoids or any(map(target.may_have, rule.avoids))
+
+
+def avoided_gaps() -> Iterator[Gap]:
+    """The errors of the runtime that the passes of a conversion avoid, in the order in which they run."""
+    for cls in dict.fromkeys(type(each) for one in default_pipeline() for each in (one, *one.passes)):
+        yield from cls.gaps()

@@ -10,7 +10,7 @@ import pytest
 
 from tests.browser.browsing import Shown
 from tests.browser.made_pages import MadePages
-from transforms.runtime.gaps import GAPS
+from tools.gap_table import GAPS
 
 TALL = (1600, 2400)
 

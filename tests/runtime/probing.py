@@ -42,6 +42,7 @@ from mo_loop.graph import Graph
 from mo_loop.ir.bin import Weights
 from mo_loop.ir.xml import XmlWriter
 from mo_loop.support.workers import Pool, TaskOutcome
+from mo_loop.target import Gap
 from mo_loop.text import parse
 from mo_loop.text.literals import parse_data, shaped
 from mo_loop.text.scanner import Scanner
@@ -52,7 +53,6 @@ from transforms.config import PassConfig
 from transforms.last_check import last_check
 from transforms.manager import Manager
 from transforms.pipelines import default_pipeline
-from transforms.runtime.gaps import Gap
 
 FOLDER = Path(__file__).parent / "probes"
 SECTION = re.compile(r"^# (infer|limit|rtol|skips|opset|isa|without|graph|onnx)\b", re.MULTILINE)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from mo_loop.target import Gap
 from tests.runtime.probing import RIGHT, WRONG, Verdict
 from tools.probe_runtime import Finding, _differences, _failures, _idle, _needless
-from transforms.runtime.gaps import Gap
 
 ENDED = Gap("ended", "", rule="Rule", until="2025.1.0")
 OPEN = Gap("open", "", rule="Other")

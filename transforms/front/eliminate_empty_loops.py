@@ -9,12 +9,22 @@ from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import UNKNOWN
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Concatenated, Final, Iteration, Merged
+from mo_loop.target import CRASH, ERROR, Gap
 from transforms.function_pass import FunctionPass
 from transforms.replace import replace_output
 
 
 class EliminateEmptyLoops(FunctionPass):
     """a loop of 0 iterations  ->  its initial values, and empty tensors for its concatenated outputs"""
+
+    instead = "the initial values, and empty constants"
+    avoids = (
+        Gap(
+            "trip-count-of-zero", "a constant trip count of 0 crashes the process, or returns old values",
+            severity=CRASH, avx512_since="2026.4.1",
+        ),
+        Gap("condition-of-false", "a constant condition that is false does not compile", severity=ERROR),
+    )  # fmt: skip
 
     bodies = "last"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mo_loop.graph import Graph
 from mo_loop.graph.shape import low
 from mo_loop.ops.control import Final, Iteration
+from mo_loop.target import ERROR, Gap
 from transforms.function_pass import FunctionPass
 from transforms.port_maps import invariant_behind
 from transforms.replace import replace_output
@@ -15,6 +16,15 @@ class EliminateInvariantOutputs(FunctionPass):
 
     The runtime does the same and rebuilds the loop for it. That fails if an output is concatenated in reverse.
     """
+
+    instead = "the tensor itself, outside"
+    avoids = (
+        Gap(
+            "invariant-result-reversed",
+            "a final value that is a captured tensor fails if another output is concatenated in reverse",
+            severity=ERROR,
+        ),
+    )  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         return self.rewrite_each(graph, Iteration, self._rewrite)

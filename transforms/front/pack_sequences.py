@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from mo_loop.graph.types import SequenceType
+from mo_loop.target import ERROR, Gap
 from transforms.front.sequence_lowering.layouts import Kind
 from transforms.front.sequence_lowering.walk import SequencePass
 
@@ -14,6 +15,14 @@ class PackSequences(SequencePass):
     elements are concatenated along an axis other than the first, the result is exact for up to 2^24 numbers in all
     elements together.
     """
+
+    instead = "the pattern after `CumSum`"
+    avoids = (
+        Gap(
+            "computed-zero-of-reshape", "a 0 in a computed pattern of `Reshape` is taken for \"copy the dimension\"",
+            severity=ERROR, since="2025.4.1",
+        ),
+    )  # fmt: skip
 
     def kind(self, type_: SequenceType):
         return Kind.of(type_, always_packed=True)

@@ -14,6 +14,7 @@ from mo_loop.graph.types import TensorType, boolean, i64
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Concatenated, Iteration, Loop, Sliced, TensorIterator
 from mo_loop.ops.front import Scan
+from mo_loop.target import ERROR, Gap
 from transforms.function_pass import FunctionPass
 from transforms.port_maps import replace_iteration
 
@@ -26,6 +27,18 @@ class ScanLowering(FunctionPass):
     in the body converts between them. Outer Scans come first, because the result decides what the inner ones may
     become.
     """
+
+    instead = "`Loop` with a trip count from the shape"
+    avoids = (
+        Gap(
+            "tensor-iterator-of-no-slices",
+            "a TensorIterator over a dimension of 0 returns the values of an earlier inference",
+        ),
+        Gap(
+            "nested-tensor-iterators", "a TensorIterator directly in a TensorIterator does not compile",
+            "`Loop`", ERROR,
+        ),
+    )  # fmt: skip
 
     bodies = "last"
 

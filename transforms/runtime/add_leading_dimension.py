@@ -12,6 +12,7 @@ from mo_loop.graph.shape import high, is_static, low
 from mo_loop.graph.types import TensorType, bf16, boolean, f16, f32, f64, u8
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Concatenated, Final, Iteration, Loop, Merged, Sliced
+from mo_loop.target import CRASH, Gap
 from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
 
@@ -26,6 +27,15 @@ class AddLeadingDimension(FunctionPass):
     another dimension is above 1. A slice has another first dimension if it is cut along the first axis, and
     concatenated outputs are not copied in this way.
     """
+
+    instead = "`Unsqueeze` outside and `Squeeze` in the body"
+    avoids = (
+        Gap(
+            "copied-zero-by-ones",
+            "a tensor of floats or booleans that a loop copies into its body, or out of it, crashes the process if "
+            "its first dimension is 0 and all others are 1", severity=CRASH, until="2025.2.0",
+        ),
+    )  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         return self.rewrite_each(graph, Iteration, self._rewrite)

@@ -6,6 +6,7 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import string
 from mo_loop.ops.control import Loop, Merged
+from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 
 
@@ -16,6 +17,19 @@ class BreakStateSymbols(FunctionPass):
     asks for the size of another tensor of size N, or of another state with the same initial value, the runtime reads
     the size of the state, which has grown.
     """
+
+    instead = "`Slice` of the initial value to its own length, which has no symbol"
+    avoids = (
+        Gap(
+            "state-symbols",
+            "a state that grows has the symbols of its initial value in the body: the size of a captured tensor of "
+            "the same initial size is read off the state",
+        ),
+        Gap(
+            "state-symbols-of-two-states",
+            "two states with the same initial value have the same symbols: the size of one is read off the other",
+        ),
+    )  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False

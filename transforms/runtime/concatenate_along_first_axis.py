@@ -9,6 +9,7 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.shape import low
 from mo_loop.ops.control import Concatenated, Iteration, Loop, TensorIterator
+from mo_loop.target import CRASH, Gap
 from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
 
@@ -18,6 +19,14 @@ class ConcatenateAlongFirstAxis(FunctionPass):
 
     The runtime divides the size of its buffer by the product of the dimensions before the axis, which is 0.
     """
+
+    instead = "axis 0, then `Transpose`"
+    avoids = (
+        Gap(
+            "concatenated-behind-zero", "concatenation along an axis behind a dimension of 0 crashes the process",
+            severity=CRASH,
+        ),
+    )  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False

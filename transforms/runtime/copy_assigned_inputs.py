@@ -10,6 +10,7 @@ from mo_loop.graph.shape import element_count, is_static
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control
 from mo_loop.ops.reduction import Reduction
+from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 from transforms.replace import insert_before
 from transforms.runtime.memory import computed_from_constants, is_in_place
@@ -26,6 +27,20 @@ class CopyAssignedInputs(FunctionPass):
     is between the two is a view if it works in place, or if it may do nothing. A Concat works in place if all its sizes
     are known.
     """
+
+    instead = "`max(x, x)` behind the input, `x or x` for booleans"
+    avoids = (
+        Gap(
+            "assigned-input",
+            "a variable that becomes an input, or a view of one (Squeeze, Reshape, Concat of known sizes), has what "
+            "the caller writes into that memory later",
+        ),
+        Gap(
+            "assigned-constant",
+            "a variable that becomes a constant, or a view of one, has the contents of other memory from then on",
+            "`Tile` of the constant by a number known only at run time",
+        ),
+    )  # fmt: skip
 
     bodies = "never"  # variables are in the main graph
 

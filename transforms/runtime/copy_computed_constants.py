@@ -13,6 +13,7 @@ from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Op
 from mo_loop.ops.comparison import Select
 from mo_loop.ops.control import Control
+from mo_loop.target import ERROR, Gap
 from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
 from transforms.runtime.memory import computed_from_constants
@@ -36,6 +37,34 @@ class CopyComputedConstants(FunctionPass):
     weights, and no MatMul of them: constants that are left in one are too large to be folded here, and compressed to
     f16 later. A MatMul whose weights have at most 8 bits does not even compile.
     """
+
+    instead = "`Tile` by a number known only at run time"
+    avoids = (
+        Gap(
+            "constant-iterator-in-place",
+            "a TensorIterator of constants is computed once, and an elementwise operation behind it overwrites its "
+            "result",
+        ),
+        Gap(
+            "constant-operation-in-place",
+            "so are other operations of constants that the runtime does not fold, such as ReverseSequence, "
+            "Convolution and LSTMSequence",
+        ),
+        Gap(
+            "computed-constant-overwritten",
+            "what is computed from constants alone and not folded, such as the result of a TensorIterator, is "
+            "computed once; an elementwise operation overwrites it, and later inferences read that",
+        ),
+        Gap(
+            "compressed-constant-in-place",
+            "so is a `MatMul` or `Gather` of constants if one of them is compressed, to 8 bits or less, or to f16 in "
+            "a `MatMul`",
+        ),
+        Gap(
+            "constant-times-compressed", "`MatMul` of a constant and weights of at most 8 bits does not compile",
+            "`Tile` of the constant by a number known only at run time", ERROR, since="2025.0.0",
+        ),
+    )  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False

@@ -8,6 +8,7 @@ from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import string
 from mo_loop.ops.base import Result
 from mo_loop.ops.control import Control, If, Iteration, Loop
+from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 from transforms.runtime.memory import UNCONVERTED, Resized, has_run_time_ends, hide_memory, views_of
 from transforms.runtime.overwritten_parameters import overwritten
@@ -27,6 +28,18 @@ class CopyControlOutputs(FunctionPass):
     A model output has memory of its own, unless its type is converted at the output. If all nodes of dynamic shape that
     y does not depend on are such outputs or read y themselves, nothing can take its memory.
     """
+
+    instead = "`Slice` to its own length"
+    avoids = (
+        Gap(
+            "loop-output-memory",
+            "a final value or a concatenated output of dynamic shape is overwritten by a later node before it is read",
+        ),
+        Gap(
+            "if-output-memory", "an output of If of dynamic shape is overwritten by a later node before it is read",
+            "`Slice` with an end that depends on the condition", since="2025.1.0",
+        ),
+    )  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False

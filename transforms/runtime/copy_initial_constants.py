@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Constant, Op, Parameter
+from mo_loop.target import ERROR, Gap
 from transforms.function_pass import FunctionPass
 
 
@@ -16,6 +17,15 @@ class CopyInitialConstants(FunctionPass):
     The runtime computes an initial value inside its ReadValue if nothing else reads it. A constant that two of them
     need is then an input of both, of unknown size, and the inference fails.
     """
+
+    instead = "each initial value reads a constant of its own"
+    avoids = (
+        Gap(
+            "constant-of-initial-values",
+            "two variables whose computed initial values read one constant: the inference fails (\"Cannot get dims "
+            "for non static shape\"), or the process ends", severity=ERROR, since="2025.0.0",
+        ),
+    )  # fmt: skip
 
     bodies = "never"  # variables are in the main graph
 

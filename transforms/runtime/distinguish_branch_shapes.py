@@ -12,6 +12,7 @@ from mo_loop.graph.shape import Dimension, high, is_static, low
 from mo_loop.graph.types import string
 from mo_loop.ops.base import Constant, Result
 from mo_loop.ops.control import If, Selected
+from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 from transforms.replace import replace_output
 from transforms.runtime.alternatives import pattern, reshaped
@@ -29,6 +30,15 @@ class DistinguishBranchShapes(FunctionPass):
     may be 1, one branch returns [1, size + 2] and the other one [size + 2, 1]; a Slice removes the additional elements.
     If more than one dimension is unknown, the shape is an output too. A Result of static shape is always copied.
     """
+
+    instead = "`[1, size]` from one branch, `[size, 1]` from the other, reshaped outside"
+    avoids = (
+        Gap(
+            "if-output-of-same-shape",
+            "an output of dynamic shape is not copied if the other branch has given it the same shape before",
+            until="2026.1.0",
+        ),
+    )  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         return self.rewrite_each(graph, If, self._distinguish)

@@ -8,6 +8,7 @@ from mo_loop.graph.shape import low
 from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.base import Constant, Result
 from mo_loop.ops.control import Loop, Sliced, TensorIterator
+from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 from transforms.port_maps import drop_unused_inputs, keep_inputs, replace_iteration
 
@@ -17,6 +18,11 @@ class EliminateUnreadSlices(FunctionPass):
 
     The runtime removes inputs that the body does not read. If no slice is left, it executes the body once, or crashes.
     """
+
+    instead = "`Loop`"
+    avoids = (
+        Gap("unread-slice", "a TensorIterator whose body reads no slice runs once"),
+    )
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = graph.sweep() > 0  # readers without readers do not count

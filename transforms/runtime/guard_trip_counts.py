@@ -7,6 +7,7 @@ from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Concatenated, Invariant, Loop
+from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 
 I32_MAX = 2**31 - 1
@@ -23,6 +24,17 @@ class GuardTripCounts(FunctionPass):
     without the attribute none_below_zero has the meaning of Loop-5 already: its trip count was omitted, or it was read
     from IR.
     """
+
+    instead = "`max(M, 0)`"
+    avoids = (
+        Gap("negative-trip-count", "a trip count below 0 means an endless loop"),
+        Gap(
+            "huge-trip-count",
+            "the buffer of a concatenated output is allocated for all of the trip count, although the body may stop "
+            "before; if this number of bytes does not fit into 64 bits, the output is lost and memory is corrupted",
+            "trip count -1 and `i + 1 < M` in the condition",
+        ),
+    )  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         return self.rewrite_each(graph, Loop, self._guard)

@@ -8,6 +8,7 @@ from mo_loop.graph.shape import high, low
 from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Concatenated, Final, Loop, Merged
+from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 from transforms.port_maps import invariant_behind, keep_inputs
 from transforms.replace import move_readers
@@ -25,6 +26,23 @@ class GuardZeroTrips(FunctionPass):
     runtime would assume that the slice is as long as the whole (see RemoveSliceBounds), so its bounds are removed. The
     final value of a state that the body does not read is selected outside, and the state is no longer carried.
     """
+
+    instead = "`Slice` to length 0"
+    avoids = (
+        Gap(
+            "zero-trips-concatenated", "after zero iterations a concatenated output has values of an earlier inference",
+        ),
+        Gap(
+            "zero-trips-unread-state",
+            "after zero iterations the final value of a state that the body does not read is not the initial one",
+            "`Select` or `If` outside",
+        ),
+        Gap(
+            "zero-trips-bounded-count",
+            "after zero iterations of a loop whose trip count has bounds, a `Slice` to length 0 is taken for the whole",
+            "ends and trip counts after `CumSum`, where the inference of bounds stops",
+        ),
+    )  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = graph.sweep() > 0  # readers without readers do not count

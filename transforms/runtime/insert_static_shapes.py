@@ -7,6 +7,7 @@ from mo_loop.graph import Graph, Node
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import string
 from mo_loop.ops.base import Constant
+from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
 from transforms.runtime.zero_trips import is_cut
@@ -19,6 +20,15 @@ class InsertStaticShapes(FunctionPass):
     tensor, and all that is computed from it, is dynamic; the passes that look for dynamic shapes would not recognise
     it.
     """
+
+    instead = "`Reshape` to the size"
+    avoids = (
+        Gap(
+            "differences-of-symbols",
+            "a size that follows from differences of symbols is not known: what is written for static shapes does not "
+            "protect them",
+        ),
+    )  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         found = [self.rewrite_each(graph, kind, self._insert) for kind in (ops.Concat, ops.Slice)]

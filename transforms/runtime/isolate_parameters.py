@@ -7,6 +7,7 @@ from mo_loop.graph import Graph
 from mo_loop.graph.types import string
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Iteration
+from mo_loop.target import ERROR, Gap
 from transforms.function_pass import FunctionPass
 from transforms.runtime.overwritten_parameters import overwritten
 
@@ -25,6 +26,33 @@ class IsolateParameters(FunctionPass):
       not count: it copies, and isolation would copy the whole of p in every iteration. An element-wise operation on two
       scalars counts if the other scalar is the output of an A: then the runtime lets it write into p.
     """
+
+    instead = "`max(p, p)` after the body Parameter, `p or p` for booleans"
+    avoids = (
+        Gap(
+            "swapped-states",
+            "back edges are copied one after another: a state that becomes another state has its new value by then",
+        ),
+        Gap(
+            "view-of-state",
+            "a view of one state (Reshape, Squeeze, Gather with a constant index) becomes another state too late",
+        ),
+        Gap("previous-slice", "a state that is a slice of the iteration before is the slice of the current one"),
+        Gap(
+            "iteration-number-as-state",
+            "a state that is the number of the iteration before is that of the current one",
+        ),
+        Gap("captured-tensor-overwritten", "a captured tensor that a scatter reads is overwritten in place"),
+        Gap(
+            "captured-scalar-overwritten",
+            "an elementwise operation of a captured scalar and a view of a slice overwrites the scalar: the results "
+            "are running sums or products",
+        ),
+        Gap(
+            "captured-tensor-as-state", "a state that becomes a captured tensor and is read elsewhere does not compile",
+            severity=ERROR,
+        ),
+    )  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False

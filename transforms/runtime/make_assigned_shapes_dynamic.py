@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph
+from mo_loop.target import ERROR, Gap
 from transforms.function_pass import FunctionPass
 from transforms.replace import insert_before
 
@@ -13,6 +14,14 @@ class MakeAssignedShapesDynamic(FunctionPass):
 
     The runtime does not copy a tensor of static shape into a variable of dynamic shape.
     """
+
+    instead = "`Tile` of the value by a number known only at run time"
+    avoids = (
+        Gap(
+            "static-value-of-dynamic-variable",
+            "a tensor of static shape is not copied into a variable of dynamic shape", severity=ERROR,
+        ),
+    )  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         return self.rewrite_each(graph, ops.Assign, self._hide)

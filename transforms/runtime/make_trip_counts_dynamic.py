@@ -6,6 +6,7 @@ from mo_loop import ops
 from mo_loop.graph import Graph
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Concatenated, Loop
+from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 
 
@@ -15,6 +16,15 @@ class MakeTripCountsDynamic(FunctionPass):
     The runtime infers the types of an outer body under the initial shapes of the states, and again under wider ones. It
     keeps the trip count that it found for an inner loop the first time, and the length of its concatenated outputs.
     """
+
+    instead = "trip count plus `min(i, 0)` of the outer loop"
+    avoids = (
+        Gap(
+            "inner-trip-count",
+            "an inner loop keeps the trip count that was inferred from the first shape of an outer state, and the "
+            "length of its concatenated outputs",
+        ),
+    )  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         return self.rewrite_each(graph, Loop, self._make_dynamic)

@@ -10,6 +10,7 @@ from mo_loop.graph.shape import Dimension, Shape, low
 from mo_loop.graph.types import i64
 from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant
+from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 from transforms.predicates import consumed_only_by
 from transforms.replace import drop_dead, insert_after, replace_output
@@ -24,6 +25,20 @@ class PreserveEmptyBroadcasts(FunctionPass):
     dimensions of x are 1 and the target has at least as many dimensions. A Broadcast to a shape that is known only at
     run time is moved past the operation here, with its own target; then the runtime leaves it where it is.
     """
+
+    instead = "moved after the operation before, to the exact sizes"
+    avoids = (
+        Gap(
+            "moved-broadcast",
+            "a `Broadcast` to sizes known only at run time is moved after an elementwise operation with a tensor of "
+            "size 1, to the larger of the sizes: a size of 0 becomes 1",
+        ),
+        Gap(
+            "bidirectional-broadcast",
+            "a bidirectional `Broadcast` is moved after its elementwise reader, with the larger of the sizes as its "
+            "target: 0 and 1 become 1", "the exact target, if it is known",
+        ),
+    )  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = self.rewrite_each(graph, ops.Broadcast, self._set_target)

@@ -8,6 +8,7 @@ from mo_loop.graph.shape import is_static, low
 from mo_loop.graph.types import boolean
 from mo_loop.ops.base import Constant, Op, Parameter
 from mo_loop.ops.control import Concatenated, Control, Invariant, Loop
+from mo_loop.target import CRASH, ERROR, Gap
 from transforms.function_pass import FunctionPass
 from transforms.runtime.barriers import iterations
 from transforms.runtime.evaluation import is_computable
@@ -26,6 +27,49 @@ class PreventLoopFolding(FunctionPass):
     once for all inferences. A running sum (CumSum) of the result is not folded, and what is sliced by it then has no
     memory. In these cases a 0 that cannot be folded is added in the body, so that known shapes stay known.
     """
+
+    instead = "trip count plus a zero that cannot be folded"
+    avoids = (
+        Gap(
+            "constant-loop-idle-inner",
+            "a loop of constants is evaluated while the model is read, which fails if an inner loop does not run",
+            severity=ERROR,
+        ),
+        Gap(
+            "constant-loop-with-branches",
+            "a loop of constants is evaluated while the model is read, which fails if its body holds an If or a "
+            "TensorIterator", severity=ERROR, until="2026.2.1",
+        ),
+        Gap(
+            "constant-loop-unknown-length",
+            "a loop of constants is evaluated while the model is read, which fails if its body decides how often it "
+            "runs", severity=ERROR,
+        ),
+        Gap(
+            "constant-loop-reversed",
+            "a loop of constants is evaluated while the model is read, with reversed outputs in forward order",
+            "a zero that cannot be folded in the body",
+        ),
+        Gap(
+            "constant-loop-running-sum",
+            "a `CumSum` of the output of a loop of constants is not folded, and what is sliced by it does not compile",
+            "a zero that cannot be folded in the body", ERROR,
+        ),
+        Gap(
+            "constant-loop-random", "a loop of constants with random numbers draws them once for all inferences",
+            "a zero that cannot be folded in the body",
+        ),
+        Gap(
+            "computed-trip-count",
+            "a trip count of 0 that can be computed while the model is read crashes the process, or returns old values",
+            severity=CRASH, avx512_since="2026.4.1",
+        ),
+        Gap(
+            "computed-condition",
+            "a condition that is false and can be computed while the model is read makes the result empty, or an old "
+            "one", "`or 0 > 0`, with a zero that cannot be folded",
+        ),
+    )  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False

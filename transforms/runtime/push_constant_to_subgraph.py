@@ -5,6 +5,7 @@ from __future__ import annotations
 from mo_loop.graph import Graph, Value
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control
+from mo_loop.target import CRASH, Gap
 from transforms.function_pass import FunctionPass
 from transforms.port_maps import push_inputs
 
@@ -16,6 +17,15 @@ class PushConstantToSubgraph(FunctionPass):
     also easier to see where they are used. The file holds the data once in any case. Outer graphs come first, so one
     run moves a constant through all levels.
     """
+
+    instead = "a copy of the constant in the bodies"
+    avoids = (
+        Gap(
+            "constant-input-of-if",
+            "a constant that is an input of If, Loop or TensorIterator, and is read elsewhere, crashes the process",
+            severity=CRASH, since="2026.2.1",
+        ),
+    )  # fmt: skip
 
     bodies = "last"
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import is_static
+from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 from transforms.runtime.inference import has_bounds, is_known, may_be_negative
 
@@ -21,6 +22,20 @@ class RemoveArithmeticBounds(FunctionPass):
     it computes them from the bounds of the inputs alone: for 4..8 modulo 4 it infers 0 and 0, and replaces the node by
     the constant 0. All but FloorMod are correct if nothing is negative.
     """
+
+    instead = "`CumSum` before it, where the inference of bounds stops"
+    avoids = (
+        Gap(
+            "remainder-of-size",
+            "the bounds of `FloorMod` are computed only at the ends of the interval: a size of 4..8 modulo 4 becomes "
+            "the constant 0",
+        ),
+        Gap(
+            "negative-bounds",
+            "the bounds of `Mod`, `Abs`, `Power` and `ReduceProd` of what may be below 0 are computed only at the "
+            "ends of the interval",
+        ),
+    )  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         if not any(graph.of(kind) for kind in KINDS):

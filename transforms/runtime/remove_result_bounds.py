@@ -8,6 +8,7 @@ from mo_loop.graph.shape import Dim, Shape, Symbol, high, low
 from mo_loop.ops.base import Result
 from mo_loop.ops.control import Concatenated, Loop, Merged
 from mo_loop.ops.joining import symbols_in
+from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 from transforms.runtime.barriers import iterations
 from transforms.runtime.inference import covers, has_hidden_sizes, is_bound_tighter
@@ -23,6 +24,24 @@ class RemoveResultBounds(FunctionPass):
     invariant input has the symbol of that input; after zero iterations the size of the input is then read off the final
     value.
     """
+
+    instead = "`Tile` by a number known only at run time"
+    avoids = (
+        Gap(
+            "zero-trips-result-bounds",
+            "after zero iterations the final value keeps the bounds of the size of the body's result",
+        ),
+        Gap(
+            "zero-trips-concatenated-bounds",
+            "a concatenated output whose bounds exclude a size of 0 stops the inference or the process, or keeps its "
+            "size, after zero iterations",
+        ),
+        Gap(
+            "zero-trips-size-of-capture",
+            "the body returns what is as long as a captured tensor: after zero iterations the size of that tensor is "
+            "read off the final value",
+        ),
+    )  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         return self.rewrite_each(graph, Loop, self._remove_bounds)

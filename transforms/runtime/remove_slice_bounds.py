@@ -7,6 +7,7 @@ from mo_loop.graph import Graph, Value
 from mo_loop.graph.shape import high
 from mo_loop.graph.types import string
 from mo_loop.ops.base import Constant
+from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 
 
@@ -17,6 +18,15 @@ class RemoveSliceBounds(FunctionPass):
     If the whole dimension has the same bounds, the runtime gives the slice the symbol of the whole dimension and reads
     the size of one off the other.
     """
+
+    instead = "`Tile` by a number known only at run time before it"
+    avoids = (
+        Gap(
+            "slice-symbols",
+            "a Slice with ends known only at run time of a dimension 0..M has the symbol of the whole dimension: the "
+            "size of one is read off the other",
+        ),
+    )  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         unbounded: dict[tuple[Value, tuple[int, ...]], Value] = {}

@@ -7,6 +7,7 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import is_static
 from mo_loop.ops.base import Identity, Parameter, Result
 from mo_loop.ops.control import Control
+from mo_loop.target import CRASH, Gap
 from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
 
@@ -19,6 +20,24 @@ class ReshapeReturnedInputs(FunctionPass):
     output, and an input that is reshaped by a pattern known only at run time keeps its largest shape. The runtime does
     not remove a Reshape in these places, and the Reshape copies nothing.
     """
+
+    instead = "`Reshape` that copies every dimension"
+    avoids = (
+        Gap(
+            "returned-input",
+            "an input of dynamic shape that is returned unchanged is freed memory: the values are wrong, or the "
+            "process crashes", severity=CRASH,
+        ),
+        Gap(
+            "returned-reshape",
+            "an input that is reshaped by a pattern known only at run time, and returned, keeps its largest shape, or "
+            "the process crashes", since="2025.4.1",
+        ),
+        Gap(
+            "returned-slice",
+            "after a `Convert` to the same type an output concatenated from a view may get the shape of another output",
+        ),
+    )  # fmt: skip
 
     bodies = "never"
 

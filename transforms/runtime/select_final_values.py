@@ -10,6 +10,7 @@ from mo_loop.graph.shape import is_static, least, low
 from mo_loop.graph.types import boolean
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Final, Loop, Merged, Sliced
+from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
 from transforms.runtime.barriers import behind, iterations
@@ -40,6 +41,14 @@ class SelectFinalValues(FunctionPass):
     chooses between equal dynamic shapes, and the initial value of a state that the body only appends to is the
     beginning of the final one.
     """
+
+    instead = "`Select`, a slice of the final value, or both joined, one of them cut to length 0"
+    avoids = (
+        Gap(
+            "zero-trips-read-state",
+            "after zero iterations the final value of any state is that of an earlier inference", until="2026.3.1",
+        ),
+    )  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         return self.rewrite_each(graph, Loop, self._select)

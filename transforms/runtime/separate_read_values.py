@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from mo_loop import ops
 from mo_loop.graph import Graph, Use, Value
 from mo_loop.ops.base import Constant, Parameter
+from mo_loop.target import ERROR, Gap
 from transforms.function_pass import FunctionPass
 from transforms.replace import insert_before
 
@@ -18,6 +19,15 @@ class SeparateReadValues(FunctionPass):
     the variable directly, or converted. The Reshape copies nothing. Of a variable with one unknown size the runtime
     would remove it: there a Barrier, which copies, separates the two.
     """
+
+    instead = "`Reshape` to its own shape, or a copy, between them"
+    avoids = (
+        Gap(
+            "concatenation-with-variable",
+            "a concatenation with a variable whose initial value is computed does not compile (\"Invalid graph "
+            "status\")", severity=ERROR, since="2025.0.0",
+        ),
+    )  # fmt: skip
 
     bodies = "never"
 

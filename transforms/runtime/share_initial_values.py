@@ -9,6 +9,7 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant, Parameter
+from mo_loop.target import ERROR, Gap
 from transforms.function_pass import FunctionPass
 from transforms.predicates import consumed_by
 from transforms.replace import insert_before
@@ -25,6 +26,26 @@ class ShareInitialValues(FunctionPass):
     next value reads the initial value, too, or nothing of it, where it may have elements. Two variables with one
     initial value need nothing, and neither do attention operations that hold their caches.
     """
+
+    instead = "no elements of the initial value are an input of a `Concat` before the `Assign`"
+    avoids = (
+        Gap(
+            "initial-value-of-one-variable",
+            "a variable that grows and alone reads its computed initial value does not compile, or keeps its length "
+            "at a reset",
+            "the initial value, without elements, is an input of the `Concat` as well", ERROR, since="2025.0.0",
+        ),
+        Gap(
+            "initial-rows-of-one-variable",
+            "a variable that grows and alone reads its computed initial value, which has elements, has another shape "
+            "than this value after a reset, or the inference fails", since="2025.0.0",
+        ),
+        Gap(
+            "initial-value-read-late",
+            "a variable that alone reads its computed initial value, and whose next value does not depend on all that "
+            "reads it, has this next value already after some resets", since="2025.0.0",
+        ),
+    )  # fmt: skip
 
     bodies = "never"  # variables are in the main graph
 

@@ -12,6 +12,7 @@ from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, Tensor
 from mo_loop.graph.types import ElementType, i4, u4, u8
 from mo_loop.ops.base import Constant
+from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 from transforms.low_precision.weights import is_weights
 from transforms.replace import drop_dead, move_readers
@@ -27,6 +28,19 @@ class SpreadScales(FunctionPass):
     2024.6 multiplies a single row with weights of one scale as if they had no scale. Until 2025.0 the last columns are
     wrong for few rows if there is one zero point, and the number of columns is not a multiple of `WHOLE`.
     """
+
+    instead = "the same scale for each column"
+    avoids = (
+        Gap(
+            "row-times-weights-of-one-scale", "`MatMul` of a single row with 4- or 8-bit weights of one scale is wrong",
+            until="2024.6.0",
+        ),
+        Gap(
+            "columns-of-one-zero-point",
+            "`MatMul` of few rows with 4- or 8-bit weights of one zero point has wrong last columns if their number "
+            "is not a multiple of 16", "the same zero point for each column", until="2025.0.0",
+        ),
+    )  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         return self.rewrite_each(graph, ops.Dequantize, self._spread)
@@ -96,6 +110,11 @@ class UnsignedWeights(FunctionPass):
 
     Until 2025.3 the runtime reads zero points of i4 as those of u4.
     """
+
+    instead = "the numbers and the zero points are larger by 8, in u4"
+    avoids = (
+        Gap("zero-points-of-i4", "`MatMul` with weights of i4 that have zero points is wrong", until="2025.3.0"),
+    )
 
     def run_on_graph(self, graph: Graph) -> bool:
         return self.rewrite_each(graph, ops.Dequantize, self._shift)

@@ -11,7 +11,7 @@ from mo_loop.compare.results.report import DIFFERS, Side
 from mo_loop.compare.verdict.explaining import VANISHES
 from mo_loop.graph import Graph
 from transforms.low_precision.saturation import integer_layers
-from transforms.runtime.gaps import GAPS
+from transforms.pipelines import avoided_gaps
 
 
 def cause_of(side: Side, layers: Any, graph: Graph, disabled: set[str], exact: Callable[[], Side | None]) -> str:
@@ -48,7 +48,7 @@ def _of_quantisation(side: Side, graph: Graph, exact: Callable[[], Side | None])
 def _of_runtime(layers: Any, disabled: set[str]) -> str:
     if layers != VANISHES and not getattr(layers, "vanishes", False):
         return ""
-    avoided = ", ".join(gap.id for gap in GAPS if gap.rule in disabled)
+    avoided = ", ".join(gap.id for gap in avoided_gaps() if gap.rule in disabled)
     known = f"one of {avoided}, whose rules are disabled" if avoided else "docs/runtime.md does not have it"
     return f"an error of the runtime: the tensors agree when each is computed alone; {known}"
 

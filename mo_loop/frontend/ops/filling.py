@@ -17,6 +17,23 @@ from mo_loop.graph import Value
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import boolean, from_onnx, i64
 from mo_loop.ops.infer import vector_length
+from mo_loop.target import Gap
+
+AVOIDS = {
+    "Tile": (
+        Gap(
+            "tile-of-two-axes", "`Tile` with several repeats known at run time gives wrong values",
+            "one `Tile` per axis",
+        ),
+    ),
+    "Pad": (
+        Gap("computed-pad-value", "`Pad` ignores a pad value that is computed", "pad with 0, then `Select`"),
+    ),
+    "Range": (
+        Gap("backward-range", "`Range` whose limit is on the wrong side does not stop", "the limit is clamped first"),
+    ),
+}  # fmt: skip
+"""Operator -> the errors of the runtime that its translator avoids."""
 
 
 @translates("Expand", since=8)

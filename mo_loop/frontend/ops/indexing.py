@@ -13,6 +13,17 @@ from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.shape import low, normalise_axis
 from mo_loop.graph.types import i64
+from mo_loop.target import CRASH, Gap
+
+AVOIDS = {
+    "TopK": (
+        Gap(
+            "top-none", "`TopK` with a k of 0 at run time corrupts memory",
+            "one element more, removed afterwards", CRASH,
+        ),
+    ),
+}  # fmt: skip
+"""Operator -> the errors of the runtime that its translator avoids."""
 
 
 @translates("Gather", since=1)

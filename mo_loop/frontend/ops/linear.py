@@ -12,6 +12,36 @@ from mo_loop.graph import Value
 from mo_loop.graph.shape import element_count, is_static
 from mo_loop.graph.types import f32
 from mo_loop.ops.linear import subscripts
+from mo_loop.target import ERROR, Gap
+
+AVOIDS = {
+    "MatMul": (
+        Gap(
+            "matmul-of-three-dimensions",
+            "`MatMul` of an input of unknown sizes of rank 2 with a constant of three dimensions does not compile",
+            "four dimensions", ERROR, since="2025.4.1",
+        ),
+        Gap(
+            "matmul-of-batch-one",
+            "`MatMul` of a batch of 1 of unknown sizes with a constant of three dimensions has a size of 0",
+            "four dimensions", since="2025.4.1",
+        ),
+        Gap(
+            "matmul-over-nothing", "`MatMul` with a constant of no rows does not write its result, which is zeros",
+            "zeros",
+        ),
+    ),
+    "Gemm": (
+        Gap(
+            "matmul-of-no-columns", "a transposed `MatMul` with a dimension of 0 does not compile",
+            "the result itself", ERROR,
+        ),
+    ),
+    "Einsum": (
+        Gap("einsum-of-scalars", "`Einsum` of scalars alone does not compile", "`Multiply`", ERROR, until="2025.1.0"),
+    ),
+}  # fmt: skip
+"""Operator -> the errors of the runtime that its translator avoids."""
 
 
 @translates("MatMul", since=1)

@@ -14,6 +14,18 @@ from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.shape import element_count, low, normalise_axis
 from mo_loop.ops.infer import vector_length
+from mo_loop.target import CRASH, Gap
+
+AVOIDS = {
+    "Slice": (
+        Gap(
+            "slice-of-computed-axes",
+            "`Slice` of a tensor of known shape with constant bounds and axes known only at run time crashes",
+            "steps that cannot be folded", CRASH,
+        ),
+    ),
+}  # fmt: skip
+"""Operator -> the errors of the runtime that its translator avoids."""
 
 
 @translates("Reshape", since=1)

@@ -22,6 +22,14 @@ from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import bf16, boolean, f32
+from mo_loop.target import Gap
+
+AVOIDS = {
+    "LRN": (
+        Gap("lrn-bias", "`LRN` truncates its bias to an integer", "composed"),
+    ),
+}  # fmt: skip
+"""Operator -> the errors of the runtime that its translator avoids."""
 
 
 def ranked(x: Value, what: str) -> int:

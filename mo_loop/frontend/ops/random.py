@@ -25,6 +25,17 @@ from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import ElementType, f32, from_onnx
+from mo_loop.target import ERROR, Gap
+
+AVOIDS = {
+    "RandomUniform": (
+        Gap(
+            "random-times-zero", "a fusion refuses `RandomUniform` times 0",
+            "the factor is hidden from the fusion", ERROR,
+        ),
+    ),
+}  # fmt: skip
+"""Operator -> the errors of the runtime that its translator avoids."""
 
 Ints = tuple[int, ...]
 

@@ -19,6 +19,18 @@ from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.shape import element_count, low, normalise_axis
 from mo_loop.graph.types import boolean, f32, i32, i64
+from mo_loop.target import Gap
+
+AVOIDS = {
+    "ReduceMax": (
+        Gap(
+            "reduced-infinities", "`ReduceMax` and `ReduceMin` of infinities give the largest finite number",
+            "`Select` if all are infinite",
+        ),
+        Gap("reduce-max-i32", "`ReduceMax` of i32 confuses the largest with the smallest number", "composed"),
+    ),
+}  # fmt: skip
+"""Operator -> the errors of the runtime that its translator avoids."""
 
 Rule = Callable[[Value, Sequence[int], bool], Any]
 """A reduction of a value over axes; without axes, only its elementwise function."""

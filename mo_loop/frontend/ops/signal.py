@@ -25,6 +25,23 @@ from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.shape import normalise_axis, require_computable
 from mo_loop.graph.types import ElementType, f32, f64, from_onnx, i32, i64
+from mo_loop.target import ERROR, Gap
+
+AVOIDS = {
+    "DFT": (
+        Gap(
+            "long-dft", "`DFT` and `IDFT` of lengths that are not powers of two lose digits (3e-3 at 16,000)",
+            "composed of `RDFT`, which does not lose any",
+        ),
+        Gap(
+            "long-rdft", "`RDFT` of a length above that of its input is refused, or reads outside the input",
+            "padded first",
+        ),
+        Gap("long-irdft", "`IRDFT` of a length above that of its input reads outside the input", "padded first"),
+        Gap("rdft-f64", "`RDFT` and `IRDFT` refuse f64", "computed in f32", ERROR),
+    ),
+}  # fmt: skip
+"""Operator -> the errors of the runtime that its translator avoids."""
 
 
 @translates("DFT", since=17)

@@ -27,6 +27,22 @@ from mo_loop.graph.types import (
     string,
     u4,
 )
+from mo_loop.target import ERROR, Gap
+
+AVOIDS = {
+    "Cast": (
+        Gap(
+            "boolean-of-split", "`Convert` to boolean of an output of `VariadicSplit` does not compile",
+            "`NotEqual` to 0", ERROR,
+        ),
+        Gap("float8-overflow", "`Convert` to float8 does not saturate", "values are limited first, NaN is kept"),
+        Gap(
+            "four-bits", "i4 and u4 are stored in 8 bits inside a graph, and do not wrap around",
+            "the lowest four bits, computed in i32",
+        ),
+    ),
+}  # fmt: skip
+"""Operator -> the errors of the runtime that its translator avoids."""
 
 
 @translates("Constant", since=1)

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import inspect
-from functools import cache
 from typing import Any
 
 from mo_loop.look.page.node_records import Record
 from transforms.function_pass import FunctionPass
 from transforms.manager import Step
-from transforms.runtime.gaps import GAPS
 
 
 def described(step: Step, place: int) -> Record:
@@ -19,7 +17,9 @@ def described(step: Step, place: int) -> Record:
         "name": step.name, "place": place, "seconds": round(step.seconds, 6), "matches": step.matches,
         "matchers": matchers, "nodes": [step.nodes_before, step.nodes_after], "doc": _doc(type(step.each)),
     }  # fmt: skip
-    gaps = [gap for name in (step.name, *(name for name, _ in matchers)) for gap in _gaps(name)]
+    active = {name for name, _ in matchers}
+    rules = [step.each, *(each for each in step.each.passes if each.name in active)]
+    gaps = [gap for rule in rules for gap in _gaps(rule)]
     if gaps and step.changed:
         found["gaps"] = gaps
     return found
@@ -46,10 +46,9 @@ def _doc(cls: type[Any]) -> str:
     return (inspect.getdoc(cls) or "").partition("\n\n")[0]
 
 
-@cache
-def _gaps(rule: str) -> tuple[Record, ...]:
-    return tuple(
+def _gaps(rule: FunctionPass) -> list[Record]:
+    return [
         {"id": gap.id, "sentence": gap.sentence, "severity": gap.severity, "form": gap.form, "since": gap.since,
          "until": gap.until}
-        for gap in GAPS if gap.rule == rule
-    )  # fmt: skip
+        for gap in rule.gaps()
+    ]  # fmt: skip

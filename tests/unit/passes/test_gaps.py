@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from transforms.runtime.gaps import Gap
+from mo_loop.target import Gap
 
 RELEASES = ("2025.1.0", "2025.3.0", "2025.4.1", "2026.0.0")
 

@@ -2,32 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-
 import pytest
 
+from mo_loop import target
 from mo_loop.errors import UsageError
 from mo_loop.options import ConvertOptions
-from mo_loop.target import RELEASES, Target
+from mo_loop.target import Gap, Target
 from transforms import pipelines
-from transforms.runtime import targets
-from transforms.runtime.gaps import MEASURED, Gap, version
-from transforms.runtime.targets import needs
+from transforms.function_pass import FunctionPass
+from transforms.pipelines import is_needed
+from transforms.runtime import local_rules
 
 
 @pytest.fixture(autouse=True)
-def table(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
-    """Four releases were measured; gaps that all have, that ended, and that began later."""
-    gaps = (
-        Gap("always", "", rule="Always"), Gap("ended", "", rule="Ended", until="2025.1.0"),
-        Gap("begun", "", rule="Begun", since="2026.4.1"), Gap("two-1", "", rule="Two", until="2024.6.0"),
-        Gap("two-2", "", rule="Two", since="2026.4.1"),
-    )  # fmt: skip
-    monkeypatch.setattr(targets, "GAPS", gaps)
-    monkeypatch.setattr(targets, "MEASURED", ("2024.6.0", "2025.1.0", "2025.4.1", "2026.4.1"))
-    targets._by_rule.cache_clear()
-    yield
-    targets._by_rule.cache_clear()
+def table(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Four releases were measured."""
+    monkeypatch.setattr(target, "MEASURED", ("2024.6.0", "2025.1.0", "2025.4.1", "2026.4.1"))
+
+
+def rule(name: str, *gaps: Gap) -> type[FunctionPass]:
+    return type(name, (FunctionPass,), {"avoids": gaps})
+
+
+WITH_GAPS = (
+    rule("Always", Gap("always", "")), rule("Ended", Gap("ended", "", until="2025.1.0")),
+    rule("Begun", Gap("begun", "", since="2026.4.1")),
+    rule("Two", Gap("two-1", "", until="2024.6.0"), Gap("two-2", "", since="2026.4.1")), rule("Unlisted"),
+)  # fmt: skip
+"""Rules that avoid errors that all releases have, that ended, and that began later."""
 
 
 @pytest.mark.parametrize(
@@ -70,8 +72,7 @@ def test_bad_text(text: str, said: str) -> None:
     ],
 )
 def test_needed_rules(text: str | None, needed: str) -> None:
-    rules = ("Always", "Ended", "Begun", "Two", "Unlisted")
-    assert " ".join(rule for rule in rules if needs(Target.parse(text), rule)) == needed
+    assert " ".join(each.__name__ for each in WITH_GAPS if is_needed(each, Target.parse(text))) == needed
 
 
 def _disabled(target: str) -> list[str]:
@@ -81,21 +82,18 @@ def _disabled(target: str) -> list[str]:
 
 
 def test_rules_that_no_release_needs_are_off_by_default(monkeypatch: pytest.MonkeyPatch) -> None:
-    rule = pipelines.RULES[0]
-    gap = Gap("gone", "", rule=rule.__name__, until="2025.1.0")
-    monkeypatch.setattr(targets, "GAPS", (gap,))
-    targets._by_rule.cache_clear()
-    assert _disabled("2026.4") == [rule.__name__]
+    for each in pipelines.RULES:
+        monkeypatch.setattr(each, "avoids", ())
+    for each in local_rules.RULES:
+        monkeypatch.setattr(each, "avoids", ())
+    gone = pipelines.RULES[0]
+    monkeypatch.setattr(gone, "avoids", (Gap("gone", "", until="2025.1.0"),))
+    assert _disabled("2026.4") == [gone.__name__]
     assert _disabled("2025.0") == []
-    assert rule.enabled_by_default
+    assert gone.enabled_by_default
 
 
 def test_a_rule_that_others_rely_on_is_needed_on_every_release(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(targets, "GAPS", (Gap("gone", "", rule=targets.RELIED_ON[0], until="2025.1.0"),))
-    targets._by_rule.cache_clear()
-    assert needs(Target.parse("2026.4"), targets.RELIED_ON[0])
-    assert all(hasattr(pipelines, each) for each in targets.RELIED_ON)
-
-
-def test_the_releases_are_the_measured_ones() -> None:
-    assert [version(each)[:2] for each in MEASURED] == list(RELEASES)
+    (relied_on,) = pipelines.RELIED_ON
+    monkeypatch.setattr(relied_on, "avoids", (Gap("gone", "", until="2025.1.0"),))
+    assert is_needed(relied_on, Target.parse("2026.4"))

@@ -9,6 +9,7 @@ from mo_loop.graph import Node, Value
 from mo_loop.graph.shape import is_static
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant
+from mo_loop.target import Gap
 from transforms.pattern import wrap_type
 from transforms.runtime.local.rule import LocalRule, inputs_of, is_one_element
 
@@ -29,6 +30,15 @@ class MaximumBetweenHeads(LocalRule):
     Transposes of the heads. It splits the queries for its threads. If only one of Q and the result is transposed, it
     takes the heads of another operand of this operation for the queries. The maximum separates the Transpose.
     """
+
+    instead = "`max(x, x)` at this `Transpose`"
+    avoids = (
+        Gap(
+            "attention-with-as-many-queries-as-heads",
+            "static attention gives wrong values if there are as many queries as heads, a computed operand is added "
+            "or multiplied, and a `Transpose` stands directly at only one of Q and the result",
+        ),
+    )  # fmt: skip
 
     pattern = wrap_type(ops.MatMul, when=has_heads)
 
@@ -55,6 +65,14 @@ class MaximumBehindSoftmax(LocalRule):
     The runtime computes attention as one operation, and reads constants of the first head for all of them. The maximum
     separates the second product.
     """
+
+    instead = "`max(w, w)` behind the `Softmax`"
+    avoids = (
+        Gap(
+            "attention-of-constant-heads", "attention reads the first head of constant keys or values for all heads",
+            since="2025.2.0", until="2026.0.0",
+        ),
+    )  # fmt: skip
 
     pattern = wrap_type(ops.MatMul, when=has_heads)
 

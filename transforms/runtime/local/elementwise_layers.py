@@ -8,6 +8,7 @@ from mo_loop.graph.types import ElementType, boolean, i32
 from mo_loop.ops.activation import PReLU
 from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant, Identity
+from mo_loop.target import CRASH, ERROR, Gap
 from transforms.pattern import any_input, any_of, wrap_type
 from transforms.predicates import is_constant, type_matches
 from transforms.runtime.local.rule import LocalRule, both_orders, inputs_of, is_one_element
@@ -19,6 +20,15 @@ class IdentityToLogicalOr(LocalRule):
     An Identity is written as a Convert to the same type. The runtime removes such a Convert of a boolean, and then
     reads the first output of the node, whichever output it was.
     """
+
+    instead = "`LogicalOr(x, x)`"
+    avoids = (
+        Gap(
+            "boolean-copy",
+            "a copy (`Convert` to the same type) of a boolean that is not the first output of its node becomes the "
+            "first",
+        ),
+    )  # fmt: skip
 
     pattern = wrap_type(Identity, any_input(type_matches(boolean)))
 
@@ -32,6 +42,14 @@ class SelectToLogical(LocalRule):
 
     The runtime converts the condition to another type than the values and then does not compile the Select.
     """
+
+    instead = "`LogicalOr` or `LogicalAnd`"
+    avoids = (
+        Gap(
+            "select-of-its-condition",
+            "`Select` of booleans does not compile if the condition is also one of the values", severity=ERROR,
+        ),
+    )  # fmt: skip
 
     condition = any_input()
     pattern = any_of(
@@ -49,6 +67,14 @@ class CopySelectedConstant(LocalRule):
 
     The runtime does not compile it. Constants that are equal are one at the end.
     """
+
+    instead = "a copy of the constant"
+    avoids = (
+        Gap(
+            "select-of-one-constant", "`Select` of a constant of one element and itself does not compile",
+            severity=ERROR, until="2025.1.0",
+        ),
+    )  # fmt: skip
 
     constant = any_input(is_constant())
     pattern = wrap_type(ops.Select, any_input(), constant, constant)
@@ -69,6 +95,11 @@ class AbsToMaximum(LocalRule):
     add readers, and Barriers and what says sizes are removed.
     """
 
+    instead = "`max(-x, x)`"
+    avoids = (
+        Gap("abs-of-concat", "`Abs` overwrites a `Concat` that other nodes still read"),
+    )
+
     pattern = wrap_type(ops.Abs)
 
     def form(self, node: ops.Abs) -> Node | None:
@@ -88,6 +119,15 @@ class EmptyConstantsToMaximum(LocalRule):
     The result has no elements either. The runtime crashes when it compiles one of the four operations.
     """
 
+    instead = "`Maximum`, whose result has no elements either"
+    avoids = (
+        Gap(
+            "empty-constant-operand",
+            "a sum, difference, product or quotient with a constant without elements crashes the process",
+            severity=CRASH,
+        ),
+    )  # fmt: skip
+
     pattern = wrap_type((ops.Add, ops.Subtract, ops.Multiply, ops.Divide), when=_reads_empty_constant)
 
     def form(self, node: Binary) -> Node:
@@ -102,6 +142,14 @@ class SoftSignToQuotient(LocalRule):
     also moves elementwise operations before views, so each SoftSign is replaced.
     """
 
+    instead = "`x / (1 + |x|)`"
+    avoids = (
+        Gap(
+            "soft-sign-of-elementwise",
+            "`SoftSign` of the result of an elementwise operation of dynamic shape is wrong", until="2025.3.0",
+        ),
+    )  # fmt: skip
+
     pattern = wrap_type(ops.SoftSign)
 
     def form(self, node: ops.SoftSign) -> Node:
@@ -115,6 +163,14 @@ class DropBitsBeforeConvert(LocalRule):
 
     The runtime replaces integers outside the range of 8 or 16 bits by the nearest in it, where ONNX drops bits.
     """
+
+    instead = "`x & 255`, or `((x + 128) & 255) - 128`"
+    avoids = (
+        Gap(
+            "narrowing-conversion", "`Convert` of integers to 8 or 16 bits saturates instead of wrapping around",
+            until="2025.3.0",
+        ),
+    )  # fmt: skip
 
     pattern = wrap_type(ops.Convert)
 
@@ -159,6 +215,15 @@ class UnsqueezeToConstantRank(LocalRule):
     dimensions that the constant adds.
     """
 
+    instead = "`Unsqueeze` of the other input"
+    avoids = (
+        Gap(
+            "constant-rank",
+            "an operation after `Gather`, `Squeeze` or `Reshape` with a constant of one element and more dimensions "
+            "than the other input loses the new dimensions",
+        ),
+    )  # fmt: skip
+
     pattern = wrap_type(Binary, when=_reads_one_element)
 
     def form(self, node: Binary) -> Node | None:
@@ -179,6 +244,19 @@ class MakeConstantsScalar(LocalRule):
     or a part of a shape lose their dimension, and the model does not compile. It does not compile a PReLU of a scalar
     with a slope of one dimension either.
     """
+
+    instead = "a scalar constant of its own"
+    avoids = (
+        Gap(
+            "shared-constant",
+            "an elementwise operation behind a Reshape or Unsqueeze makes its constant of one element a scalar for "
+            "all readers, and the model does not compile", severity=ERROR, until="2026.2.1",
+        ),
+        Gap(
+            "scalar-prelu", "PReLU of a scalar with a slope of one dimension does not compile",
+            "a scalar slope", ERROR, until="2026.0.0",
+        ),
+    )  # fmt: skip
 
     pattern = wrap_type((Binary, PReLU), when=_reads_one_element)
 

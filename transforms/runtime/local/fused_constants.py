@@ -12,6 +12,7 @@ from mo_loop.ops.activation import PReLU, Scaled
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant
 from mo_loop.ops.reduction import Reduction
+from mo_loop.target import Gap
 from transforms.pattern import wrap_type
 from transforms.runtime.local.rule import LocalRule, both_orders, inputs_of, is_one_element
 
@@ -35,6 +36,20 @@ class MaximumBehindReduction(LocalRule):
     fuses what follows into the reduction. It reads the constants at the place of the batch, also behind their end.
     Nothing is fused past the maximum.
     """
+
+    instead = "`max(r, r)` behind the reduction"
+    avoids = (
+        Gap(
+            "channel-constant-of-reduction",
+            "a reduction of three dimensions along the last or the first reads a constant for each channel that "
+            "follows at the place of the batch, also behind its end",
+        ),
+        Gap(
+            "channel-range-of-reduction",
+            "a `FakeQuantize` with a range for each channel behind a reduction that does not keep the dimensions "
+            "takes the ranges of other channels",
+        ),
+    )  # fmt: skip
 
     pattern = wrap_type(Reduction)
 
@@ -63,6 +78,30 @@ class MaximumBehindMatMul(LocalRule):
     product of an unknown number of columns. Nothing is fused past the maximum.
     """
 
+    instead = "`max(p, p)` behind the `MatMul`"
+    avoids = (
+        Gap(
+            "factors-of-quantised-product",
+            "factors that do not vary along the columns alone, behind a `MatMul` of 8 bits, are taken for other "
+            "elements; behind one of two inputs all do that vary", since="2025.4.1",
+        ),
+        Gap(
+            "constant-of-unknown-columns",
+            "a constant of several elements behind a `MatMul` of an unknown number of columns is taken for other "
+            "elements, or the model does not compile", since="2025.4.1",
+        ),
+        Gap(
+            "channel-constant-of-matmul",
+            "a constant along the second of four or more dimensions behind a `MatMul` with constant weights is taken "
+            "for one along the last, or the model does not compile",
+        ),
+        Gap(
+            "channel-range-of-matmul",
+            "a `FakeQuantize` with a range for each place along the second of three or more dimensions behind a "
+            "`MatMul` takes the ranges of the columns, or the model does not compile",
+        ),
+    )  # fmt: skip
+
     pattern = wrap_type(ops.MatMul)
 
     def form(self, node: ops.MatMul) -> Node | None:
@@ -90,6 +129,15 @@ class MaximumBehindAverage(LocalRule):
     AvgPool, also behind elementwise operations that it merges with it. Nothing is fused past the maximum.
     """
 
+    instead = "`max(p, p)` behind the `AvgPool`"
+    avoids = (
+        Gap(
+            "small-average-of-quantised",
+            "an `AvgPool` of a quantised tensor with fewer than 16 results before a `FakeQuantize` gives wrong "
+            "numbers, or does not compile", without_avx512=True,
+        ),
+    )  # fmt: skip
+
     pattern = wrap_type(ops.AvgPool)
 
     def form(self, node: ops.AvgPool) -> Node | None:
@@ -111,6 +159,15 @@ class MaximumBeforeMatMul(LocalRule):
     reads the scales behind their end. It computes the product with the maximum in f32.
     """
 
+    instead = "`max(q, q)` behind the `FakeQuantize`"
+    avoids = (
+        Gap(
+            "scales-of-many-matrices",
+            "`MatMul` of 8 bits with constant weights of more than one matrix and several scales reads behind the "
+            "scales", since="2026.4.1",
+        ),
+    )  # fmt: skip
+
     pattern = wrap_type(ops.MatMul)
 
     def form(self, node: ops.MatMul) -> Node | None:
@@ -128,6 +185,20 @@ class MaximumBeforeFakeQuantize(LocalRule):
     in dynamic shapes. The runtime moves the constants into the range: it takes the first one for all channels if it
     does not know their number in x, and computes other numbers where a negative one exchanges the ends.
     """
+
+    instead = "`max(p, p)` before the `FakeQuantize`"
+    avoids = (
+        Gap(
+            "fake-quantize-of-negative-factors",
+            "a `FakeQuantize` of dynamic shape behind a `Multiply` by constants of both signs along the channels "
+            "gives wrong numbers",
+        ),
+        Gap(
+            "fake-quantize-of-unknown-channels",
+            "a `FakeQuantize` behind an `Add` or `Multiply` of a constant for each channel takes the first one for "
+            "all if the number of channels is not known",
+        ),
+    )  # fmt: skip
 
     pattern = wrap_type(ops.FakeQuantize)
 

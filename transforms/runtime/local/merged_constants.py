@@ -11,6 +11,7 @@ from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.graph.types import f16
 from mo_loop.ops.base import Constant
+from mo_loop.target import Gap
 from transforms.pattern import wrap_type
 from transforms.runtime.local.rule import LocalRule, inputs_of
 
@@ -36,6 +37,15 @@ class MaximumBetweenConstants(LocalRule):
     constants may be infinite, or 0, where the result is an ordinary number: a zero point of 128 times the scale of a
     quantised attention mask, for example. No constant passes the maximum.
     """
+
+    instead = "`max(y, y)` between the two operations"
+    avoids = (
+        Gap(
+            "constants-merged-to-infinity",
+            "the constants of `(x + c) * s` and `(x * s) * t` are multiplied with each other, also where the product "
+            "is infinite or 0",
+        ),
+    )  # fmt: skip
 
     pattern = wrap_type((*FACTORS, *ADDENDS), when=_is_behind_constants)
 

@@ -14,10 +14,240 @@ from mo_loop.graph.types import i64, string, u2, u4
 from mo_loop.ops.activation import PReLU
 from mo_loop.ops.base import Constant, Identity, Result
 from mo_loop.ops.reduction import Reduction
+from mo_loop.target import CRASH, ERROR, Gap
 from transforms.pattern import any_input, wrap_type
 from transforms.predicates import is_constant, type_matches
 from transforms.replace import drop_dead, move_readers
 from transforms.runtime.local.rule import LocalRule, inputs_of
+
+
+class ReduceBeforeTranspose(LocalRule):
+    """Reduce(Transpose(x, order), axes)  ->  Transpose of what is left of Reduce(x, order[axes]), if its order changes
+
+    Before 2025.3 the runtime does this itself if the reduced dimensions are not kept. If at most one dimension is left,
+    its Transpose reads and writes memory that does not belong to the tensors. It moves a Convert between the two, too.
+    """
+
+    instead = "the reduction before the `Transpose`, along the axes that move there"
+    avoids = (
+        Gap(
+            "reduction-of-transpose",
+            "a reduction of a `Transpose` to a scalar or vector, without kept dimensions, reads and writes memory "
+            "that does not belong to the tensors", until="2025.2.0",
+        ),
+    )  # fmt: skip
+
+    pattern = wrap_type(Reduction, attributes={"keep_dims": False})
+
+    def form(self, node: Reduction) -> Node | None:
+        data, axes = inputs_of(node)
+        convert = data.node if isinstance(data.node, ops.Convert) else None
+        transpose = (inputs_of(convert)[0] if convert else data).node
+        if not isinstance(transpose, ops.Transpose) or axes.type.integers is None:
+            return None
+        x, places = inputs_of(transpose)
+        if x.rank is None or places.type.integers is None:
+            return None
+        order = places.type.integers or tuple(reversed(range(x.rank)))
+        gone = {normalise_axis(axis, len(order)) for axis in axes.type.integers}
+        left = [axis for place, axis in enumerate(order) if place not in gone]
+        if convert:
+            x = ops.Convert(x, destination_type=convert.destination_type).output
+        reduced = type(node)(x, sorted(order[place] for place in gone), keep_dims=False)
+        return reduced if left == sorted(left) else ops.Transpose(reduced, [sorted(left).index(axis) for axis in left])
+
+
+class TransposeToSqueezeUnsqueeze(LocalRule):
+    """Transpose(x : [1,N,2], [1, 2, 0])  ->  Unsqueeze(Squeeze(x, 0), 2), where N may be 0
+
+    If only dimensions of 1 move, the runtime replaces the Transpose by a Reshape to the sizes at run time, in which a 0
+    means "copy this dimension". An inference with N = 0 fails or returns old results.
+    """
+
+    instead = "`Squeeze` and `Unsqueeze`"
+    avoids = (
+        Gap(
+            "transpose-of-ones",
+            "a `Transpose` that moves only dimensions of 1 becomes a `Reshape` to the current sizes, in which a size "
+            "of 0 is misread",
+        ),
+    )  # fmt: skip
+
+    pattern = wrap_type(ops.Transpose)
+
+    def form(self, node: ops.Transpose) -> Node | None:
+        x, order = inputs_of(node)
+        if x.shape is None or order.type.integers is None:
+            return None
+        places = order.type.integers or tuple(reversed(range(len(x.shape))))
+        ones = [axis for axis, dim in enumerate(x.shape) if dim == 1]
+        others = [axis for axis in places if axis not in ones]
+        if not ones or others != sorted(others) or not any(_may_be_empty(x.shape[axis]) for axis in others):
+            return None
+        return ops.Unsqueeze(ops.Squeeze(x, ones), [place for place, axis in enumerate(places) if axis in ones])
+
+
+def _may_be_empty(dim: Dimension) -> bool:
+    return not isinstance(dim, int) and low(dim) == 0
+
+
+class MoveWithSixDimensions(LocalRule):
+    """Reshape(Transpose(Reshape(x : [N,1,3,2], [1, -1, 3, 1, 2]), order), shape)  ->  the same with [1, 1, -1, 3, 1, 2]
+
+    The runtime recognises a shuffle of channels by such a Transpose of four or five dimensions. It reads the second of
+    them as the number of groups, and fails if it is dynamic.
+    """
+
+    instead = "a `Transpose` of six dimensions"
+    avoids = (
+        Gap(
+            "dynamic-groups",
+            "a `Reshape` of four dimensions, of which only the first is dynamic, to four or five whose second is "
+            "dynamic, then a `Transpose` and a `Reshape`, is taken for a shuffle of channels, and the model does not "
+            "compile", severity=ERROR,
+        ),
+    )  # fmt: skip
+
+    pattern = wrap_type(ops.Transpose)
+
+    def form(self, node: ops.Transpose) -> Node | None:
+        x, order = inputs_of(node)
+        groups = x.node
+        if not isinstance(groups, ops.Reshape) or order.type.integers is None:
+            return None
+        if x.rank not in (4, 5) or isinstance(x.type.dims[1], int) or not _is_reshaped(node):
+            return None
+        given = inputs_of(groups)[0]
+        if given.rank != 4 or not all(isinstance(dim, int) for dim in given.type.dims[1:]):
+            return None
+        ones = list(range(6 - x.rank))
+        places = order.type.integers or tuple(reversed(range(x.rank)))
+        moved = ops.Transpose(ops.Unsqueeze(x, ones), [*ones, *(place + len(ones) for place in places)])
+        return ops.Squeeze(moved, ones)
+
+
+def _is_reshaped(node: ops.Transpose) -> bool:
+    return any(isinstance(use.node, ops.Reshape | ops.Squeeze | ops.Unsqueeze) for use in node.output.uses)
+
+
+class EmptyConcatToBroadcast(LocalRule):
+    """Concat(a : [0,?], b : [0,2], axis 1)  ->  Broadcast(0, [0, n + 2]), where n is the size of a along the axis
+
+    The runtime ignores every input of a Concat that has a dimension of 0, also if that is not the axis. The result then
+    lacks the size of this input along the axis.
+    """
+
+    instead = "`Broadcast` of a zero to the summed shape"
+    avoids = (
+        Gap("empty-concat", "`Concat` ignores inputs with a dimension of 0, for every axis"),
+    )
+
+    pattern = wrap_type(ops.Concat)
+
+    def form(self, node: ops.Concat) -> Node | None:
+        output = node.output
+        if output.rank is None or output.dtype is string:
+            return None
+        axis = normalise_axis(node.axis, output.rank)
+        if 0 not in (*output.type.dims[:axis], *output.type.dims[axis + 1 :]):
+            return None
+        values = inputs_of(node)
+        return _of_nothing(node, [_size(values if at == axis else values[:1], at) for at in range(output.rank)])
+
+
+class EmptySqueezeToBroadcast(LocalRule):
+    """Unsqueeze(x : [0,N], 0)  ->  Broadcast(0, [1, 0, n]), where n is the size of x along its axis 1; so Squeeze
+    Reshape(x : [N,M,0], [n, 0])  ->  Broadcast(0, [n, 0])
+
+    If a dimension is 0 before run time, the runtime makes 0 of those that are not known, and takes the 0 in a computed
+    pattern of a Reshape for a copied size.
+    """
+
+    instead = "`Broadcast` of a zero to the shape"
+    avoids = (
+        Gap(
+            "unsqueeze-of-nothing",
+            "`Unsqueeze` and `Squeeze` of a tensor with a dimension that is 0 before run time make 0 of the "
+            "dimensions that are not known, and a `Reshape` to computed sizes and 0 fails",
+        ),
+    )  # fmt: skip
+
+    pattern = wrap_type((ops.Squeeze, ops.Unsqueeze, ops.Reshape))
+
+    def form(self, node: ops.Squeeze | ops.Unsqueeze | ops.Reshape) -> Node | None:
+        x, output = inputs_of(node)[0], node.output
+        if x.shape is None or output.dtype is string or 0 not in (output.shape or ()):
+            return None
+        if is_static(output.shape) or output.shape == x.shape:
+            return None
+        places: list[int | None] = []
+        start = 0
+        for dim in output.type.dims:
+            if isinstance(dim, int):
+                places.append(None)
+            elif dim in x.shape[start:]:
+                at = x.shape.index(dim, start)
+                places.append(at)
+                start = at + 1
+            else:
+                return None
+        sizes = [
+            Constant([dim], graph=node.graph, dtype=i64).output if place is None else _size([x], place)
+            for dim, place in zip(output.type.dims, places, strict=True)
+        ]
+        return _of_nothing(node, sizes)
+
+
+def _of_nothing(node: Node, sizes: Sequence[Value]) -> Node:
+    """A tensor without elements, of sizes that are tensors [1]."""
+    zero = Constant(np.zeros(()), graph=node.graph, dtype=node.outputs[0].dtype)
+    return ops.Broadcast(zero, ops.Concat(*sizes, axis=0))
+
+
+def _size(values: Sequence[Value], at: int) -> Value:
+    """The sum [1] of the sizes along the dimension `at`."""
+    dims = [value.type.dims[at] for value in values]
+    total = sum(dim for dim in dims if isinstance(dim, int))
+    size: Value = Constant([total], graph=values[0].graph, dtype=i64).output
+    for value, dim in zip(values, dims, strict=True):
+        if not isinstance(dim, int):
+            found = ops.Gather(ops.ShapeOf(value), [at], np.array(0)).output
+            size = ops.Add(size, found).output if total or len(values) > 1 else found
+    return size
+
+
+class EmptyOutputsToBroadcast(LocalRule):
+    """a model output that is an i64 Constant without elements  ->  Broadcast(0, its shape), where zeros are computed
+
+    The runtime converts the constant from i32 and crashes when it compiles that.
+    """
+
+    instead = "`Broadcast` to sizes known only at run time"
+    avoids = (
+        Gap(
+            "empty-constant-output", "a constant of i64 without elements as a model output crashes the process",
+            severity=CRASH, until="2024.6.0",
+        ),
+    )  # fmt: skip
+
+    bodies = "never"
+    pattern = wrap_type((Constant, Identity), when=type_matches(i64))
+
+    def form(self, node: Constant | Identity) -> Node | None:
+        value = node.output
+        results = [use for use in value.uses if isinstance(use.node, Result)]
+        if not results or not _is_empty_constant(value):
+            return None
+        zero, shape = (Constant(each, graph=node.graph, dtype=i64) for each in (0, value.type.dims))
+        move_readers(value, ops.Broadcast(zero, ops.Barrier(shape, hides="value")).output, results)
+        drop_dead([node])
+        return node
+
+
+def _is_empty_constant(value: Value) -> bool:
+    while isinstance(value.node, Identity):
+        (value,) = inputs_of(value.node)
+    return isinstance(value.node, Constant) and 0 in value.type.dims
 
 
 class CountAxesFromEnd(LocalRule):
@@ -32,6 +262,33 @@ class CountAxesFromEnd(LocalRule):
     Unsqueeze inserts is removed together with it, which is correct for a scalar index only. The runtime does not
     recognise an axis below 0.
     """
+
+    instead = "an axis below 0, which is not recognised"
+    avoids = (
+        Gap(
+            "channel-order",
+            "a `Gather`, or a `Concat` of a `Split`, that permutes channels is moved into the weights of the "
+            "Convolutions behind as the inverse permutation",
+        ),
+        Gap(
+            "channel-order-of-slopes",
+            "channels in reverse order are moved past a `PReLU`, whose slopes keep their order",
+        ),
+        Gap(
+            "channel-order-of-pad",
+            "channels in reverse order are moved past a `Pad` that adds or removes channels; the model may not compile",
+        ),
+        Gap(
+            "gather-of-inserted-axis",
+            "a `Gather` along the axis that an `Unsqueeze` inserts is removed with it, and the dimensions of its "
+            "indices are lost",
+        ),
+        Gap(
+            "reduced-concat",
+            "`ReduceMax` and `ReduceMin` of two joined tensors become the elementwise maximum and minimum of the "
+            "tensors", until="2026.0.0",
+        ),
+    )  # fmt: skip
 
     pattern = wrap_type((ops.Gather, ops.Concat))
 
@@ -98,25 +355,6 @@ def _pads(node: Node, axis: int) -> bool:
     return any(each is None or len(each) <= axis or each[axis] for each in widths)
 
 
-class DropBatchesOfOne(LocalRule):
-    """Gather(x : [1,5,3], i : [1,4], 1, batch_dims 1)  ->  Gather(x, Squeeze(i, 0), 1)
-
-    If all dimensions before the axis are 1, and known, the runtime reads and writes outside the tensors for short rows.
-    """
-
-    pattern = wrap_type(ops.Gather)
-
-    def form(self, node: ops.Gather) -> Node | None:
-        x, indices, axis = inputs_of(node)
-        if not node.batch_dims or indices.rank is None:
-            return None
-        batch = normalise_axis(node.batch_dims, indices.rank) if node.batch_dims < 0 else node.batch_dims
-        ones = (1,) * batch
-        if ones not in [each.type.dims[:batch] for each in (x, indices) if each.rank is not None]:
-            return None
-        return ops.Gather(x, ops.Squeeze(indices, list(range(batch))), axis)
-
-
 class CountIndicesFromStart(LocalRule):
     """GatherElements(x, i)  ->  GatherElements(x, i < 0 ? i + n : i), where n is the size of x along the axis
     GatherND(x, i)        ->  GatherND(x, i < 0 ? i + n : i), where n are the sizes of x along the indexed axes
@@ -124,6 +362,14 @@ class CountIndicesFromStart(LocalRule):
     The runtime reads outside the tensor for an index below 0. Indices that a Broadcast repeats are counted before it:
     the runtime would move the Broadcast past the operations (see PreserveEmptyBroadcasts).
     """
+
+    instead = "the index plus the size"
+    avoids = (
+        Gap(
+            "elements-counted-from-end", "`GatherElements` and `GatherND` read outside the tensor for an index below 0",
+            until="2025.2.0",
+        ),
+    )  # fmt: skip
 
     pattern = wrap_type((ops.GatherElements, ops.GatherND))
 
@@ -184,183 +430,32 @@ def _bare(value: Value) -> Value:
     return value
 
 
-class TransposeToSqueezeUnsqueeze(LocalRule):
-    """Transpose(x : [1,N,2], [1, 2, 0])  ->  Unsqueeze(Squeeze(x, 0), 2), where N may be 0
+class DropBatchesOfOne(LocalRule):
+    """Gather(x : [1,5,3], i : [1,4], 1, batch_dims 1)  ->  Gather(x, Squeeze(i, 0), 1)
 
-    If only dimensions of 1 move, the runtime replaces the Transpose by a Reshape to the sizes at run time, in which a 0
-    means "copy this dimension". An inference with N = 0 fails or returns old results.
+    If all dimensions before the axis are 1, and known, the runtime reads and writes outside the tensors for short rows.
     """
 
-    pattern = wrap_type(ops.Transpose)
+    instead = "`Gather` without `batch_dims`"
+    avoids = (
+        Gap(
+            "batched-gathers",
+            "`Gather` with `batch_dims` and known dimensions of 1 before the axis crashes, or gives wrong values",
+            severity=CRASH,
+        ),
+    )  # fmt: skip
 
-    def form(self, node: ops.Transpose) -> Node | None:
-        x, order = inputs_of(node)
-        if x.shape is None or order.type.integers is None:
+    pattern = wrap_type(ops.Gather)
+
+    def form(self, node: ops.Gather) -> Node | None:
+        x, indices, axis = inputs_of(node)
+        if not node.batch_dims or indices.rank is None:
             return None
-        places = order.type.integers or tuple(reversed(range(len(x.shape))))
-        ones = [axis for axis, dim in enumerate(x.shape) if dim == 1]
-        others = [axis for axis in places if axis not in ones]
-        if not ones or others != sorted(others) or not any(_may_be_empty(x.shape[axis]) for axis in others):
+        batch = normalise_axis(node.batch_dims, indices.rank) if node.batch_dims < 0 else node.batch_dims
+        ones = (1,) * batch
+        if ones not in [each.type.dims[:batch] for each in (x, indices) if each.rank is not None]:
             return None
-        return ops.Unsqueeze(ops.Squeeze(x, ones), [place for place, axis in enumerate(places) if axis in ones])
-
-
-def _may_be_empty(dim: Dimension) -> bool:
-    return not isinstance(dim, int) and low(dim) == 0
-
-
-class MoveWithSixDimensions(LocalRule):
-    """Reshape(Transpose(Reshape(x : [N,1,3,2], [1, -1, 3, 1, 2]), order), shape)  ->  the same with [1, 1, -1, 3, 1, 2]
-
-    The runtime recognises a shuffle of channels by such a Transpose of four or five dimensions. It reads the second of
-    them as the number of groups, and fails if it is dynamic.
-    """
-
-    pattern = wrap_type(ops.Transpose)
-
-    def form(self, node: ops.Transpose) -> Node | None:
-        x, order = inputs_of(node)
-        groups = x.node
-        if not isinstance(groups, ops.Reshape) or order.type.integers is None:
-            return None
-        if x.rank not in (4, 5) or isinstance(x.type.dims[1], int) or not _is_reshaped(node):
-            return None
-        given = inputs_of(groups)[0]
-        if given.rank != 4 or not all(isinstance(dim, int) for dim in given.type.dims[1:]):
-            return None
-        ones = list(range(6 - x.rank))
-        places = order.type.integers or tuple(reversed(range(x.rank)))
-        moved = ops.Transpose(ops.Unsqueeze(x, ones), [*ones, *(place + len(ones) for place in places)])
-        return ops.Squeeze(moved, ones)
-
-
-def _is_reshaped(node: ops.Transpose) -> bool:
-    return any(isinstance(use.node, ops.Reshape | ops.Squeeze | ops.Unsqueeze) for use in node.output.uses)
-
-
-class ReduceBeforeTranspose(LocalRule):
-    """Reduce(Transpose(x, order), axes)  ->  Transpose of what is left of Reduce(x, order[axes]), if its order changes
-
-    Before 2025.3 the runtime does this itself if the reduced dimensions are not kept. If at most one dimension is left,
-    its Transpose reads and writes memory that does not belong to the tensors. It moves a Convert between the two, too.
-    """
-
-    pattern = wrap_type(Reduction, attributes={"keep_dims": False})
-
-    def form(self, node: Reduction) -> Node | None:
-        data, axes = inputs_of(node)
-        convert = data.node if isinstance(data.node, ops.Convert) else None
-        transpose = (inputs_of(convert)[0] if convert else data).node
-        if not isinstance(transpose, ops.Transpose) or axes.type.integers is None:
-            return None
-        x, places = inputs_of(transpose)
-        if x.rank is None or places.type.integers is None:
-            return None
-        order = places.type.integers or tuple(reversed(range(x.rank)))
-        gone = {normalise_axis(axis, len(order)) for axis in axes.type.integers}
-        left = [axis for place, axis in enumerate(order) if place not in gone]
-        if convert:
-            x = ops.Convert(x, destination_type=convert.destination_type).output
-        reduced = type(node)(x, sorted(order[place] for place in gone), keep_dims=False)
-        return reduced if left == sorted(left) else ops.Transpose(reduced, [sorted(left).index(axis) for axis in left])
-
-
-class EmptyConcatToBroadcast(LocalRule):
-    """Concat(a : [0,?], b : [0,2], axis 1)  ->  Broadcast(0, [0, n + 2]), where n is the size of a along the axis
-
-    The runtime ignores every input of a Concat that has a dimension of 0, also if that is not the axis. The result then
-    lacks the size of this input along the axis.
-    """
-
-    pattern = wrap_type(ops.Concat)
-
-    def form(self, node: ops.Concat) -> Node | None:
-        output = node.output
-        if output.rank is None or output.dtype is string:
-            return None
-        axis = normalise_axis(node.axis, output.rank)
-        if 0 not in (*output.type.dims[:axis], *output.type.dims[axis + 1 :]):
-            return None
-        values = inputs_of(node)
-        return _of_nothing(node, [_size(values if at == axis else values[:1], at) for at in range(output.rank)])
-
-
-class EmptySqueezeToBroadcast(LocalRule):
-    """Unsqueeze(x : [0,N], 0)  ->  Broadcast(0, [1, 0, n]), where n is the size of x along its axis 1; so Squeeze
-    Reshape(x : [N,M,0], [n, 0])  ->  Broadcast(0, [n, 0])
-
-    If a dimension is 0 before run time, the runtime makes 0 of those that are not known, and takes the 0 in a computed
-    pattern of a Reshape for a copied size.
-    """
-
-    pattern = wrap_type((ops.Squeeze, ops.Unsqueeze, ops.Reshape))
-
-    def form(self, node: ops.Squeeze | ops.Unsqueeze | ops.Reshape) -> Node | None:
-        x, output = inputs_of(node)[0], node.output
-        if x.shape is None or output.dtype is string or 0 not in (output.shape or ()):
-            return None
-        if is_static(output.shape) or output.shape == x.shape:
-            return None
-        places: list[int | None] = []
-        start = 0
-        for dim in output.type.dims:
-            if isinstance(dim, int):
-                places.append(None)
-            elif dim in x.shape[start:]:
-                at = x.shape.index(dim, start)
-                places.append(at)
-                start = at + 1
-            else:
-                return None
-        sizes = [
-            Constant([dim], graph=node.graph, dtype=i64).output if place is None else _size([x], place)
-            for dim, place in zip(output.type.dims, places, strict=True)
-        ]
-        return _of_nothing(node, sizes)
-
-
-def _of_nothing(node: Node, sizes: Sequence[Value]) -> Node:
-    """A tensor without elements, of sizes that are tensors [1]."""
-    zero = Constant(np.zeros(()), graph=node.graph, dtype=node.outputs[0].dtype)
-    return ops.Broadcast(zero, ops.Concat(*sizes, axis=0))
-
-
-def _size(values: Sequence[Value], at: int) -> Value:
-    """The sum [1] of the sizes along the dimension `at`."""
-    dims = [value.type.dims[at] for value in values]
-    total = sum(dim for dim in dims if isinstance(dim, int))
-    size: Value = Constant([total], graph=values[0].graph, dtype=i64).output
-    for value, dim in zip(values, dims, strict=True):
-        if not isinstance(dim, int):
-            found = ops.Gather(ops.ShapeOf(value), [at], np.array(0)).output
-            size = ops.Add(size, found).output if total or len(values) > 1 else found
-    return size
-
-
-class EmptyOutputsToBroadcast(LocalRule):
-    """a model output that is an i64 Constant without elements  ->  Broadcast(0, its shape), where zeros are computed
-
-    The runtime converts the constant from i32 and crashes when it compiles that.
-    """
-
-    bodies = "never"
-    pattern = wrap_type((Constant, Identity), when=type_matches(i64))
-
-    def form(self, node: Constant | Identity) -> Node | None:
-        value = node.output
-        results = [use for use in value.uses if isinstance(use.node, Result)]
-        if not results or not _is_empty_constant(value):
-            return None
-        zero, shape = (Constant(each, graph=node.graph, dtype=i64) for each in (0, value.type.dims))
-        move_readers(value, ops.Broadcast(zero, ops.Barrier(shape, hides="value")).output, results)
-        drop_dead([node])
-        return node
-
-
-def _is_empty_constant(value: Value) -> bool:
-    while isinstance(value.node, Identity):
-        (value,) = inputs_of(value.node)
-    return isinstance(value.node, Constant) and 0 in value.type.dims
+        return ops.Gather(x, ops.Squeeze(indices, list(range(batch))), axis)
 
 
 class WidenTwoBitConstants(LocalRule):
@@ -368,6 +463,14 @@ class WidenTwoBitConstants(LocalRule):
 
     Before 2025.3 the runtime reads the elements of each byte in reverse order.
     """
+
+    instead = "a constant of four bits"
+    avoids = (
+        Gap(
+            "two-bit-constants", "the elements of a constant of two bits are read in reverse order within each byte",
+            until="2025.2.0",
+        ),
+    )  # fmt: skip
 
     pattern = wrap_type((ops.Convert, ops.Dequantize), any_input(is_constant() & type_matches(u2)), ...)
 

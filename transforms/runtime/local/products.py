@@ -10,6 +10,7 @@ from mo_loop.graph.shape import is_static
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.ops.base import Constant
 from mo_loop.ops.slicing import FAR
+from mo_loop.target import CRASH, ERROR, Gap
 from transforms.pattern import any_input, wrap_type
 from transforms.predicates import is_constant, rank_equals
 from transforms.runtime.local.rule import LocalRule, inputs_of
@@ -28,6 +29,15 @@ class MatMulToMultiply(LocalRule):
     between them, and fails to compile the result on one thread.
     """
 
+    instead = "`Multiply`"
+    avoids = (
+        Gap(
+            "inner-products-of-one",
+            "two consecutive matrix products with inner dimensions of 1 do not compile (\"Layout rank can't be "
+            "larger\")", severity=ERROR, since="2025.3.0",
+        ),
+    )  # fmt: skip
+
     pattern = wrap_type(
         ops.MatMul, any_input(), any_input(is_constant() & rank_equals(2)), when=_is_outer_product,
         attributes={"transpose_a": False},
@@ -43,80 +53,21 @@ class MatMulToMultiply(LocalRule):
         return ops.Multiply(x, row)
 
 
-class AddOutputChannel(LocalRule):
-    """Convolution(x : [N, 1, H, W], w : [1, 1, ...])  ->  Slice(Convolution(x, [w, w]), the first channel)
-
-    For one input and one output channel the runtime returns memory that was never written: in two and three dimensions
-    where the filter lies completely in the padding, and in three padded dimensions of dynamic shape elsewhere, too.
-    With a second output channel it does not.
-    """
-
-    pattern = wrap_type(ops.Convolution)
-
-    def form(self, node: ops.Convolution) -> Node | None:
-        x, filters = inputs_of(node)
-        if not _has_one_channel(node, filters) or not (_is_padded_volume(node, filters) or _is_beyond(node, filters)):
-            return None
-        made = ops.Convolution(
-            x, ops.Concat(filters, filters, axis=0), strides=node.strides, dilations=node.dilations,
-            pads_begin=node.pads_begin, pads_end=node.pads_end, auto_pad=node.auto_pad,
-        )  # fmt: skip
-        return ops.Slice(made, [0], [1], [1], [1])
-
-
-def _has_one_channel(node: ops.Convolution, filters: Value) -> bool:
-    """Whether there are no groups, one input and one output channel, and two or more dimensions."""
-    return type(node) is ops.Convolution and (filters.rank or 0) >= 4 and filters.type.dims[:2] == (1, 1)
-
-
-def _is_padded_volume(node: ops.Convolution, filters: Value) -> bool:
-    is_padded = node.auto_pad.startswith("same") or any((*node.pads_begin, *node.pads_end))
-    return filters.rank == 5 and is_padded and not is_static(node.output.shape)
-
-
-class MaximumBeforeSum(LocalRule):
-    """Convolution(x : [N, 1, ...], w) + y  ->  max(c, c) + y, where c is the Convolution and y is known at run time
-
-    for one input channel and dynamic shapes, or if the number of channels of y is not known, also with activations and
-    constants before the sum. The runtime adds y in the convolution, and reads it at other places, or refuses one
-    channel of y for all.
-    """
-
-    pattern = wrap_type(ops.Convolution)
-
-    def form(self, node: ops.Convolution) -> Node | None:
-        _, filters = inputs_of(node)
-        use = node.output.only_use
-        added = None if use is None or is_static(node.output.shape) else _added(use)
-        if use is None or added is None:
-            return None
-        is_single = type(node) is ops.Convolution and filters.type.dims[1:2] == (1,)
-        if not is_single and (added.rank != node.output.rank or isinstance(added.type.dims[1], int)):
-            return None
-        node.graph.set_input(use.node, use.port, ops.Maximum(node.output, node.output).output)
-        return node
-
-
-def _added(use: Use) -> Value | None:
-    """What `use` is added to, if its reader or the next that has two inputs known at run time adds them."""
-    while len(_at_run_time(use.node)) == 1 and len(use.node.outputs) == 1 and use.node.output.only_use is not None:
-        use = use.node.output.only_use
-    values = _at_run_time(use.node)
-    if not isinstance(use.node, ops.Add) or len(values) != 2:
-        return None
-    return values[1 - use.port]
-
-
-def _at_run_time(node: Node) -> list[Value]:
-    return [each for each in inputs_of(node) if not isinstance(each.node, Constant)]
-
-
 class SliceConvolution(LocalRule):
     """Convolution(x, w) of stride s along the last dimension  ->  Slice(Convolution(x, w) of stride 1, of step s)
 
     where the stride is larger than the filter, and the first place lies in the padding: then every place may. If they
     all do, the runtime crashes until 2024.6. It also does for a Pad before the Convolution, because it merges the two.
     """
+
+    instead = "a stride of 1, and every so many places of the result"
+    avoids = (
+        Gap(
+            "convolution-of-padding",
+            "a `Convolution` whose filter sees nothing but padding at every place along the last dimension crashes: a "
+            "stride skips the only elements", severity=CRASH, until="2024.6.0",
+        ),
+    )  # fmt: skip
 
     pattern = wrap_type(ops.Convolution)
 
@@ -149,3 +100,99 @@ def _reaches(node: ops.Convolution, filters: Value) -> list[int]:
         dilation * max(length - 1, 0) if isinstance(length, int) else 0
         for length, dilation in zip(kernel, node.dilations, strict=True)
     ]
+
+
+class MaximumBeforeSum(LocalRule):
+    """Convolution(x : [N, 1, ...], w) + y  ->  max(c, c) + y, where c is the Convolution and y is known at run time
+
+    for one input channel and dynamic shapes, or if the number of channels of y is not known, also with activations and
+    constants before the sum. The runtime adds y in the convolution, and reads it at other places, or refuses one
+    channel of y for all.
+    """
+
+    instead = "`max(c, c)` of the convolution before the sum"
+    avoids = (
+        Gap(
+            "sum-with-convolution-of-one-channel",
+            "a tensor that is added to a `Convolution` of one input channel and dynamic shape is read at other places",
+            since="2026.3.1", avx512_since="2026.3.1",
+        ),
+        Gap(
+            "one-channel-added-to-convolution",
+            "a tensor of an unknown number of channels that is added to a `Convolution` of dynamic shape is refused "
+            "if it has one", severity=ERROR,
+        ),
+    )  # fmt: skip
+
+    pattern = wrap_type(ops.Convolution)
+
+    def form(self, node: ops.Convolution) -> Node | None:
+        _, filters = inputs_of(node)
+        use = node.output.only_use
+        added = None if use is None or is_static(node.output.shape) else _added(use)
+        if use is None or added is None:
+            return None
+        is_single = type(node) is ops.Convolution and filters.type.dims[1:2] == (1,)
+        if not is_single and (added.rank != node.output.rank or isinstance(added.type.dims[1], int)):
+            return None
+        node.graph.set_input(use.node, use.port, ops.Maximum(node.output, node.output).output)
+        return node
+
+
+def _added(use: Use) -> Value | None:
+    """What `use` is added to, if its reader or the next that has two inputs known at run time adds them."""
+    while len(_at_run_time(use.node)) == 1 and len(use.node.outputs) == 1 and use.node.output.only_use is not None:
+        use = use.node.output.only_use
+    values = _at_run_time(use.node)
+    if not isinstance(use.node, ops.Add) or len(values) != 2:
+        return None
+    return values[1 - use.port]
+
+
+def _at_run_time(node: Node) -> list[Value]:
+    return [each for each in inputs_of(node) if not isinstance(each.node, Constant)]
+
+
+class AddOutputChannel(LocalRule):
+    """Convolution(x : [N, 1, H, W], w : [1, 1, ...])  ->  Slice(Convolution(x, [w, w]), the first channel)
+
+    For one input and one output channel the runtime returns memory that was never written: in two and three dimensions
+    where the filter lies completely in the padding, and in three padded dimensions of dynamic shape elsewhere, too.
+    With a second output channel it does not.
+    """
+
+    instead = "a second output channel, removed afterwards"
+    avoids = (
+        Gap(
+            "filter-in-padding",
+            "`Convolution` of one input and one output channel returns memory that was never written where the filter "
+            "lies completely in the padding", since="2026.3.1",
+        ),
+        Gap(
+            "padded-volume",
+            "a padded `Convolution` of one input and one output channel of dynamic shape in three dimensions reads "
+            "memory that was never written", since="2026.3.1",
+        ),
+    )  # fmt: skip
+
+    pattern = wrap_type(ops.Convolution)
+
+    def form(self, node: ops.Convolution) -> Node | None:
+        x, filters = inputs_of(node)
+        if not _has_one_channel(node, filters) or not (_is_padded_volume(node, filters) or _is_beyond(node, filters)):
+            return None
+        made = ops.Convolution(
+            x, ops.Concat(filters, filters, axis=0), strides=node.strides, dilations=node.dilations,
+            pads_begin=node.pads_begin, pads_end=node.pads_end, auto_pad=node.auto_pad,
+        )  # fmt: skip
+        return ops.Slice(made, [0], [1], [1], [1])
+
+
+def _has_one_channel(node: ops.Convolution, filters: Value) -> bool:
+    """Whether there are no groups, one input and one output channel, and two or more dimensions."""
+    return type(node) is ops.Convolution and (filters.rank or 0) >= 4 and filters.type.dims[:2] == (1, 1)
+
+
+def _is_padded_volume(node: ops.Convolution, filters: Value) -> bool:
+    is_padded = node.auto_pad.startswith("same") or any((*node.pads_begin, *node.pads_end))
+    return filters.rank == 5 and is_padded and not is_static(node.output.shape)

@@ -7,6 +7,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.graph import Node, Use, Value
 from mo_loop.ops.base import Constant
+from mo_loop.target import Gap
 from transforms.pattern import wrap_type
 from transforms.runtime.local.rule import LocalRule, inputs_of
 
@@ -25,6 +26,14 @@ class MaximumBeforeNormalisation(LocalRule):
     The scale does not pass the maximum. It stands behind the first sum, so that all normalisations of a residual
     stream have one.
     """
+
+    instead = "`max(x, x)` before the `MVN`"
+    avoids = (
+        Gap(
+            "epsilon-of-quantised",
+            "the scale of a quantised tensor is moved behind an `MVN` whose epsilon stays as it is",
+        ),
+    )  # fmt: skip
 
     pattern = wrap_type(ops.MVN)
 
@@ -51,6 +60,14 @@ class MaximumBeforeAverage(LocalRule):
     In a graph with a FakeQuantize the runtime moves the zero point behind the AvgPool, where the padding, which is 0
     before it, becomes the zero point. It does not pass the maximum.
     """
+
+    instead = "`max(x, x)` before the `AvgPool`"
+    avoids = (
+        Gap(
+            "average-of-padding",
+            "the zero point of a quantised tensor is moved behind an `AvgPool` that counts the zeros of the padding",
+        ),
+    )  # fmt: skip
 
     pattern = wrap_type(ops.AvgPool, attributes={"exclude_pad": False})
 

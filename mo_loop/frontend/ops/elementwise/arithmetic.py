@@ -16,6 +16,27 @@ from mo_loop.graph.shape import element_count, normalise_axis
 from mo_loop.graph.types import f32, i32, i64
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.reduction import Reduction
+from mo_loop.target import Gap
+
+AVOIDS = {
+    "Div": (
+        Gap(
+            "integer-divide", "integer `Divide` after a reduction or `MatMul` rounds instead of truncating",
+            "`(a - Mod(a, b)) / b`",
+        ),
+        Gap(
+            "divide-8-bits", "`Divide` of 8-bit integers rounds instead of truncating",
+            "`(a - Mod(a, b)) / b`, through i32",
+        ),
+    ),
+    "Add": (
+        Gap(
+            "saturating-8-bits", "8-bit `Add`, `Subtract` and `Multiply` saturate instead of wrapping around",
+            "through i32",
+        ),
+    ),
+}  # fmt: skip
+"""Operator -> the errors of the runtime that its translator avoids."""
 
 
 def aligned(a: Value, b: Value, axis: int | None) -> Value:

@@ -10,6 +10,20 @@ from mo_loop.frontend.ops.elementwise.arithmetic import legacy_binary, number
 from mo_loop.frontend.registry import one_to_one, translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import u16
+from mo_loop.target import Gap
+
+AVOIDS = {
+    "Greater": (
+        Gap(
+            "greater-of-nan", "`Greater` and `GreaterEqual` are true for NaN",
+            "`Less` and `LessEqual` with swapped inputs", avx512_since="2024.6.0",
+        ),
+    ),
+    "BitwiseNot": (
+        Gap("not-of-16-bits", "`BitwiseNot` of u16 is 0", "`65535 - x`", until="2025.3.0"),
+    ),
+}  # fmt: skip
+"""Operator -> the errors of the runtime that its translator avoids."""
 
 
 def greater(a: Value, b: Value):

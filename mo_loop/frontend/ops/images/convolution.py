@@ -16,6 +16,18 @@ from mo_loop.frontend.ranges import Indices, NotNegatives, Positive, Positives
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.shape import is_static
+from mo_loop.target import Gap
+
+AVOIDS = {
+    "Conv": (
+        Gap(
+            "convolution-of-one-place",
+            "`Convolution` of one channel with a single place along the last dimension, a stride above 1 there and of "
+            "1 before it is wrong", "one position more, removed afterwards", avx512_since="2024.6.0",
+        ),
+    ),
+}  # fmt: skip
+"""Operator -> the errors of the runtime that its translator avoids."""
 
 
 @translates("Conv", since=1)

@@ -23,6 +23,17 @@ from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.ops.base import Constant
 from mo_loop.ops.infer import vector_length
+from mo_loop.target import CRASH, Gap
+
+AVOIDS = {
+    "Col2Im": (
+        Gap(
+            "col2im-of-computed-shapes", "`Col2Im` to a shape known only at run time crashes the process",
+            "added up place by place", CRASH, until="2025.4.1",
+        ),
+    ),
+}  # fmt: skip
+"""Operator -> the errors of the runtime that its translator avoids."""
 
 Ints = tuple[int, ...]
 

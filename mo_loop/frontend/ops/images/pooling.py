@@ -19,6 +19,14 @@ from mo_loop.frontend.ranges import AboveZero, Indices, Positive, Positives
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
 from mo_loop.graph.types import f32, i64
+from mo_loop.target import Gap
+
+AVOIDS = {
+    "GlobalAveragePool": (
+        Gap("mean-of-channels", "`ReduceMean` adds equal channels in different orders", "`AvgPool` over a known size"),
+    ),
+}  # fmt: skip
+"""Operator -> the errors of the runtime that its translator avoids."""
 
 Ints = tuple[int, ...]
 

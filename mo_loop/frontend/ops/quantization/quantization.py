@@ -25,6 +25,45 @@ from mo_loop.graph import Value
 from mo_loop.graph.types import ElementType, bf16, f16, f32, from_onnx, string, u8
 from mo_loop.ops.base import Op
 from mo_loop.ops.exact import aligned, as_float, centred, centred_weights, integer_product, largest_sum
+from mo_loop.target import ERROR, Gap
+
+NEGATED = "the numbers and the scales are negated"
+AVOIDS = {
+    "QuantizeLinear": (
+        Gap(
+            "reciprocal-divide",
+            "f32 `Divide` multiplies by the reciprocal: quotients can be one unit off before a rounding", "exact steps",
+        ),
+        Gap(
+            "fake-quantize-of-16-bits",
+            "a `FakeQuantize` of 65,536 levels is removed, and with it the limits of its range",
+            "`Round`, `Clamp` and `Convert`", since="2026.1.0",
+        ),
+    ),
+    "DequantizeLinear": (
+        Gap(
+            "weights-scaled-by-row",
+            "`MatMul` with 4- or 8-bit weights whose scales or zero points vary along the axis that is summed gives "
+            "wrong numbers, or ends the process", NEGATED, since="2025.0.0",
+        ),
+        Gap(
+            "weights-in-blocks-of-columns",
+            "`MatMul` with 4- or 8-bit weights in blocks along the axis that is not summed does not compile",
+            NEGATED, ERROR, since="2025.2.0",
+        ),
+        Gap(
+            "table-scaled-by-column",
+            "`Gather` of rows of a 4- or 8-bit table whose scales or zero points vary along the columns gives wrong "
+            "numbers, or ends the process", NEGATED,
+        ),
+        Gap(
+            "transposed-filters-with-zero-points",
+            "`ConvolutionBackpropData` of 8-bit activations limits filters to i8 after it subtracts their zero points",
+            "i8 without zero points if the numbers fit, else the numbers and the scales are negated",
+        ),
+    ),
+}  # fmt: skip
+"""Operator -> the errors of the runtime that its translator avoids."""
 
 Ints = tuple[int, ...]
 

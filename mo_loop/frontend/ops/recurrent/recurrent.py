@@ -14,6 +14,17 @@ from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.ranges import Positive
 from mo_loop.frontend.registry import translates
 from mo_loop.graph import Value
+from mo_loop.target import Gap
+
+AVOIDS = {
+    "LSTM": (
+        Gap(
+            "sequence-of-length-zero", "recurrent sequence operations of length 0 do not write their last state",
+            "`Select` of zeros",
+        ),
+    ),
+}  # fmt: skip
+"""Operator -> the errors of the runtime that its translator avoids."""
 
 Floats = tuple[float, ...]
 Strings = tuple[str, ...]

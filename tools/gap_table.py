@@ -1,0 +1,29 @@
+"""GAPS: every known error of OpenVINO's CPU device, with what avoids it.
+
+A pass states in `avoids` the errors that it avoids, a family of translators in `AVOIDS`, and so does the last check.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from importlib import import_module
+
+from mo_loop.frontend.registry import FAMILIES
+from mo_loop.target import Gap
+from transforms import last_check
+from transforms.pipelines import avoided_gaps
+from transforms.runtime.not_avoided import NOT_AVOIDED
+
+
+def _collected() -> Iterator[Gap]:
+    yield from avoided_gaps()
+    for family in FAMILIES:
+        for op, gaps in getattr(import_module(f"mo_loop.frontend.ops.{family}"), "AVOIDS", {}).items():
+            yield from (replace(gap, rule=f"translator of {op}") for gap in gaps)
+    yield from (replace(gap, rule="last check") for gap in last_check.AVOIDS)
+    yield from NOT_AVOIDED
+
+
+GAPS = tuple(_collected())
+"""Those of passes in the order in which they run, then those of translators, then those that nothing avoids."""
