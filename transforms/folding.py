@@ -203,7 +203,7 @@ class Folding:
 
 
 def _constants(node: Op) -> list[Any]:
-    return [value for value in node.inputs if value is not None and isinstance(value.node, Constant)]
+    return [value for value in node.operands if isinstance(value.node, Constant)]
 
 
 def _is_foldable(node: Op) -> bool:

@@ -150,7 +150,7 @@ def _strings(graph: Graph) -> Iterator[MoLoopError]:
     for node in graph.ordered():
         if not isinstance(node, Op) or isinstance(node, Control) or node.type in _STRING_SAFE:
             continue
-        ports = (*(value for value in node.inputs if value is not None), *node.outputs)
+        ports = (*node.operands, *node.outputs)
         if any(isinstance(port.type, TensorType) and port.type.dtype is string for port in ports):
             yield UnsupportedError(
                 f"{node.type} of strings: the runtime does not support it", where=node.origin, code="ML303",

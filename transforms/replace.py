@@ -136,7 +136,7 @@ def drop_dead(nodes: Iterable[Node]) -> None:
         graph = node.graph
         if node not in graph or node.is_kept or node.is_used or node.acts:
             continue
-        producers = [value.node for value in node.inputs if value is not None]
+        producers = [value.node for value in node.operands]
         graph.remove(node)
         pending.extend(reversed(producers))
 
@@ -183,7 +183,7 @@ def _give_origins(nodes: list[Node], origins: Origins) -> None:
         node = nodes.pop()
         if origins and not node.origins:
             node.origins = origins
-            nodes += [value.node for value in node.inputs if value is not None]
+            nodes += [value.node for value in node.operands]
 
 
 def _as_values(new: Any) -> Sequence[Value]:

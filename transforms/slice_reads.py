@@ -142,8 +142,7 @@ def _gathered(node: ops.Gather, derived: dict[Value, Items], entry: Invariant) -
 
 
 def _sliced(node: ops.Slice, derived: dict[Value, Items], entry: Invariant) -> SliceRead:
-    data = node.inputs[0]
-    assert data is not None
+    data = node.operands[0]
     start, stop, step = (_items(value, derived) for value in node.inputs[1:4])
     if start is None or stop is None or step is None:
         raise _OtherUse("a Slice by the iteration number has unknown bounds")

@@ -190,6 +190,11 @@ class Node:
         return self.outputs[0]
 
     @property
+    def operands(self) -> tuple[Value, ...]:
+        """The inputs without those that are absent."""
+        return tuple(value for value in self.inputs if value is not None)
+
+    @property
     def rt_info(self) -> dict[str, Any]:
         """Additional attributes that passes preserve and the writer writes."""
         info: dict[str, Any] | None = getattr(self, "_rt_info", None)

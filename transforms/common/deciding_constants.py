@@ -48,7 +48,7 @@ def _sources(value: Value) -> Iterator[Value]:
             if node in ((each.then, each.else_) if isinstance(each, Branched) else (each.parameter,)):
                 yield from (outer, each.result.value) if isinstance(each, Merged) else (outer,)
     else:
-        yield from (each for each in node.inputs if each is not None)
+        yield from node.operands
 
 
 def _deciding_inputs(node: Node) -> Iterator[Value]:

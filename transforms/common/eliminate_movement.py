@@ -81,8 +81,7 @@ class EliminateReshape(Elimination):
     def bypass_all(self, match: Match) -> bool:
         node = match.root
         while isinstance(node, RESHAPING):
-            value = node.inputs[0]
-            assert value is not None
+            value = node.operands[0]
             if is_alike(match.root.output, value):
                 return self.bypass(match, value)
             node = value.node

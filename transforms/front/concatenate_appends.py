@@ -45,8 +45,7 @@ class ConcatenateAppends(FunctionPass):
                 self.refuse(loop, "the body uses the sequence otherwise, or appends elements of changing shape")
                 return None
             pieces.insert(0, piece)
-            first = value.node.inputs[0]
-            assert first is not None
+            first = value.node.operands[0]
             value = first
         if value.only_use is None or not pieces:
             self.refuse(loop, "the body reads the sequence")
@@ -82,7 +81,7 @@ def _is_uniform(piece: Value, loop: Loop) -> bool:
     """Whether a tensor of the body has the same shape in all iterations."""
     if piece.type.shape is None:
         return False
-    visible = {symbol for value in loop.inputs if value is not None for symbol in symbols_in(value.type)}
+    visible = {symbol for value in loop.operands for symbol in symbols_in(value.type)}
     return all(not isinstance(dim, Dim) or visible.issuperset(dim.symbols()) for dim in piece.type.dims)
 
 

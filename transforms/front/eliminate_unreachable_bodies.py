@@ -75,8 +75,7 @@ def _never_taken(node: Control) -> list[bool]:
     """
     if not isinstance(node, If):
         return []
-    condition = node.inputs[0]
-    assert condition is not None
+    condition = node.operands[0]
     known = condition.type.integers
     return [] if known is None else [not known[0], bool(known[0])]
 

@@ -58,7 +58,7 @@ def _invariant_nodes(node: Iteration) -> dict[Node, bool]:
             continue
         if not isinstance(each, Op) or isinstance(each, STAY) or each.random or each.is_kept or not each.inputs:
             continue
-        producers = [value.node for value in each.inputs if value is not None]
+        producers = [value.node for value in each.operands]
         if not all(producer in entries or producer in found for producer in producers):
             continue
         if not may_not_run or is_total(each):

@@ -102,7 +102,7 @@ def items_of(sequence: Value) -> list[Value] | None:
         return []
     if not isinstance(sequence.node, ops.SequenceConstruct):
         return None
-    return [each for each in sequence.node.inputs if each is not None]
+    return list(sequence.node.operands)
 
 
 def is_read_at_known_positions(sequence: Value, seen: set[Value] | None = None) -> bool:

@@ -56,7 +56,7 @@ def _parts(condition: Value) -> list[Value]:
     value = _plain(condition)
     if not isinstance(value.node, ops.LogicalAnd):
         return [value]
-    return [part for each in value.node.inputs if each is not None for part in _parts(each)]
+    return [part for each in value.node.operands for part in _parts(each)]
 
 
 def _compared(condition: Value) -> tuple[Value, Value] | None:

@@ -106,8 +106,7 @@ def _groups(use: Use, weights: Weights) -> int | None:
 def _fits(use: Use, axes: set[int], block_axis: int | None, has_zero_points: bool) -> bool:
     """Whether the runtime computes a reader of the form rightly."""
     node, port = use
-    value = node.inputs[port]
-    assert value is not None
+    value = node.operands[port]
     rank = value.type.rank
     if isinstance(node, ops.Transpose) and node.inputs[1] is not None and node.inputs[1].type.integers is not None:
         order = [each % rank for each in node.inputs[1].type.integers]

@@ -35,8 +35,7 @@ class DequantizeBeforeMovement(FunctionPass):
         return changed
 
     def _move(self, node: ops.Dequantize) -> list[ops.Dequantize]:
-        value = node.inputs[0]
-        assert value is not None
+        value = node.operands[0]
         mover = value.node
         if value.index or not isinstance(mover, (*MOVING, ops.Concat)):
             self.refuse(node, "its input is not the result of an operation that only moves elements")

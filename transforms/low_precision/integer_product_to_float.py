@@ -38,8 +38,7 @@ class IntegerProductToFloat(FunctionPass):
         return self.accept(node)
 
     def _round(self, node: ops.RoundedOrExact) -> bool:
-        rounded = node.inputs[0]
-        assert rounded is not None
+        rounded = node.operands[0]
         if rounded.dtype.is_integer and not is_read_as_float(node.output):
             return self.refuse(node, "its integers are read")
         if rounded.dtype.is_integer:

@@ -77,8 +77,7 @@ class LowerQuantization(FunctionPass):
         return self.accept(node)
 
     def _quantize_dynamically(self, node: ops.DynamicQuantize) -> bool:
-        x = node.inputs[0]
-        assert x is not None
+        x = node.operands[0]
         least, most = extremes(x)
         scale = quotient(ops.Subtract(most, least), Constant(np.float32(255), graph=node.graph).output)
         # ONNX's definition divides by a scale of 0 here; ONNX Runtime uses 1.
@@ -98,8 +97,7 @@ class LowerQuantization(FunctionPass):
         return self.accept(node)
 
     def _choose(self, node: ops.RoundedOrExact) -> bool:
-        exact = node.inputs[1]
-        assert exact is not None
+        exact = node.operands[1]
         # The Convert to an integer stays: without it the runtime multiplies the weights by a scale behind the product.
         replace_output(node.output, exact)
         drop_dead([node])

@@ -29,6 +29,6 @@ class PushWeightsToSubgraph(FunctionPass):
 
 def _dequantise_inside(parameter: Parameter, value: Value) -> None:
     copies: dict[Value, Value] = {}
-    constants = [each.node for each in value.node.inputs if each is not None]
+    constants = [each.node for each in value.node.operands]
     parameter.graph.adopt(value.graph, [*constants, value.node], copies)
     parameter.output.replace_with(copies[value])

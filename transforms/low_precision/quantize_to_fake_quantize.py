@@ -42,8 +42,7 @@ class QuantizeToFakeQuantize(FunctionPass):
         source = node.inputs[0].node if node.inputs[0] is not None else None
         if not isinstance(source, ops.Quantize):
             return self.refuse(node, "its input is not quantised in this graph")
-        x = source.inputs[0]
-        assert x is not None
+        x = source.operands[0]
         if not source.to.is_integer or x.rank is None:
             return self.refuse(node, f"values of {source.to}, or of unknown rank")
         if source.to.bits > 8:

@@ -92,8 +92,7 @@ def _raised(value: Value) -> Value:
 
 def _add_outside(node: Iteration, number: int) -> None:
     entry, port = node.input_map[number], number + node.first_data_port
-    value = node.inputs[port]
-    assert value is not None
+    value = node.operands[port]
     if isinstance(entry, Sliced):
         maps = list(node.input_map)
         maps[number] = replace(entry, axis=entry.axis + 1)

@@ -11,14 +11,12 @@ from mo_loop.ops.control import Loop
 def behind(value: Value) -> Value:
     """The value that a Barrier hides, or several in a row; any other value itself."""
     while isinstance(value.node, ops.Barrier):
-        source = value.node.inputs[0]
-        assert source is not None
+        source = value.node.operands[0]
         value = source
     return value
 
 
 def iterations(node: Loop) -> Dimension:
     """The number of iterations, as far as it is known."""
-    trip, go = node.inputs[:2]
-    assert trip is not None and go is not None
+    trip, go = node.operands[:2]
     return node.count_for(behind(trip).type, behind(go).type)

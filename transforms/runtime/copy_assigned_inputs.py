@@ -65,8 +65,7 @@ def _shared(assign: ops.Assign, constant: set[Node]) -> Iterator[tuple[Node, int
     seen: set[Node] = set()
     while pending:
         reader, port = pending.pop()
-        value = reader.inputs[port]
-        assert value is not None
+        value = reader.operands[port]
         source = value.node
         if isinstance(source, Parameter | Constant) or source in constant:
             yield reader, port

@@ -80,8 +80,7 @@ class CopyComputedConstants(FunctionPass):
 
     def _compute_at_run_time(self, product: Op) -> bool:
         """2024.6 packs a second factor that is hidden before it is computed: always hide the first."""
-        first = product.inputs[0]
-        assert first is not None
+        first = product.operands[0]
         if not any(map(_is_compressed, product.inputs)):
             return self.refuse(product, "no factor is compressed")
         product.graph.set_input(product, 0, ops.Barrier(first, hides="memory").output)

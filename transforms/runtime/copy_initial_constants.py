@@ -53,7 +53,7 @@ class CopyInitialConstants(FunctionPass):
 def _inside(read: Node) -> Iterator[Op]:
     """The nodes that only the initial value of a variable needs, from the last one on."""
     inside: set[Node] = {read}
-    pending = [value.node for value in read.inputs if value is not None]
+    pending = [value.node for value in read.operands]
     while pending:
         node = pending.pop()
         if node in inside or not isinstance(node, Op) or isinstance(node, Constant | Parameter | ops.ReadValue):
@@ -61,4 +61,4 @@ def _inside(read: Node) -> Iterator[Op]:
         if all(use.node in inside for output in node.outputs for use in output.uses):
             inside.add(node)
             yield node
-            pending += [value.node for value in node.inputs if value is not None]
+            pending += [value.node for value in node.operands]

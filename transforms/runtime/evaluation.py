@@ -23,11 +23,11 @@ def is_computable(value: Value, known: dict[Value, bool]) -> bool:
         elif isinstance(node, Parameter | Control | RandomUniform) or _is_hidden(node):
             known[current] = False
         else:
-            open_ = [each for each in node.inputs if each is not None and each not in known]
+            open_ = [each for each in node.operands if each not in known]
             if open_:
                 pending += open_
             else:
-                known[current] = all(known[each] for each in node.inputs if each is not None)
+                known[current] = all(known[each] for each in node.operands)
     return known[value]
 
 

@@ -51,8 +51,7 @@ class GuardTripCounts(FunctionPass):
 
 def _given(node: Loop) -> Value | None:
     """The trip count for Loop-5; None if the present one has the same meaning."""
-    trip = node.inputs[0]
-    assert trip is not None
+    trip = node.operands[0]
     known = trip.type.integers
     stops = not node.continues_always
     if known is not None:

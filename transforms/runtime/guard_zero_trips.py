@@ -90,8 +90,7 @@ class GuardZeroTrips(FunctionPass):
 
 
 def _remove_trip_count_bounds(node: Loop) -> None:
-    trip = node.inputs[0]
-    assert trip is not None
+    trip = node.operands[0]
     if not isinstance(trip.node, Constant | ops.Barrier) and high(iterations(node)) is not None:
         node.graph.set_input(node, 0, ops.Barrier(trip, hides="bounds").output)
 

@@ -27,7 +27,7 @@ def is_harmless(body: Graph) -> bool:
 
 
 def _is_harmless(node: Node) -> bool:
-    values = [value for value in node.inputs if value is not None]
+    values = list(node.operands)
     if any(each.dtype is string or each.shape is None for each in (*values, *node.outputs)):
         return False
     if isinstance(node, If):
@@ -49,8 +49,7 @@ def _is_harmless(node: Node) -> bool:
 
 def _has_divisor(node: Binary) -> bool:
     """Whether the process does not end at a division by 0."""
-    divisor = node.inputs[1]
-    assert divisor is not None
+    divisor = node.operands[1]
     known = divisor.type.integers if divisor.constant is None else divisor.constant
     return node.output.dtype.is_float or (known is not None and bool(np.all(known)))
 

@@ -42,7 +42,7 @@ def is_bound_tighter(value: Value) -> bool:
             entry = node.output_map[each.index]
             pending += [entry.then.value, entry.else_.value]
         else:
-            pending += [source for source in node.inputs if source is not None]
+            pending += list(node.operands)
     return False
 
 
@@ -76,7 +76,7 @@ def may_be_negative(node: Node, bounded: dict[Value, bool]) -> bool:
     if isinstance(node, ops.ShapeOf):
         return False
     return isinstance(node, ops.Subtract | ops.Negative) or any(
-        bounded[value] if value in bounded else _has_negative(value) for value in node.inputs if value is not None
+        bounded[value] if value in bounded else _has_negative(value) for value in node.operands
     )
 
 

@@ -51,8 +51,7 @@ class LowerBarriers(FunctionPass):
         latest: dict[Value, Value] = {}  # a value -> the last copy of it, which has symbols of its own
         changed = self.rewrite_each(graph, ops.AtLeast, self._remove)
         for node in self.candidates(graph, ops.Barrier):
-            x = node.inputs[0]
-            assert x is not None
+            x = node.operands[0]
             if not _is_needed(node):
                 new = x
             elif node.hides == "bounds" and not node.axes:
@@ -73,8 +72,7 @@ class LowerBarriers(FunctionPass):
         return changed
 
     def _remove(self, node: ops.AtLeast) -> bool:
-        x = node.inputs[0]
-        assert x is not None
+        x = node.operands[0]
         move_readers(node.output, x, node.output.uses)
         node.graph.remove(node)
         return self.accept(node)
@@ -89,8 +87,7 @@ def _hiding(new: Value) -> str:
 
 def _is_needed(node: ops.Barrier) -> bool:
     """Whether no other Barrier hides the same: its input, or all its readers."""
-    source = node.inputs[0]
-    assert source is not None
+    source = node.operands[0]
     if isinstance(source.node, ops.Barrier) and _covers(source.node, node):
         return False
     readers = [use.node for use in node.output.uses]
@@ -159,8 +156,7 @@ def _copied(x: Value, zeros: dict[Graph, Value]) -> Value:
     axis = next(axis for axis, dim in enumerate(x.type.dims) if not isinstance(dim, int))
     if not isinstance(x.node, If):
         return _cut(x, (axis,))
-    condition = x.node.inputs[0]
-    assert condition is not None
+    condition = x.node.operands[0]
     ends = [Constant(np.array([end]), graph=x.graph, dtype=i64) for end in (FAR, FAR - 1)]
     end = ops.Select(condition, *ends).output
     return ops.Slice(x, [0], _summed(end if end.shape == (1,) else ops.Reshape(end, [1]).output), [1], [axis]).output

@@ -27,8 +27,7 @@ class MakeAssignedShapesDynamic(FunctionPass):
         return self.rewrite_each(graph, ops.Assign, self._hide)
 
     def _hide(self, node: ops.Assign) -> bool:
-        value = node.inputs[0]
-        assert value is not None
+        value = node.operands[0]
         if value.shape is None:
             return self.refuse(node, "the rank of its value is not known")
         sizes = list(zip(value.shape, node.variable_shape, strict=True))

@@ -30,8 +30,7 @@ class MakeTripCountsDynamic(FunctionPass):
         return self.rewrite_each(graph, Loop, self._make_dynamic)
 
     def _make_dynamic(self, node: Loop) -> bool:
-        trip = node.inputs[0]
-        assert trip is not None
+        trip = node.operands[0]
         if node.graph.owner is None:
             return self.refuse(node, "it is not in a body")
         if isinstance(trip.node, Constant) or trip.type.integers is not None:

@@ -39,7 +39,7 @@ def overwritten(node: Iteration) -> list[Parameter]:
 def _overwrites(reader: Node, changing: set[Node]) -> bool:
     """Whether a reader may write into an invariant that it reads, or hand on a view that is written into."""
     if isinstance(reader, Binary):
-        views = [value for value in reader.inputs if value is not None and is_in_place(value.node)]
+        views = [value for value in reader.operands if is_in_place(value.node)]
         return reader.output.rank == 0 and bool(views)
     return is_in_place(reader) and not _copies(reader, changing)
 

@@ -52,8 +52,7 @@ class PreserveEmptyBroadcasts(FunctionPass):
     # -- bidirectional Broadcasts
 
     def _set_target(self, node: ops.Broadcast) -> bool:
-        data, pattern = node.inputs[:2]
-        assert data is not None and pattern is not None
+        data, pattern = node.operands[:2]
         if node.mode != "bidirectional" or data.shape is None:
             return self.refuse(node, "it is not bidirectional, or the rank of its input is unknown")
         if _only_repeats_heads(node):

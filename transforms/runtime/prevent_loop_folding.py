@@ -81,7 +81,7 @@ class PreventLoopFolding(FunctionPass):
     def _hide(self, node: Loop, known: dict[Value, bool]) -> bool:
         trip, go = node.inputs[0], node.inputs[1]
         assert trip is not None and go is not None
-        inputs = [value for value in node.inputs if value is not None]
+        inputs = list(node.operands)
         computed = all(is_computable(value, known) for value in inputs)
         if computed and _is_static(node) and not _holds_refused(node):
             return self._feed_zero(node)

@@ -57,7 +57,6 @@ class RemoveArithmeticBounds(FunctionPass):
         if isinstance(node, WRONG_BELOW_0) and not may_be_negative(node, bounded):
             return self.refuse(node, "its inputs are not negative")
         port = next(port for port, value in enumerate(node.inputs) if value in bounded)
-        size = node.inputs[port]
-        assert size is not None
+        size = node.operands[port]
         node.graph.set_input(node, port, ops.Barrier(size, hides="bounds").output)
         return self.accept(node)

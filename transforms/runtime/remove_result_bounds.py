@@ -50,7 +50,7 @@ class RemoveResultBounds(FunctionPass):
         if low(iterations(node)) > 0:
             return self.refuse(node, "it runs at least once")
         found: dict[Result, list[int]] = {}
-        outer = {symbol for value in node.inputs if value is not None for symbol in symbols_in(value.type)}
+        outer = {symbol for value in node.operands for symbol in symbols_in(value.type)}
         returned = {entry.result for entry, output in zip(node.output_map, node.outputs, strict=True) if output.is_used}
         for entry, initial in node.fed:
             if isinstance(entry, Merged) and entry.result in returned:

@@ -119,8 +119,7 @@ def _selected(each: FinalValue, ran: Ran, runs_once: bool) -> Value:
 
 def _run_once(node: Loop, ran: Value) -> None:
     """The loop runs once where it would not run."""
-    trip, go = node.inputs[:2]
-    assert trip is not None and go is not None
+    trip, go = node.operands[:2]
     trip = behind(trip)
     known = trip.type.known
     if go.type.integers == (1,) and known is not None and least(known.reshape(-1)[0]) >= 0:

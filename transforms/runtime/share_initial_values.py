@@ -64,8 +64,7 @@ class ShareInitialValues(FunctionPass):
         return changed
 
     def _share(self, node: ops.ReadValue, assign: ops.Assign, initial: Value) -> bool:
-        value = assign.inputs[0]
-        assert value is not None
+        value = assign.operands[0]
         axis = _empty_axis(initial)
         axes = _growing(node, initial, value) if axis is None else [axis]
         if not axes and not _may_be_read_later(node, value):

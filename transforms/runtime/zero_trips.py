@@ -65,8 +65,7 @@ def _reads(node: Node, port: int, value: Value) -> bool:
 
 def _conditions(node: Loop) -> tuple[Value, Value]:
     """The trip count and the execution condition, without Barriers."""
-    trip, go = node.inputs[:2]
-    assert trip is not None and go is not None
+    trip, go = node.operands[:2]
     return behind(trip), behind(go)
 
 

@@ -86,8 +86,7 @@ class Form:
         if isinstance(batch, int):
             return Constant(np.arange(batch, dtype=np.int32), graph=self.graph).output
         source = next((p.output for p in self.graph.parameters if p.output.shape and p.output.shape[0] == batch), None)
-        new = cache.append.inputs[1]
-        assert new is not None
+        new = cache.append.operands[1]
         size = ops.Gather(ops.ShapeOf(new if source is None else source), 0, 0)
         return ops.Convert(ops.Range(0, size, 1, output_type=i64), destination_type=i32).output
 
@@ -114,8 +113,7 @@ def _measure_parts(cache: Cache) -> None:
     The plugin makes the whole an output of the attention, which cannot depend on its own output: masks often have the
     length of the cache.
     """
-    new = cache.append.inputs[1]
-    assert new is not None
+    new = cache.append.operands[1]
     for use in cache.whole.uses:
         node = use.node
         if isinstance(node, ops.ShapeOf):

@@ -85,8 +85,7 @@ def scalar_factor(node: Node) -> tuple[Value, float] | None:
     """The value that a node multiplies or divides by a constant scalar, and the factor."""
     if not isinstance(node, ops.Multiply | ops.Divide):
         return None
-    left, right = node.inputs
-    assert left is not None and right is not None
+    left, right = node.operands
     if (factor := scalar(right)) is not None and left.shape == node.output.shape:
         return (left, factor) if isinstance(node, ops.Multiply) else (left, 1 / factor) if factor else None
     if isinstance(node, ops.Multiply) and (factor := scalar(left)) is not None and right.shape == node.output.shape:

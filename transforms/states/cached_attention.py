@@ -79,8 +79,7 @@ class Search:
 
     def find(self, product: ops.MatMul) -> Attention | str | None:
         """The attention that ends with `product`, or why there is none; None for a product that is not over a cache."""
-        weights, right = product.inputs
-        assert weights is not None and right is not None
+        weights, right = product.operands
         values = chain_to(right, self.sources)
         if values is None or product.transpose_a or product.transpose_b:
             return None
@@ -129,8 +128,7 @@ class Search:
         return None
 
     def _masked(self, node: Node, depth: int) -> Scores | None:
-        left, right = node.inputs
-        assert left is not None and right is not None
+        left, right = node.operands
         for value, mask in ((left, right), (right, left)):
             inner = self._scores(value, depth)
             if inner is not None:
@@ -154,8 +152,7 @@ class Search:
     def _joined(
         self, root: Node, product: ops.MatMul, scores: Scores, values: Chain, guarded: bool, inner: list[Node]
     ) -> Attention | str:
-        weights, right = product.inputs
-        assert weights is not None and right is not None
+        weights, right = product.operands
         query, scale = self._query(scores)
         new = self.caches[scores.keys.source].append.inputs[1]
         apart = _unfolded(query, new)
@@ -177,8 +174,7 @@ class Search:
     @staticmethod
     def _query(scores: Scores) -> tuple[Value, float]:
         """The queries [batch, heads, L, size] before scalars multiply them, and the product of the scalars."""
-        value = scores.product.inputs[0]
-        assert value is not None
+        value = scores.product.operands[0]
         scale, rows = scores.scale, scores.rows
         while True:
             factor = scalar_factor(value.node)
@@ -241,8 +237,7 @@ def _why_no_form(found: Attention, scores: Scores, values: Chain, heads: int) ->
     if new is None or query.type.dims[2] != new.type.dims[2]:
         return "it is not known that there are as many queries as new keys"
     times = 1 if scores.rows or found.folded else found.times
-    right = product.inputs[1]
-    assert right is not None
+    right = product.operands[1]
     if not is_repeated(scores.keys, right, times, not product.transpose_b):
         return "its keys are not those of the cache, repeated or transposed"
     last = found.values_in
@@ -326,8 +321,7 @@ def _only_reader(node: Node) -> Node | None:
 
 
 def _input(node: Node) -> Value:
-    value = node.inputs[0]
-    assert value is not None
+    value = node.operands[0]
     return value
 
 

@@ -36,8 +36,7 @@ def caches_of(graph: Graph) -> dict[Value, Cache]:
         value = assign.inputs[0]
         if value is None or not isinstance(value.node, ops.Concat) or value.rank != 4:
             continue
-        past = value.node.inputs[0]
-        assert past is not None
+        past = value.node.operands[0]
         index, read = None, past
         if isinstance(past.node, ops.Gather) and _is_first_axis(past.node):
             first, index = past.node.inputs[0], past.node.inputs[1]

@@ -64,5 +64,5 @@ class _First:
             return node.array if node.tensor.nbytes <= 8 * _LARGEST else None
         if not isinstance(node, ops.Op) or len(node.outputs) != 1 or any(each not in found for each in node.inputs):
             return None
-        result = node.evaluate(*(found[each] for each in node.inputs if each is not None))
+        result = node.evaluate(*(found[each] for each in node.operands))
         return None if result is NotImplemented else np.asarray(result)

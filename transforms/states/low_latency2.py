@@ -238,8 +238,7 @@ def _is_zero(value: Value) -> bool:
     """Whether all elements are known to be 0."""
     node = value.node
     while isinstance(node, ops.Broadcast | ops.Reshape | ops.Transpose | ops.Squeeze | ops.Unsqueeze):
-        source = node.inputs[0]
-        assert source is not None
+        source = node.operands[0]
         node = source.node
     return isinstance(node, Constant) and node.output.dtype.bits > 0 and not node.array.any()
 

@@ -187,8 +187,7 @@ def _squeezed(node: Node, axis: int, rank: int, new: int) -> int | None:
 
 def _reshaped(node: Node, axis: int) -> int | None:
     """Equal dimensions at the front and at the end keep their axes."""
-    value = node.inputs[0]
-    assert value is not None
+    value = node.operands[0]
     old, new = value.type.dims, node.outputs[0].type.dims
     if old[: axis + 1] == new[: axis + 1]:
         return axis

@@ -90,8 +90,7 @@ def obstacle_of_places(node: Iteration, is_step: IsStep = has_one_element) -> tu
 def index_with_zero(node: Iteration) -> None:
     """X[i]  ->  X[0] where X has one element along that axis: in one step of a sequence that is the one of the step."""
     for reader in indexed_reads(node):
-        index = reader.inputs[1]
-        assert index is not None
+        index = reader.operands[1]
         if is_static(index.shape):
             zero = Constant(np.zeros(index.type.dims, np.int64), graph=reader.graph, dtype=index.dtype).output
         else:
@@ -129,7 +128,7 @@ def _depends(value: Value, carried: set[Parameter], loop: Iteration) -> bool:
         if node in seen:
             continue
         seen.add(node)
-        pending += [each.node for each in node.inputs if each is not None]
+        pending += [each.node for each in node.operands]
         owner = node.graph.owner
         if isinstance(node, Parameter) and node.graph is not loop.body and isinstance(owner, Control):
             outer = owner.outer(node)
@@ -174,8 +173,7 @@ def _is_next(entry: Merged, loop: Iteration, last: Dimension | None) -> bool:
     node = _plain(entry.result.value, loop, last).node
     if not isinstance(node, ops.Add):
         return False
-    a, b = node.inputs
-    assert a is not None and b is not None
+    a, b = node.operands
     state = entry.parameter.output
     return any(
         _plain(one, loop, last) is state and other.type.integers is not None and set(other.type.integers) == {1}
@@ -195,7 +193,7 @@ def _plain(value: Value, loop: Iteration, last: Dimension | None) -> Value:
 
 def _before(value: Value, loop: Iteration, last: Dimension | None) -> Value | None:
     node = value.node
-    inputs = [each for each in node.inputs if each is not None]
+    inputs = list(node.operands)
     if isinstance(node, _RESHAPING):
         return inputs[0]
     if isinstance(node, ops.Convert):

@@ -145,8 +145,7 @@ class Columns:
             node = value.node
             if not isinstance(node, ops.Squeeze | ops.Unsqueeze | ops.Reshape | ops.Transpose | ops.Identity):
                 break
-            source = node.inputs[0]
-            assert source is not None
+            source = node.operands[0]
             if not self._has_same_rows(node, source, value):
                 break
             value = source
@@ -181,8 +180,7 @@ class Columns:
         return rule(node, first, last)
 
     def _input(self, node: Node, port: int, first: int, last: int) -> Expression:
-        value = node.inputs[port]
-        assert value is not None
+        value = node.operands[port]
         if width_of(value) != width_of(node.outputs[0]):
             raise NotACell("a value of the cell is broadcast along its columns")
         return self.of(value, first, last)
@@ -204,8 +202,7 @@ class Columns:
 
     def _factors(self, node: ops.MatMul) -> tuple[Value, Array]:
         """The rows, and the constant matrix [in, out] that they are multiplied by."""
-        a, b = node.inputs
-        assert a is not None and b is not None
+        a, b = node.operands
         right, left = self.constant(b), self.constant(a)
         if right is not None and (not node.transpose_a or a.rank == 1):
             matrix = _matrix(right)
@@ -221,7 +218,7 @@ class Columns:
         node = value.node
         width = width_of(value)
         if value not in self._leaves and isinstance(node, ops.Concat) and _is_last(node.axis, value):
-            return [block for each in node.inputs if each is not None for block in self._blocks(each)]
+            return [block for each in node.operands for block in self._blocks(each)]
         expression = self.of(value)
         if isinstance(expression, Affine | Sum):
             raise NotACell("a product is multiplied by weights")
@@ -245,8 +242,7 @@ class Columns:
 
     def _operand(self, node: Node, port: int, first: int, last: int):
         """An expression, or an array [columns]."""
-        value = node.inputs[port]
-        assert value is not None
+        value = node.operands[port]
         array = self.constant(value)
         if array is None:
             return self._input(node, port, first, last)
@@ -269,8 +265,7 @@ class Columns:
         return self.of(source, before + first, before + last)
 
     def _sliced_range(self, node: ops.Slice, first: int, last: int) -> tuple[int, int]:
-        source = node.inputs[0]
-        assert source is not None
+        source = node.operands[0]
         start, stop, step, *axes = (None if each is None else each.type.integers for each in node.inputs[1:])
         if start is None or stop is None or step != (1,) or not axes or axes[0] is None:
             raise NotACell("a Slice does not select columns")

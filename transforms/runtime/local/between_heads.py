@@ -11,7 +11,7 @@ from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant
 from mo_loop.target import Gap
 from transforms.pattern import wrap_type
-from transforms.runtime.local.rule import LocalRule, inputs_of, is_one_element
+from transforms.runtime.local.rule import LocalRule, is_one_element
 
 BETWEEN = (Binary, Unary, ops.Convert, ops.Select, ops.Reshape)
 """Operations that may stand between the products and the softmax."""
@@ -45,11 +45,11 @@ class MaximumBetweenHeads(LocalRule):
     def form(self, node: ops.MatMul) -> Node | None:
         if not _has_as_many_queries_as_heads(node.output):
             return None
-        softmax = _behind(inputs_of(node)[0], ops.Softmax)
-        product = softmax and _behind(inputs_of(softmax)[0], ops.MatMul)
+        softmax = _behind(node.operands[0], ops.Softmax)
+        product = softmax and _behind(softmax.operands[0], ops.MatMul)
         if product is None:
             return None
-        q, uses = inputs_of(product)[0], list(node.output.uses)
+        q, uses = product.operands[0], list(node.output.uses)
         is_transposed = len(uses) == 1 and _swaps_heads(uses[0].node)
         if is_transposed == _swaps_heads(_unscaled(q).node):
             return None
@@ -77,10 +77,10 @@ class MaximumBehindSoftmax(LocalRule):
     pattern = wrap_type(ops.MatMul, when=has_heads)
 
     def form(self, node: ops.MatMul) -> Node | None:
-        weights, v = inputs_of(node)
+        weights, v = node.operands
         softmax = None if isinstance(weights.node, ops.Maximum) else _behind(weights, ops.Softmax)
-        product = softmax and _behind(inputs_of(softmax)[0], ops.MatMul)
-        if product is None or not any(_is_constant_of_heads(each) for each in (v, inputs_of(product)[1])):
+        product = softmax and _behind(softmax.operands[0], ops.MatMul)
+        if product is None or not any(_is_constant_of_heads(each) for each in (v, product.operands[1])):
             return None
         node.graph.set_input(node, 0, ops.Maximum(weights, weights).output)
         return node
@@ -95,7 +95,7 @@ def _is_constant_of_heads(value: Value) -> bool:
         node = pending.pop().node
         if not isinstance(node, (*BETWEEN, Constant)):
             return False
-        pending += inputs_of(node)
+        pending += node.operands
     return True
 
 
@@ -121,14 +121,14 @@ def _behind(value: Value, kind: type[Node]) -> Node | None:
         if each not in seen and isinstance(each.node, BETWEEN):
             seen.add(each)
             added.append(each)
-            pending += inputs_of(each.node)
+            pending += each.node.operands
     return None
 
 
 def _unscaled(value: Value) -> Value:
     """The value that is multiplied by a constant number: the runtime moves the number behind the product."""
     while isinstance(value.node, ops.Multiply):
-        a, b = inputs_of(value.node)
+        a, b = value.node.operands
         if not is_one_element(a) and not is_one_element(b):
             return value
         value = a if is_one_element(b) else b
@@ -139,7 +139,7 @@ def _swaps_heads(node: Node) -> bool:
     """Whether `node` is a Transpose that swaps heads and queries."""
     if not isinstance(node, ops.Transpose):
         return False
-    order = inputs_of(node)[1].type.integers
+    order = node.operands[1].type.integers
     if order is None or len(order) < 3:
         return False
     rank = len(order)

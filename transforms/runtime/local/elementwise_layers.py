@@ -11,7 +11,7 @@ from mo_loop.ops.base import Constant, Identity
 from mo_loop.target import CRASH, ERROR, Gap
 from transforms.pattern import any_input, any_of, wrap_type
 from transforms.predicates import is_constant, type_matches
-from transforms.runtime.local.rule import LocalRule, both_orders, inputs_of, is_one_element
+from transforms.runtime.local.rule import LocalRule, both_orders, is_one_element
 
 
 class IdentityToLogicalOr(LocalRule):
@@ -33,7 +33,7 @@ class IdentityToLogicalOr(LocalRule):
     pattern = wrap_type(Identity, any_input(type_matches(boolean)))
 
     def form(self, node: Identity) -> Node | None:
-        (x,) = inputs_of(node)
+        (x,) = node.operands
         return ops.LogicalOr(x, x) if x.index else None
 
 
@@ -58,7 +58,7 @@ class SelectToLogical(LocalRule):
     )
 
     def form(self, node: ops.Select) -> Node:
-        condition, then, other = inputs_of(node)
+        condition, then, other = node.operands
         return ops.LogicalOr(condition, other) if then is condition else ops.LogicalAnd(condition, then)
 
 
@@ -80,7 +80,7 @@ class CopySelectedConstant(LocalRule):
     pattern = wrap_type(ops.Select, any_input(), constant, constant)
 
     def form(self, node: ops.Select) -> Node | None:
-        _, c, _ = inputs_of(node)
+        _, c, _ = node.operands
         if not is_one_element(c):
             return None
         assert isinstance(c.node, Constant)
@@ -103,14 +103,14 @@ class AbsToMaximum(LocalRule):
     pattern = wrap_type(ops.Abs)
 
     def form(self, node: ops.Abs) -> Node | None:
-        (c,) = source = inputs_of(node)
+        (c,) = source = node.operands
         while isinstance(source[0].node, ops.Barrier | ops.AtLeast):
-            source = inputs_of(source[0].node)
+            source = source[0].node.operands
         return ops.Maximum(ops.Negative(c), c) if isinstance(source[0].node, ops.Concat) else None
 
 
 def _reads_empty_constant(value: Value) -> bool:
-    return any(isinstance(each.node, Constant) and 0 in each.type.dims for each in inputs_of(value.node))
+    return any(isinstance(each.node, Constant) and 0 in each.type.dims for each in value.node.operands)
 
 
 class EmptyConstantsToMaximum(LocalRule):
@@ -131,7 +131,7 @@ class EmptyConstantsToMaximum(LocalRule):
     pattern = wrap_type((ops.Add, ops.Subtract, ops.Multiply, ops.Divide), when=_reads_empty_constant)
 
     def form(self, node: Binary) -> Node:
-        a, b = inputs_of(node)
+        a, b = node.operands
         return ops.Maximum(a, b, auto_broadcast=node.auto_broadcast)
 
 
@@ -153,7 +153,7 @@ class SoftSignToQuotient(LocalRule):
     pattern = wrap_type(ops.SoftSign)
 
     def form(self, node: ops.SoftSign) -> Node:
-        (x,) = inputs_of(node)
+        (x,) = node.operands
         magnitude = self.register_new_node(ops.Abs(x))  # AbsToMaximum takes that of a Concat
         return ops.Divide(x, ops.Add(magnitude, 1.0))
 
@@ -175,7 +175,7 @@ class DropBitsBeforeConvert(LocalRule):
     pattern = wrap_type(ops.Convert)
 
     def form(self, node: ops.Convert) -> Node | None:
-        (x,) = inputs_of(node)
+        (x,) = node.operands
         to = node.destination_type
         if not (x.dtype.is_integer and to.is_integer and to.bits in (8, 16)) or _fits(x.dtype, to):
             return None
@@ -197,10 +197,10 @@ def _fits(source: ElementType, to: ElementType) -> bool:
 def _has_only_bits(value: Value, mask: int, half: int) -> bool:
     """Whether `value` is (... & mask) - half."""
     if half:
-        value, subtracted = inputs_of(value.node) if isinstance(value.node, ops.Subtract) else (value, value)
+        value, subtracted = value.node.operands if isinstance(value.node, ops.Subtract) else (value, value)
         if subtracted.type.integers != (half,):
             return False
-    return isinstance(value.node, ops.BitwiseAnd) and inputs_of(value.node)[1].type.integers == (mask,)
+    return isinstance(value.node, ops.BitwiseAnd) and value.node.operands[1].type.integers == (mask,)
 
 
 def _reads_one_element(value: Value) -> bool:

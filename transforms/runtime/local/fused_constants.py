@@ -14,7 +14,7 @@ from mo_loop.ops.base import Constant
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import Gap
 from transforms.pattern import wrap_type
-from transforms.runtime.local.rule import LocalRule, both_orders, inputs_of, is_one_element
+from transforms.runtime.local.rule import LocalRule, both_orders, is_one_element
 
 FUSED = (Binary, Unary, PReLU, Scaled, ops.Convert, ops.Swish, ops.FakeQuantize, ops.BatchNormInference)
 """What the runtime computes together with the operation before, if its other inputs are constants."""
@@ -54,7 +54,7 @@ class MaximumBehindReduction(LocalRule):
     pattern = wrap_type(Reduction)
 
     def form(self, node: Reduction) -> Node | None:
-        data, axes = inputs_of(node)
+        data, axes = node.operands
         if data.rank is None or axes.type.integers is None:
             return None
         gone = [normalise_axis(each, data.rank) for each in axes.type.integers]
@@ -108,8 +108,8 @@ class MaximumBehindMatMul(LocalRule):
         rank, shape = node.output.rank or 0, node.output.shape
         if shape is None or rank < 2:
             return None
-        is_quantised = any(map(_is_quantised, inputs_of(node)))
-        reads_constants = rank > 3 and any(map(_is_constant, inputs_of(node)))
+        is_quantised = any(map(_is_quantised, node.operands))
+        reads_constants = rank > 3 and any(map(_is_constant, node.operands))
         allowed = [[], [rank - 1]] if _is_of_rows(node) else [[]]
         has_columns = isinstance(shape[-1], int)
         for reader, varying in _constants_behind(node.output, follows_all=is_quantised):
@@ -171,7 +171,7 @@ class MaximumBeforeMatMul(LocalRule):
     pattern = wrap_type(ops.MatMul)
 
     def form(self, node: ops.MatMul) -> Node | None:
-        a, b = inputs_of(node)
+        a, b = node.operands
         for port, data, weights in ((0, a, b), (1, b, a)):
             if _is_quantised(data) and _has_scales(weights) and not _is_of_rows(node):
                 node.graph.set_input(node, port, ops.Maximum(data, data).output)
@@ -203,7 +203,7 @@ class MaximumBeforeFakeQuantize(LocalRule):
     pattern = wrap_type(ops.FakeQuantize)
 
     def form(self, node: ops.FakeQuantize) -> Node | None:
-        data = inputs_of(node)[0]
+        data = node.operands[0]
         if is_static(data.shape) or not _joins_range(data):
             return None
         node.graph.set_input(node, 0, ops.Maximum(data, data).output)
@@ -215,7 +215,7 @@ def _joins_range(value: Value) -> bool:
     node = value.node
     if not isinstance(node, ops.Multiply | ops.Divide | ops.Add | ops.Subtract):
         return False
-    other, constant = both_orders(node)[_is_constant(inputs_of(node)[0])]
+    other, constant = both_orders(node)[_is_constant(node.operands[0])]
     if not _is_constant(constant):
         return False
     if element_count(constant.shape) != 1:
@@ -228,14 +228,14 @@ def _joins_range(value: Value) -> bool:
 
 def _is_of_rows(node: ops.MatMul) -> bool:
     """Whether the second input of the product is one constant matrix."""
-    weights = inputs_of(node)[1]
+    weights = node.operands[1]
     return _is_constant(weights) and all(each == 1 for each in weights.type.dims[:-2])
 
 
 def _is_quantised(value: Value) -> bool:
     """Whether `value` is the result of a FakeQuantize, also a rearranged one."""
     while isinstance(value.node, MOVES):
-        value = inputs_of(value.node)[0]
+        value = value.node.operands[0]
     return isinstance(value.node, ops.FakeQuantize)
 
 
@@ -243,7 +243,7 @@ def _has_scales(value: Value) -> bool:
     """Whether `value` is a Constant of at most 8 bits with several scales."""
     node, has_several = value.node, False
     while isinstance(node, OF_WEIGHTS):
-        data, *others = inputs_of(node)
+        data, *others = node.operands
         if isinstance(node, ops.Multiply | ops.Dequantize):
             has_several = has_several or element_count(others[0].shape) != 1
         node = data.node
@@ -253,7 +253,7 @@ def _has_scales(value: Value) -> bool:
 def _is_constant(value: Value) -> bool:
     """Whether `value` is a Constant, also a compressed, quantised or rearranged one."""
     node = value.node
-    return isinstance(node, Constant) or (isinstance(node, OF_WEIGHTS) and all(map(_is_constant, inputs_of(node))))
+    return isinstance(node, Constant) or (isinstance(node, OF_WEIGHTS) and all(map(_is_constant, node.operands)))
 
 
 def _separated(node: Node) -> Node:

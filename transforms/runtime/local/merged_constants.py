@@ -13,7 +13,7 @@ from mo_loop.graph.types import f16
 from mo_loop.ops.base import Constant
 from mo_loop.target import Gap
 from transforms.pattern import wrap_type
-from transforms.runtime.local.rule import LocalRule, inputs_of
+from transforms.runtime.local.rule import LocalRule
 
 FACTORS = (ops.Multiply, ops.Divide)
 ADDENDS = (ops.Add, ops.Subtract)
@@ -114,17 +114,17 @@ def _before(node: Node) -> Node | None:
 def _operand(node: Node) -> tuple[Value, int] | None:
     """The one operand that is no constant, and its port."""
     if isinstance(node, ops.Negative):
-        return inputs_of(node)[0], 0
+        return node.operands[0], 0
     if not isinstance(node, FACTORS + ADDENDS) or not node.outputs[0].dtype.is_float:
         return None
-    found = [(value, port) for port, value in enumerate(inputs_of(node)) if not isinstance(value.node, Constant)]
+    found = [(value, port) for port, value in enumerate(node.operands) if not isinstance(value.node, Constant)]
     return found[0] if len(found) == 1 else None
 
 
 def _sizes(node: Node) -> tuple[float, float] | None:
     """The smallest and the largest number that the constant multiplies or adds, without signs; 1 for no constant, and
     None where one is not finite."""
-    constants = [each.node for each in inputs_of(node) if isinstance(each.node, Constant)]
+    constants = [each.node for each in node.operands if isinstance(each.node, Constant)]
     if not constants:
         return 1.0, 1.0
     array = constants[0].array

@@ -18,7 +18,7 @@ from mo_loop.target import CRASH, ERROR, Gap
 from transforms.pattern import any_input, wrap_type
 from transforms.predicates import is_constant, type_matches
 from transforms.replace import drop_dead, move_readers
-from transforms.runtime.local.rule import LocalRule, inputs_of
+from transforms.runtime.local.rule import LocalRule
 
 
 class ReduceBeforeTranspose(LocalRule):
@@ -40,12 +40,12 @@ class ReduceBeforeTranspose(LocalRule):
     pattern = wrap_type(Reduction, attributes={"keep_dims": False})
 
     def form(self, node: Reduction) -> Node | None:
-        data, axes = inputs_of(node)
+        data, axes = node.operands
         convert = data.node if isinstance(data.node, ops.Convert) else None
-        transpose = (inputs_of(convert)[0] if convert else data).node
+        transpose = (convert.operands[0] if convert else data).node
         if not isinstance(transpose, ops.Transpose) or axes.type.integers is None:
             return None
-        x, places = inputs_of(transpose)
+        x, places = transpose.operands
         if x.rank is None or places.type.integers is None:
             return None
         order = places.type.integers or tuple(reversed(range(x.rank)))
@@ -76,7 +76,7 @@ class TransposeToSqueezeUnsqueeze(LocalRule):
     pattern = wrap_type(ops.Transpose)
 
     def form(self, node: ops.Transpose) -> Node | None:
-        x, order = inputs_of(node)
+        x, order = node.operands
         if x.shape is None or order.type.integers is None:
             return None
         places = order.type.integers or tuple(reversed(range(len(x.shape))))
@@ -111,13 +111,13 @@ class MoveWithSixDimensions(LocalRule):
     pattern = wrap_type(ops.Transpose)
 
     def form(self, node: ops.Transpose) -> Node | None:
-        x, order = inputs_of(node)
+        x, order = node.operands
         groups = x.node
         if not isinstance(groups, ops.Reshape) or order.type.integers is None:
             return None
         if x.rank not in (4, 5) or isinstance(x.type.dims[1], int) or not _is_reshaped(node):
             return None
-        given = inputs_of(groups)[0]
+        given = groups.operands[0]
         if given.rank != 4 or not all(isinstance(dim, int) for dim in given.type.dims[1:]):
             return None
         ones = list(range(6 - x.rank))
@@ -151,7 +151,7 @@ class EmptyConcatToBroadcast(LocalRule):
         axis = normalise_axis(node.axis, output.rank)
         if 0 not in (*output.type.dims[:axis], *output.type.dims[axis + 1 :]):
             return None
-        values = inputs_of(node)
+        values = node.operands
         return _of_nothing(node, [_size(values if at == axis else values[:1], at) for at in range(output.rank)])
 
 
@@ -175,7 +175,7 @@ class EmptySqueezeToBroadcast(LocalRule):
     pattern = wrap_type((ops.Squeeze, ops.Unsqueeze, ops.Reshape))
 
     def form(self, node: ops.Squeeze | ops.Unsqueeze | ops.Reshape) -> Node | None:
-        x, output = inputs_of(node)[0], node.output
+        x, output = node.operands[0], node.output
         if x.shape is None or output.dtype is string or 0 not in (output.shape or ()):
             return None
         if is_static(output.shape) or output.shape == x.shape:
@@ -246,7 +246,7 @@ class EmptyOutputsToBroadcast(LocalRule):
 
 def _is_empty_constant(value: Value) -> bool:
     while isinstance(value.node, Identity):
-        (value,) = inputs_of(value.node)
+        (value,) = value.node.operands
     return isinstance(value.node, Constant) and 0 in value.type.dims
 
 
@@ -296,7 +296,7 @@ class CountAxesFromEnd(LocalRule):
         return self._gather(node) if isinstance(node, ops.Gather) else self._concat(node)
 
     def _gather(self, node: ops.Gather) -> Node | None:
-        x, indices, axis = inputs_of(node)
+        x, indices, axis = node.operands
         at = axis.type.integers
         if x.rank is None or at is None or at[0] < 0 or node.batch_dims:
             return None
@@ -333,7 +333,7 @@ def _is_reduced(node: Node) -> bool:
 
 def _split_places(node: Node) -> list[int]:
     """Which outputs of one Split the inputs of a Concat are; empty if they are others."""
-    values = inputs_of(node)
+    values = node.operands
     sources = {each.node for each in values}
     return [each.index for each in values] if len(sources) == 1 and isinstance(values[0].node, ops.Split) else []
 
@@ -351,7 +351,7 @@ def _pads(node: Node, axis: int) -> bool:
     """Whether `node` may add places along `axis`, or remove some."""
     if not isinstance(node, ops.Pad):
         return False
-    widths = [each.type.integers for each in inputs_of(node)[1:3]]
+    widths = [each.type.integers for each in node.operands[1:3]]
     return any(each is None or len(each) <= axis or each[axis] for each in widths)
 
 
@@ -374,10 +374,10 @@ class CountIndicesFromStart(LocalRule):
     pattern = wrap_type((ops.GatherElements, ops.GatherND))
 
     def form(self, node: ops.GatherElements | ops.GatherND) -> Node | None:
-        x, indices = inputs_of(node)
+        x, indices = node.operands
         axes = _indexed_axes(node)
         repeated = indices.node if isinstance(indices.node, ops.Broadcast) else None
-        given = indices if repeated is None else inputs_of(repeated)[0]
+        given = indices if repeated is None else repeated.operands[0]
         if isinstance(axes, list) and (given.rank != indices.rank or given.type.dims[-1] != len(axes)):
             repeated, given = None, indices
         if axes is None or _is_from_start(given):
@@ -393,7 +393,7 @@ class CountIndicesFromStart(LocalRule):
 
 def _indexed_axes(node: ops.GatherElements | ops.GatherND) -> int | list[int] | None:
     """The axes of the data that the last dimension of the indices stands for, or the one axis; None if not known."""
-    x, indices = inputs_of(node)
+    x, indices = node.operands
     if isinstance(node, ops.GatherElements):
         return None if x.rank is None else normalise_axis(node.axis, x.rank)
     depth = indices.type.dims[-1] if indices.rank else None
@@ -403,7 +403,7 @@ def _indexed_axes(node: ops.GatherElements | ops.GatherND) -> int | list[int] | 
 def _is_from_start(indices: Value) -> bool:
     indices = _bare(indices)
     while isinstance(indices.node, ops.GatherElements | ops.Convert | ops.Slice | ops.Transpose):
-        indices = _bare(inputs_of(indices.node)[0])
+        indices = _bare(indices.node.operands[0])
     node = indices.node
     if isinstance(node, Constant):
         return bool((node.array >= 0).all())
@@ -416,17 +416,17 @@ def _is_from_start(indices: Value) -> bool:
 
 def _is_below_zero(node: ops.Select) -> bool:
     """Whether its condition is that its last input is below 0. Later rules place Barriers between the operations."""
-    condition, _, indices = map(_bare, inputs_of(node))
+    condition, _, indices = map(_bare, node.operands)
     if not isinstance(condition.node, ops.Less):
         return False
-    compared, zero = inputs_of(condition.node)
+    compared, zero = condition.node.operands
     return _bare(compared) is indices and zero.type.integers == (0,)
 
 
 def _bare(value: Value) -> Value:
     """The value that Barriers hide."""
     while isinstance(value.node, ops.Barrier):
-        (value,) = inputs_of(value.node)
+        (value,) = value.node.operands
     return value
 
 
@@ -448,7 +448,7 @@ class DropBatchesOfOne(LocalRule):
     pattern = wrap_type(ops.Gather)
 
     def form(self, node: ops.Gather) -> Node | None:
-        x, indices, axis = inputs_of(node)
+        x, indices, axis = node.operands
         if not node.batch_dims or indices.rank is None:
             return None
         batch = normalise_axis(node.batch_dims, indices.rank) if node.batch_dims < 0 else node.batch_dims

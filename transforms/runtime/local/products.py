@@ -13,12 +13,12 @@ from mo_loop.ops.slicing import FAR
 from mo_loop.target import CRASH, ERROR, Gap
 from transforms.pattern import any_input, wrap_type
 from transforms.predicates import is_constant, rank_equals
-from transforms.runtime.local.rule import LocalRule, inputs_of
+from transforms.runtime.local.rule import LocalRule
 
 
 def _is_outer_product(value: Value) -> bool:
     """Whether the first operand of the MatMul has columns of one element."""
-    x = inputs_of(value.node)[0]
+    x = value.node.operands[0]
     return x.rank is not None and x.rank >= 2 and x.type.dims[-1] == 1
 
 
@@ -44,7 +44,7 @@ class MatMulToMultiply(LocalRule):
     )  # fmt: skip
 
     def form(self, node: ops.MatMul) -> Node:
-        x, weights = inputs_of(node)
+        x, weights = node.operands
         source: Any = weights.node
         row = weights
         if node.transpose_b:
@@ -72,7 +72,7 @@ class SliceConvolution(LocalRule):
     pattern = wrap_type(ops.Convolution)
 
     def form(self, node: ops.Convolution) -> Node | None:
-        x, filters = inputs_of(node)
+        x, filters = node.operands
         stride, reach = node.strides[-1], _reaches(node, filters)[-1]
         if node.auto_pad != "explicit" or node.pads_begin[-1] <= reach or stride <= reach + 1:
             return None
@@ -127,7 +127,7 @@ class MaximumBeforeSum(LocalRule):
     pattern = wrap_type(ops.Convolution)
 
     def form(self, node: ops.Convolution) -> Node | None:
-        _, filters = inputs_of(node)
+        _, filters = node.operands
         use = node.output.only_use
         added = None if use is None or is_static(node.output.shape) else _added(use)
         if use is None or added is None:
@@ -150,7 +150,7 @@ def _added(use: Use) -> Value | None:
 
 
 def _at_run_time(node: Node) -> list[Value]:
-    return [each for each in inputs_of(node) if not isinstance(each.node, Constant)]
+    return [each for each in node.operands if not isinstance(each.node, Constant)]
 
 
 class AddOutputChannel(LocalRule):
@@ -178,7 +178,7 @@ class AddOutputChannel(LocalRule):
     pattern = wrap_type(ops.Convolution)
 
     def form(self, node: ops.Convolution) -> Node | None:
-        x, filters = inputs_of(node)
+        x, filters = node.operands
         if not _has_one_channel(node, filters) or not (_is_padded_volume(node, filters) or _is_beyond(node, filters)):
             return None
         made = ops.Convolution(

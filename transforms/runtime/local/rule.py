@@ -36,12 +36,8 @@ class LocalRule(MatcherPass):
         return True
 
 
-def inputs_of(node: Node) -> tuple[Value, ...]:
-    return tuple(value for value in node.inputs if value is not None)
-
-
 def both_orders(node: Node) -> tuple[tuple[Value, Value], tuple[Value, Value]]:
-    a, b = inputs_of(node)
+    a, b = node.operands
     return (a, b), (b, a)
 
 

@@ -9,7 +9,7 @@ from mo_loop.graph import Node, Use, Value
 from mo_loop.ops.base import Constant
 from mo_loop.target import Gap
 from transforms.pattern import wrap_type
-from transforms.runtime.local.rule import LocalRule, inputs_of
+from transforms.runtime.local.rule import LocalRule
 
 MOVING = (ops.Reshape, ops.Transpose, ops.Squeeze, ops.Unsqueeze, ops.Gather, ops.Slice, ops.Clamp, ops.ReLU)
 SUMS = (ops.Add, ops.Subtract)
@@ -42,8 +42,7 @@ class MaximumBeforeNormalisation(LocalRule):
             return None
         found = _scaled(Use(node, 0), node.eps)
         for use in found:
-            value = use.node.inputs[use.port]
-            assert value is not None
+            value = use.node.operands[use.port]
             node.graph.set_input(use.node, use.port, self._maximum(value))
         return node if found else None
 
@@ -72,7 +71,7 @@ class MaximumBeforeAverage(LocalRule):
     pattern = wrap_type(ops.AvgPool, attributes={"exclude_pad": False})
 
     def form(self, node: ops.AvgPool) -> Node | None:
-        (value,) = inputs_of(node)
+        (value,) = node.operands
         is_padded = node.auto_pad.startswith("same") or any((*node.pads_begin, *node.pads_end))
         if not is_padded or not node.graph.of(ops.FakeQuantize) or not _has_zero_point(value):
             return None
@@ -91,13 +90,13 @@ def _has_zero_point(value: Value) -> bool:
         seen.add(current)
         if isinstance(node, SUMS) or (isinstance(node, ops.FakeQuantize) and _is_asymmetric(node)):
             return True
-        pending += [] if isinstance(node, ops.FakeQuantize) else inputs_of(node)
+        pending += [] if isinstance(node, ops.FakeQuantize) else node.operands
     return False
 
 
 def _is_asymmetric(node: ops.FakeQuantize) -> bool:
     """Whether one of its zero points is neither the least integer nor the middle."""
-    bounds = [each.node for each in inputs_of(node)[3:]]
+    bounds = [each.node for each in node.operands[3:]]
     if not all(isinstance(each, Constant) for each in bounds):
         return True
     low, high = (each.array.astype(np.float64) for each in bounds if isinstance(each, Constant))
@@ -141,12 +140,12 @@ def _scale(node: Node, is_sum: bool) -> float | None:
         return _number(node.inputs[1]) if is_sum or len(node.inputs) < 3 else None
     if not isinstance(node, ops.Multiply):
         return None
-    source, scale = inputs_of(node)
+    source, scale = node.operands
     has_zero = isinstance(source.node, ops.Subtract)
-    converted = inputs_of(source.node)[0] if has_zero else source
+    converted = source.node.operands[0] if has_zero else source
     if not isinstance(converted.node, ops.Convert):
         return None
-    kind = inputs_of(converted.node)[0].dtype
+    kind = converted.node.operands[0].dtype
     is_quantised = kind.is_integer and kind.bits <= 8
     return _number(scale) if is_quantised and (is_sum or not has_zero) else None
 
