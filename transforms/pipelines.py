@@ -58,8 +58,7 @@ from transforms.runtime.isolate_parameters import IsolateParameters
 from transforms.runtime.local_rules import LocalRules
 from transforms.runtime.lower_barriers import LowerBarriers
 from transforms.runtime.make_assigned_shapes_dynamic import MakeAssignedShapesDynamic
-from transforms.runtime.make_final_shapes_dynamic import MakeFinalShapesDynamic
-from transforms.runtime.make_state_shapes_dynamic import MakeStateShapesDynamic
+from transforms.runtime.make_state_shapes_dynamic import MakeFinalShapesDynamic, MakeStateShapesDynamic
 from transforms.runtime.make_trip_counts_dynamic import MakeTripCountsDynamic
 from transforms.runtime.preserve_empty_broadcasts import PreserveEmptyBroadcasts
 from transforms.runtime.prevent_loop_folding import PreventLoopFolding

@@ -89,8 +89,8 @@ def _is_same(limit: Value, start: int, other: Value, other_start: int) -> bool:
 
 def _plain(value: Value) -> Value:
     """The integer before conversions and reshapes that do not change it."""
-    while isinstance(value.node, RESHAPING) and value.node.inputs[0] is not None:
-        source = value.node.inputs[0]
+    while isinstance(value.node, RESHAPING):
+        source = value.node.operands[0]
         if isinstance(value.node, ops.Convert) and not (source.dtype in (i32, i64) or source.dtype is boolean):
             break
         if isinstance(value.node, ops.Convert) and not (value.dtype in (i32, i64) or value.dtype.bits >= 32):

@@ -17,6 +17,7 @@ from transforms.low_precision.saturation import (
 )
 from transforms.low_precision.weights import Weights, is_weights
 from transforms.replace import drop_dead, insert_before, move_readers, replace_output
+from transforms.sources import integers
 
 
 class CompressWeights(FunctionPass):
@@ -108,8 +109,9 @@ def _fits(use: Use, axes: set[int], block_axis: int | None, has_zero_points: boo
     node, port = use
     value = node.operands[port]
     rank = value.type.rank
-    if isinstance(node, ops.Transpose) and node.inputs[1] is not None and node.inputs[1].type.integers is not None:
-        order = [each % rank for each in node.inputs[1].type.integers]
+    places = integers(node, 1) if isinstance(node, ops.Transpose) else None
+    if places is not None:
+        order = [each % rank for each in places]
         block = None if block_axis is None else order.index(block_axis)
         moved = {order.index(axis) for axis in axes}
         return all(_fits(each, moved, block, has_zero_points) for each in node.output.uses)

@@ -39,7 +39,7 @@ class QuantizeToFakeQuantize(FunctionPass):
         return self.rewrite_each(graph, ops.Dequantize, self._fuse)
 
     def _fuse(self, node: ops.Dequantize) -> bool:
-        source = node.inputs[0].node if node.inputs[0] is not None else None
+        source = node.operands[0].node
         if not isinstance(source, ops.Quantize):
             return self.refuse(node, "its input is not quantised in this graph")
         x = source.operands[0]

@@ -25,6 +25,7 @@ from mo_loop.ops.base import Constant
 from mo_loop.ops.convolution import Convolution, ConvolutionBackpropData, GroupConvolution, GroupConvolutionBackpropData
 from mo_loop.ops.linear import MatMul
 from mo_loop.ops.quantization import Array, FakeQuantize, pairs_exceed
+from transforms.sources import behind
 
 LEVELS = 256
 """The levels of a FakeQuantize that the runtime computes in 8 bits."""
@@ -93,7 +94,7 @@ def multiplies_activations(product: Node) -> bool:
 
 def saturates(product: Node, weights: Array) -> bool:
     """Whether a product of activations in 8 bits with the integers of its second operand saturates."""
-    shape = product.inputs[1].shape if product.inputs[1] is not None else None
+    shape = product.operands[1].shape
     if isinstance(product, GroupConvolution) and shape is not None and shape[2] == 1:
         return False
     activations = _activations(product.inputs[0])
@@ -103,9 +104,7 @@ def saturates(product: Node, weights: Array) -> bool:
 
 
 def _activations(value: Value | None) -> FakeQuantize | None:
-    while value is not None and isinstance(value.node, _KEEPING):
-        value = value.node.inputs[0]
-    node = None if value is None else value.node
+    node = None if value is None else behind(value, _KEEPING).node
     return node if isinstance(node, FakeQuantize) and node.levels <= LEVELS else None
 
 
@@ -117,9 +116,7 @@ def _is_symmetric(quantised: FakeQuantize) -> bool:
 
 def _weights(value: Value) -> Constant | None:
     """The integers of weights that the runtime multiplies as such."""
-    node = value.node
-    while isinstance(node, _DECOMPRESSING) and node.inputs[0] is not None:
-        node = node.inputs[0].node
+    node = behind(value, _DECOMPRESSING).node
     is_narrow = isinstance(node, Constant) and node.tensor.dtype.is_integer and node.tensor.dtype.bits <= 8
     return node if is_narrow and isinstance(node, Constant) else None
 

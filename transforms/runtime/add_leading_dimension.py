@@ -15,6 +15,7 @@ from mo_loop.ops.control import Concatenated, Final, Iteration, Loop, Merged, Sl
 from mo_loop.target import CRASH, Gap
 from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
+from transforms.sources import integers
 
 CONCERNED = (f32, f16, bf16, f64, boolean, u8)
 """Element types whose tensors the runtime copies by that division; integers of other types are copied otherwise."""
@@ -117,8 +118,7 @@ def _remove_inside(parameter: Parameter) -> None:
 
 
 def _adds_first(node: Node) -> bool:
-    axes = node.inputs[1] if isinstance(node, ops.Unsqueeze) else None
-    return axes is not None and axes.type.integers == (0,)
+    return isinstance(node, ops.Unsqueeze) and integers(node, 1) == (0,)
 
 
 def _add_inside(node: Iteration, results: Collection[Result]) -> None:

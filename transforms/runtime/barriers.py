@@ -1,22 +1,48 @@
-"""What holds of the values behind Barriers, which the runtime does not know."""
+"""Barriers: the base of rules that only place them, and the number of iterations that they hide."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import Any, ClassVar
+
 from mo_loop import ops
-from mo_loop.graph import Value
+from mo_loop.graph import Graph, Node, Use
 from mo_loop.graph.shape import Dimension
 from mo_loop.ops.control import Loop
+from transforms.function_pass import FunctionPass
+from transforms.sources import behind
+
+Place = tuple[Use, tuple[int, ...]]
+"""A port that is to read a Barrier, and the axes that this hides; none for what is no size."""
 
 
-def behind(value: Value) -> Value:
-    """The value that a Barrier hides, or several in a row; any other value itself."""
-    while isinstance(value.node, ops.Barrier):
-        source = value.node.operands[0]
-        value = source
-    return value
+class BarrierPass(FunctionPass):
+    """a node that reads x  ->  the same node that reads Barrier(x)
+
+    A rule that only hides something from the runtime states what, at which kind of node, and at which `places`.
+    """
+
+    kind: ClassVar[type[Node]]
+    hides: ClassVar[str]
+
+    def places(self, node: Any) -> Sequence[Place] | str:
+        """Where Barriers are needed for a node; the reason if nowhere."""
+        raise NotImplementedError
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        return self.rewrite_each(graph, self.kind, self._hide)
+
+    def _hide(self, node: Node) -> bool:
+        places = self.places(node)
+        if isinstance(places, str):
+            return self.refuse(node, places)
+        for (reader, port), axes in places:
+            barrier = ops.Barrier(reader.inputs[port], hides=self.hides, axes=axes)
+            reader.graph.set_input(reader, port, barrier.output)
+        return self.accept(node)
 
 
 def iterations(node: Loop) -> Dimension:
     """The number of iterations, as far as it is known."""
     trip, go = node.operands[:2]
-    return node.count_for(behind(trip).type, behind(go).type)
+    return node.count_for(behind(trip, ops.Barrier).type, behind(go, ops.Barrier).type)

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Use, Value
 from mo_loop.graph.types import string
 from mo_loop.ops.control import Loop, Merged
 from mo_loop.target import Gap
-from transforms.function_pass import FunctionPass
+from transforms.runtime.barriers import BarrierPass, Place
 
 
-class BreakStateSymbols(FunctionPass):
+class BreakStateSymbols(BarrierPass):
     """state of initial shape [N] that grows  ->  initial value Barrier(first, symbols)
 
     The runtime identifies sizes by symbols, and in the body a state has the symbols of its initial value. If the body
@@ -31,21 +31,14 @@ class BreakStateSymbols(FunctionPass):
         ),
     )  # fmt: skip
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for node in self.candidates(graph, Loop):
-            found = [
-                (port, axes)
-                for port, (entry, value) in enumerate(node.fed, node.first_data_port)
-                if isinstance(entry, Merged) and (axes := _changing(entry, value, node.inputs.count(value)))
-            ]
-            for port, axes in found:
-                graph.set_input(node, port, ops.Barrier(node.inputs[port], hides="symbols", axes=axes).output)
-            if found:
-                changed = self.accept(node)
-            else:
-                self.refuse(node, "no state changes a size that it shares with another tensor")
-        return changed
+    kind, hides = Loop, "symbols"
+
+    def places(self, node: Loop) -> list[Place] | str:
+        found = [
+            (Use(node, port), axes) for port, (entry, value) in enumerate(node.fed, node.first_data_port)
+            if isinstance(entry, Merged) and (axes := _changing(entry, value, node.inputs.count(value)))
+        ]  # fmt: skip
+        return found or "no state changes a size that it shares with another tensor"
 
 
 def _changing(entry: Merged, first: Value, ports: int) -> tuple[int, ...]:

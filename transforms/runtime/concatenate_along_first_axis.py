@@ -12,6 +12,7 @@ from mo_loop.ops.control import Concatenated, Iteration, Loop, TensorIterator
 from mo_loop.target import CRASH, Gap
 from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
+from transforms.sources import integers
 
 
 class ConcatenateAlongFirstAxis(FunctionPass):
@@ -75,8 +76,7 @@ def _follows_zero(output: Value, axis: int) -> bool:
 def _with_axis_first(piece: Value, axis: int) -> Value:
     """`piece` with its axis in front. If an Unsqueeze has made the axis, an Unsqueeze makes it in front instead."""
     node = piece.node
-    if isinstance(node, ops.Unsqueeze) and node.inputs[1] is not None and node.inputs[1].type.integers == (axis,):
-        assert node.inputs[0] is not None
-        return ops.Unsqueeze(node.inputs[0], 0).output
+    if isinstance(node, ops.Unsqueeze) and integers(node, 1) == (axis,):
+        return ops.Unsqueeze(node.operands[0], 0).output
     rank = piece.type.rank
     return ops.Transpose(piece, [axis, *(each for each in range(rank) if each != axis)]).output

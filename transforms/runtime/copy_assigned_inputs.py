@@ -5,21 +5,20 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph import Graph, Node, Use, Value
 from mo_loop.graph.shape import element_count, is_static
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import Gap
-from transforms.function_pass import FunctionPass
-from transforms.replace import insert_before
+from transforms.runtime.barriers import BarrierPass, Place
 from transforms.runtime.memory import computed_from_constants, is_in_place
 
 REMOVED = (ops.Convert, ops.Slice, ops.Tile, ops.Broadcast, ops.Pad, Reduction)
 """Operations that the runtime removes, or makes a view of, where they change nothing but the shape or the type."""
 
 
-class CopyAssignedInputs(FunctionPass):
+class CopyAssignedInputs(BarrierPass):
     """Assign(view(x))  ->  Assign(view(Barrier(x, memory))), where x is an input of the model, or constant
 
     The runtime gives a variable and what is assigned to it one memory. A view has the memory of what it reads: that of
@@ -44,22 +43,17 @@ class CopyAssignedInputs(FunctionPass):
 
     bodies = "never"  # variables are in the main graph
 
+    kind, hides = ops.Assign, "memory"
+
     def run_on_graph(self, graph: Graph) -> bool:
-        assigns = list(self.candidates(graph, ops.Assign))
-        constant = set(computed_from_constants(graph)) if assigns else set()
-        changed = False
-        for node in assigns:
-            found = list(_shared(node, constant))
-            for reader, port in found:
-                insert_before(reader, port, lambda value: ops.Barrier(value, hides="memory"))
-            if found:
-                changed = self.accept(node)
-            else:
-                self.refuse(node, "its value is no view of an input or a constant")
-        return changed
+        self.constant = set(computed_from_constants(graph)) if graph.of(ops.Assign) else set()
+        return super().run_on_graph(graph)
+
+    def places(self, node: ops.Assign) -> list[Place] | str:
+        return [(use, ()) for use in _shared(node, self.constant)] or "its value is no view of an input or a constant"
 
 
-def _shared(assign: ops.Assign, constant: set[Node]) -> Iterator[tuple[Node, int]]:
+def _shared(assign: ops.Assign, constant: set[Node]) -> Iterator[Use]:
     """The readers, and their ports, of inputs and constants whose memory the variable would have."""
     pending: list[tuple[Node, int]] = [(assign, 0)]
     seen: set[Node] = set()
@@ -68,7 +62,7 @@ def _shared(assign: ops.Assign, constant: set[Node]) -> Iterator[tuple[Node, int
         value = reader.operands[port]
         source = value.node
         if isinstance(source, Parameter | Constant) or source in constant:
-            yield reader, port
+            yield Use(reader, port)
         elif source not in seen:
             seen.add(source)
             pending += [(source, port) for port in _viewed(value)]

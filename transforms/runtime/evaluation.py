@@ -36,4 +36,4 @@ def _is_hidden(node: Node) -> bool:
 
 
 def _is_static_shape(node: Node) -> bool:
-    return isinstance(node, ops.ShapeOf) and node.inputs[0] is not None and is_static(node.inputs[0].shape)
+    return isinstance(node, ops.ShapeOf) and is_static(node.operands[0].shape)

@@ -81,8 +81,7 @@ class LowerBarriers(FunctionPass):
 def _hiding(new: Value) -> str:
     """The name of the operation that hides something; a Reshape behind it sets the sizes that are known."""
     node = new.node
-    source = node.inputs[0] if isinstance(node, ops.Reshape) else None
-    return type(node if source is None else source.node).__name__
+    return type(node.operands[0].node if isinstance(node, ops.Reshape) else node).__name__
 
 
 def _is_needed(node: ops.Barrier) -> bool:

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from mo_loop import ops
-from mo_loop.graph import Graph
+from mo_loop.graph import Use
 from mo_loop.target import ERROR, Gap
-from transforms.function_pass import FunctionPass
-from transforms.replace import insert_before
+from transforms.runtime.barriers import BarrierPass, Place
 
 
-class MakeAssignedShapesDynamic(FunctionPass):
+class MakeAssignedShapesDynamic(BarrierPass):
     """Assign(x), where a size of the variable is dynamic and that of x is known  ->  Assign(Barrier(x, bounds))
 
     The runtime does not copy a tensor of static shape into a variable of dynamic shape.
@@ -23,19 +22,15 @@ class MakeAssignedShapesDynamic(FunctionPass):
         ),
     )  # fmt: skip
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, ops.Assign, self._hide)
+    kind, hides = ops.Assign, "bounds"
 
-    def _hide(self, node: ops.Assign) -> bool:
-        value = node.operands[0]
+    def places(self, node: ops.Assign) -> list[Place] | str:
+        (value,) = node.operands
         if value.shape is None:
-            return self.refuse(node, "the rank of its value is not known")
-        sizes = list(zip(value.shape, node.variable_shape, strict=True))
-        axes = tuple(axis for axis, (dim, stored) in enumerate(sizes) if _is_known(dim) and not _is_known(stored))
-        if not axes:
-            return self.refuse(node, "each size that is known is known of the variable as well")
-        insert_before(node, 0, lambda value: ops.Barrier(value, hides="bounds", axes=axes))
-        return self.accept(node)
+            return "the rank of its value is not known"
+        sizes = enumerate(zip(value.shape, node.variable_shape, strict=True))
+        axes = tuple(axis for axis, (dim, stored) in sizes if _is_known(dim) and not _is_known(stored))
+        return [(Use(node, 0), axes)] if axes else "each size that is known is known of the variable as well"
 
 
 def _is_known(dim: object) -> bool:

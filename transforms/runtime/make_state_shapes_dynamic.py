@@ -1,15 +1,47 @@
-"""States that change their shape where the runtime assumes a constant one."""
+"""States that change their shape, although the runtime gives them that of their initial value."""
 
 from __future__ import annotations
 
-from mo_loop.graph import Graph
-from mo_loop.ops.control import Iteration
+from typing import ClassVar
+
+from mo_loop.graph import Use, Value
+from mo_loop.graph.types import string
+from mo_loop.ops.control import Final, Iteration, Merged
 from mo_loop.target import Gap
-from transforms.function_pass import FunctionPass
-from transforms.runtime.state_shapes import hide_initial_shapes
+from transforms.runtime.barriers import BarrierPass, Place
+from transforms.runtime.inference import is_bounded
 
 
-class MakeStateShapesDynamic(FunctionPass):
+class InitialShapesPass(BarrierPass):
+    """initial value  ->  Barrier(initial value, bounds of its sizes)"""
+
+    kind, hides = Iteration, "bounds"
+    is_read: ClassVar[bool]
+    """Whether it is for states whose final value is read, or for the others."""
+    otherwise: ClassVar[str]
+    """The reason where there is none."""
+    instead = "`Tile` of the initial value by a number known only at run time"
+
+    def places(self, node: Iteration) -> list[Place] | str:
+        ports = zip(node.output_map, node.outputs, strict=True)
+        read = {entry.result for entry, output in ports if isinstance(entry, Final) and output.is_used}
+        found = [
+            (Use(node, port), axes) for port, (entry, value) in enumerate(node.fed, node.first_data_port)
+            if isinstance(entry, Merged) and (entry.result in read) == self.is_read and value.dtype is not string
+            and (axes := _changing(value, entry))
+        ]  # fmt: skip
+        return found or self.otherwise
+
+
+def _changing(initial: Value, entry: Merged) -> tuple[int, ...]:
+    """The axes along which a state changes its size, and for which the runtime knows a size or bounds."""
+    shape, state = initial.shape, entry.parameter.output.shape
+    if shape is None or state is None:
+        return ()
+    return tuple(axis for axis, (a, b) in enumerate(zip(shape, state, strict=True)) if a != b and is_bounded(a))
+
+
+class MakeStateShapesDynamic(InitialShapesPass):
     """initial value  ->  Barrier(initial value, bounds of its sizes)
 
     The runtime infers only from the outputs of a loop that a state changes its shape. If the final value is not read,
@@ -17,15 +49,27 @@ class MakeStateShapesDynamic(FunctionPass):
     value does not fit. The dimensions of the initial value that change become dynamic.
     """
 
-    instead = "`Tile` of the initial value by a number known only at run time"
+    is_read = False
+    otherwise = "each state that changes its shape is read outside, or is dynamic already"
     avoids = (
         Gap("unread-final-shape", "a state that changes its shape keeps its first shape if its final value is unused"),
     )
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, Iteration, self._hide)
 
-    def _hide(self, node: Iteration) -> bool:
-        if hide_initial_shapes(node, read=False):
-            return self.accept(node)
-        return self.refuse(node, "each state that changes its shape is read outside, or is dynamic already")
+class MakeFinalShapesDynamic(InitialShapesPass):
+    """initial value  ->  Barrier(initial value, bounds of its sizes)
+
+    Before 2026.3 the runtime does not infer from the final value either that a state changes its shape, if the Result
+    of the body has no bounds, or bounds that include the initial size. The state keeps the size, or the bounds, of its
+    initial value, and what does not fit is lost, or the inference fails.
+    """
+
+    is_read = True
+    otherwise = "no state that changes its shape is read outside, or it is dynamic already"
+    avoids = (
+        Gap(
+            "state-of-static-initial-shape",
+            "a state whose next value has no known bounds keeps its first shape, and the memory for it, also if its "
+            "final value is read: values are lost, old ones, or the inference fails", until="2026.2.1",
+        ),
+    )  # fmt: skip

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from mo_loop import ops
-from mo_loop.graph import Graph
+from mo_loop.graph import Use
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Concatenated, Loop
 from mo_loop.target import Gap
-from transforms.function_pass import FunctionPass
+from transforms.runtime.barriers import BarrierPass, Place
 
 
-class MakeTripCountsDynamic(FunctionPass):
+class MakeTripCountsDynamic(BarrierPass):
     """Loop(len(s)) with a concatenated output, in a loop that makes s grow  ->  Loop(Barrier(len(s), value))
 
     The runtime infers the types of an outer body under the initial shapes of the states, and again under wider ones. It
@@ -26,18 +26,16 @@ class MakeTripCountsDynamic(FunctionPass):
         ),
     )  # fmt: skip
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, Loop, self._make_dynamic)
+    kind, hides = Loop, "value"
 
-    def _make_dynamic(self, node: Loop) -> bool:
+    def places(self, node: Loop) -> list[Place] | str:
         trip = node.operands[0]
         if node.graph.owner is None:
-            return self.refuse(node, "it is not in a body")
+            return "it is not in a body"
         if isinstance(trip.node, Constant) or trip.type.integers is not None:
-            return self.refuse(node, "its trip count is a constant")
+            return "its trip count is a constant"
         if not any(isinstance(entry, Concatenated) for entry in node.output_map):
-            return self.refuse(node, "it has no concatenated output")
+            return "it has no concatenated output"
         if isinstance(trip.node, ops.Barrier) and trip.node.hides == "value":
-            return self.refuse(node, "its trip count is dynamic already")
-        node.graph.set_input(node, 0, ops.Barrier(trip, hides="value").output)
-        return self.accept(node)
+            return "its trip count is dynamic already"
+        return [(Use(node, 0), ())]

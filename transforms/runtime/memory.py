@@ -63,7 +63,7 @@ class Resized:
 
 
 def _takes_memory(node: Node) -> bool:
-    if isinstance(node, VIEWS) and node.inputs[0] is not None and node.inputs[0].only_use is not None:
+    if isinstance(node, VIEWS) and node.operands[0].only_use is not None:
         return False
     return not has_own_memory(node)
 

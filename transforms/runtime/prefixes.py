@@ -48,8 +48,7 @@ def begins_with(value: Value, start: Value, axis: int) -> bool:
 
 
 def _first_begins_with(node: Node, start: Value, axis: int) -> bool:
-    first = node.inputs[0]
-    return first is not None and begins_with(first, start, axis)
+    return begins_with(node.operands[0], start, axis)
 
 
 def _one_begins_with(value: Value, starts: list[Parameter | None], axis: int) -> bool:

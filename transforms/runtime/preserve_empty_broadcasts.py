@@ -142,7 +142,7 @@ def _has_run_time_target(value: Value) -> bool:
     node = value.node
     if not isinstance(node, ops.Broadcast) or node.mode != "numpy" or len(node.inputs) > 2:
         return False
-    return node.inputs[1] is not None and not isinstance(node.inputs[1].node, Constant)
+    return not isinstance(node.operands[1].node, Constant)
 
 
 def _meets_one(target: Shape, data: Shape, other: Shape) -> bool:

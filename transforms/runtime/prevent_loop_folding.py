@@ -79,7 +79,7 @@ class PreventLoopFolding(FunctionPass):
         return changed
 
     def _hide(self, node: Loop, known: dict[Value, bool]) -> bool:
-        trip, go = node.inputs[0], node.inputs[1]
+        trip, go = node.operands[:2]
         assert trip is not None and go is not None
         inputs = list(node.operands)
         computed = all(is_computable(value, known) for value in inputs)

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from mo_loop import ops
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Use, Value
 from mo_loop.graph.shape import Dim, Shape, Symbol, high, low
 from mo_loop.ops.base import Result
 from mo_loop.ops.control import Concatenated, Loop, Merged
 from mo_loop.ops.joining import symbols_in
 from mo_loop.target import Gap
-from transforms.function_pass import FunctionPass
-from transforms.runtime.barriers import iterations
+from transforms.runtime.barriers import BarrierPass, Place, iterations
 from transforms.runtime.inference import covers, has_hidden_sizes, is_bound_tighter
 
 
-class RemoveResultBounds(FunctionPass):
+class RemoveResultBounds(BarrierPass):
     """state' : [2..] from [1], zero iterations possible  ->  Barrier(state', bounds of its sizes) : [?]
 
     The runtime gives the final value the bounds of the body's Result. If a loop that did not run returns an initial
@@ -43,12 +41,11 @@ class RemoveResultBounds(FunctionPass):
         ),
     )  # fmt: skip
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, Loop, self._remove_bounds)
+    kind, hides = Loop, "bounds"
 
-    def _remove_bounds(self, node: Loop) -> bool:
+    def places(self, node: Loop) -> list[Place] | str:
         if low(iterations(node)) > 0:
-            return self.refuse(node, "it runs at least once")
+            return "it runs at least once"
         found: dict[Result, list[int]] = {}
         outer = {symbol for value in node.operands for symbol in symbols_in(value.type)}
         returned = {entry.result for entry, output in zip(node.output_map, node.outputs, strict=True) if output.is_used}
@@ -62,10 +59,8 @@ class RemoveResultBounds(FunctionPass):
                 found[entry.result] = sorted({*found.get(entry.result, ()), *_bounded(entry.result.value)})
             elif entry.result not in found:  # not carried: the value after zero iterations is selected outside
                 found[entry.result] = _borrowed(entry.result.value, None, outer)
-        unbounded = {result: axes for result, axes in found.items() if axes}
-        for result, axes in unbounded.items():
-            node.body.set_input(result, 0, ops.Barrier(result.value, hides="bounds", axes=tuple(axes)).output)
-        return self.accept(node) if unbounded else self.refuse(node, "its Results allow what zero iterations return")
+        places = [(Use(result, 0), tuple(axes)) for result, axes in found.items() if axes]
+        return places or "its Results allow what zero iterations return"
 
 
 def _excluding(result: Value, initial: Value) -> list[int]:

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph import Graph, Node
 from mo_loop.graph.shape import is_static
 from mo_loop.ops.base import Identity, Parameter, Result
 from mo_loop.ops.control import Control
 from mo_loop.target import CRASH, Gap
 from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
+from transforms.sources import behind
 
 
 class ReshapeReturnedInputs(FunctionPass):
@@ -51,7 +52,7 @@ class ReshapeReturnedInputs(FunctionPass):
         return changed
 
     def _replace(self, result: Result) -> bool:
-        old, source = result.value, _source(result.value)
+        old, source = result.value, behind(result.value, Identity)
         if source is old or not (isinstance(source.node, Parameter | Control) or _is_reshaped_input(source.node)):
             return self.refuse(result, "it does not return an input or an output of control flow through an Identity")
         if source.rank is None or is_static(source.shape):
@@ -63,14 +64,4 @@ class ReshapeReturnedInputs(FunctionPass):
 
 
 def _is_reshaped_input(node: Node) -> bool:
-    data = node.inputs[0] if isinstance(node, ops.Reshape) else None
-    return data is not None and isinstance(_source(data).node, Parameter)
-
-
-def _source(value: Value) -> Value:
-    node: Node = value.node
-    while isinstance(node, Identity):
-        assert node.inputs[0] is not None
-        value = node.inputs[0]
-        node = value.node
-    return value
+    return isinstance(node, ops.Reshape) and isinstance(behind(node.operands[0], Identity).node, Parameter)

@@ -13,10 +13,11 @@ from mo_loop.ops.control import Final, Loop, Merged, Sliced
 from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
-from transforms.runtime.barriers import behind, iterations
+from transforms.runtime.barriers import iterations
 from transforms.runtime.harmless import is_harmless
 from transforms.runtime.prefixes import begins_with, growing_axis
 from transforms.runtime.zero_trips import Ran, are_equal, chosen, final_value, is_selection, prefix
+from transforms.sources import behind
 
 
 @dataclass(frozen=True)
@@ -120,7 +121,7 @@ def _selected(each: FinalValue, ran: Ran, runs_once: bool) -> Value:
 def _run_once(node: Loop, ran: Value) -> None:
     """The loop runs once where it would not run."""
     trip, go = node.operands[:2]
-    trip = behind(trip)
+    trip = behind(trip, ops.Barrier)
     known = trip.type.known
     if go.type.integers == (1,) and known is not None and least(known.reshape(-1)[0]) >= 0:
         once = ops.Maximum(trip, 1).output

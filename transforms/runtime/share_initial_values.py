@@ -14,6 +14,7 @@ from transforms.function_pass import FunctionPass
 from transforms.predicates import consumed_by
 from transforms.replace import insert_before
 from transforms.runtime.memory import is_in_place
+from transforms.sources import behind
 
 
 class ShareInitialValues(FunctionPass):
@@ -69,7 +70,7 @@ class ShareInitialValues(FunctionPass):
         axes = _growing(node, initial, value) if axis is None else [axis]
         if not axes and not _may_be_read_later(node, value):
             return self.refuse(node, "it does not grow, and is read before its next value is computed")
-        source = _unconverted(value).node
+        source = behind(value, ops.Convert).node
         if isinstance(source, ops.Concat) and _reaches_attention(source.output):
             return self.refuse(node, "an attention operation holds it")
         if len(axes) != 1:
@@ -89,8 +90,7 @@ def _growing(node: ops.ReadValue, initial: Value, value: Value) -> list[int]:
 
     A Barrier that MakeAssignedShapesDynamic has put behind the value hides its sizes.
     """
-    while isinstance(value.node, ops.Barrier) and value.node.inputs[0] is not None:
-        value = value.node.inputs[0]
+    value = behind(value, ops.Barrier)
     if initial.shape is None or value.shape is None:
         return []
     sizes = enumerate(zip(node.variable_shape, initial.shape, value.shape, strict=True))
@@ -116,13 +116,6 @@ def _appended_flat(value: Value, initial: Value) -> Node:
     flat, first = (ops.Reshape(each, [-1]).output for each in (value, initial))
     whole = ops.Concat(flat, _nothing_of(first, 0), axis=0)
     return ops.Reshape(whole, ops.ShapeOf(value))
-
-
-def _unconverted(value: Value) -> Value:
-    """The value before conversions of its type."""
-    while isinstance(value.node, ops.Convert) and value.node.inputs[0] is not None:
-        value = value.node.inputs[0]
-    return value
 
 
 def _reaches_attention(cache: Value) -> bool:
@@ -154,7 +147,7 @@ def _nothing_of(initial: Value, axis: int) -> Value:
 
 def _empty_axis(initial: Value) -> int | None:
     """The axis along which a computed value has no elements: of size 0, or of one that is 0 when it is computed."""
-    node = _unconverted(initial).node
+    node = behind(initial, ops.Convert).node
     if isinstance(node, Constant | Parameter) or initial.shape is None:
         return None
     known = next((axis for axis, dim in enumerate(initial.shape) if isinstance(dim, int) and dim == 0), None)

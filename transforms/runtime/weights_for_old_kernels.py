@@ -16,6 +16,7 @@ from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 from transforms.low_precision.weights import is_weights
 from transforms.replace import drop_dead, move_readers
+from transforms.sources import integers
 
 WHOLE = 16
 """Columns that the kernels of older releases compute at once."""
@@ -83,7 +84,7 @@ def _columns(use: Use, rank: int) -> int | None:
     """
     node, port = use
     if isinstance(node, ops.MatMul) and port == 1 and rank > 1:
-        if node.inputs[0] is not None and isinstance(node.inputs[0].node, ops.FakeQuantize):
+        if isinstance(node.operands[0].node, ops.FakeQuantize):
             return None
         return rank - 2 if node.transpose_b else rank - 1
     if not isinstance(node, ops.Transpose | ops.Convert) or port:
@@ -92,7 +93,7 @@ def _columns(use: Use, rank: int) -> int | None:
     axis = found.pop() if len(found) == 1 else None
     if axis is None or isinstance(node, ops.Convert):
         return axis
-    order = None if node.inputs[1] is None else node.inputs[1].type.integers
+    order = integers(node, 1)
     return None if order is None else normalise_axis(int(order[axis]), rank)
 
 

@@ -14,7 +14,7 @@ from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Branched, Loop, Selected
 from mo_loop.ops.slicing import FAR
 from transforms.runtime.alternatives import at_least, reshaped
-from transforms.runtime.barriers import behind
+from transforms.sources import behind
 
 
 class Ran:
@@ -50,7 +50,7 @@ def _has_run(node: Loop) -> Value:
 def is_has_run(value: Value | None, node: Loop) -> bool:
     """Whether `value` is the condition of a loop's `Ran`."""
     trip, go = _conditions(node)
-    if value is None or behind(value) is go:
+    if value is None or behind(value, ops.Barrier) is go:
         return value is not None and trip.type.integers is not None
     made = value.node
     if isinstance(made, ops.LogicalAnd) and _reads(made, 1, go):
@@ -60,13 +60,13 @@ def is_has_run(value: Value | None, node: Loop) -> bool:
 
 def _reads(node: Node, port: int, value: Value) -> bool:
     source = node.inputs[port]
-    return source is not None and behind(source) is value
+    return source is not None and behind(source, ops.Barrier) is value
 
 
 def _conditions(node: Loop) -> tuple[Value, Value]:
     """The trip count and the execution condition, without Barriers."""
     trip, go = node.operands[:2]
-    return behind(trip), behind(go)
+    return behind(trip, ops.Barrier), behind(go, ops.Barrier)
 
 
 def is_cut(node: Node) -> bool:

@@ -21,6 +21,7 @@ from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Final, If, Iteration, Merged
 from mo_loop.ops.recurrent import Cell, Sequence
+from transforms.sources import integers
 
 
 @dataclass(frozen=True)
@@ -113,7 +114,7 @@ def _sliced(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
 
 
 def _transposed(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
-    order = _integers(node, 1)
+    order = integers(node, 1)
     output = node.outputs[0]
     if order is None or len(order) != _rank(output):
         return {output: _unknown(_at(node, 0, found), output)}
@@ -139,7 +140,7 @@ def _reshaped(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
 
 def _squeezed(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
     """Where the axes are known they say which dimension is which: sizes of 1 cannot tell."""
-    source, output, given = node.inputs[0], node.outputs[0], _integers(node, 1)
+    source, output, given = node.inputs[0], node.outputs[0], integers(node, 1)
     is_wider = isinstance(node, ops.Unsqueeze)
     wider = _rank(output) if is_wider else None if source is None else _rank(source)
     if given is None or wider is None:
@@ -158,7 +159,7 @@ def _squeezed(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
 
 def _gathered(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
     """Reordered by a vector of indices, or one element along an axis."""
-    axis, output = _integers(node, 2), node.outputs[0]
+    axis, output = integers(node, 2), node.outputs[0]
     index, data = node.inputs[1], node.inputs[0]
     if axis is None or index is None or data is None or data.rank is None or getattr(node, "batch_dims", None):
         return {output: _unknown(_at(node, 0, found), output)}
@@ -285,11 +286,6 @@ def _either(a: Trail, b: Trail) -> Trail:
         axes = tuple(x if x == y else None for x, y in zip(a.axes, b.axes, strict=True))
     appended = a.appended if a.appended is not None else b.appended
     return Trail(axes, tuple(dict.fromkeys((*a.changes, *b.changes))), appended, a.by_name or b.by_name)
-
-
-def _integers(node: Node, port: int) -> tuple[int, ...] | None:
-    value = node.inputs[port] if port < len(node.inputs) else None
-    return None if value is None else value.type.integers
 
 
 _RULES: tuple[tuple[Any, Callable[[Any, Mapping[Value, Trails]], dict[Value, Trails]]], ...] = (

@@ -20,6 +20,7 @@ from mo_loop.ops.recurrent import Sequence as Recurrent
 from transforms.folding import fold_constants
 from transforms.function_pass import FunctionPass
 from transforms.replace import replace_node
+from transforms.sources import behind
 from transforms.states.recurrences import (
     Recurrence,
     counts_steps,
@@ -236,10 +237,7 @@ def _recurrences(graph: Graph) -> list[Any]:
 
 def _is_zero(value: Value) -> bool:
     """Whether all elements are known to be 0."""
-    node = value.node
-    while isinstance(node, ops.Broadcast | ops.Reshape | ops.Transpose | ops.Squeeze | ops.Unsqueeze):
-        source = node.operands[0]
-        node = source.node
+    node = behind(value, (ops.Broadcast, ops.Reshape, ops.Transpose, ops.Squeeze, ops.Unsqueeze)).node
     return isinstance(node, Constant) and node.output.dtype.bits > 0 and not node.array.any()
 
 
@@ -256,9 +254,7 @@ def _unroll_single(loops: Sequence[Node]) -> None:
 
 def _is_full(lengths: Value | None) -> bool:
     """Whether every sequence is known to have its one step."""
-    while lengths is not None and isinstance(lengths.node, ops.Broadcast | ops.Convert):
-        lengths = lengths.node.inputs[0]
-    given = None if lengths is None else lengths.constant
+    given = None if lengths is None else behind(lengths, (ops.Broadcast, ops.Convert)).constant
     return given is not None and bool((given == 1).all())
 
 

@@ -22,6 +22,7 @@ from mo_loop.ops.pooling import Pooling
 from mo_loop.ops.recurrent import Sequence
 from mo_loop.ops.reduction import Reduction
 from mo_loop.ops.slicing import FAR
+from transforms.sources import behind, integers
 
 
 def mixing(node: Node, port: int, axis: int) -> str:
@@ -55,19 +56,13 @@ def _reads_lengths(node: Node, port: int) -> bool:
     if not isinstance(node, Comparison):
         return False
     other = node.inputs[1 - port]
-    while other is not None and isinstance(other.node, ops.Unsqueeze | ops.Reshape | ops.Convert):
-        other = other.node.inputs[0]
-    return other is not None and isinstance(other.node, ops.Range)
+    moved = (ops.Unsqueeze, ops.Reshape, ops.Convert)
+    return other is not None and isinstance(behind(other, moved).node, ops.Range)
 
 
 def _rank(node: Node, port: int = 0) -> int:
     value = node.inputs[port]
     return 0 if value is None or value.shape is None else len(value.shape)
-
-
-def _integers(node: Node, port: int) -> tuple[int, ...] | None:
-    value = node.inputs[port] if port < len(node.inputs) else None
-    return None if value is None else value.type.integers
 
 
 def _is_among(axis: int, axes: tuple[int, ...] | None, rank: int) -> bool:
@@ -82,14 +77,14 @@ def _of_attribute(text: str) -> Callable[[Any, int, int], str]:
 def _of_input(text: str, place: int) -> Callable[[Any, int, int], str]:
     """The rule of an operation along the axes that an input has."""
     return lambda node, port, axis: (
-        text if port == 0 and _is_among(axis, _integers(node, place), _rank(node)) else ""
+        text if port == 0 and _is_among(axis, integers(node, place), _rank(node)) else ""
     )  # fmt: skip
 
 
 def _sliced(node: ops.Slice, port: int, axis: int) -> str:
     """Backwards, or a part; the first and the last element alone are what one step has."""
-    starts, stops, steps = (_integers(node, place) for place in (1, 2, 3))
-    axes = _integers(node, 4) if len(node.inputs) > 4 else tuple(range(len(steps or ())))
+    starts, stops, steps = (integers(node, place) for place in (1, 2, 3))
+    axes = integers(node, 4) if len(node.inputs) > 4 else tuple(range(len(steps or ())))
     if port != 0 or steps is None or axes is None:
         return ""
     place = next((place for place, at in enumerate(axes) if normalise_axis(at, _rank(node)) == axis), None)

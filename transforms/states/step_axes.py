@@ -24,6 +24,7 @@ from mo_loop.ops.control import Concatenated, If, Iteration, Sliced
 from mo_loop.ops.pooling import Pooling
 from mo_loop.ops.recurrent import Sequence
 from mo_loop.ops.reduction import Reduction
+from transforms.sources import integers
 from transforms.states.mixing import mixing, serves_lengths
 from transforms.states.step_indices import indexed_data
 
@@ -148,18 +149,18 @@ def _moved(node: Node, port: int, axis: int, rank: int, new: int) -> int | None:
     if port != 0 and not isinstance(node, ops.Concat):
         return None
     if isinstance(node, ops.Transpose):
-        order = node.inputs[1].type.integers if node.inputs[1] is not None else None
+        order = integers(node, 1)
         return order.index(axis) if order is not None and axis in order else None
     if isinstance(node, ops.Squeeze | ops.Unsqueeze):
         return _squeezed(node, axis, rank, new)
     if isinstance(node, ops.Reshape):
         return _reshaped(node, axis)
     if isinstance(node, ops.Gather):
-        place = node.inputs[2].type.integers if node.inputs[2] is not None else None
+        place = integers(node, 2)
         at = None if place is None else normalise_axis(place[0], rank)
         return None if at is None or at == axis else axis if axis < at else axis + new - rank
     if isinstance(node, Reduction):
-        axes = node.inputs[1].type.integers if node.inputs[1] is not None else None
+        axes = integers(node, 1)
         gone = {normalise_axis(each, rank) for each in axes or ()}
         return None if axes is None else axis if node.keep_dims else axis - sum(each < axis for each in gone)
     if isinstance(node, ops.Broadcast):
@@ -175,7 +176,7 @@ def _keeps_rank(node: Node) -> bool:
 
 
 def _squeezed(node: Node, axis: int, rank: int, new: int) -> int | None:
-    axes = node.inputs[1].type.integers if len(node.inputs) > 1 and node.inputs[1] is not None else None
+    axes = integers(node, 1)
     if axes is None:
         return None
     if isinstance(node, ops.Squeeze):

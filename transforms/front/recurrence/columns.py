@@ -21,6 +21,7 @@ from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.graph.shape import Dimension, normalise_axis
 from mo_loop.ops.base import Constant
+from transforms.sources import integers
 
 Array = np.ndarray[Any, Any]
 
@@ -155,7 +156,7 @@ class Columns:
         if not source.shape or not value.shape or source.shape[-1] != value.shape[-1]:
             return False
         if isinstance(node, ops.Transpose):
-            order = node.inputs[1].type.integers if node.inputs[1] is not None else None
+            order = integers(node, 1)
             if not order or normalise_axis(order[-1], len(order)) != len(order) - 1:
                 return False
         try:

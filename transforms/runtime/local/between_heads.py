@@ -5,13 +5,14 @@ from __future__ import annotations
 import math
 
 from mo_loop import ops
-from mo_loop.graph import Node, Value
+from mo_loop.graph import Node, Use, Value
 from mo_loop.graph.shape import is_static
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant
 from mo_loop.target import Gap
 from transforms.pattern import wrap_type
-from transforms.runtime.local.rule import LocalRule, is_one_element
+from transforms.runtime.local.rule import MaximumRule, is_one_element
+from transforms.sources import order_of
 
 BETWEEN = (Binary, Unary, ops.Convert, ops.Select, ops.Reshape)
 """Operations that may stand between the products and the softmax."""
@@ -22,7 +23,7 @@ def has_heads(value: Value) -> bool:
     return value.rank is None or value.rank > 2
 
 
-class MaximumBetweenHeads(LocalRule):
+class MaximumBetweenHeads(MaximumRule):
     """Transpose(softmax(Q K^T) V)  ->  Transpose(max(A, A)) of the attention A, if Q is not the result of a Transpose
     softmax(Q K^T) V                ->  softmax(max(Q, Q) K^T) V, if Q is one and the result is not transposed
 
@@ -42,7 +43,7 @@ class MaximumBetweenHeads(LocalRule):
 
     pattern = wrap_type(ops.MatMul, when=has_heads)
 
-    def form(self, node: ops.MatMul) -> Node | None:
+    def place(self, node: ops.MatMul) -> Use | None:
         if not _has_as_many_queries_as_heads(node.output):
             return None
         softmax = _behind(node.operands[0], ops.Softmax)
@@ -53,13 +54,10 @@ class MaximumBetweenHeads(LocalRule):
         is_transposed = len(uses) == 1 and _swaps_heads(uses[0].node)
         if is_transposed == _swaps_heads(_unscaled(q).node):
             return None
-        value, use = (node.output, uses[0]) if is_transposed else (q, None)
-        reader, port = (use.node, use.port) if use else (product, 0)
-        node.graph.set_input(reader, port, ops.Maximum(value, value).output)
-        return node
+        return uses[0] if is_transposed else Use(product, 0)
 
 
-class MaximumBehindSoftmax(LocalRule):
+class MaximumBehindSoftmax(MaximumRule):
     """softmax(Q K^T) V  ->  max(w, w) V with the weights w, where K or V is constant, with a matrix for each head
 
     The runtime computes attention as one operation, and reads constants of the first head for all of them. The maximum
@@ -76,14 +74,13 @@ class MaximumBehindSoftmax(LocalRule):
 
     pattern = wrap_type(ops.MatMul, when=has_heads)
 
-    def form(self, node: ops.MatMul) -> Node | None:
+    def place(self, node: ops.MatMul) -> Use | None:
         weights, v = node.operands
         softmax = None if isinstance(weights.node, ops.Maximum) else _behind(weights, ops.Softmax)
         product = softmax and _behind(softmax.operands[0], ops.MatMul)
         if product is None or not any(_is_constant_of_heads(each) for each in (v, product.operands[1])):
             return None
-        node.graph.set_input(node, 0, ops.Maximum(weights, weights).output)
-        return node
+        return Use(node, 0)
 
 
 def _is_constant_of_heads(value: Value) -> bool:
@@ -137,9 +134,7 @@ def _unscaled(value: Value) -> Value:
 
 def _swaps_heads(node: Node) -> bool:
     """Whether `node` is a Transpose that swaps heads and queries."""
-    if not isinstance(node, ops.Transpose):
-        return False
-    order = node.operands[1].type.integers
+    order = order_of(node) if isinstance(node, ops.Transpose) else None
     if order is None or len(order) < 3:
         return False
     rank = len(order)

@@ -12,6 +12,7 @@ from mo_loop.target import CRASH, ERROR, Gap
 from transforms.pattern import any_input, any_of, wrap_type
 from transforms.predicates import is_constant, type_matches
 from transforms.runtime.local.rule import LocalRule, both_orders, is_one_element
+from transforms.sources import behind
 
 
 class IdentityToLogicalOr(LocalRule):
@@ -103,10 +104,9 @@ class AbsToMaximum(LocalRule):
     pattern = wrap_type(ops.Abs)
 
     def form(self, node: ops.Abs) -> Node | None:
-        (c,) = source = node.operands
-        while isinstance(source[0].node, ops.Barrier | ops.AtLeast):
-            source = source[0].node.operands
-        return ops.Maximum(ops.Negative(c), c) if isinstance(source[0].node, ops.Concat) else None
+        (c,) = node.operands
+        is_joined = isinstance(behind(c, (ops.Barrier, ops.AtLeast)).node, ops.Concat)
+        return ops.Maximum(ops.Negative(c), c) if is_joined else None
 
 
 def _reads_empty_constant(value: Value) -> bool:

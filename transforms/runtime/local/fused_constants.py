@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from mo_loop import ops
-from mo_loop.graph import Node, Value
+from mo_loop.graph import Node, Use, Value
 from mo_loop.graph.shape import element_count, is_static, normalise_axis
 from mo_loop.ops.activation import PReLU, Scaled
 from mo_loop.ops.arithmetic import Binary, Unary
@@ -14,7 +14,8 @@ from mo_loop.ops.base import Constant
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import Gap
 from transforms.pattern import wrap_type
-from transforms.runtime.local.rule import LocalRule, both_orders, is_one_element
+from transforms.runtime.local.rule import MaximumRule, both_orders, is_one_element
+from transforms.sources import behind
 
 FUSED = (Binary, Unary, PReLU, Scaled, ops.Convert, ops.Swish, ops.FakeQuantize, ops.BatchNormInference)
 """What the runtime computes together with the operation before, if its other inputs are constants."""
@@ -29,12 +30,11 @@ WHOLE_VECTOR = 16
 """Elements: the kernels of AvgPool for 8 bits, without AVX-512, fuse nothing into fewer."""
 
 
-class MaximumBehindReduction(LocalRule):
+class MaximumBehindReduction(MaximumRule):
     """ReduceMean(x : [N, C, T], 2) + c : [C, 1]  ->  max(r, r) + c, where r is the reduction, and so for axis 0
 
     and for every reduction without kept dimensions before a FakeQuantize with a range for each channel. The runtime
-    fuses what follows into the reduction. It reads the constants at the place of the batch, also behind their end.
-    Nothing is fused past the maximum.
+    fuses what follows into the reduction.
     """
 
     instead = "`max(r, r)` behind the reduction"
@@ -53,7 +53,7 @@ class MaximumBehindReduction(LocalRule):
 
     pattern = wrap_type(Reduction)
 
-    def form(self, node: Reduction) -> Node | None:
+    def place(self, node: Reduction) -> Value | None:
         data, axes = node.operands
         if data.rank is None or axes.type.integers is None:
             return None
@@ -61,21 +61,19 @@ class MaximumBehindReduction(LocalRule):
         channel = 0 if not node.keep_dims and gone == [0] else 1
         is_vector = data.rank == 3 and gone in ([0], [2])
         for reader, varying in _constants_behind(node.output):
-            if isinstance(reader, ops.FakeQuantize) and not node.keep_dims:
-                return _separated(node)
-            if is_vector and varying == [channel]:
-                return _separated(node)
+            is_range = isinstance(reader, ops.FakeQuantize) and not node.keep_dims
+            if is_range or (is_vector and varying == [channel]):
+                return node.output
         return None
 
 
-class MaximumBehindMatMul(LocalRule):
+class MaximumBehindMatMul(MaximumRule):
     """MatMul(x : [B, C, S, K], w) + c : [C, 1, 1]  ->  max(p, p) + c, where p is the product with constant weights
 
     for four and more dimensions and constants that vary along the second, and for every product of three and more
     before a FakeQuantize with a range for each place along the second. The runtime fuses them into the product as those
-    of the columns. So are the factors behind a product of 8 bits, which join its scales: those of a product with
-    constant weights may vary along the columns only, those of another one not at all. And so are constants behind a
-    product of an unknown number of columns. Nothing is fused past the maximum.
+    of the columns. The factors behind a product of 8 bits join its scales: those of a product with constant weights may
+    vary along the columns only, those of another one not at all.
     """
 
     instead = "`max(p, p)` behind the `MatMul`"
@@ -104,7 +102,7 @@ class MaximumBehindMatMul(LocalRule):
 
     pattern = wrap_type(ops.MatMul)
 
-    def form(self, node: ops.MatMul) -> Node | None:
+    def place(self, node: ops.MatMul) -> Value | None:
         rank, shape = node.output.rank or 0, node.output.shape
         if shape is None or rank < 2:
             return None
@@ -114,19 +112,19 @@ class MaximumBehindMatMul(LocalRule):
         has_columns = isinstance(shape[-1], int)
         for reader, varying in _constants_behind(node.output, follows_all=is_quantised):
             if is_quantised and isinstance(reader, ops.Multiply | ops.Divide) and varying not in allowed:
-                return _separated(node)
+                return node.output
             if not has_columns and varying:
-                return _separated(node)
+                return node.output
             if rank > 2 and varying == [1] and (reads_constants or isinstance(reader, ops.FakeQuantize)):
-                return _separated(node)
+                return node.output
         return None
 
 
-class MaximumBehindAverage(LocalRule):
+class MaximumBehindAverage(MaximumRule):
     """FakeQuantize(AvgPool(x : [1, 8, 7, 7]))  ->  FakeQuantize(max(p, p)), where p is the average of each channel
 
     if p has, or may have, fewer than 16 elements. Where x is quantised the runtime fuses the FakeQuantize into the
-    AvgPool, also behind elementwise operations that it merges with it. Nothing is fused past the maximum.
+    AvgPool, also behind elementwise operations that it merges with it.
     """
 
     instead = "`max(p, p)` behind the `AvgPool`"
@@ -140,23 +138,23 @@ class MaximumBehindAverage(LocalRule):
 
     pattern = wrap_type(ops.AvgPool)
 
-    def form(self, node: ops.AvgPool) -> Node | None:
+    def place(self, node: ops.AvgPool) -> Value | None:
         known = [each for each in node.output.shape or () if isinstance(each, int)]
         if math.prod(known) >= WHOLE_VECTOR:
             return None
         use = node.output.only_use
         while use is not None and isinstance(use.node, FUSED):
             if isinstance(use.node, ops.FakeQuantize):
-                return _separated(node)
+                return node.output
             use = use.node.outputs[0].only_use
         return None
 
 
-class MaximumBeforeMatMul(LocalRule):
+class MaximumBeforeMatMul(MaximumRule):
     """MatMul(FakeQuantize(x), w : [B, K, N])  ->  MatMul(max(q, q), w), where q is the FakeQuantize
 
-    and w are weights of 8 bits with several scales and more than one matrix. The runtime multiplies the integers and
-    reads the scales behind their end. It computes the product with the maximum in f32.
+    and w are weights of 8 bits with several scales and more than one matrix. The runtime computes the product with the
+    maximum in f32.
     """
 
     instead = "`max(q, q)` behind the `FakeQuantize`"
@@ -170,16 +168,15 @@ class MaximumBeforeMatMul(LocalRule):
 
     pattern = wrap_type(ops.MatMul)
 
-    def form(self, node: ops.MatMul) -> Node | None:
+    def place(self, node: ops.MatMul) -> Use | None:
         a, b = node.operands
         for port, data, weights in ((0, a, b), (1, b, a)):
             if _is_quantised(data) and _has_scales(weights) and not _is_of_rows(node):
-                node.graph.set_input(node, port, ops.Maximum(data, data).output)
-                return node
+                return Use(node, port)
         return None
 
 
-class MaximumBeforeFakeQuantize(LocalRule):
+class MaximumBeforeFakeQuantize(MaximumRule):
     """FakeQuantize(x * c)  ->  FakeQuantize(max(p, p)), where p is the product with several constants, or a sum
 
     in dynamic shapes. The runtime moves the constants into the range: it takes the first one for all channels if it
@@ -202,12 +199,9 @@ class MaximumBeforeFakeQuantize(LocalRule):
 
     pattern = wrap_type(ops.FakeQuantize)
 
-    def form(self, node: ops.FakeQuantize) -> Node | None:
+    def place(self, node: ops.FakeQuantize) -> Use | None:
         data = node.operands[0]
-        if is_static(data.shape) or not _joins_range(data):
-            return None
-        node.graph.set_input(node, 0, ops.Maximum(data, data).output)
-        return node
+        return Use(node, 0) if not is_static(data.shape) and _joins_range(data) else None
 
 
 def _joins_range(value: Value) -> bool:
@@ -234,9 +228,7 @@ def _is_of_rows(node: ops.MatMul) -> bool:
 
 def _is_quantised(value: Value) -> bool:
     """Whether `value` is the result of a FakeQuantize, also a rearranged one."""
-    while isinstance(value.node, MOVES):
-        value = value.node.operands[0]
-    return isinstance(value.node, ops.FakeQuantize)
+    return isinstance(behind(value, MOVES).node, ops.FakeQuantize)
 
 
 def _has_scales(value: Value) -> bool:
@@ -254,15 +246,6 @@ def _is_constant(value: Value) -> bool:
     """Whether `value` is a Constant, also a compressed, quantised or rearranged one."""
     node = value.node
     return isinstance(node, Constant) or (isinstance(node, OF_WEIGHTS) and all(map(_is_constant, node.operands)))
-
-
-def _separated(node: Node) -> Node:
-    """The node, whose readers read the maximum of its output and itself."""
-    uses = node.outputs[0].uses
-    maximum = ops.Maximum(node.outputs[0], node.outputs[0]).output
-    for use in uses:
-        node.graph.set_input(use.node, use.port, maximum)
-    return node
 
 
 def _constants_behind(value: Value, *, follows_all: bool = False) -> Iterator[tuple[Node, list[int]]]:

@@ -8,12 +8,12 @@ from typing import NamedTuple
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.graph import Node, Value
+from mo_loop.graph import Node, Use, Value
 from mo_loop.graph.types import f16
 from mo_loop.ops.base import Constant
 from mo_loop.target import Gap
 from transforms.pattern import wrap_type
-from transforms.runtime.local.rule import LocalRule
+from transforms.runtime.local.rule import MaximumRule
 
 FACTORS = (ops.Multiply, ops.Divide)
 ADDENDS = (ops.Add, ops.Subtract)
@@ -30,7 +30,7 @@ def _is_behind_constants(value: Value) -> bool:
     return isinstance(found, (*FACTORS, *ADDENDS, ops.Negative))
 
 
-class MaximumBetweenConstants(LocalRule):
+class MaximumBetweenConstants(MaximumRule):
     """(x + c) * s  ->  max(x + c, x + c) * s, where c * s is beyond the largest number of the type
 
     The runtime computes x * s + c * s, x * (s * t) for (x * s) * t, and x + (c + d) for (x + c) + d. A product of
@@ -49,13 +49,9 @@ class MaximumBetweenConstants(LocalRule):
 
     pattern = wrap_type((*FACTORS, *ADDENDS), when=_is_behind_constants)
 
-    def form(self, node: Node) -> Node | None:
+    def place(self, node: Node) -> Use | None:
         operand = _operand(node)
-        if operand is None or not _leave_the_type(node):
-            return None
-        value, port = operand
-        node.graph.set_input(node, port, self.register_new_node(ops.Maximum(value, value)).output)
-        return node
+        return Use(node, operand[1]) if operand is not None and _leave_the_type(node) else None
 
 
 class _Reach(NamedTuple):

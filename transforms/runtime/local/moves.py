@@ -19,6 +19,7 @@ from transforms.pattern import any_input, wrap_type
 from transforms.predicates import is_constant, type_matches
 from transforms.replace import drop_dead, move_readers
 from transforms.runtime.local.rule import LocalRule
+from transforms.sources import behind, order_of
 
 
 class ReduceBeforeTranspose(LocalRule):
@@ -43,12 +44,12 @@ class ReduceBeforeTranspose(LocalRule):
         data, axes = node.operands
         convert = data.node if isinstance(data.node, ops.Convert) else None
         transpose = (convert.operands[0] if convert else data).node
-        if not isinstance(transpose, ops.Transpose) or axes.type.integers is None:
+        order = order_of(transpose) if isinstance(transpose, ops.Transpose) else None
+        if order is None or axes.type.integers is None:
             return None
-        x, places = transpose.operands
-        if x.rank is None or places.type.integers is None:
+        x = transpose.operands[0]
+        if x.rank is None:
             return None
-        order = places.type.integers or tuple(reversed(range(x.rank)))
         gone = {normalise_axis(axis, len(order)) for axis in axes.type.integers}
         left = [axis for place, axis in enumerate(order) if place not in gone]
         if convert:
@@ -76,10 +77,9 @@ class TransposeToSqueezeUnsqueeze(LocalRule):
     pattern = wrap_type(ops.Transpose)
 
     def form(self, node: ops.Transpose) -> Node | None:
-        x, order = node.operands
-        if x.shape is None or order.type.integers is None:
+        x, places = node.operands[0], order_of(node)
+        if x.shape is None or places is None:
             return None
-        places = order.type.integers or tuple(reversed(range(len(x.shape))))
         ones = [axis for axis, dim in enumerate(x.shape) if dim == 1]
         others = [axis for axis in places if axis not in ones]
         if not ones or others != sorted(others) or not any(_may_be_empty(x.shape[axis]) for axis in others):
@@ -111,9 +111,9 @@ class MoveWithSixDimensions(LocalRule):
     pattern = wrap_type(ops.Transpose)
 
     def form(self, node: ops.Transpose) -> Node | None:
-        x, order = node.operands
+        x, places = node.operands[0], order_of(node)
         groups = x.node
-        if not isinstance(groups, ops.Reshape) or order.type.integers is None:
+        if not isinstance(groups, ops.Reshape) or places is None:
             return None
         if x.rank not in (4, 5) or isinstance(x.type.dims[1], int) or not _is_reshaped(node):
             return None
@@ -121,7 +121,6 @@ class MoveWithSixDimensions(LocalRule):
         if given.rank != 4 or not all(isinstance(dim, int) for dim in given.type.dims[1:]):
             return None
         ones = list(range(6 - x.rank))
-        places = order.type.integers or tuple(reversed(range(x.rank)))
         moved = ops.Transpose(ops.Unsqueeze(x, ones), [*ones, *(place + len(ones) for place in places)])
         return ops.Squeeze(moved, ones)
 
@@ -245,8 +244,7 @@ class EmptyOutputsToBroadcast(LocalRule):
 
 
 def _is_empty_constant(value: Value) -> bool:
-    while isinstance(value.node, Identity):
-        (value,) = value.node.operands
+    value = behind(value, Identity)
     return isinstance(value.node, Constant) and 0 in value.type.dims
 
 
@@ -401,9 +399,7 @@ def _indexed_axes(node: ops.GatherElements | ops.GatherND) -> int | list[int] | 
 
 
 def _is_from_start(indices: Value) -> bool:
-    indices = _bare(indices)
-    while isinstance(indices.node, ops.GatherElements | ops.Convert | ops.Slice | ops.Transpose):
-        indices = _bare(indices.node.operands[0])
+    indices = behind(indices, (ops.Barrier, ops.GatherElements, ops.Convert, ops.Slice, ops.Transpose))
     node = indices.node
     if isinstance(node, Constant):
         return bool((node.array >= 0).all())
@@ -416,18 +412,11 @@ def _is_from_start(indices: Value) -> bool:
 
 def _is_below_zero(node: ops.Select) -> bool:
     """Whether its condition is that its last input is below 0. Later rules place Barriers between the operations."""
-    condition, _, indices = map(_bare, node.operands)
+    condition, _, indices = (behind(each, ops.Barrier) for each in node.operands)
     if not isinstance(condition.node, ops.Less):
         return False
     compared, zero = condition.node.operands
-    return _bare(compared) is indices and zero.type.integers == (0,)
-
-
-def _bare(value: Value) -> Value:
-    """The value that Barriers hide."""
-    while isinstance(value.node, ops.Barrier):
-        (value,) = value.node.operands
-    return value
+    return behind(compared, ops.Barrier) is indices and zero.type.integers == (0,)
 
 
 class DropBatchesOfOne(LocalRule):

@@ -13,7 +13,7 @@ from mo_loop.ops.slicing import FAR
 from mo_loop.target import CRASH, ERROR, Gap
 from transforms.pattern import any_input, wrap_type
 from transforms.predicates import is_constant, rank_equals
-from transforms.runtime.local.rule import LocalRule
+from transforms.runtime.local.rule import LocalRule, MaximumRule
 
 
 def _is_outer_product(value: Value) -> bool:
@@ -102,7 +102,7 @@ def _reaches(node: ops.Convolution, filters: Value) -> list[int]:
     ]
 
 
-class MaximumBeforeSum(LocalRule):
+class MaximumBeforeSum(MaximumRule):
     """Convolution(x : [N, 1, ...], w) + y  ->  max(c, c) + y, where c is the Convolution and y is known at run time
 
     for one input channel and dynamic shapes, or if the number of channels of y is not known, also with activations and
@@ -126,7 +126,7 @@ class MaximumBeforeSum(LocalRule):
 
     pattern = wrap_type(ops.Convolution)
 
-    def form(self, node: ops.Convolution) -> Node | None:
+    def place(self, node: ops.Convolution) -> Use | None:
         _, filters = node.operands
         use = node.output.only_use
         added = None if use is None or is_static(node.output.shape) else _added(use)
@@ -135,8 +135,7 @@ class MaximumBeforeSum(LocalRule):
         is_single = type(node) is ops.Convolution and filters.type.dims[1:2] == (1,)
         if not is_single and (added.rank != node.output.rank or isinstance(added.type.dims[1], int)):
             return None
-        node.graph.set_input(use.node, use.port, ops.Maximum(node.output, node.output).output)
-        return node
+        return use
 
 
 def _added(use: Use) -> Value | None:

@@ -1,10 +1,11 @@
-"""LocalRule: the base class of the rules, and what they share."""
+"""The base classes of the rules, and what they share."""
 
 from __future__ import annotations
 
 from typing import Any, ClassVar
 
-from mo_loop.graph import Node, Value
+from mo_loop import ops
+from mo_loop.graph import Node, Use, Value
 from mo_loop.graph.shape import element_count
 from mo_loop.ops.base import Constant
 from transforms.pattern import Match, Pattern
@@ -34,6 +35,24 @@ class LocalRule(MatcherPass):
             replace_node(match.root, new)
         self.register_new_node(new)  # another rule may apply to it
         return True
+
+
+class MaximumRule(LocalRule):
+    """a reader of x  ->  the same reader of max(x, x), which the runtime neither removes nor fuses, nor moves past"""
+
+    def place(self, node: Any) -> Use | Value | None:
+        """The port that is to read the maximum, or the output of which all readers are to do so; None for neither."""
+        raise NotImplementedError
+
+    def form(self, node: Any) -> Node | None:
+        place = self.place(node)
+        if place is None:
+            return None
+        value, readers = (place, place.uses) if isinstance(place, Value) else (place.node.inputs[place.port], (place,))
+        maximum = ops.Maximum(value, value).output
+        for reader, port in readers:
+            node.graph.set_input(reader, port, maximum)
+        return node
 
 
 def both_orders(node: Node) -> tuple[tuple[Value, Value], tuple[Value, Value]]:

@@ -9,7 +9,7 @@ from mo_loop.graph import Node, Use, Value
 from mo_loop.ops.base import Constant
 from mo_loop.target import Gap
 from transforms.pattern import wrap_type
-from transforms.runtime.local.rule import LocalRule
+from transforms.runtime.local.rule import LocalRule, MaximumRule
 
 MOVING = (ops.Reshape, ops.Transpose, ops.Squeeze, ops.Unsqueeze, ops.Gather, ops.Slice, ops.Clamp, ops.ReLU)
 SUMS = (ops.Add, ops.Subtract)
@@ -53,7 +53,7 @@ class MaximumBeforeNormalisation(LocalRule):
         return self.register_new_node(ops.Maximum(value, value)).output
 
 
-class MaximumBeforeAverage(LocalRule):
+class MaximumBeforeAverage(MaximumRule):
     """AvgPool(x)  ->  AvgPool(max(x, x)), where x is a quantised tensor with a zero point and padding is counted
 
     In a graph with a FakeQuantize the runtime moves the zero point behind the AvgPool, where the padding, which is 0
@@ -70,13 +70,11 @@ class MaximumBeforeAverage(LocalRule):
 
     pattern = wrap_type(ops.AvgPool, attributes={"exclude_pad": False})
 
-    def form(self, node: ops.AvgPool) -> Node | None:
+    def place(self, node: ops.AvgPool) -> Use | None:
         (value,) = node.operands
         is_padded = node.auto_pad.startswith("same") or any((*node.pads_begin, *node.pads_end))
-        if not is_padded or not node.graph.of(ops.FakeQuantize) or not _has_zero_point(value):
-            return None
-        node.graph.set_input(node, 0, self.register_new_node(ops.Maximum(value, value)).output)
-        return node
+        is_moved = is_padded and node.graph.of(ops.FakeQuantize) and _has_zero_point(value)
+        return Use(node, 0) if is_moved else None
 
 
 def _has_zero_point(value: Value) -> bool:

@@ -1,0 +1,26 @@
+"""What a value is made of, and what is known of the inputs of a node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from mo_loop.graph import Node, Value
+
+
+def behind(value: Value, kinds: Any) -> Value:
+    """The value that operations of some kinds, one after another, make `value` of; `value` itself if none does."""
+    while isinstance(value.node, kinds):
+        value = value.node.operands[0]
+    return value
+
+
+def integers(node: Node, port: int) -> tuple[int, ...] | None:
+    """The numbers of an input where they are known; None also where there is no such input."""
+    value = node.inputs[port] if port < len(node.inputs) else None
+    return None if value is None else value.type.integers
+
+
+def order_of(node: Node) -> tuple[int, ...] | None:
+    """The order in which a Transpose takes the dimensions of its input, where it is known."""
+    order, rank = integers(node, 1), node.operands[0].rank
+    return tuple(reversed(range(rank))) if order == () and rank is not None else order
