@@ -101,10 +101,9 @@ class Preprocessing:
     def _first(self) -> list[FunctionPass]:
         """The passes. Each inserts nodes directly after the inputs, so the nodes of the last pass run first."""
         from transforms.preprocess.change_layouts import ChangeLayouts
-        from transforms.preprocess.divide_by_scale import DivideByScale
+        from transforms.preprocess.channel_values import DivideByScale, SubtractMean
         from transforms.preprocess.merge_channel_order import MergeChannelOrder
         from transforms.preprocess.reverse_channels import ReverseChannels
-        from transforms.preprocess.subtract_mean import SubtractMean
 
         passes: list[FunctionPass] = []
         if self.layouts is not None:
@@ -118,7 +117,7 @@ class Preprocessing:
         return passes
 
     def _last(self) -> list[FunctionPass]:
-        from transforms.preprocess.record_layouts import RecordLayouts
+        from transforms.preprocess.change_layouts import RecordLayouts
 
         return [] if self.layouts is None else [RecordLayouts(self.layouts)]
 

@@ -26,11 +26,10 @@ from transforms.front.fuse_recurrent_cells import FuseRecurrentCells
 from transforms.front.hoist_invariants import HoistInvariants
 from transforms.front.loop_to_ti import LoopToTI
 from transforms.front.lower_optionals import LowerOptionals
-from transforms.front.pack_sequences import PackSequences
+from transforms.front.pack_sequences import PackSequences, StackSequences
 from transforms.front.port_renumbering import PortRenumbering
 from transforms.front.replace_sequences_by_elements import ReplaceSequencesByElements
 from transforms.front.scan_lowering import ScanLowering
-from transforms.front.stack_sequences import StackSequences
 from transforms.front.unroll_loops import UnrollLoops
 from transforms.front.while_loop_to_counted_loop import WhileLoopToCountedLoop
 from transforms.function_pass import FunctionPass

@@ -204,3 +204,15 @@ def _can_take_name(new: Value, old: Value) -> bool:
     if new.node.name == old.node.name or not _is_model_output(old):
         return True
     return not any(_is_model_output(each) for each in new.node.outputs)  # a node of several outputs has one name
+
+
+def absorb(survivor: Op, twin: Op) -> None:
+    """Readers, names, origins and rt_info of `twin` move to `survivor`, which keeps its own; `twin` is removed."""
+    for old, new in zip(twin.outputs, survivor.outputs, strict=True):
+        old.replace_with(new)
+        new.copy_names(old)
+    survivor.name = survivor.name or twin.name
+    survivor.origins = union(survivor.origins, twin.origins)
+    for key, value in twin.rt_info.items():
+        survivor.rt_info.setdefault(key, value)
+    twin.graph.remove(twin)

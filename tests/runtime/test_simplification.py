@@ -23,10 +23,12 @@ from transforms.common.constants_reduce import ConstantsReduce
 from transforms.common.nop_elimination import NopElimination
 from transforms.common.reshape_to_squeeze import ReshapeToSqueeze
 from transforms.common.shared_op_optimization import SharedOpOptimization
-from transforms.downgrade.bitwise_not_decomposition import BitwiseNotDecomposition
+from transforms.downgrade.decompositions import (
+    BitwiseNotDecomposition,
+    GroupNormalizationDecomposition,
+    SoftSignDecomposition,
+)
 from transforms.downgrade.downgrade import Downgrade
-from transforms.downgrade.group_normalization_decomposition import GroupNormalizationDecomposition
-from transforms.downgrade.soft_sign_decomposition import SoftSignDecomposition
 from transforms.manager import Manager
 from transforms.runtime.local.elementwise_layers import AbsToMaximum
 from transforms.runtime.reshape_returned_inputs import ReshapeReturnedInputs

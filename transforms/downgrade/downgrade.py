@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
-from transforms.downgrade.bitwise_not_decomposition import BitwiseNotDecomposition
-from transforms.downgrade.group_normalization_decomposition import GroupNormalizationDecomposition
+from transforms.downgrade.decompositions import (
+    BitwiseNotDecomposition,
+    GroupNormalizationDecomposition,
+    SoftSignDecomposition,
+)
 from transforms.downgrade.lowest_opset import (
     ConvertAvgPool14ToAvgPool1,
     ConvertMaxPool14ToMaxPool8,
@@ -13,7 +16,6 @@ from transforms.downgrade.lowest_opset import (
     ConvertScatterNDUpdate15ToScatterNDUpdate3,
     ConvertTopK11ToTopK3,
 )
-from transforms.downgrade.soft_sign_decomposition import SoftSignDecomposition
 from transforms.rewrite import GraphRewrite, MatcherPass
 
 DOWNGRADES: tuple[type[MatcherPass], ...] = (

@@ -6,8 +6,8 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.ops.control import Control, Final, If, Loop, Merged
 from mo_loop.ops.sequences import OptionalGetElement
-from transforms.branches import take_branch
 from transforms.function_pass import FunctionPass
+from transforms.port_maps import take_branch
 from transforms.replace import drop_dead, replace_node, replace_output
 
 READING = (ops.SequenceAt, ops.ConcatFromSequence, OptionalGetElement)

@@ -1,10 +1,10 @@
-"""Sequences with elements of one rank and of any shape."""
+"""Sequences with elements of one rank."""
 
 from __future__ import annotations
 
 from mo_loop.graph.types import SequenceType
 from mo_loop.target import ERROR, Gap
-from transforms.front.sequence_lowering.layouts import Kind
+from transforms.front.sequence_lowering.layouts import Kind, Packed
 from transforms.front.sequence_lowering.walk import SequencePass
 
 
@@ -26,3 +26,15 @@ class PackSequences(SequencePass):
 
     def kind(self, type_: SequenceType):
         return Kind.of(type_, always_packed=True)
+
+
+class StackSequences(SequencePass):
+    """[x, y, z]  ->  Stack(x, y, z) if all elements have one shape, else Concat(x, y, z) and their sizes
+
+    A sequence to which a loop only appends becomes a tensor that grows. A sequence that a loop only reads becomes
+    Gathers and Slices of one tensor.
+    """
+
+    def kind(self, type_: SequenceType):
+        kind = Kind.of(type_)
+        return None if kind is None or kind.way is Packed else kind

@@ -6,9 +6,9 @@ from mo_loop import ops
 from mo_loop.conversion_limits import budget
 from mo_loop.graph import Graph, Node
 from mo_loop.ops.control import If, Iteration, Sliced
-from transforms.branches import take_branch
 from transforms.folding import fold_constants
 from transforms.function_pass import FunctionPass
+from transforms.port_maps import take_branch
 from transforms.unrolling import is_cut_evenly, unrolled
 
 MOST_NODES = 20_000

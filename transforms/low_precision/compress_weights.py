@@ -16,8 +16,8 @@ from transforms.low_precision.saturation import (
     saturates,
 )
 from transforms.low_precision.weights import Weights, is_weights
+from transforms.operands import integers
 from transforms.replace import drop_dead, insert_before, move_readers, replace_output
-from transforms.sources import integers
 
 
 class CompressWeights(FunctionPass):

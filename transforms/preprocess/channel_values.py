@@ -1,4 +1,4 @@
-"""Arithmetic of an input with one number for each channel."""
+"""--mean-values, --scale-values and --scale: arithmetic of an input with one number for each channel."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import numpy as np
 
+from mo_loop import ops
 from mo_loop.errors import UsageError
 from mo_loop.graph import Graph
 from mo_loop.graph.types import TensorType
@@ -14,7 +15,15 @@ from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Parameter
 from mo_loop.preprocessing.per_input import BRACKETS, PerInput
 from transforms.function_pass import FunctionPass
-from transforms.preprocess.inputs import channel_axis, is_done, mark_done, narrow, put_behind, values_by_input
+from transforms.preprocess.inputs import (
+    channel_axis,
+    inputs_of,
+    is_done,
+    mark_done,
+    narrow,
+    put_behind,
+    values_by_input,
+)
 
 Values = tuple[float, ...]
 
@@ -82,3 +91,34 @@ class ChannelValues(FunctionPass):
         axis = channel_axis(parameter, len(values), self._flag)
         narrow(parameter, axis, len(values))
         return found.reshape([len(values) if each == axis else 1 for each in range(len(type_.dims))])
+
+
+class SubtractMean(ChannelValues):
+    """x  ->  x - mean"""
+
+    operation = ops.Subtract
+    neutral = 0.0
+    step = "mean_values"
+
+
+class DivideByScale(ChannelValues):
+    """x  ->  x / scale"""
+
+    operation = ops.Divide
+    neutral = 1.0
+    step = "scale_values"
+
+    def __init__(
+        self, values: PerInput[Values] | Mapping[str, Sequence[float]] | None = None, scale: float | None = None
+    ) -> None:
+        """Either `values` of some inputs, or one `scale` for every input of floating-point numbers."""
+        super().__init__(values)
+        self._scale = scale
+
+    def wanted(self, graph: Graph) -> list[tuple[Parameter, Values]]:
+        if self._scale is None:
+            return super().wanted(graph)
+        floats = [each for each in inputs_of(graph) if each.output.dtype is not None and each.output.dtype.is_float]
+        if not floats:
+            raise UsageError("--scale changes nothing: no input is of floating-point numbers")
+        return [(parameter, (self._scale,)) for parameter in floats]

@@ -14,8 +14,8 @@ from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Concatenated, Final, Iteration, Loop, Merged, Sliced
 from mo_loop.target import CRASH, Gap
 from transforms.function_pass import FunctionPass
+from transforms.operands import integers
 from transforms.replace import move_readers
-from transforms.sources import integers
 
 CONCERNED = (f32, f16, bf16, f64, boolean, u8)
 """Element types whose tensors the runtime copies by that division; integers of other types are copied otherwise."""

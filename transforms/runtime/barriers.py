@@ -10,7 +10,7 @@ from mo_loop.graph import Graph, Node, Use
 from mo_loop.graph.shape import Dimension
 from mo_loop.ops.control import Loop
 from transforms.function_pass import FunctionPass
-from transforms.sources import behind
+from transforms.operands import behind
 
 Place = tuple[Use, tuple[int, ...]]
 """A port that is to read a Barrier, and the axes that this hides; none for what is no size."""

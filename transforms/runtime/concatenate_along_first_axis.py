@@ -11,8 +11,8 @@ from mo_loop.graph.shape import low
 from mo_loop.ops.control import Concatenated, Iteration, Loop, TensorIterator
 from mo_loop.target import CRASH, Gap
 from transforms.function_pass import FunctionPass
+from transforms.operands import integers
 from transforms.replace import move_readers
-from transforms.sources import integers
 
 
 class ConcatenateAlongFirstAxis(FunctionPass):

@@ -15,7 +15,7 @@ from mo_loop.ops.control import If, Selected
 from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 from transforms.replace import replace_output
-from transforms.runtime.alternatives import pattern, reshaped
+from transforms.runtime.reshaping import pattern, reshaped
 
 PADDING = 2
 """Elements that are appended: one would be the shape [1, 1] for both branches if they return no elements."""

@@ -1,4 +1,4 @@
-"""What the runtime infers of sizes, and of numbers that are computed from sizes: intervals, some of them wrong."""
+"""What the runtime infers of sizes, and of numbers computed from sizes, and what it can compute before an inference."""
 
 from __future__ import annotations
 
@@ -7,8 +7,9 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.graph.shape import Dimension, high, is_static, low
-from mo_loop.ops.base import Constant
+from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control, Final, If, Loop
+from mo_loop.ops.random import RandomUniform
 
 UNKNOWN_TO_INFERENCE = (Control, ops.Barrier, ops.CumSum, ops.RandomUniform, ops.ReverseSequence)
 """Operations at which the runtime's inference of bounds stops."""
@@ -87,3 +88,32 @@ def _has_negative(value: Value) -> bool:
 
 def is_known(value: Value | None) -> bool:
     return value is None or isinstance(value.node, Constant) or value.type.integers is not None
+
+
+def is_computable(value: Value, known: dict[Value, bool]) -> bool:
+    """Whether a value depends only on constants and static shapes. `known` caches the answers."""
+    pending = [value]
+    while pending:
+        current = pending[-1]
+        node = current.node
+        if current in known:
+            pending.pop()
+        elif isinstance(node, Constant) or _is_static_shape(node):
+            known[current] = True
+        elif isinstance(node, Parameter | Control | RandomUniform) or _is_hidden(node):
+            known[current] = False
+        else:
+            open_ = [each for each in node.operands if each not in known]
+            if open_:
+                pending += open_
+            else:
+                known[current] = all(known[each] for each in node.operands)
+    return known[value]
+
+
+def _is_hidden(node: Node) -> bool:
+    return isinstance(node, ops.Barrier) and node.hides != "memory" and (node.hides == "value" or bool(node.axes))
+
+
+def _is_static_shape(node: Node) -> bool:
+    return isinstance(node, ops.ShapeOf) and is_static(node.operands[0].shape)

@@ -9,7 +9,7 @@ from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Iteration
 from mo_loop.target import ERROR, Gap
 from transforms.function_pass import FunctionPass
-from transforms.runtime.overwritten_parameters import overwritten
+from transforms.runtime.memory import overwritten
 
 
 class IsolateParameters(FunctionPass):

@@ -4,19 +4,20 @@ from __future__ import annotations
 
 from transforms.rewrite import GraphRewrite
 from transforms.runtime.local import (
-    between_heads,
+    attention_heads,
     elementwise_layers,
+    empty_tensors,
     fused_constants,
     merged_constants,
-    moves,
-    products,
-    scales,
+    movement_of_data,
+    products_and_convolutions,
+    quantised_scales,
 )
 from transforms.runtime.local.rule import LocalRule
 
 FILES = (
-    elementwise_layers, moves, products, scales, between_heads, merged_constants,
-    fused_constants,  # after those that place a maximum for other reasons
+    elementwise_layers, movement_of_data, empty_tensors, products_and_convolutions, quantised_scales, attention_heads,
+    merged_constants, fused_constants,  # after those that place a maximum for other reasons
 )  # fmt: skip
 
 RULES: tuple[type[LocalRule], ...] = tuple(

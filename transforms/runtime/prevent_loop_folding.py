@@ -11,7 +11,7 @@ from mo_loop.ops.control import Concatenated, Control, Invariant, Loop
 from mo_loop.target import CRASH, ERROR, Gap
 from transforms.function_pass import FunctionPass
 from transforms.runtime.barriers import iterations
-from transforms.runtime.evaluation import is_computable
+from transforms.runtime.inference import is_computable
 from transforms.runtime.unfoldable import zero_from_outside
 
 

@@ -9,8 +9,8 @@ from mo_loop.ops.base import Identity, Parameter, Result
 from mo_loop.ops.control import Control
 from mo_loop.target import CRASH, Gap
 from transforms.function_pass import FunctionPass
+from transforms.operands import behind
 from transforms.replace import move_readers
-from transforms.sources import behind
 
 
 class ReshapeReturnedInputs(FunctionPass):

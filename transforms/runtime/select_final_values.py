@@ -12,12 +12,12 @@ from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Final, Loop, Merged, Sliced
 from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
+from transforms.operands import behind
 from transforms.replace import move_readers
+from transforms.runtime.appended_states import begins_with, growing_axis
 from transforms.runtime.barriers import iterations
-from transforms.runtime.harmless import is_harmless
-from transforms.runtime.prefixes import begins_with, growing_axis
+from transforms.runtime.bodies_for_any_numbers import is_harmless
 from transforms.runtime.zero_trips import Ran, are_equal, chosen, final_value, is_selection, prefix
-from transforms.sources import behind
 
 
 @dataclass(frozen=True)

@@ -11,10 +11,10 @@ from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.target import ERROR, Gap
 from transforms.function_pass import FunctionPass
+from transforms.operands import behind
 from transforms.predicates import consumed_by
 from transforms.replace import insert_before
 from transforms.runtime.memory import is_in_place
-from transforms.sources import behind
 
 
 class ShareInitialValues(FunctionPass):

@@ -15,8 +15,8 @@ from mo_loop.ops.base import Constant
 from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 from transforms.low_precision.weights import is_weights
+from transforms.operands import integers
 from transforms.replace import drop_dead, move_readers
-from transforms.sources import integers
 
 WHOLE = 16
 """Columns that the kernels of older releases compute at once."""

@@ -13,8 +13,8 @@ from mo_loop.graph.types import i64, string
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Branched, Loop, Selected
 from mo_loop.ops.slicing import FAR
-from transforms.runtime.alternatives import at_least, reshaped
-from transforms.sources import behind
+from transforms.operands import behind
+from transforms.runtime.reshaping import at_least, reshaped
 
 
 class Ran:

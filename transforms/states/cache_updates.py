@@ -21,7 +21,7 @@ from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Final, If, Iteration, Merged
 from mo_loop.ops.recurrent import Cell, Sequence
-from transforms.sources import integers
+from transforms.operands import integers
 
 
 @dataclass(frozen=True)

@@ -19,8 +19,8 @@ from mo_loop.ops.control import If, Iteration, Loop, Merged
 from mo_loop.ops.recurrent import Sequence as Recurrent
 from transforms.folding import fold_constants
 from transforms.function_pass import FunctionPass
+from transforms.operands import behind
 from transforms.replace import replace_node
-from transforms.sources import behind
 from transforms.states.recurrences import (
     Recurrence,
     counts_steps,

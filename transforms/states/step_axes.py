@@ -24,7 +24,7 @@ from mo_loop.ops.control import Concatenated, If, Iteration, Sliced
 from mo_loop.ops.pooling import Pooling
 from mo_loop.ops.recurrent import Sequence
 from mo_loop.ops.reduction import Reduction
-from transforms.sources import integers
+from transforms.operands import integers
 from transforms.states.mixing import mixing, serves_lengths
 from transforms.states.step_indices import indexed_data
 

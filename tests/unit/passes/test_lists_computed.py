@@ -15,9 +15,8 @@ from mo_loop.graph.shape import fresh, named
 from mo_loop.graph.types import OptionalType, SequenceType, f32, i64
 from mo_loop.ops.base import Parameter, Result
 from tests.interpreter import Invalid, interpret
-from transforms.front.pack_sequences import PackSequences
+from transforms.front.pack_sequences import PackSequences, StackSequences
 from transforms.front.replace_sequences_by_elements import ReplaceSequencesByElements
-from transforms.front.stack_sequences import StackSequences
 
 SOURCES = ("elements", "rows", "pieces", "ragged", "empty")
 

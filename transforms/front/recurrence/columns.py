@@ -21,7 +21,7 @@ from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.graph.shape import Dimension, normalise_axis
 from mo_loop.ops.base import Constant
-from transforms.sources import integers
+from transforms.operands import integers
 
 Array = np.ndarray[Any, Any]
 

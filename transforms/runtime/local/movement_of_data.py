@@ -8,18 +8,18 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Node, Value
-from mo_loop.graph.shape import Dimension, is_static, low, normalise_axis
+from mo_loop.graph.shape import Dimension, low, normalise_axis
 from mo_loop.graph.tensor import ArrayTensor
-from mo_loop.graph.types import i64, string, u2, u4
+from mo_loop.graph.types import i64, u2, u4
 from mo_loop.ops.activation import PReLU
-from mo_loop.ops.base import Constant, Identity, Result
+from mo_loop.ops.base import Constant
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import CRASH, ERROR, Gap
+from transforms.operands import behind, order_of
 from transforms.pattern import any_input, wrap_type
 from transforms.predicates import is_constant, type_matches
-from transforms.replace import drop_dead, move_readers
+from transforms.replace import drop_dead
 from transforms.runtime.local.rule import LocalRule
-from transforms.sources import behind, order_of
 
 
 class ReduceBeforeTranspose(LocalRule):
@@ -127,125 +127,6 @@ class MoveWithSixDimensions(LocalRule):
 
 def _is_reshaped(node: ops.Transpose) -> bool:
     return any(isinstance(use.node, ops.Reshape | ops.Squeeze | ops.Unsqueeze) for use in node.output.uses)
-
-
-class EmptyConcatToBroadcast(LocalRule):
-    """Concat(a : [0,?], b : [0,2], axis 1)  ->  Broadcast(0, [0, n + 2]), where n is the size of a along the axis
-
-    The runtime ignores every input of a Concat that has a dimension of 0, also if that is not the axis. The result then
-    lacks the size of this input along the axis.
-    """
-
-    instead = "`Broadcast` of a zero to the summed shape"
-    avoids = (
-        Gap("empty-concat", "`Concat` ignores inputs with a dimension of 0, for every axis"),
-    )
-
-    pattern = wrap_type(ops.Concat)
-
-    def form(self, node: ops.Concat) -> Node | None:
-        output = node.output
-        if output.rank is None or output.dtype is string:
-            return None
-        axis = normalise_axis(node.axis, output.rank)
-        if 0 not in (*output.type.dims[:axis], *output.type.dims[axis + 1 :]):
-            return None
-        values = node.operands
-        return _of_nothing(node, [_size(values if at == axis else values[:1], at) for at in range(output.rank)])
-
-
-class EmptySqueezeToBroadcast(LocalRule):
-    """Unsqueeze(x : [0,N], 0)  ->  Broadcast(0, [1, 0, n]), where n is the size of x along its axis 1; so Squeeze
-    Reshape(x : [N,M,0], [n, 0])  ->  Broadcast(0, [n, 0])
-
-    If a dimension is 0 before run time, the runtime makes 0 of those that are not known, and takes the 0 in a computed
-    pattern of a Reshape for a copied size.
-    """
-
-    instead = "`Broadcast` of a zero to the shape"
-    avoids = (
-        Gap(
-            "unsqueeze-of-nothing",
-            "`Unsqueeze` and `Squeeze` of a tensor with a dimension that is 0 before run time make 0 of the "
-            "dimensions that are not known, and a `Reshape` to computed sizes and 0 fails",
-        ),
-    )  # fmt: skip
-
-    pattern = wrap_type((ops.Squeeze, ops.Unsqueeze, ops.Reshape))
-
-    def form(self, node: ops.Squeeze | ops.Unsqueeze | ops.Reshape) -> Node | None:
-        x, output = node.operands[0], node.output
-        if x.shape is None or output.dtype is string or 0 not in (output.shape or ()):
-            return None
-        if is_static(output.shape) or output.shape == x.shape:
-            return None
-        places: list[int | None] = []
-        start = 0
-        for dim in output.type.dims:
-            if isinstance(dim, int):
-                places.append(None)
-            elif dim in x.shape[start:]:
-                at = x.shape.index(dim, start)
-                places.append(at)
-                start = at + 1
-            else:
-                return None
-        sizes = [
-            Constant([dim], graph=node.graph, dtype=i64).output if place is None else _size([x], place)
-            for dim, place in zip(output.type.dims, places, strict=True)
-        ]
-        return _of_nothing(node, sizes)
-
-
-def _of_nothing(node: Node, sizes: Sequence[Value]) -> Node:
-    """A tensor without elements, of sizes that are tensors [1]."""
-    zero = Constant(np.zeros(()), graph=node.graph, dtype=node.outputs[0].dtype)
-    return ops.Broadcast(zero, ops.Concat(*sizes, axis=0))
-
-
-def _size(values: Sequence[Value], at: int) -> Value:
-    """The sum [1] of the sizes along the dimension `at`."""
-    dims = [value.type.dims[at] for value in values]
-    total = sum(dim for dim in dims if isinstance(dim, int))
-    size: Value = Constant([total], graph=values[0].graph, dtype=i64).output
-    for value, dim in zip(values, dims, strict=True):
-        if not isinstance(dim, int):
-            found = ops.Gather(ops.ShapeOf(value), [at], np.array(0)).output
-            size = ops.Add(size, found).output if total or len(values) > 1 else found
-    return size
-
-
-class EmptyOutputsToBroadcast(LocalRule):
-    """a model output that is an i64 Constant without elements  ->  Broadcast(0, its shape), where zeros are computed
-
-    The runtime converts the constant from i32 and crashes when it compiles that.
-    """
-
-    instead = "`Broadcast` to sizes known only at run time"
-    avoids = (
-        Gap(
-            "empty-constant-output", "a constant of i64 without elements as a model output crashes the process",
-            severity=CRASH, until="2024.6.0",
-        ),
-    )  # fmt: skip
-
-    bodies = "never"
-    pattern = wrap_type((Constant, Identity), when=type_matches(i64))
-
-    def form(self, node: Constant | Identity) -> Node | None:
-        value = node.output
-        results = [use for use in value.uses if isinstance(use.node, Result)]
-        if not results or not _is_empty_constant(value):
-            return None
-        zero, shape = (Constant(each, graph=node.graph, dtype=i64) for each in (0, value.type.dims))
-        move_readers(value, ops.Broadcast(zero, ops.Barrier(shape, hides="value")).output, results)
-        drop_dead([node])
-        return node
-
-
-def _is_empty_constant(value: Value) -> bool:
-    value = behind(value, Identity)
-    return isinstance(value.node, Constant) and 0 in value.type.dims
 
 
 class CountAxesFromEnd(LocalRule):
