@@ -15,11 +15,8 @@ from typing import Any
 from mo_loop.errors import UsageError
 from mo_loop.support.option_texts import literal, shown
 
-ARGUMENTS: Mapping[str, Mapping[str, type]] = {
-    "LowLatency2": {"use_const_initializer": bool, "sequence_length": int},
-    "MakeStateful": {"param_res_names": dict},
-}
-"""The transformations, and the type of each argument."""
+NAMES = ("LowLatency2", "MakeStateful")
+"""The passes that the option can name; the fields of their classes are the arguments."""
 
 _FORM = "write LowLatency2[use_const_initializer=False] or MakeStateful[param_res_names={'in':'out'}]"
 _CLOSING = {"[": "]", "{": "}", "(": ")"}
@@ -45,8 +42,8 @@ def transformations(given: Any) -> tuple[Transformation, ...]:
     for each in _items(given):
         if each.name == "Pruning":
             raise UsageError("--transform Pruning is not available", hint="prune the model before it is exported")
-        if each.name not in ARGUMENTS:
-            names = " and ".join(ARGUMENTS)
+        if each.name not in NAMES:
+            names = " and ".join(NAMES)
             raise UsageError(
                 f"--transform names {shown(each.name)}", why=f"the transformations are {names}", hint=_FORM
             )
@@ -58,7 +55,10 @@ def transformations(given: Any) -> tuple[Transformation, ...]:
 
 
 def _check(given: Transformation) -> None:
-    known = ARGUMENTS[given.name]
+    from transforms.states.low_latency2 import LowLatency2  # options without transformations load no pass
+    from transforms.states.make_stateful import MakeStateful
+
+    known = LowLatency2.arguments() if given.name == LowLatency2.__name__ else MakeStateful.arguments()
     for key, value in given.arguments.items():
         if key not in known:
             raise UsageError(

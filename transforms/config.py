@@ -42,7 +42,7 @@ class Explanation:
     origin: Origin = field(default=Origin(), compare=False)
 
 
-class Listener(Protocol):
+class DecisionListener(Protocol):
     """Hears the decisions of all passes, with the nodes themselves (mo_loop/look/dump/decisions.py)."""
 
     def wants(self, each: Any) -> bool:
@@ -60,7 +60,7 @@ class PassConfig:
         self._vetoes: list[tuple[frozenset[str], Veto]] = []
         self._explained: set[str] = set()
         self.explanations: list[Explanation] = []
-        self.listener: Listener | None = None
+        self.listener: DecisionListener | None = None
         """Hears all decisions, those of passes that are not explained as well."""
 
     # -- which passes run

@@ -3,14 +3,16 @@
 from __future__ import annotations
 
 import logging
+from dataclasses import dataclass, field
 
 from mo_loop.graph import Graph
-from transforms.folding import Folding, Limits, Skipped, fold_constants
+from transforms.folding import ConstantFolder, FoldingLimits, Skipped, fold_constants
 from transforms.function_pass import FunctionPass
 
 log = logging.getLogger(__name__)
 
 
+@dataclass(eq=False)
 class ConstantFolding(FunctionPass):
     """f(constants)  ->  constant, and any value that inference knows completely  ->  constant
 
@@ -27,13 +29,11 @@ class ConstantFolding(FunctionPass):
 
     bodies = "last"
 
-    def __init__(
-        self, growth: float = Limits.growth, allowance: int = Limits.allowance, large: int = Limits.large
-    ) -> None:
-        super().__init__()
-        self.limits = Limits(growth, allowance, large)
-        self.skipped: list[Skipped] = []
-        self._depth = 0
+    growth: float = FoldingLimits.growth
+    allowance: int = FoldingLimits.allowance
+    large: int = FoldingLimits.large
+    skipped: list[Skipped] = field(default_factory=list, init=False)
+    _depth: int = field(default=0, init=False)
 
     def run(self, graph: Graph) -> bool:
         if not self._depth:
@@ -45,7 +45,8 @@ class ConstantFolding(FunctionPass):
             self._depth -= 1
 
     def run_on_graph(self, graph: Graph) -> bool:
-        folding = Folding(self.limits, self.leaves, self.accept)
+        limits = FoldingLimits(self.growth, self.allowance, self.large)
+        folding = ConstantFolder(limits, self.leaves, self.accept)
         changed = fold_constants(graph, folding)
         self.at = None
         for node, skip in folding.skipped:

@@ -49,7 +49,7 @@ ELEMENT_BY_ELEMENT = (Convert, Unary, Binary, Classification)
 
 
 @dataclass(frozen=True)
-class Limits:
+class FoldingLimits:
     """What may be folded.
 
     Args:
@@ -106,10 +106,10 @@ class Left(Exception):
     """Raised with the reason why a node is not folded."""
 
 
-def fold_constants(graph: Graph, folding: Folding | None = None) -> bool:
+def fold_constants(graph: Graph, folding: ConstantFolder | None = None) -> bool:
     """Fold one graph without its bodies, again until nothing changes; True if anything changed."""
     changed = False
-    folding = Folding() if folding is None else folding
+    folding = ConstantFolder() if folding is None else folding
     within = budget()
     while folding.run(graph):  # then shapes may be known, and constants may have only one reader left
         changed = True
@@ -128,7 +128,7 @@ def fold_all_scopes(graph: Graph) -> bool:
     return changed
 
 
-class Folding:
+class ConstantFolder:
     """One traversal of a graph. `skipped` holds the nodes that the last traversal did not fold.
 
     A node is folded unless `leaves` says no; `accept` is called with each folded node.
@@ -136,7 +136,7 @@ class Folding:
 
     def __init__(
         self,
-        limits: Limits = Limits(),  # immutable
+        limits: FoldingLimits = FoldingLimits(),  # immutable
         leaves: Callable[[Node], bool] = lambda node: False,
         accept: Callable[[Node], object] = lambda node: None,
     ) -> None:

@@ -23,8 +23,8 @@ afterwards: the Manager infers them after each pass that changed something.
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
-from dataclasses import replace
-from typing import ClassVar, Literal, TypeVar
+from dataclasses import field, fields, replace
+from typing import Any, ClassVar, Literal, TypeVar
 
 from mo_loop.errors import (
     ExtensionError,
@@ -132,6 +132,11 @@ class FunctionPass:
                     changed = self.run(body) or changed
         return changed
 
+    @classmethod
+    def arguments(cls) -> dict[str, type]:
+        """The arguments that `--transform` gives, with the types of their values: the fields made by `argument`."""
+        return {each.name: each.metadata["kind"] for each in fields(cls) if "kind" in each.metadata}  # type: ignore[arg-type]
+
     # -- candidates, refusals and changes
 
     def candidates(self, graph: Graph, kind: type[N]) -> Iterator[N]:
@@ -181,6 +186,12 @@ class FunctionPass:
             config.listener.hear(self, node, outcome, reason)
         if config.explains(self):
             config.record(Explanation(self.name, node.path, outcome, reason, depth, node.origin))
+
+
+def argument(default: Any, kind: type) -> Any:
+    """A field of a pass that is a dataclass, which `--transform Pass[name=value]` sets to a value of type `kind`."""
+    made = default if callable(default) else lambda: default
+    return field(default_factory=made, metadata={"kind": kind})
 
 
 def blamed(error: Exception, each: FunctionPass) -> MoLoopError:

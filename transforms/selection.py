@@ -25,7 +25,7 @@ PARTS = "give the pass that contains it, or one that it contains; --passes lists
 
 
 @dataclass(frozen=True)
-class Entry:
+class ListedPass:
     """One pass at its position. `depth` is the number of Managers and GraphRewrites that contain it."""
 
     each: FunctionPass
@@ -58,18 +58,18 @@ class Selection:
         self._steps = flattened(manager.passes)
         if stop_after is not None:
             self._last = next((each for each in reversed(self._steps) if each.name == stop_after), None)
-        self.entries: list[Entry] = list(self._walk(manager.passes, 0, True, True))
+        self.entries: list[ListedPass] = list(self._walk(manager.passes, 0, True, True))
         self.require(*sorted(self._config.named), *([] if stop_after is None else [stop_after]))
         if stop_after is not None and self._last is None:
             raise UsageError(f"the run cannot stop after {stop_after}: it is not a step", hint=PARTS)
         if not all(entry.enabled for entry in self.entries if entry.each is self._last):
             raise UsageError(f"the run cannot stop after {stop_after}: it is disabled")
 
-    def _walk(self, passes: Iterable[FunctionPass], depth: int, on: bool, default: bool) -> Iterator[Entry]:
+    def _walk(self, passes: Iterable[FunctionPass], depth: int, on: bool, default: bool) -> Iterator[ListedPass]:
         for each in passes:
             enabled = on and self._config.is_enabled(each)
             by_default = default and each.enabled_by_default
-            yield Entry(each, depth, enabled, by_default, self._reached)
+            yield ListedPass(each, depth, enabled, by_default, self._reached)
             if isinstance(each, Manager | GraphRewrite):
                 yield from self._walk(each.passes, depth + 1, enabled, by_default)
             if each is self._last:

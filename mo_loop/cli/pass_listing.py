@@ -13,7 +13,7 @@ from mo_loop.errors import UsageError
 
 if TYPE_CHECKING:
     from mo_loop.conversion import Conversion
-    from transforms.selection import Entry, Selection
+    from transforms.selection import ListedPass, Selection
 
 
 def listing(options: PassOptions, conversion: Conversion) -> str:
@@ -68,7 +68,7 @@ def selection_of(options: PassOptions, conversion: Conversion) -> Selection:
     return selection
 
 
-def _why_not(entries: Iterable[Entry], name: str) -> str:
+def _why_not(entries: Iterable[ListedPass], name: str) -> str:
     is_off = all(not entry.enabled for entry in entries if entry.name == name)
     return "it is disabled" if is_off else "it comes after the pass of --stop-after"
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mo_loop.graph.types import SequenceType
 from mo_loop.target import ERROR, Gap
-from transforms.front.sequence_lowering.layouts import Kind, Packed
+from transforms.front.sequence_lowering.layouts import ElementKind, Packed
 from transforms.front.sequence_lowering.walk import SequencePass
 
 
@@ -25,7 +25,7 @@ class PackSequences(SequencePass):
     )  # fmt: skip
 
     def kind(self, type_: SequenceType):
-        return Kind.of(type_, always_packed=True)
+        return ElementKind.of(type_, always_packed=True)
 
 
 class StackSequences(SequencePass):
@@ -36,5 +36,5 @@ class StackSequences(SequencePass):
     """
 
     def kind(self, type_: SequenceType):
-        kind = Kind.of(type_)
+        kind = ElementKind.of(type_)
         return None if kind is None or kind.way is Packed else kind

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 from mo_loop import ops
 from mo_loop.conversion_limits import budget
 from mo_loop.graph import Graph, Node
@@ -15,6 +17,7 @@ MOST_NODES = 20_000
 """The copies of one body have at most this number of nodes together."""
 
 
+@dataclass(eq=False)
 class UnrollLoops(FunctionPass):
     """for i in range(3): s = f(s, X[i])  ->  f(f(f(s, X[0]), X[1]), X[2])
 
@@ -31,10 +34,8 @@ class UnrollLoops(FunctionPass):
 
     bodies = "never"  # a body is unrolled before its loop, and again after it has been copied
 
-    def __init__(self, limit: int = 0, *, keeps_steps: bool = False) -> None:
-        super().__init__()
-        self.limit = limit
-        self.keeps_steps = keeps_steps
+    limit: int = 0
+    keeps_steps: bool = field(default=False, kw_only=True)
 
     def run_on_graph(self, graph: Graph) -> bool:
         if self.limit <= 0:

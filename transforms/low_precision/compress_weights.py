@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from dataclasses import dataclass, field
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Use
@@ -15,11 +16,12 @@ from transforms.low_precision.saturation import (
     multiplies_activations,
     saturates,
 )
-from transforms.low_precision.weights import Weights, is_weights
+from transforms.low_precision.weights import StoredWeights, is_weights
 from transforms.operands import integers
 from transforms.replace import drop_dead, insert_before, move_readers, replace_output
 
 
+@dataclass(eq=False)
 class CompressWeights(FunctionPass):
     """Dequantize(Constant)  ->  Constant -> Convert -> Subtract -> Multiply -> Reshape
 
@@ -38,12 +40,10 @@ class CompressWeights(FunctionPass):
     runtime computes the products in f32. Of two quantised activations the second becomes Barrier(x, memory).
     """
 
-    def __init__(self, *, portable: bool = False) -> None:
-        super().__init__()
-        self._portable = portable
+    portable: bool = field(default=False, kw_only=True)
 
     def run_on_graph(self, graph: Graph) -> bool:
-        changed = self._portable and self.rewrite_each(graph, ops.MatMul, self._hide)
+        changed = self.portable and self.rewrite_each(graph, ops.MatMul, self._hide)
         return self.rewrite_each(graph, ops.Dequantize, self._compress) or changed
 
     def _hide(self, node: ops.MatMul) -> bool:
@@ -55,7 +55,7 @@ class CompressWeights(FunctionPass):
     def _compress(self, node: ops.Dequantize) -> bool:
         if not is_weights(node.output):
             return self.refuse(node, "its inputs are not constants, or not of at most 8 bits")
-        weights = Weights(node).centred()
+        weights = StoredWeights(node).centred()
         for use in node.output.uses:
             groups = _groups(use, weights)
             if groups is not None:
@@ -74,11 +74,11 @@ class CompressWeights(FunctionPass):
         drop_dead([node])
         return self.accept(node)
 
-    def _keeps(self, use: Use, axes: set[int], weights: Weights) -> bool:
+    def _keeps(self, use: Use, axes: set[int], weights: StoredWeights) -> bool:
         """Whether a reader gets weights that the runtime recognises."""
         if weights.node.expanded or not _fits(use, axes, weights.block_axis, weights.has_zero_points):
             return False
-        return not self._portable or not any(
+        return not self.portable or not any(
             has_quantised_activations(each) and saturates(each, weights.tensor.array()) for each in _products(use)
         )
 
@@ -92,7 +92,7 @@ def _products(use: Use) -> Iterator[Node]:
             yield from _products(each)
 
 
-def _groups(use: Use, weights: Weights) -> int | None:
+def _groups(use: Use, weights: StoredWeights) -> int | None:
     """The number of groups of the filters [O, C, K...] that become [G, O / G, C, K...], for a convolution alone."""
     node = use.node
     shape = node.outputs[0].shape if isinstance(node, ops.Reshape | ops.Unsqueeze) and use.port == 0 else None

@@ -29,7 +29,7 @@ def is_weights(value: Value | None) -> bool:
     return node.inputs[0] is not None and node.inputs[0].type.dtype.bits <= 8
 
 
-class Weights:
+class StoredWeights:
     """A quantised constant: its scale and zero point (`parameters`), and the axes along which they vary."""
 
     def __init__(self, node: ops.Dequantize) -> None:
@@ -56,7 +56,7 @@ class Weights:
     def has_zero_points(self) -> bool:
         return len(self.parameters) > 1
 
-    def grouped(self, groups: int) -> Weights:
+    def grouped(self, groups: int) -> StoredWeights:
         """The same weights with their first axis divided into groups; scales vary along it at most."""
         made = copy(self)
         made.shape = made.full = (groups, self.shape[0] // groups, *self.shape[1:])
@@ -67,7 +67,7 @@ class Weights:
         ]
         return made
 
-    def centred(self) -> Weights:
+    def centred(self) -> StoredWeights:
         """The same numbers in i8 without zero points if they fit, else themselves; computed when the .bin is written.
 
         The runtime convolves with integers only if the weights are of this form.

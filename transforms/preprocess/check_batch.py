@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 
 from mo_loop import ops
 from mo_loop.errors import ConversionWarning
@@ -11,27 +12,25 @@ from mo_loop.ops.base import Constant
 from transforms.function_pass import FunctionPass
 
 
+@dataclass(eq=False)
 class CheckBatch(FunctionPass):
     """Warns of reshape(x [N,...], [1,...]): with the batch size N the samples are merged into another dimension
 
     Only if inference finds no error: the Reshape may be intended, as in a grouped convolution.
     """
 
-    def __init__(self, batch: int) -> None:
-        self._batch = batch
+    batch: int
 
     def run_on_graph(self, graph: Graph) -> bool:
         for node in self.candidates(graph, ops.Reshape):
-            if self._batch > 1 and _holds_one(node, self._batch):
-                assert node.inputs[0] is not None
-                text = f"{node.inputs[0].type} becomes {node.output.type}: {self._batch} samples are joined into one"
+            if self.batch > 1 and _holds_one(node, self.batch):
+                text = f"{node.operands[0].type} becomes {node.output.type}: {self.batch} samples are joined into one"
                 warnings.warn(ConversionWarning(text, where=node.origin, code="ML514"), stacklevel=2)
         return False
 
 
 def _holds_one(node: ops.Reshape, batch: int) -> bool:
-    x, pattern = node.inputs
-    assert x is not None and pattern is not None
+    x, pattern = node.operands
     if not isinstance(pattern.node, Constant) or not x.shape or x.shape[0] != batch:
         return False
     wanted = pattern.type.integers

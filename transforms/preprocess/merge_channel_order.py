@@ -41,7 +41,7 @@ class Ordered(NamedTuple):
 
 
 @dataclass
-class Plan:
+class ChannelMerge:
     """The constants to replace: input `port` of a node, with the new values.
 
     `refused` is the reason if the order cannot be merged.
@@ -95,9 +95,9 @@ def _order_of(gather: ops.Gather) -> Ordered | None:
     return Ordered(gather.output, at, np.array(order, np.int64))
 
 
-def planned(start: Ordered) -> Plan:
+def planned(start: Ordered) -> ChannelMerge:
     """The changes that move the order into the weights."""
-    plan = Plan()
+    plan = ChannelMerge()
     pending, seen = [start], 0
     while pending and not plan.refused:
         at = pending.pop()
@@ -112,7 +112,7 @@ def planned(start: Ordered) -> Plan:
     return plan
 
 
-def _passed(use: Use, at: Ordered, plan: Plan) -> list[Ordered]:
+def _passed(use: Use, at: Ordered, plan: ChannelMerge) -> list[Ordered]:
     """One reader of ordered channels: its output and the order of the channels there."""
     node = use.node
     if isinstance(node, ops.GroupConvolution) and use.port == 0:
@@ -133,7 +133,7 @@ def _passed(use: Use, at: Ordered, plan: Plan) -> list[Ordered]:
     return []
 
 
-def _absorbed(node: Node, at: Ordered, weight_axis: int, plan: Plan) -> list[Ordered]:
+def _absorbed(node: Node, at: Ordered, weight_axis: int, plan: ChannelMerge) -> list[Ordered]:
     """A convolution sums over the channels: its output does not depend on their order."""
     weights = _plain(node, 1, plan)
     if at.axis != CHANNEL:
@@ -144,7 +144,7 @@ def _absorbed(node: Node, at: Ordered, weight_axis: int, plan: Plan) -> list[Ord
     return []
 
 
-def _grouped(node: ops.GroupConvolution, at: Ordered, plan: Plan) -> list[Ordered]:
+def _grouped(node: ops.GroupConvolution, at: Ordered, plan: ChannelMerge) -> list[Ordered]:
     """Filters are [groups, outputs, channels of a group, ...]; groups of one channel keep the order."""
     weights = _plain(node, 1, plan)
     if weights is None:
@@ -160,7 +160,7 @@ def _grouped(node: ops.GroupConvolution, at: Ordered, plan: Plan) -> list[Ordere
     return [Ordered(node.output, CHANNEL, order)]
 
 
-def _with_constant(node: Binary, port: int, at: Ordered, plan: Plan) -> list[Ordered]:
+def _with_constant(node: Binary, port: int, at: Ordered, plan: ChannelMerge) -> list[Ordered]:
     """An element-wise operation with a constant that has one value per channel or one for all."""
     constant = _plain(node, port, plan)
     if constant is None:
@@ -176,7 +176,7 @@ def _with_constant(node: Binary, port: int, at: Ordered, plan: Plan) -> list[Ord
     return following if not plan.refused else []
 
 
-def _plain(node: Node, port: int, plan: Plan) -> Constant | None:
+def _plain(node: Node, port: int, plan: ChannelMerge) -> Constant | None:
     """The Constant at a port; None, and the plan is refused, if there is none."""
     value = node.inputs[port]
     if value is not None and isinstance(value.node, Constant):

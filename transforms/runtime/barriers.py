@@ -12,7 +12,7 @@ from mo_loop.ops.control import Loop
 from transforms.function_pass import FunctionPass
 from transforms.operands import behind
 
-Place = tuple[Use, tuple[int, ...]]
+HiddenPort = tuple[Use, tuple[int, ...]]
 """A port that is to read a Barrier, and the axes that this hides; none for what is no size."""
 
 
@@ -25,7 +25,7 @@ class BarrierPass(FunctionPass):
     kind: ClassVar[type[Node]]
     hides: ClassVar[str]
 
-    def places(self, node: Any) -> Sequence[Place] | str:
+    def places(self, node: Any) -> Sequence[HiddenPort] | str:
         """Where Barriers are needed for a node; the reason if nowhere."""
         raise NotImplementedError
 

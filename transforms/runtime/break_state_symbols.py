@@ -7,7 +7,7 @@ from mo_loop.graph import Use, Value
 from mo_loop.graph.types import string
 from mo_loop.ops.control import Loop, Merged
 from mo_loop.target import Gap
-from transforms.runtime.barriers import BarrierPass, Place
+from transforms.runtime.barriers import BarrierPass, HiddenPort
 
 
 class BreakStateSymbols(BarrierPass):
@@ -33,7 +33,7 @@ class BreakStateSymbols(BarrierPass):
 
     kind, hides = Loop, "symbols"
 
-    def places(self, node: Loop) -> list[Place] | str:
+    def places(self, node: Loop) -> list[HiddenPort] | str:
         found = [
             (Use(node, port), axes) for port, (entry, value) in enumerate(node.fed, node.first_data_port)
             if isinstance(entry, Merged) and (axes := _changing(entry, value, node.inputs.count(value)))

@@ -11,7 +11,7 @@ from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import Gap
-from transforms.runtime.barriers import BarrierPass, Place
+from transforms.runtime.barriers import BarrierPass, HiddenPort
 from transforms.runtime.memory import computed_from_constants, is_in_place
 
 REMOVED = (ops.Convert, ops.Slice, ops.Tile, ops.Broadcast, ops.Pad, Reduction)
@@ -49,7 +49,7 @@ class CopyAssignedInputs(BarrierPass):
         self.constant = set(computed_from_constants(graph)) if graph.of(ops.Assign) else set()
         return super().run_on_graph(graph)
 
-    def places(self, node: ops.Assign) -> list[Place] | str:
+    def places(self, node: ops.Assign) -> list[HiddenPort] | str:
         return [(use, ()) for use in _shared(node, self.constant)] or "its value is no view of an input or a constant"
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mo_loop import ops
 from mo_loop.graph import Use
 from mo_loop.target import ERROR, Gap
-from transforms.runtime.barriers import BarrierPass, Place
+from transforms.runtime.barriers import BarrierPass, HiddenPort
 
 
 class MakeAssignedShapesDynamic(BarrierPass):
@@ -24,7 +24,7 @@ class MakeAssignedShapesDynamic(BarrierPass):
 
     kind, hides = ops.Assign, "bounds"
 
-    def places(self, node: ops.Assign) -> list[Place] | str:
+    def places(self, node: ops.Assign) -> list[HiddenPort] | str:
         (value,) = node.operands
         if value.shape is None:
             return "the rank of its value is not known"

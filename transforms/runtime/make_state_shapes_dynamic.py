@@ -8,7 +8,7 @@ from mo_loop.graph import Use, Value
 from mo_loop.graph.types import string
 from mo_loop.ops.control import Final, Iteration, Merged
 from mo_loop.target import Gap
-from transforms.runtime.barriers import BarrierPass, Place
+from transforms.runtime.barriers import BarrierPass, HiddenPort
 from transforms.runtime.inference import is_bounded
 
 
@@ -22,7 +22,7 @@ class InitialShapesPass(BarrierPass):
     """The reason where there is none."""
     instead = "`Tile` of the initial value by a number known only at run time"
 
-    def places(self, node: Iteration) -> list[Place] | str:
+    def places(self, node: Iteration) -> list[HiddenPort] | str:
         ports = zip(node.output_map, node.outputs, strict=True)
         read = {entry.result for entry, output in ports if isinstance(entry, Final) and output.is_used}
         found = [

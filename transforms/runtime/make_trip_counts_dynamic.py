@@ -7,7 +7,7 @@ from mo_loop.graph import Use
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Concatenated, Loop
 from mo_loop.target import Gap
-from transforms.runtime.barriers import BarrierPass, Place
+from transforms.runtime.barriers import BarrierPass, HiddenPort
 
 
 class MakeTripCountsDynamic(BarrierPass):
@@ -28,7 +28,7 @@ class MakeTripCountsDynamic(BarrierPass):
 
     kind, hides = Loop, "value"
 
-    def places(self, node: Loop) -> list[Place] | str:
+    def places(self, node: Loop) -> list[HiddenPort] | str:
         trip = node.operands[0]
         if node.graph.owner is None:
             return "it is not in a body"

@@ -8,7 +8,7 @@ from mo_loop.ops.base import Result
 from mo_loop.ops.control import Concatenated, Loop, Merged
 from mo_loop.ops.joining import symbols_in
 from mo_loop.target import Gap
-from transforms.runtime.barriers import BarrierPass, Place, iterations
+from transforms.runtime.barriers import BarrierPass, HiddenPort, iterations
 from transforms.runtime.inference import covers, has_hidden_sizes, is_bound_tighter
 
 
@@ -43,7 +43,7 @@ class RemoveResultBounds(BarrierPass):
 
     kind, hides = Loop, "bounds"
 
-    def places(self, node: Loop) -> list[Place] | str:
+    def places(self, node: Loop) -> list[HiddenPort] | str:
         if low(iterations(node)) > 0:
             return "it runs at least once"
         found: dict[Result, list[int]] = {}

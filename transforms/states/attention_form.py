@@ -23,14 +23,14 @@ from mo_loop.graph.types import i32, i64
 from mo_loop.ops.base import Constant
 from transforms.replace import copy_runtime_info, replace_node
 from transforms.states.cache_movements import scalar
-from transforms.states.cached_attention import Attention, Scores
+from transforms.states.cached_attention import Attention, AttentionScores
 from transforms.states.caches import Cache
 
 LOWEST = float(np.finfo(np.float32).min)
 """Added to a score it gives itself: a row of nothing else has equal weights, as one of equal scores has."""
 
 
-class Form:
+class AttentionWriter:
     """Replaces the attentions of one graph; they share the indices of sequences."""
 
     def __init__(self, graph: Graph) -> None:
@@ -126,7 +126,7 @@ def _measure_parts(cache: Cache) -> None:
 # -- masks
 
 
-def _mask(scores: Scores) -> Value | None:
+def _mask(scores: AttentionScores) -> Value | None:
     """What is added to the scores; None if nothing is."""
     mask: Value | None = None
     for each in scores.masks:
@@ -140,7 +140,7 @@ def _mask(scores: Scores) -> Value | None:
     return ops.Select(scores.chosen, *((kept, instead) if scores.kept else (instead, kept))).output
 
 
-def _is_finite(scores: Scores) -> bool:
+def _is_finite(scores: AttentionScores) -> bool:
     """Whether the masks are known to leave a number in each row."""
     if scores.chosen is not None and math.isinf(scores.instead):
         return False

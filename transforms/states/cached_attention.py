@@ -27,7 +27,7 @@ _DEEPEST = 8
 
 
 @dataclass(frozen=True)
-class Scores:
+class AttentionScores:
     """Scores: the product that they come from, and what was done with it.
 
     `nodes` are all nodes from the product on. Where `chosen` is not `kept` the score is `instead`. With `rows` a
@@ -64,13 +64,13 @@ class Attention:
     values: Cache
     scale: float
     times: int
-    scores: Scores
+    scores: AttentionScores
     guarded: bool
     folded: bool
     """Whether queries and result have the heads of the cache, each with the queries of its group as rows."""
 
 
-class Search:
+class AttentionSearch:
     """Looks for attentions over caches, which are given by their whole."""
 
     def __init__(self, caches: dict[Value, Cache]) -> None:
@@ -102,13 +102,13 @@ class Search:
 
     # -- the scores
 
-    def _scores(self, value: Value, depth: int) -> Scores | None:
+    def _scores(self, value: Value, depth: int) -> AttentionScores | None:
         """How scores come from a product with the keys of a cache; None if they do not."""
         node = value.node
         if isinstance(node, ops.MatMul):
             right = node.inputs[1]
             keys = None if right is None or node.transpose_a else chain_to(right, self.sources)
-            return None if keys is None else Scores(node, keys, (node,))
+            return None if keys is None else AttentionScores(node, keys, (node,))
         if depth == 0:
             return None
         if isinstance(node, ops.Add):
@@ -127,7 +127,7 @@ class Search:
             return None if inner is None else _with(inner, node)
         return None
 
-    def _masked(self, node: Node, depth: int) -> Scores | None:
+    def _masked(self, node: Node, depth: int) -> AttentionScores | None:
         left, right = node.operands
         for value, mask in ((left, right), (right, left)):
             inner = self._scores(value, depth)
@@ -136,7 +136,7 @@ class Search:
                 return _with(inner, node, masks=(*inner.masks, mask)) if inner.chosen is None else None
         return None
 
-    def _selected(self, node: Node, depth: int) -> Scores | None:
+    def _selected(self, node: Node, depth: int) -> AttentionScores | None:
         chosen, then, otherwise = node.inputs
         assert chosen is not None and then is not None and otherwise is not None
         for value, constant, kept in ((then, otherwise, True), (otherwise, then, False)):
@@ -150,7 +150,7 @@ class Search:
     # -- the whole
 
     def _joined(
-        self, root: Node, product: ops.MatMul, scores: Scores, values: Chain, guarded: bool, inner: list[Node]
+        self, root: Node, product: ops.MatMul, scores: AttentionScores, values: Chain, guarded: bool, inner: list[Node]
     ) -> Attention | str:
         weights, right = product.operands
         query, scale = self._query(scores)
@@ -172,7 +172,7 @@ class Search:
         return reason or result
 
     @staticmethod
-    def _query(scores: Scores) -> tuple[Value, float]:
+    def _query(scores: AttentionScores) -> tuple[Value, float]:
         """The queries [batch, heads, L, size] before scalars multiply them, and the product of the scalars."""
         value = scores.product.operands[0]
         scale, rows = scores.scale, scores.rows
@@ -186,8 +186,8 @@ class Search:
                 return value, scale
 
 
-def _with(scores: Scores, node: Node, **changes: object) -> Scores:
-    return replace(scores, nodes=(*scores.nodes, node), **changes)  # type: ignore[arg-type]  # fields of Scores
+def _with(scores: AttentionScores, node: Node, **changes: object) -> AttentionScores:
+    return replace(scores, nodes=(*scores.nodes, node), **changes)  # type: ignore[arg-type]  # fields of AttentionScores
 
 
 def _weights(value: Value) -> tuple[list[Node], ops.Softmax | None, bool]:
@@ -211,7 +211,7 @@ def _weights(value: Value) -> tuple[list[Node], ops.Softmax | None, bool]:
     return nodes, value.node, guarded
 
 
-def _why_no_form(found: Attention, scores: Scores, values: Chain, heads: int) -> str:
+def _why_no_form(found: Attention, scores: AttentionScores, values: Chain, heads: int) -> str:
     """Why the operation does not compute the same; empty if it does."""
     query, product = found.query, scores.product
     every = (query, found.keys.whole, found.values.whole, found.root.outputs[0], *scores.masks)
@@ -263,11 +263,11 @@ def _is_one_mask(mask: Value) -> bool:
     return mask.rank is not None and mask.type.dims[-3:-1] in ((1, 1), (1,), ())
 
 
-def _masks(scores: Scores) -> list[Value]:
+def _masks(scores: AttentionScores) -> list[Value]:
     return [*scores.masks, *([] if scores.chosen is None else [scores.chosen])]
 
 
-def _keeps_shape(scores: Scores) -> bool:
+def _keeps_shape(scores: AttentionScores) -> bool:
     """Whether no mask makes the scores larger. The product with the values says that there is a score for each key."""
     places = [n for n, node in enumerate(scores.nodes) if isinstance(node, ops.MatMul | ops.Reshape)]
     before, after = scores.nodes[places[-1]].outputs[0], scores.nodes[-1].outputs[0]
@@ -276,7 +276,7 @@ def _keeps_shape(scores: Scores) -> bool:
     return all(_may_equal(a, b) for a, b in zip(before.type.dims[:3], after.type.dims[:3], strict=True))
 
 
-def _are_rows(found: Attention, scores: Scores) -> bool:
+def _are_rows(found: Attention, scores: AttentionScores) -> bool:
     """Whether queries, scores and results are [batch, heads, L, ..] around products [batch, heads of the cache, ..].
 
     The other dimensions are determined then.

@@ -26,14 +26,14 @@ class FuseStatefulAttention(FunctionPass):
     def run_on_graph(self, graph: Graph) -> bool:
         if not graph.has(ReadValue):
             return False
-        from transforms.states.attention_form import Form
-        from transforms.states.cached_attention import Search
+        from transforms.states.attention_form import AttentionWriter
+        from transforms.states.cached_attention import AttentionSearch
         from transforms.states.caches import caches_of
 
         caches = caches_of(graph)
         if not caches:
             return False
-        search, form = Search(caches), Form(graph)
+        search, form = AttentionSearch(caches), AttentionWriter(graph)
         changed = False
         for product in self.candidates(graph, MatMul):
             found = search.find(product)

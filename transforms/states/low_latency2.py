@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import warnings
 from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
@@ -18,7 +19,7 @@ from mo_loop.ops.base import Constant
 from mo_loop.ops.control import If, Iteration, Loop, Merged
 from mo_loop.ops.recurrent import Sequence as Recurrent
 from transforms.folding import fold_constants
-from transforms.function_pass import FunctionPass
+from transforms.function_pass import FunctionPass, argument
 from transforms.operands import behind
 from transforms.replace import replace_node
 from transforms.states.recurrences import (
@@ -32,7 +33,7 @@ from transforms.states.recurrences import (
     single_step_inside,
 )
 from transforms.states.step_indices import index_with_zero
-from transforms.states.variable import Variable, drop_unobserved
+from transforms.states.variable import StateVariable, drop_unobserved
 from transforms.unrolling import unrolled
 
 _CELLS: dict[type[Recurrent], Callable[..., Any]] = {
@@ -40,6 +41,7 @@ _CELLS: dict[type[Recurrent], Callable[..., Any]] = {
 }  # fmt: skip
 
 
+@dataclass(eq=False)
 class LowLatency2(FunctionPass):
     """for x in X: s, y = f(s, x)  ->  s, y = f(s, X), where s keeps its value from one inference to the next
 
@@ -60,25 +62,20 @@ class LowLatency2(FunctionPass):
 
     bodies = "never"  # a body becomes a part of the graph, or is left alone
 
-    def __init__(self, use_const_initializer: bool = True, sequence_length: int | None = None) -> None:
-        """
-        Args:
-            use_const_initializer: states begin with zeros; otherwise with the initial values of the model.
-            sequence_length: 1 gives this length to the dimensions of inputs over which loops and sequences run.
-        """
-        super().__init__()
-        if sequence_length not in (None, 1):
-            raise UsageError(f"sequence_length is {sequence_length}", hint="give 1, or nothing")
-        self.use_const_initializer = use_const_initializer
-        self.sequence_length = sequence_length
-        self._errors: list[UnsupportedError] = []
-        self._longer: list[UnsupportedError] = []
-        self._ids: set[str] = set()
+    use_const_initializer: bool = argument(True, bool)
+    """Whether states begin with zeros; otherwise with the initial values of the model."""
+    sequence_length: int | None = argument(None, int)
+    """1 gives this length to the dimensions of inputs over which loops and sequences run."""
+
+    def __post_init__(self) -> None:
+        if self.sequence_length not in (None, 1):
+            raise UsageError(f"sequence_length is {self.sequence_length}", hint="give 1, or nothing")
 
     def run_on_graph(self, graph: Graph) -> bool:
-        self._errors, self._longer = [], []
+        self._errors: list[UnsupportedError] = []
+        self._longer: list[UnsupportedError] = []
         self.without_effect = ""
-        self._ids = {node.variable_id for node in graph.of(ops.ReadValue)}
+        self._ids: set[str] = {node.variable_id for node in graph.of(ops.ReadValue)}
         if self.sequence_length == 1 and make_single(graph):
             fold_constants(graph)
         changed = self._step(graph)
@@ -153,10 +150,10 @@ class LowLatency2(FunctionPass):
         endings = [_ending(entry, number) for number, entry, _ in carried]
         endings += [f"iteration/variable_{len(node.input_map)}"] if counts else []
         ids = self._ids_of(node, endings)
-        variables: dict[Merged, Variable] = {}
+        variables: dict[Merged, StateVariable] = {}
         initial: dict[Merged, Value] = {}
         for id_, (_, entry, value) in zip(ids, carried, strict=False):
-            variables[entry] = Variable(id_, entry.parameter.output.type)
+            variables[entry] = StateVariable(id_, entry.parameter.output.type)
             initial[entry] = variables[entry].read(self._initial(value, node))
         count, number_now = self._counted(node, ids[-1]) if counts else (None, None)
         last = unrolled(node, 1, initial, number_now)
@@ -165,13 +162,13 @@ class LowLatency2(FunctionPass):
         if count is not None and number_now is not None:
             count.assign(ops.Add(number_now, 1).output)
 
-    def _counted(self, node: Iteration, id_: str) -> tuple[Variable, Value]:
+    def _counted(self, node: Iteration, id_: str) -> tuple[StateVariable, Value]:
         """A variable that counts the steps, and its value."""
         assert isinstance(node, Loop) and node.iteration is not None
         type_ = node.iteration.output.type
         shape = type_.dims if is_static(type_.shape) else ()
         first = Constant(np.zeros(shape, np.int64), graph=node.graph, dtype=type_.dtype).output
-        variable = Variable(id_, first.type.without_known())
+        variable = StateVariable(id_, first.type.without_known())
         return variable, variable.read(first)
 
     def _step_of_sequence(self, node: Recurrent) -> None:
@@ -183,7 +180,7 @@ class LowLatency2(FunctionPass):
         for number, id_ in enumerate(self._ids_of(node, [f"variable_{number}" for number in range(states)])):
             initial = inputs[1 + number]
             assert initial is not None
-            variable = Variable(id_, initial.type.without_known())
+            variable = StateVariable(id_, initial.type.without_known())
             inputs[1 + number] = variable.read(self._initial(initial, node))
             variables.append(variable)
         is_full = _is_full(inputs[1 + states])

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from mo_loop.errors import UsageError
 from mo_loop.graph import Graph
 from mo_loop.ops.variables import ReadValue
-from transforms.function_pass import FunctionPass
+from transforms.function_pass import FunctionPass, argument
 from transforms.states.port_names import BEAM_INDEX, variable_id
 
 if TYPE_CHECKING:
     from transforms.states.pairing import Pair
 
 
+@dataclass(eq=False)
 class MakeStateful(FunctionPass):
     """y, h' = f(x, h), where the caller passes h' as the next h  ->  h = ReadValue(0); y, h' = f(x, h); Assign(h')
 
@@ -29,13 +31,10 @@ class MakeStateful(FunctionPass):
 
     bodies = "never"
 
-    def __init__(
-        self, param_res_names: Mapping[str, str] | None = None, *, find: bool = False, beam_idx: bool = False
-    ) -> None:
-        self.param_res_names = dict(param_res_names or {})
-        self.find = find
-        self.beam_idx = beam_idx
-        self.pairs: tuple[Pair, ...] = ()
+    param_res_names: Mapping[str, str] = argument(dict, dict)
+    find: bool = field(default=False, kw_only=True)
+    beam_idx: bool = field(default=False, kw_only=True)
+    pairs: tuple[Pair, ...] = field(default=(), init=False)
 
     def run_on_graph(self, graph: Graph) -> bool:
         if not self.find and not any(self.param_res_names.values()):

@@ -57,7 +57,7 @@ class Ambiguity:
 
 
 @dataclass(frozen=True)
-class Pairs:
+class StatePairs:
     """What `find_pairs` found, in the order of the inputs; `kept` are the inputs that were said to be no states."""
 
     found: tuple[Pair, ...]
@@ -78,7 +78,7 @@ class Pairs:
         )  # fmt: skip
 
 
-def find_pairs(graph: Graph, given: Given = ()) -> Pairs:
+def find_pairs(graph: Graph, given: Given = ()) -> StatePairs:
     """The pairs of a model, translated or later; `given` ones are taken as they are, `(name, "")` keeps an input.
 
     Raises:
@@ -91,14 +91,14 @@ def find_pairs(graph: Graph, given: Given = ()) -> Pairs:
     ambiguous += search.take("weak")
     order = {parameter: number for number, parameter in enumerate(graph.parameters)}
     found = sorted(search.pairs, key=lambda pair: order[pair.parameter])
-    return Pairs(tuple(found), tuple(ambiguous), kept)
+    return StatePairs(tuple(found), tuple(ambiguous), kept)
 
 
-def given_pairs(graph: Graph, given: Given) -> Pairs:
+def given_pairs(graph: Graph, given: Given) -> StatePairs:
     """The given pairs alone, with the errors of `find_pairs`."""
     search = _Search(graph)
     kept = search.take_given(given)
-    return Pairs(tuple(search.pairs), (), kept)
+    return StatePairs(tuple(search.pairs), (), kept)
 
 
 @dataclass(frozen=True)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 
 from mo_loop.errors import ConversionWarning
 from mo_loop.graph import Graph
@@ -11,6 +12,7 @@ from transforms.states.recurrences import make_single, single_steps
 from transforms.states.step_axes import mixing_of_single
 
 
+@dataclass(eq=False)
 class SetSequenceLength(FunctionPass):
     """x[N, ...], over which a loop or a recurrent layer runs  ->  x[1, ...]
 
@@ -24,13 +26,8 @@ class SetSequenceLength(FunctionPass):
 
     bodies = "never"  # the types of bodies follow from those of the inputs
 
-    def __init__(self, sequence_length: int | None = 1) -> None:
-        """
-        Args:
-            sequence_length: 1, or None for sequences that keep their lengths.
-        """
-        super().__init__()
-        self.sequence_length = sequence_length
+    sequence_length: int | None = 1
+    """1, or None for sequences that keep their lengths."""
 
     def run_on_graph(self, graph: Graph) -> bool:
         steps = single_steps(graph)

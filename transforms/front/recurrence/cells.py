@@ -50,7 +50,7 @@ class Gate:
 
 
 @dataclass(frozen=True)
-class Cell:
+class RecognisedCell:
     """A cell. `states` are the hidden state and, for LSTM, the cell state; `gates` are in the order of the IR.
 
     `recurrent_bias` is the bias of the candidate of a GRU with linear_before_reset.
@@ -64,7 +64,7 @@ class Cell:
     recurrent_bias: Array | None = None
 
 
-def recognised(columns: Columns, hidden: Merged, states: Sequence[Merged]) -> Cell:
+def recognised(columns: Columns, hidden: Merged, states: Sequence[Merged]) -> RecognisedCell:
     """The cell whose hidden state is `hidden`; NotACell with the reason if there is none."""
     state = hidden.parameter.output
     root = columns.of(hidden.result.value)
@@ -72,14 +72,14 @@ def recognised(columns: Columns, hidden: Merged, states: Sequence[Merged]) -> Ce
         gate = _gate(_affine(root.of, state), state)
         if not gate.recurrence.any():
             raise NotACell("the next state does not depend on the state")
-        return Cell("RNN", (hidden,), (gate,), (root.name,))
+        return RecognisedCell("RNN", (hidden,), (gate,), (root.name,))
     monomials = _monomials(root)
     if len(monomials) == 1:
         return _lstm(columns, monomials[0], hidden, states)
     return _gru(monomials, hidden)
 
 
-def _lstm(columns: Columns, monomial: Monomial, hidden: Merged, states: Sequence[Merged]) -> Cell:
+def _lstm(columns: Columns, monomial: Monomial, hidden: Merged, states: Sequence[Merged]) -> RecognisedCell:
     sign, factors = monomial
     gates = [each for each in factors if isinstance(each, Active) and each.name == "sigmoid"]
     tanhs = [each for each in factors if isinstance(each, Active) and each.name == "tanh"]
@@ -92,7 +92,7 @@ def _lstm(columns: Columns, monomial: Monomial, hidden: Merged, states: Sequence
     forget, update, candidate = _cell_gates(_monomials(cell_root), cell.parameter.output)
     state = hidden.parameter.output
     found = [_gate(_affine(each.of, state), state) for each in (forget, update, candidate, gates[0])]
-    return Cell("LSTM", (hidden, cell), tuple(found), ("sigmoid", "tanh", "tanh"))
+    return RecognisedCell("LSTM", (hidden, cell), tuple(found), ("sigmoid", "tanh", "tanh"))
 
 
 def _cell_gates(monomials: Sequence[Monomial], cell: Value) -> tuple[Active, Active, Active]:
@@ -114,7 +114,7 @@ def _cell_gates(monomials: Sequence[Monomial], cell: Value) -> tuple[Active, Act
     return forget, update, candidate
 
 
-def _gru(monomials: Sequence[Monomial], hidden: Merged) -> Cell:
+def _gru(monomials: Sequence[Monomial], hidden: Merged) -> RecognisedCell:
     state = hidden.parameter.output
     update, candidate, flipped = _mixture(monomials, state)
     z = _gate(scaled(_affine(update.of, state), -1 if flipped else 1), state)
@@ -135,10 +135,10 @@ def _gru(monomials: Sequence[Monomial], hidden: Merged) -> Cell:
     if given.recurrence.any() or recurrent.inputs:
         raise NotACell("the reset gate does not multiply the product with the state")
     h = Gate(given.inputs, recurrent.recurrence, given.bias)
-    return Cell("GRU", (hidden,), (z, r, h), ("sigmoid", "tanh"), True, recurrent.bias)
+    return RecognisedCell("GRU", (hidden,), (z, r, h), ("sigmoid", "tanh"), True, recurrent.bias)
 
 
-def _reset_before(z: Gate, affine: Affine, hidden: Merged) -> Cell:
+def _reset_before(z: Gate, affine: Affine, hidden: Merged) -> RecognisedCell:
     """The candidate is tanh(x W + b + (r * h) R)."""
     state = hidden.parameter.output
     resets = []
@@ -158,7 +158,7 @@ def _reset_before(z: Gate, affine: Affine, hidden: Merged) -> Cell:
         raise NotACell("the candidate does not have exactly one reset gate")
     r = _gate(_affine(resets[0].of, state), state)
     h = _gate(Affine(tuple(terms), affine.bias), state)
-    return Cell("GRU", (hidden,), (z, r, h), ("sigmoid", "tanh"))
+    return RecognisedCell("GRU", (hidden,), (z, r, h), ("sigmoid", "tanh"))
 
 
 def _mixture(monomials: Sequence[Monomial], state: Value) -> tuple[Active, Active, bool]:

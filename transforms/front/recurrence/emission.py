@@ -17,7 +17,7 @@ from mo_loop.graph.shape import Dimension, low
 from mo_loop.graph.types import i32
 from mo_loop.ops.base import Constant
 from mo_loop.ops.slicing import FAR
-from transforms.front.recurrence.cells import Cell, Gate
+from transforms.front.recurrence.cells import Gate, RecognisedCell
 from transforms.front.recurrence.columns import width_of
 
 FROM_THE_END, TO_THE_START = -1, -(2**31) + 1
@@ -34,7 +34,7 @@ class Leaf:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class EmittedOutputs:
     """All hidden states [batch, time, hidden] in the order of the slices, and the final states [batch, hidden]."""
 
     node: Any
@@ -42,8 +42,8 @@ class Outcome:
     last: tuple[Value, ...]
 
 
-def emitted(cell: Cell, leaves: Sequence[Leaf], initial: Sequence[Value], batch: Dimension, time: Dimension,
-            name: str) -> Outcome:  # fmt: skip
+def emitted(cell: RecognisedCell, leaves: Sequence[Leaf], initial: Sequence[Value], batch: Dimension, time: Dimension,
+            name: str) -> EmittedOutputs:  # fmt: skip
     """The sequence on the outer values. `leaves` are the slices that the gates read, `initial` the initial states."""
     x = joined([_batch_first(leaf) for leaf in leaves])
     graph, hidden, dtype = x.graph, len(cell.gates[0].bias), x.dtype
@@ -73,7 +73,7 @@ def emitted(cell: Cell, leaves: Sequence[Leaf], initial: Sequence[Value], batch:
         ran = ops.Greater(ops.Gather(ops.ShapeOf(x), 1, 0), 0).output
         last = [ops.Select(ran, a, rows(b)).output for a, b in zip(last, initial, strict=True)]
         every = every if isinstance(batch, int) else _cut(every, ran)
-    return Outcome(node, every, tuple(last))
+    return EmittedOutputs(node, every, tuple(last))
 
 
 def _cut(every: Value, ran: Value) -> Value:

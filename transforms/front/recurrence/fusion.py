@@ -8,11 +8,11 @@ from mo_loop.graph.shape import Dimension, normalise_axis
 from mo_loop.graph.types import f16, f32
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Concatenated, Final, Invariant, Iteration, Loop, Merged, Sliced, TensorIterator
-from transforms.front.recurrence.cells import Cell, recognised
+from transforms.front.recurrence.cells import RecognisedCell, recognised
 from transforms.front.recurrence.columns import Columns, NotACell, batch_of
 from transforms.front.recurrence.emission import (
+    EmittedOutputs,
     Leaf,
-    Outcome,
     as_concatenated,
     as_final,
     emitted,
@@ -87,7 +87,7 @@ class _Fusion:
         ends = [*(leaf.value for leaf in leaves), *(state.parameter.output for state in states)]
         outer = {entry.parameter.output: value for entry, value in node.fed if isinstance(entry, Invariant)}
         self.columns = Columns(ends, outer, self.batch)
-        self.cell: Cell = recognised(self.columns, hidden, states)
+        self.cell: RecognisedCell = recognised(self.columns, hidden, states)
         self.leaves = self._read_by_gates(leaves)
         self.time = _length(self.leaves[0])
         self.roots = [self.columns.plain(state.result.value) for state in self.cell.states]
@@ -175,7 +175,7 @@ class _Fusion:
         if self.direct:  # model outputs among them have the name now
             node.name = f"{node.name}/rest"
 
-    def _outer(self, output: Value, outcome: Outcome) -> Value:
+    def _outer(self, output: Value, outcome: EmittedOutputs) -> Value:
         entry = self.node.output_map[output.index]
         value = entry.result.value
         if isinstance(entry, Final):
@@ -185,7 +185,7 @@ class _Fusion:
         made = as_concatenated(outcome.every, value.type.dims, axis)
         return made if (entry.stride < 0) == self.leaves[0].reverse else reversed_along(made, axis)
 
-    def _slice(self, outcome: Outcome) -> None:
+    def _slice(self, outcome: EmittedOutputs) -> None:
         """The body reads slices of the hidden states instead of computing them."""
         node, root = self.node, self.roots[0]
         readers = root.uses

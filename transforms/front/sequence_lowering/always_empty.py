@@ -1,9 +1,9 @@
 """Sequences that are always empty: a layout without tensors.
 
-    kind = NOTHING if type_.is_empty else Kind.of(type_)          # in place of a Kind of layouts.py
+    kind = NOTHING if type_.is_empty else ElementKind.of(type_)          # in place of an ElementKind of layouts.py
     sequence_of(kind.made([]), graph, type_)                      # a SequenceEmpty
 
-The type of such a sequence says nothing of the shape of an element, so that it has no Kind.
+The type of such a sequence says nothing of the shape of an element, so that it has no ElementKind.
 """
 
 from __future__ import annotations

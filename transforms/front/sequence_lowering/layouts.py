@@ -1,6 +1,6 @@
 """How tensors hold a sequence, and the sequence operations on each layout.
 
-    Kind      fixed for a state of a loop: element type, known dimensions, the axis along which elements differ
+    ElementKind      fixed for a state of a loop: element type, known dimensions, the axis along which elements differ
     Layout    a sequence of that kind: its tensors
 
     Stacked   S[N, ...]         elements of one shape         at(i) = S[i]                append: Concat, one more row
@@ -235,7 +235,7 @@ Layout: TypeAlias = Stacked | Joined | Packed
 
 
 @dataclass(frozen=True)
-class Kind:
+class ElementKind:
     """The fixed part of a sequence that tensors hold. `dims` are the dimensions of an element, -1 where they differ."""
 
     dtype: ElementType
@@ -243,7 +243,7 @@ class Kind:
     always_packed: bool = False
 
     @classmethod
-    def of(cls, type_: SequenceType, always_packed: bool = False) -> Kind | None:
+    def of(cls, type_: SequenceType, always_packed: bool = False) -> ElementKind | None:
         """The kind of a sequence type; None for elements of unknown rank or type."""
         element = type_.element
         if element.dtype is None or element.shape is None:

@@ -18,7 +18,7 @@ from mo_loop.graph import Node, Value
 from mo_loop.graph.types import SequenceType
 from mo_loop.ops.base import Identity
 from transforms.front.sequence_lowering.always_empty import Nothing, sequence_of
-from transforms.front.sequence_lowering.layouts import Joined, Kind, Stacked
+from transforms.front.sequence_lowering.layouts import ElementKind, Joined, Stacked
 from transforms.front.sequence_lowering.shapes import known, moved, numbers, size
 
 
@@ -116,7 +116,7 @@ def _chunk_sizes(total: Value, each: Value) -> Value:
 
 def _pack(walk: Walk, node: ops.PackSequence) -> Sequence[Value] | None:
     sequence: Any = node.inputs[0]
-    kind = Kind.of(sequence.type, always_packed=True)
+    kind = ElementKind.of(sequence.type, always_packed=True)
     layout = None if kind is None else walk.held(sequence, kind)
     return None if layout is None else layout.tensors
 
