@@ -18,13 +18,11 @@ class EliminateInvariantOutputs(FunctionPass):
     """
 
     instead = "the tensor itself, outside"
-    avoids = (
-        Gap(
-            "invariant-result-reversed",
-            "a final value that is a captured tensor fails if another output is concatenated in reverse",
-            severity=ERROR,
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "invariant-result-reversed",
+        "a final value that is a captured tensor fails if another output is concatenated in reverse",
+        severity=ERROR,
+    ),)  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         return self.rewrite_each(graph, Iteration, self._rewrite)

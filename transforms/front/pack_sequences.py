@@ -17,12 +17,10 @@ class PackSequences(SequencePass):
     """
 
     instead = "the pattern after `CumSum`"
-    avoids = (
-        Gap(
-            "computed-zero-of-reshape", "a 0 in a computed pattern of `Reshape` is taken for \"copy the dimension\"",
-            severity=ERROR, since="2025.4.1",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "computed-zero-of-reshape", "a 0 in a computed pattern of `Reshape` is taken for \"copy the dimension\"",
+        severity=ERROR, since="2025.4.1",
+    ),)  # fmt: skip
 
     def kind(self, type_: SequenceType):
         return ElementKind.of(type_, always_packed=True)

@@ -30,13 +30,11 @@ class AddLeadingDimension(FunctionPass):
     """
 
     instead = "`Unsqueeze` outside and `Squeeze` in the body"
-    avoids = (
-        Gap(
-            "copied-zero-by-ones",
-            "a tensor of floats or booleans that a loop copies into its body, or out of it, crashes the process if "
-            "its first dimension is 0 and all others are 1", severity=CRASH, until="2025.2.0",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "copied-zero-by-ones",
+        "a tensor of floats or booleans that a loop copies into its body, or out of it, crashes the process if "
+        "its first dimension is 0 and all others are 1", severity=CRASH, until="2025.2.0",
+    ),)  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         return self.rewrite_each(graph, Iteration, self._rewrite)

@@ -22,12 +22,10 @@ class ConcatenateAlongFirstAxis(FunctionPass):
     """
 
     instead = "axis 0, then `Transpose`"
-    avoids = (
-        Gap(
-            "concatenated-behind-zero", "concatenation along an axis behind a dimension of 0 crashes the process",
-            severity=CRASH,
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "concatenated-behind-zero", "concatenation along an axis behind a dimension of 0 crashes the process",
+        severity=CRASH,
+    ),)  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False

@@ -19,13 +19,11 @@ class CopyInitialConstants(FunctionPass):
     """
 
     instead = "each initial value reads a constant of its own"
-    avoids = (
-        Gap(
-            "constant-of-initial-values",
-            "two variables whose computed initial values read one constant: the inference fails (\"Cannot get dims "
-            "for non static shape\"), or the process ends", severity=ERROR, since="2025.0.0",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "constant-of-initial-values",
+        "two variables whose computed initial values read one constant: the inference fails (\"Cannot get dims "
+        "for non static shape\"), or the process ends", severity=ERROR, since="2025.0.0",
+    ),)  # fmt: skip
 
     bodies = "never"  # variables are in the main graph
 

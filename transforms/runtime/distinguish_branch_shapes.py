@@ -32,13 +32,11 @@ class DistinguishBranchShapes(FunctionPass):
     """
 
     instead = "`[1, size]` from one branch, `[size, 1]` from the other, reshaped outside"
-    avoids = (
-        Gap(
-            "if-output-of-same-shape",
-            "an output of dynamic shape is not copied if the other branch has given it the same shape before",
-            until="2026.1.0",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "if-output-of-same-shape",
+        "an output of dynamic shape is not copied if the other branch has given it the same shape before",
+        until="2026.1.0",
+    ),)  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         return self.rewrite_each(graph, If, self._distinguish)

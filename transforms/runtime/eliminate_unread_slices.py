@@ -20,9 +20,7 @@ class EliminateUnreadSlices(FunctionPass):
     """
 
     instead = "`Loop`"
-    avoids = (
-        Gap("unread-slice", "a TensorIterator whose body reads no slice runs once"),
-    )
+    avoids = (Gap("unread-slice", "a TensorIterator whose body reads no slice runs once"),)
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = graph.sweep() > 0  # readers without readers do not count

@@ -22,13 +22,11 @@ class InsertStaticShapes(FunctionPass):
     """
 
     instead = "`Reshape` to the size"
-    avoids = (
-        Gap(
-            "differences-of-symbols",
-            "a size that follows from differences of symbols is not known: what is written for static shapes does not "
-            "protect them",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "differences-of-symbols",
+        "a size that follows from differences of symbols is not known: what is written for static shapes does not "
+        "protect them",
+    ),)  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         found = [self.rewrite_each(graph, kind, self._insert) for kind in (ops.Concat, ops.Slice)]

@@ -15,12 +15,10 @@ class MakeAssignedShapesDynamic(BarrierPass):
     """
 
     instead = "`Tile` of the value by a number known only at run time"
-    avoids = (
-        Gap(
-            "static-value-of-dynamic-variable",
-            "a tensor of static shape is not copied into a variable of dynamic shape", severity=ERROR,
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "static-value-of-dynamic-variable",
+        "a tensor of static shape is not copied into a variable of dynamic shape", severity=ERROR,
+    ),)  # fmt: skip
 
     kind, hides = ops.Assign, "bounds"
 

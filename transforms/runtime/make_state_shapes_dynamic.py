@@ -51,9 +51,9 @@ class MakeStateShapesDynamic(InitialShapesPass):
 
     is_read = False
     otherwise = "each state that changes its shape is read outside, or is dynamic already"
-    avoids = (
-        Gap("unread-final-shape", "a state that changes its shape keeps its first shape if its final value is unused"),
-    )
+    avoids = (Gap(
+        "unread-final-shape", "a state that changes its shape keeps its first shape if its final value is unused",
+    ),)  # fmt: skip
 
 
 class MakeFinalShapesDynamic(InitialShapesPass):
@@ -66,10 +66,8 @@ class MakeFinalShapesDynamic(InitialShapesPass):
 
     is_read = True
     otherwise = "no state that changes its shape is read outside, or it is dynamic already"
-    avoids = (
-        Gap(
-            "state-of-static-initial-shape",
-            "a state whose next value has no known bounds keeps its first shape, and the memory for it, also if its "
-            "final value is read: values are lost, old ones, or the inference fails", until="2026.2.1",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "state-of-static-initial-shape",
+        "a state whose next value has no known bounds keeps its first shape, and the memory for it, also if its "
+        "final value is read: values are lost, old ones, or the inference fails", until="2026.2.1",
+    ),)  # fmt: skip

@@ -18,13 +18,11 @@ class MakeTripCountsDynamic(BarrierPass):
     """
 
     instead = "trip count plus `min(i, 0)` of the outer loop"
-    avoids = (
-        Gap(
-            "inner-trip-count",
-            "an inner loop keeps the trip count that was inferred from the first shape of an outer state, and the "
-            "length of its concatenated outputs",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "inner-trip-count",
+        "an inner loop keeps the trip count that was inferred from the first shape of an outer state, and the "
+        "length of its concatenated outputs",
+    ),)  # fmt: skip
 
     kind, hides = Loop, "value"
 

@@ -19,13 +19,11 @@ class PushConstantToSubgraph(FunctionPass):
     """
 
     instead = "a copy of the constant in the bodies"
-    avoids = (
-        Gap(
-            "constant-input-of-if",
-            "a constant that is an input of If, Loop or TensorIterator, and is read elsewhere, crashes the process",
-            severity=CRASH, since="2026.2.1",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "constant-input-of-if",
+        "a constant that is an input of If, Loop or TensorIterator, and is read elsewhere, crashes the process",
+        severity=CRASH, since="2026.2.1",
+    ),)  # fmt: skip
 
     bodies = "last"
 

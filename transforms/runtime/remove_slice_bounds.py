@@ -20,13 +20,11 @@ class RemoveSliceBounds(FunctionPass):
     """
 
     instead = "`Tile` by a number known only at run time before it"
-    avoids = (
-        Gap(
-            "slice-symbols",
-            "a Slice with ends known only at run time of a dimension 0..M has the symbol of the whole dimension: the "
-            "size of one is read off the other",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "slice-symbols",
+        "a Slice with ends known only at run time of a dimension 0..M has the symbol of the whole dimension: the "
+        "size of one is read off the other",
+    ),)  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         unbounded: dict[tuple[Value, tuple[int, ...]], Value] = {}

@@ -44,12 +44,10 @@ class SelectFinalValues(FunctionPass):
     """
 
     instead = "`Select`, a slice of the final value, or both joined, one of them cut to length 0"
-    avoids = (
-        Gap(
-            "zero-trips-read-state",
-            "after zero iterations the final value of any state is that of an earlier inference", until="2026.3.1",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "zero-trips-read-state",
+        "after zero iterations the final value of any state is that of an earlier inference", until="2026.3.1",
+    ),)  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:
         return self.rewrite_each(graph, Loop, self._select)

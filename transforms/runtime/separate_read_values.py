@@ -21,13 +21,11 @@ class SeparateReadValues(FunctionPass):
     """
 
     instead = "`Reshape` to its own shape, or a copy, between them"
-    avoids = (
-        Gap(
-            "concatenation-with-variable",
-            "a concatenation with a variable whose initial value is computed does not compile (\"Invalid graph "
-            "status\")", severity=ERROR, since="2025.0.0",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "concatenation-with-variable",
+        "a concatenation with a variable whose initial value is computed does not compile (\"Invalid graph "
+        "status\")", severity=ERROR, since="2025.0.0",
+    ),)  # fmt: skip
 
     bodies = "never"
 

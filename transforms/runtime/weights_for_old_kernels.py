@@ -113,9 +113,7 @@ class UnsignedWeights(FunctionPass):
     """
 
     instead = "the numbers and the zero points are larger by 8, in u4"
-    avoids = (
-        Gap("zero-points-of-i4", "`MatMul` with weights of i4 that have zero points is wrong", until="2025.3.0"),
-    )
+    avoids = (Gap("zero-points-of-i4", "`MatMul` with weights of i4 that have zero points is wrong", until="2025.3.0"),)
 
     def run_on_graph(self, graph: Graph) -> bool:
         return self.rewrite_each(graph, ops.Dequantize, self._shift)

@@ -33,13 +33,11 @@ class MaximumBetweenHeads(MaximumRule):
     """
 
     instead = "`max(x, x)` at this `Transpose`"
-    avoids = (
-        Gap(
-            "attention-with-as-many-queries-as-heads",
-            "static attention gives wrong values if there are as many queries as heads, a computed operand is added "
-            "or multiplied, and a `Transpose` stands directly at only one of Q and the result",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "attention-with-as-many-queries-as-heads",
+        "static attention gives wrong values if there are as many queries as heads, a computed operand is added "
+        "or multiplied, and a `Transpose` stands directly at only one of Q and the result",
+    ),)  # fmt: skip
 
     pattern = wrap_type(ops.MatMul, when=has_heads)
 
@@ -65,12 +63,10 @@ class MaximumBehindSoftmax(MaximumRule):
     """
 
     instead = "`max(w, w)` behind the `Softmax`"
-    avoids = (
-        Gap(
-            "attention-of-constant-heads", "attention reads the first head of constant keys or values for all heads",
-            since="2025.2.0", until="2026.0.0",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "attention-of-constant-heads", "attention reads the first head of constant keys or values for all heads",
+        since="2025.2.0", until="2026.0.0",
+    ),)  # fmt: skip
 
     pattern = wrap_type(ops.MatMul, when=has_heads)
 

@@ -23,13 +23,11 @@ class IdentityToLogicalOr(LocalRule):
     """
 
     instead = "`LogicalOr(x, x)`"
-    avoids = (
-        Gap(
-            "boolean-copy",
-            "a copy (`Convert` to the same type) of a boolean that is not the first output of its node becomes the "
-            "first",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "boolean-copy",
+        "a copy (`Convert` to the same type) of a boolean that is not the first output of its node becomes the "
+        "first",
+    ),)  # fmt: skip
 
     pattern = wrap_type(Identity, any_input(type_matches(boolean)))
 
@@ -45,12 +43,10 @@ class SelectToLogical(LocalRule):
     """
 
     instead = "`LogicalOr` or `LogicalAnd`"
-    avoids = (
-        Gap(
-            "select-of-its-condition",
-            "`Select` of booleans does not compile if the condition is also one of the values", severity=ERROR,
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "select-of-its-condition",
+        "`Select` of booleans does not compile if the condition is also one of the values", severity=ERROR,
+    ),)  # fmt: skip
 
     condition = any_input()
     pattern = any_of(
@@ -70,12 +66,10 @@ class CopySelectedConstant(LocalRule):
     """
 
     instead = "a copy of the constant"
-    avoids = (
-        Gap(
-            "select-of-one-constant", "`Select` of a constant of one element and itself does not compile",
-            severity=ERROR, until="2025.1.0",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "select-of-one-constant", "`Select` of a constant of one element and itself does not compile",
+        severity=ERROR, until="2025.1.0",
+    ),)  # fmt: skip
 
     constant = any_input(is_constant())
     pattern = wrap_type(ops.Select, any_input(), constant, constant)
@@ -97,9 +91,7 @@ class AbsToMaximum(LocalRule):
     """
 
     instead = "`max(-x, x)`"
-    avoids = (
-        Gap("abs-of-concat", "`Abs` overwrites a `Concat` that other nodes still read"),
-    )
+    avoids = (Gap("abs-of-concat", "`Abs` overwrites a `Concat` that other nodes still read"),)
 
     pattern = wrap_type(ops.Abs)
 
@@ -120,13 +112,11 @@ class EmptyConstantsToMaximum(LocalRule):
     """
 
     instead = "`Maximum`, whose result has no elements either"
-    avoids = (
-        Gap(
-            "empty-constant-operand",
-            "a sum, difference, product or quotient with a constant without elements crashes the process",
-            severity=CRASH,
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "empty-constant-operand",
+        "a sum, difference, product or quotient with a constant without elements crashes the process",
+        severity=CRASH,
+    ),)  # fmt: skip
 
     pattern = wrap_type((ops.Add, ops.Subtract, ops.Multiply, ops.Divide), when=_reads_empty_constant)
 
@@ -143,12 +133,10 @@ class SoftSignToQuotient(LocalRule):
     """
 
     instead = "`x / (1 + |x|)`"
-    avoids = (
-        Gap(
-            "soft-sign-of-elementwise",
-            "`SoftSign` of the result of an elementwise operation of dynamic shape is wrong", until="2025.3.0",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "soft-sign-of-elementwise",
+        "`SoftSign` of the result of an elementwise operation of dynamic shape is wrong", until="2025.3.0",
+    ),)  # fmt: skip
 
     pattern = wrap_type(ops.SoftSign)
 
@@ -165,12 +153,10 @@ class DropBitsBeforeConvert(LocalRule):
     """
 
     instead = "`x & 255`, or `((x + 128) & 255) - 128`"
-    avoids = (
-        Gap(
-            "narrowing-conversion", "`Convert` of integers to 8 or 16 bits saturates instead of wrapping around",
-            until="2025.3.0",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "narrowing-conversion", "`Convert` of integers to 8 or 16 bits saturates instead of wrapping around",
+        until="2025.3.0",
+    ),)  # fmt: skip
 
     pattern = wrap_type(ops.Convert)
 
@@ -216,13 +202,11 @@ class UnsqueezeToConstantRank(LocalRule):
     """
 
     instead = "`Unsqueeze` of the other input"
-    avoids = (
-        Gap(
-            "constant-rank",
-            "an operation after `Gather`, `Squeeze` or `Reshape` with a constant of one element and more dimensions "
-            "than the other input loses the new dimensions",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "constant-rank",
+        "an operation after `Gather`, `Squeeze` or `Reshape` with a constant of one element and more dimensions "
+        "than the other input loses the new dimensions",
+    ),)  # fmt: skip
 
     pattern = wrap_type(Binary, when=_reads_one_element)
 

@@ -27,9 +27,7 @@ class EmptyConcatToBroadcast(LocalRule):
     """
 
     instead = "`Broadcast` of a zero to the summed shape"
-    avoids = (
-        Gap("empty-concat", "`Concat` ignores inputs with a dimension of 0, for every axis"),
-    )
+    avoids = (Gap("empty-concat", "`Concat` ignores inputs with a dimension of 0, for every axis"),)
 
     pattern = wrap_type(ops.Concat)
 
@@ -53,13 +51,11 @@ class EmptySqueezeToBroadcast(LocalRule):
     """
 
     instead = "`Broadcast` of a zero to the shape"
-    avoids = (
-        Gap(
-            "unsqueeze-of-nothing",
-            "`Unsqueeze` and `Squeeze` of a tensor with a dimension that is 0 before run time make 0 of the "
-            "dimensions that are not known, and a `Reshape` to computed sizes and 0 fails",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "unsqueeze-of-nothing",
+        "`Unsqueeze` and `Squeeze` of a tensor with a dimension that is 0 before run time make 0 of the "
+        "dimensions that are not known, and a `Reshape` to computed sizes and 0 fails",
+    ),)  # fmt: skip
 
     pattern = wrap_type((ops.Squeeze, ops.Unsqueeze, ops.Reshape))
 
@@ -112,12 +108,10 @@ class EmptyOutputsToBroadcast(LocalRule):
     """
 
     instead = "`Broadcast` to sizes known only at run time"
-    avoids = (
-        Gap(
-            "empty-constant-output", "a constant of i64 without elements as a model output crashes the process",
-            severity=CRASH, until="2024.6.0",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "empty-constant-output", "a constant of i64 without elements as a model output crashes the process",
+        severity=CRASH, until="2024.6.0",
+    ),)  # fmt: skip
 
     bodies = "never"
     pattern = wrap_type((Constant, Identity), when=type_matches(i64))

@@ -128,13 +128,11 @@ class MaximumBehindAverage(MaximumRule):
     """
 
     instead = "`max(p, p)` behind the `AvgPool`"
-    avoids = (
-        Gap(
-            "small-average-of-quantised",
-            "an `AvgPool` of a quantised tensor with fewer than 16 results before a `FakeQuantize` gives wrong "
-            "numbers, or does not compile", without_avx512=True,
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "small-average-of-quantised",
+        "an `AvgPool` of a quantised tensor with fewer than 16 results before a `FakeQuantize` gives wrong "
+        "numbers, or does not compile", without_avx512=True,
+    ),)  # fmt: skip
 
     pattern = wrap_type(ops.AvgPool)
 
@@ -158,13 +156,11 @@ class MaximumBeforeMatMul(MaximumRule):
     """
 
     instead = "`max(q, q)` behind the `FakeQuantize`"
-    avoids = (
-        Gap(
-            "scales-of-many-matrices",
-            "`MatMul` of 8 bits with constant weights of more than one matrix and several scales reads behind the "
-            "scales", since="2026.4.1",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "scales-of-many-matrices",
+        "`MatMul` of 8 bits with constant weights of more than one matrix and several scales reads behind the "
+        "scales", since="2026.4.1",
+    ),)  # fmt: skip
 
     pattern = wrap_type(ops.MatMul)
 

@@ -39,13 +39,11 @@ class MaximumBetweenConstants(MaximumRule):
     """
 
     instead = "`max(y, y)` between the two operations"
-    avoids = (
-        Gap(
-            "constants-merged-to-infinity",
-            "the constants of `(x + c) * s` and `(x * s) * t` are multiplied with each other, also where the product "
-            "is infinite or 0",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "constants-merged-to-infinity",
+        "the constants of `(x + c) * s` and `(x * s) * t` are multiplied with each other, also where the product "
+        "is infinite or 0",
+    ),)  # fmt: skip
 
     pattern = wrap_type((*FACTORS, *ADDENDS), when=_is_behind_constants)
 

@@ -30,13 +30,11 @@ class ReduceBeforeTranspose(LocalRule):
     """
 
     instead = "the reduction before the `Transpose`, along the axes that move there"
-    avoids = (
-        Gap(
-            "reduction-of-transpose",
-            "a reduction of a `Transpose` to a scalar or vector, without kept dimensions, reads and writes memory "
-            "that does not belong to the tensors", until="2025.2.0",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "reduction-of-transpose",
+        "a reduction of a `Transpose` to a scalar or vector, without kept dimensions, reads and writes memory "
+        "that does not belong to the tensors", until="2025.2.0",
+    ),)  # fmt: skip
 
     pattern = wrap_type(Reduction, attributes={"keep_dims": False})
 
@@ -66,13 +64,11 @@ class TransposeToSqueezeUnsqueeze(LocalRule):
     """
 
     instead = "`Squeeze` and `Unsqueeze`"
-    avoids = (
-        Gap(
-            "transpose-of-ones",
-            "a `Transpose` that moves only dimensions of 1 becomes a `Reshape` to the current sizes, in which a size "
-            "of 0 is misread",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "transpose-of-ones",
+        "a `Transpose` that moves only dimensions of 1 becomes a `Reshape` to the current sizes, in which a size "
+        "of 0 is misread",
+    ),)  # fmt: skip
 
     pattern = wrap_type(ops.Transpose)
 
@@ -99,14 +95,12 @@ class MoveWithSixDimensions(LocalRule):
     """
 
     instead = "a `Transpose` of six dimensions"
-    avoids = (
-        Gap(
-            "dynamic-groups",
-            "a `Reshape` of four dimensions, of which only the first is dynamic, to four or five whose second is "
-            "dynamic, then a `Transpose` and a `Reshape`, is taken for a shuffle of channels, and the model does not "
-            "compile", severity=ERROR,
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "dynamic-groups",
+        "a `Reshape` of four dimensions, of which only the first is dynamic, to four or five whose second is "
+        "dynamic, then a `Transpose` and a `Reshape`, is taken for a shuffle of channels, and the model does not "
+        "compile", severity=ERROR,
+    ),)  # fmt: skip
 
     pattern = wrap_type(ops.Transpose)
 
@@ -243,12 +237,10 @@ class CountIndicesFromStart(LocalRule):
     """
 
     instead = "the index plus the size"
-    avoids = (
-        Gap(
-            "elements-counted-from-end", "`GatherElements` and `GatherND` read outside the tensor for an index below 0",
-            until="2025.2.0",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "elements-counted-from-end", "`GatherElements` and `GatherND` read outside the tensor for an index below 0",
+        until="2025.2.0",
+    ),)  # fmt: skip
 
     pattern = wrap_type((ops.GatherElements, ops.GatherND))
 
@@ -307,13 +299,11 @@ class DropBatchesOfOne(LocalRule):
     """
 
     instead = "`Gather` without `batch_dims`"
-    avoids = (
-        Gap(
-            "batched-gathers",
-            "`Gather` with `batch_dims` and known dimensions of 1 before the axis crashes, or gives wrong values",
-            severity=CRASH,
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "batched-gathers",
+        "`Gather` with `batch_dims` and known dimensions of 1 before the axis crashes, or gives wrong values",
+        severity=CRASH,
+    ),)  # fmt: skip
 
     pattern = wrap_type(ops.Gather)
 
@@ -335,12 +325,10 @@ class WidenTwoBitConstants(LocalRule):
     """
 
     instead = "a constant of four bits"
-    avoids = (
-        Gap(
-            "two-bit-constants", "the elements of a constant of two bits are read in reverse order within each byte",
-            until="2025.2.0",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "two-bit-constants", "the elements of a constant of two bits are read in reverse order within each byte",
+        until="2025.2.0",
+    ),)  # fmt: skip
 
     pattern = wrap_type((ops.Convert, ops.Dequantize), any_input(is_constant() & type_matches(u2)), ...)
 

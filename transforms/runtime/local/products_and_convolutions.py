@@ -30,13 +30,11 @@ class MatMulToMultiply(LocalRule):
     """
 
     instead = "`Multiply`"
-    avoids = (
-        Gap(
-            "inner-products-of-one",
-            "two consecutive matrix products with inner dimensions of 1 do not compile (\"Layout rank can't be "
-            "larger\")", severity=ERROR, since="2025.3.0",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "inner-products-of-one",
+        "two consecutive matrix products with inner dimensions of 1 do not compile (\"Layout rank can't be "
+        "larger\")", severity=ERROR, since="2025.3.0",
+    ),)  # fmt: skip
 
     pattern = wrap_type(
         ops.MatMul, any_input(), any_input(is_constant() & rank_equals(2)), when=_is_outer_product,
@@ -61,13 +59,11 @@ class SliceConvolution(LocalRule):
     """
 
     instead = "a stride of 1, and every so many places of the result"
-    avoids = (
-        Gap(
-            "convolution-of-padding",
-            "a `Convolution` whose filter sees nothing but padding at every place along the last dimension crashes: a "
-            "stride skips the only elements", severity=CRASH, until="2024.6.0",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "convolution-of-padding",
+        "a `Convolution` whose filter sees nothing but padding at every place along the last dimension crashes: a "
+        "stride skips the only elements", severity=CRASH, until="2024.6.0",
+    ),)  # fmt: skip
 
     pattern = wrap_type(ops.Convolution)
 

@@ -28,12 +28,10 @@ class MaximumBeforeNormalisation(LocalRule):
     """
 
     instead = "`max(x, x)` before the `MVN`"
-    avoids = (
-        Gap(
-            "epsilon-of-quantised",
-            "the scale of a quantised tensor is moved behind an `MVN` whose epsilon stays as it is",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "epsilon-of-quantised",
+        "the scale of a quantised tensor is moved behind an `MVN` whose epsilon stays as it is",
+    ),)  # fmt: skip
 
     pattern = wrap_type(ops.MVN)
 
@@ -61,12 +59,10 @@ class MaximumBeforeAverage(MaximumRule):
     """
 
     instead = "`max(x, x)` before the `AvgPool`"
-    avoids = (
-        Gap(
-            "average-of-padding",
-            "the zero point of a quantised tensor is moved behind an `AvgPool` that counts the zeros of the padding",
-        ),
-    )  # fmt: skip
+    avoids = (Gap(
+        "average-of-padding",
+        "the zero point of a quantised tensor is moved behind an `AvgPool` that counts the zeros of the padding",
+    ),)  # fmt: skip
 
     pattern = wrap_type(ops.AvgPool, attributes={"exclude_pad": False})
 
