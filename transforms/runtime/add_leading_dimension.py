@@ -24,9 +24,8 @@ CONCERNED = (f32, f16, bf16, f64, boolean, u8)
 class AddLeadingDimension(FunctionPass):
     """x : [N]  ->  Unsqueeze(x, 0) outside, Squeeze in the body; the same for states and final values
 
-    Until 2025.2 the runtime divides by the first dimension of a tensor that it copies into a body, or out of it, unless
-    another dimension is above 1. A slice has another first dimension if it is cut along the first axis, and
-    concatenated outputs are not copied in this way.
+    The runtime divides by the first dimension of a tensor that it copies. A slice has another first dimension if it is
+    cut along the first axis, and concatenated outputs are not copied in this way.
     """
 
     instead = "`Unsqueeze` outside and `Squeeze` in the body"

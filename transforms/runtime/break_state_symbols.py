@@ -13,9 +13,7 @@ from transforms.runtime.barriers import BarrierPass, HiddenPort
 class BreakStateSymbols(BarrierPass):
     """state of initial shape [N] that grows  ->  initial value Barrier(first, symbols)
 
-    The runtime identifies sizes by symbols, and in the body a state has the symbols of its initial value. If the body
-    asks for the size of another tensor of size N, or of another state with the same initial value, the runtime reads
-    the size of the state, which has grown.
+    The runtime identifies sizes by symbols, and in the body a state has the symbols of its initial value.
     """
 
     instead = "`Slice` of the initial value to its own length, which has no symbol"

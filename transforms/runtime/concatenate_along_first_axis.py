@@ -18,7 +18,7 @@ from transforms.replace import move_readers
 class ConcatenateAlongFirstAxis(FunctionPass):
     """concatenated along axis k, where a dimension before k may be 0  ->  concatenated along axis 0, then Transpose
 
-    The runtime divides the size of its buffer by the product of the dimensions before the axis, which is 0.
+    The runtime divides the size of its buffer by the product of the dimensions before the axis.
     """
 
     instead = "axis 0, then `Transpose`"

@@ -21,10 +21,8 @@ REMOVED = (ops.Convert, ops.Slice, ops.Tile, ops.Broadcast, ops.Pad, Reduction)
 class CopyAssignedInputs(BarrierPass):
     """Assign(view(x))  ->  Assign(view(Barrier(x, memory))), where x is an input of the model, or constant
 
-    The runtime gives a variable and what is assigned to it one memory. A view has the memory of what it reads: that of
-    an input belongs to the caller, who writes the next input there or releases it, and a constant is written once. What
-    is between the two is a view if it works in place, or if it may do nothing. A Concat works in place if all its sizes
-    are known.
+    The runtime gives a variable and what is assigned to it one memory, and a view that of what it reads. An operation
+    makes a view if it works in place, or if it may do nothing. A Concat works in place if all its sizes are known.
     """
 
     instead = "`max(x, x)` behind the input, `x or x` for booleans"

@@ -31,11 +31,9 @@ class CopyComputedConstants(FunctionPass):
     """Maximum(v, x)  ->  Maximum(Barrier(v, memory), x), where v depends on constants alone and x does not
        MatMul(c, w)  ->  MatMul(Barrier(c, memory), w), where c is constant and w compressed
 
-    The runtime computes v once, when it compiles the model: the result of a TensorIterator over constants for one. An
-    elementwise operation writes its result into v, and the second inference reads that. What the runtime folds is safe,
-    because it never writes into constants: that is what has a numpy form here too. It folds no Gather of compressed
-    weights, and no MatMul of them: constants that are left in one are too large to be folded here, and compressed to
-    f16 later. A MatMul whose weights have at most 8 bits does not even compile.
+    The runtime computes v once, when it compiles the model. What it folds is safe, because it never writes into
+    constants: that is what has a numpy form here too. It folds no Gather of compressed weights, and no MatMul of them:
+    constants that are left in one are too large to be folded here, and compressed to f16 later.
     """
 
     instead = "`Tile` by a number known only at run time"

@@ -15,7 +15,7 @@ class CopyInitialConstants(FunctionPass):
     """ReadValue(f(x, c)), ReadValue(g(x, c))  ->  ReadValue(f(x, c)), ReadValue(g(x, copy of c))
 
     The runtime computes an initial value inside its ReadValue if nothing else reads it. A constant that two of them
-    need is then an input of both, of unknown size, and the inference fails.
+    need is then an input of both, of unknown size.
     """
 
     instead = "each initial value reads a constant of its own"

@@ -24,11 +24,9 @@ PADDING = 2
 class DistinguishBranchShapes(FunctionPass):
     """y = If(c, then: a : [?,3], else: b : [?,3])  ->  Reshape(If(c, then: a as [?,1], else: b), [-1,3])
 
-    Before 2026.2 the runtime computes the number of bytes of a Result of dynamic shape only when its shape is not the
-    one that the output of the If has. If the other branch has given the output this shape before, the number is that
-    of an earlier inference, or 0. So one branch returns a size of 1 where that of the other one is never 1. If any size
-    may be 1, one branch returns [1, size + 2] and the other one [size + 2, 1]; a Slice removes the additional elements.
-    If more than one dimension is unknown, the shape is an output too. A Result of static shape is always copied.
+    One branch returns a size of 1 where that of the other one is never 1. If any size may be 1, one branch returns
+    [1, size + 2] and the other one [size + 2, 1]; a Slice removes the additional elements. If more than one dimension
+    is unknown, the shape is an output too. A Result of static shape is always copied.
     """
 
     instead = "`[1, size]` from one branch, `[size, 1]` from the other, reshaped outside"

@@ -16,7 +16,7 @@ from transforms.port_maps import drop_unused_inputs, keep_inputs, replace_iterat
 class EliminateUnreadSlices(FunctionPass):
     """TensorIterator over X that reads no slice  ->  Loop with the length of X; over X and Y that reads X  ->  over X
 
-    The runtime removes inputs that the body does not read. If no slice is left, it executes the body once, or crashes.
+    The runtime removes inputs that the body does not read.
     """
 
     instead = "`Loop`"

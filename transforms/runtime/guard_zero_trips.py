@@ -19,12 +19,11 @@ from transforms.runtime.zero_trips import Ran, are_equal, final_value, is_select
 class GuardZeroTrips(FunctionPass):
     """Loop that may run zero times  ->  the same Loop, with outputs corrected for zero iterations
 
-    After zero iterations the runtime returns old contents as concatenated outputs, and returns the initial value of a
-    state only if the body reads the state. Let ran = (M != 0) and C. A concatenated output becomes Slice(output, 0,
-    Select(ran, end, 0)), along every dimension of unknown size, as in ONNX Runtime; a Reshape gives the empty tensor
-    the dimensions that the model declares, or that the runtime may not know. If the trip count had known bounds, the
-    runtime would assume that the slice is as long as the whole (see RemoveSliceBounds), so its bounds are removed. The
-    final value of a state that the body does not read is selected outside, and the state is no longer carried.
+    Let ran = (M != 0) and C. A concatenated output becomes Slice(output, 0, Select(ran, end, 0)), along every dimension
+    of unknown size, as in ONNX Runtime; a Reshape gives the empty tensor the dimensions that the model declares, or
+    that the runtime may not know. If the trip count had known bounds, the runtime would assume that the slice is as
+    long as the whole (see RemoveSliceBounds), so its bounds are removed. The final value of a state that the body does
+    not read is selected outside, and the state is no longer carried.
     """
 
     instead = "`Slice` to length 0"

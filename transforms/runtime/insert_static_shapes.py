@@ -16,9 +16,8 @@ from transforms.runtime.zero_trips import is_cut
 class InsertStaticShapes(FunctionPass):
     """Concat(x[:p], x[p + 1:]) of x : [3]  ->  Reshape(Concat(...), [2])
 
-    Differences of symbols prove the size of such a Concat or Slice; the runtime only knows bounds. For the runtime this
-    tensor, and all that is computed from it, is dynamic; the passes that look for dynamic shapes would not recognise
-    it.
+    Differences of symbols prove the size of such a Concat or Slice; the runtime only knows bounds. The passes that look
+    for dynamic shapes would not recognise what is dynamic to the runtime.
     """
 
     instead = "`Reshape` to the size"

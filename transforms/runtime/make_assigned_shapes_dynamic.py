@@ -9,10 +9,7 @@ from transforms.runtime.barriers import BarrierPass, HiddenPort
 
 
 class MakeAssignedShapesDynamic(BarrierPass):
-    """Assign(x), where a size of the variable is dynamic and that of x is known  ->  Assign(Barrier(x, bounds))
-
-    The runtime does not copy a tensor of static shape into a variable of dynamic shape.
-    """
+    """Assign(x), where a size of the variable is dynamic and that of x is known  ->  Assign(Barrier(x, bounds))"""
 
     instead = "`Tile` of the value by a number known only at run time"
     avoids = (Gap(

@@ -44,9 +44,8 @@ def _changing(initial: Value, entry: Merged) -> tuple[int, ...]:
 class MakeStateShapesDynamic(InitialShapesPass):
     """initial value  ->  Barrier(initial value, bounds of its sizes)
 
-    The runtime infers only from the outputs of a loop that a state changes its shape. If the final value is not read,
-    the state keeps the shape, or the bounds, of its initial value, and the loop ends without a message when the next
-    value does not fit. The dimensions of the initial value that change become dynamic.
+    The runtime infers only from the outputs of a loop that a state changes its shape. Otherwise the loop ends without a
+    message when the next value does not fit. The dimensions of the initial value that change become dynamic.
     """
 
     is_read = False
@@ -59,9 +58,8 @@ class MakeStateShapesDynamic(InitialShapesPass):
 class MakeFinalShapesDynamic(InitialShapesPass):
     """initial value  ->  Barrier(initial value, bounds of its sizes)
 
-    Before 2026.3 the runtime does not infer from the final value either that a state changes its shape, if the Result
-    of the body has no bounds, or bounds that include the initial size. The state keeps the size, or the bounds, of its
-    initial value, and what does not fit is lost, or the inference fails.
+    The runtime does not infer from the final value that a state changes its shape if the Result of the body has no
+    bounds, or bounds that include the initial size.
     """
 
     is_read = True

@@ -13,8 +13,7 @@ from transforms.runtime.barriers import BarrierPass, HiddenPort
 class MakeTripCountsDynamic(BarrierPass):
     """Loop(len(s)) with a concatenated output, in a loop that makes s grow  ->  Loop(Barrier(len(s), value))
 
-    The runtime infers the types of an outer body under the initial shapes of the states, and again under wider ones. It
-    keeps the trip count that it found for an inner loop the first time, and the length of its concatenated outputs.
+    The runtime infers the types of an outer body under the initial shapes of the states, and again under wider ones.
     """
 
     instead = "trip count plus `min(i, 0)` of the outer loop"

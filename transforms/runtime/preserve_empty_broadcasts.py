@@ -19,11 +19,9 @@ from transforms.replace import drop_dead, insert_after, replace_output
 class PreserveEmptyBroadcasts(FunctionPass):
     """Broadcast(x : [N], [2,1]) both ways  ->  Broadcast(x, [2,n])     min(c, Broadcast(x))  ->  Broadcast(min(c, x))
 
-    The runtime moves a Broadcast past the element-wise operation that reads it, and takes the larger size of both
-    operands for each dimension of the target: where 0 meets 1, the result has size 1 instead of 0. A bidirectional
-    Broadcast gets its exact target, where n is the size of x. A target that is known only at run time is exact if all
-    dimensions of x are 1 and the target has at least as many dimensions. A Broadcast to a shape that is known only at
-    run time is moved past the operation here, with its own target; then the runtime leaves it where it is.
+    A bidirectional Broadcast gets its exact target, where n is the size of x. A target that is known only at run time
+    is exact if all dimensions of x are 1 and the target has at least as many dimensions. A Broadcast to a shape that is
+    known only at run time is moved past the operation here, with its own target; then the runtime leaves it there.
     """
 
     instead = "moved after the operation before, to the exact sizes"

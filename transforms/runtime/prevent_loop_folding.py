@@ -18,14 +18,9 @@ from transforms.runtime.unfoldable import zero_from_outside
 class PreventLoopFolding(FunctionPass):
     """Loop(M, C, constants)  ->  Loop(Barrier(M, value), Barrier(C, value), ...)
 
-    The runtime evaluates a loop while it infers shapes if all inputs are constants or can be computed from constants.
-    This fails if the result has another shape than was inferred, if an inner loop runs zero times, and up to 2026.2 if
-    the body holds an If or a TensorIterator; the runtime cannot execute such a loop when it compiles the model. If only
-    the trip count or the condition can be computed, and it may be 0 or false, the evaluation fails as well.
-
-    Other results are wrong: outputs concatenated in reverse come out in forward order, and random numbers are drawn
-    once for all inferences. A running sum (CumSum) of the result is not folded, and what is sliced by it then has no
-    memory. In these cases a 0 that cannot be folded is added in the body, so that known shapes stay known.
+    The runtime evaluates a loop while it infers shapes if all inputs are constants or can be computed from constants,
+    and where only the trip count or the condition can be computed, and it may be 0 or false. Where the evaluation
+    succeeds with a wrong result, a 0 that cannot be folded is added in the body, so that known shapes stay known.
     """
 
     instead = "trip count plus a zero that cannot be folded"

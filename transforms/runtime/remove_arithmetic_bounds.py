@@ -18,9 +18,8 @@ KINDS = (ops.FloorMod, *WRONG_BELOW_0)
 class RemoveArithmeticBounds(FunctionPass):
     """FloorMod(n, 4), where n is a dimension of 4..8  ->  FloorMod(Barrier(n, bounds), 4)
 
-    The runtime infers bounds of values that are computed from dimensions. For FloorMod, Mod, Abs, Power and ReduceProd
-    it computes them from the bounds of the inputs alone: for 4..8 modulo 4 it infers 0 and 0, and replaces the node by
-    the constant 0. All but FloorMod are correct if nothing is negative.
+    The runtime infers bounds of values that are computed from dimensions. So with Mod, Abs, Power and ReduceProd if
+    something may be negative.
     """
 
     instead = "`CumSum` before it, where the inference of bounds stops"

@@ -15,12 +15,8 @@ from transforms.runtime.inference import covers, has_hidden_sizes, is_bound_tigh
 class RemoveResultBounds(BarrierPass):
     """state' : [2..] from [1], zero iterations possible  ->  Barrier(state', bounds of its sizes) : [?]
 
-    The runtime gives the final value the bounds of the body's Result. If a loop that did not run returns an initial
-    value outside these bounds, the inference fails or keeps old values. A concatenated output without iterations has
-    dimensions of 0 where they are not static: if its bounds exclude 0, the inference or the process ends without a
-    message; if its bounds are those of another tensor, the size of one is read off the other. A size that comes from an
-    invariant input has the symbol of that input; after zero iterations the size of the input is then read off the final
-    value.
+    The runtime gives the final value the bounds of the body's Result. A concatenated output without iterations has
+    dimensions of 0 where they are not static. A size that comes from an invariant input has the symbol of that input.
     """
 
     instead = "`Tile` by a number known only at run time"

@@ -14,9 +14,8 @@ from transforms.function_pass import FunctionPass
 class RemoveSliceBounds(FunctionPass):
     """x : [0..9], x[:k]  ->  Barrier(x, bounds of its sizes)[:k]
 
-    The runtime infers the bounds 0 and M for a Slice of a dimension of at most M if the end is known only at run time.
-    If the whole dimension has the same bounds, the runtime gives the slice the symbol of the whole dimension and reads
-    the size of one off the other.
+    The runtime infers the bounds 0 and M for a Slice of a dimension of at most M if the end is known only at run time,
+    and takes sizes of the same bounds for one.
     """
 
     instead = "`Tile` by a number known only at run time before it"

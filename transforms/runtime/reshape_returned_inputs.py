@@ -16,10 +16,8 @@ from transforms.replace import move_readers
 class ReshapeReturnedInputs(FunctionPass):
     """x -> Identity -> output  ->  x -> Reshape to its own shape -> output
 
-    An Identity is written as a Convert to the same type, which the runtime removes. If an input of dynamic shape then
-    is an output as well, the runtime returns freed memory. An output of a Loop may then get the shape of another
-    output, and an input that is reshaped by a pattern known only at run time keeps its largest shape. The runtime does
-    not remove a Reshape in these places, and the Reshape copies nothing.
+    An Identity is written as a Convert to the same type, which the runtime removes. It does not remove a Reshape in
+    these places, and the Reshape copies nothing.
     """
 
     instead = "`Reshape` that copies every dimension"

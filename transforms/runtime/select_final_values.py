@@ -34,9 +34,8 @@ class FinalValue:
 class SelectFinalValues(FunctionPass):
     """last = Loop(M, C, initial)  ->  M != 0 and C ? last : initial
 
-    Before 2026.4 the runtime reads a final value from the Result of the body even if the body has not run: it is that
-    of an earlier inference, or has no elements. For equal static shapes a Select gives the initial value. For other
-    shapes a slice of the final and one of the initial value are joined; one of them is empty.
+    For equal static shapes a Select gives the initial value. For other shapes a slice of the final and one of the
+    initial value are joined; one of them is empty.
 
     The loop runs once instead of not at all where the body can do no harm, if that makes all values available: a Select
     chooses between equal dynamic shapes, and the initial value of a state that the body only appends to is the

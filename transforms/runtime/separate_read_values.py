@@ -15,9 +15,8 @@ from transforms.replace import insert_before
 class SeparateReadValues(FunctionPass):
     """Concat(ReadValue(x), y)  ->  Concat(Reshape(ReadValue(x), [0, 0, ..]), y)     if x is computed
 
-    The runtime computes x inside the ReadValue if nothing else reads it, and then does not compile a Concat that reads
-    the variable directly, or converted. The Reshape copies nothing. Of a variable with one unknown size the runtime
-    would remove it: there a Barrier, which copies, separates the two.
+    The runtime computes x inside the ReadValue if nothing else reads it. The Reshape copies nothing. Of a variable with
+    one unknown size the runtime would remove it: there a Barrier, which copies, separates the two.
     """
 
     instead = "`Reshape` to its own shape, or a copy, between them"

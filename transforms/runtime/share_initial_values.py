@@ -21,11 +21,9 @@ class ShareInitialValues(FunctionPass):
     """ReadValue(0[N,0]) -> Concat(past, new) -> Assign  becomes  Concat(past, new, 0[N,0]) -> Assign
        ReadValue(first) -> Concat(past, new) -> Assign  becomes  Concat(past, new, first[:, :0]) -> Assign
 
-    The runtime makes what computes an initial value a part of its ReadValue if nothing else reads it. If the variable
-    grows, such a model does not compile, or a reset keeps the length of the sequence before. If it is read when its
-    next value is there, it may have that value after a reset: the two have one memory then. The Concat that makes the
-    next value reads the initial value, too, or nothing of it, where it may have elements. Two variables with one
-    initial value need nothing, and neither do attention operations that hold their caches.
+    The runtime makes what computes an initial value a part of its ReadValue if nothing else reads it. The Concat that
+    makes the next value reads the initial value, too, or nothing of it, where it may have elements. Two variables with
+    one initial value need nothing, and neither do attention operations that hold their caches.
     """
 
     instead = "no elements of the initial value are an input of a `Concat` before the `Assign`"

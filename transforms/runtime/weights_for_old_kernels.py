@@ -25,9 +25,6 @@ WHOLE = 16
 class SpreadScales(FunctionPass):
     """MatMul(x, Dequantize(w, one scale))  ->  MatMul(x, Dequantize(w, the same scale for each column))
        MatMul(x, Dequantize(w, scales, one zero point))  ->  the same zero point for each scale
-
-    2024.6 multiplies a single row with weights of one scale as if they had no scale. Until 2025.0 the last columns are
-    wrong for few rows if there is one zero point, and the number of columns is not a multiple of `WHOLE`.
     """
 
     instead = "the same scale for each column"
@@ -107,10 +104,7 @@ def _repeated(parameter: Value, shape: Sequence[int], dtype: ElementType | None 
 
 
 class UnsignedWeights(FunctionPass):
-    """Dequantize(w, scale, zero point) of i4  ->  Dequantize(w + 8, scale, zero point + 8) of u4
-
-    Until 2025.3 the runtime reads zero points of i4 as those of u4.
-    """
+    """Dequantize(w, scale, zero point) of i4  ->  Dequantize(w + 8, scale, zero point + 8) of u4"""
 
     instead = "the numbers and the zero points are larger by 8, in u4"
     avoids = (Gap("zero-points-of-i4", "`MatMul` with weights of i4 that have zero points is wrong", until="2025.3.0"),)

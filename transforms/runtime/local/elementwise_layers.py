@@ -18,8 +18,7 @@ from transforms.runtime.local.rule import LocalRule, both_orders, is_one_element
 class IdentityToLogicalOr(LocalRule):
     """Identity(x), where x is boolean and not the first output of its node  ->  LogicalOr(x, x)
 
-    An Identity is written as a Convert to the same type. The runtime removes such a Convert of a boolean, and then
-    reads the first output of the node, whichever output it was.
+    An Identity is written as a Convert to the same type, which the runtime removes.
     """
 
     instead = "`LogicalOr(x, x)`"
@@ -39,7 +38,7 @@ class IdentityToLogicalOr(LocalRule):
 class SelectToLogical(LocalRule):
     """Select(c, c, x)  ->  LogicalOr(c, x), and Select(c, x, c)  ->  LogicalAnd(c, x)
 
-    The runtime converts the condition to another type than the values and then does not compile the Select.
+    The runtime converts the condition to another type than the values.
     """
 
     instead = "`LogicalOr` or `LogicalAnd`"
@@ -60,10 +59,7 @@ class SelectToLogical(LocalRule):
 
 
 class CopySelectedConstant(LocalRule):
-    """Select(x, c, c), where c is a Constant of one element  ->  Select(x, c, a copy of c)
-
-    The runtime does not compile it. Constants that are equal are one at the end.
-    """
+    """Select(x, c, c), where c is a Constant of one element  ->  Select(x, c, a copy of c)"""
 
     instead = "a copy of the constant"
     avoids = (Gap(
@@ -86,8 +82,7 @@ class CopySelectedConstant(LocalRule):
 class AbsToMaximum(LocalRule):
     """Abs(c)  ->  max(-c, c), where c is a Concat
 
-    The runtime writes the absolute values into the memory of the Concat while other nodes still read it. Later passes
-    add readers, and Barriers and what says sizes are removed.
+    Later passes add readers, and Barriers and what says sizes are removed.
     """
 
     instead = "`max(-x, x)`"
@@ -106,10 +101,7 @@ def _reads_empty_constant(value: Value) -> bool:
 
 
 class EmptyConstantsToMaximum(LocalRule):
-    """x + c, where c is a Constant without elements  ->  max(x, c), and -, *, / likewise
-
-    The result has no elements either. The runtime crashes when it compiles one of the four operations.
-    """
+    """x + c, where c is a Constant without elements  ->  max(x, c), and -, *, / likewise"""
 
     instead = "`Maximum`, whose result has no elements either"
     avoids = (Gap(
@@ -128,8 +120,7 @@ class EmptyConstantsToMaximum(LocalRule):
 class SoftSignToQuotient(LocalRule):
     """SoftSign(x)  ->  x / (1 + |x|)
 
-    Before 2025.4 the runtime computes other numbers if x is the result of an elementwise operation of dynamic shape. It
-    also moves elementwise operations before views, so each SoftSign is replaced.
+    The runtime moves elementwise operations before views, so each SoftSign is replaced.
     """
 
     instead = "`x / (1 + |x|)`"
@@ -147,10 +138,7 @@ class SoftSignToQuotient(LocalRule):
 
 
 class DropBitsBeforeConvert(LocalRule):
-    """Convert(x, u8)  ->  Convert(x & 255, u8)    Convert(x, i8)  ->  Convert(((x + 128) & 255) - 128, i8)
-
-    The runtime replaces integers outside the range of 8 or 16 bits by the nearest in it, where ONNX drops bits.
-    """
+    """Convert(x, u8)  ->  Convert(x & 255, u8)    Convert(x, i8)  ->  Convert(((x + 128) & 255) - 128, i8)"""
 
     instead = "`x & 255`, or `((x + 128) & 255) - 128`"
     avoids = (Gap(
@@ -195,11 +183,7 @@ def _reads_one_element(value: Value) -> bool:
 
 
 class UnsqueezeToConstantRank(LocalRule):
-    """x : [N] + c : [1,1,1]  ->  Unsqueeze(x, [0, 1]) + c
-
-    The runtime moves an operation with a constant of one element past a Gather, Squeeze or Reshape, and then loses the
-    dimensions that the constant adds.
-    """
+    """x : [N] + c : [1,1,1]  ->  Unsqueeze(x, [0, 1]) + c"""
 
     instead = "`Unsqueeze` of the other input"
     avoids = (Gap(
@@ -223,10 +207,8 @@ class UnsqueezeToConstantRank(LocalRule):
 class MakeConstantsScalar(LocalRule):
     """x + [c]  ->  x + c, if [c] has other readers    PReLU(scalar, [c])  ->  PReLU(scalar, c)
 
-    The runtime moves an elementwise operation with a constant of one element before a Reshape, Squeeze or Unsqueeze and
-    makes the constant a scalar there. Before 2026.3 it replaces the constant for all its readers: the bounds of a Slice
-    or a part of a shape lose their dimension, and the model does not compile. It does not compile a PReLU of a scalar
-    with a slope of one dimension either.
+    The runtime moves such an elementwise operation before a Reshape, Squeeze or Unsqueeze and makes the constant a
+    scalar there: the bounds of a Slice or a part of a shape lose their dimension.
     """
 
     instead = "a scalar constant of its own"

@@ -20,11 +20,7 @@ from transforms.runtime.local.rule import LocalRule
 
 
 class EmptyConcatToBroadcast(LocalRule):
-    """Concat(a : [0,?], b : [0,2], axis 1)  ->  Broadcast(0, [0, n + 2]), where n is the size of a along the axis
-
-    The runtime ignores every input of a Concat that has a dimension of 0, also if that is not the axis. The result then
-    lacks the size of this input along the axis.
-    """
+    """Concat(a : [0,?], b : [0,2], axis 1)  ->  Broadcast(0, [0, n + 2]), where n is the size of a along the axis"""
 
     instead = "`Broadcast` of a zero to the summed shape"
     avoids = (Gap("empty-concat", "`Concat` ignores inputs with a dimension of 0, for every axis"),)
@@ -45,9 +41,6 @@ class EmptyConcatToBroadcast(LocalRule):
 class EmptySqueezeToBroadcast(LocalRule):
     """Unsqueeze(x : [0,N], 0)  ->  Broadcast(0, [1, 0, n]), where n is the size of x along its axis 1; so Squeeze
     Reshape(x : [N,M,0], [n, 0])  ->  Broadcast(0, [n, 0])
-
-    If a dimension is 0 before run time, the runtime makes 0 of those that are not known, and takes the 0 in a computed
-    pattern of a Reshape for a copied size.
     """
 
     instead = "`Broadcast` of a zero to the shape"

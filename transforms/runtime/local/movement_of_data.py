@@ -25,8 +25,7 @@ from transforms.runtime.local.rule import LocalRule
 class ReduceBeforeTranspose(LocalRule):
     """Reduce(Transpose(x, order), axes)  ->  Transpose of what is left of Reduce(x, order[axes]), if its order changes
 
-    Before 2025.3 the runtime does this itself if the reduced dimensions are not kept. If at most one dimension is left,
-    its Transpose reads and writes memory that does not belong to the tensors. It moves a Convert between the two, too.
+    The runtime does this itself, past a Convert too, and its own Transpose is wrong if at most one dimension is left.
     """
 
     instead = "the reduction before the `Transpose`, along the axes that move there"
@@ -57,11 +56,7 @@ class ReduceBeforeTranspose(LocalRule):
 
 
 class TransposeToSqueezeUnsqueeze(LocalRule):
-    """Transpose(x : [1,N,2], [1, 2, 0])  ->  Unsqueeze(Squeeze(x, 0), 2), where N may be 0
-
-    If only dimensions of 1 move, the runtime replaces the Transpose by a Reshape to the sizes at run time, in which a 0
-    means "copy this dimension". An inference with N = 0 fails or returns old results.
-    """
+    """Transpose(x : [1,N,2], [1, 2, 0])  ->  Unsqueeze(Squeeze(x, 0), 2), where N may be 0"""
 
     instead = "`Squeeze` and `Unsqueeze`"
     avoids = (Gap(
@@ -90,8 +85,7 @@ def _may_be_empty(dim: Dimension) -> bool:
 class MoveWithSixDimensions(LocalRule):
     """Reshape(Transpose(Reshape(x : [N,1,3,2], [1, -1, 3, 1, 2]), order), shape)  ->  the same with [1, 1, -1, 3, 1, 2]
 
-    The runtime recognises a shuffle of channels by such a Transpose of four or five dimensions. It reads the second of
-    them as the number of groups, and fails if it is dynamic.
+    The runtime reads the second of four or five dimensions as the number of groups.
     """
 
     instead = "a `Transpose` of six dimensions"
@@ -128,12 +122,8 @@ class CountAxesFromEnd(LocalRule):
     Gather(Unsqueeze(x, 1), [0, 0], 1)  ->  Gather(Unsqueeze(x, 1), [0, 0], 1 - rank)
     ReduceMax(Concat(x, y) along 0)  ->  ReduceMax(Concat(x, y) along -rank), and ReduceMin
 
-    The runtime moves the order of channels into the weights of the Convolutions behind, but takes the inverse order.
-    The slopes of a PReLU between them stay in the old order, and so does what a Pad adds to the channels. An order that
-    is its own inverse, as that of reversed channels, is correct without these two, and faster. Of the maximum of two
-    joined tensors the runtime makes max(x, y), although they may be longer than 1. A Gather along the axis that an
-    Unsqueeze inserts is removed together with it, which is correct for a scalar index only. The runtime does not
-    recognise an axis below 0.
+    An order of channels that is its own inverse, as that of reversed ones, is correct without a PReLU or a Pad behind,
+    and faster. A Gather along the axis that an Unsqueeze inserts is correct for a scalar index.
     """
 
     instead = "an axis below 0, which is not recognised"
@@ -232,8 +222,8 @@ class CountIndicesFromStart(LocalRule):
     """GatherElements(x, i)  ->  GatherElements(x, i < 0 ? i + n : i), where n is the size of x along the axis
     GatherND(x, i)        ->  GatherND(x, i < 0 ? i + n : i), where n are the sizes of x along the indexed axes
 
-    The runtime reads outside the tensor for an index below 0. Indices that a Broadcast repeats are counted before it:
-    the runtime would move the Broadcast past the operations (see PreserveEmptyBroadcasts).
+    Indices that a Broadcast repeats are counted before it: the runtime would move the Broadcast past the operations
+    (see PreserveEmptyBroadcasts).
     """
 
     instead = "the index plus the size"
@@ -293,10 +283,7 @@ def _is_below_zero(node: ops.Select) -> bool:
 
 
 class DropBatchesOfOne(LocalRule):
-    """Gather(x : [1,5,3], i : [1,4], 1, batch_dims 1)  ->  Gather(x, Squeeze(i, 0), 1)
-
-    If all dimensions before the axis are 1, and known, the runtime reads and writes outside the tensors for short rows.
-    """
+    """Gather(x : [1,5,3], i : [1,4], 1, batch_dims 1)  ->  Gather(x, Squeeze(i, 0), 1)"""
 
     instead = "`Gather` without `batch_dims`"
     avoids = (Gap(
@@ -319,10 +306,7 @@ class DropBatchesOfOne(LocalRule):
 
 
 class WidenTwoBitConstants(LocalRule):
-    """Convert(Constant : u2)  ->  Convert(Constant : u4), and so for the constants of a Dequantize
-
-    Before 2025.3 the runtime reads the elements of each byte in reverse order.
-    """
+    """Convert(Constant : u2)  ->  Convert(Constant : u4), and so for the constants of a Dequantize"""
 
     instead = "a constant of four bits"
     avoids = (Gap(

@@ -25,8 +25,7 @@ def _is_outer_product(value: Value) -> bool:
 class MatMulToMultiply(LocalRule):
     """MatMul(x : [..., N, 1], w : [1, M])  ->  x * w, where w is a Constant
 
-    Each element is one product. The runtime merges consecutive products of this kind, also with elementwise operations
-    between them, and fails to compile the result on one thread.
+    The runtime merges consecutive products of this kind, also with elementwise operations between them.
     """
 
     instead = "`Multiply`"
@@ -151,9 +150,7 @@ def _at_run_time(node: Node) -> list[Value]:
 class AddOutputChannel(LocalRule):
     """Convolution(x : [N, 1, H, W], w : [1, 1, ...])  ->  Slice(Convolution(x, [w, w]), the first channel)
 
-    For one input and one output channel the runtime returns memory that was never written: in two and three dimensions
-    where the filter lies completely in the padding, and in three padded dimensions of dynamic shape elsewhere, too.
-    With a second output channel it does not.
+    where the filter lies completely in the padding, or in three padded dimensions of dynamic shape
     """
 
     instead = "a second output channel, removed afterwards"

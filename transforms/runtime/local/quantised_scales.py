@@ -54,8 +54,7 @@ class MaximumBeforeNormalisation(LocalRule):
 class MaximumBeforeAverage(MaximumRule):
     """AvgPool(x)  ->  AvgPool(max(x, x)), where x is a quantised tensor with a zero point and padding is counted
 
-    In a graph with a FakeQuantize the runtime moves the zero point behind the AvgPool, where the padding, which is 0
-    before it, becomes the zero point. It does not pass the maximum.
+    In a graph with a FakeQuantize the padding, which is 0, would become the zero point.
     """
 
     instead = "`max(x, x)` before the `AvgPool`"
