@@ -4,13 +4,9 @@
         \"\"\"a Loop of 0 iterations  ->  its initial values\"\"\"
         bodies = "first"                            # bodies before the graph that holds them
 
-        def run_on_graph(self, graph):              # one graph, not its bodies
-            changed = False
-            for loop in self.candidates(graph, ops.Loop):   # those that no veto protects
-                changed = self._dissolve(loop) or changed
-            return changed
+        kinds = (ops.Loop,)                         # each that no veto protects; run_on_graph for other walks
 
-        def _dissolve(self, loop):
+        def rewrite(self, loop):
             if loop.count != 0:
                 return self.refuse(loop, "it may run")      # False, and a line for --explain-pass
             ...
@@ -51,6 +47,8 @@ class FunctionPass:
     """
 
     bodies: ClassVar[Literal["first", "last", "never"]] = "first"
+    kinds: ClassVar[tuple[type[Node], ...]] = ()
+    """The classes of the nodes that the pass rewrites one by one."""
     enabled_by_default: bool = True
 
     avoids: ClassVar[tuple[Gap, ...]] = ()
@@ -110,7 +108,14 @@ class FunctionPass:
             each.use(config)
 
     def run_on_graph(self, graph: Graph) -> bool:
-        """Rewrite one graph; True if anything changed."""
+        """Rewrite one graph, by default each candidate of `kinds`; True if anything changed."""
+        if not self.kinds:
+            raise NotImplementedError
+        found = [self.rewrite_each(graph, kind, self.rewrite) for kind in self.kinds]
+        return any(found)
+
+    def rewrite(self, node: Any) -> bool:
+        """Rewrite one candidate; True if it changed, which `accept` and `refuse` record."""
         raise NotImplementedError
 
     def run(self, graph: Graph) -> bool:

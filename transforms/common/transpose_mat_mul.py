@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Value
 from mo_loop.ops.base import Constant, Identity
 from transforms.function_pass import FunctionPass
 from transforms.replace import drop_dead
@@ -19,10 +19,9 @@ class TransposeMatMul(FunctionPass):
     be converted, dequantised or reshaped.
     """
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, ops.Transpose, self._fuse)
+    kinds = (ops.Transpose,)
 
-    def _fuse(self, node: ops.Transpose) -> bool:
+    def rewrite(self, node: ops.Transpose) -> bool:
         weights, order = node.inputs
         assert weights is not None
         if not _is_constant(weights):

@@ -20,10 +20,9 @@ class AppendBehindIf(FunctionPass):
     Both sides copy x once, but the If then returns small tensors, of static shapes in most cases, and needs no x.
     """
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, If, self._rewrite)
+    kinds = (If,)
 
-    def _rewrite(self, node: If) -> bool:
+    def rewrite(self, node: If) -> bool:
         changed = False
         for number, entry in enumerate(node.output_map):
             axis = _axis(entry)

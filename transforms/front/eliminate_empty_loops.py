@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Value
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import UNKNOWN
 from mo_loop.ops.base import Constant
@@ -28,10 +28,9 @@ class EliminateEmptyLoops(FunctionPass):
 
     bodies = "last"
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, Iteration, self._dissolve)
+    kinds = (Iteration,)
 
-    def _dissolve(self, node: Iteration) -> bool:
+    def rewrite(self, node: Iteration) -> bool:
         if node.count != 0:
             return self.refuse(node, "it may run at least once")
         if any(output.type is UNKNOWN for output in node.outputs):

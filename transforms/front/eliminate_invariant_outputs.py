@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mo_loop.graph import Graph
 from mo_loop.graph.shape import low
 from mo_loop.ops.control import Final, Iteration
 from mo_loop.target import ERROR, Gap
@@ -24,10 +23,9 @@ class EliminateInvariantOutputs(FunctionPass):
         severity=ERROR,
     ),)  # fmt: skip
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, Iteration, self._rewrite)
+    kinds = (Iteration,)
 
-    def _rewrite(self, node: Iteration) -> bool:
+    def rewrite(self, node: Iteration) -> bool:
         if low(node.count) < 1:
             return self.refuse(node, "it may run zero times")
         changed = False

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from mo_loop.graph import Graph
 from mo_loop.ops.control import Final, Invariant, Iteration, Merged
 from transforms.function_pass import FunctionPass
 from transforms.replace import replace_output
@@ -11,10 +10,9 @@ from transforms.replace import replace_output
 class EliminateLoopInputsOutputs(FunctionPass):
     """state' = state  ->  an invariant input; readers of its final value read its initial value"""
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, Iteration, self._rewrite)
+    kinds = (Iteration,)
 
-    def _rewrite(self, node: Iteration) -> bool:
+    def rewrite(self, node: Iteration) -> bool:
         constant = {
             entry.result: value
             for entry, value in node.fed

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Node, Use, Value
+from mo_loop.graph import Node, Use, Value
 from mo_loop.graph.shape import Shape, is_static, low
 from mo_loop.graph.types import TensorType, string
 from mo_loop.ops.activation import AlongAxis
@@ -35,10 +35,9 @@ class HoistInvariants(FunctionPass):
     arithmetic on shapes (inference uses their values in the body), and values that leave the body directly.
     """
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, Iteration, self._hoist)
+    kinds = (Iteration,)
 
-    def _hoist(self, node: Iteration) -> bool:
+    def rewrite(self, node: Iteration) -> bool:
         moved = _invariant_nodes(node)
         border = _border(moved)
         if not border:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Value
 from mo_loop.graph.shape import low
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Invariant, Loop, Sliced, TensorIterator
@@ -29,10 +29,9 @@ class LoopToTI(FunctionPass):
 
     bodies = "last"
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, Loop, self._rewrite)
+    kinds = (Loop,)
 
-    def _rewrite(self, node: Loop) -> bool:
+    def rewrite(self, node: Loop) -> bool:
         if isinstance(node.graph.owner, TensorIterator):
             return self.refuse(node, "it is directly in the body of a TensorIterator")
         reads, reason = counted_reads(node)

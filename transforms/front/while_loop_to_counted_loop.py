@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Value
 from mo_loop.graph.shape import Dimension, least
 from mo_loop.graph.types import TensorType, boolean, i32, i64
 from mo_loop.ops.base import Constant, Parameter
@@ -27,10 +27,9 @@ class WhileLoopToCountedLoop(FunctionPass):
 
     bodies = "last"
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, Loop, self._rewrite)
+    kinds = (Loop,)
 
-    def _rewrite(self, node: Loop) -> bool:
+    def rewrite(self, node: Loop) -> bool:
         trip, go = node.inputs[0], node.inputs[1]
         assert trip is not None and go is not None
         if node.continues_always:

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Value
 from mo_loop.graph.types import f32, i8
 from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import centred_weights
@@ -38,10 +38,9 @@ class IntegerMatMulToFakeQuantize(FunctionPass):
         MatMul(q, w)  ->  MatMul(q, limited w) + MatMul(Gather(q, rows), w[rows] - limited w[rows])
     """
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, ops.IntegerMatMul, self._fuse)
+    kinds = (ops.IntegerMatMul,)
 
-    def _fuse(self, node: ops.IntegerMatMul) -> bool:
+    def rewrite(self, node: ops.IntegerMatMul) -> bool:
         a, b, a_zero, b_zero = (*node.inputs, None, None)[:4]
         assert a is not None and b is not None
         if not isinstance(a.node, ops.DynamicQuantize) or a_zero is not a.node.outputs[2]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Value
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Control
 from transforms.function_pass import FunctionPass
@@ -18,10 +18,9 @@ class PushWeightsToSubgraph(FunctionPass):
 
     bodies = "last"
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, Control, self._push)
+    kinds = (Control,)
 
-    def _push(self, node: Control) -> bool:
+    def rewrite(self, node: Control) -> bool:
         if not push_inputs(node, is_weights, _dequantise_inside):
             return self.refuse(node, "no invariant input is a dequantised constant")
         return self.accept(node)

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Value
 from mo_loop.graph.types import f32
 from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import as_float
@@ -35,10 +35,9 @@ class QuantizeToFakeQuantize(FunctionPass):
     what the mask is added to.
     """
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, ops.Dequantize, self._fuse)
+    kinds = (ops.Dequantize,)
 
-    def _fuse(self, node: ops.Dequantize) -> bool:
+    def rewrite(self, node: ops.Dequantize) -> bool:
         source = node.operands[0].node
         if not isinstance(source, ops.Quantize):
             return self.refuse(node, "its input is not quantised in this graph")

@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph import Node, Value
 from mo_loop.graph.shape import high, is_static, low
 from mo_loop.graph.types import TensorType, bf16, boolean, f16, f32, f64, u8
 from mo_loop.ops.base import Parameter, Result
@@ -35,10 +35,9 @@ class AddLeadingDimension(FunctionPass):
         "its first dimension is 0 and all others are 1", severity=CRASH, until="2025.2.0",
     ),)  # fmt: skip
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, Iteration, self._rewrite)
+    kinds = (Iteration,)
 
-    def _rewrite(self, node: Iteration) -> bool:
+    def rewrite(self, node: Iteration) -> bool:
         inputs = [number for number, entry in enumerate(node.input_map) if _is_concerned(_inner(entry))]
         states = {entry.result for entry in node.back_edges if _is_concerned(entry.parameter.output)}
         fed_back = {entry.result for entry in node.back_edges}

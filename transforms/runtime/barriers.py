@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Node, Use
+from mo_loop.graph import Node, Use
 from mo_loop.graph.shape import Dimension
 from mo_loop.ops.control import Loop
 from transforms.function_pass import FunctionPass
@@ -22,17 +22,13 @@ class BarrierPass(FunctionPass):
     A rule that only hides something from the runtime states what, at which kind of node, and at which `places`.
     """
 
-    kind: ClassVar[type[Node]]
     hides: ClassVar[str]
 
     def places(self, node: Any) -> Sequence[HiddenPort] | str:
         """Where Barriers are needed for a node; the reason if nowhere."""
         raise NotImplementedError
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, self.kind, self._hide)
-
-    def _hide(self, node: Node) -> bool:
+    def rewrite(self, node: Node) -> bool:
         places = self.places(node)
         if isinstance(places, str):
             return self.refuse(node, places)

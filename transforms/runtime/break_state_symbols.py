@@ -29,7 +29,7 @@ class BreakStateSymbols(BarrierPass):
         ),
     )  # fmt: skip
 
-    kind, hides = Loop, "symbols"
+    kinds, hides = (Loop,), "symbols"
 
     def places(self, node: Loop) -> list[HiddenPort] | str:
         found = [

@@ -6,7 +6,7 @@ from dataclasses import replace
 from typing import cast
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Value
 from mo_loop.graph.shape import low
 from mo_loop.ops.control import Concatenated, Iteration, Loop, TensorIterator
 from mo_loop.target import CRASH, Gap
@@ -27,14 +27,9 @@ class ConcatenateAlongFirstAxis(FunctionPass):
         severity=CRASH,
     ),)  # fmt: skip
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for kind in (Loop, TensorIterator):
-            for node in self.candidates(graph, kind):
-                changed = self._rewrite_all(node) or changed
-        return changed
+    kinds = (Loop, TensorIterator)
 
-    def _rewrite_all(self, node: Iteration) -> bool:
+    def rewrite(self, node: Iteration) -> bool:
         changed = False
         for number, entry in enumerate(node.output_map):
             if isinstance(entry, Concatenated) and _follows_zero(node.outputs[number], entry.axis):

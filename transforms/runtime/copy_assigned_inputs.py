@@ -41,7 +41,7 @@ class CopyAssignedInputs(BarrierPass):
 
     bodies = "never"  # variables are in the main graph
 
-    kind, hides = ops.Assign, "memory"
+    kinds, hides = (ops.Assign,), "memory"
 
     def run_on_graph(self, graph: Graph) -> bool:
         self.constant = set(computed_from_constants(graph)) if graph.of(ops.Assign) else set()

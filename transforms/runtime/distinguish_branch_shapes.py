@@ -7,7 +7,7 @@ from math import gcd
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Value
 from mo_loop.graph.shape import Dimension, high, is_static, low
 from mo_loop.graph.types import string
 from mo_loop.ops.base import Constant, Result
@@ -36,10 +36,9 @@ class DistinguishBranchShapes(FunctionPass):
         until="2026.1.0",
     ),)  # fmt: skip
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, If, self._distinguish)
+    kinds = (If,)
 
-    def _distinguish(self, node: If) -> bool:
+    def rewrite(self, node: If) -> bool:
         lossy = [entry for entry in node.output_map if _may_be_lost(entry)]
         if not lossy:
             return self.refuse(node, "no output has the same dynamic shape in both branches")

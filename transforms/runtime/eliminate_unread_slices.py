@@ -22,13 +22,13 @@ class EliminateUnreadSlices(FunctionPass):
     instead = "`Loop`"
     avoids = (Gap("unread-slice", "a TensorIterator whose body reads no slice runs once"),)
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        changed = graph.sweep() > 0  # readers without readers do not count
-        for node in self.candidates(graph, TensorIterator):
-            changed = self._rewrite(node) or changed
-        return changed
+    kinds = (TensorIterator,)
 
-    def _rewrite(self, node: TensorIterator) -> bool:
+    def run_on_graph(self, graph: Graph) -> bool:
+        is_swept = graph.sweep() > 0  # readers without readers do not count
+        return super().run_on_graph(graph) or is_swept
+
+    def rewrite(self, node: TensorIterator) -> bool:
         sliced = {entry: entry.parameter.output.is_used for entry in node.input_map if isinstance(entry, Sliced)}
         if all(sliced.values()):
             return self.refuse(node, "its body reads all its slices")

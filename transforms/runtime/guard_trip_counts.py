@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Value
 from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Concatenated, Invariant, Loop
@@ -36,10 +36,9 @@ class GuardTripCounts(FunctionPass):
         ),
     )  # fmt: skip
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, Loop, self._guard)
+    kinds = (Loop,)
 
-    def _guard(self, node: Loop) -> bool:
+    def rewrite(self, node: Loop) -> bool:
         if not node.none_below_zero:
             return self.refuse(node, "its trip count has the meaning of Loop-5 already")
         trip = _given(node)

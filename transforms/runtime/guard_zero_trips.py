@@ -43,13 +43,13 @@ class GuardZeroTrips(FunctionPass):
         ),
     )  # fmt: skip
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        changed = graph.sweep() > 0  # readers without readers do not count
-        for node in self.candidates(graph, Loop):
-            changed = self._guard(node) or changed
-        return changed
+    kinds = (Loop,)
 
-    def _guard(self, node: Loop) -> bool:
+    def run_on_graph(self, graph: Graph) -> bool:
+        is_swept = graph.sweep() > 0  # readers without readers do not count
+        return super().run_on_graph(graph) or is_swept
+
+    def rewrite(self, node: Loop) -> bool:
         if low(iterations(node)) > 0:
             return self.refuse(node, "it runs at least once")
         initial = {entry.result: (entry.parameter, value) for entry, value in node.fed if isinstance(entry, Merged)}

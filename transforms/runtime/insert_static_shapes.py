@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Node
+from mo_loop.graph import Node
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import string
 from mo_loop.ops.base import Constant
@@ -27,11 +27,9 @@ class InsertStaticShapes(FunctionPass):
         "protect them",
     ),)  # fmt: skip
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        found = [self.rewrite_each(graph, kind, self._insert) for kind in (ops.Concat, ops.Slice)]
-        return any(found)
+    kinds = (ops.Concat, ops.Slice)
 
-    def _insert(self, node: Node) -> bool:
+    def rewrite(self, node: Node) -> bool:
         output = node.output
         readers = [use for use in output.uses if not _has_constant_pattern(use.node)]
         if not is_static(output.shape) or output.dtype is string or not _is_open(node):

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from mo_loop import ops
-from mo_loop.graph import Graph
 from mo_loop.graph.types import string
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Iteration
@@ -54,15 +53,13 @@ class IsolateParameters(FunctionPass):
         ),
     )  # fmt: skip
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        for node in self.candidates(graph, Iteration):
-            isolated = [_isolate(parameter) for parameter in overwritten(node)]
-            if any(isolated):
-                changed = self.accept(node)
-            else:
-                self.refuse(node, "they are isolated already" if isolated else "nothing overwrites its Parameters")
-        return changed
+    kinds = (Iteration,)
+
+    def rewrite(self, node: Iteration) -> bool:
+        isolated = [_isolate(parameter) for parameter in overwritten(node)]
+        if any(isolated):
+            return self.accept(node)
+        return self.refuse(node, "they are isolated already" if isolated else "nothing overwrites its Parameters")
 
 
 def _isolate(parameter: Parameter) -> bool:

@@ -17,7 +17,7 @@ class MakeAssignedShapesDynamic(BarrierPass):
         "a tensor of static shape is not copied into a variable of dynamic shape", severity=ERROR,
     ),)  # fmt: skip
 
-    kind, hides = ops.Assign, "bounds"
+    kinds, hides = (ops.Assign,), "bounds"
 
     def places(self, node: ops.Assign) -> list[HiddenPort] | str:
         (value,) = node.operands

@@ -15,7 +15,7 @@ from transforms.runtime.inference import is_bounded
 class InitialShapesPass(BarrierPass):
     """initial value  ->  Barrier(initial value, bounds of its sizes)"""
 
-    kind, hides = Iteration, "bounds"
+    kinds, hides = (Iteration,), "bounds"
     is_read: ClassVar[bool]
     """Whether it is for states whose final value is read, or for the others."""
     otherwise: ClassVar[str]

@@ -23,7 +23,7 @@ class MakeTripCountsDynamic(BarrierPass):
         "length of its concatenated outputs",
     ),)  # fmt: skip
 
-    kind, hides = Loop, "value"
+    kinds, hides = (Loop,), "value"
 
     def places(self, node: Loop) -> list[HiddenPort] | str:
         trip = node.operands[0]

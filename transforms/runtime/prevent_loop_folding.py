@@ -66,23 +66,20 @@ class PreventLoopFolding(FunctionPass):
         ),
     )  # fmt: skip
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        changed = False
-        known: dict[Value, bool] = {}
-        for node in self.candidates(graph, Loop):
-            changed = self._hide(node, known) or changed
-        return changed
+    kinds = (Loop,)
 
-    def _hide(self, node: Loop, known: dict[Value, bool]) -> bool:
+    def run_on_graph(self, graph: Graph) -> bool:
+        self.known: dict[Value, bool] = {}
+        return super().run_on_graph(graph)
+
+    def rewrite(self, node: Loop) -> bool:
         trip, go = node.operands[:2]
-        assert trip is not None and go is not None
-        inputs = list(node.operands)
-        computed = all(is_computable(value, known) for value in inputs)
+        computed = all(is_computable(value, self.known) for value in node.operands)
         if computed and _is_static(node) and not _holds_refused(node):
             return self._feed_zero(node)
         idle = low(iterations(node)) < 1
-        hides_trip = computed or (idle and not isinstance(trip.node, Constant) and is_computable(trip, known))
-        hides_go = idle and not isinstance(go.node, Constant) and is_computable(go, known)
+        hides_trip = computed or (idle and not isinstance(trip.node, Constant) and is_computable(trip, self.known))
+        hides_go = idle and not isinstance(go.node, Constant) and is_computable(go, self.known)
         if not hides_trip and not hides_go:
             return self.refuse(node, "the runtime cannot evaluate it, or evaluates it correctly")
         for port, value, hidden in ((0, trip, hides_trip), (1, go, hides_go)):

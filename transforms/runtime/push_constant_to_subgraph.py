@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Value
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control
 from mo_loop.target import CRASH, Gap
@@ -27,10 +27,9 @@ class PushConstantToSubgraph(FunctionPass):
 
     bodies = "last"
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, Control, self._bind)
+    kinds = (Control,)
 
-    def _bind(self, node: Control) -> bool:
+    def rewrite(self, node: Control) -> bool:
         if not push_inputs(node, lambda value: isinstance(value.node, Constant), _copy_inside):
             return self.refuse(node, "no invariant input is a Constant")
         return self.accept(node)

@@ -37,7 +37,7 @@ class RemoveResultBounds(BarrierPass):
         ),
     )  # fmt: skip
 
-    kind, hides = Loop, "bounds"
+    kinds, hides = (Loop,), "bounds"
 
     def places(self, node: Loop) -> list[HiddenPort] | str:
         if low(iterations(node)) > 0:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Value
 from mo_loop.graph.shape import is_static, least, low
 from mo_loop.graph.types import boolean
 from mo_loop.ops.base import Constant
@@ -48,10 +48,9 @@ class SelectFinalValues(FunctionPass):
         "after zero iterations the final value of any state is that of an earlier inference", until="2026.3.1",
     ),)  # fmt: skip
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, Loop, self._select)
+    kinds = (Loop,)
 
-    def _select(self, node: Loop) -> bool:
+    def rewrite(self, node: Loop) -> bool:
         if low(iterations(node)) > 0:
             return self.refuse(node, "it runs at least once")
         found = _found(node)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Use, Value
+from mo_loop.graph import Use, Value
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.target import ERROR, Gap
 from transforms.function_pass import FunctionPass
@@ -28,10 +28,9 @@ class SeparateReadValues(FunctionPass):
 
     bodies = "never"
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, ops.ReadValue, self._separate)
+    kinds = (ops.ReadValue,)
 
-    def _separate(self, node: ops.ReadValue) -> bool:
+    def rewrite(self, node: ops.ReadValue) -> bool:
         initial = node.inputs[0] if node.inputs else None
         if initial is None or isinstance(initial.node, Constant | Parameter):
             return self.refuse(node, "its initial value is not computed")

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Use, Value
+from mo_loop.graph import Use, Value
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, Tensor
 from mo_loop.graph.types import ElementType, i4, u4, u8
@@ -40,10 +40,9 @@ class SpreadScales(FunctionPass):
         ),
     )  # fmt: skip
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, ops.Dequantize, self._spread)
+    kinds = (ops.Dequantize,)
 
-    def _spread(self, node: ops.Dequantize) -> bool:
+    def rewrite(self, node: ops.Dequantize) -> bool:
         sizes = [each.node.tensor.size for each in node.inputs[1:] if each and isinstance(each.node, Constant)]
         if not is_weights(node.output) or 1 not in sizes:
             return self.refuse(node, "it is not of weights with one scale or zero point")
@@ -109,10 +108,9 @@ class UnsignedWeights(FunctionPass):
     instead = "the numbers and the zero points are larger by 8, in u4"
     avoids = (Gap("zero-points-of-i4", "`MatMul` with weights of i4 that have zero points is wrong", until="2025.3.0"),)
 
-    def run_on_graph(self, graph: Graph) -> bool:
-        return self.rewrite_each(graph, ops.Dequantize, self._shift)
+    kinds = (ops.Dequantize,)
 
-    def _shift(self, node: ops.Dequantize) -> bool:
+    def rewrite(self, node: ops.Dequantize) -> bool:
         x, scale, zero = (*node.inputs, None)[:3]
         if not is_weights(node.output) or zero is None or {x.dtype, zero.dtype} != {i4}:
             return self.refuse(node, "it is not of weights of i4 with zero points of i4")
