@@ -3,16 +3,16 @@
     class EliminateAddZero(Elimination):
         \"\"\"x + 0  ->  x\"\"\"
 
-        def __init__(self):
-            super().__init__()
-            x = any_input()
-            self.eliminate(any_order(ops.Add, x, constant(value_equals(0))), keeping=x)
+        keeps = x = any_input()
+        pattern = any_order(ops.Add, x, constant(value_equals(0)))
 
 A node is replaced only if the remaining value is proven to have the same element type and dimensions. A constant that
 broadcasts the other operand therefore keeps its node.
 """
 
 from __future__ import annotations
+
+from typing import ClassVar
 
 from mo_loop.graph import Value
 from mo_loop.graph.types import TensorType
@@ -29,17 +29,14 @@ class Elimination(MatcherPass):
     name. If it cannot (it is an input, a constant or another output), an Identity with that name is inserted.
     """
 
-    def eliminate(self, pattern: Pattern, *, keeping: Pattern) -> None:
-        """Replace `pattern` by `keeping` if both are proven to have the same type and shape."""
+    keeps: ClassVar[Pattern]
+    """The part of the pattern that is the value, if both are proven to have the same type and shape."""
 
-        def callback(match: Match) -> bool:
-            kept, made = match[keeping], match.root.output
-            if is_alike(made, kept):
-                return self.bypass(match, kept)
-            self.refuse(match.root, f"{made.type} is not proven to equal {kept.type}", len(match.nodes))
-            return False
-
-        self.register_matcher(pattern, callback)
+    def matched(self, match: Match) -> bool:
+        kept, made = match[self.keeps], match.root.output
+        if is_alike(made, kept):
+            return self.bypass(match, kept)
+        return self.refuse(match.root, f"{made.type} is not proven to equal {kept.type}", len(match.nodes))
 
     def bypass(self, match: Match, value: Value) -> bool:
         """Readers of the root read `value`, which equals its output; False if the root has to stay."""

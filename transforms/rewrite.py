@@ -3,13 +3,11 @@
     class HSwishFusion(MatcherPass):
         \"\"\"x * HSigmoid(x)  ->  HSwish(x)\"\"\"
 
-        def __init__(self):
-            super().__init__()
-            self.x = any_input()
-            self.gate = wrap_type(ops.HSigmoid, self.x, when=consumers_count(1))
-            self.register_matcher(any_order(ops.Multiply, self.x, self.gate), self.fuse)
+        x = any_input()
+        gate = wrap_type(ops.HSigmoid, x, when=consumers_count(1))
+        pattern = any_order(ops.Multiply, x, gate)
 
-        def fuse(self, match) -> bool:
+        def matched(self, match) -> bool:
             return self.replace(match, ops.HSwish(match[self.x]))     # moves uses, names, rt_info
 
     HSwishFusion().run(graph)                                         # the whole graph, bodies included
@@ -26,7 +24,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Sequence
 from functools import cached_property
-from typing import Any
+from types import ModuleType
+from typing import Any, ClassVar
 
 from mo_loop.conversion_limits import Budget, budget
 from mo_loop.errors import InternalError
@@ -43,12 +42,23 @@ Passes = tuple["MatcherPass", ...]
 
 
 class MatcherPass(FunctionPass):
-    """One pattern and one callback, which returns True when it replaced the root."""
+    """One pattern and one callback, which returns True when it replaced the root.
+
+    A class states its `pattern`, and `matched` is the callback; or its constructor calls `register_matcher`.
+    """
+
+    pattern: ClassVar[Pattern | None] = None
 
     def __init__(self) -> None:
         self._matcher: Matcher | None = None
         self._callback: Callback | None = None
         self._new: list[Node] = []
+        if self.pattern is not None:
+            self.register_matcher(self.pattern, self.matched)
+
+    def matched(self, match: Match) -> bool:
+        """Rewrite a match; True if the root was replaced."""
+        raise NotImplementedError
 
     def register_matcher(self, pattern: Pattern, callback: Callback, *, contained: bool = False) -> None:
         """Set the pattern and the callback. A pass has one matcher.
@@ -200,6 +210,12 @@ class GraphRewrite(FunctionPass):
     def start(self, graph: Graph) -> Iterable[Node]:
         """The nodes in the order of the visit."""
         return graph.ordered()
+
+
+def passes_in(*files: ModuleType) -> tuple[type[MatcherPass], ...]:
+    """The matchers with a pattern that stand in some files, in their order."""
+    own = (each for file in files for each in vars(file).values() if getattr(each, "__module__", "") == file.__name__)
+    return tuple(each for each in own if isinstance(each, type) and issubclass(each, MatcherPass) and each.pattern)
 
 
 class BackwardGraphRewrite(GraphRewrite):

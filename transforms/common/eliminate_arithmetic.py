@@ -25,37 +25,29 @@ class EliminateAddZero(Elimination):
     removes such an Add as well.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        x = any_input()
-        self.eliminate(any_order(ops.Add, x, constant(value_equals(0, SMALL))), keeping=x)
+    keeps = x = any_input()
+    pattern = any_order(ops.Add, x, constant(value_equals(0, SMALL)))
 
 
 class EliminateSubtractZero(Elimination):
     """x - 0  ->  x, for both zeros, as EliminateAddZero"""
 
-    def __init__(self) -> None:
-        super().__init__()
-        x = any_input()
-        self.eliminate(wrap_type(ops.Subtract, x, constant(value_equals(0, SMALL))), keeping=x)
+    keeps = x = any_input()
+    pattern = wrap_type(ops.Subtract, x, constant(value_equals(0, SMALL)))
 
 
 class EliminateMultiplyOne(Elimination):
     """x * 1  ->  x"""
 
-    def __init__(self) -> None:
-        super().__init__()
-        x = any_input()
-        self.eliminate(any_order(ops.Multiply, x, constant(value_equals(1, SMALL))), keeping=x)
+    keeps = x = any_input()
+    pattern = any_order(ops.Multiply, x, constant(value_equals(1, SMALL)))
 
 
 class EliminateDivideOne(Elimination):
     """x / 1  ->  x, x ^ 1  ->  x"""
 
-    def __init__(self) -> None:
-        super().__init__()
-        x = any_input()
-        self.eliminate(wrap_type((ops.Divide, ops.Power), x, constant(value_equals(1, SMALL))), keeping=x)
+    keeps = x = any_input()
+    pattern = wrap_type((ops.Divide, ops.Power), x, constant(value_equals(1, SMALL)))
 
 
 class EliminateEqualOperands(Elimination):
@@ -64,41 +56,33 @@ class EliminateEqualOperands(Elimination):
     It runs before IsolateParameters, which inserts such nodes on purpose.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        x = any_input()
-        self.eliminate(wrap_type(IDEMPOTENT, x, x), keeping=x)
+    keeps = x = any_input()
+    pattern = wrap_type(IDEMPOTENT, x, x)
 
 
 class EliminateDoubleNot(Elimination):
     """not not x  ->  x, for booleans and for bits of integers"""
 
-    def __init__(self) -> None:
-        super().__init__()
-        x = any_input()
-        logical = wrap_type(ops.LogicalNot, wrap_type(ops.LogicalNot, x))
-        bitwise = wrap_type(ops.BitwiseNot, wrap_type(ops.BitwiseNot, x))
-        self.eliminate(any_of(logical, bitwise), keeping=x)
+    keeps = x = any_input()
+    logical = wrap_type(ops.LogicalNot, wrap_type(ops.LogicalNot, x))
+    bitwise = wrap_type(ops.BitwiseNot, wrap_type(ops.BitwiseNot, x))
+    pattern = any_of(logical, bitwise)
 
 
 class EliminateSelect(Elimination):
     """select(true, x, y)  ->  x, select(false, y, x)  ->  x"""
 
-    def __init__(self) -> None:
-        super().__init__()
-        x = any_input()
-        chosen = wrap_type(ops.Select, constant(value_equals(True, SMALL)), x, any_input())
-        left = wrap_type(ops.Select, constant(value_equals(False, SMALL)), any_input(), x)
-        self.eliminate(any_of(chosen, left), keeping=x)
+    keeps = x = any_input()
+    chosen = wrap_type(ops.Select, constant(value_equals(True, SMALL)), x, any_input())
+    left = wrap_type(ops.Select, constant(value_equals(False, SMALL)), any_input(), x)
+    pattern = any_of(chosen, left)
 
 
 class EliminateReluOfRelu(Elimination):
     """relu(relu(x))  ->  relu(x)"""
 
-    def __init__(self) -> None:
-        super().__init__()
-        inner = wrap_type(ops.ReLU)
-        self.eliminate(wrap_type(ops.ReLU, inner), keeping=inner)
+    keeps = wrap_type(ops.ReLU)
+    pattern = wrap_type(ops.ReLU, keeps)
 
 
 class MergeClamps(MatcherPass):
@@ -107,13 +91,11 @@ class MergeClamps(MatcherPass):
     For integers the two Clamps round their bounds in different directions, so they stay.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.x = any_input(type_matches(f16, bf16, f32, f64))
-        self.inner = wrap_type(ops.Clamp, self.x)
-        self.register_matcher(wrap_type(ops.Clamp, self.inner), self.merge)
+    x = any_input(type_matches(f16, bf16, f32, f64))
+    inner = wrap_type(ops.Clamp, x)
+    pattern = wrap_type(ops.Clamp, inner)
 
-    def merge(self, match: Match) -> bool:
+    def matched(self, match: Match) -> bool:
         inner, outer = match.node(self.inner), match.root
         assert isinstance(outer, ops.Clamp)
         low, high = (min(max(bound, outer.min), outer.max) for bound in (inner.min, inner.max))

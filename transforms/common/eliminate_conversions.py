@@ -27,23 +27,18 @@ UNMARKED = Predicate("no mark as decompression", _is_unmarked)
 class EliminateIdentity(Elimination):
     """Identity(x)  ->  x, unless the Identity has the name of a model output"""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.x = any_input()
-        no_output = ~Predicate("a model output", is_model_output)
-        self.register_matcher(wrap_type(Identity, self.x, when=no_output), self.pass_by)
+    x = any_input()
+    pattern = wrap_type(Identity, x, when=~Predicate("a model output", is_model_output))
 
-    def pass_by(self, match: Match) -> bool:
+    def matched(self, match: Match) -> bool:
         return self.bypass(match, match[self.x])
 
 
 class EliminateConvert(Elimination):
     """convert(x) to the type of x  ->  x"""
 
-    def __init__(self) -> None:
-        super().__init__()
-        x = any_input()
-        self.eliminate(wrap_type(ops.Convert, x, when=UNMARKED), keeping=x)
+    keeps = x = any_input()
+    pattern = wrap_type(ops.Convert, x, when=UNMARKED)
 
 
 class MergeConverts(Elimination):
@@ -52,13 +47,11 @@ class MergeConverts(Elimination):
     f32 -> f64 -> f32 disappears, u8 -> i32 -> i64 becomes one Convert. A Convert that may change a value stays.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.x = any_input()
-        self.inner = wrap_type(ops.Convert, self.x, when=UNMARKED)
-        self.register_matcher(wrap_type(ops.Convert, self.inner, when=UNMARKED), self.merge)
+    x = any_input()
+    inner = wrap_type(ops.Convert, x, when=UNMARKED)
+    pattern = wrap_type(ops.Convert, inner, when=UNMARKED)
 
-    def merge(self, match: Match) -> bool:
+    def matched(self, match: Match) -> bool:
         x, middle, last = match[self.x], match[self.inner].dtype, match.root.output.dtype
         if not holds_all(middle, x.dtype):
             return False

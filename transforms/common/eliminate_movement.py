@@ -8,6 +8,7 @@ from mo_loop import ops
 from mo_loop.graph import Value
 from mo_loop.graph.shape import Dim, is_static
 from transforms.elimination import Elimination, is_alike
+from transforms.operands import order_of
 from transforms.pattern import Match, any_input, constant, wrap_type
 from transforms.predicates import Predicate, has_static_rank
 from transforms.rewrite import MatcherPass
@@ -40,28 +41,23 @@ def _counts_up(value: Value) -> bool:
 class EliminateTranspose(Elimination):
     """transpose(x, [0, 1, ...])  ->  x"""
 
-    def __init__(self) -> None:
-        super().__init__()
-        x = any_input()
-        in_order = Predicate("axes in order", lambda v: v.type.integers and is_sorted(v.type.integers))
-        self.eliminate(wrap_type(ops.Transpose, x, any_input(in_order)), keeping=x)
+    keeps = x = any_input()
+    in_order = Predicate("axes in order", lambda v: v.type.integers and is_sorted(v.type.integers))
+    pattern = wrap_type(ops.Transpose, x, any_input(in_order))
 
 
 class MergeTransposes(Elimination):
     """transpose(transpose(x, p), q)  ->  transpose(x, p[q]), or x if p[q] is the identity"""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.x = any_input(has_static_rank())
-        self.p, self.q = any_input(), any_input()
-        self.register_matcher(wrap_type(ops.Transpose, wrap_type(ops.Transpose, self.x, self.p), self.q), self.merge)
+    x = any_input(has_static_rank())
+    inner = wrap_type(ops.Transpose, x, any_input())
+    pattern = wrap_type(ops.Transpose, inner, any_input())
 
-    def merge(self, match: Match) -> bool:
-        x, first, second = match[self.x], match[self.p].type.integers, match[self.q].type.integers
+    def matched(self, match: Match) -> bool:
+        x, first, second = match[self.x], order_of(match.node(self.inner)), order_of(match.root)
         if first is None or second is None:
             return False
-        reverse = tuple(reversed(range(x.type.rank)))  # what an empty order means
-        order = tuple((first or reverse)[axis] for axis in second or reverse)
+        order = tuple(first[axis] for axis in second)
         if is_sorted(order):
             return self.bypass(match, x)
         return self.replace(match, ops.Transpose(x, order))
@@ -71,14 +67,12 @@ def is_sorted(order: tuple[int, ...]) -> bool:
     return order == tuple(range(len(order)))
 
 
-class EliminateReshape(Elimination):
+class EliminateReshape(Elimination):  # before MergeReshapes: a tensor that gets its old shape again needs no Reshape
     """reshape(... reshape(x)) to the shape of x  ->  x; likewise for Squeeze and Unsqueeze"""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_matcher(wrap_type(RESHAPING), self.bypass_all)
+    pattern = wrap_type(RESHAPING)
 
-    def bypass_all(self, match: Match) -> bool:
+    def matched(self, match: Match) -> bool:
         node = match.root
         while isinstance(node, RESHAPING):
             value = node.operands[0]
@@ -94,14 +88,12 @@ class MergeReshapes(MatcherPass):
     Only if inference knows as much of the result as before, and no 0 in b copies a dimension that x has elsewhere.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.x, self.pattern = any_input(), any_input()
-        self.middle = wrap_type(RESHAPING, self.x, ...)
-        self.register_matcher(wrap_type(ops.Reshape, self.middle, self.pattern), self.skip)
+    x, sizes = any_input(), any_input()
+    middle = wrap_type(RESHAPING, x, ...)
+    pattern = wrap_type(ops.Reshape, middle, sizes)
 
-    def skip(self, match: Match) -> bool:
-        x, pattern, old = match[self.x], match[self.pattern], match.root
+    def matched(self, match: Match) -> bool:
+        x, pattern, old = match[self.x], match[self.sizes], match.root
         assert isinstance(old, ops.Reshape)
         if is_static(old.output.shape):
             return self.replace(match, ops.Reshape(x, np.array(old.output.shape, np.int64)))
@@ -124,67 +116,52 @@ def _copies_alike(x: Value, middle: Value, pattern: Value) -> bool:
 class EliminateConcat(Elimination):
     """concat(x)  ->  x"""
 
-    def __init__(self) -> None:
-        super().__init__()
-        x = any_input()
-        self.eliminate(wrap_type(ops.Concat, x), keeping=x)
+    keeps = x = any_input()
+    pattern = wrap_type(ops.Concat, x)
 
 
 class EliminateSplit(Elimination):
     """split(x) into one part  ->  x"""
 
-    def __init__(self) -> None:
-        super().__init__()
-        x = any_input()
-        whole = Predicate("one piece", lambda v: len(v.node.outputs) == 1)
-        self.eliminate(wrap_type((ops.Split, ops.VariadicSplit), x, ..., when=whole), keeping=x)
+    keeps = x = any_input()
+    whole = Predicate("one piece", lambda v: len(v.node.outputs) == 1)
+    pattern = wrap_type((ops.Split, ops.VariadicSplit), x, ..., when=whole)
 
 
 class EliminateSlice(Elimination):
     """slice(x) of all elements  ->  x: all steps are 1, and every dimension keeps its length"""
 
-    def __init__(self) -> None:
-        super().__init__()
-        x = any_input()
-        self.eliminate(wrap_type(ops.Slice, x, any_input(), any_input(), any_input(all_are(1)), ...), keeping=x)
+    keeps = x = any_input()
+    pattern = wrap_type(ops.Slice, x, any_input(), any_input(), any_input(all_are(1)), ...)
 
 
 class EliminatePad(Elimination):
     """pad(x) with widths of 0  ->  x"""
 
-    def __init__(self) -> None:
-        super().__init__()
-        x = any_input()
-        self.eliminate(wrap_type(ops.Pad, x, any_input(all_are(0)), any_input(all_are(0)), ...), keeping=x)
+    keeps = x = any_input()
+    pattern = wrap_type(ops.Pad, x, any_input(all_are(0)), any_input(all_are(0)), ...)
 
 
 class EliminateTile(Elimination):
     """tile(x, [1, 1, ...])  ->  x"""
 
-    def __init__(self) -> None:
-        super().__init__()
-        x = any_input()
-        self.eliminate(wrap_type(ops.Tile, x, any_input(all_are(1))), keeping=x)
+    keeps = x = any_input()
+    pattern = wrap_type(ops.Tile, x, any_input(all_are(1)))
 
 
 class EliminateBroadcast(Elimination):
     """broadcast(x) to the shape of x  ->  x"""
 
-    def __init__(self) -> None:
-        super().__init__()
-        x = any_input()
-        numpy_rules = {"mode": lambda mode: mode != "explicit"}
-        self.eliminate(wrap_type(ops.Broadcast, x, any_input(), attributes=numpy_rules), keeping=x)
+    keeps = x = any_input()
+    pattern = wrap_type(ops.Broadcast, x, any_input(), attributes={"mode": lambda mode: mode != "explicit"})
 
 
 class EliminateGather(Elimination):
     """gather(x, [0, 1, ..., n - 1])  ->  x, where the axis has n elements"""
 
-    def __init__(self) -> None:
-        super().__init__()
-        x = any_input()
-        every = constant(Predicate("indices that count up from 0", _counts_up))
-        self.eliminate(wrap_type(ops.Gather, x, every, any_input(), attributes={"batch_dims": 0}), keeping=x)
+    keeps = x = any_input()
+    every = constant(Predicate("indices that count up from 0", _counts_up))
+    pattern = wrap_type(ops.Gather, x, every, any_input(), attributes={"batch_dims": 0})
 
 
 class EliminateReduce(Elimination):
@@ -193,7 +170,5 @@ class EliminateReduce(Elimination):
     Not for norms: the norm of a single element is its absolute value.
     """
 
-    def __init__(self) -> None:
-        super().__init__()
-        x = any_input()
-        self.eliminate(wrap_type(REDUCING, x, any_input()), keeping=x)
+    keeps = x = any_input()
+    pattern = wrap_type(REDUCING, x, any_input())

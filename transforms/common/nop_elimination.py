@@ -2,60 +2,11 @@
 
 from __future__ import annotations
 
-from transforms.common.eliminate_arithmetic import (
-    EliminateAddZero,
-    EliminateDivideOne,
-    EliminateDoubleNot,
-    EliminateEqualOperands,
-    EliminateMultiplyOne,
-    EliminateReluOfRelu,
-    EliminateSelect,
-    EliminateSubtractZero,
-    MergeClamps,
-)
-from transforms.common.eliminate_conversions import EliminateConvert, EliminateIdentity, MergeConverts
-from transforms.common.eliminate_movement import (
-    EliminateBroadcast,
-    EliminateConcat,
-    EliminateGather,
-    EliminatePad,
-    EliminateReduce,
-    EliminateReshape,
-    EliminateSlice,
-    EliminateSplit,
-    EliminateTile,
-    EliminateTranspose,
-    MergeReshapes,
-    MergeTransposes,
-)
-from transforms.rewrite import GraphRewrite, MatcherPass
+from transforms.common import eliminate_arithmetic, eliminate_conversions, eliminate_movement
+from transforms.rewrite import GraphRewrite, passes_in
 
-NO_OPS: tuple[type[MatcherPass], ...] = (
-    EliminateIdentity,
-    EliminateConvert,
-    MergeConverts,
-    EliminateAddZero,
-    EliminateSubtractZero,
-    EliminateMultiplyOne,
-    EliminateDivideOne,
-    EliminateEqualOperands,
-    EliminateDoubleNot,
-    EliminateSelect,
-    EliminateReluOfRelu,
-    MergeClamps,
-    EliminateTranspose,
-    MergeTransposes,
-    EliminateReshape,  # before MergeReshapes: a tensor that gets its old shape again needs no Reshape
-    MergeReshapes,
-    EliminateConcat,
-    EliminateSplit,
-    EliminateSlice,
-    EliminatePad,
-    EliminateTile,
-    EliminateBroadcast,
-    EliminateGather,
-    EliminateReduce,
-)
+NO_OPS = passes_in(eliminate_conversions, eliminate_arithmetic, eliminate_movement)
+"""All passes of the files, in the order in which they stand there."""
 
 
 class NopElimination(GraphRewrite):

@@ -20,12 +20,10 @@ class ReshapeToSqueeze(MatcherPass):
 
     bodies = "never"
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.x = any_input(has_static_rank())
-        self.register_matcher(wrap_type(ops.Reshape, self.x, any_input(), when=has_static_rank()), self.rename)
+    x = any_input(has_static_rank())
+    pattern = wrap_type(ops.Reshape, x, any_input(), when=has_static_rank())
 
-    def rename(self, match: Match) -> bool:
+    def matched(self, match: Match) -> bool:
         x = match[self.x]
         before, after = x.type.dims, match.root.output.type.dims
         gone = ones_among(before, after)

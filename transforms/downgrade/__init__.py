@@ -5,10 +5,8 @@
 
         enabled_by_default = False
 
-        def __init__(self):
-            super().__init__()
-            self.x = any_input()
-            self.register_matcher(wrap_type(ops.SoftSign, self.x), self.write_out)
+        x = any_input()
+        pattern = wrap_type(ops.SoftSign, x)
 
 There are two kinds of passes in this package.
 
@@ -16,9 +14,9 @@ There are two kinds of passes in this package.
   after both operations and opsets, in `lowest_opset.py`. The result is the same, so these passes are part of every
   conversion. They run after constants are folded (then it is known whether a pad is negative) and before the passes
   that look for forms which the runtime computes wrongly (these passes look for the older operation).
-- A composition of older operations: `SoftSignDecomposition`, named after the operation that it replaces, in a file of
-  its own. It takes more nodes and may round differently, so it has `enabled_by_default = False`: a user whose runtime
-  is older calls `config.enable("SoftSignDecomposition")`.
+- A composition of older operations: `SoftSignDecomposition`, named after the operation that it replaces, in
+  `decompositions.py`. It takes more nodes and may round differently, so it has `enabled_by_default = False`: a user
+  whose runtime is older calls `config.enable("SoftSignDecomposition")`.
 
 `Downgrade` runs both kinds in one traversal.
 

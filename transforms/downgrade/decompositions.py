@@ -13,32 +13,19 @@ from transforms.predicates import Predicate, has_static_rank
 from transforms.rewrite import MatcherPass
 
 
-def _is_exact(value: Value) -> bool:
-    dtype = value.dtype
-    if dtype.kind == "uint":
-        return 8 <= dtype.bits < 32
-    return dtype is boolean or (dtype.kind == "int" and dtype.bits >= 8)
-
-
-class BitwiseNotDecomposition(MatcherPass):
-    """BitwiseNot-13: not x  ->  -1 - x, or for unsigned types max - x, or for booleans LogicalNot(x)
-
-    Unsigned types of 32 and 64 bits stay: the runtime reads their constants as signed numbers of 32 bits.
-    """
+class SoftSignDecomposition(MatcherPass):
+    """SoftSign-9: softsign(x)  ->  x / (1 + |x|)"""
 
     enabled_by_default = False
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.x = any_input(Predicate("booleans, or integers whose largest value the runtime can hold", _is_exact))
-        self.register_matcher(wrap_type(ops.BitwiseNot, self.x), self.write_out)
+    x = any_input()
+    pattern = wrap_type(ops.SoftSign, x)
 
-    def write_out(self, match: Match) -> bool:
+    def matched(self, match: Match) -> bool:
         x = match[self.x]
-        if x.dtype is boolean:
-            return self.replace(match, ops.LogicalNot(x))
-        all_ones = -1 if x.dtype.kind == "int" else 2**x.dtype.bits - 1
-        return self.replace(match, ops.Subtract(Constant(np.array(all_ones), graph=x.graph, dtype=x.dtype), x))
+        size = ops.Abs(x)
+        divisor = ops.Add(size, 1.0)
+        return self.replace(match, ops.Divide(x, divisor), also=[size, divisor])
 
 
 class GroupNormalizationDecomposition(MatcherPass):
@@ -49,13 +36,10 @@ class GroupNormalizationDecomposition(MatcherPass):
 
     enabled_by_default = False
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.x = any_input(has_static_rank())
-        self.scale, self.bias = any_input(), any_input()
-        self.register_matcher(wrap_type(ops.GroupNormalization, self.x, self.scale, self.bias), self.write_out)
+    x, scale, bias = any_input(has_static_rank()), any_input(), any_input()
+    pattern = wrap_type(ops.GroupNormalization, x, scale, bias)
 
-    def write_out(self, match: Match) -> bool:
+    def matched(self, match: Match) -> bool:
         x, node = match[self.x], match.root
         assert isinstance(node, ops.GroupNormalization)
         groups = ops.Reshape(x, [0, node.num_groups, -1], special_zero=True)
@@ -71,18 +55,27 @@ def _along_channels(vector: Value, rank: int) -> Value:
     return ops.Unsqueeze(vector, list(range(1, rank - 1))).output if rank > 2 else vector
 
 
-class SoftSignDecomposition(MatcherPass):
-    """SoftSign-9: softsign(x)  ->  x / (1 + |x|)"""
+def _is_exact(value: Value) -> bool:
+    dtype = value.dtype
+    if dtype.kind == "uint":
+        return 8 <= dtype.bits < 32
+    return dtype is boolean or (dtype.kind == "int" and dtype.bits >= 8)
+
+
+class BitwiseNotDecomposition(MatcherPass):
+    """BitwiseNot-13: not x  ->  -1 - x, or for unsigned types max - x, or for booleans LogicalNot(x)
+
+    Unsigned types of 32 and 64 bits stay: the runtime reads their constants as signed numbers of 32 bits.
+    """
 
     enabled_by_default = False
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.x = any_input()
-        self.register_matcher(wrap_type(ops.SoftSign, self.x), self.write_out)
+    x = any_input(Predicate("booleans, or integers whose largest value the runtime can hold", _is_exact))
+    pattern = wrap_type(ops.BitwiseNot, x)
 
-    def write_out(self, match: Match) -> bool:
+    def matched(self, match: Match) -> bool:
         x = match[self.x]
-        size = ops.Abs(x)
-        divisor = ops.Add(size, 1.0)
-        return self.replace(match, ops.Divide(x, divisor), also=[size, divisor])
+        if x.dtype is boolean:
+            return self.replace(match, ops.LogicalNot(x))
+        all_ones = -1 if x.dtype.kind == "int" else 2**x.dtype.bits - 1
+        return self.replace(match, ops.Subtract(Constant(np.array(all_ones), graph=x.graph, dtype=x.dtype), x))

@@ -2,34 +2,11 @@
 
 from __future__ import annotations
 
-from transforms.downgrade.decompositions import (
-    BitwiseNotDecomposition,
-    GroupNormalizationDecomposition,
-    SoftSignDecomposition,
-)
-from transforms.downgrade.lowest_opset import (
-    ConvertAvgPool14ToAvgPool1,
-    ConvertMaxPool14ToMaxPool8,
-    ConvertPad12ToPad1,
-    ConvertROIAlign9To3,
-    ConvertScatterElementsUpdate12ToScatterElementsUpdate3,
-    ConvertScatterNDUpdate15ToScatterNDUpdate3,
-    ConvertTopK11ToTopK3,
-)
-from transforms.rewrite import GraphRewrite, MatcherPass
+from transforms.downgrade import decompositions, lowest_opset
+from transforms.rewrite import GraphRewrite, passes_in
 
-DOWNGRADES: tuple[type[MatcherPass], ...] = (
-    ConvertPad12ToPad1,
-    ConvertScatterElementsUpdate12ToScatterElementsUpdate3,
-    ConvertScatterNDUpdate15ToScatterNDUpdate3,
-    ConvertTopK11ToTopK3,
-    ConvertMaxPool14ToMaxPool8,
-    ConvertAvgPool14ToAvgPool1,
-    ConvertROIAlign9To3,
-    SoftSignDecomposition,
-    GroupNormalizationDecomposition,
-    BitwiseNotDecomposition,
-)
+DOWNGRADES = passes_in(lowest_opset, decompositions)
+"""All passes of the files, in the order in which they stand there."""
 
 
 class Downgrade(GraphRewrite):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from transforms.rewrite import GraphRewrite
+from transforms.rewrite import GraphRewrite, passes_in
 from transforms.runtime.local import (
     attention_heads,
     elementwise_layers,
@@ -13,18 +13,14 @@ from transforms.runtime.local import (
     products_and_convolutions,
     quantised_scales,
 )
-from transforms.runtime.local.rule import LocalRule
 
 FILES = (
     elementwise_layers, movement_of_data, empty_tensors, products_and_convolutions, quantised_scales, attention_heads,
     merged_constants, fused_constants,  # after those that place a maximum for other reasons
 )  # fmt: skip
 
-RULES: tuple[type[LocalRule], ...] = tuple(
-    each for file in FILES for each in vars(file).values()
-    if isinstance(each, type) and issubclass(each, LocalRule) and each.__module__ == file.__name__
-)  # fmt: skip
-"""All rules of the files, in the order in which they stand there."""
+RULES = passes_in(*FILES)
+"""All rules, in the order in which they stand in the files."""
 
 
 class LocalRules(GraphRewrite):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from typing import Any, ClassVar
+from typing import Any
 
 from mo_loop import ops
 from mo_loop.graph import Node, Use, Value
 from mo_loop.graph.shape import element_count
 from mo_loop.ops.base import Constant
-from transforms.pattern import Match, Pattern
+from transforms.pattern import Match
 from transforms.replace import replace_node
 from transforms.rewrite import MatcherPass
 
@@ -16,18 +16,12 @@ from transforms.rewrite import MatcherPass
 class LocalRule(MatcherPass):
     """`pattern`  ->  what `form` makes for its root"""
 
-    pattern: ClassVar[Pattern]
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_matcher(self.pattern, self._rewrite)
-
     def form(self, node: Any) -> Node | None:
         """What is written instead of `node`, or `node` itself after a change; None if the runtime computes it
         correctly."""
         raise NotImplementedError
 
-    def _rewrite(self, match: Match) -> bool:
+    def matched(self, match: Match) -> bool:
         new = self.form(match.root)
         if new is None:
             return False
