@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 
+from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.graph.shape import low
-from mo_loop.ops.base import Parameter, Result
-from mo_loop.ops.control import Branched, Control, Final, If, Invariant, Iteration, Loop, Merged, Sliced
+from mo_loop.graph.types import boolean, i64
+from mo_loop.ops.base import Constant, Parameter, Result
+from mo_loop.ops.control import Branched, Concatenated, Control, Final, If, Invariant, Iteration, Loop, Merged, Sliced
 from transforms.replace import replace_output
 
 
@@ -27,6 +29,32 @@ def replace_iteration(old: Iteration, new: Iteration) -> None:
         replacement.copy_names(output)
         replace_output(output, replacement)
     old.graph.remove(old)
+
+
+def replace_by_loop(old: Iteration) -> Loop:
+    """Replace a TensorIterator or Scan by a Loop with a trip count from the length of what it slices."""
+    graph, body = old.graph, old.body
+    condition = Result(Constant(True, graph=body, dtype=boolean).output)
+    go = Constant(True, graph=graph, dtype=boolean)
+    new = Loop(
+        _slice_count(old), go, *old.inputs, name=old.name, body=body, input_map=old.input_map,
+        output_map=old.output_map, condition=condition,
+    )  # fmt: skip
+    replace_iteration(old, new)
+    return new
+
+
+def _slice_count(node: Iteration) -> Value:
+    """The number of slices of the first sliced input, a scalar."""
+    if isinstance(node.count, int):
+        return Constant(node.count, graph=node.graph, dtype=i64).output
+    entry, value = next((entry, value) for entry, value in node.fed if isinstance(entry, Sliced))
+    return ops.Gather(ops.ShapeOf(value), entry.axis, 0).output
+
+
+def is_one_after_another(entry: Sliced | Concatenated) -> bool:
+    """Whether its slices are of size 1, and those of the whole axis from one end to the other."""
+    return (entry.start, entry.end, entry.stride, entry.part_size) in ((0, -1, 1, 1), (-1, 0, -1, 1))
 
 
 def drop_unused_outputs(node: Control) -> bool:

@@ -18,13 +18,13 @@ from mo_loop.graph import Node, Value
 from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Concatenated, Invariant, Iteration, Loop, Merged, Sliced
+from transforms.port_maps import is_one_after_another
 from transforms.replace import replace_output
 
 
 def is_cut_evenly(entry: Sliced, value: Value) -> bool:
-    """Whether the slices have size 1 and are those of a whole axis of known length, from one end to the other."""
-    bounds = (entry.start, entry.end, entry.stride, entry.part_size)
-    if bounds not in ((0, -1, 1, 1), (-1, 0, -1, 1)) or value.shape is None:
+    """Whether the slices are one after another, of an axis of known length."""
+    if not is_one_after_another(entry) or value.shape is None:
         return False
     return isinstance(value.shape[normalise_axis(entry.axis, len(value.shape))], int)
 

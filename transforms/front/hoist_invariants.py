@@ -13,6 +13,7 @@ from mo_loop.ops.control import Control, Invariant, Iteration
 from mo_loop.ops.reduction import Reduction
 from transforms.function_pass import FunctionPass
 from transforms.port_maps import drop_unused_inputs
+from transforms.runtime.bodies_for_any_numbers import fit
 
 STAY = (ops.Parameter, ops.Result, Control, ops.Barrier, ops.Failed, ops.Opaque, ops.ReadValue)
 
@@ -126,7 +127,7 @@ def is_total(node: Node) -> bool:
     if isinstance(node, ops.Divide | ops.FloorMod | ops.Mod | ops.Power) and not node.inputs[0].dtype.is_float:
         return False
     if isinstance(node, Binary | ops.Select):
-        return _fit(shapes)
+        return fit(shapes)
     if isinstance(node, ops.MatMul):
         return _is_total_product(node, shapes)
     if isinstance(node, ops.Reshape | ops.Squeeze):
@@ -143,16 +144,9 @@ def _has_known_parameters(node: Node) -> bool:
     return all(value is None or value.type.integers is not None for value in node.inputs[1:])
 
 
-def _fit(shapes: list[Shape]) -> bool:
-    """Whether all shapes can be broadcast to one, for all values of their dynamic dimensions."""
-    rank = max(len(shape or ()) for shape in shapes)
-    padded = [(1,) * (rank - len(shape or ())) + tuple(shape or ()) for shape in shapes]
-    return all(len({dim for dim in dims if dim != 1}) <= 1 for dims in zip(*padded, strict=True))
-
-
 def _is_total_product(node: ops.MatMul, shapes: list[Shape]) -> bool:
     a, b = shapes
     if not a or not b or len(a) < 2 or len(b) < 2:
         return is_static(a) and is_static(b)
     inner = (a[-2 if node.transpose_a else -1], b[-1 if node.transpose_b else -2])
-    return inner[0] == inner[1] and _fit([a[:-2], b[:-2]])
+    return inner[0] == inner[1] and fit([a[:-2], b[:-2]])

@@ -3,20 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Any
-
-import numpy as np
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Graph
 from mo_loop.graph.shape import low
-from mo_loop.graph.types import TensorType, boolean, i64
-from mo_loop.ops.base import Constant, Parameter, Result
-from mo_loop.ops.control import Concatenated, Iteration, Loop, Sliced, TensorIterator
+from mo_loop.graph.types import TensorType
+from mo_loop.ops.base import Parameter, Result
+from mo_loop.ops.control import Concatenated, Sliced, TensorIterator
 from mo_loop.ops.front import Scan
 from mo_loop.target import ERROR, Gap
 from transforms.function_pass import FunctionPass
-from transforms.port_maps import replace_iteration
+from transforms.port_maps import replace_by_loop, replace_iteration
 
 
 class ScanLowering(FunctionPass):
@@ -51,21 +48,17 @@ class ScanLowering(FunctionPass):
         return changed
 
     def _lower(self, scan: Scan, iterator: bool) -> None:
-        graph, body = scan.graph, scan.body
         for entry in scan.input_map:
             if isinstance(entry, Sliced):
                 _squeeze_inside(entry, scan)
         _unsqueeze_inside(scan)
-        inputs = list(scan.inputs)
-        maps: dict[str, Any] = {"body": body, "input_map": scan.input_map, "output_map": scan.output_map}
-        new: Iteration
-        if iterator:
-            new = TensorIterator(*inputs, graph=graph, name=scan.name, **maps)
-        else:
-            always = Constant(True, graph=body)
-            condition = Result(always.output)
-            go = Constant(np.array(True), graph=graph, dtype=boolean)
-            new = Loop(_length(scan), go, *inputs, name=scan.name, condition=condition, **maps)
+        if not iterator:
+            replace_by_loop(scan)
+            return
+        new = TensorIterator(
+            *scan.inputs, graph=scan.graph, name=scan.name, body=scan.body, input_map=scan.input_map,
+            output_map=scan.output_map,
+        )  # fmt: skip
         replace_iteration(scan, new)
 
 
@@ -110,13 +103,3 @@ def _unsqueeze_inside(scan: Scan) -> None:
                 shared.add(result)
         output_map.append(entry)
     scan.output_map = tuple(output_map)
-
-
-def _length(scan: Scan) -> Value:
-    """The number of slices of the first sliced input, a scalar."""
-    if isinstance(scan.count, int):
-        return Constant(scan.count, graph=scan.graph, dtype=i64).output
-    for entry, value in zip(scan.input_map, scan.inputs, strict=True):
-        if isinstance(entry, Sliced):
-            return ops.Gather(ops.ShapeOf(value), np.array(entry.axis), np.array(0)).output
-    raise AssertionError("a Scan has a sliced input")

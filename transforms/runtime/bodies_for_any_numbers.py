@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from itertools import zip_longest
 
 import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.shape import is_static, normalise_axis
+from mo_loop.graph.shape import Shape, is_static, normalise_axis
 from mo_loop.graph.types import string
 from mo_loop.ops.arithmetic import Binary, Divide, FloorMod, Mod, Unary
 from mo_loop.ops.base import Constant, Identity, Parameter, Result
@@ -55,10 +56,12 @@ def _has_divisor(node: Binary) -> bool:
 
 
 def _fit(values: list[Value]) -> bool:
+    return all(is_static(each.shape) for each in values) or fit(each.shape for each in values)
+
+
+def fit(shapes: Iterable[Shape]) -> bool:
     """Whether all shapes can surely be broadcast: inference takes it for granted where a size is unknown."""
-    if all(is_static(each.shape) for each in values):
-        return True
-    counted_from_end = zip_longest(*(reversed(each.type.dims) for each in values), fillvalue=1)
+    counted_from_end = zip_longest(*(reversed(shape or ()) for shape in shapes), fillvalue=1)
     return all(len(set(dims) - {1}) <= 1 for dims in counted_from_end)
 
 

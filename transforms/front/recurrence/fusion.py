@@ -18,7 +18,7 @@ from transforms.front.recurrence.emission import (
     emitted,
     reversed_along,
 )
-from transforms.port_maps import drop_unused_inputs, drop_unused_outputs
+from transforms.port_maps import drop_unused_inputs, drop_unused_outputs, is_one_after_another
 from transforms.replace import copy_runtime_info, replace_output
 from transforms.slice_reads import ends_by_trip_count, slice_reads
 
@@ -54,7 +54,7 @@ def _leaves(node: Iteration) -> list[Leaf]:
     found = [
         Leaf(entry.parameter.output, value, entry.axis, entry.stride < 0)
         for entry, value in node.fed
-        if isinstance(entry, Sliced) and _is_plain(entry) and value.shape is not None
+        if isinstance(entry, Sliced) and is_one_after_another(entry) and value.shape is not None
     ]
     if isinstance(node, Loop) and node.iteration is not None:
         outer = {entry: value for entry, value in node.fed if isinstance(entry, Invariant)}
@@ -69,12 +69,6 @@ def _leaves(node: Iteration) -> list[Leaf]:
 
 def _length(leaf: Leaf) -> Dimension:
     return leaf.outer.type.dims[leaf.axis]
-
-
-def _is_plain(entry: Sliced | Concatenated) -> bool:
-    """Whether it is one slice after another, from one end to the other."""
-    bounds = (entry.start, entry.end, entry.stride, entry.part_size)
-    return bounds in ((0, -1, 1, 1), (-1, 0, -1, 1))
 
 
 class _Fusion:
@@ -130,7 +124,7 @@ class _Fusion:
             return root in self.roots
         dims = entry.result.value.type.dims
         axis = normalise_axis(entry.axis, len(dims))
-        return root is self.roots[0] and axis < len(dims) - 1 and dims[axis] == 1 and _is_plain(entry)
+        return root is self.roots[0] and axis < len(dims) - 1 and dims[axis] == 1 and is_one_after_another(entry)
 
     def _needs_slices(self) -> bool:
         """Whether the rest of the body reads the next hidden state; NotACell if it reads another value of the cell."""
