@@ -14,7 +14,7 @@ global. It can be changed before and after passes are registered.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Literal, Protocol
 
@@ -142,6 +142,15 @@ def name_of(each: Any) -> str:
         return each.__name__
     name: str = each.name
     return name
+
+
+def did_you_mean(name: str, known: Sequence[str], otherwise: str) -> str:
+    """The hint for a name that is not known: the known one that is most like it."""
+    from difflib import get_close_matches
+
+    close = get_close_matches(name.lower(), [each.lower() for each in known], 1, 0.5)
+    meant = next((each for each in known if [each.lower()] == close), "")
+    return f"did you mean {meant!r}?" if meant else otherwise
 
 
 def _name_of_callback(callback: Veto) -> str:

@@ -10,10 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from mo_loop.errors import ExtensionError, MoLoopError, extension_failed
-from transforms.config import name_of
+from transforms.config import did_you_mean, name_of
 from transforms.function_pass import FunctionPass
 from transforms.pipelines import PLACES
 
@@ -44,7 +43,8 @@ class Placed:
                 made = self.each()
             except Exception as error:
                 raise extension_failed(f"the pass {name_of(self.each)}", self.origin, error, "ML265") from error
-        _mark(made, self.origin)
+        for inner in made.walk():
+            inner.origin = self.origin
         return made
 
 
@@ -55,7 +55,8 @@ def arranged(pipeline: Iterable[FunctionPass], placed: Iterable[Placed]) -> list
     for each in placed:
         new = each.made()
         name = PLACES.get(each.at, "") or name_of(each.before or each.after)
-        found = [index for index, other in enumerate(passes) if _is_called(other, name)]
+        # The place is beside the outermost pass that has the name, or contains one that has it.
+        found = [index for index, other in enumerate(passes) if any(inner.name == name for inner in other.walk())]
         if not found:
             raise _no_such_place(each, passes)
         if each.after:
@@ -69,28 +70,12 @@ def arranged(pipeline: Iterable[FunctionPass], placed: Iterable[Placed]) -> list
     return passes
 
 
-def _is_called(each: FunctionPass, name: str) -> bool:
-    """Whether a pass, or one that it contains, has the name. The place is beside the outermost one."""
-    return each.name == name or any(_is_called(inner, name) for inner in getattr(each, "passes", ()))
-
-
-def _names(passes: Iterable[FunctionPass]) -> list[str]:
-    return [name for each in passes for name in (each.name, *_names(getattr(each, "passes", ())))]
-
-
-def _mark(each: FunctionPass, origin: str) -> None:
-    each.origin = origin
-    for inner in getattr(each, "passes", ()):
-        _mark(inner, origin)
-
-
 def _no_such_place(each: Placed, passes: Iterable[FunctionPass]) -> MoLoopError:
-    what, known = ("place", list(PLACES)) if each.at else ("pass", _names(passes))
+    names = [inner.name for other in passes for inner in other.walk()]
+    what, known = ("place", list(PLACES)) if each.at else ("pass", names)
     name = each.at or each.before or each.after
-    close = get_close_matches(name.lower(), [other.lower() for other in known], 1, 0.5)
-    meant = next((other for other in known if [other.lower()] == close), "")
     listed = "the places are " + ", ".join(PLACES) if each.at else "transforms/pipelines.py lists the passes"
     return ExtensionError(
         f"{each.origin} puts {name_of(each.each)} at the {what} {name!r}, which does not exist", where=each.where,
-        code="ML264", hint=f"did you mean {meant!r}?" if meant else listed,
+        code="ML264", hint=did_you_mean(name, known, listed),
     )  # fmt: skip

@@ -99,6 +99,12 @@ class FunctionPass:
             self._config = PassConfig()
         return self._config
 
+    def walk(self) -> Iterator[FunctionPass]:
+        """The pass, and all that it contains."""
+        yield self
+        for inner in self.passes:
+            yield from inner.walk()
+
     def use(self, config: PassConfig) -> None:
         """Use `config`, which adopts the settings of this pass, here and in the passes that this one contains."""
         if self._config is not None and not self._shares:

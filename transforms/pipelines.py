@@ -232,7 +232,7 @@ def default_pipeline(
 def _made(cls: type[FunctionPass], target: Target) -> FunctionPass:
     """A new instance of a pass; the rules that no release of `target` needs are disabled by default."""
     made = cls()
-    for each in (made, *made.passes) if cls in RULES else ():
+    for each in made.walk() if cls in RULES else ():
         each.enabled_by_default = is_needed(type(each), target)
     return made
 
@@ -244,5 +244,5 @@ def is_needed(rule: type[FunctionPass], target: Target) -> bool:
 
 def avoided_gaps() -> Iterator[Gap]:
     """The errors of the runtime that the passes of a conversion avoid, in the order in which they run."""
-    for cls in dict.fromkeys(type(each) for one in default_pipeline() for each in (one, *one.passes)):
+    for cls in dict.fromkeys(type(each) for one in default_pipeline() for each in one.walk()):
         yield from cls.gaps()

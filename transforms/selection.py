@@ -13,10 +13,9 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
-from difflib import get_close_matches
 
 from mo_loop.errors import UsageError
-from transforms.config import name_of
+from transforms.config import did_you_mean, name_of
 from transforms.function_pass import FunctionPass
 from transforms.manager import Manager, flattened
 from transforms.rewrite import GraphRewrite
@@ -80,9 +79,7 @@ class Selection:
         known = {entry.name for entry in self.entries}
         for name in map(name_of, names):
             if name not in known:
-                close = get_close_matches(name.lower(), [each.lower() for each in known], 1, 0.5)
-                meant = [each for each in sorted(known) if [each.lower()] == close]
-                hint = f"did you mean {meant[0]!r}?" if meant else "the passes are listed by --passes"
+                hint = did_you_mean(name, sorted(known), "the passes are listed by --passes")
                 raise UsageError(f"no pass is called {name!r}", hint=hint)
 
     @property
