@@ -64,7 +64,7 @@ class FunctionPass:
     matches: int = 0
     """The number of places that it has changed so far, if it counts them."""
     decisions: int = 0
-    """The number of candidates of which it has said so far what it did with them."""
+    """The number of candidates that it has accepted or refused so far."""
 
     without_effect: str = ""
     """Why a pass that an option asks for changed nothing; empty if it changed something, or was not asked for."""

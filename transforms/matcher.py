@@ -175,8 +175,8 @@ class Trace:
     def refused(self, depth: int, pattern: Pattern, value: Value, refusal: Refusal) -> None:
         if depth > self.depth:
             self.depth = depth
-            said = refusal.reason(value) if isinstance(refusal, Predicate) else refusal
-            self.reason = f"{pattern!r} at {value.node.path}: {said}"
+            reason = refusal.reason(value) if isinstance(refusal, Predicate) else refusal
+            self.reason = f"{pattern!r} at {value.node.path}: {reason}"
 
 
 class Matcher:

@@ -197,7 +197,7 @@ def check_rules(target: Target | None = None) -> StepObserver:
 
 
 STATES = (SetSequenceLength, LowLatency2, MakeStateful, FuseStatefulAttention)
-"""Passes that change what a model computes: its states live across inferences. They run where options ask for them."""
+"""Passes that change what a model computes: its states keep their values across inferences. Options turn them on."""
 
 FAST_QUANTIZATION = (
     DequantizeBeforeMovement, QuantizeToFakeQuantize, IntegerMatMulToFakeQuantize, IntegerProductToFloat,

@@ -76,7 +76,7 @@ def drop_unused_outputs(node: Control) -> bool:
 
 
 def live_states(node: Control) -> set[Result]:
-    """The Results that stay without an output: the condition, and the states that live values depend on."""
+    """The Results that stay without an output: the condition, and the states that values in use depend on."""
     assert isinstance(node, Iteration)
     body = node.body
     live = {entry.result for entry in node.output_map}

@@ -181,9 +181,9 @@ class GraphRewrite(FunctionPass):
 
     def _dispatch(self, passes: Sequence[MatcherPass]) -> Dispatch:
         """That of the graph before, if it has the same passes: bodies are many, and small."""
-        heard = any(each.config.listener is not None or each.config.explains(each) for each in passes)
-        if self._last is None or self._last.are_heard != heard or self._last.passes != list(passes):
-            self._last = Dispatch(passes, heard)
+        explain = any(each.config.listener is not None or each.config.explains(each) for each in passes)
+        if self._last is None or self._last.explain != explain or self._last.passes != list(passes):
+            self._last = Dispatch(passes, explain)
         return self._last
 
     def _visit(self, graph: Graph, node: Node, dispatch: Dispatch, within: Budget) -> bool:
@@ -228,10 +228,10 @@ class BackwardGraphRewrite(GraphRewrite):
 class Dispatch:
     """Which of `passes` may match a node, from its class and those of its first two producers."""
 
-    def __init__(self, passes: Sequence[MatcherPass], are_heard: bool = False) -> None:
-        """With `are_heard`, passes say why they leave a node, so each runs on every root that it can have."""
+    def __init__(self, passes: Sequence[MatcherPass], explain: bool = False) -> None:
+        """With `explain`, passes say why they leave a node, so each runs on every root that it can have."""
         self.passes = list(passes)
-        self.are_heard = are_heard
+        self.explain = explain
         self._by_root: dict[type[Node], Passes] = {}
         self._by_producer: dict[tuple[Any, Any], Passes] = {}
         self._by_producers: dict[tuple[Any, Any, Any], Passes] = {}
@@ -239,7 +239,7 @@ class Dispatch:
     def may_match(self, node: Node) -> bool:
         """Whether a pass of `of(node)` accepts the node as its root, or is to say why it does not."""
         passes = self.of(node)
-        if not passes or self.are_heard:
+        if not passes or self.explain:
             return bool(passes)
         for value in node.outputs:
             for each in passes:

@@ -89,6 +89,6 @@ def draw(source: str) -> bytes:
     except OSError as error:
         raise NotDrawn(f"{program} cannot be run: {error.strerror or error}") from None
     if done.returncode:
-        said = done.stderr.decode(errors="replace").strip().splitlines()
-        raise NotDrawn(f"{program} ended with code {done.returncode}" + (f": {said[-1]}" if said else ""))
+        output = done.stderr.decode(errors="replace").strip().splitlines()
+        raise NotDrawn(f"{program} ended with code {done.returncode}" + (f": {output[-1]}" if output else ""))
     return done.stdout

@@ -43,9 +43,9 @@ class LayoutPass(FunctionPass):
         outputs = [_names_of(result) for result in graph.results]
         known = [name for each in (*inputs, *outputs) for name in sorted(each)]
         if self._of_batch:
-            known += [name for name, said in self._layouts.entries if said[0] is None and state_of(graph, name)]
+            known += [name for name, (source, _) in self._layouts.entries if source is None and state_of(graph, name)]
         require_known(graph, self._layouts, known)
-        return [(parameters[place], said) for place, said in self._layouts.among(inputs).items()]
+        return [(parameters[place], layouts) for place, layouts in self._layouts.among(inputs).items()]
 
     def outputs(self, graph: Graph) -> list[tuple[Result, Layouts]]:
         """The outputs whose layout was given; a name that an input has as well means the input."""
@@ -53,7 +53,7 @@ class LayoutPass(FunctionPass):
             return []
         inputs = {name for parameter in inputs_of(graph) for name in names_of(parameter)}
         places = self._layouts.among([_names_of(result) - inputs for result in graph.results])
-        return [(graph.results[place], said) for place, said in places.items()]
+        return [(graph.results[place], layouts) for place, layouts in places.items()]
 
 
 def _names_of(result: Result) -> set[str]:
@@ -70,28 +70,28 @@ class ChangeLayouts(LayoutPass):
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = False
-        for parameter, said in self.inputs(graph):
-            order = _order(parameter.output, parameter.name, said, is_done(graph, "layout", parameter.name))
+        for parameter, layouts in self.inputs(graph):
+            order = _order(parameter.output, parameter.name, layouts, is_done(graph, "layout", parameter.name))
             if order:
                 _transpose_input(parameter, order)
-                changed = self._changed(graph, parameter, parameter.name, said)
-            record_layout(parameter.output, said[1])
-        for result, said in self.outputs(graph):
+                changed = self._changed(graph, parameter, parameter.name, layouts)
+            record_layout(parameter.output, layouts[1])
+        for result, layouts in self.outputs(graph):
             name = result.output_names[0] if result.output_names else result.name
-            order = _order(result.value, name, said, is_done(graph, "layout", name))
+            order = _order(result.value, name, layouts, is_done(graph, "layout", name))
             if order:
                 _transpose_output(result, name, order)
-                changed = self._changed(graph, result, name, said)
+                changed = self._changed(graph, result, name, layouts)
         return changed
 
-    def _changed(self, graph: Graph, node: Node, name: str, said: Layouts) -> bool:
-        mark_done(graph, "layout", name, f"{said[0]}->{said[1]}")
+    def _changed(self, graph: Graph, node: Node, name: str, layouts: Layouts) -> bool:
+        mark_done(graph, "layout", name, f"{layouts[0]}->{layouts[1]}")
         return self.accept(node)
 
 
-def _order(value: Value, name: str, said: Layouts, done: bool) -> tuple[int, ...]:
+def _order(value: Value, name: str, layouts: Layouts, done: bool) -> tuple[int, ...]:
     """The axes in their new order; empty where they stay. UsageError where a layout does not fit the tensor."""
-    source, target = said
+    source, target = layouts
     for layout in (source, target):
         if layout is not None and not layout.fits(value.rank):
             raise UsageError(f"{FLAG}: {layout} does not fit {name!r}: {value.type}")

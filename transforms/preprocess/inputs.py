@@ -102,8 +102,8 @@ def channel_axis(parameter: Parameter, count: int, flag: str) -> int:
         if axis is None:
             raise UsageError(f"{flag}: the layout {layout} of the input {name!r} has no channels C")
         if isinstance(type_.shape[axis], int) and type_.shape[axis] != count:
-            said = f"the input {name!r} of layout {layout} has {type_.shape[axis]}: {type_}"
-            raise UsageError(f"{flag} is for {count} channels, {said}", hint=_FEWER)
+            other = f"the input {name!r} of layout {layout} has {type_.shape[axis]}: {type_}"
+            raise UsageError(f"{flag} is for {count} channels, {other}", hint=_FEWER)
         return axis
     found = axes_of_size(type_, count)
     if len(found) == 1:

@@ -118,7 +118,7 @@ def _adds_first(node: Node) -> bool:
 
 
 def _add_inside(node: Iteration, results: Collection[Result]) -> None:
-    """States and final values get the dimension. What a Result is besides those gets one of its own."""
+    """States and final values get the dimension. A Result with another role keeps it, and they get new ones."""
     others = {entry.result for entry in node.output_map if isinstance(entry, Concatenated)}
     if isinstance(node, Loop):
         others.add(node.condition)

@@ -51,6 +51,11 @@ def is_bounded(dim: Dimension) -> bool:
     return high(dim) is not None or low(dim) > 0
 
 
+def may_be_empty(dim: Dimension) -> bool:
+    """Whether a size that is not known may be 0."""
+    return not isinstance(dim, int) and low(dim) == 0
+
+
 def covers(wide: Dimension, narrow: Dimension) -> bool:
     if wide == narrow:
         return True

@@ -6,13 +6,14 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import Dimension, high, is_static
+from mo_loop.graph.shape import high, is_static
 from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import If
 from mo_loop.ops.slicing import FAR
 from transforms.function_pass import FunctionPass
 from transforms.replace import move_readers
+from transforms.runtime.reshaping import size_of
 from transforms.runtime.unfoldable import nearest_zero
 
 
@@ -110,7 +111,7 @@ def _summed(numbers: Value) -> Value:
 def _repeated(x: Value, axes: tuple[int, ...], zero: Value) -> Value:
     dims = x.type.dims
     if any(dims[axis] == 0 for axis in axes):
-        sizes = [zero if axis in axes and dim == 0 else _size(x, axis, dim) for axis, dim in enumerate(dims)]
+        sizes = [zero if axis in axes and dim == 0 else size_of(x, axis) for axis, dim in enumerate(dims)]
         nothing = Constant(np.zeros((), x.dtype.numpy), graph=x.graph, dtype=x.dtype).output
         return ops.Broadcast(nothing, ops.Concat(*sizes, axis=0)).output
     once = ops.Add(zero, 1).output
@@ -123,13 +124,6 @@ def _repeated(x: Value, axes: tuple[int, ...], zero: Value) -> Value:
 def _with_static_sizes(x: Value, hidden: tuple[int, ...]) -> Value:
     sizes = [dim if isinstance(dim, int) and axis not in hidden else 0 for axis, dim in enumerate(x.type.dims)]
     return ops.Reshape(x, sizes, special_zero=True).output if any(sizes) else x
-
-
-def _size(x: Value, axis: int, dim: Dimension) -> Value:
-    """The size of x along an axis, [1]."""
-    if isinstance(dim, int):
-        return Constant([dim], graph=x.graph).output
-    return ops.Gather(ops.ShapeOf(x), [axis], 0).output
 
 
 def _cut(x: Value, axes: tuple[int, ...]) -> Value:

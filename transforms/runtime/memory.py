@@ -1,4 +1,4 @@
-"""Which tensors share memory in the runtime, and who may write into it."""
+"""Which tensors share memory in the runtime, and which nodes may write into it."""
 
 from __future__ import annotations
 

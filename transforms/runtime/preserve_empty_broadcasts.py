@@ -6,7 +6,7 @@ from functools import partial
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import Dimension, Shape, low
+from mo_loop.graph.shape import Dimension, Shape
 from mo_loop.graph.types import i64
 from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant
@@ -14,6 +14,8 @@ from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 from transforms.predicates import consumed_only_by
 from transforms.replace import drop_dead, insert_after, replace_output
+from transforms.runtime.inference import may_be_empty
+from transforms.runtime.reshaping import size_of
 
 
 class PreserveEmptyBroadcasts(FunctionPass):
@@ -113,23 +115,13 @@ def _exact_target(data: Value, pattern: Value) -> Value | None:
     gap = rank - len(data.type.dims)
     dims: list[Dimension] = [*[1] * gap, *data.type.dims]
     wanted = (*[1] * (rank - len(wanted)), *wanted)
-    if not any(_may_be_zero(dim) and size == 1 for dim, size in zip(dims, wanted, strict=True)):
+    if not any(may_be_empty(dim) and size == 1 for dim, size in zip(dims, wanted, strict=True)):
         return None
     sizes = [
-        _size(data, axis - gap, dim) if size == 1 else Constant([size], graph=data.graph, dtype=i64).output
-        for axis, (dim, size) in enumerate(zip(dims, wanted, strict=True))
-    ]
+        size_of(data, axis - gap) if size == 1 and axis >= gap
+        else Constant([size], graph=data.graph, dtype=i64).output for axis, size in enumerate(wanted)
+    ]  # fmt: skip
     return ops.Concat(*sizes, axis=0).output
-
-
-def _may_be_zero(dim: Dimension) -> bool:
-    return not isinstance(dim, int) and low(dim) == 0
-
-
-def _size(value: Value, axis: int, dim: Dimension) -> Value:
-    if isinstance(dim, int):
-        return Constant([dim], graph=value.graph, dtype=i64).output
-    return ops.Gather(ops.ShapeOf(value), [axis], 0).output
 
 
 def _broadcast(sizes: Value | None, value: Value) -> ops.Broadcast:
@@ -149,4 +141,4 @@ def _meets_one(target: Shape, data: Shape, other: Shape) -> bool:
         return False
     wide: list[list[Dimension]] = [[*[1] * (len(target) - len(shape)), *shape] for shape in (data, other)]
     alike = all(b in (1, a) for a, b in zip(*wide, strict=True))
-    return alike and any(_may_be_zero(dim) and a == b == 1 for dim, a, b in zip(target, *wide, strict=True))
+    return alike and any(may_be_empty(dim) and a == b == 1 for dim, a, b in zip(target, *wide, strict=True))

@@ -1,4 +1,4 @@
-"""Tensors that are carried in another shape."""
+"""Tensors that are carried in another shape, and their sizes."""
 
 from __future__ import annotations
 
@@ -7,6 +7,8 @@ from collections.abc import Callable, Sequence
 from mo_loop import ops
 from mo_loop.graph import Value
 from mo_loop.graph.shape import Dimension, low
+from mo_loop.graph.types import i64
+from mo_loop.ops.base import Constant
 
 
 def pattern(dims: Sequence[Dimension]) -> list[int] | None:
@@ -23,6 +25,14 @@ def reshaped(value: Value, dims: Sequence[Dimension], shape: Callable[[], Value]
     if len(dims) > 1 or value.rank != 1:
         value = ops.Reshape(value, shape() if sizes is None else sizes, special_zero=False).output
     return at_least(value, [low(dim) for dim in dims])
+
+
+def size_of(value: Value, axis: int) -> Value:
+    """The size along an axis, [1]."""
+    size = value.type.dims[axis]
+    if isinstance(size, int):
+        return Constant([size], graph=value.graph, dtype=i64).output
+    return ops.Gather(ops.ShapeOf(value), [axis], 0).output
 
 
 def at_least(value: Value, sizes: Sequence[int]) -> Value:

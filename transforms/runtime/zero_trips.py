@@ -14,7 +14,7 @@ from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Branched, Loop, Selected
 from mo_loop.ops.slicing import FAR
 from transforms.operands import behind
-from transforms.runtime.reshaping import at_least, reshaped
+from transforms.runtime.reshaping import at_least, reshaped, size_of
 
 
 class Ran:
@@ -130,15 +130,9 @@ def chosen(last: Value, initial: Value, ran: Ran) -> Value:
 
 def prefix(last: Value, initial: Value, axis: int, ran: Ran) -> Value:
     """`last` if the loop ran, else as much of it along `axis` as `initial` has."""
-    size = initial.type.dims[axis]
     least = [min(low(a), low(b)) for a, b in zip(last.type.dims, initial.type.dims, strict=True)]
-    length = Constant([size], graph=last.graph, dtype=i64).output if isinstance(size, int) else _size(initial, axis)
-    part = ops.Slice(last, [0], ran.end_or(length), [1], [axis]).output
+    part = ops.Slice(last, [0], ran.end_or(size_of(initial, axis)), [1], [axis]).output
     return at_least(part, least)
-
-
-def _size(value: Value, axis: int) -> Value:
-    return ops.Gather(ops.ShapeOf(value), [axis], np.array(0)).output
 
 
 def _is_empty(value: Value) -> bool:

@@ -58,7 +58,7 @@ class Ambiguity:
 
 @dataclass(frozen=True)
 class StatePairs:
-    """What `find_pairs` found, in the order of the inputs; `kept` are the inputs that were said to be no states."""
+    """What `find_pairs` found, in the order of the inputs; `kept` are the inputs that the caller keeps as inputs."""
 
     found: tuple[Pair, ...]
     ambiguous: tuple[Ambiguity, ...]
@@ -115,7 +115,7 @@ class _Search:
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
         self.pairs: list[Pair] = []
-        self.kept = 0  # inputs that are no states because that was said, although an output continues them
+        self.kept = 0  # inputs that the caller keeps, although an output continues them
         self.inputs = [each for each in graph.parameters if isinstance(each.output.type, TensorType)]
         self.outputs = [each for each in graph.results if isinstance(each.value.type, TensorType)]
         self.trails = trails_of(graph)

@@ -8,7 +8,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Node, Value
-from mo_loop.graph.shape import Dimension, low, normalise_axis
+from mo_loop.graph.shape import Dimension, normalise_axis
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import i64, u2, u4
 from mo_loop.ops.activation import PReLU
@@ -19,6 +19,7 @@ from transforms.operands import behind, order_of
 from transforms.pattern import any_input, wrap_type
 from transforms.predicates import is_constant, type_matches
 from transforms.replace import drop_dead
+from transforms.runtime.inference import may_be_empty
 from transforms.runtime.local.rule import LocalRule
 
 
@@ -73,13 +74,9 @@ class TransposeToSqueezeUnsqueeze(LocalRule):
             return None
         ones = [axis for axis, dim in enumerate(x.shape) if dim == 1]
         others = [axis for axis in places if axis not in ones]
-        if not ones or others != sorted(others) or not any(_may_be_empty(x.shape[axis]) for axis in others):
+        if not ones or others != sorted(others) or not any(may_be_empty(x.shape[axis]) for axis in others):
             return None
         return ops.Unsqueeze(ops.Squeeze(x, ones), [place for place, axis in enumerate(places) if axis in ones])
-
-
-def _may_be_empty(dim: Dimension) -> bool:
-    return not isinstance(dim, int) and low(dim) == 0
 
 
 class MoveWithSixDimensions(LocalRule):
