@@ -45,6 +45,8 @@ class Trail:
 
 Trails: TypeAlias = dict[Parameter, Trail]
 Seeds: TypeAlias = Mapping[Parameter, Trails]
+Found: TypeAlias = Mapping[Value, Trails]
+Rule: TypeAlias = Callable[[Any, Found], dict[Value, Trails]]
 
 
 def trails_of(graph: Graph, seeds: Seeds | None = None) -> dict[Value, Trails]:
@@ -66,14 +68,14 @@ def trails_of(graph: Graph, seeds: Seeds | None = None) -> dict[Value, Trails]:
     return found
 
 
-def _of_node(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+def _of_node(node: Node, found: Found) -> dict[Value, Trails]:
     for kinds, rule in _RULES:
         if isinstance(node, kinds):
             return rule(node, found)
     return {}
 
 
-def _at(node: Node, port: int, found: Mapping[Value, Trails]) -> Trails:
+def _at(node: Node, port: int, found: Found) -> Trails:
     value = node.inputs[port] if port < len(node.inputs) else None
     return {} if value is None else found.get(value, {})
 
@@ -82,97 +84,84 @@ def _rank(value: Value) -> int | None:
     return value.rank if isinstance(value.type, TensorType) else None
 
 
-def _each(trails: Trails, change: Callable[[Trail], Trail]) -> Trails:
-    return {parameter: change(trail) for parameter, trail in trails.items()}
+def _each(trails: Trails, change: Callable[[Trail], Trail | None]) -> Trails:
+    """The trails of what is made of a value; without those that `change` makes None."""
+    return {parameter: made for parameter, trail in trails.items() if (made := change(trail)) is not None}
 
 
-def _unknown(trails: Trails, value: Value) -> Trails:
-    """The trails of a value whose axes are not known."""
-    return _each(trails, lambda trail: replace(trail, axes=(None,) * (_rank(value) or 0)))
+def _of_first(rule: Callable[[Any, Trail], Trail | None]) -> Rule:
+    """The rule of operations whose outputs are made of their first input: `rule` changes each trail of that."""
+
+    def outputs(node: Node, found: Found) -> dict[Value, Trails]:
+        trails = _each(_at(node, 0, found), lambda trail: rule(node, trail))
+        return dict.fromkeys(node.outputs, trails)
+
+    return outputs
 
 
 # -- movement
 
 
-def _unchanged(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
-    return {node.outputs[0]: _at(node, 0, found)}
+def _unchanged(node: Node, trail: Trail) -> Trail:
+    return trail
 
 
-def _converted(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+def _unknown(node: Node, trail: Trail) -> Trail:
+    """The axes are not known behind the node."""
+    return replace(trail, axes=(None,) * (_rank(node.outputs[0]) or 0))
+
+
+def _converted(node: Node, trail: Trail) -> Trail | None:
     """Through f16 and back is the same state; through an integer it is another tensor."""
-    source, target = node.inputs[0], node.outputs[0]
-    same = source is not None and (source.dtype is target.dtype or (source.dtype.is_float and target.dtype.is_float))
-    return _unchanged(node, found) if same else {}
+    source, target = node.operands[0].dtype, node.outputs[0].dtype
+    return trail if source is target or (source.is_float and target.is_float) else None
 
 
-def _split(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
-    return {output: _at(node, 0, found) for output in node.outputs}
-
-
-def _sliced(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
-    return {node.outputs[0]: _each(_at(node, 0, found), lambda trail: trail.changed("Slice"))}
-
-
-def _transposed(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+def _transposed(node: Node, trail: Trail) -> Trail:
     order = integers(node, 1)
-    output = node.outputs[0]
-    if order is None or len(order) != _rank(output):
-        return {output: _unknown(_at(node, 0, found), output)}
-    return {output: _each(_at(node, 0, found), lambda trail: replace(trail, axes=tuple(trail.axes[i] for i in order)))}
+    if order is None or len(order) != _rank(node.outputs[0]):
+        return _unknown(node, trail)
+    return replace(trail, axes=tuple(trail.axes[i] for i in order))
 
 
-def _reshaped(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+def _reshaped(node: Node, trail: Trail) -> Trail | None:
     """Equal dimensions at the front and at the end keep their axes."""
-    source, output = node.inputs[0], node.outputs[0]
-    if source is None or source.shape is None or output.shape is None:
-        return {}
-    old, new = source.shape, output.shape
+    old, new = node.operands[0].shape, node.outputs[0].shape
+    if old is None or new is None:
+        return None
     room = min(len(old), len(new))
     front = next((i for i in range(room) if old[i] != new[i]), room)
     end = next((i for i in range(room - front) if old[-1 - i] != new[-1 - i]), room - front)
-
-    def moved(trail: Trail) -> Trail:
-        rest = (None,) * (len(new) - front - end)
-        return replace(trail, axes=(*trail.axes[:front], *rest, *trail.axes[len(old) - end :]))
-
-    return {output: _each(_at(node, 0, found), moved)}
+    rest = (None,) * (len(new) - front - end)
+    return replace(trail, axes=(*trail.axes[:front], *rest, *trail.axes[len(old) - end :]))
 
 
-def _squeezed(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+def _squeezed(node: Node, trail: Trail) -> Trail | None:
     """Where the axes are known they say which dimension is which: sizes of 1 cannot tell."""
-    source, output, given = node.inputs[0], node.outputs[0], integers(node, 1)
     is_wider = isinstance(node, ops.Unsqueeze)
-    wider = _rank(output) if is_wider else None if source is None else _rank(source)
+    given, wider = integers(node, 1), _rank(node.outputs[0] if is_wider else node.operands[0])
     if given is None or wider is None:
-        return _reshaped(node, found)
+        return _reshaped(node, trail)
     own = {axis % wider for axis in given}
-    places = [axis for axis in range(wider) if axis not in own]
-
-    def moved(trail: Trail) -> Trail:
-        if not is_wider:
-            return replace(trail, axes=tuple(trail.axes[axis] for axis in places))
-        rest = iter(trail.axes)
-        return replace(trail, axes=tuple(None if axis in own else next(rest) for axis in range(wider)))
-
-    return {output: _each(_at(node, 0, found), moved)}
+    if not is_wider:
+        return replace(trail, axes=tuple(trail.axes[axis] for axis in range(wider) if axis not in own))
+    rest = iter(trail.axes)
+    return replace(trail, axes=tuple(None if axis in own else next(rest) for axis in range(wider)))
 
 
-def _gathered(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+def _gathered(node: Node, trail: Trail) -> Trail | None:
     """Reordered by a vector of indices, or one element along an axis."""
-    axis, output = integers(node, 2), node.outputs[0]
-    index, data = node.inputs[1], node.inputs[0]
-    if axis is None or index is None or data is None or data.rank is None or getattr(node, "batch_dims", None):
-        return {output: _unknown(_at(node, 0, found), output)}
-    at, rank = axis[0] % data.rank, index.rank
-
-    def chosen(trail: Trail) -> Trail:
-        own: tuple[int | None, ...] = (trail.axes[at],) if rank == 1 else (None,) * (rank or 0)
-        return replace(trail, axes=(*trail.axes[:at], *own, *trail.axes[at + 1 :]))
-
-    return {} if rank is None else {output: _each(_at(node, 0, found), chosen)}
+    axis, (data, index) = integers(node, 2), node.operands[:2]
+    if axis is None or data.rank is None or getattr(node, "batch_dims", None):
+        return _unknown(node, trail)
+    if index.rank is None:
+        return None
+    at = axis[0] % data.rank
+    own = (trail.axes[at],) if index.rank == 1 else (None,) * index.rank
+    return replace(trail, axes=(*trail.axes[:at], *own, *trail.axes[at + 1 :]))
 
 
-def _concatenated(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+def _concatenated(node: Node, found: Found) -> dict[Value, Trails]:
     """Appended, where a part does not come from the Parameter; else pieces of it that come together again.
 
     What is appended to an input may be an input as well: the state is the first part, unless names say otherwise.
@@ -203,19 +192,18 @@ def _concatenated(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trai
 # -- updates
 
 
-def _updated(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
-    kind = type(node).__name__
-    return {node.outputs[0]: _each(_at(node, 0, found), lambda trail: trail.changed(kind))}
+def _updated(node: Node, trail: Trail) -> Trail:
+    return trail.changed(type(node).__name__)
 
 
-def _selected(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+def _selected(node: Node, found: Found) -> dict[Value, Trails]:
     output = node.outputs[0]
     either = {**_at(node, 2, found), **_at(node, 1, found)}
     fitting = {parameter: trail for parameter, trail in either.items() if len(trail.axes) == _rank(output)}
     return {output: _each(fitting, lambda trail: trail.changed("Select"))}
 
 
-def _recurrent(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+def _recurrent(node: Node, found: Found) -> dict[Value, Trails]:
     """The next states of a cell, the last ones of a sequence, port by port: hidden from hidden, cell from cell."""
     states = node.outputs[1:] if isinstance(node, Sequence) else node.outputs
     change = f"the last state of {type(node).__name__}" if isinstance(node, Sequence) else type(node).__name__
@@ -228,7 +216,7 @@ def _recurrent(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]
 # -- control flow
 
 
-def _iterated(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+def _iterated(node: Node, found: Found) -> dict[Value, Trails]:
     """The final value of a state, from its initial value."""
     assert isinstance(node, Iteration)
     initial = {entry.result: value for entry, value in node.fed if isinstance(entry, Merged)}
@@ -241,7 +229,7 @@ def _iterated(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
     return trails
 
 
-def _branched(node: Node, found: Mapping[Value, Trails]) -> dict[Value, Trails]:
+def _branched(node: Node, found: Found) -> dict[Value, Trails]:
     """What a branch has a trail of; each Parameter inside has the trails of what it receives.
 
     Decoders with and without caches have one branch that appends to a cache, and one that makes a new cache.
@@ -288,20 +276,21 @@ def _either(a: Trail, b: Trail) -> Trail:
     return Trail(axes, tuple(dict.fromkeys((*a.changes, *b.changes))), appended, a.by_name or b.by_name)
 
 
-_RULES: tuple[tuple[Any, Callable[[Any, Mapping[Value, Trails]], dict[Value, Trails]]], ...] = (
-    ((ops.Identity, ops.Barrier, ops.AtLeast), _unchanged),
-    (ops.Convert, _converted),
+_RULES: tuple[tuple[Any, Rule], ...] = (
+    ((ops.Identity, ops.Barrier, ops.AtLeast, ops.Split, ops.VariadicSplit), _of_first(_unchanged)),
+    (ops.Convert, _of_first(_converted)),
     (ops.Concat, _concatenated),
-    (ops.Transpose, _transposed),
-    (ops.Reshape, _reshaped),
-    ((ops.Squeeze, ops.Unsqueeze), _squeezed),
-    (ops.Gather, _gathered),
-    ((ops.Split, ops.VariadicSplit), _split),
-    (ops.Slice, _sliced),
-    ((ops.ScatterUpdate, ops.ScatterElementsUpdate, ops.ScatterElementsUpdate12, ops.ScatterNDUpdate), _updated),
-    (ops.ScatterNDUpdate15, _updated),
+    (ops.Transpose, _of_first(_transposed)),
+    (ops.Reshape, _of_first(_reshaped)),
+    ((ops.Squeeze, ops.Unsqueeze), _of_first(_squeezed)),
+    (ops.Gather, _of_first(_gathered)),
+    (
+        (ops.Slice, ops.ScatterUpdate, ops.ScatterElementsUpdate, ops.ScatterElementsUpdate12, ops.ScatterNDUpdate,
+         ops.ScatterNDUpdate15),
+        _of_first(_updated),
+    ),
     (ops.Select, _selected),
     ((Cell, Sequence), _recurrent),
     (Iteration, _iterated),
     (If, _branched),
-)
+)  # fmt: skip
