@@ -89,7 +89,8 @@ def model_verdict(task: tuple[str, int, str | None]) -> tuple[str, str]:
     side = report.sides[0]
     text = f"{len(report.sets)} sets, {len(side.rows)} rows; {' | '.join(report.notes)}"
     if not report.passed:
-        return side.status, f"{side.message} {'; '.join(str(row.result) for row in side.worst if not row.result)}{text}"
+        differing = "; ".join(str(row.result) for row in side.worst if not row.result)
+        return side.status, f"{side.message} {differing}; {text}"
     roundings = [str(row.result) for row in side.worst if row.result.kind == ROUNDING]
     return (ROUNDS, "; ".join(roundings)) if roundings else (AGREES, text)
 

@@ -17,9 +17,9 @@ from onnx import numpy_helper, parser
 from tests.models.sources.voice_detector import voice_detector
 
 
-def _model(text: str, functions: str = "", **weights: np.ndarray | tuple[int, ...]) -> onnx.ModelProto:
+def _model(text: str, **weights: np.ndarray | tuple[int, ...]) -> onnx.ModelProto:
     """A model of opset 18; a weight is an array, or the shape of random numbers."""
-    model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> {text} {functions}')
+    model = parser.parse_model(f'<ir_version: 8, opset_import: ["" : 18]> {text}')
     rng = np.random.default_rng(len(text))
     for name, weight in weights.items():
         array = weight
@@ -68,9 +68,8 @@ def speech_decoder() -> onnx.ModelProto:
     return _model(
         """speech (int64[batch,phonemes] input, int64[batch] input_lengths, float[3] scales) =>
         (float[batch,1,time] output)
-            <int64 zero = {0}, int64 one = {1}, int64[1] zeros = {0}, int64[1] ones = {1}, int64[1] twos = {2},
-            float most = {6.0},
-             int64[1] minus = {-1}> {
+            <int64 zero = {0}, int64 one = {1}, int64[1] ones = {1}, int64[1] twos = {2},
+            float most = {6.0}> {
           table = Gather (embedding, input)  shape = Shape (input)  count = Gather (shape, one)
           steps = Range (zero, count, one)  lengths = Unsqueeze (input_lengths, ones)
           is_text = Less (steps, lengths)
@@ -95,7 +94,7 @@ def mel_spectrogram() -> onnx.ModelProto:
     """Audio, reflected at both ends, in windows of 400 samples every 160."""
     return _model(
         """mel (float[batch,samples] audio) => (float[batch,40,frames] mel)
-            <int64[1] one = {1}, int64[1] two = {2}, int64[6] pads = {0, 0, 200, 0, 0, 200}, float tiny = {1e-3}> {
+            <int64[1] one = {1}, int64[6] pads = {0, 0, 200, 0, 0, 200}, float tiny = {1e-3}> {
           a = Unsqueeze (audio, one)  b = Pad <mode = "reflect"> (a, pads)
           r = Conv <kernel_shape = [400], strides = [160]> (b, re)
           i = Conv <kernel_shape = [400], strides = [160]> (b, im)
@@ -111,8 +110,7 @@ def object_detector() -> onnx.ModelProto:
         """detector (float[batch,3,height,width] images) => (float[found,7] output)
             <float[4] twice = {1, 1, 2, 2}, int64[3] rows = {0, 6, -1}, int64[1] most = {20}, float[1] iou = {0.5},
             float[1] least = {0.1},
-             int64[2] four = {4, 2}, int64[1] zero = {0}, int64[1] two = {2}, int64[1] one = {1},
-             int64[1] end = {-1}> {
+             int64[2] four = {4, 2}, int64[1] one = {1}> {
           a = Conv <kernel_shape = [3,3], pads = [1,1,1,1], strides = [4,4]> (images, w0)  b = Relu (a)
           c = Conv <kernel_shape = [3,3], pads = [1,1,1,1], strides = [4,4]> (b, w1)  d = Relu (c)
           e = Resize <mode = "nearest", coordinate_transformation_mode = "asymmetric", nearest_mode = "floor"> (d, ,
@@ -137,7 +135,7 @@ def windowed_attention() -> onnx.ModelProto:
     """Super-resolution: windows of 8 by 8 pixels, of which both sides have to be multiples."""
     return _model(
         """swin (float[B,3,H,W] image) => (float[B,3,H2,W2] large)
-            <int64[1] eight = {8}, int64 hp = {2}, int64 wp = {3}, int64[1] zero = {0}, int64[1] channels = {16},
+            <int64[1] eight = {8}, int64[1] zero = {0}, int64[1] channels = {16},
             int64[2] n = {64, 16},
              int64[1] all = {-1}, float scale = {0.25}> {
           a = Conv <kernel_shape = [3,3], pads = [1,1,1,1]> (image, w0)  s = Shape (a)
@@ -204,7 +202,7 @@ def sequence_tagger() -> onnx.ModelProto:
     return _model(
         """tagger (int32[batch,time] text, int32[batch] text_lengths) =>
         (float[batch,time,15] tags, float[2,batch,8] h, float[2,batch,8] c)
-            <int64[4] join = {0, 0, 16, -1}, int64[3] last = {0, 0, 16}> {
+            <int64[3] last = {0, 0, 16}> {
           a = Gather (embedding, text)  b = Transpose <perm = [1,0,2]> (a)
           y, h, c = LSTM <hidden_size = 8, direction = "bidirectional"> (b, w, r, , text_lengths)
           d = Transpose <perm = [2,0,1,3]> (y)  e = Reshape (d, last)  f = MatMul (e, w1)
@@ -233,7 +231,7 @@ def transducer_step() -> onnx.ModelProto:
     return _model(
         """encoder (float[N,16,40] x, int64[N] x_lens, float[N,8,24] cached_key, int64[N] processed_lens) =>
             (float[N,16,24] encoder_out, float[N,8,24] new_cached_key, int64[N] new_processed_lens)
-            <int64 zero = {0}, int64 one = {1}, int64[1] ones = {1}, int64[1] twos = {2}, int64[1] last = {-8},
+            <int64 zero = {0}, int64 one = {1}, int64[1] ones = {1}, int64[1] last = {-8},
             int64[1] end = {9999}, int64 keys = {24},
              int64 past = {8}, float low = {-1000.0}> {
           a = MatMul (x, w0)  k = Concat <axis = 1> (cached_key, a)  kt = Transpose <perm = [0,2,1]> (k)
@@ -251,7 +249,7 @@ def image_classifier() -> onnx.ModelProto:
     """Images as bytes, channels last, which the model prepares itself."""
     return _model(
         """classifier (uint8[batch,height,width,3] image) => (int64[batch] label, float[batch,10] probability)
-            <float scale = {255.0}, int64[4] size = {0, 0, 32, 32}, int64[1] m1 = {-1}> {
+            <float scale = {255.0}, int64[4] size = {0, 0, 32, 32}> {
           a = Cast <to = 1> (image)  b = Div (a, scale)  c = Transpose <perm = [0,3,1,2]> (b)
           s = Shape <end = 2> (c)  hw = Slice (size, two1, four1)  all = Concat <axis = 0> (s, hw)
           d = Resize <mode = "linear"> (c, , , all)  e = Conv <kernel_shape = [3,3], strides = [2,2]> (d, w0)
@@ -268,7 +266,7 @@ def table_recogniser() -> onnx.ModelProto:
         """table (float[N,3,H,W] image) => (float[N,L,12] tokens)
             <int64[3] rows = {0, 16, -1}, int64 most = {20}, bool yes = {1}, int64 zero = {0}, int64[1] ones = {1},
             int64[1] twos = {2},
-             int64[1] hidden = {16}, int64 eos = {11}, int64[1] zeros = {0}> {
+             int64[1] hidden = {16}, int64 eos = {11}> {
           a = Conv <kernel_shape = [16,16], strides = [16,16]> (image, w0)  b = Reshape (a, rows)
           c = Transpose <perm = [0,2,1]> (b)
           s = Shape <end = 1> (c)  hs = Concat <axis = 0> (s, hidden)  h0 = Expand (start, hs)
