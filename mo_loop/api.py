@@ -11,10 +11,12 @@ from __future__ import annotations
 import io
 import os
 import weakref
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
+from dataclasses import dataclass, field
+from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
+from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, ParamSpec, TextIO, TypeVar
 
 from mo_loop.batch.storage.locations import Location, is_url, location_of
 from mo_loop.conversion import Conversion, phase, told_of_failures
@@ -29,12 +31,14 @@ from mo_loop.ir.pair import draft_pair, new_pair
 from mo_loop.ir.xml import XmlWriter
 from mo_loop.ops.base import Constant, Result
 from mo_loop.options import ConvertOptions
-from mo_loop.support.files import overwritten_source
+from mo_loop.support.files import keep_sources
 from mo_loop.support.garbage_collection import paused_collector
 
 if TYPE_CHECKING:
-    from transforms.config import PassConfig
     from transforms.manager import Observer
+
+P = ParamSpec("P")
+R = TypeVar("R")
 
 
 class Port(str):
@@ -103,72 +107,57 @@ class Model:
         return f"Model({self.graph.name!r}, inputs={self.inputs}, outputs={self.outputs})"
 
 
-def convert_model(
-    source: Any,
-    *,
-    input: str | Sequence[Any] | Mapping[str, Any] | None = None,
-    output: str | Sequence[str] | None = None,
-    freeze: Mapping[str, Any] | None = None,
-    rename: Mapping[str, str] | None = None,
-    config: PassConfig | None = None,
-    unroll: int = 0,
-    strict: bool = False,
-    sequence_io: str | None = None,
-    extensions: Any = (),
-    plugins: bool = True,
-    layout: Any = None,
-    mean_values: Any = None,
-    scale_values: Any = None,
-    scale: float | None = None,
-    reverse_input_channels: bool = False,
-    batch: int | None = None,
-    target: str | None = None,
-    quantization: str = "fast",
-    transform: Any = None,
-    stateful: bool = False,
-    stateful_pairs: Mapping[str, str] | None = None,
-    beam_idx: bool = False,
-    allow_external: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = (),
-    external_data_dir: str | os.PathLike[str] | None = None,
-    limits: Limits | Mapping[str, Any] | None = None,
-    dump: str | os.PathLike[str] | None = None,
-    observers: Iterable[Observer] = (),
-    stop_after: str | None = None,
-    check_passes: bool | None = None,
-) -> Model:
+@dataclass(frozen=True, kw_only=True)
+class ConvertArguments(ConvertOptions):
+    """The arguments of `convert_model` besides the source: the options, and these."""
+
+    compress_to_fp16: bool = field(default=False, init=False)
+    """This is an argument of `save_model`."""
+    dump: str | os.PathLike[str] | None = None
+    observers: Iterable[Observer] = ()
+    stop_after: str | None = None
+    check_passes: bool | None = None
+
+
+def _takes(arguments: Callable[P, object]) -> Callable[[Callable[..., R]], Callable[Concatenate[Any, P], R]]:
+    """The function has the keyword arguments that a class has; type checkers and `help` know them."""
+
+    def decorated(function: Callable[..., R]) -> Callable[Concatenate[Any, P], R]:
+        own, more = signature(function), signature(arguments).parameters
+        first = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
+        named = [each.replace(kind=each.KEYWORD_ONLY) for each in more.values()]
+        function.__signature__ = own.replace(parameters=[*first, *named])  # type: ignore[attr-defined]
+        return function
+
+    return decorated
+
+
+@_takes(ConvertArguments)
+def convert_model(source: Any, **arguments: Any) -> Model:
     """Convert an ONNX model.
 
     Args:
         source: path or URL of an .onnx file, an open binary file, the bytes of one, or an `onnx.ModelProto`. A model
             at a URL is brought to the local disk, where it stays as long as the returned Model.
-        input, output, freeze, rename, config, unroll, strict, sequence_io, extensions, plugins, layout, mean_values,
-        scale_values, scale, reverse_input_channels, batch, target, quantization, transform, stateful, stateful_pairs,
-        beam_idx, allow_external, external_data_dir, limits: see `mo_loop.options.ConvertOptions`.
         dump: a folder for the graph as loaded, what each pass changes, and a page that shows it (docs/dump.md).
         observers: called with a `transforms.manager.Step` after every pass, and with a `transforms.manager.Phase` when
             another part of the conversion begins and when it has ended.
         stop_after: the name of the last pass to run. For debugging: the runtime needs the later passes.
         check_passes: check the invariants of the graph after every pass that changes it; slow.
+        arguments: the options: see `mo_loop.options.ConvertOptions`.
 
     Raises:
         InputError: the file, the model or an argument is wrong.
         UnsupportedError: the IR cannot express a part of the model; several errors are one ConversionErrors.
         LimitError: the model makes the conversion do more than `limits` allow.
     """
-    options = ConvertOptions(
-        input=input, output=output, freeze=freeze, rename=rename, config=config, unroll=unroll, strict=strict,
-        sequence_io=sequence_io, extensions=extensions, plugins=plugins, layout=layout, mean_values=mean_values,
-        scale_values=scale_values, scale=scale, reverse_input_channels=reverse_input_channels, batch=batch,
-        target=target, quantization=quantization, transform=transform, stateful=stateful,
-        stateful_pairs=stateful_pairs, beam_idx=beam_idx, allow_external=allow_external,
-        external_data_dir=external_data_dir, limits=limits,
-    )  # fmt: skip
-    observers = list(observers)
-    if dump is not None:
+    options = ConvertArguments(**arguments)
+    observers = list(options.observers)
+    if options.dump is not None:
         from mo_loop.look.dump import Dumper
 
-        observers.insert(0, Dumper(dump))
-    conversion = Conversion(options, observers, stop_after=stop_after, check_passes=check_passes)
+        observers.insert(0, Dumper(options.dump))
+    conversion = Conversion(options, observers, stop_after=options.stop_after, check_passes=options.check_passes)
     if is_url(source):
         return _converted_at_url(conversion, location_of(source))
     return Model(conversion.run(source))
@@ -234,7 +223,8 @@ def save_model(
         return
     path = Path(xml_path)
     files = _data_files(model.graph)
-    _keep_sources((*model.graph.sources, *(file.path for file in files)), path)
+    sources = (*model.graph.sources, *(file.path for file in files))
+    keep_sources((path, path.with_suffix(".bin")), sources, "give the output another name")
     with paused_collector(), told_of_failures(observers):
         _save(model.graph, files, new_pair(path, durable=durable), compress_to_fp16, observers)
 
@@ -246,9 +236,7 @@ def _save_at_url(model: Model, where: Location, compress_to_fp16: bool, observer
 
     if where.suffix != ".xml":
         raise UsageError(f"the output {where.name!r} does not end in .xml", hint="name it, for example, model.xml")
-    for target in (where, where.with_suffix(".bin")):
-        if target.url in model.graph.sources:
-            raise overwritten_source(str(target), "give the output another name")
+    keep_sources((where, where.with_suffix(".bin")), model.graph.sources, "give the output another name")
     with Scratch().room(where, 0) as room:
         draft = room.folder / local_name(where)
         save_model(model, draft, compress_to_fp16, observers=observers)
@@ -298,11 +286,3 @@ def _data_files(graph: Graph) -> list[DataFile]:
 def _size_of(files: Iterable[DataFile]) -> int:
     """The bytes of all files."""
     return sum(file.identity.size for file in files if file.identity is not None)
-
-
-def _keep_sources(read: Iterable[str], path: Path) -> None:
-    """Raise an error if an output file is one that the model was read from, even if nothing of it is needed now."""
-    sources = set(map(os.path.realpath, read))
-    for target in (path, path.with_suffix(".bin")):
-        if os.path.realpath(target) in sources:
-            raise overwritten_source(str(target), "give the output another name")

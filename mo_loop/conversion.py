@@ -65,13 +65,12 @@ from mo_loop.graph import Graph
 from mo_loop.graph.inference_cache import forget
 from mo_loop.graph.renaming import rename_tensors
 from mo_loop.options import ConvertOptions
-from mo_loop.preparation import Preprocessing
+from mo_loop.preparation import Preprocessing, state_passes
 from mo_loop.report.conversion_info import conversion_info
 from mo_loop.support.garbage_collection import paused_collector
 from mo_loop.support.option_texts import parts
 from mo_loop.target import Target, shown
 from transforms.downgrade.first_releases import newer_uses
-from transforms.function_pass import FunctionPass
 from transforms.last_check import failures, last_check, outputs_without
 from transforms.manager import Manager, Observer, Phase, check_invariants, stop_after
 
@@ -117,7 +116,7 @@ class Conversion:
         from transforms.pipelines import default_pipeline
 
         options = self.options
-        passes = default_pipeline(options.unroll, options.releases, options.quantization, _state_passes(options))
+        passes = default_pipeline(options.unroll, options.releases, options.quantization, state_passes(options))
         return Manager(self._preprocessing.around(self._extensions.arranged(passes)), config=options.config)
 
     @cached_property
@@ -360,25 +359,6 @@ def _with_other_outputs(errors: Sequence[MoLoopError], names: Sequence[str]) -> 
         each.at(hint=f"{each.hint}; or {way}" if each.hint else way) if isinstance(each, UnsupportedError) else each
         for each in errors
     ]
-
-
-def _state_passes(options: ConvertOptions) -> list[FunctionPass]:
-    """The passes that make variables, as the options ask for them."""
-    made: list[FunctionPass] = []
-    low_latency = options.arguments_of("LowLatency2")
-    if low_latency is not None:
-        from transforms.states.low_latency2 import LowLatency2
-        from transforms.states.set_sequence_length import SetSequenceLength
-
-        made += [LowLatency2(**low_latency), SetSequenceLength(low_latency.get("sequence_length"))]
-    if options.makes_states:
-        from transforms.states.fuse_stateful_attention import FuseStatefulAttention
-        from transforms.states.make_stateful import MakeStateful
-
-        named = (options.arguments_of("MakeStateful") or {}).get("param_res_names", {})
-        pairs = {**named, **(options.stateful_pairs or {})}
-        made += [MakeStateful(pairs, find=options.finds_states, beam_idx=options.beam_idx), FuseStatefulAttention()]
-    return made
 
 
 @contextmanager

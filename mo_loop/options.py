@@ -3,18 +3,20 @@
     options = ConvertOptions(input="x[1,3,224,224]", layout="nhwc->nchw")
     Conversion(options).run("model.onnx")                     # mo_loop/conversion.py
 
-`convert_model` has a keyword argument of the same name for each of them, `save_model` has `compress_to_fp16`.
+A field is all that there is of an option: `convert_model` has an argument of its name, commands have its flag, the
+file of `batch --config` has its key, and the rt_info of the IR records it. `save_model` has `compress_to_fp16`.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 from mo_loop.conversion_limits import Limits
 from mo_loop.errors import UsageError
+from mo_loop.support.flags import CONVERSION, FILES, IMAGES, STATES, described, flag
 from mo_loop.target import Target
 from mo_loop.transformations import Transformation, transformations
 
@@ -25,94 +27,139 @@ QUANTIZATION = ("fast", "portable", "exact")
 """The values of the option `quantization`."""
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, kw_only=True)
 class ConvertOptions:
     """The options of a conversion. It can be pickled if its values can.
 
-    Args:
-        input: new shapes, types and values of inputs: text (`"x[1,3,?,224..512]{f16},rate->16000"`), name -> shape, or
-            a list of names and tuples of a name, a shape and an element type. Without names: one shape, of the first
-            input (`[1, 3, 224, 224]`), or a list of shapes, of the inputs in their order. A shape is a sequence of
-            ints, None or -1 (unknown), pairs (bounds) and strings (symbols), or an `openvino.PartialShape`; inner
-            tensors cut the model; values freeze an input.
-        output: names of the tensors (or nodes) that become the outputs.
-        freeze: inputs that become constants: name -> value. Inner tensors cut the model.
-        rename: new names of tensors: name -> new name. A tensor in a body is named by its path (`loop/step/x`).
-        config: passes to enable, disable or explain, and callbacks that exclude nodes (`transforms.config`).
-        unroll: the largest number of iterations of a loop that is unrolled (`UnrollLoops`); 0: no loop is unrolled.
-        strict: refuse models that otherwise convert with a warning: inner names that hide outer ones, branches whose
-            outputs the following nodes cannot read, operators and forms of nodes that the opset does not have,
-            ranks that are only declared.
-        sequence_io: "packed" lets sequences cross the boundary: `x` becomes the tensors `x.data`, all elements
-            flattened and concatenated, and `x.shapes`, one row each (`mo_loop.pack_sequence`); an optional input is
-            assumed to be present. Without it a sequence at the boundary is refused.
-        extensions: passes and translators of the user (`mo_loop.extensions`): paths of Python files, which are run,
-            modules, functions `register`, Extensions; one of them or a list.
-        plugins: whether the extensions of installed packages are used.
-        layout: the layouts of inputs and outputs, recorded in the IR; an arrow changes one: `"nchw"`,
-            `"x(nhwc->nchw),y(nc)"`, or a dict by name. In the IR an input then has the layout behind the arrow.
-        mean_values: numbers subtracted from inputs, one for each channel or one for all: `"[123.7,116.3,103.5]"`,
-            `"x[127.5],y(1,2,3)"`, a list, or a dict by name.
-        scale_values: numbers by which inputs are divided, after the mean, in the same forms.
-        scale: one divisor for all inputs of floating-point numbers.
-        reverse_input_channels: RGB <-> BGR of every input with three channels, before mean and scale.
-        batch: the size of the dimension N of every input, or of the first dimension without a layout.
-        target: the OpenVINO releases on which the IR is to run: one (`"2025.4"`) or a range (`"2024.6-2026.4"`). What
-            only other releases need is left out, and what one of them does not run is refused. None: all supported
-            releases that run the model.
-        quantization: "fast": quantised activations become FakeQuantize, which the runtime computes with integers; a
-            result may differ by one step. "portable": the same, but layers whose integers may saturate on processors
-            without VNNI are computed in f32. "exact": each operator has ONNX's numbers, and the IR tells the runtime
-            not to quantise activations before compressed weights.
-        transform: transformations of states, in the spelling of the Model Optimizer: `"LowLatency2"`,
-            `"LowLatency2[use_const_initializer=False]"`, `"MakeStateful[param_res_names={'h0':'hN'}]"`, or names with a
-            dict of arguments (mo_loop/transformations.py, docs/states.md). MakeStateful alone finds the pairs.
-        stateful: keep the states that the caller would carry, such as key and value caches, in variables of the
-            runtime: inputs and outputs that belong together are found, and leave the interface of the model.
-        stateful_pairs: corrects what `stateful` finds: name of an input -> name of the output with its next value, or
-            "" for an input that stays one. The names are those of the ONNX model, also with `rename`.
-        beam_idx: add the input `beam_idx`, i32 [batch], which says from which sequence of the step before each sequence
-            continues; with `stateful`.
-        allow_external: folders besides that of the model whose files may hold external data, also files that are links
-            or have several names (mo_loop/frontend/external_files.py).
-        external_data_dir: the folder of the external data of a model in memory (bytes, an `onnx.ModelProto`); its files
-            are read by the rules for files beside a model.
-        limits: how much the model may make the conversion do: a `Limits` (mo_loop/conversion_limits.py), or values by
-            name (`{"nodes": 5_000_000, "folded_bytes": "4G", "time": "10m"}`). docs/limits.md lists them.
-        compress_to_fp16: store f32 weights as f16 when the model is written.
-
     Raises:
         UsageError: `transform` cannot be understood; `beam_idx` or `stateful_pairs` is given without `stateful`;
-            `stateful_pairs` is no mapping of names; `sequence_io` or `quantization` is none of the values above, or
+            `stateful_pairs` is no mapping of names; `sequence_io` or `quantization` is none of the values below, or
             `target` is not a supported release or range.
+
+    Args:
     """
 
-    input: str | Sequence[Any] | Mapping[str, Any] | None = None
-    output: str | Sequence[str] | None = None
-    freeze: Mapping[str, Any] | None = None
-    rename: Mapping[str, str] | None = None
-    config: PassConfig | None = None
-    unroll: int = 0
-    strict: bool = False
-    sequence_io: str | None = None
-    extensions: Any = ()
-    plugins: bool = True
-    layout: Any = None
-    mean_values: Any = None
-    scale_values: Any = None
-    scale: float | None = None
-    reverse_input_channels: bool = False
-    batch: int | None = None
-    target: str | None = None
-    quantization: str = "fast"
-    transform: Any = None
-    stateful: bool = False
-    stateful_pairs: Mapping[str, str] | None = None
-    beam_idx: bool = False
-    allow_external: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = ()
-    external_data_dir: str | os.PathLike[str] | None = None
-    limits: Limits | Mapping[str, Any] | None = None
-    compress_to_fp16: bool = False
+    # fmt: off
+    input: str | Sequence[Any] | Mapping[str, Any] | None = flag(
+        None, 'Inputs as "name[shape]{type}->value", separated by commas: "x[1,3,?,224..512],rate->16000".', FILES,
+        metavar="TEXT",
+        note="Or name -> shape, or a list of names and tuples of a name, a shape and an element type. Without names: "
+        "one shape, of the first input, or a list of shapes, of the inputs in their order. A shape is a sequence of "
+        "ints, None or -1 (unknown), pairs (bounds) and strings (symbols), or an openvino.PartialShape. Inner tensors "
+        "cut the model.",
+    )
+    output: str | Sequence[str] | None = flag(
+        None, "Tensors that become the outputs, separated by commas. Here and in other options a name with commas, "
+        "brackets or = can be in quotes.", FILES, metavar="NAMES", note="Or a list of names.",
+    )
+    freeze: Mapping[str, Any] | None = flag(
+        None, 'Make an input a constant: rate=16000, "flags=[1,0]". May be given more than once.', FILES,
+        metavar="NAME=VALUE", multiple=True, note="A dict: name -> value. Inner tensors cut the model.",
+    )
+    rename: Mapping[str, str] | None = flag(
+        None, "Rename a tensor in the IR; OLD is a path for a tensor in a body. Can be repeated.", FILES,
+        metavar="OLD=NEW", multiple=True, note="A dict: name -> new name.",
+    )
+    config: PassConfig | None = field(default=None)
+    """Passes to enable, disable or explain, and callbacks that exclude nodes (`transforms.config`)."""
+    unroll: int = flag(
+        0, "Unroll loops whose number of iterations is known and at most N.", CONVERSION, metavar="N", least=0, place=1,
+    )
+    strict: bool = flag(
+        False, "Treat warnings about assumptions of the conversion as errors.", CONVERSION, place=2,
+        note="These are: inner names that hide outer ones, branches whose outputs the following nodes cannot read, "
+        "operators and forms of nodes that the opset does not have, ranks that are only declared.",
+    )
+    sequence_io: str | None = flag(
+        None, "Turn a sequence input or output into two tensors, name.data and name.shapes.", FILES,
+        choices=("packed",),
+        note='"packed": all elements flattened and concatenated, and one row for the shape of each '
+        "(`mo_loop.pack_sequence`); an optional input is assumed to be present. Without it a sequence at the boundary "
+        "is refused.",
+    )
+    extensions: Any = flag(
+        (), "A Python file with passes or translators, which is executed. May be given more than once.", CONVERSION,
+        "--extension", metavar="FILE", kind="path", place=3,
+        note="Or modules, functions `register`, Extensions (`mo_loop.extensions`); one of them or a list.",
+    )
+    plugins: bool = flag(
+        True, "Ignore the extensions of installed packages.", CONVERSION, "--no-plugins", place=3,
+        note="False does so.",
+    )
+    layout: Any = flag(
+        None, "The layout of inputs and outputs, and with an arrow the one they get in the IR: "
+        'nchw, or "x(nhwc->nchw),y(n...)".', IMAGES, metavar="TEXT", note="Or a dict by name.",
+    )
+    mean_values: Any = flag(
+        None, "Numbers subtracted from inputs, for each channel or one for all: "
+        '"[123.7,116.3,103.5]", or "x[127.5],y[1,2,3]".', IMAGES, metavar="TEXT", place=1,
+        note="Or a list, or a dict by name.",
+    )
+    scale_values: Any = flag(
+        None, "Numbers by which inputs are divided, after the mean, in the same form.", IMAGES, metavar="TEXT", place=1,
+    )
+    scale: float | None = flag(
+        None, "One number by which every input is divided, after the mean.", IMAGES, metavar="NUMBER", kind="number",
+        place=1, note="It is for inputs of floating-point numbers.",
+    )
+    reverse_input_channels: bool = flag(
+        False, "Reverse the channels, RGB or BGR, of every input that has three, before mean and scale.", IMAGES,
+        place=1,
+    )
+    batch: int | None = flag(
+        None, "The batch size of all inputs: dimension N of the layout, or the first dimension.", IMAGES, metavar="N",
+        least=1, place=1,
+    )
+    target: str | None = flag(
+        None, "The OpenVINO release that is to run the IR, such as 2025.4, or a range such as 2024.6-2026.4. What only "
+        "other releases need is left out, and what one of them does not run is refused. The default is all supported "
+        "releases that run the model.", CONVERSION, "--target", "releases", metavar="RELEASE", place=1, recorded=False,
+    )
+    quantization: str = flag(
+        "fast", "What becomes of quantised activations: fast lets the runtime compute with integers, where a result "
+        "may differ by one quantisation step; portable does so but for layers that may saturate on processors without "
+        "VNNI; exact keeps ONNX's numbers.", CONVERSION, choices=QUANTIZATION, place=1,
+    )
+    transform: Any = flag(
+        None, "Make states that the runtime keeps from one inference to the next, in the spelling of the Model "
+        "Optimizer: LowLatency2[sequence_length=1] for loops and recurrent layers, "
+        "MakeStateful[param_res_names={'in':'out'}] for inputs and outputs. docs/states.md explains the arguments.",
+        STATES, metavar="NAME[ARGUMENT=VALUE],...",
+        note="Or names with a dict of arguments (mo_loop/transformations.py). MakeStateful alone finds the pairs.",
+    )
+    stateful: bool = flag(
+        False, "Find the inputs and outputs that a caller would carry from one inference to the next, such as key and "
+        "value caches, and keep them in the runtime instead.", STATES,
+    )
+    stateful_pairs: Mapping[str, str] | None = flag(
+        None, "An input and the output with its next value, for --stateful; IN= keeps an input. May be given more than "
+        "once.", STATES, "--stateful-pair", metavar="IN=OUT", multiple=True,
+        note='A dict: name of the input -> name of the output, or "" to keep it. The names are those of the ONNX '
+        "model, also with `rename`.",
+    )
+    beam_idx: bool = flag(
+        False, "With --stateful, add the input beam_idx, which reorders the caches, as openvino_genai and "
+        "optimum-intel expect.", STATES,
+        note="It is i32 [batch], and says from which sequence of the step before each sequence continues.",
+    )
+    allow_external: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = flag(
+        (), "Read external data below this folder too, also links and files with several names. Without it, only "
+        "files in the folder of the model are read. May be given more than once.", FILES, metavar="DIR", kind="folder",
+        recorded=False,
+    )
+    external_data_dir: str | os.PathLike[str] | None = field(default=None, metadata={"recorded": False})
+    """The folder of the external data of a model in memory (bytes, an `onnx.ModelProto`); its files are read by the
+    rules for files beside a model."""
+    limits: Limits | Mapping[str, Any] | None = flag(
+        None, "How much the model may make the conversion do, for example nodes=5000000, folded_bytes=4G or time=10m. "
+        "docs/limits.md lists the names. May be given more than once.", CONVERSION, "--limit", metavar="NAME=VALUE",
+        multiple=True, place=2, recorded=False, note='Limits, or values by name ({"nodes": 5_000_000, "time": "10m"}).',
+    )
+    compress_to_fp16: bool = flag(
+        False, "Store f32 weights as f16; the default is lossless.", CONVERSION, recorded=False,
+        note="It is an argument of `save_model`.",
+    )
+    # fmt: on
 
     def __post_init__(self) -> None:
         if self.sequence_io not in (None, "packed"):
@@ -179,3 +226,6 @@ def _require_pairs(given: Any) -> None:
             f"stateful_pairs is {given!r}", why="it maps names of inputs to names of outputs",
             hint='write stateful_pairs={"h0": "hN"}; "" in place of an output keeps an input',
         )  # fmt: skip
+
+
+ConvertOptions.__doc__ = f"{ConvertOptions.__doc__}{described(ConvertOptions)}"

@@ -148,3 +148,22 @@ def _number_list(given: Any, flag: str) -> tuple[float, ...]:
 def _require_scale(values: tuple[float, ...], flag: str) -> None:
     if 0 in values:
         raise UsageError(f"{flag} holds 0: division by 0 is not possible")
+
+
+def state_passes(options: ConvertOptions) -> list[FunctionPass]:
+    """The passes that make variables, as the options ask for them."""
+    made: list[FunctionPass] = []
+    low_latency = options.arguments_of("LowLatency2")
+    if low_latency is not None:
+        from transforms.states.low_latency2 import LowLatency2
+        from transforms.states.set_sequence_length import SetSequenceLength
+
+        made += [LowLatency2(**low_latency), SetSequenceLength(low_latency.get("sequence_length"))]
+    if options.makes_states:
+        from transforms.states.fuse_stateful_attention import FuseStatefulAttention
+        from transforms.states.make_stateful import MakeStateful
+
+        named = (options.arguments_of("MakeStateful") or {}).get("param_res_names", {})
+        pairs = {**named, **(options.stateful_pairs or {})}
+        made += [MakeStateful(pairs, find=options.finds_states, beam_idx=options.beam_idx), FuseStatefulAttention()]
+    return made

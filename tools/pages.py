@@ -110,7 +110,7 @@ never if `NO_COLOR` is set.
 
 def _command(command: Any, context: Any) -> str:
     """One command: its usage, its text, and a table of options for each group of --help."""
-    from mo_loop.cli.option_groups import GroupedCommand
+    from mo_loop.cli.flag_options import GroupedCommand
 
     lines = [f"## {context.command_path}", "", "    " + command.get_usage(context).removeprefix("Usage: "), ""]
     for paragraph in cleandoc(command.help or "").split("\n\n"):

@@ -31,7 +31,7 @@ from mo_loop.conversion import Conversion
 from mo_loop.errors import MoLoopError, NotComparableError, traceback_text
 from mo_loop.frontend.external_data import external_files
 from mo_loop.ir.pair import move_pair, remove_draft
-from mo_loop.support.files import overwritten_source, refuse_device
+from mo_loop.support.files import keep_sources, refuse_device
 from mo_loop.support.garbage_collection import paused_collector
 from mo_loop.support.printable import printable
 
@@ -87,10 +87,7 @@ def _placed(done: Done, task: Task) -> Done:
 def _converted(task: Task) -> StateEntry:
     refuse_device(task.source, or_pipe=True)  # one found in a folder: nobody writes to it
     files = external_files(task.source, task.work.options.allowed_folders)
-    own = {*(file.path for file in files), os.path.realpath(task.source)}
-    for target in _pair_of(task.target):
-        if os.path.realpath(target) in own:
-            raise overwritten_source(target, "convert into another folder")
+    keep_sources(_pair_of(task.target), [*(file.path for file in files), task.source], "convert into another folder")
     home = os.path.realpath(os.path.dirname(task.source) or ".")
     # Hashed before they are read for conversion: a change in between is detected by the next batch.
     source = stamp(task.source)
@@ -168,9 +165,7 @@ def _local(task: Task, remote: Remote) -> Iterator[tuple[Task, Staged | None]]:
     if is_url(task.source):
         where = Location(task.source)
         with staged(where, remote.scratch, known=remote.listed, with_outputs=has_outputs) as model:
-            for target in _pair_of(task.target):
-                if target in model.urls:
-                    raise overwritten_source(str(Location(target)), "convert to another prefix")
+            keep_sources(map(Location, _pair_of(task.target)), model.urls, "convert to another prefix")
             local = replace(task, source=str(model.path))
             yield _with_draft(local, model.drafts) if has_outputs else local, model
         return

@@ -9,25 +9,23 @@ import time
 from collections import Counter
 from collections.abc import Iterator, Mapping
 from contextlib import ExitStack, contextmanager, suppress
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from mo_loop.cli.batch_cluster import engine_of, machines_of, scheduler_option
-from mo_loop.cli.batch_config import Works, comparing_options, config_option
+from mo_loop.cli.batch_cluster import engine_of, machines_of
+from mo_loop.cli.batch_config import Works, comparing_options, comparing_values, config_option
 from mo_loop.cli.batch_places import Places
-from mo_loop.cli.byte_size import ByteSize
-from mo_loop.cli.conversion_options import conversion_options, flags_of, options_of
+from mo_loop.cli.conversion_options import conversion_options, options_of, plain_options
 from mo_loop.cli.error_output import message, printed_warnings, reported
-from mo_loop.cli.file_checks import durable_option
-from mo_loop.cli.option_groups import GroupedCommand
+from mo_loop.cli.flag_options import GroupedCommand, durable_option, flags, made, option
 from mo_loop.cli.output import is_terminal, show
 from mo_loop.cli.pass_options import PassOptions, pass_choice
-from mo_loop.cli.preprocessing_options import preprocessing_flags
 from mo_loop.errors import UsageError
+from mo_loop.support.flags import FILES, PASSES, REPORTS, RUN, flag
 
 if TYPE_CHECKING:
     from mo_loop.batch.engine import WorkerLimits
@@ -43,55 +41,73 @@ SIGNALS = ("SIGINT", "SIGTERM")
 LONGEST = 1e6  # seconds
 
 
+@dataclass(frozen=True)
+class Asked:
+    """The arguments of the command that are about the batch as a whole."""
+
+    # fmt: off
+    paths: tuple[str, ...]
+    durable: bool
+    folder: str = flag(
+        None, "Folder of the .xml and .bin files, with the subfolders of the models below the common root of PATH....",
+        FILES, "-o", "--output-dir", "folder", required=True, kind="folder", metavar="DIR",
+    )
+    scheduler: str | None = flag(
+        None, "Convert on a cluster of Dask: tcp://host:8786, tls:// or ws://; `local` starts one of -j workers on "
+        "this machine. Needs mo_loop[cluster].", RUN, metavar="ADDRESS", place=1,
+    )
+    jobs: int | None = flag(
+        None, "Worker processes.  [default: one for each processor]", RUN, "-j", "--jobs", least=1, metavar="N",
+        place=1,
+    )
+    timeout: float = flag(
+        600.0, "Stop the conversion of a model that takes longer.", RUN, kind="number", above=0, most=LONGEST,
+        show_default=True, metavar="SECONDS", place=1,
+    )
+    memory: int | None = flag(
+        None, "Memory that a worker may allocate, for example 4G. Has no effect on Windows and macOS.", RUN,
+        kind="size", metavar="SIZE", place=1,
+    )
+    scratch: int | None = flag(
+        None, "Local disk for models and outputs at URLs, for example 20G.  [default: no limit]", RUN, kind="size",
+        metavar="SIZE", place=1,
+    )
+    keep_going: bool = flag(
+        True, "After a failure, continue (default), or do not start other models.", RUN, "--keep-going/--fail-fast",
+        place=1,
+    )
+    force: bool = flag(False, "Convert models that are up to date as well.", RUN, place=1)
+    plan: bool = flag(
+        False, "Print how many models would be converted, with an estimate of time and memory, and convert nothing.",
+        RUN, place=1,
+    )
+    report: str | None = flag(None, "Write the results as JSON.", REPORTS, kind="file", metavar="FILE")
+    junit: str | None = flag(None, "Write the results as JUnit XML.", REPORTS, kind="file", metavar="FILE")
+    summary: str | None = flag(
+        None, "Write the results as Markdown; append them if FILE is the file in GITHUB_STEP_SUMMARY.", REPORTS,
+        kind="file", metavar="FILE",
+    )
+    baseline: str | None = flag(
+        None, "The report of an earlier batch. Models that failed there do not count for the exit code.", REPORTS,
+        kind="file", metavar="FILE",
+    )
+    quiet: bool = flag(
+        False, "Print errors alone: no progress, no warnings, no last line.", REPORTS, "-q", "--quiet"
+    )
+    # fmt: on
+
+
 @click.command(cls=GroupedCommand)
 @click.argument("paths", nargs=-1, required=True, metavar="PATH...")
-@click.option(
-    "-o", "--output-dir", "folder", required=True, type=click.Path(file_okay=False), metavar="DIR",
-    help="Folder of the .xml and .bin files, with the subfolders of the models below the common root of PATH....",
-)  # fmt: skip
-@click.option(
-    "-j", "--jobs", type=click.IntRange(min=1), metavar="N", help="Worker processes.  [default: one for each processor]"
-)
-@click.option(
-    "--timeout", type=click.FloatRange(0, LONGEST, min_open=True), default=600.0, show_default=True, metavar="SECONDS",
-    help="Stop the conversion of a model that takes longer.",
-)  # fmt: skip
-@click.option(
-    "--memory", type=ByteSize(), metavar="SIZE",
-    help="Memory that a worker may allocate, for example 4G. Has no effect on Windows and macOS.",
-)  # fmt: skip
-@click.option(
-    "--keep-going/--fail-fast", default=True, help="After a failure, continue (default), or do not start other models."
-)
-@click.option("--force", is_flag=True, help="Convert models that are up to date as well.")
-@click.option(
-    "--plan", "is_plan", is_flag=True,
-    help="Print how many models would be converted, with an estimate of time and memory, and convert nothing.",
-)  # fmt: skip
-@click.option(
-    "--scratch", type=ByteSize(), metavar="SIZE",
-    help="Local disk for models and outputs at URLs, for example 20G.  [default: no limit]",
-)  # fmt: skip
-@click.option("--report", type=click.Path(dir_okay=False), metavar="FILE", help="Write the results as JSON.")
-@click.option("--junit", type=click.Path(dir_okay=False), metavar="FILE", help="Write the results as JUnit XML.")
-@click.option(
-    "--summary", type=click.Path(dir_okay=False), metavar="FILE",
-    help="Write the results as Markdown; append them if FILE is the file in GITHUB_STEP_SUMMARY.",
-)  # fmt: skip
-@click.option(
-    "--baseline", type=click.Path(dir_okay=False), metavar="FILE",
-    help="The report of an earlier batch. Models that failed there do not count for the exit code.",
-)  # fmt: skip
-@click.option("-q", "--quiet", is_flag=True, help="Print errors alone: no progress, no warnings, no last line.")
-@scheduler_option
+@flags(Asked)
 @durable_option
 @config_option
 @comparing_options
-@conversion_options
+@conversion_options()
 @pass_choice
-@click.option("--debug", is_flag=True, help="Show the traceback of an error of the batch itself.")
+@option("--debug", group=PASSES, is_flag=True, help="Show the traceback of an error of the batch itself.")
 @click.pass_context
-def command(context: click.Context, is_plan: bool, debug: bool, **given: Any) -> None:
+def command(context: click.Context, paths: tuple[str, ...], durable: bool, debug: bool, **_: Any) -> None:
     """Convert many ONNX models, each in a worker process: a crash or a hang fails only one model.
 
     PATH is a file, a folder (every .onnx below it), a quoted glob (also with **), or @FILE: a text file with one such
@@ -116,34 +132,13 @@ def command(context: click.Context, is_plan: bool, debug: bool, **given: Any) ->
     143 by SIGTERM.
     """
     with reported(debug):
-        asked = Asked(**{each.name: given.pop(each.name) for each in fields(Asked)})
-        prepared = _planned(context, asked, {**flags_of(context), **given})  # left are the options of --verify
-        if is_plan:
+        asked = made(context, Asked, paths=paths, durable=durable)
+        prepared = _planned(context, asked, {**plain_options(context), **comparing_values(context)})
+        if asked.plan:
             _show_plan(asked, prepared, is_debug=debug)
             return
         exit_code = _run(asked, prepared, is_debug=debug)
     sys.exit(exit_code)
-
-
-@dataclass(frozen=True)
-class Asked:
-    """The arguments of the command that are about the batch as a whole."""
-
-    paths: tuple[str, ...]
-    folder: str
-    jobs: int | None
-    timeout: float
-    memory: int | None
-    keep_going: bool
-    force: bool
-    scratch: int | None
-    report: str | None
-    junit: str | None
-    summary: str | None
-    baseline: str | None
-    quiet: bool
-    scheduler: str | None
-    durable: bool
 
 
 @dataclass(frozen=True)
@@ -261,8 +256,8 @@ def _check(context: click.Context, options: ConvertOptions) -> None:
 
     The converter is loaded only if there are such options.
     """
-    passes = context.ensure_object(PassOptions)
-    if passes == PassOptions() and not any(preprocessing_flags(context).values()):
+    passes = made(context, PassOptions)
+    if passes == PassOptions() and not any(plain_options(context)["preprocessing"].values()):
         return
     from mo_loop.cli.pass_inspection import Inspection
     from mo_loop.conversion import Conversion

@@ -2,27 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any, TypeVar
-
-import click
+from typing import TYPE_CHECKING
 
 from mo_loop.cli.error_output import message
 
 if TYPE_CHECKING:
     from mo_loop.batch.engine import Engine, WorkerLimits
-
-F = TypeVar("F", bound=Callable[..., Any])
-
-
-def scheduler_option(command: F) -> F:
-    """Add --scheduler to the command."""
-    return click.option(
-        "--scheduler", metavar="ADDRESS",
-        help="Convert on a cluster of Dask: tcp://host:8786, tls:// or ws://; `local` starts one of -j workers on this "
-        "machine. Needs mo_loop[cluster].",
-    )(command)  # fmt: skip
 
 
 def machines_of(scheduler: str, jobs: int, *, is_debug: bool) -> tuple[int, int]:

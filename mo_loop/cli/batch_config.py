@@ -29,12 +29,13 @@ from click.core import ParameterSource
 from mo_loop.batch.places import read_bytes
 from mo_loop.batch.storage.locations import masked, place_of
 from mo_loop.batch.task import Comparing, Work
-from mo_loop.cli.conversion_options import conversion_options, flags_of, options_of
+from mo_loop.cli.conversion_options import OF_ONE_MODEL, conversion_options, options_of, plain_options
 from mo_loop.cli.error_output import reported
 from mo_loop.cli.file_checks import require_local
-from mo_loop.cli.model_options import frozen, names, renamed
+from mo_loop.cli.flag_options import flags, made, option, values_of
 from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import FileError, UsageError
+from mo_loop.support.flags import COMPARISON, RUN
 
 if TYPE_CHECKING:
     from mo_loop.batch.plan import Planned
@@ -46,8 +47,8 @@ _ENTRIES = "mo_loop.cli.batch_config"
 
 def config_option(command: F) -> F:
     """Add --config to the command, before all options that it gives defaults to."""
-    return click.option(
-        "--config", type=click.Path(dir_okay=False), metavar="FILE", is_eager=True, expose_value=False,
+    return option(
+        "--config", group=RUN, type=click.Path(dir_okay=False), metavar="FILE", is_eager=True, expose_value=False,
         callback=_read,
         help="A TOML file with options: keys as the flags, and tables [[models]] with a glob `match` and the options "
         "of these models.",
@@ -56,43 +57,22 @@ def config_option(command: F) -> F:
 
 def comparing_options(command: F) -> F:
     """Add the options of the comparison with ONNX Runtime."""
-    for option in reversed(_COMPARING):
-        command = option(command)
-    return command
-
-
-_COMPARING: tuple[Callable[[Any], Any], ...] = (
-    click.option(
-        "--verify", is_flag=True,
+    verify = option(
+        "--verify", group=COMPARISON, is_flag=True,
         help="Compare each IR with ONNX Runtime, on generated inputs. A model whose numbers differ fails, and its "
         "files are not written; one that cannot be compared is reported as not verified.",
-    ),
-    click.option(
-        "--verify-strict", is_flag=True, help="With --verify: a model that cannot be compared fails as well.",
-    ),
-    click.option(
-        "--inputs", multiple=True, type=click.Path(), metavar="FILE",
-        help="Inputs for --verify instead of generated ones. May be given more than once.",
-    ),
-    click.option("--sets", type=click.IntRange(min=1), default=2, show_default=True, metavar="N",
-                 help="The number of generated sets of --verify."),
-    click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The seed of these inputs."),
-    click.option("--rtol", type=click.FloatRange(min=0), help="The relative tolerance of --verify."),
-    click.option("--atol", type=click.FloatRange(min=0), help="The absolute tolerance of --verify."),
-    click.option(
-        "--verify-timeout", type=click.FloatRange(0, 1e6, min_open=True), default=300.0, show_default=True,
-        metavar="SECONDS", help="Stop the comparison of a model that takes longer.",
-    ),
-)  # fmt: skip
+    )  # fmt: skip
+    return verify(flags(Comparing)(command))
+
+
+def comparing_values(context: click.Context) -> dict[str, Any]:
+    """The values of these options, by their names."""
+    return {"verify": context.params["verify"], **values_of(context, Comparing)}
 
 
 @click.command()
-@click.option("--input")
-@click.option("--output")
-@click.option("--freeze", multiple=True)
-@click.option("--rename", multiple=True)
 @comparing_options
-@conversion_options
+@conversion_options(*OF_ONE_MODEL)
 @pass_choice
 def _of_one_model(**_: Any) -> None:
     """The options of one model; the command is never called, but click reads and checks its options."""
@@ -143,8 +123,8 @@ class Works:
 
 def _values(context: click.Context) -> Iterator[tuple[str, dict[str, Any]]]:
     """The options of models: those of the file or defaults, and those of the command line."""
-    flags = flags_of(context)
-    values = {**flags, **flags["preprocessing"], **context.params}
+    plain = plain_options(context)
+    values = {**plain, **plain["preprocessing"], **comparing_values(context)}
     known = {each.name for each in _of_one_model.params}
     kept = {name: value for name, value in values.items() if name in known and value is not None}
     typed = {name for name in kept if context.get_parameter_source(name) == ParameterSource.COMMANDLINE}
@@ -156,22 +136,14 @@ def _work(values: dict[str, Any]) -> Work:
     from mo_loop.batch.fingerprint import of_options
 
     with _of_one_model.make_context("models", [], default_map=values) as context:
-        given = context.params
+        comparing = made(context, Comparing)
         # Their names are part of what is up to date: temporary copies would not do.
-        require_local({"--inputs": given["inputs"]})
-        options = options_of(
-            context, input=given["input"], output=names(given["output"]), freeze=dict(frozen(given["freeze"])),
-            rename=dict(renamed(given["rename"])),
-        )  # fmt: skip
-        flags = flags_of(context)
-    comparing = None
-    if given["verify"]:
-        comparing = Comparing(
-            given["inputs"], given["sets"], given["seed"], given["rtol"], given["atol"], given["verify_timeout"],
-            given["verify_strict"],
-        )
-    facts = {name: value for name, value in {**flags, **given}.items() if name != "extension"}
-    return Work(options, of_options(facts, flags["extension"], plugins=not flags["no_plugins"]), comparing)
+        require_local({"--inputs": comparing.inputs})
+        options = options_of(context)
+        facts = {**plain_options(context), **comparing_values(context)}
+    del facts["extension"]  # their contents count
+    digest = of_options(facts, options.extensions, plugins=options.plugins)
+    return Work(options, digest, comparing if facts["verify"] else None)
 
 
 # -- the file
@@ -218,8 +190,8 @@ def _options(
     """The names of parameters and their values; the keys are flags without their dashes."""
     known: dict[str, tuple[click.Parameter, bool]] = {}
     for each in parameters:
-        for flags, is_on in ((each.opts, True), (each.secondary_opts, False)):
-            known.update({flag.lstrip("-"): (each, is_on) for flag in flags if flag.startswith("--")})
+        for names, is_on in ((each.opts, True), (each.secondary_opts, False)):
+            known.update({name.lstrip("-"): (each, is_on) for name in names if name.startswith("--")})
     for key, value in content.items():
         name = key.replace("_", "-")
         if name not in known or name in ("config", "help"):

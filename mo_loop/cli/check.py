@@ -15,11 +15,11 @@ from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.destination import named
 from mo_loop.cli.error_output import message, printed_warnings, reported
 from mo_loop.cli.file_checks import opened
-from mo_loop.cli.model_options import names
-from mo_loop.cli.option_groups import GroupedCommand
+from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option
 from mo_loop.cli.output import painted, show, table, tell
 from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import UsageError
+from mo_loop.support.flags import REPORTS
 from mo_loop.support.printable import printable
 
 if TYPE_CHECKING:
@@ -31,37 +31,24 @@ COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 @click.command(cls=GroupedCommand)
 @click.argument("models", nargs=-1, type=click.Path(), metavar="MODEL...")
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json", "sarif", "markdown"]), default="text", show_default=True,
-    help="The format of the report.",
-)  # fmt: skip
-@click.option(
-    "--level", type=click.Choice(["error", "warning", "note"]), default="note", show_default=True,
+@format_option("text", "json", "sarif", "markdown")
+@option(
+    "--level", group=REPORTS, type=click.Choice(["error", "warning", "note"]), default="note", show_default=True,
     help="Show diagnostics of this level and above. The exit code does not depend on it.",
 )  # fmt: skip
-@click.option(
-    "--codes",
-    is_flag=True,
+@option(
+    "--codes", group=REPORTS, is_flag=True,
     help="List all codes and their meanings, as text, JSON or Markdown, and exit. Needs no MODEL.",
-)
-@click.option(
-    "--input", "inputs", metavar="TEXT",
-    help='Inputs as for convert: "x[1,3,?,224..512],rate->16000". For every MODEL.',
-)
-@click.option("--output", "outputs", metavar="NAMES", help="Tensors that become the outputs, separated by commas.")
-@conversion_options
+)  # fmt: skip
+@conversion_options(
+    "input", "output", input='Inputs as for convert: "x[1,3,?,224..512],rate->16000". For every MODEL.',
+    output="Tensors that become the outputs, separated by commas.",
+)  # fmt: skip
 @pass_choice
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@debug_option
 @click.pass_context
 def command(
-    context: click.Context,
-    models: tuple[str, ...],
-    form: str,
-    level: Level,
-    codes: bool,
-    inputs: str | None,
-    outputs: str | None,
-    debug: bool,
+    context: click.Context, models: tuple[str, ...], form: str, level: Level, codes: bool, debug: bool
 ) -> None:
     """List everything that would stop or worsen the conversion of ONNX models. Nothing is written.
 
@@ -95,7 +82,7 @@ def command(
         if not models:
             raise click.MissingParameter(ctx=context, param=context.command.params[0])
         with printed_warnings():
-            options = options_of(context, input=inputs, output=names(outputs))
+            options = options_of(context)
             reports = list(_reports(models, options, debug))
         from mo_loop.diagnostics.diagnostic import exit_code
 

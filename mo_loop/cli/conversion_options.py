@@ -1,73 +1,95 @@
-"""The options of a conversion, shared by all commands that convert models.
+"""The options of a conversion, shared by all commands that convert models: the flags of the fields of ConvertOptions.
 
     @click.command()
-    @conversion_options
-    @pass_options
+    @conversion_options("input", "output")   # beside those that belong to any model
     @click.pass_context
     def command(context: click.Context, ...) -> None:
         options = options_of(context)          # ConvertOptions
-        flags_of(context)                      # the same as plain data, for a report or a hash
+        plain_options(context)                 # the same as plain data, for a report or a hash
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeVar
 
 import click
 
 from mo_loop.cli.file_checks import require_local
-from mo_loop.cli.model_options import allow_external_option, limit_option, state_pairs
+from mo_loop.cli.flag_options import flags, key_of, made, values_of
+from mo_loop.cli.model_options import frozen, names, renamed, state_pairs
 from mo_loop.cli.pass_options import PassOptions
-from mo_loop.cli.preprocessing_options import layout_of, preprocessing_flags, preprocessing_options
 from mo_loop.conversion_limits import Limits
-from mo_loop.options import QUANTIZATION, ConvertOptions
+from mo_loop.errors import UsageError
+from mo_loop.options import ConvertOptions
+from mo_loop.support.flags import IMAGES, flag, flags_of
 
 if TYPE_CHECKING:
     from transforms.config import PassConfig
 
 F = TypeVar("F", bound=Callable[..., Any])
-_KEY = "mo_loop.cli.conversion_options"
+
+OF_ONE_MODEL = ("input", "output", "freeze", "rename")
+"""The options that only commands with one model have, and the tables of `batch --config`."""
 
 
-def options_of(context: click.Context, **of_model: Any) -> ConvertOptions:
-    """The options of the command of `context`; `of_model` are the fields of one model: input, output, ...
+@dataclass(frozen=True)
+class BothLayouts:
+    """The two sides of the arrow in --layout, as the Model Optimizer has them."""
 
-    UsageError for flags that exclude each other, and for extensions and folders at URLs.
-    """
-    flags, preprocessing = context.meta.get(_KEY, {}), preprocessing_flags(context)
-    require_local({"--extension": flags["extension"], "--allow-external": flags["allow_external"]})
-    return ConvertOptions(
-        config=_config(context.ensure_object(PassOptions)),
-        compress_to_fp16=flags["compress_to_fp16"],
-        unroll=flags["unroll"],
-        strict=flags["strict"],
-        sequence_io=flags["sequence_io"],
-        extensions=flags["extension"],
-        plugins=not flags["no_plugins"],
-        layout=layout_of(preprocessing),
-        mean_values=preprocessing["mean_values"],
-        scale_values=preprocessing["scale_values"],
-        scale=preprocessing["scale"],
-        reverse_input_channels=preprocessing["reverse_input_channels"],
-        batch=preprocessing["batch"],
-        target=flags["releases"],
-        quantization=flags["quantization"],
-        transform=flags["transform"],
-        stateful=flags["stateful"],
-        stateful_pairs=dict(state_pairs(flags["stateful_pair"])) or None,
-        beam_idx=flags["beam_idx"],
-        allow_external=flags["allow_external"],
-        limits=Limits.parse(flags["limit"]) if flags["limit"] else None,
-        **of_model,
+    source_layout: str | None = flag(
+        None, "The left side of the arrow in --layout: the layout of the model.", IMAGES, metavar="TEXT"
+    )
+    target_layout: str | None = flag(
+        None, "The right side of the arrow in --layout: the layout in the IR.", IMAGES, metavar="TEXT"
     )
 
 
-def flags_of(context: click.Context) -> dict[str, Any]:
-    """The flags by name, the same for the same flags. Extensions are paths, without the content of the files."""
-    passes = context.ensure_object(PassOptions)
-    chosen = {"disable_pass": passes.disable_pass, "enable_pass": passes.enable_pass}
-    return {**context.meta.get(_KEY, {}), **chosen, "preprocessing": preprocessing_flags(context)}
+def conversion_options(*of_model: str, **texts: str) -> Callable[[F], F]:
+    """Add the options to a command, of `OF_ONE_MODEL` only the given ones; `texts` are other texts for --help."""
+    common = [name for name in flags_of(ConvertOptions) if name not in OF_ONE_MODEL]
+
+    def decorated(command: F) -> F:
+        return flags(ConvertOptions, *of_model, *common, texts=texts)(flags(BothLayouts)(command))
+
+    return decorated
+
+
+_READERS: Mapping[str, Callable[[Any], Any]] = {
+    "output": names,
+    "freeze": lambda texts: dict(frozen(texts)),
+    "rename": lambda texts: dict(renamed(texts)),
+    "plugins": lambda is_off: not is_off,
+    "stateful_pairs": lambda texts: dict(state_pairs(texts)) or None,
+    "limits": lambda texts: Limits.parse(texts) if texts else None,
+}
+"""Field -> its value, from that of its option; the others are the same."""
+
+
+def options_of(context: click.Context, **changed: Any) -> ConvertOptions:
+    """The options of the command of `context`; `changed` are texts in the place of those of the command line.
+
+    UsageError for flags that exclude each other, and for extensions and folders at URLs.
+    """
+    given = values_of(context, ConvertOptions)
+    require_local({"--extension": given["extension"], "--allow-external": given["allow_external"]})
+    known = {field: key_of(field, each) for field, each in flags_of(ConvertOptions).items()}
+    values = {field: given[key] for field, key in known.items() if key in given} | changed
+    values = {field: _READERS[field](value) if field in _READERS else value for field, value in values.items()}
+    values["layout"] = layout_of(values["layout"], made(context, BothLayouts))
+    return ConvertOptions(config=_config(made(context, PassOptions)), **values)
+
+
+def plain_options(context: click.Context) -> dict[str, Any]:
+    """The values of the options by name, the same for the same flags. Extensions are paths, without their content."""
+    passes, given = made(context, PassOptions), values_of(context, ConvertOptions)
+    images = [key_of(field, each) for field, each in flags_of(ConvertOptions).items() if each.group == IMAGES]
+    return {
+        **{key: value for key, value in given.items() if key not in images},
+        "disable_pass": passes.disable_pass, "enable_pass": passes.enable_pass,
+        "preprocessing": {**{key: given[key] for key in images}, **values_of(context, BothLayouts)},
+    }  # fmt: skip
 
 
 def _config(passes: PassOptions) -> PassConfig | None:
@@ -82,77 +104,34 @@ def _config(passes: PassOptions) -> PassConfig | None:
     return config
 
 
-def _keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
-    assert parameter.name is not None
-    context.meta.setdefault(_KEY, {})[parameter.name] = value
+def layout_of(layout: str | None, sides: BothLayouts) -> Any:
+    """The layouts of `--layout`, or of the two other flags together: name -> (source, target).
+
+    UsageError for flags that exclude each other.
+    """
+    if sides == BothLayouts():
+        return layout
+    if layout is not None:
+        hint = 'write --layout "nhwc->nchw"'
+        raise UsageError("--layout cannot be combined with --source-layout or --target-layout", hint=hint)
+    source = _entries(sides.source_layout, "--source-layout")
+    target = _entries(sides.target_layout, "--target-layout")
+    named = [bool(each[0][0]) for each in (source, target) if each]
+    if len(set(named)) > 1 or (not named[0] and len({len(each) for each in (source, target) if each}) > 1):
+        raise UsageError(
+            "--source-layout and --target-layout are for other inputs", why="layouts without a name are those of the "
+            "inputs in their order", hint="give both the same number of layouts, or name them: x(nhwc),y(nc)",
+        )  # fmt: skip
+    if not named[0]:
+        sources: list[str | None] = [layout for _, layout in source] or [None] * len(target)
+        targets: list[str | None] = [layout for _, layout in target] or sources
+        return list(zip(sources, targets, strict=True))
+    before, after = dict(source), dict(target)
+    return {name: (before.get(name), after.get(name, before.get(name))) for name in {**before, **after}}
 
 
-_OPTIONS: tuple[Callable[[Any], Any], ...] = (
-    click.option(
-        "--compress-to-fp16", is_flag=True, expose_value=False, callback=_keep,
-        help="Store f32 weights as f16; the default is lossless.",
-    ),
-    click.option(
-        "--unroll", type=click.IntRange(min=0), default=0, metavar="N", expose_value=False, callback=_keep,
-        help="Unroll loops whose number of iterations is known and at most N.",
-    ),
-    click.option(
-        "--target", "releases", metavar="RELEASE", expose_value=False, callback=_keep,
-        help="The OpenVINO release that is to run the IR, such as 2025.4, or a range such as 2024.6-2026.4. What only "
-        "other releases need is left out, and what one of them does not run is refused. The default is all supported "
-        "releases that run the model.",
-    ),
-    click.option(
-        "--quantization", type=click.Choice(QUANTIZATION), default=QUANTIZATION[0], expose_value=False, callback=_keep,
-        help="What becomes of quantised activations: fast lets the runtime compute with integers, where a result may "
-        "differ by one quantisation step; portable does so but for layers that may saturate on processors without "
-        "VNNI; exact keeps ONNX's numbers.",
-    ),
-    click.option(
-        "--transform", metavar="NAME[ARGUMENT=VALUE],...", expose_value=False, callback=_keep,
-        help="Make states that the runtime keeps from one inference to the next, in the spelling of the Model "
-        "Optimizer: LowLatency2[sequence_length=1] for loops and recurrent layers, "
-        "MakeStateful[param_res_names={'in':'out'}] for inputs and outputs. docs/states.md explains the arguments.",
-    ),
-    click.option(
-        "--stateful", is_flag=True, expose_value=False, callback=_keep,
-        help="Find the inputs and outputs that a caller would carry from one inference to the next, such as key and "
-        "value caches, and keep them in the runtime instead.",
-    ),
-    click.option(
-        "--stateful-pair", metavar="IN=OUT", multiple=True, expose_value=False, callback=_keep,
-        help="An input and the output with its next value, for --stateful; IN= keeps an input. May be given more than "
-        "once.",
-    ),
-    click.option(
-        "--beam-idx", is_flag=True, expose_value=False, callback=_keep,
-        help="With --stateful, add the input beam_idx, which reorders the caches, as openvino_genai and optimum-intel "
-        "expect.",
-    ),
-    click.option(
-        "--strict", is_flag=True, expose_value=False, callback=_keep,
-        help="Treat warnings about assumptions of the conversion as errors.",
-    ),
-    click.option(
-        "--sequence-io", type=click.Choice(["packed"]), expose_value=False, callback=_keep,
-        help="Turn a sequence input or output into two tensors, name.data and name.shapes.",
-    ),
-    click.option(
-        "--extension", metavar="FILE", multiple=True, type=click.Path(), expose_value=False, callback=_keep,
-        help="A Python file with passes or translators, which is executed. May be given more than once.",
-    ),
-    allow_external_option(expose_value=False, callback=_keep),
-    limit_option(expose_value=False, callback=_keep),
-    click.option(
-        "--no-plugins", is_flag=True, expose_value=False, callback=_keep,
-        help="Ignore the extensions of installed packages.",
-    ),
-)  # fmt: skip
+def _entries(text: str | None, flag: str) -> tuple[tuple[str, str], ...]:
+    """The names and the layouts; without names those of the inputs in their order."""
+    from mo_loop.preprocessing.per_input import PARENTHESES, PerInput
 
-
-def conversion_options(command: F) -> F:
-    """Add the options to `command`; `options_of` returns their values."""
-    command = preprocessing_options(command)
-    for option in reversed(_OPTIONS):
-        command = option(command)
-    return command
+    return () if text is None else PerInput.of(text, PARENTHESES, str, flag).entries

@@ -15,79 +15,63 @@ import click
 
 from mo_loop import __version__
 from mo_loop.batch.storage.locations import is_url, place_of
-from mo_loop.cli.conversion_options import conversion_options, options_of
+from mo_loop.cli.conversion_options import OF_ONE_MODEL, conversion_options, options_of
 from mo_loop.cli.destination import as_folder, destination, named, pair_sizes
 from mo_loop.cli.error_output import printed_warnings, reported
-from mo_loop.cli.file_checks import durable_option, opened, require_local, require_places
+from mo_loop.cli.file_checks import opened, require_local, require_places
+from mo_loop.cli.flag_options import (
+    FlagOption,
+    debug_option,
+    durable_option,
+    format_option,
+    made,
+    option,
+    quiet_option,
+    values_of,
+)
 from mo_loop.cli.json_errors import errors_as_json
 from mo_loop.cli.legacy_flags import LegacyFlags, LegacyFlagsCommand, target_of, with_shapes
-from mo_loop.cli.model_options import frozen, names, renamed
 from mo_loop.cli.output import show
 from mo_loop.cli.pass_inspection import Inspection
 from mo_loop.cli.pass_listing import listing
 from mo_loop.cli.pass_options import PassOptions, pass_options
 from mo_loop.errors import UsageError
 from mo_loop.ir.pair import restore_pair
+from mo_loop.options import ConvertOptions
+from mo_loop.support.flags import FILES, REPORTS
 from mo_loop.support.garbage_collection import paused_collector
 
 if TYPE_CHECKING:
     from mo_loop.api import Model
-    from mo_loop.options import ConvertOptions
     from mo_loop.report.record import Record
 
 
 @click.command(cls=LegacyFlagsCommand)
 @click.argument("model", type=click.Path(), required=False, metavar="MODEL")
-@click.option(
-    "-o", "--output-model", "target", type=click.Path(), metavar="FILE",
+@option(
+    "-o", "--output-model", "target", group=FILES, type=click.Path(), metavar="FILE",
     help="The .xml file to write (with the .bin beside it), a folder, or a name without .xml.  [default: ./MODEL.xml]",
 )  # fmt: skip
-@click.option(
-    "--input", "inputs", metavar="TEXT",
-    help='Inputs as "name[shape]{type}->value", separated by commas: "x[1,3,?,224..512],rate->16000".',
+@conversion_options(*OF_ONE_MODEL)
+@option(
+    "--mapping", group=FILES, place=1, type=click.Path(), metavar="FILE",
+    help="Write the place of each ONNX tensor in the IR, as JSON.",
 )  # fmt: skip
-@click.option(
-    "--output", "outputs", metavar="NAMES",
-    help="Tensors that become the outputs, separated by commas. Here and in other options a name with commas, brackets "
-    "or = can be in quotes.",
-)  # fmt: skip
-@click.option(
-    "--freeze", metavar="NAME=VALUE", multiple=True,
-    help='Make an input a constant: rate=16000, "flags=[1,0]". May be given more than once.',
-)  # fmt: skip
-@click.option(
-    "--rename", metavar="OLD=NEW", multiple=True,
-    help="Rename a tensor in the IR; OLD is a path for a tensor in a body. Can be repeated.",
-)  # fmt: skip
-@conversion_options
-@click.option(
-    "--mapping", type=click.Path(), metavar="FILE", help="Write the place of each ONNX tensor in the IR, as JSON."
-)
 @durable_option
 @pass_options
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", help="The format of the summary on stdout."
-)
-@click.option("-q", "--quiet", is_flag=True, help="Print errors alone.")
-@click.option("-v", "--verbose", is_flag=True, help="Show the time and memory of each phase as a table on stderr.")
-@click.version_option(__version__, "-V", "--version", prog_name="mo-loop")
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@format_option("text", "json", what="The format of the summary on stdout.", show_default=False)
+@quiet_option
+@option(
+    "-v", "--verbose", group=REPORTS, is_flag=True,
+    help="Show the time and memory of each phase as a table on stderr.",
+)  # fmt: skip
+@click.version_option(__version__, "-V", "--version", prog_name="mo-loop", cls=FlagOption, group=REPORTS)
+@debug_option
 @click.pass_context
 def command(
-    context: click.Context,
-    model: str | None,
-    target: str | None,
-    inputs: str | None,
-    outputs: str | None,
-    freeze: tuple[str, ...],
-    rename: tuple[str, ...],
-    mapping: str | None,
-    durable: bool,
-    form: str,
-    quiet: bool,
-    verbose: bool,
-    debug: bool,
-) -> None:
+    context: click.Context, model: str | None, target: str | None, mapping: str | None, durable: bool, form: str,
+    quiet: bool, verbose: bool, debug: bool,
+) -> None:  # fmt: skip
     """Convert the ONNX file MODEL (- is standard input) to OpenVINO IR.
 
     \b
@@ -100,7 +84,7 @@ def command(
 
     The flags of the Model Optimizer and of ovc work too, with underscores or dashes.
     """
-    given = context.ensure_object(PassOptions)
+    given = made(context, PassOptions)
     warnings: list[str] = []
     with reported(debug), errors_as_json(form == "json"), printed_warnings(warnings, quiet=quiet), paused_collector():
         _require_sense(given, form, quiet, verbose)
@@ -115,10 +99,8 @@ def command(
         require_local({"--dump": given.dump, "--visualize": given.visualize})
         target = target_of(named(model), as_folder(target), legacy)
         require_places(model, target, {"--mapping": mapping, "--profile-json": given.profile_json})
-        options = options_of(
-            context, input=with_shapes(inputs, legacy.input_shape), output=names(outputs),
-            freeze=dict(frozen(freeze)), rename=dict(renamed(rename)),
-        )  # fmt: skip
+        inputs = values_of(context, ConvertOptions)["input"]
+        options = options_of(context, input=with_shapes(inputs, legacy.input_shape))
         shown = _displays(quiet, verbose)
         converted = _convert(model, target, options, given.with_variables(os.environ), shown, mapping, durable)
         gc.freeze()  # the process ends soon: searching all objects for cycles would take a fifth of a large conversion

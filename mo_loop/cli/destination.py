@@ -15,7 +15,7 @@ from pathlib import Path
 
 from mo_loop.batch.storage.locations import Location, is_url, location_of
 from mo_loop.errors import UsageError
-from mo_loop.support.files import overwritten_source
+from mo_loop.support.files import is_among, keep_sources
 
 
 @dataclass(frozen=True)
@@ -38,10 +38,8 @@ class Destination:
         if self.url is None or not is_url(source):
             return
         base, folder = location_of(source).parent, os.path.realpath(os.path.dirname(path))
-        own = {(base / os.path.relpath(each, folder)).url for each in map(os.path.realpath, read)}
-        for target in (self.url, self.url.with_suffix(".bin")):
-            if target.url in own:
-                raise overwritten_source(str(target), "give the output another name")
+        own = [base / os.path.relpath(each, folder) for each in map(os.path.realpath, read)]
+        keep_sources((self.url, self.url.with_suffix(".bin")), own, "give the output another name")
 
     def upload(self) -> None:
         """Put the pair at its URL. StorageError if the store refuses or fails."""
@@ -58,7 +56,7 @@ def destination(target: str, source: str) -> Iterator[Destination]:
         yield Destination(target)
         return
     where = location_of(target)
-    if source in (where.url, where.with_suffix(".bin").url):
+    if is_among(source, (where, where.with_suffix(".bin"))):
         raise UsageError(f"the output {where} is the model itself", why="it would be lost", hint="give another name")
     from mo_loop.batch.storage.scratch import Scratch
     from mo_loop.batch.storage.staging import local_name

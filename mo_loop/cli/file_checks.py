@@ -9,15 +9,9 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
-import click
-
 from mo_loop.batch.storage.locations import Location, is_url, location_of
 from mo_loop.errors import ConversionErrors, FileError, MoLoopError, UsageError
-
-durable_option = click.option(
-    "--durable", is_flag=True,
-    help="Wait until the .xml and the .bin are on the disk, so that a power failure cannot damage them.",
-)  # fmt: skip
+from mo_loop.support.files import is_among
 
 
 @contextmanager
@@ -142,7 +136,7 @@ def require_places(source: str, target: str, others: dict[str, str | None]) -> N
     data = target[: -len(".xml")] + ".bin"
     written = {target: "-o", data: "-o"}
     for each in [] if is_url(target) else written:
-        if source != "-" and _same(source, each):
+        if source != "-" and is_among(source, [each]):
             raise UsageError(
                 f"the output {each} is the model itself", why="the model would be lost", hint="give another name"
             )
@@ -153,7 +147,7 @@ def require_places(source: str, target: str, others: dict[str, str | None]) -> N
         if file is None or is_url(file):
             continue
         for other in (*written, *([] if source == "-" else [source])):
-            if _same(file, other):
+            if is_among(file, [other]):
                 raise UsageError(
                     f"{flag} {file} is a file of the conversion itself", why=f"{other} would be overwritten",
                     hint="give another name",
@@ -162,10 +156,6 @@ def require_places(source: str, target: str, others: dict[str, str | None]) -> N
         _require_folder(file, "ML219")
     if not is_url(target):
         _require_folder(target, "ML218")
-
-
-def _same(one: str, other: str) -> bool:
-    return os.path.realpath(one) == os.path.realpath(other)
 
 
 def _require_folder(file: str, code: str) -> None:

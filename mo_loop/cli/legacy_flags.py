@@ -17,7 +17,7 @@ from typing import Any, NamedTuple, TypeVar
 import click
 
 from mo_loop.cli.error_output import message, reported
-from mo_loop.cli.option_groups import GroupedCommand
+from mo_loop.cli.flag_options import GroupedCommand
 from mo_loop.errors import UsageError
 
 F = TypeVar("F", bound=Callable[..., Any])

@@ -1,32 +1,26 @@
-"""The values of the options that belong to one model: --output, --freeze, --rename; --allow-external and --limit."""
+"""What the texts of options mean: --output, --freeze, --rename, --stateful-pair; --allow-external and --limit."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import click
-
+from mo_loop.cli.flag_options import flags
 from mo_loop.errors import UsageError
+from mo_loop.options import ConvertOptions
+from mo_loop.support.flags import flags_of
 from mo_loop.support.option_texts import masked, parts, unquoted
 
 
-def allow_external_option(**settings: Any) -> Callable[[Any], Any]:
-    """The option --allow-external; `settings` are more arguments of `click.option`."""
-    return click.option(
-        "--allow-external", metavar="DIR", multiple=True, type=click.Path(file_okay=False),
-        help="Read external data below this folder too, also links and files with several names. Without it, only "
-        "files in the folder of the model are read. May be given more than once.", **settings,
-    )  # fmt: skip
+def allow_external_option() -> Callable[[Any], Any]:
+    """The option --allow-external of a command that only reads models."""
+    return flags(ConvertOptions, "allow_external", is_argument=True)
 
 
-def limit_option(what: str = "the conversion", **settings: Any) -> Callable[[Any], Any]:
-    """The option --limit; `what` is limited, `settings` are more arguments of `click.option`."""
-    return click.option(
-        "--limit", metavar="NAME=VALUE", multiple=True,
-        help=f"How much the model may make {what} do, for example nodes=5000000, folded_bytes=4G or time=10m. "
-        "docs/limits.md lists the names. May be given more than once.", **settings,
-    )  # fmt: skip
+def limit_option(what: str) -> Callable[[Any], Any]:
+    """The option --limit of a command that only reads models; `what` is limited."""
+    text = flags_of(ConvertOptions)["limits"].help.replace("the conversion", what)
+    return flags(ConvertOptions, "limits", is_argument=True, texts={"limits": text})
 
 
 def names(text: str | None) -> list[str] | None:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
@@ -13,6 +12,7 @@ from mo_loop.cli.output import table, tell
 from mo_loop.cli.pass_listing import selection_of, warn_of_skipped
 from mo_loop.cli.pass_options import PassOptions
 from mo_loop.errors import UsageError
+from mo_loop.support.files import is_among
 
 if TYPE_CHECKING:
     from mo_loop.cli.explanations import Explanations
@@ -37,7 +37,7 @@ class Inspection:
             return
         selection = selection_of(options, conversion)
         warn_of_skipped(selection)
-        if options.profile_json is not None and _is_among(options.profile_json, files):
+        if options.profile_json is not None and is_among(options.profile_json, files):
             raise UsageError(f"--profile-json {options.profile_json} is a file of the conversion itself")
         if options.explain_pass:
             from mo_loop.cli.explanations import Explanations
@@ -84,7 +84,7 @@ def _dumpers(options: PassOptions) -> Iterator[Dumper]:
     from mo_loop.look.dump import DEFAULT_FORMATS, DEPTH, Dumper
 
     if options.dump is not None:
-        if options.visualize is not None and _is_among(options.dump, [options.visualize]):
+        if options.visualize is not None and is_among(options.dump, [options.visualize]):
             raise UsageError(
                 "--dump and --visualize name the same folder", why="a folder holds the files of one of them",
                 hint="give --dump with --dump-format text,json,dot,svg",
@@ -99,7 +99,3 @@ def _dumpers(options: PassOptions) -> Iterator[Dumper]:
             options.visualize, ("dot", "svg"), whole=True, only=options.visualize_after, shapes=shapes, types=types,
             saved=True,
         )  # fmt: skip
-
-
-def _is_among(file: str, others: Iterable[str]) -> bool:
-    return os.path.realpath(file) in {os.path.realpath(each) for each in others}

@@ -11,14 +11,17 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mo_loop.batch.task import Comparing
 from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.destination import named
 from mo_loop.cli.error_output import INTERRUPTED, message, printed_warnings, reported
 from mo_loop.cli.file_checks import opened, require_local
-from mo_loop.cli.option_groups import GroupedCommand
+from mo_loop.cli.flag_options import GroupedCommand, debug_option, flags, option, quiet_option
 from mo_loop.cli.output import show
 from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import UsageError
+from mo_loop.support.files import is_among
+from mo_loop.support.flags import FILES, RUN
 from mo_loop.support.printable import printable
 
 if TYPE_CHECKING:
@@ -27,30 +30,33 @@ if TYPE_CHECKING:
 
 @click.command(cls=GroupedCommand)
 @click.argument("model", type=click.Path(), metavar="MODEL")
-@click.option("-o", "--output-model", "target", required=True, type=click.Path(), metavar="FILE",
-              help="The .onnx to write; its inputs are written beside it as .npz.")  # fmt: skip
-@click.option(
-    "--if", "condition", required=True, metavar="CONDITION",
+@option(
+    "-o", "--output-model", "target", group=FILES, required=True, type=click.Path(), metavar="FILE",
+    help="The .onnx to write; its inputs are written beside it as .npz.",
+)  # fmt: skip
+@option(
+    "--if", "condition", group=FILES, required=True, metavar="CONDITION",
     help="What the smaller model still shows: differs, crashes, unreadable, uncompilable, fails, fails CODE, or a "
     "command that exits with 0, in which {} is the path of the model.",
 )  # fmt: skip
-@click.option("--inputs", multiple=True, type=click.Path(), metavar="FILE",
-              help="Inputs of MODEL, as for verify. The default is generated inputs.")  # fmt: skip
-@click.option("--sets", type=click.IntRange(min=1), default=3, show_default=True, metavar="N",
-              help="The number of generated sets of inputs.")  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The seed of generated inputs.")
-@click.option("--rtol", type=click.FloatRange(min=0), help="The relative tolerance of `differs`.")
-@click.option("--atol", type=click.FloatRange(min=0), help="The absolute tolerance of `differs`.")
-@click.option("-j", "--jobs", type=click.IntRange(min=1), metavar="N",
-              help="Worker processes.  [default: one for each processor]")  # fmt: skip
-@click.option("--timeout", type=click.FloatRange(min=1), default=600.0, show_default=True, metavar="SECONDS",
-              help="End the search after this time.")  # fmt: skip
-@click.option("--trial-timeout", type=click.FloatRange(min=1), default=60.0, show_default=True, metavar="SECONDS",
-              help="End one trial after this time.")  # fmt: skip
-@conversion_options
+@flags(
+    Comparing, "inputs", "sets", "seed", "rtol", "atol", is_argument=True, defaults={"sets": 3},
+    texts={
+        "inputs": "Inputs of MODEL, as for verify. The default is generated inputs.",
+        "sets": "The number of generated sets of inputs.", "seed": "The seed of generated inputs.",
+        "rtol": "The relative tolerance of `differs`.", "atol": "The absolute tolerance of `differs`.",
+    },
+)  # fmt: skip
+@option("-j", "--jobs", group=RUN, type=click.IntRange(min=1), metavar="N",
+        help="Worker processes.  [default: one for each processor]")  # fmt: skip
+@option("--timeout", group=RUN, type=click.FloatRange(min=1), default=600.0, show_default=True, metavar="SECONDS",
+        help="End the search after this time.")  # fmt: skip
+@option("--trial-timeout", group=RUN, type=click.FloatRange(min=1), default=60.0, show_default=True,
+        metavar="SECONDS", help="End one trial after this time.")  # fmt: skip
+@conversion_options()
 @pass_choice
-@click.option("-q", "--quiet", is_flag=True, help="Print errors alone.")
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@quiet_option
+@debug_option
 @click.pass_context
 def command(
     context: click.Context, model: str, target: str, condition: str, jobs: int | None, timeout: float,
@@ -100,7 +106,7 @@ def _place(model: str, target: str) -> Path:
     path = Path(target)
     if path.suffix != ".onnx":
         raise UsageError(f"the output {target!r} does not end in .onnx", hint="name it, for example, small.onnx")
-    if os.path.realpath(model) == os.path.realpath(target):
+    if is_among(target, [model]):
         raise UsageError(f"the output {target} is the model itself", hint="give another name")
     return path
 

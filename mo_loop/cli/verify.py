@@ -12,17 +12,17 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mo_loop.batch.storage.locations import is_url
-from mo_loop.cli.byte_size import ByteSize
+from mo_loop.batch.task import Comparing
 from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.destination import named
 from mo_loop.cli.error_output import printed_warnings, reported
 from mo_loop.cli.file_checks import fetched, opened, opened_inputs, require_local
+from mo_loop.cli.flag_options import ByteSize, GroupedCommand, debug_option, flags, format_option, option
 from mo_loop.cli.json_errors import errors_as_json
-from mo_loop.cli.model_options import frozen, names
-from mo_loop.cli.option_groups import GroupedCommand
 from mo_loop.cli.output import is_terminal, painted, show, table, terminal_width
 from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import UsageError
+from mo_loop.support.flags import COMPARISON, FILES, PASSES, REPORTS
 
 if TYPE_CHECKING:
     from mo_loop.compare.results.report import Report
@@ -30,101 +30,92 @@ if TYPE_CHECKING:
 REFUSED = ("mean_values", "scale_values", "scale", "reverse_input_channels", "source_layout", "target_layout", "batch")
 """Options of the conversion that make the IR compute something else than the model."""
 
-FORMATS = ("text", "json", "markdown", "junit")
-
 
 @click.command(cls=GroupedCommand)
 @click.argument("model", type=click.Path(), metavar="MODEL")
 @click.argument("ir", type=click.Path(), metavar="[IR]", required=False)
-@click.option(
-    "--inputs", "given", metavar="FILE", multiple=True, type=click.Path(),
-    help="A set of inputs: an .npz by tensor name, .npy files (NAME=FILE.npy), or a folder of .pb files in the layout "
-    "of ONNX's tests. May be given more than once. The default is generated inputs.",
+@flags(
+    Comparing, "inputs", "sets", is_argument=True, defaults={"sets": 3},
+    texts={
+        "inputs": "A set of inputs: an .npz by tensor name, .npy files (NAME=FILE.npy), or a folder of .pb files in "
+        "the layout of ONNX's tests. May be given more than once. The default is generated inputs.",
+        "sets": "The number of generated sets; one more for each of two dynamic dimensions has size 0, if ONNX Runtime "
+        "accepts it.",
+    },
 )  # fmt: skip
-@click.option(
-    "--sets", type=click.IntRange(min=1), default=3, show_default=True, metavar="N",
-    help="The number of generated sets; one more for each of two dynamic dimensions has size 0, if ONNX Runtime "
-    "accepts it.",
-)  # fmt: skip
-@click.option(
-    "--steps", type=click.IntRange(min=1), default=4, show_default=True, metavar="N",
+@option(
+    "--steps", group=FILES, type=click.IntRange(min=1), default=4, show_default=True, metavar="N",
     help="The steps of each sequence, where the IR has states.",
 )  # fmt: skip
-@click.option("--seed", type=click.IntRange(min=0), default=0, show_default=True, help="The seed of generated inputs.")
-@click.option(
-    "--expected", metavar="FILE", multiple=True, type=click.Path(),
+@flags(Comparing, "seed", is_argument=True, texts={"seed": "The seed of generated inputs."})
+@option(
+    "--save", group=FILES, type=click.Path(), metavar="DIR",
+    help="Write the inputs and the outputs of all sides as .npz.",
+)  # fmt: skip
+@option(
+    "--expected", group=COMPARISON, metavar="FILE", multiple=True, type=click.Path(),
     help="The outputs for a set of --inputs, in their order, that take the place of ONNX Runtime's: an .npz by tensor "
     "name, or a folder with output_0.pb. Outputs in the files of --inputs are used without it.",
 )  # fmt: skip
-@click.option(
-    "--custom-ops", metavar="LIB", multiple=True, type=click.Path(),
+@option(
+    "--custom-ops", group=COMPARISON, metavar="LIB", multiple=True, type=click.Path(),
     help="A library of custom operators for ONNX Runtime.",
 )  # fmt: skip
-@click.option("--rtol", type=click.FloatRange(min=0), help="The relative tolerance.  [default: 1e-3; 1e-2 for 16 bits]")
-@click.option("--atol", type=click.FloatRange(min=0), help="The absolute tolerance.  [default: 1e-5; 1e-2 for 16 bits]")
-@click.option(
-    "--tolerance", "tolerance", metavar="NAME=RTOL,ATOL", multiple=True,
+@flags(
+    Comparing, "rtol", "atol", is_argument=True,
+    texts={
+        "rtol": "The relative tolerance.  [default: 1e-3; 1e-2 for 16 bits]",
+        "atol": "The absolute tolerance.  [default: 1e-5; 1e-2 for 16 bits]",
+    },
+)  # fmt: skip
+@option(
+    "--tolerance", group=COMPARISON, place=1, metavar="NAME=RTOL,ATOL", multiple=True,
     help="The tolerances of one output. May be given more than once.",
 )  # fmt: skip
-@click.option("--device", default="CPU", show_default=True, metavar="NAME", help="The device that runs the IR.")
-@click.option(
-    "--precision", type=click.Choice(["f32", "f16", "bf16", "default"]), default="f32", show_default=True,
-    help="Run the IR in this precision too, beside f32; default is that of the device.",
-)  # fmt: skip
-@click.option(
-    "--against", type=click.Choice(["ovc"]), multiple=True, help="Compare the IR of this converter as well."
-)
-@click.option(
-    "--layers", is_flag=True,
+@option(
+    "--layers", group=COMPARISON, place=1, is_flag=True,
     help="Where outputs differ, find the first tensor that does, in the order of the ONNX model, also inside bodies, "
     "with its iteration. Where only those of --precision differ, the tensors are those of that precision.",
 )  # fmt: skip
-@click.option("--passes", is_flag=True, help="Where outputs differ, find the pass that changed the numbers.")
-@click.option(
-    "--layers-memory", "--memory", "memory", type=ByteSize(), metavar="SIZE",
+@option(
+    "--layers-memory", "--memory", "memory", group=COMPARISON, place=1, type=ByteSize(), metavar="SIZE",
     help="The memory that the values of both sides may take for --layers, for example 4G.  [default: a quarter of the "
     "machine's]",
 )  # fmt: skip
-@click.option(
-    "--dump", type=click.Path(file_okay=False), metavar="DIR",
+@option(
+    "--call-timeout", "--timeout", "timeout", group=COMPARISON, place=1, type=click.FloatRange(min=1), default=600.0,
+    show_default=True, metavar="SECONDS", help="The time that one call of a runtime may take.",
+)  # fmt: skip
+@option("--device", group=COMPARISON, place=1, default="CPU", show_default=True, metavar="NAME",
+        help="The device that runs the IR.")  # fmt: skip
+@option(
+    "--precision", group=COMPARISON, place=1, type=click.Choice(["f32", "f16", "bf16", "default"]), default="f32",
+    show_default=True, help="Run the IR in this precision too, beside f32; default is that of the device.",
+)  # fmt: skip
+@option("--against", group=COMPARISON, place=1, type=click.Choice(["ovc"]), multiple=True,
+        help="Compare the IR of this converter as well.")  # fmt: skip
+@conversion_options(
+    "input", "output", "freeze", input='Inputs of the conversion, as for convert: "x[1,3,?,224..512]".',
+    output="Tensors that become the outputs, separated by commas.",
+    freeze="Make an input a constant, as for convert.",
+)  # fmt: skip
+@option("--passes", group=PASSES, is_flag=True,
+        help="Where outputs differ, find the pass that changed the numbers.")  # fmt: skip
+@pass_choice
+@option(
+    "--dump", group=PASSES, type=click.Path(file_okay=False), metavar="DIR",
     help="Compare all tensors, also where outputs agree, and write a dump to DIR, as convert does: in its index.html "
     "every tensor has the colour of its difference, and loops have a plot by iteration. Implies --layers. With IR, the "
     "page shows the graph of the IR.",
 )  # fmt: skip
-@click.option("--save", type=click.Path(), metavar="DIR", help="Write the inputs and the outputs of all sides as .npz.")
-@click.option(
-    "--call-timeout", "--timeout", "timeout", type=click.FloatRange(min=1), default=600.0, show_default=True,
-    metavar="SECONDS", help="The time that one call of a runtime may take.",
-)  # fmt: skip
-@click.option(
-    "--format", "form", type=click.Choice(FORMATS), default="text", show_default=True, help="The format of the report."
-)
-@click.option(
-    "--input", "inputs", metavar="TEXT", help='Inputs of the conversion, as for convert: "x[1,3,?,224..512]".',
-)  # fmt: skip
-@click.option("--output", "outputs", metavar="NAMES", help="Tensors that become the outputs, separated by commas.")
-@click.option("--freeze", metavar="NAME=VALUE", multiple=True, help="Make an input a constant, as for convert.")
-@conversion_options
-@pass_choice
-@click.option("-q", "--quiet", is_flag=True, help="Print no report; the exit code tells the result.")
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@debug_option
+@format_option("text", "json", "markdown", "junit")
+@option("-q", "--quiet", group=REPORTS, is_flag=True, help="Print no report; the exit code tells the result.")
 @click.pass_context
 def command(
-    context: click.Context,
-    model: str,
-    ir: str | None,
-    given: tuple[str, ...],
-    expected: tuple[str, ...],
-    custom_ops: tuple[str, ...],
-    tolerance: tuple[str, ...],
-    form: str,
-    inputs: str | None,
-    outputs: str | None,
-    freeze: tuple[str, ...],
-    quiet: bool,
-    debug: bool,
-    **settings: Any,
-) -> None:
+    context: click.Context, model: str, ir: str | None, inputs: tuple[str, ...], expected: tuple[str, ...],
+    custom_ops: tuple[str, ...], tolerance: tuple[str, ...], form: str, quiet: bool, debug: bool, **settings: Any,
+) -> None:  # fmt: skip
     """Compare the IR of an ONNX model with ONNX Runtime, output by output.
 
     Without IR, the model is converted with the given options. ONNX Runtime and OpenVINO run the same inputs, all sets
@@ -150,13 +141,13 @@ def command(
     with reported(debug, writes=False), errors_as_json(is_json), printed_warnings(quiet=quiet):
         from mo_loop.compare.verifying import verify
 
-        options = options_of(context, input=inputs, output=names(outputs), freeze=dict(frozen(freeze)))
+        options = options_of(context)
         limit, save = settings.pop("timeout"), settings.pop("save")
         require_local({"--save": save, "--dump": settings["dump"]})
         with ExitStack() as stack:
             path = stack.enter_context(opened(model))
             written = None if ir is None else stack.enter_context(fetched(ir))
-            files = stack.enter_context(opened_inputs(given))
+            files = stack.enter_context(opened_inputs(inputs))
             results = stack.enter_context(opened_inputs(expected))
             report = verify(
                 path, written, inputs=[each for each, _ in files], expected=[each for each, _ in results],

@@ -28,7 +28,7 @@ _SHOWN = 16
 def conversion_info(options: ConvertOptions) -> dict[str, Any]:
     """The entries of the model's rt_info."""
     parameters: dict[str, str] = {}
-    for option in fields(options):
+    for option in fields(ConvertOptions):
         value = getattr(options, option.name)
         if option.name == "config":
             parameters |= {} if value is None else _passes(value)
@@ -37,9 +37,8 @@ def conversion_info(options: ConvertOptions) -> dict[str, Any]:
             parameters |= {"extensions": ",".join(names)} if names else {}
         elif option.name == "transform":
             parameters |= {"transform": ",".join(map(str, value))} if value else {}
-        elif option.name in ("compress_to_fp16", "target", "allow_external", "external_data_dir", "limits"):
-            # save_model records the compression, the target stands with the version, the others change nothing
-            continue
+        elif not option.metadata.get("recorded", True):
+            continue  # save_model records the compression, the target stands with the version, others change nothing
         elif _text(value) not in (_text(option.default), "", "[]"):
             parameters[option.name] = _text(value)
     info: dict[str, Any] = {

@@ -151,9 +151,25 @@ def is_special(path: Path) -> bool:
     return not stat.S_ISREG(mode) and not stat.S_ISDIR(mode)
 
 
-def overwritten_source(target: str, hint: str) -> UsageError:
-    """The error for an output in the place of a file that the model was read from."""
-    return UsageError(f"{target} holds weights of the model itself", why="they would be lost", hint=hint)
+def keep_sources(targets: Iterable[object], sources: Iterable[object], hint: str) -> None:
+    """UsageError if one of the outputs is a file that the model was read from, even if nothing of it is needed now.
+
+    All are paths, which may be links to the same file, or URLs, as text or as a Location.
+    """
+    read = list(sources)
+    for target in targets:
+        if is_among(target, read):
+            raise UsageError(f"{target} holds weights of the model itself", why="they would be lost", hint=hint)
+
+
+def is_among(file: object, others: Iterable[object]) -> bool:
+    """Whether a path or a URL is that of one of the others."""
+    return _identity(file) in set(map(_identity, others))
+
+
+def _identity(file: object) -> str:
+    text = str(getattr(file, "url", file))
+    return text if "://" in text else os.path.realpath(text)
 
 
 def reason_of(error: Exception) -> str:

@@ -6,6 +6,7 @@ import json
 import os
 import subprocess
 import sys
+from dataclasses import dataclass
 from pathlib import Path
 
 import click
@@ -14,7 +15,8 @@ from click.testing import CliRunner, Result
 
 from mo_loop import __version__
 from mo_loop.cli import main
-from mo_loop.cli.option_groups import GROUPS, GroupedCommand
+from mo_loop.cli.flag_options import FlagOption, GroupedCommand, flags, made
+from mo_loop.support.flags import CONVERSION, GROUPS, RUN, flag
 from tests.harness import parsed
 
 from .commands import PLAIN, saved
@@ -105,17 +107,36 @@ class TestHelp:
     def test_every_option_is_in_a_group(self, name: str) -> None:
         assert "Other options" not in help_of(name)
         titles = [line.removesuffix(":") for line in help_of(name).splitlines() if line.removesuffix(":") in GROUPS]
-        own = {*options_of(name), "--help"}
-        assert titles == [title for title, names in GROUPS.items() if own & set(names)]
-
-    def test_every_grouped_name_is_an_option(self) -> None:
-        known = {each for name in GROUPED for option in options_of(name).values() for each in option.opts}
-        assert {name for names in GROUPS.values() for name in names} <= known | {"--help"}
+        groups = {getattr(each, "group", None) for each in options_of(name).values()}
+        assert titles == [title for title in GROUPS if title in groups]
 
     def test_an_option_without_a_group_is_shown_last(self) -> None:
-        made = GroupedCommand("made", params=[click.Option(["--strict"]), click.Option(["--new"])])
+        made = GroupedCommand("made", params=[FlagOption(["--strict"], group=CONVERSION), click.Option(["--new"])])
         shown = made.get_help(click.Context(made)).split()
         assert shown.index("Other") < shown.index("--new") and shown.index("--strict") < shown.index("Other")
+
+    def test_options_stand_by_place_and_then_as_declared(self) -> None:
+        @dataclass
+        class Asked:
+            late: bool = flag(False, "Late.", RUN, place=1)
+            first: int | None = flag(None, "First.", RUN, "-f", "--first", metavar="N", least=1)
+            second: tuple[str, ...] = flag((), "Second.", RUN, metavar="NAME")
+            off: bool = flag(True, "Off.", RUN, "--no-off")
+
+        @click.command(cls=GroupedCommand)
+        @flags(Asked, texts={"late": "Later."})
+        @click.pass_context
+        def command(context: click.Context) -> None:
+            click.echo(made(context, Asked))
+
+        run = CliRunner().invoke
+        shown = run(command, ["--help"]).output
+        places = [shown.index(each) for each in ("-f, --first N", "--second NAME", "--no-off", "--late", "Later.")]
+        assert places == sorted(places)
+        assert run(command, ["-f", "2", "--second", "a", "--second", "b"]).output.endswith(
+            "Asked(late=False, first=2, second=('a', 'b'), off=False)\n"
+        )
+        assert run(command, ["-f", "0"]).exit_code == 2
 
     def test_the_flags_of_other_tools_are_shown(self) -> None:
         shown = help_of("convert")

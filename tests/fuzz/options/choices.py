@@ -8,7 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.cli.preprocessing_options import layout_of
+from mo_loop.cli.conversion_options import BothLayouts, layout_of
 from tests.fuzz.options.subjects import Array, Port, Rng, Subject
 
 PER_STEP = "LowLatency2[use_const_initializer=False,sequence_length=1]"
@@ -184,8 +184,7 @@ def _layout(rng: Rng, plan: Plan) -> dict[str, Any] | None:
             targets[name] = "".join(layout[each] for each in order)
             plan.orders[name] = order
     if rng.random() < 0.4:
-        flags = {"layout": None, "source_layout": _spelled(sources), "target_layout": _spelled(targets)}
-        return {"layout": layout_of(flags)}
+        return {"layout": layout_of(None, BothLayouts(_spelled(sources), _spelled(targets)))}
     entries = {n: s if s == targets[n] else f"{s}->{targets[n]}" for n, s in sources.items()}
     if names == list(plan.inputs) and rng.random() < 0.4:
         return {"layout": list(entries.values())}

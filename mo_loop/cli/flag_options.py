@@ -1,0 +1,167 @@
+"""Options of click from the fields of dataclasses (mo_loop/support/flags.py), and their groups in --help.
+
+    @click.command(cls=GroupedCommand)
+    @flags(Asked)
+    @click.pass_context
+    def command(context: click.Context) -> None:
+        asked = made(context, Asked)
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, TypeVar
+
+import click
+
+from mo_loop.support.flags import FILES, GROUPS, PASSES, REPORTS, Flag, flags_of
+
+F = TypeVar("F", bound=Callable[..., Any])
+T = TypeVar("T")
+Read = Callable[[click.Parameter, Any], Any]
+
+
+class ByteSize(click.ParamType):
+    """A number of bytes: 4G, 512M, 1.5GiB. K, M, G and T are powers of 1024."""
+
+    name = "size"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> int:
+        """The number of bytes."""
+        if isinstance(value, int):
+            return value
+        found = re.fullmatch(r"(\d{1,18}(?:\.\d{1,6})?)\s*([KMGT]?)(?:i?B)?", value.strip(), re.IGNORECASE)
+        if found is None or not float(found[1]):
+            self.fail(f"{value!r} is not a size; write, for example, 4G", param, ctx)
+        return int(float(found[1]) * 1024 ** ("KMGT".index(found[2].upper()) + 1 if found[2] else 0))
+
+
+KINDS: dict[str, Callable[[], Any]] = {
+    "number": lambda: click.FLOAT, "path": click.Path, "file": lambda: click.Path(dir_okay=False),
+    "folder": lambda: click.Path(file_okay=False), "size": ByteSize,
+}  # fmt: skip
+"""The types of values that are no plain text."""
+
+
+class FlagOption(click.Option):
+    """An option that stands below the title `group` of --help, behind those with a lower `place`."""
+
+    def __init__(self, *args: Any, group: str = "", place: int = 0, **settings: Any) -> None:
+        super().__init__(*args, **settings)
+        self.group, self.place = group, place
+
+
+def option(*names: str, group: str, **settings: Any) -> Callable[[F], F]:
+    """An option of one command."""
+    return click.option(*names, cls=FlagOption, group=group, **settings)
+
+
+debug_option = option("--debug", group=PASSES, place=2, is_flag=True, help="Show the traceback of an error.")
+durable_option = option(
+    "--durable", group=FILES, place=1, is_flag=True,
+    help="Wait until the .xml and the .bin are on the disk, so that a power failure cannot damage them.",
+)  # fmt: skip
+quiet_option = option("-q", "--quiet", group=REPORTS, is_flag=True, help="Print errors alone.")
+
+
+def format_option(*forms: str, what: str = "The format of the report.", **settings: Any) -> Callable[[F], F]:
+    """The option --format; the first form is the default."""
+    settings = {"default": forms[0], "show_default": True, "group": REPORTS, **settings}
+    return option("--format", "form", type=click.Choice(forms), help=what, **settings)
+
+
+def flags(
+    cls: type, *fields: str, read: Read | None = None, is_argument: bool = False,
+    defaults: Mapping[str, Any] | None = None, texts: Mapping[str, str] | None = None,
+) -> Callable[[F], F]:  # fmt: skip
+    """The options of the fields of `cls`, all that have a flag or those of these names.
+
+    `made` and `values_of` give their values, as `read` makes them from those of click; with `is_argument` they are
+    arguments of the command instead. `texts` are other texts for --help, and `defaults` other defaults, by field.
+    """
+    known = flags_of(cls)
+
+    def keep(context: click.Context, parameter: click.Parameter, value: Any) -> None:
+        kept = value if read is None else read(parameter, value)
+        context.meta.setdefault(_place(cls), {})[parameter.name] = kept
+
+    def decorated(command: F) -> F:
+        for field in reversed(fields or tuple(known)):
+            each = known[field]
+            default, text = (defaults or {}).get(field, each.default), (texts or {}).get(field, each.help)
+            each = each._replace(default=default, help=text)
+            names = each.names or (f"--{field.replace('_', '-')}",)
+            settings = _settings(each, is_pair="/" in names[0])
+            settings |= {} if is_argument else {"expose_value": False, "callback": keep}
+            command = option(*names, group=each.group, place=each.place, help=each.help, **settings)(command)
+        return command
+
+    return decorated
+
+
+def _settings(made: Flag, is_pair: bool) -> dict[str, Any]:
+    """The arguments of `click.option` for a flag; `is_pair` if one name switches it on and another one off."""
+    given = dict(made.settings)
+    least, above, most, choices, kind = (given.pop(key, None) for key in ("least", "above", "most", "choices", "kind"))
+    if isinstance(made.default, bool):
+        return given | ({"default": made.default} if is_pair else {"is_flag": True})
+    if isinstance(made.default, tuple):
+        given.setdefault("multiple", True)
+    elif made.default is not None:
+        given["default"] = made.default
+    if choices is not None:
+        given["type"] = click.Choice(choices)
+    elif least is not None or above is not None:
+        ranged = click.FloatRange if kind == "number" else click.IntRange
+        given["type"] = ranged(above if least is None else least, most, min_open=least is None)
+    elif kind is not None:
+        given["type"] = KINDS[kind]()
+    return given
+
+
+def made(context: click.Context, cls: type[T], **others: Any) -> T:
+    """`cls` with the values that the command line has for its fields, and the values of `others`."""
+    values = values_of(context, cls)
+    found = {field: values.get(key_of(field, each), each.default) for field, each in flags_of(cls).items()}
+    return cls(**found, **others)
+
+
+def values_of(context: click.Context, cls: type) -> dict[str, Any]:
+    """The values of the options of `cls`, by the names that click has for them."""
+    found: dict[str, Any] = context.meta.get(_place(cls), {})
+    return found
+
+
+def key_of(field: str, flag: Flag) -> str:
+    """The name that click has for the option of a field."""
+    longest = max(flag.names, key=len, default=field).partition("/")[0]
+    named = [each for each in flag.names if not each.startswith("-")]
+    return named[0] if named else longest.lstrip("-").replace("-", "_")
+
+
+def _place(cls: type) -> str:
+    return f"{cls.__module__}.{cls.__qualname__}"
+
+
+class GroupedCommand(click.Command):
+    """A command whose --help lists its options below the titles of their groups."""
+
+    def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """Write the groups."""
+        for title, records in self.groups(ctx).items():
+            with formatter.section(title):
+                formatter.write_dl(records)
+
+    def groups(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
+        """Title -> the options and their texts; --help is the last of the reports, others without a group come last."""
+        found: dict[str, list[tuple[int, click.Parameter]]] = {title: [] for title in (*GROUPS, "Other options")}
+        for each in self.get_params(ctx):
+            title = REPORTS if "--help" in each.opts else "Other options"
+            if isinstance(each, click.Option):
+                found[getattr(each, "group", title)].append((getattr(each, "place", 3), each))
+        shown = {
+            title: [each.get_help_record(ctx) for _, each in sorted(options, key=lambda pair: pair[0])]
+            for title, options in found.items()
+        }
+        return {title: kept for title, records in shown.items() if (kept := [each for each in records if each])}

@@ -1,0 +1,65 @@
+"""flag: a field of a dataclass that is an option of the command line as well, as plain data.
+
+    @dataclass
+    class Asked:
+        jobs: int | None = flag(None, "Worker processes.", RUN, "-j", "--jobs", metavar="N", least=1)
+
+mo_loop/cli/flag_options.py makes options of click from the fields.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import field, fields
+from typing import Any, NamedTuple
+
+FILES, IMAGES, CONVERSION, STATES = "Inputs and outputs", "Preparation of images", "Conversion", "States"
+COMPARISON, RUN, PASSES, REPORTS = "Comparison", "Run", "Passes and debugging", "Reports and messages"
+GROUPS = (FILES, IMAGES, CONVERSION, STATES, COMPARISON, RUN, PASSES, REPORTS)
+"""The titles of --help and docs/cli.md, in their order."""
+
+
+class Flag(NamedTuple):
+    """What the command line says of a field.
+
+    `settings` are arguments of `click.option`, with the type as plain data: `least` (a number, int or float), `above`,
+    `most`, `choices`, or `kind` (`FlagOption` of mo_loop/cli has the table).
+    """
+
+    default: Any
+    help: str
+    group: str
+    names: tuple[str, ...]
+    place: int
+    settings: Mapping[str, Any]
+    note: str
+
+
+def flag(
+    default: Any, text: str, group: str, *names: str, place: int = 0, note: str = "", recorded: bool = True,
+    **settings: Any,
+) -> Any:  # fmt: skip
+    """A field with this default. It is a switch where that is False, and can be repeated where that is a tuple.
+
+    Args:
+        default: that of the field; where it is True and one name is given, the flag switches it off.
+        text: what --help says.
+        group: the title above it in --help; there options with a lower `place` stand first, the others as declared.
+        names: the flags, where they are not the name of the field with dashes.
+        place: see `group`.
+        note: what the library's documentation says besides, such as the forms of values in Python.
+        recorded: whether the rt_info of an IR records it.
+        settings: see Flag.
+    """
+    made = Flag(default, text, group, names, place, settings, note)
+    return field(default=default, metadata={"flag": made, "recorded": recorded})
+
+
+def flags_of(cls: type) -> dict[str, Flag]:
+    """The name of each field that has a flag."""
+    return {each.name: each.metadata["flag"] for each in fields(cls) if "flag" in each.metadata}
+
+
+def described(cls: type) -> str:
+    """The fields with a flag, as the `Args` of a docstring."""
+    return "".join(f"    {name}: {f'{each.help} {each.note}'.strip()}\n    " for name, each in flags_of(cls).items())
