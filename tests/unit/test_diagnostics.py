@@ -16,7 +16,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from mo_loop.api import convert_model, save_model
+from mo_loop.api import ConvertArguments, convert_model, save_model
 from mo_loop.conversion import Conversion
 from mo_loop.conversion_limits import Limits
 from mo_loop.diagnostics import examine as diagnostics
@@ -123,7 +123,7 @@ def test_same_options_as_a_conversion(monkeypatch: pytest.MonkeyPatch) -> None:
         if name in ("stateful_pairs", "beam_idx"):
             given["stateful"] = True  # without it they have no effect, and are refused
         convert_model("x.onnx", **given)
-        assert seen.pop() == ConvertOptions(**given)
+        assert seen.pop() == ConvertArguments(**given)
 
 
 # -- all errors, not only the first
