@@ -27,86 +27,16 @@ _KEY = "mo_loop.cli.legacy_flags"
 class Flag(NamedTuple):
     """A flag of mo or ovc; `ours` is what does the same here, empty where nothing does, and `why` says so.
 
-    `is_refused` ones end the command; others without an equal are passed over with a note.
+    `is_refused` ones end the command; others without an equal are passed over with a note. `act` takes the value of a
+    flag that is written otherwise here; one that `is_switch` may have the value True or False.
     """
 
     name: str
     ours: str
     why: str = ""
+    act: Callable[[_Rewriting, str, str | None], None] | None = None
+    is_switch: bool = False
     is_refused: bool = False
-
-
-def _refused(why: str, *names: str) -> Iterator[Flag]:
-    yield from (Flag(name, "", why, True) for name in names)
-
-
-_OTHERS = "it is for models of other frameworks: mo-loop reads only ONNX"
-_GONE = "it had no effect in the last versions of mo"
-
-TABLE: tuple[Flag, ...] = (
-    Flag("--input_model", "MODEL", "-m and -w as well"),
-    Flag("--output_dir", "-o DIR/", "with --input_model, -o is a folder too, as for mo"),
-    Flag("--output_model", "-o", "a folder, or a name, to which .xml is added"),
-    Flag("--model_name", "-o DIR/NAME.xml", "-n as well"),
-    Flag("--input", "--input"),
-    Flag("--output", "--output"),
-    Flag("--input_shape", "--input 'x[1,3,224,224]'", "one shape for each name of --input, or for each input"),
-    Flag("--freeze_placeholder_with_value", "--freeze x=1", "'a->1,b->True'"),
-    Flag("--compress_to_fp16", "--compress-to-fp16", "=True and =False as well; here the default is False"),
-    Flag("--data_type", "--compress-to-fp16", "FP16 and half compress, FP32 and float do not"),
-    Flag("--layout", "--layout"),
-    Flag("--source_layout", "--source-layout"),
-    Flag("--target_layout", "--target-layout"),
-    Flag("--mean_values", "--mean-values"),
-    Flag("--scale_values", "--scale-values"),
-    Flag("--scale", "--scale", "-s as well"),
-    Flag("--reverse_input_channels", "--reverse-input-channels"),
-    Flag("--batch", "--batch", "-b as well"),
-    Flag("--transform", "--transform", "LowLatency2 and MakeStateful; not Pruning"),
-    Flag("--extension", "--extension", "a Python file for mo-loop, not a library of OpenVINO"),
-    Flag("--silent", "--quiet"),
-    Flag("--verbose", "--verbose"),
-    Flag("--log_level", "--verbose, --debug", "INFO is --verbose, DEBUG is --debug, all others are the default"),
-    Flag("--framework", "", "onnx is the only one"),
-    Flag("--static_shape", "", "known shapes are always folded"),
-    Flag("--use_legacy_frontend", "", "there is one front end"),
-    Flag("--use_new_frontend", "", "there is one front end"),
-    Flag("--progress", "", "a progress line is shown on a terminal"),
-    Flag("--stream_output", "", "a progress line is shown on a terminal"),
-    Flag("--share_weights", "", "large weights are never completely in memory"),
-    Flag("--disable_fusing", "", _GONE),
-    Flag("--disable_resnet_optimization", "", _GONE),
-    Flag("--finegrain_fusing", "", _GONE),
-    Flag("--move_to_preprocess", "", _GONE),
-    Flag("--keep_shape_ops", "", _GONE),
-    *_refused(
-        "the runtime applies its own transformations: use openvino.passes on the converted IR",
-        "--transformations_config",
-    ),
-    *_refused("extensions of mo do not work here; docs/passes.md describes the extensions that do", "--extensions"),
-    *_refused("inputs and outputs keep the layout of the model: --layout changes it", "--disable_nhwc_to_nchw"),
-    *_refused("only older versions of IR have it", "--generate_deprecated_IR_V7", "--generate_deprecated_IR_V2"),
-    *_refused(
-        _OTHERS,
-        "--saved_model_dir", "--saved_model_tags", "--input_meta_graph", "--input_checkpoint", "--input_model_is_text",
-        "--tensorboard_logdir", "--tensorflow_custom_layer_libraries", "--tensorflow_custom_operations_config_update",
-        "--tensorflow_use_custom_operations_config", "--tensorflow_object_detection_api_pipeline_config",
-        "--input_proto", "--caffe_parser_path", "--disable_omitting_optional", "--enable_flattening_nested_params",
-        "--input_symbol", "--nd_prefix_name", "--pretrained_model_name", "--save_params_from_nd",
-        "--legacy_mxnet_model", "--enable_ssd_gluoncv", "--counts", "--remove_output_softmax", "--remove_memory",
-        "--example_input", "--dynamo",
-    ),
-)  # fmt: skip
-"""Every flag of mo and ovc."""
-
-_TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
-_SHORT = {"-m": "--input-model", "-w": "--input-model", "-n": "--model-name", "-s": "--scale", "-b": "--batch"}
-_SWITCHES = ("compress-to-fp16", "silent", "static-shape", "progress", "stream-output", "reverse-input-channels",
-             "use-legacy-frontend", "use-new-frontend", "share-weights", "disable-fusing", "keep-shape-ops",
-             "disable-resnet-optimization")  # fmt: skip
-"""Flags that may have the value True or False."""
-
-_BY_NAME = {flag.name.replace("_", "-"): flag for flag in TABLE}
 
 
 @dataclass
@@ -171,12 +101,10 @@ class _Rewriting:
         written, equals, value = argument.partition("=")
         name = _SHORT.get(written, written) if written not in self._own else written
         name = name.replace("_", "-") if name.startswith("--") else name
-        handler = _HANDLERS.get(name)
-        if handler is not None:
-            handler(self, written, value if equals else None)
-            return
         flag = _BY_NAME.get(name)
-        if name in self._own:
+        if flag is not None and flag.act is not None:
+            flag.act(self, written, value if equals else None)
+        elif name in self._own:
             self._made.append(name + equals + value)
         elif flag is None:
             self._made.append(argument)
@@ -186,39 +114,29 @@ class _Rewriting:
             self._switch(name, value if equals else None)
             self._notes.append(f"{written} has no effect: {flag.why}")
 
-    def _value(self, written: str, value: str | None) -> str:
+    def value(self, written: str, value: str | None) -> str:
+        """The value of a flag, which is the next argument if none stands behind a `=`."""
         if value is None and not self._left:
             raise UsageError(f"{written} has no value", hint=f"write {written} VALUE")
         return self._left.pop(0) if value is None else value
 
     def _switch(self, name: str, value: str | None) -> bool:
         """The value of a flag that may be followed by True or False."""
-        if value is None and name.lstrip("-") in _SWITCHES and self._left:
+        if value is None and _BY_NAME[name].is_switch and self._left:
             is_value = self._left[0].lower() in (*_TRUE[:1], *_FALSE[:1])
             value = self._left.pop(0) if is_value else None
         if value is not None and value.lower() not in (*_TRUE, *_FALSE):
             raise UsageError(f"{name}={value} is neither True nor False", hint=f"write {name}, or {name}=False")
         return value is None or value.lower() in _TRUE
 
-    # -- flags that have another name here
-
     def input_model(self, written: str, value: str | None) -> None:
         self._legacy.is_called_as_mo = True
-        self._made.append(self._value(written, value))
-
-    def output_dir(self, written: str, value: str | None) -> None:
-        self._legacy.output_dir = self._value(written, value)
-
-    def model_name(self, written: str, value: str | None) -> None:
-        self._legacy.model_name = self._value(written, value)
-
-    def input_shape(self, written: str, value: str | None) -> None:
-        self._legacy.input_shape = self._value(written, value)
+        self._made.append(self.value(written, value))
 
     def freeze(self, written: str, value: str | None) -> None:
         from mo_loop.preprocessing.per_input import split
 
-        for entry in split(self._value(written, value)):
+        for entry in split(self.value(written, value)):
             name, arrow, frozen = entry.partition("->")
             if not arrow:
                 raise UsageError(f"{entry!r} names no value", hint=f"write {written} 'name->value'")
@@ -228,7 +146,7 @@ class _Rewriting:
         self._store_half(written if value is None else f"{written}={value}", self._switch("--compress-to-fp16", value))
 
     def data_type(self, written: str, value: str | None) -> None:
-        name = self._value(written, value)
+        name = self.value(written, value)
         if name.lower() not in ("fp16", "half", "fp32", "float"):
             raise UsageError(
                 f"{written} {name} is not possible", why="weights are stored as they are, or f32 ones as f16",
@@ -245,39 +163,111 @@ class _Rewriting:
         if wanted and "--compress-to-fp16" not in self._made:
             self._made.append("--compress-to-fp16")
 
-    def silent(self, written: str, value: str | None) -> None:
-        if self._switch("--silent", value):
-            self._made.append("--quiet")
-
     def log_level(self, written: str, value: str | None) -> None:
-        level = self._value(written, value).upper()
+        level = self.value(written, value).upper()
         if level not in ("CRITICAL", "ERROR", "WARN", "WARNING", "INFO", "DEBUG", "NOTSET"):
             raise UsageError(f"{written} {level} is not a level", hint="ERROR, WARNING, INFO or DEBUG")
         self._made += {"INFO": ["--verbose"], "DEBUG": ["--debug"]}.get(level, [])
 
     def framework(self, written: str, value: str | None) -> None:
-        name = self._value(written, value)
+        name = self.value(written, value)
         if name.lower() != "onnx":
             raise UsageError(f"{written} {name} is not supported", why=_OTHERS, hint="export the model to ONNX")
 
-    def reverse(self, written: str, value: str | None) -> None:
-        if self._switch("--reverse-input-channels", value):
-            self._made.append("--reverse-input-channels")
+    def keep(self, attribute: str, written: str, value: str | None) -> None:
+        """Keep a value that is combined with other options."""
+        setattr(self._legacy, attribute, self.value(written, value))
+
+    def switch_on(self, ours: str, name: str, value: str | None) -> None:
+        """Write our own flag, unless the value is False."""
+        if self._switch(name, value):
+            self._made.append(ours)
 
 
-_HANDLERS: dict[str, Callable[[_Rewriting, str, str | None], None]] = {
-    "--input-model": _Rewriting.input_model,
-    "--output-dir": _Rewriting.output_dir,
-    "--model-name": _Rewriting.model_name,
-    "--input-shape": _Rewriting.input_shape,
-    "--freeze-placeholder-with-value": _Rewriting.freeze,
-    "--compress-to-fp16": _Rewriting.compress,
-    "--data-type": _Rewriting.data_type,
-    "--silent": _Rewriting.silent,
-    "--log-level": _Rewriting.log_level,
-    "--framework": _Rewriting.framework,
-    "--reverse-input-channels": _Rewriting.reverse,
-}
+def _kept(name: str, ours: str, why: str) -> Flag:
+    return Flag(name, ours, why, lambda each, *given: each.keep(name.removeprefix("--"), *given))
+
+
+def _switch(name: str, ours: str) -> Flag:
+    flag = name.replace("_", "-")
+    return Flag(name, ours, act=lambda each, _, value: each.switch_on(ours, flag, value), is_switch=True)
+
+
+def _ignored(why: str, *names: str) -> Iterator[Flag]:
+    yield from (Flag(name, "", why, is_switch=True) for name in names)
+
+
+def _refused(why: str, *names: str) -> Iterator[Flag]:
+    yield from (Flag(name, "", why, is_refused=True) for name in names)
+
+
+_OTHERS = "it is for models of other frameworks: mo-loop reads only ONNX"
+_GONE = "it had no effect in the last versions of mo"
+
+TABLE: tuple[Flag, ...] = (
+    Flag("--input_model", "MODEL", "-m and -w as well", _Rewriting.input_model),
+    _kept("--output_dir", "-o DIR/", "with --input_model, -o is a folder too, as for mo"),
+    Flag("--output_model", "-o", "a folder, or a name, to which .xml is added"),
+    _kept("--model_name", "-o DIR/NAME.xml", "-n as well"),
+    Flag("--input", "--input"),
+    Flag("--output", "--output"),
+    _kept("--input_shape", "--input 'x[1,3,224,224]'", "one shape for each name of --input, or for each input"),
+    Flag("--freeze_placeholder_with_value", "--freeze x=1", "'a->1,b->True'", _Rewriting.freeze),
+    Flag(
+        "--compress_to_fp16", "--compress-to-fp16", "=True and =False as well; here the default is False",
+        _Rewriting.compress, is_switch=True,
+    ),
+    Flag(
+        "--data_type", "--compress-to-fp16", "FP16 and half compress, FP32 and float do not", _Rewriting.data_type,
+    ),
+    Flag("--layout", "--layout"),
+    Flag("--source_layout", "--source-layout"),
+    Flag("--target_layout", "--target-layout"),
+    Flag("--mean_values", "--mean-values"),
+    Flag("--scale_values", "--scale-values"),
+    Flag("--scale", "--scale", "-s as well"),
+    _switch("--reverse_input_channels", "--reverse-input-channels"),
+    Flag("--batch", "--batch", "-b as well"),
+    Flag("--transform", "--transform", "LowLatency2 and MakeStateful; not Pruning"),
+    Flag("--extension", "--extension", "a Python file for mo-loop, not a library of OpenVINO"),
+    _switch("--silent", "--quiet"),
+    Flag("--verbose", "--verbose"),
+    Flag(
+        "--log_level", "--verbose, --debug", "INFO is --verbose, DEBUG is --debug, all others are the default",
+        _Rewriting.log_level,
+    ),
+    Flag("--framework", "", "onnx is the only one", _Rewriting.framework),
+    *_ignored("known shapes are always folded", "--static_shape"),
+    *_ignored("there is one front end", "--use_legacy_frontend", "--use_new_frontend"),
+    *_ignored("a progress line is shown on a terminal", "--progress", "--stream_output"),
+    *_ignored("large weights are never completely in memory", "--share_weights"),
+    *_ignored(_GONE, "--disable_fusing", "--disable_resnet_optimization"),
+    Flag("--finegrain_fusing", "", _GONE),
+    Flag("--move_to_preprocess", "", _GONE),
+    *_ignored(_GONE, "--keep_shape_ops"),
+    *_refused(
+        "the runtime applies its own transformations: use openvino.passes on the converted IR",
+        "--transformations_config",
+    ),
+    *_refused("extensions of mo do not work here; docs/passes.md describes the extensions that do", "--extensions"),
+    *_refused("inputs and outputs keep the layout of the model: --layout changes it", "--disable_nhwc_to_nchw"),
+    *_refused("only older versions of IR have it", "--generate_deprecated_IR_V7", "--generate_deprecated_IR_V2"),
+    *_refused(
+        _OTHERS,
+        "--saved_model_dir", "--saved_model_tags", "--input_meta_graph", "--input_checkpoint", "--input_model_is_text",
+        "--tensorboard_logdir", "--tensorflow_custom_layer_libraries", "--tensorflow_custom_operations_config_update",
+        "--tensorflow_use_custom_operations_config", "--tensorflow_object_detection_api_pipeline_config",
+        "--input_proto", "--caffe_parser_path", "--disable_omitting_optional", "--enable_flattening_nested_params",
+        "--input_symbol", "--nd_prefix_name", "--pretrained_model_name", "--save_params_from_nd",
+        "--legacy_mxnet_model", "--enable_ssd_gluoncv", "--counts", "--remove_output_softmax", "--remove_memory",
+        "--example_input", "--dynamo",
+    ),
+)  # fmt: skip
+"""Every flag of mo and ovc."""
+
+_TRUE, _FALSE = ("true", "1", "yes", "on"), ("false", "0", "no", "off")
+_SHORT = {"-m": "--input-model", "-w": "--input-model", "-n": "--model-name", "-s": "--scale", "-b": "--batch"}
+_BY_NAME = {flag.name.replace("_", "-"): flag for flag in TABLE}
 
 
 # -- what several of them say together
