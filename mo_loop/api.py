@@ -218,18 +218,28 @@ def save_model(
         FileError: a file cannot be written, or one with weights of the model has changed.
         LimitError: the .bin has more bytes, or the conversion takes longer, than the limits of the conversion allow.
     """
+    write_model(model, xml_path, compress_to_fp16, observers, durable=durable)
+
+
+def write_model(
+    model: Model, xml_path: str | os.PathLike[str], compress_to_fp16: bool, observers: Sequence[Observer], *,
+    durable: bool,
+) -> tuple[int, int]:  # fmt: skip
+    """The same as `save_model`; returns the bytes of the .xml and of the .bin."""
     if is_url(xml_path):
-        _save_at_url(model, location_of(str(xml_path)), compress_to_fp16, observers)
-        return
+        return _save_at_url(model, location_of(str(xml_path)), compress_to_fp16, observers)
     path = Path(xml_path)
     files = _data_files(model.graph)
     sources = (*model.graph.sources, *(file.path for file in files))
     keep_sources((path, path.with_suffix(".bin")), sources, "give the output another name")
     with paused_collector(), told_of_failures(observers):
         _save(model.graph, files, new_pair(path, durable=durable), compress_to_fp16, observers)
+        return path.stat().st_size, path.with_suffix(".bin").stat().st_size
 
 
-def _save_at_url(model: Model, where: Location, compress_to_fp16: bool, observers: Sequence[Observer]) -> None:
+def _save_at_url(
+    model: Model, where: Location, compress_to_fp16: bool, observers: Sequence[Observer]
+) -> tuple[int, int]:
     from mo_loop.batch.storage.scratch import Scratch
     from mo_loop.batch.storage.staging import local_name
     from mo_loop.batch.storage.uploading import upload_pair
@@ -239,8 +249,9 @@ def _save_at_url(model: Model, where: Location, compress_to_fp16: bool, observer
     keep_sources((where, where.with_suffix(".bin")), model.graph.sources, "give the output another name")
     with Scratch().room(where, 0) as room:
         draft = room.folder / local_name(where)
-        save_model(model, draft, compress_to_fp16, observers=observers)
+        sizes = write_model(model, draft, compress_to_fp16, observers, durable=False)
         upload_pair(draft, where)
+        return sizes
 
 
 def compressed(graph: Graph, observers: Sequence[Observer] = ()) -> Graph:

@@ -14,7 +14,7 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from mo_loop.cli.byte_size import sized
+from mo_loop.cli.output import sized
 from mo_loop.support.printable import printable
 
 if TYPE_CHECKING:

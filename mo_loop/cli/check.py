@@ -12,9 +12,8 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mo_loop.cli.conversion_options import conversion_options, options_of
-from mo_loop.cli.destination import named
 from mo_loop.cli.error_output import message, printed_warnings, reported
-from mo_loop.cli.file_checks import opened
+from mo_loop.cli.file_checks import named, opened
 from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option
 from mo_loop.cli.output import painted, show, table, tell
 from mo_loop.cli.pass_options import pass_choice

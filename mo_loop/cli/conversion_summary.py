@@ -25,7 +25,7 @@ Counts are those of all scopes. As JSON (`--format json`) it is one object:
      "target": "2024.6-2026.4", "seconds": 0.31, "phases": {"reading": 0.02, ...}, "warnings": ["..."]}
 
 where `weights` are bytes by element type; `input` and `output` of a state are null if it was one of a loop. The object
-of a conversion that failed is that of mo_loop/cli/json_errors.py.
+of a conversion that failed is that of mo_loop/cli/error_output.py.
 """
 
 from __future__ import annotations
@@ -34,8 +34,7 @@ import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from mo_loop.cli.byte_size import sized
-from mo_loop.cli.output import painted
+from mo_loop.cli.output import painted, sized
 from mo_loop.support.printable import printable
 
 if TYPE_CHECKING:

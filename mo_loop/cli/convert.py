@@ -7,7 +7,6 @@ import json
 import os
 import time
 from contextlib import ExitStack
-from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,9 +15,8 @@ import click
 from mo_loop import __version__
 from mo_loop.batch.storage.locations import is_url, place_of
 from mo_loop.cli.conversion_options import OF_ONE_MODEL, conversion_options, options_of
-from mo_loop.cli.destination import as_folder, destination, named, pair_sizes
 from mo_loop.cli.error_output import printed_warnings, reported
-from mo_loop.cli.file_checks import opened, require_local, require_places
+from mo_loop.cli.file_checks import named, opened, require_local, require_places, sources_of
 from mo_loop.cli.flag_options import (
     FlagOption,
     debug_option,
@@ -29,7 +27,6 @@ from mo_loop.cli.flag_options import (
     quiet_option,
     values_of,
 )
-from mo_loop.cli.json_errors import errors_as_json
 from mo_loop.cli.legacy_flags import LegacyFlags, LegacyFlagsCommand, target_of, with_shapes
 from mo_loop.cli.output import show
 from mo_loop.cli.pass_inspection import Inspection
@@ -42,7 +39,6 @@ from mo_loop.support.flags import FILES, REPORTS
 from mo_loop.support.garbage_collection import paused_collector
 
 if TYPE_CHECKING:
-    from mo_loop.api import Model
     from mo_loop.report.record import Record
 
 
@@ -86,7 +82,8 @@ def command(
     """
     given = made(context, PassOptions)
     warnings: list[str] = []
-    with reported(debug), errors_as_json(form == "json"), printed_warnings(warnings, quiet=quiet), paused_collector():
+    is_json = form == "json"
+    with reported(debug, as_json=is_json), printed_warnings(warnings, quiet=quiet), paused_collector():
         _require_sense(given, form, quiet, verbose)
         if model is None and not given.passes:
             raise click.MissingParameter(ctx=context, param=context.command.params[0])
@@ -97,33 +94,18 @@ def command(
             return
         legacy = LegacyFlags.of(context)
         require_local({"--dump": given.dump, "--visualize": given.visualize})
-        target = target_of(named(model), as_folder(target), legacy)
+        target = target_of(named(model), target, legacy)
         require_places(model, target, {"--mapping": mapping, "--profile-json": given.profile_json})
         inputs = values_of(context, ConvertOptions)["input"]
         options = options_of(context, input=with_shapes(inputs, legacy.input_shape))
         shown = _displays(quiet, verbose)
-        converted = _convert(model, target, options, given.with_variables(os.environ), shown, mapping, durable)
+        given = given.with_variables(os.environ)
+        found = _convert(model, target, options, given, shown, mapping, durable, is_quiet=quiet)
         gc.freeze()  # the process ends soon: searching all objects for cycles would take a fifth of a large conversion
-    if quiet:
-        return
-    from mo_loop.cli.conversion_summary import as_text, summary
+    if found is not None:
+        from mo_loop.cli.conversion_summary import as_text
 
-    found = summary(
-        converted.record, converted.model, named(model), converted.shown, converted.sizes, options.compress_to_fp16,
-        converted.seconds,
-    )  # fmt: skip
-    show(json.dumps({**found, "warnings": warnings}, indent=1) if form == "json" else as_text(found))
-
-
-@dataclass(frozen=True)
-class Converted:
-    """What the summary needs: `shown` is the place of the .xml, `sizes` are the bytes of the .xml and the .bin."""
-
-    record: Record
-    model: Model
-    shown: str
-    sizes: tuple[int, int]
-    seconds: float
+        show(json.dumps({**found, "warnings": warnings}, indent=1) if form == "json" else as_text(found))
 
 
 def _displays(quiet: bool, verbose: bool) -> list[Any]:
@@ -141,9 +123,9 @@ def _displays(quiet: bool, verbose: bool) -> list[Any]:
 
 def _convert(
     model: str, target: str, options: ConvertOptions, given: PassOptions, shown: list[Any], mapping: str | None,
-    durable: bool,
-) -> Converted:  # fmt: skip
-    """Convert, write the pair, and what the options of passes and `mapping` ask for."""
+    durable: bool, *, is_quiet: bool,
+) -> dict[str, Any] | None:  # fmt: skip
+    """Convert, write the pair, and what the options of passes and `mapping` ask for; returns the summary."""
     from mo_loop.conversion import Conversion
     from mo_loop.report.record import Record
 
@@ -154,23 +136,24 @@ def _convert(
     inside = Inspection(given, conversion, (model, target, os.path.splitext(target)[0] + ".bin"))
     start = time.perf_counter()
     with ExitStack() as stack:
-        place = stack.enter_context(destination(target, model))
         path = stack.enter_context(opened(model))
         stack.enter_context(inside.shown())
         for each in shown:
             stack.enter_context(each)
-        from mo_loop.api import Model, save_model
+        from mo_loop.api import Model, write_model
 
         converted = Model(conversion.run(path))
-        place.require_kept(model, path, converted.graph.sources)
-        save_model(converted, place.local, options.compress_to_fp16, observers=conversion.observers, durable=durable)
-        place.upload()
-        sizes = pair_sizes(place.local)
+        converted.graph.sources = sources_of(model, path, converted.graph.sources)
+        sizes = write_model(converted, target, options.compress_to_fp16, conversion.observers, durable=durable)
     seconds = time.perf_counter() - start
     inside.save()
     if mapping is not None:
         _save_mapping(mapping, named(model), record)
-    return Converted(record, converted, place.shown, sizes, seconds)
+    if is_quiet:
+        return None
+    from mo_loop.cli.conversion_summary import summary
+
+    return summary(record, converted, named(model), named(target), sizes, options.compress_to_fp16, seconds)
 
 
 def _require_sense(given: PassOptions, form: str, quiet: bool, verbose: bool) -> None:

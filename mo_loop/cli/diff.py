@@ -8,9 +8,8 @@ from dataclasses import replace
 
 import click
 
-from mo_loop.cli.destination import named
 from mo_loop.cli.error_output import reported
-from mo_loop.cli.file_checks import fetched
+from mo_loop.cli.file_checks import fetched, named
 from mo_loop.cli.model_options import allow_external_option, limit_option
 from mo_loop.cli.output import painted, show
 from mo_loop.conversion_limits import Limits, limited

@@ -3,24 +3,35 @@
 error: ML202: the model has no tensor 'imput'
   why:   no tensor and no node of the main graph has this name
   help:  did you mean 'input'?
+
+A command that was asked for JSON prints the errors on stdout as well, as one object:
+
+{"version": 1, "ok": false, "exit_code": 2, "error": {...},
+ "errors": [{"code": "ML230", "message": "...", "where": ["loop/node"], "why": "", "hint": "", "exit_code": 2}]}
+
+`errors` are as in the report of a batch; `error` is the first of them, with one place as text.
 """
 
 from __future__ import annotations
 
+import json
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import asdict
 from typing import Any, NoReturn
 
 import click
 
 from mo_loop.batch.storage.locations import masked
-from mo_loop.cli.output import is_coloured, safe, tell
+from mo_loop.cli.output import is_coloured, safe, show, tell
 from mo_loop.errors import MoLoopError, UsageError, traceback_text
 from mo_loop.support.printable import printable
+
+VERSION = 1
 
 BUG = "This is a bug of mo-loop. Please report it with the output of --debug."
 
@@ -29,7 +40,7 @@ INTERRUPTED = 130
 
 
 @contextmanager
-def reported(debug: bool, *, writes: bool = True) -> Iterator[None]:
+def reported(debug: bool, *, as_json: bool = False, writes: bool = True) -> Iterator[None]:
     """Turn errors in the block into messages and exit codes; with `debug` the traceback precedes the message.
 
     Of a command that is interrupted the message says that nothing was changed, if it `writes` files in one step.
@@ -38,24 +49,30 @@ def reported(debug: bool, *, writes: bool = True) -> Iterator[None]:
     try:
         with _ended_by_signals(unchanged):
             yield
-    except MoLoopError as error:
-        if debug:
-            tell(masked(traceback_text(error)))
-        message("error", str(error))
-        if error.exit_code == 4:
-            tell(BUG)
-        sys.exit(error.exit_code)
     except KeyboardInterrupt:
         message("error", f"interrupted{unchanged}")
         sys.exit(INTERRUPTED)
     except (click.ClickException, click.exceptions.Exit):
         raise
     except Exception as error:
+        is_ours = isinstance(error, MoLoopError)
+        exit_code = error.exit_code if isinstance(error, MoLoopError) else 4
+        if as_json:
+            show(json.dumps(_failure(error, exit_code), indent=1))
         if debug:
             tell(masked(traceback_text(error)))
-        message("error", masked(printable(f"ML499: {type(error).__name__}: {error}")))
-        tell(BUG)
-        sys.exit(4)
+        message("error", str(error) if is_ours else masked(printable(f"ML499: {type(error).__name__}: {error}")))
+        if exit_code == 4:
+            tell(BUG)
+        sys.exit(exit_code)
+
+
+def _failure(error: Exception, exit_code: int) -> dict[str, Any]:
+    from mo_loop.batch.result import errors_of
+
+    errors = [asdict(each) for each in errors_of(error)]
+    first = {**errors[0], "where": next(iter(errors[0]["where"]), "")}
+    return {"version": VERSION, "ok": False, "exit_code": exit_code, "error": first, "errors": errors}
 
 
 @contextmanager

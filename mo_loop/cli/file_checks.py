@@ -110,6 +110,19 @@ def opened_inputs(given: Iterable[str]) -> Iterator[list[tuple[str, str]]]:
         yield found
 
 
+def named(source: str) -> str:
+    """A model as the summary and the default name of the output have it: a URL without credentials."""
+    return str(location_of(source)) if is_url(source) else source
+
+
+def sources_of(model: str, path: str, read: Iterable[str]) -> tuple[str, ...]:
+    """The files that were read: with a model at a URL, the URLs of their local copies; `path` is that of the model."""
+    if not is_url(model):
+        return tuple(read)
+    base, folder = location_of(model).parent, os.path.realpath(os.path.dirname(path))
+    return tuple((base / os.path.relpath(each, folder)).url for each in map(os.path.realpath, read))
+
+
 def require_local(paths: Mapping[str, str | Iterable[str] | None]) -> None:
     """UsageError for a URL where only a local path is possible; `paths`: option -> FILE or NAME=FILE, or several."""
     for what, given in paths.items():
@@ -135,12 +148,12 @@ def require_places(source: str, target: str, others: dict[str, str | None]) -> N
         )  # fmt: skip
     data = target[: -len(".xml")] + ".bin"
     written = {target: "-o", data: "-o"}
-    for each in [] if is_url(target) else written:
+    for each in written:
         if source != "-" and is_among(source, [each]):
             raise UsageError(
-                f"the output {each} is the model itself", why="the model would be lost", hint="give another name"
+                f"the output {named(each)} is the model itself", why="the model would be lost", hint="give another name"
             )
-        if os.path.exists(each) and not os.path.isfile(each):
+        if not is_url(target) and os.path.exists(each) and not os.path.isfile(each):
             what = "a folder" if os.path.isdir(each) else "a device or a pipe"
             raise FileError(f"{each} cannot be written", why=f"it is {what}", hint="give another name", code="ML218")
     for flag, file in others.items():

@@ -9,12 +9,10 @@ from typing import TYPE_CHECKING
 
 import click
 
-from mo_loop.cli.byte_size import sized
-from mo_loop.cli.destination import named
 from mo_loop.cli.error_output import reported
-from mo_loop.cli.file_checks import opened
+from mo_loop.cli.file_checks import named, opened
 from mo_loop.cli.model_options import allow_external_option, limit_option
-from mo_loop.cli.output import painted, show, show_lines, table
+from mo_loop.cli.output import painted, show, show_lines, sized, table
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import UsageError
 from mo_loop.support.printable import printable_record

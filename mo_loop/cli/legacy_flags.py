@@ -16,6 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import click
 
+from mo_loop.batch.storage.locations import Location, is_url
 from mo_loop.cli.error_output import message, reported
 from mo_loop.cli.flag_options import GroupedCommand
 from mo_loop.errors import UsageError
@@ -276,8 +277,11 @@ _BY_NAME = {flag.name.replace("_", "-"): flag for flag in TABLE}
 def target_of(source: str, given: str | None, legacy: LegacyFlags) -> str:
     """The .xml to write. A folder gets the name of the model, a name without an ending gets .xml.
 
-    UsageError for contradictions, for standard output, and where nothing names the file.
+    A bucket without a name in it is a folder: s3://ir means s3://ir/. UsageError for contradictions, for standard
+    output, and where nothing names the file.
     """
+    if given is not None and is_url(given) and "/" not in Location(given).rest:
+        given = f"{given}/"
     if given == "-":
         raise UsageError(
             "-o - is not possible", why="an IR is two files, the .xml and the .bin: both cannot go to standard output",

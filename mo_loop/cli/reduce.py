@@ -13,9 +13,8 @@ import click
 
 from mo_loop.batch.task import Comparing
 from mo_loop.cli.conversion_options import conversion_options, options_of
-from mo_loop.cli.destination import named
 from mo_loop.cli.error_output import INTERRUPTED, message, printed_warnings, reported
-from mo_loop.cli.file_checks import opened, require_local
+from mo_loop.cli.file_checks import named, opened, require_local
 from mo_loop.cli.flag_options import GroupedCommand, debug_option, flags, option, quiet_option
 from mo_loop.cli.output import show
 from mo_loop.cli.pass_options import pass_choice

@@ -14,11 +14,9 @@ import click
 from mo_loop.batch.storage.locations import is_url
 from mo_loop.batch.task import Comparing
 from mo_loop.cli.conversion_options import conversion_options, options_of
-from mo_loop.cli.destination import named
 from mo_loop.cli.error_output import printed_warnings, reported
-from mo_loop.cli.file_checks import fetched, opened, opened_inputs, require_local
+from mo_loop.cli.file_checks import fetched, named, opened, opened_inputs, require_local
 from mo_loop.cli.flag_options import ByteSize, GroupedCommand, debug_option, flags, format_option, option
-from mo_loop.cli.json_errors import errors_as_json
 from mo_loop.cli.output import is_terminal, painted, show, table, terminal_width
 from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import UsageError
@@ -138,7 +136,7 @@ def command(
     IR, 2 bad input or usage, 3 unsupported by the conversion, 4 a bug of mo-loop.
     """
     is_json = form == "json" and not quiet
-    with reported(debug, writes=False), errors_as_json(is_json), printed_warnings(quiet=quiet):
+    with reported(debug, as_json=is_json, writes=False), printed_warnings(quiet=quiet):
         from mo_loop.compare.verifying import verify
 
         options = options_of(context)

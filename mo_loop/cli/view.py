@@ -8,10 +8,9 @@ from pathlib import Path, PurePath
 import click
 
 from mo_loop.batch.storage.locations import Location, is_url, place_of
-from mo_loop.cli.destination import named
 from mo_loop.cli.diff import ASPECTS
 from mo_loop.cli.error_output import message, reported
-from mo_loop.cli.file_checks import fetched, opened
+from mo_loop.cli.file_checks import fetched, named, opened
 from mo_loop.cli.model_options import allow_external_option, limit_option
 from mo_loop.cli.output import show, write
 from mo_loop.conversion_limits import Limits, limited

@@ -15,8 +15,8 @@ import pytest
 from onnx import numpy_helper
 
 from mo_loop.api import convert_model, save_model
-from mo_loop.cli.byte_size import sized
 from mo_loop.cli.conversion_summary import _weights
+from mo_loop.cli.output import sized
 from mo_loop.cli.progress import Progress
 from mo_loop.cli.time_table import SLOWEST, TimeTable
 from tests.harness import floats, parsed
