@@ -259,11 +259,11 @@ def _check(context: click.Context, options: ConvertOptions) -> None:
     passes = made(context, PassOptions)
     if passes == PassOptions() and not any(plain_options(context)["preprocessing"].values()):
         return
-    from mo_loop.cli.pass_inspection import Inspection
+    from mo_loop.cli.pass_inspection import PassObservers
     from mo_loop.conversion import Conversion
 
     with printed_warnings():
-        Inspection(passes, Conversion(options))
+        PassObservers(passes, Conversion(options))
 
 
 @contextmanager

@@ -29,7 +29,7 @@ from mo_loop.cli.flag_options import (
 )
 from mo_loop.cli.legacy_flags import LegacyFlags, LegacyFlagsCommand, target_of, with_shapes
 from mo_loop.cli.output import show
-from mo_loop.cli.pass_inspection import Inspection
+from mo_loop.cli.pass_inspection import PassObservers
 from mo_loop.cli.pass_listing import listing
 from mo_loop.cli.pass_options import PassOptions, pass_options
 from mo_loop.errors import UsageError
@@ -133,7 +133,7 @@ def _convert(
         restore_pair(Path(target))
     record = Record(tensors=mapping is not None)
     conversion = Conversion(options, [record, *shown], stop_after=given.stop_after, check_passes=given.check_passes)
-    inside = Inspection(given, conversion, (model, target, os.path.splitext(target)[0] + ".bin"))
+    inside = PassObservers(given, conversion, (model, target, os.path.splitext(target)[0] + ".bin"))
     start = time.perf_counter()
     with ExitStack() as stack:
         path = stack.enter_context(opened(model))

@@ -17,7 +17,7 @@ OFF = ("", "0", "false", "off", "no")
 
 
 @dataclass(frozen=True)
-class Variable:
+class EnvironmentVariable:
     """A variable and the option that it sets: `option=value` if the variable is on.
 
     `text` is the option that gets a value which is neither on nor off; with `also`, `option` is then set as well.
@@ -33,19 +33,19 @@ class Variable:
 
 
 VARIABLES = (
-    Variable("OV_ENABLE_PROFILE_PASS", "profile", text="profile_json"),
-    Variable("NGRAPH_PROFILE_PASS_ENABLE", "profile"),
-    Variable("OV_ENABLE_VISUALIZE_TRACING", "visualize", ".", text="visualize_after", also=True),
-    Variable("NGRAPH_ENABLE_VISUALIZE_TRACING", "visualize", ".", text="visualize_after", also=True),
-    Variable("OV_VISUALIZE_TREE_OUTPUT_SHAPES", "visualize_shapes", of_pictures=True),
-    Variable("NGRAPH_VISUALIZE_TREE_OUTPUT_SHAPES", "visualize_shapes", of_pictures=True),
-    Variable("OV_VISUALIZE_TREE_OUTPUT_TYPES", "visualize_types", of_pictures=True),
-    Variable("NGRAPH_VISUALIZE_TREE_OUTPUT_TYPES", "visualize_types", of_pictures=True),
-    Variable("MO_LOOP_CHECK_PASSES", "check_passes"),
+    EnvironmentVariable("OV_ENABLE_PROFILE_PASS", "profile", text="profile_json"),
+    EnvironmentVariable("NGRAPH_PROFILE_PASS_ENABLE", "profile"),
+    EnvironmentVariable("OV_ENABLE_VISUALIZE_TRACING", "visualize", ".", text="visualize_after", also=True),
+    EnvironmentVariable("NGRAPH_ENABLE_VISUALIZE_TRACING", "visualize", ".", text="visualize_after", also=True),
+    EnvironmentVariable("OV_VISUALIZE_TREE_OUTPUT_SHAPES", "visualize_shapes", of_pictures=True),
+    EnvironmentVariable("NGRAPH_VISUALIZE_TREE_OUTPUT_SHAPES", "visualize_shapes", of_pictures=True),
+    EnvironmentVariable("OV_VISUALIZE_TREE_OUTPUT_TYPES", "visualize_types", of_pictures=True),
+    EnvironmentVariable("NGRAPH_VISUALIZE_TREE_OUTPUT_TYPES", "visualize_types", of_pictures=True),
+    EnvironmentVariable("MO_LOOP_CHECK_PASSES", "check_passes"),
 )
 
 
-def wanted(environment: Mapping[str, str]) -> Iterator[tuple[Variable, str, Any]]:
+def wanted(environment: Mapping[str, str]) -> Iterator[tuple[EnvironmentVariable, str, Any]]:
     """The options that the variables set: (variable, option, value).
 
     Raises:

@@ -25,7 +25,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 _KEY = "mo_loop.cli.legacy_flags"
 
 
-class Flag(NamedTuple):
+class LegacyFlag(NamedTuple):
     """A flag of mo or ovc; `ours` is what does the same here, empty where nothing does, and `why` says so.
 
     `is_refused` ones end the command; others without an equal are passed over with a note. `act` takes the value of a
@@ -185,66 +185,66 @@ class _Rewriting:
             self._made.append(ours)
 
 
-def _kept(name: str, ours: str, why: str) -> Flag:
-    return Flag(name, ours, why, lambda each, *given: each.keep(name.removeprefix("--"), *given))
+def _kept(name: str, ours: str, why: str) -> LegacyFlag:
+    return LegacyFlag(name, ours, why, lambda each, *given: each.keep(name.removeprefix("--"), *given))
 
 
-def _switch(name: str, ours: str) -> Flag:
+def _switch(name: str, ours: str) -> LegacyFlag:
     flag = name.replace("_", "-")
-    return Flag(name, ours, act=lambda each, _, value: each.switch_on(ours, flag, value), is_switch=True)
+    return LegacyFlag(name, ours, act=lambda each, _, value: each.switch_on(ours, flag, value), is_switch=True)
 
 
-def _ignored(why: str, *names: str) -> Iterator[Flag]:
-    yield from (Flag(name, "", why, is_switch=True) for name in names)
+def _ignored(why: str, *names: str) -> Iterator[LegacyFlag]:
+    yield from (LegacyFlag(name, "", why, is_switch=True) for name in names)
 
 
-def _refused(why: str, *names: str) -> Iterator[Flag]:
-    yield from (Flag(name, "", why, is_refused=True) for name in names)
+def _refused(why: str, *names: str) -> Iterator[LegacyFlag]:
+    yield from (LegacyFlag(name, "", why, is_refused=True) for name in names)
 
 
 _OTHERS = "it is for models of other frameworks: mo-loop reads only ONNX"
 _GONE = "it had no effect in the last versions of mo"
 
-TABLE: tuple[Flag, ...] = (
-    Flag("--input_model", "MODEL", "-m and -w as well", _Rewriting.input_model),
+TABLE: tuple[LegacyFlag, ...] = (
+    LegacyFlag("--input_model", "MODEL", "-m and -w as well", _Rewriting.input_model),
     _kept("--output_dir", "-o DIR/", "with --input_model, -o is a folder too, as for mo"),
-    Flag("--output_model", "-o", "a folder, or a name, to which .xml is added"),
+    LegacyFlag("--output_model", "-o", "a folder, or a name, to which .xml is added"),
     _kept("--model_name", "-o DIR/NAME.xml", "-n as well"),
-    Flag("--input", "--input"),
-    Flag("--output", "--output"),
+    LegacyFlag("--input", "--input"),
+    LegacyFlag("--output", "--output"),
     _kept("--input_shape", "--input 'x[1,3,224,224]'", "one shape for each name of --input, or for each input"),
-    Flag("--freeze_placeholder_with_value", "--freeze x=1", "'a->1,b->True'", _Rewriting.freeze),
-    Flag(
+    LegacyFlag("--freeze_placeholder_with_value", "--freeze x=1", "'a->1,b->True'", _Rewriting.freeze),
+    LegacyFlag(
         "--compress_to_fp16", "--compress-to-fp16", "=True and =False as well; here the default is False",
         _Rewriting.compress, is_switch=True,
     ),
-    Flag(
+    LegacyFlag(
         "--data_type", "--compress-to-fp16", "FP16 and half compress, FP32 and float do not", _Rewriting.data_type,
     ),
-    Flag("--layout", "--layout"),
-    Flag("--source_layout", "--source-layout"),
-    Flag("--target_layout", "--target-layout"),
-    Flag("--mean_values", "--mean-values"),
-    Flag("--scale_values", "--scale-values"),
-    Flag("--scale", "--scale", "-s as well"),
+    LegacyFlag("--layout", "--layout"),
+    LegacyFlag("--source_layout", "--source-layout"),
+    LegacyFlag("--target_layout", "--target-layout"),
+    LegacyFlag("--mean_values", "--mean-values"),
+    LegacyFlag("--scale_values", "--scale-values"),
+    LegacyFlag("--scale", "--scale", "-s as well"),
     _switch("--reverse_input_channels", "--reverse-input-channels"),
-    Flag("--batch", "--batch", "-b as well"),
-    Flag("--transform", "--transform", "LowLatency2 and MakeStateful; not Pruning"),
-    Flag("--extension", "--extension", "a Python file for mo-loop, not a library of OpenVINO"),
+    LegacyFlag("--batch", "--batch", "-b as well"),
+    LegacyFlag("--transform", "--transform", "LowLatency2 and MakeStateful; not Pruning"),
+    LegacyFlag("--extension", "--extension", "a Python file for mo-loop, not a library of OpenVINO"),
     _switch("--silent", "--quiet"),
-    Flag("--verbose", "--verbose"),
-    Flag(
+    LegacyFlag("--verbose", "--verbose"),
+    LegacyFlag(
         "--log_level", "--verbose, --debug", "INFO is --verbose, DEBUG is --debug, all others are the default",
         _Rewriting.log_level,
     ),
-    Flag("--framework", "", "onnx is the only one", _Rewriting.framework),
+    LegacyFlag("--framework", "", "onnx is the only one", _Rewriting.framework),
     *_ignored("known shapes are always folded", "--static_shape"),
     *_ignored("there is one front end", "--use_legacy_frontend", "--use_new_frontend"),
     *_ignored("a progress line is shown on a terminal", "--progress", "--stream_output"),
     *_ignored("large weights are never completely in memory", "--share_weights"),
     *_ignored(_GONE, "--disable_fusing", "--disable_resnet_optimization"),
-    Flag("--finegrain_fusing", "", _GONE),
-    Flag("--move_to_preprocess", "", _GONE),
+    LegacyFlag("--finegrain_fusing", "", _GONE),
+    LegacyFlag("--move_to_preprocess", "", _GONE),
     *_ignored(_GONE, "--keep_shape_ops"),
     *_refused(
         "the runtime applies its own transformations: use openvino.passes on the converted IR",

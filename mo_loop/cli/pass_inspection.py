@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from transforms.profile import Profile
 
 
-class Inspection:
+class PassObservers:
     """Adds the observers for `options` to `conversion`. Without options it costs nothing and imports nothing.
 
     Raises:
@@ -75,10 +75,6 @@ class Inspection:
 
 def _dumpers(options: PassOptions) -> Iterator[Dumper]:
     """The observers of --dump and --visualize."""
-    if options.dump_format and options.dump is None:
-        raise UsageError("--dump-format has no effect without --dump")
-    if options.dump_depth is not None and options.dump_around is None:
-        raise UsageError("--dump-depth has no effect without --dump-around")
     if options.dump is None and options.visualize is None:
         return
     from mo_loop.look.dump import DEFAULT_FORMATS, DEPTH, Dumper

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from mo_loop.cli.output import table
 from mo_loop.cli.pass_options import PassOptions
 from mo_loop.errors import UsageError
+from mo_loop.support.flags import flags_of
 
 if TYPE_CHECKING:
     from mo_loop.conversion import Conversion
@@ -57,14 +58,10 @@ def selection_of(options: PassOptions, conversion: Conversion) -> Selection:
                 raise UsageError(f"{flag} {name} has no effect: {_why_not(selection.entries, name)}")
             if flag in steps and name not in selection.steps:
                 raise UsageError(f"{flag} {name} has no effect: it is not a step", hint=PARTS)
-    if options.dump is None:
-        for key in ("dump_after", "dump_around"):
-            if getattr(options, key):
-                raise UsageError(f"--{key.replace('_', '-')} has no effect without --dump")
-    if options.visualize is None:
-        for key in ("visualize_after", "visualize_shapes", "visualize_types"):
-            if getattr(options, key):
-                raise UsageError(f"--{key.replace('_', '-')} has no effect without --visualize")
+    for key, made in flags_of(PassOptions).items():
+        if made.needs and getattr(options, key) != made.default and getattr(options, made.needs) is None:
+            one, other = (f"--{each.replace('_', '-')}" for each in (key, made.needs))
+            raise UsageError(f"{one} has no effect without {other}")
     return selection
 
 

@@ -52,30 +52,31 @@ class PassOptions:
     )
     dump_format: tuple[str, ...] = flag(
         (), "The formats of --dump, separated by commas: text, json, dot, svg (needs Graphviz).  "
-        "[default: text,json,dot]", PASSES, metavar="LIST",
+        "[default: text,json,dot]", PASSES, needs="dump", metavar="LIST",
         multiple=False,
     )
     dump_after: tuple[str, ...] = flag(
         (), "Write the whole graph after these passes too. Can be repeated; commas separate names.", PASSES,
-        metavar="NAME",
+        needs="dump", metavar="NAME",
     )
     dump_around: str | None = flag(
-        None, "Show in --dump only what is near this node: its name, ONNX node, tensor or path.", PASSES,
+        None, "Show in --dump only what is near this node: its name, ONNX node, tensor or path.", PASSES, needs="dump",
         metavar="NODE",
     )
     dump_depth: int | None = flag(
-        None, "The number of edges between NODE and what --dump-around shows.  [default: 3]", PASSES, metavar="N",
-        least=0,
+        None, "The number of edges between NODE and what --dump-around shows.  [default: 3]", PASSES,
+        needs="dump_around", metavar="N", least=0,
     )
     visualize: str | None = flag(
         None, "Draw the graph after each pass that changed it, as .dot and .svg (needs Graphviz).", PASSES,
         metavar="DIR",
     )
     visualize_after: tuple[str, ...] = flag(
-        (), "Draw the graph only after these passes. Can be repeated; commas separate names.", PASSES, metavar="NAME"
+        (), "Draw the graph only after these passes. Can be repeated; commas separate names.", PASSES,
+        needs="visualize", metavar="NAME",
     )
-    visualize_shapes: bool = flag(False, "Show shapes in the pictures of --visualize.", PASSES)
-    visualize_types: bool = flag(False, "Show element types in the pictures of --visualize.", PASSES)
+    visualize_shapes: bool = flag(False, "Show shapes in the pictures of --visualize.", PASSES, needs="visualize")
+    visualize_types: bool = flag(False, "Show element types in the pictures of --visualize.", PASSES, needs="visualize")
     check_passes: bool = flag(
         False, "Check the invariants of the graph after each pass that changed it; slow.", PASSES
     )
@@ -118,9 +119,9 @@ def _read(parameter: click.Parameter, value: Any) -> Any:
         return () if value is None else tuple(name.strip() for name in value.split(","))
     if parameter.metavar != "NAME":
         return value
-    return _names(",".join(value), parameter.opts[0]) if parameter.multiple else value and _present_name(
-        value, parameter.opts[0]
-    )
+    if isinstance(value, tuple):
+        return _names(",".join(value), parameter.opts[0])
+    return value and _present_name(value, parameter.opts[0])
 
 
 def _texts() -> dict[str, str]:

@@ -32,7 +32,7 @@ SLOWEST = 5
 """The number of passes with a row of their own."""
 
 
-class Row(NamedTuple):
+class TimeRow(NamedTuple):
     """A part of the conversion, or a pass."""
 
     name: str
@@ -45,8 +45,8 @@ class TimeTable:
     """An observer that prints the table when the block ends."""
 
     def __init__(self) -> None:
-        self._parts: list[Row] = []
-        self._passes: list[Row] = []
+        self._parts: list[TimeRow] = []
+        self._passes: list[TimeRow] = []
         self._before = 0  # the nodes at the beginning of the present part
         self._first = 0.0  # the time of the first event
 
@@ -55,15 +55,15 @@ class TimeTable:
 
         if isinstance(event, Step):
             nodes = _nodes(event.nodes_before, event.nodes_after)
-            self._passes.append(Row(f"  {event.name}", event.seconds, nodes, peak_memory()))
+            self._passes.append(TimeRow(f"  {event.name}", event.seconds, nodes, peak_memory()))
         elif event.seconds is not None:
             nodes = _nodes(self._before, _count(event.graph))
-            self._parts.append(Row(event.name, event.seconds, nodes, peak_memory()))
+            self._parts.append(TimeRow(event.name, event.seconds, nodes, peak_memory()))
         else:
             self._before = _count(event.graph)
             if not self._parts:
                 self._first = time.perf_counter()
-                self._parts.append(Row("start-up", time.process_time(), memory=peak_memory()))
+                self._parts.append(TimeRow("start-up", time.process_time(), memory=peak_memory()))
 
     def __enter__(self) -> TimeTable:
         return self
@@ -78,19 +78,19 @@ class TimeTable:
         rows = []
         for part in self._parts:
             rows += [part, *self._slowest()] if part.name == "passes" else [part]
-        rows.append(Row("other", max(0.0, whole - sum(part.seconds for part in self._parts))))
-        rows.append(Row("all", whole, memory=peak_memory()))
+        rows.append(TimeRow("other", max(0.0, whole - sum(part.seconds for part in self._parts))))
+        rows.append(TimeRow("all", whole, memory=peak_memory()))
         lines: list[tuple[str, ...]] = [("", "s", "share", "nodes", "memory")]
         for name, time_, nodes, memory in rows:
             lines.append((name, f"{time_:.3f}", f"{time_ / whole:.0%}", nodes, sized(memory) if memory else ""))
         return lines if peak_memory() else [line[:-1] for line in lines]
 
-    def _slowest(self) -> list[Row]:
+    def _slowest(self) -> list[TimeRow]:
         """The slowest passes in the order of the run, and the others as one row."""
         slowest = sorted(self._passes, key=lambda row: row.seconds, reverse=True)[:SLOWEST]
         shown = [row for row in self._passes if row in slowest]
         others = [row.seconds for row in self._passes if row not in slowest]
-        return [*shown, Row(f"  {len(others)} others", sum(others))] if others else shown
+        return [*shown, TimeRow(f"  {len(others)} others", sum(others))] if others else shown
 
 
 def _count(graph: Graph | None) -> int:

@@ -33,11 +33,12 @@ class Flag(NamedTuple):
     place: int
     settings: Mapping[str, Any]
     note: str
+    needs: str
 
 
 def flag(
-    default: Any, text: str, group: str, *names: str, place: int = 0, note: str = "", recorded: bool = True,
-    **settings: Any,
+    default: Any, text: str, group: str, *names: str, place: int = 0, note: str = "", needs: str = "",
+    recorded: bool = True, **settings: Any,
 ) -> Any:  # fmt: skip
     """A field with this default. It is a switch where that is False, and can be repeated where that is a tuple.
 
@@ -48,10 +49,11 @@ def flag(
         names: the flags, where they are not the name of the field with dashes.
         place: see `group`.
         note: what the library's documentation says besides, such as the forms of values in Python.
+        needs: the field without which this one has no effect.
         recorded: whether the rt_info of an IR records it.
         settings: see Flag.
     """
-    made = Flag(default, text, group, names, place, settings, note)
+    made = Flag(default, text, group, names, place, settings, note, needs)
     return field(default=default, metadata={"flag": made, "recorded": recorded})
 
 
