@@ -139,7 +139,10 @@ class Limits:
             key = str(name).strip().replace("-", "_")
             if key not in known:
                 raise UsageError(f"there is no limit {name!r}", hint=f"the limits are {', '.join(known)}")
-            values[key] = _parsed(known[key], value) if isinstance(value, str) else value
+            number = amount(value, known[key].metadata["kind"]) if isinstance(value, str) else value
+            if number is None:
+                raise _invalid(known[key], value)
+            values[key] = number
         return cls(**values)
 
     @classmethod
@@ -156,11 +159,12 @@ class Limits:
 DEFAULT = Limits()
 
 
-def _parsed(limit: Field[Any], text: str) -> int:
-    units = _UNITS[limit.metadata["kind"]]
+def amount(text: str, kind: str) -> int | None:
+    """The number that a text with a unit of this kind spells: `4G` as bytes; None for any other text."""
+    units = _UNITS[kind]
     found = re.fullmatch(r"(\d{1,18}(?:\.\d{1,6})?)\s*([A-Za-z]?)(?:i?B)?", text.strip(), re.ASCII)
     if found is None or found[2].upper() not in units or ("." in found[1] and len(units) == 1):
-        raise _invalid(limit, text)
+        return None
     unit = units[found[2].upper()]
     return int(float(found[1]) * unit) if "." in found[1] else int(found[1]) * unit
 

@@ -12,6 +12,7 @@
 `fingerprint`   hashes of files and options; whether the .xml and .bin files are up to date
 `declared_files`  the files that an extension names
 `task`, `job`   the task and the answer of a worker; the conversion of one model in a worker
+`comparison_options`  how its IR is compared with ONNX Runtime
 `assignment`    what an engine gets and answers, and what it does with one model
 `engine`        who does the work: worker processes of this machine; mo_loop/batch/cluster is another one
 `run`           plan, engine, results, signals

@@ -26,9 +26,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
+from mo_loop.batch.comparison_options import Comparing
 from mo_loop.batch.places import read_bytes
 from mo_loop.batch.storage.locations import masked, place_of
-from mo_loop.batch.task import Comparing, Work
+from mo_loop.batch.task import Work
 from mo_loop.cli.conversion_options import OF_ONE_MODEL, conversion_options, options_of, plain_options
 from mo_loop.cli.error_output import reported
 from mo_loop.cli.file_checks import require_local

@@ -9,12 +9,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping
 from typing import Any, TypeVar
 
 import click
 
+from mo_loop.conversion_limits import BYTES, amount
 from mo_loop.support.flags import FILES, GROUPS, PASSES, REPORTS, Flag, flags_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -31,10 +31,7 @@ class ByteSize(click.ParamType):
         """The number of bytes."""
         if isinstance(value, int):
             return value
-        found = re.fullmatch(r"(\d{1,18}(?:\.\d{1,6})?)\s*([KMGT]?)(?:i?B)?", value.strip(), re.IGNORECASE)
-        if found is None or not float(found[1]):
-            self.fail(f"{value!r} is not a size; write, for example, 4G", param, ctx)
-        return int(float(found[1]) * 1024 ** ("KMGT".index(found[2].upper()) + 1 if found[2] else 0))
+        return amount(value, BYTES) or self.fail(f"{value!r} is not a size; write, for example, 4G", param, ctx)
 
 
 KINDS: dict[str, Callable[[], Any]] = {

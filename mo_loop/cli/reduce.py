@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mo_loop.batch.task import Comparing
+from mo_loop.batch.comparison_options import Comparing
 from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.error_output import INTERRUPTED, message, printed_warnings, reported
 from mo_loop.cli.file_checks import named, opened, require_local

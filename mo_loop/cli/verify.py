@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mo_loop.batch.comparison_options import Comparing
 from mo_loop.batch.storage.locations import is_url
-from mo_loop.batch.task import Comparing
 from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.error_output import printed_warnings, reported
 from mo_loop.cli.file_checks import fetched, named, opened, opened_inputs, require_local
