@@ -162,7 +162,7 @@ DEFAULT = Limits()
 def amount(text: str, kind: str) -> int | None:
     """The number that a text with a unit of this kind spells: `4G` as bytes; None for any other text."""
     units = _UNITS[kind]
-    found = re.fullmatch(r"(\d{1,18}(?:\.\d{1,6})?)\s*([A-Za-z]?)(?:i?B)?", text.strip(), re.ASCII)
+    found = re.fullmatch(r"(\d{1,18}(?:\.\d{1,6})?)\s*([A-Za-z]?)(?:i?B)?", text.strip(), re.ASCII | re.IGNORECASE)
     if found is None or found[2].upper() not in units or ("." in found[1] and len(units) == 1):
         return None
     unit = units[found[2].upper()]
