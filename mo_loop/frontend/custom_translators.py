@@ -13,14 +13,16 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from types import NoneType
 from typing import Any
 
 from mo_loop.errors import ExtensionError, InternalError, MoLoopError, extension_failed
-from mo_loop.frontend.context import Context, as_values
-from mo_loop.frontend.registry import Translator, describe, newest, with_one
+from mo_loop.frontend.context import Body, Context, as_values
+from mo_loop.frontend.registry import Translator, describe, evaluated_parameters, newest, with_one
 from mo_loop.graph import Value
+from mo_loop.ops.ranges import kinds_of, text_of_kinds
 
-KINDS = ("int", "float", "str", "tuple[int, ...]", "tuple[float, ...]", "tuple[str, ...]", "Body", "Any")
+KINDS = (int, float, str, tuple[int, ...], tuple[float, ...], tuple[str, ...], Body, Any)
 """The annotations of attributes; each may have `| None`. `Any` allows tensors and values of every kind."""
 
 
@@ -66,7 +68,7 @@ def described(op: str, since: int, function: Callable[..., Any], origin: str) ->
     """A Translator from the signature of an extension's function. ExtensionError if the signature is not valid."""
     if not callable(function):
         raise ExtensionError(f"the translator of {op} is {function!r}, not a function", code="ML263")
-    for parameter in inspect.signature(function).parameters.values():
+    for parameter in evaluated_parameters(function):
         problem = _problem(parameter)
         if problem:
             raise ExtensionError(
@@ -74,9 +76,8 @@ def described(op: str, since: int, function: Callable[..., Any], origin: str) ->
                 hint="positional parameters are inputs (None as default: optional), keyword-only ones are attributes",
             )  # fmt: skip
     said = describe(op, since, function)
-    kinds = {name: _kind(annotation) for name, annotation in said.kinds.items()}
-    # Without an annotation, or with Any, an attribute may be of any kind. Only text annotations are compared.
-    compared = {name: None if kind == "Any" else kind for name, kind in kinds.items()}
+    # Without an annotation, or with Any, an attribute may be of any kind.
+    compared = {name: kinds if set(kinds) <= {*KINDS[:-1], NoneType} else () for name, kinds in said.kinds.items()}
     return replace(said, kinds=compared, origin=origin, takes_absent=bool(said.inputs))
 
 
@@ -89,18 +90,11 @@ def _problem(parameter: inspect.Parameter) -> str:
         if parameter.name == "node":
             return "`node` has to be keyword-only"
         return "" if parameter.default in (parameter.empty, None) else f"the input {parameter.name} has a default"
-    kind = _kind(parameter.annotation)
-    if parameter.name == "node" or set(kind.split(" | ")) - {"None"} <= set(KINDS):
+    kinds = kinds_of(parameter.annotation)
+    if parameter.name == "node" or parameter.annotation is parameter.empty or set(kinds) <= {*KINDS, NoneType}:
         return ""
-    return f"the attribute {parameter.name} is annotated as {kind}; wanted is one of {', '.join(KINDS)}"
-
-
-def _kind(annotation: Any) -> str:
-    """An annotation as text: names of classes without their modules."""
-    if annotation is inspect.Parameter.empty:
-        return "Any"
-    text = annotation if isinstance(annotation, str) else inspect.formatannotation(annotation)
-    return " | ".join(part if "[" in part else part.rpartition(".")[2] for part in text.split(" | "))
+    wanted = ", ".join(text_of_kinds([kind]) for kind in KINDS)
+    return f"the attribute {parameter.name} is annotated as {text_of_kinds(kinds)}; wanted is one of {wanted}"
 
 
 def defined_at(function: Any) -> str:

@@ -21,18 +21,18 @@ from mo_loop.frontend.registry import IGNORED_ATTRIBUTES, Translator
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.frontend.tolerated_nodes import as_kind, kind_of
 from mo_loop.graph.origin import Origin
+from mo_loop.graph.types import TensorType
+from mo_loop.ops.ranges import text_of_kinds
 
 _FLOAT, _INT, _STRING, _TENSOR, _GRAPH, _FLOATS, _INTS, _STRINGS, _TENSORS, _GRAPHS, _SPARSE = range(1, 12)
 _TYPE_PROTO = 13
 
-_KINDS = {
-    _INT: {"int"}, _FLOAT: {"float"}, _STRING: {"str"}, _GRAPH: {"Body"},
-    _INTS: {"tuple[int, ...]", "Ints"}, _FLOATS: {"tuple[float, ...]", "Floats"},
-    _STRINGS: {"tuple[str, ...]", "Strings"}, _TYPE_PROTO: {"Type"},
+_KINDS: dict[int, Any] = {
+    _INT: int, _FLOAT: float, _STRING: str, _GRAPH: Body, _INTS: tuple[int, ...], _FLOATS: tuple[float, ...],
+    _STRINGS: tuple[str, ...], _TYPE_PROTO: TensorType,
 }  # fmt: skip
+"""The annotation in translators for each kind of AttributeProto; that of tensors is Any."""
 _LISTS = (_STRING, _INTS, _FLOATS, _STRINGS)
-_TENSORS_KIND = {"Any"}
-"""The annotation in translators for each kind of AttributeProto."""
 
 
 class AttributeReader:
@@ -83,10 +83,10 @@ class AttributeReader:
     def _value(self, proto: Any, name: str, context: Context, translator: Translator, is_adapted: bool) -> Any:
         """The value of the attribute `name`, of the kind that the translator has for it."""
         value = self._attribute(proto, context)
-        wanted = translator.kinds[name]  # an annotation as text, or None for any kind
-        kinds = set(wanted.split(" | ")) if isinstance(wanted, str) else set()
-        if not kinds or _KINDS.get(proto.type or kind_of(proto), _TENSORS_KIND) & kinds:
+        kinds = translator.kinds[name]  # of an extension also none, for any kind
+        if not kinds or _KINDS.get(proto.type or kind_of(proto), Any) in kinds:
             return value
+        wanted = text_of_kinds(kinds)
         other = as_kind(value, kinds) if is_adapted else None
         if other is None:
             raise ModelError(f"the attribute {name!r} is not of the kind {wanted}", code="ML227")

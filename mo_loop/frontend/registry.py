@@ -5,9 +5,9 @@
         return ops.Softmax(x, axis=axis)          # keyword-only: attributes, with ONNX's defaults
 
 `since` is the first opset of a function; the newest function whose `since` is at most the model's opset is used. A
-parameter named `node` receives the Context. Annotations declare the ranges of attributes (ranges.py) and the forms of
-inputs (forms.py). Versions whose schemas differ but whose translation is the same share a function; the decorator of
-each version lists the differences from the signature:
+parameter named `node` receives the Context. Annotations declare the ranges of attributes and the forms of inputs
+(mo_loop/ops/ranges.py). Versions whose schemas differ but whose translation is the same share a function; the decorator
+of each version lists the differences from the signature:
 
     @translates("QuantizeLinear", since=10, without="axis saturate")     # parameters that this version lacks
     @translates("QuantizeLinear", since=13, without="saturate")
@@ -21,13 +21,14 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from importlib import import_module
+from types import NoneType
 from typing import Any, TypeVar
 
-from mo_loop.frontend.input_forms import Form, form_of
-from mo_loop.frontend.ranges import Range, kind_and_range
+from mo_loop.ops.ranges import Form, Range, form_of, kinds_of, range_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -162,15 +163,18 @@ class Translator:
     required: int
     variadic: bool
     attributes: Mapping[str, Any]
-    kinds: Mapping[str, Any] = field(default_factory=dict)
+    kinds: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
+    """The types that an attribute may have."""
     ranges: Mapping[str, Range] = field(default_factory=dict)
-    forms: Sequence[Form] = ()
+    forms: Mapping[str, Form] = field(default_factory=dict)
     wants_node: bool = False
     takes_absent: bool = False
     """Whether variadic inputs may be absent: `*xs: Value | None`."""
     origin: str = ""
     """The extension that registered it; empty for translators of mo_loop."""
     domain: str = ""
+    ignored: tuple[str, ...] = ()
+    """Inputs and attributes that the function does not read."""
     given: Mapping[str, Any] = field(default_factory=dict)
     """The values of attributes that the node does not set and whose defaults differ from those of the function."""
 
@@ -192,6 +196,7 @@ def qualified(domain: str, op: str) -> str:
 def translates(
     op: str, *, since: int, domain: str = "", without: str = "", required: str = "",
     defaults: Mapping[str, Any] | None = None, fixed: Mapping[str, Any] | None = None,
+    ignored: str = "",
 ) -> Callable[[F], F]:  # fmt: skip
     """Register the decorated function for the ONNX operator `op` from version `since` of its domain on.
 
@@ -200,10 +205,11 @@ def translates(
         required: optional inputs of the function that this version requires.
         defaults: attributes that have another default in this version.
         fixed: attributes that this version lacks, and the values that the function receives for them.
+        ignored: inputs and attributes that the function does not read, because the result does not depend on them.
     """
 
     def register(function: F) -> F:
-        described = replace(describe(op, since, function), domain=domain)
+        described = replace(describe(op, since, function), domain=domain, ignored=tuple(ignored.split()))
         add(_variant(described, set(without.split()), required.split(), defaults or {}, fixed or {}))
         return function
 
@@ -224,7 +230,7 @@ def _variant(
     return replace(
         translator,
         inputs=tuple(kept),
-        forms=[replace(form, place=kept.index(form.name)) for form in translator.forms if form.name in kept],
+        forms={name: form for name, form in translator.forms.items() if name in kept},
         required=max([translator.required, *(inputs.index(name) + 1 for name in required)]),
         attributes={name: each for name, each in {**attributes, **defaults}.items() if name not in gone},
         kinds={name: kind for name, kind in translator.kinds.items() if name not in gone},
@@ -246,11 +252,11 @@ def with_one(translators: Sequence[Translator], translator: Translator) -> list[
 
 def describe(op: str, since: int, function: Callable[..., Any]) -> Translator:
     """The inputs and attributes in the signature of a function, as a Translator."""
-    parameters = [p for p in inspect.signature(function).parameters.values()]
+    parameters = evaluated_parameters(function)
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
     keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "node"]
-    kinds = {p.name: kind_and_range(p.annotation) for p in keywords}
-    forms = [form_of(place, p.name, p.annotation) for place, p in enumerate(positional)]
+    ranges = {p.name: range_of(p.annotation) for p in keywords}
+    forms = {p.name: form_of(p.annotation) for p in positional}
     return Translator(
         op,
         since,
@@ -259,15 +265,29 @@ def describe(op: str, since: int, function: Callable[..., Any]) -> Translator:
         required=sum(p.default is p.empty for p in positional),
         variadic=any(p.kind is p.VAR_POSITIONAL for p in parameters),
         attributes={p.name: p.default for p in keywords},
-        kinds={name: kind for name, (kind, _) in kinds.items()},
-        ranges={name: limits for name, (_, limits) in kinds.items() if limits is not None},
-        forms=[form for form in forms if form is not None],
+        kinds={p.name: kinds_of(p.annotation) for p in keywords},
+        ranges={name: each for name, each in ranges.items() if each is not None},
+        forms={name: each for name, each in forms.items() if each is not None},
         wants_node=any(p.name == "node" for p in parameters),
-        takes_absent=any(p.kind is p.VAR_POSITIONAL and "None" in str(p.annotation) for p in parameters),
+        takes_absent=any(p.kind is p.VAR_POSITIONAL and NoneType in kinds_of(p.annotation) for p in parameters),
     )
 
 
-def one_to_one(table: Mapping[str, type], *, inputs: int = 1, since: int = 1) -> None:
+def evaluated_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:
+    """The parameters of a function. Annotations that are text are evaluated, if their names are those of its module."""
+    names = getattr(inspect.unwrap(function), "__globals__", {})
+
+    def evaluated(parameter: inspect.Parameter) -> inspect.Parameter:
+        if not isinstance(parameter.annotation, str):
+            return parameter
+        with suppress(Exception):
+            return parameter.replace(annotation=eval(parameter.annotation, names))
+        return parameter
+
+    return [evaluated(each) for each in inspect.signature(function).parameters.values()]
+
+
+def one_to_one(table: Mapping[str, Callable[..., Any]], *, inputs: int = 1, since: int = 1) -> None:
     """Register operators without attributes that become one IR operation with the same inputs."""
     for op, cls in table.items():
         if inputs == 1:
@@ -276,11 +296,11 @@ def one_to_one(table: Mapping[str, type], *, inputs: int = 1, since: int = 1) ->
             translates(op, since=since)(_binary(cls))
 
 
-def _unary(cls: type) -> Callable[..., Any]:
+def _unary(cls: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x: cls(x)
 
 
-def _binary(cls: type) -> Callable[..., Any]:
+def _binary(cls: Callable[..., Any]) -> Callable[..., Any]:
     return lambda a, b: cls(a, b)
 
 

@@ -176,18 +176,18 @@ def kind_of(attribute: Any) -> int:
     return next((onnx.AttributeProto.AttributeType.Value(kinds[name]) for name in given if name in kinds), 0)
 
 
-def as_kind(value: Any, kinds: Collection[str]) -> Any:
+def as_kind(value: Any, kinds: Collection[Any]) -> Any:
     """A number or numbers of the other kind as one of `kinds`, if that changes no value; None otherwise."""
     numbers = value if isinstance(value, tuple) else (value,)
     if not numbers or any(not isinstance(each, int | float) for each in numbers):
         return None
-    if "float" in kinds and len(numbers) == 1:
+    if float in kinds and len(numbers) == 1:
         return float(numbers[0])
-    if "Floats" in kinds or "tuple[float, ...]" in kinds:
+    if tuple[float, ...] in kinds:
         return tuple(map(float, numbers))
     if any(each != each // 1 for each in numbers):
         return None
     whole = tuple(map(int, numbers))
-    if "Ints" in kinds or "tuple[int, ...]" in kinds:
+    if tuple[int, ...] in kinds:
         return whole
-    return whole[0] if "int" in kinds and len(whole) == 1 else None
+    return whole[0] if int in kinds and len(whole) == 1 else None

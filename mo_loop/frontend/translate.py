@@ -311,8 +311,9 @@ class ModelTranslation(Translation):
             translator, inputs, ignored = reading.translator, reading.inputs, reading.ignored
         try:
             given = inputs if is_plain else arguments(translator, inputs, context)
-            for form in translator.forms:
-                form.require(given)
+            for name, form in translator.forms.items():
+                place = translator.inputs.index(name)
+                form.require(name, given[place] if place < len(given) else None)
             if attributes or translator.needed:
                 keywords = self._attributes.keywords(context, translator, ignored, is_adapted=custom is None)
             else:

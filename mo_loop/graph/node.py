@@ -34,7 +34,57 @@ def use_of(node: Node, port: int) -> Use:
     return tuple.__new__(Use, (node, port))  # half the time of Use(node, port), and every edge makes one
 
 
-class Value:
+_Operator = Callable[..., "Value"]
+
+
+def _operator(name: str) -> _Operator:
+    def applied(*operands: Any) -> Value:
+        from mo_loop.ops import functional  # a family of operations is loaded when one of them is used
+
+        result: Value = getattr(functional, name)(*operands)
+        return result
+
+    return applied
+
+
+def _reflected(operator: _Operator) -> _Operator:
+    return lambda right, left: operator(left, right)
+
+
+class Operand:
+    """What Python's operators apply to: a value, or a node of one output. `a * b + 1` makes a Multiply and an Add.
+
+    An operand that is none becomes a Constant, as in the constructors of operations. `&`, `|` and `~` are those of
+    truth values; `==` compares identities. Python turns `0 < x` round: it makes `x > 0`.
+    """
+
+    __slots__ = ()
+
+    __array_ufunc__ = None
+    """An array on the left leaves the operator to the value."""
+
+    __add__ = _operator("Add")
+    __sub__ = _operator("Subtract")
+    __mul__ = _operator("Multiply")
+    __truediv__ = __floordiv__ = _operator("Divide")  # of integers it rounds down
+    __mod__ = _operator("FloorMod")
+    __matmul__ = _operator("MatMul")
+    __and__ = _operator("LogicalAnd")
+    __or__ = _operator("LogicalOr")
+    __lt__ = _operator("Less")
+    __le__ = _operator("LessEqual")
+    __gt__ = _operator("Greater")
+    __ge__ = _operator("GreaterEqual")
+    __neg__ = _operator("Negative")
+    __invert__ = _operator("LogicalNot")
+    __radd__ = _reflected(__add__)
+    __rsub__ = _reflected(__sub__)
+    __rmul__ = _reflected(__mul__)
+    __rtruediv__ = __rfloordiv__ = _reflected(__truediv__)
+    __rmod__ = _reflected(__mod__)
+
+
+class Value(Operand):
     """One output of a node.
 
     `names` are its tensor names, `origins` the tensors of the ONNX model that it contains.
@@ -162,7 +212,7 @@ class Value:
         return f"{self.node.name or type(self.node).__name__}:{self.index} {self.type}"
 
 
-class Node:
+class Node(Operand):
     """A node of a graph; the operations in mo_loop.ops derive from it."""
 
     __slots__ = ("_rt_info", "graph", "id", "inputs", "made", "name", "origins", "outputs")

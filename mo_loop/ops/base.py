@@ -28,6 +28,7 @@ from mo_loop.graph.shape import Shape, fresh_symbols, require_sizes
 from mo_loop.graph.tensor import ArrayTensor, Tensor
 from mo_loop.graph.types import KNOWN_LIMIT, UNKNOWN, ElementType, TensorType, boolean, known_array
 from mo_loop.ops.element_kinds import Kind
+from mo_loop.ops.ranges import Range, kinds_of, range_of
 
 _MISSING = object()
 
@@ -63,6 +64,7 @@ class Op(Node):
     REQUIRED: ClassVar[object] = _MISSING
 
     _kinds: ClassVar[dict[str, Any]] = {}
+    _ranges: ClassVar[Mapping[str, Range]] = {}
     _required: ClassVar[tuple[str, ...]] = ()
     _ports: ClassVar[tuple[str, ...]] = ()
     _variadic: ClassVar[bool] = False
@@ -89,6 +91,10 @@ class Op(Node):
             origin: Any = get_origin(kind)
             if origin is ClassVar or name.startswith("_"):
                 continue
+            limits = range_of(kind)
+            if limits is not None:
+                cls._ranges = {**cls._ranges, name: limits}
+                (kind,) = kinds_of(kind)
             cls._kinds[name] = _INTS if kind == _INTS else kind
             cls.attributes[name] = cls.__dict__.get(name, _MISSING)
         cls._required = tuple(name for name, default in cls.attributes.items() if default is _MISSING)
@@ -134,6 +140,8 @@ class Op(Node):
         for key in self._required:
             if key not in given:
                 raise InternalError(f"{self.type} needs the attribute {key}")
+        for key, limits in self._ranges.items():
+            limits.require(key, store[key])
 
     def _values(self, inputs: Sequence[Any]) -> list[Any]:
         """Values, None, and Constants not yet attached."""
@@ -268,6 +276,8 @@ class Op(Node):
     def __setattr__(self, key: str, value) -> None:
         if key in self.attributes:
             value = _checked(self, key, value)
+            if key in self._ranges:
+                self._ranges[key].require(key, value)
             if hasattr(self, "graph"):
                 self.graph.touch(self)
         object.__setattr__(self, key, value)

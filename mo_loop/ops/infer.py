@@ -21,9 +21,6 @@ from mo_loop.graph.shape import (
 from mo_loop.graph.types import ElementType, TensorType
 from mo_loop.ops import values
 
-MOST_PIECES = 2**16
-"""The most outputs of an operation that splits a tensor."""
-
 
 def same_dtype(*types: TensorType) -> ElementType:
     """The common element type. Raises TypeError_ if the element types differ, or if there are no inputs."""

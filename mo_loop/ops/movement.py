@@ -19,7 +19,8 @@ from mo_loop.graph.shape import (
 )
 from mo_loop.graph.types import ElementType, TensorType, i64, tensor_of_known
 from mo_loop.ops.base import Op
-from mo_loop.ops.infer import MOST_PIECES, capped, dims_of, same_dtype, vector_length
+from mo_loop.ops.infer import capped, dims_of, same_dtype, vector_length
+from mo_loop.ops.ranges import MOST_OUTPUTS, Outputs
 from mo_loop.ops.slicing import sliced_dim
 from mo_loop.ops.values import fitting, values_of
 
@@ -273,10 +274,9 @@ def _slice(size: int, start: int, stop: int, step: int) -> slice:
 class Split(Op, opset=1, index=("axis",), ranks={"axis": 0}):
     """`num_splits` equal pieces along an axis. Spec: Split-1."""
 
-    num_splits: int
+    num_splits: Outputs
 
     def infer(self, x, axis):
-        self.require(0 < self.num_splits <= MOST_PIECES, f"{self.num_splits} pieces")
         if x.shape is None or axis.integers is None:
             shape = None if x.shape is None else tuple(fresh(0, high(dim)) for dim in x.shape)
             return tuple(TensorType(x.dtype, shape) for _ in range(self.num_splits))
@@ -293,7 +293,7 @@ class VariadicSplit(Op, opset=1, index=("axis", "lengths"), single=("axis",), ra
     """Pieces of the given lengths along an axis; -1 is the rest. Spec: VariadicSplit-1."""
 
     def infer(self, x, axis, lengths):
-        count = vector_length(lengths, MOST_PIECES)
+        count = vector_length(lengths, MOST_OUTPUTS)
         if count is None:
             raise TypeError_("the number of pieces is not known", code="ML235")
         self.require(count > 0, "no pieces")

@@ -11,6 +11,7 @@ from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Op
 from mo_loop.ops.element_kinds import FLOATS
 from mo_loop.ops.infer import same_dtype, wide
+from mo_loop.ops.ranges import Positive
 
 
 def _require_axes(x, axes) -> None:
@@ -101,13 +102,12 @@ class GroupNormalization(Op, opset=12, ranks={"scale": 1, "bias": 1}):
 
     The runtime refuses it inside bodies, so translators compose it from other operations."""
 
-    num_groups: int
+    num_groups: Positive
     epsilon: float
 
     def infer(self, x, scale, bias):
         same_dtype(x, scale, bias)
         self.require(x.shape is None or len(x.shape) >= 2, "no dimension of channels")
-        self.require(self.num_groups > 0, f"{self.num_groups} groups")
         if x.shape is not None and isinstance(x.shape[1], int):
             self.require(x.shape[1] % self.num_groups == 0, f"{x.shape[1]} channels in {self.num_groups} groups")
         channels = [each.shape[0] for each in (scale, bias) if each.shape is not None]

@@ -167,6 +167,28 @@ def test_attributes_are_held_against_the_signature() -> None:
     assert f"{__file__}:" in str(found.value)
 
 
+@pytest.mark.parametrize("header", ["", "from __future__ import annotations\n"])
+def test_ranges_and_forms_of_an_extension(header: str, tmp_path: Path) -> None:
+    """Whether annotations are text or not."""
+    text = (
+        "from mo_loop import ops\n"
+        "from mo_loop.ops.ranges import AboveZero, Vector\n"
+        "def register(extensions):\n"
+        "    @extensions.translates('Scale', domain='com.example')\n"
+        "    def scale(x: Vector, *, factor: AboveZero):\n"
+        "        return x * factor\n"
+    )
+    file = tmp_path / "scale.py"
+    file.write_text(header + text)
+    assert kinds(scale(), extensions=[str(file)]) == ["Multiply"]
+    negative = "main (float[N] x) => (float[N] y) { y = com.example.Scale <factor = -3.0> (x) }"
+    with pytest.raises(ConversionErrors, match=r"the attribute 'factor' is -3\.0, and its range is"):
+        convert_model(scale(negative), extensions=[str(file)])
+    matrix = "main (float[N, 2] x) => (float[N, 2] y) { y = com.example.Scale <factor = 3.0> (x) }"
+    with pytest.raises(ConversionErrors, match="must be of rank 1"):
+        convert_model(scale(matrix), extensions=[str(file)])
+
+
 def signature_error(function: Any) -> str:
     with pytest.raises(ExtensionError) as found:
         Extensions().translates("Scale", domain="com.example")(function)

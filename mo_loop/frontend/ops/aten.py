@@ -1,18 +1,12 @@
 """ATen, by which PyTorch exports an operator of its own under its name: embedding and embedding_bag."""
 
-from __future__ import annotations
-
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.context import Context
-from mo_loop.frontend.ops.shared import vector
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import i64
+from mo_loop.ops.lengths import vector
 
 SUM, MEAN, MAX = 0, 1, 2
 """The modes of embedding_bag."""
@@ -30,7 +24,7 @@ class Bags(NamedTuple):
 
 
 @translates("ATen", since=1)
-@translates("ATen", since=1, domain="org.pytorch.aten")
+@translates("ATen", since=1, domain="org.pytorch.aten", ignored="overload_name scale_grad_by_freq sparse")
 def aten(
     table, *arguments: Value | None, operator: str, overload_name: str = "", include_last_offset: int = 0,
     mode: int = 0,
@@ -85,7 +79,7 @@ def _counted(indices: Value, bags: Bags, dtype: Any) -> Value | None:
     """1 for each index that counts, 0 for padding; None if all count."""
     if bags.padding < 0:
         return None
-    return ops.Convert(ops.NotEqual(indices, _padding(indices, bags)), destination_type=dtype).output
+    return ops.Convert(ops.NotEqual(indices, _padding(indices, bags)), destination_type=dtype)
 
 
 def _padding(indices: Value, bags: Bags) -> Any:
@@ -93,15 +87,15 @@ def _padding(indices: Value, bags: Bags) -> Any:
 
 
 def _starts(offsets: Value, bags: Bags) -> Value:
-    return ops.Slice(offsets, [0], [-1], [1], [0]).output if bags.ends_with_length else offsets
+    return ops.Slice(offsets, [0], [-1], [1], [0]) if bags.ends_with_length else offsets
 
 
 def _summed(table: Value, indices: Value, starts: Value | None, bags: Bags):
     weights, counts = bags.weights, _counted(indices, bags, table.dtype)
     if counts is not None:
-        weights = counts if weights is None else ops.Multiply(weights, counts).output
+        weights = counts if weights is None else weights * counts
     total = _bags(table, indices, starts, weights)
-    return total if bags.mode == SUM else ops.Divide(total, ops.Maximum(_sizes(table, indices, starts, bags), 1))
+    return total if bags.mode == SUM else total / ops.Maximum(_sizes(table, indices, starts, bags), 1)
 
 
 def _sizes(table: Value, indices: Value, starts: Value | None, bags: Bags) -> Value:
@@ -109,24 +103,24 @@ def _sizes(table: Value, indices: Value, starts: Value | None, bags: Bags) -> Va
     ones = ops.Broadcast(
         np.ones((), table.dtype.numpy), ops.Concat(ops.Gather(ops.ShapeOf(table), [0], 0), np.array([1]), axis=0)
     )
-    return _bags(ones.output, indices, starts, _counted(indices, bags, table.dtype))
+    return _bags(ones, indices, starts, _counted(indices, bags, table.dtype))
 
 
 def _largest(table: Value, indices: Value, starts: Value | None, bags: Bags):
     """The maxima of the rows of each bag; a bag without rows has zeros."""
     lowest = np.array(-np.inf, table.dtype.numpy)
     indices = indices if starts is None else vector(indices)
-    rows = ops.Gather(table, indices, 0).output
+    rows = ops.Gather(table, indices, 0)
     if bags.padding >= 0:
-        rows = ops.Select(ops.Unsqueeze(ops.Equal(indices, _padding(indices, bags)), [-1]), lowest, rows).output
+        rows = ops.Select(ops.Unsqueeze(ops.Equal(indices, _padding(indices, bags)), [-1]), lowest, rows)
     if starts is None:
-        found = ops.ReduceMax(rows, [1]).output
+        found = ops.ReduceMax(rows, [1])
     else:
-        bag = ops.Subtract(_passed(starts, indices), 1)
+        bag = _passed(starts, indices) - 1
         places = ops.Broadcast(ops.Unsqueeze(bag, [1]), ops.ShapeOf(rows))
         shape = ops.Concat(ops.ShapeOf(starts), ops.Slice(ops.ShapeOf(table), [1], [2], [1], [0]), axis=0)
         none = ops.Broadcast(lowest, shape)
-        found = ops.ScatterElementsUpdate12(none, places, rows, 0, reduction="max").output
+        found = ops.ScatterElementsUpdate12(none, places, rows, 0, reduction="max")
     is_empty = ops.Equal(_sizes(table, indices, starts, bags), 0)
     return ops.Select(is_empty, np.zeros((), table.dtype.numpy), found)
 
@@ -135,14 +129,14 @@ def _passed(starts: Value, indices: Value) -> Value:
     """For each place among the indices, how many bags start there or before."""
     count = ops.Gather(ops.ShapeOf(indices), 0, 0)
     places = ops.Unsqueeze(ops.Range(0, count, 1, output_type=i64), [1])
-    before = ops.LessEqual(ops.Convert(starts, destination_type=i64), places)
-    return ops.ReduceSum(ops.Convert(before, destination_type=i64), [1]).output
+    before = ops.Convert(starts, destination_type=i64) <= places
+    return ops.ReduceSum(ops.Convert(before, destination_type=i64), [1])
 
 
 def _bags(table: Value, indices: Value, offsets: Value | None, weights: Value | None):
     if offsets is None:
-        return ops.EmbeddingBagPackedSum(table, indices, weights).output
+        return ops.EmbeddingBagPackedSum(table, indices, weights)
     if weights is None:
-        return ops.EmbeddingBagOffsetsSum(table, vector(indices), offsets).output
+        return ops.EmbeddingBagOffsetsSum(table, vector(indices), offsets)
     default = np.array(-1, indices.dtype.numpy)
-    return ops.EmbeddingBagOffsetsSum(table, vector(indices), offsets, default, vector(weights)).output
+    return ops.EmbeddingBagOffsetsSum(table, vector(indices), offsets, default, vector(weights))

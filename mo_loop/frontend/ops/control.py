@@ -3,15 +3,13 @@
 Roles of body inputs and outputs follow from POSITION, never from names: exporters reuse outer names inside bodies.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ConversionErrors, ModelError, MoLoopError, UnsupportedError
+from mo_loop import ops as operations
+from mo_loop.errors import ConversionErrors, MoLoopError
 from mo_loop.frontend.arrays import ones
 from mo_loop.frontend.carried_types import (
     least_of,
@@ -22,14 +20,13 @@ from mo_loop.frontend.carried_types import (
     settled,
     with_ranks_of,
 )
-from mo_loop.frontend.context import Body, Context, TranslatedBody
+from mo_loop.frontend.context import TranslatedBody
 from mo_loop.frontend.leading_ones import with_equal_ranks, with_rank
-from mo_loop.frontend.registry import translates
 from mo_loop.frontend.scope import Capture, Scope
-from mo_loop.graph import Graph, Value
+from mo_loop.frontend.vocabulary import Body, Context, Graph, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import element_count, normalise_axis
 from mo_loop.graph.types import UNKNOWN, TensorType, boolean, i64, tensor_of_known
-from mo_loop.ops.base import Constant, Parameter, Result
+from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Branched, Concatenated, Final, Invariant, Merged, Selected, Sliced
 from mo_loop.ops.front import Failed
 
@@ -39,7 +36,7 @@ def loop(trip_count=None, condition=None, *initial: Value | None, body: Body, no
     """Loop-5. The condition that the body receives is true whenever the body runs, so it is a constant there."""
     trip = one_element(trip_count) if trip_count is not None else node.constant(-1, i64)
     if trip.dtype is not i64:
-        trip = ops.Convert(trip, destination_type=i64).output
+        trip = ops.Convert(trip, destination_type=i64)
     go = as_condition(condition) if condition is not None else node.constant(True, boolean)
     states = _present(initial, "initial value of a state")
     if len(body.outputs) < 1 + len(states):
@@ -56,7 +53,7 @@ def loop(trip_count=None, condition=None, *initial: Value | None, body: Body, no
     results = translated.results
     starts, ends = states, [result.value for result in results[1 : 1 + len(states)]]
     states = with_ranks_of(parameters, states, results[1:])
-    flag.output.replace_with(Constant(truth, graph=translated.graph).output)
+    flag.output.replace_with(ops.Constant(truth, graph=translated.graph))
     translated.graph.remove(flag)
     condition_result = results[0]
     _set_value(condition_result, as_condition(condition_result.value))
@@ -67,9 +64,9 @@ def loop(trip_count=None, condition=None, *initial: Value | None, body: Body, no
     for place, result in enumerate(results[1 + len(states) :], 1 + len(states)):
         require_one_rank("a scan output collects a value", result.value, node.scope)
         declared = _declared_output(body, place, result.value, 0)
-        _set_value(result, ops.Unsqueeze(result.value, 0).output)
+        _set_value(result, ops.Unsqueeze(result.value, 0))
         output_map.append(Concatenated(result, axis=0, declared=declared))
-    made = ops.Loop(
+    made = operations.Loop(
         trip, go, *inputs, graph=node.graph, body=translated.graph, input_map=tuple(input_map),
         output_map=tuple(output_map), iteration=iteration, condition=condition_result,
         none_below_zero=trip_count is not None,
@@ -141,10 +138,10 @@ def scan_8(
     parameters = [Parameter(graph=batch, type=_element_type(value.type, 0)) for value in values]
     elements = [parameter.output for parameter in parameters]
     length = elements.pop() if sequence_lens is not None else None
-    longest = ops.Gather(ops.ShapeOf(elements[count]), [0], np.array(0)).output
+    longest = ops.Gather(ops.ShapeOf(elements[count]), [0], np.array(0))
     if length is not None:
-        length = ops.Reshape(length, [1]).output
-        cut = [ops.Slice(each, [0], length, [1], [0]).output for each in elements[count:]]
+        length = ops.Reshape(length, [1])
+        cut = [ops.Slice(each, [0], length, [1], [0]) for each in elements[count:]]
         elements = [*elements[:count], *cut]
     inner = _scan(node, body.within(scope), elements, [0] * num_scan_inputs, flags, (), (), batch)
     outputs = list(inner.outputs)
@@ -157,7 +154,7 @@ def scan_8(
     _add_captures(scope.captures, input_map, values)
     if isinstance(inner, Failed):
         return Failed(*values, graph=node.graph, error=inner.error, count=max(len(node.outputs), 1), name=node.path)
-    return ops.Scan(
+    return operations.Scan(
         *values, graph=node.graph, body=batch, input_map=tuple(input_map),
         output_map=tuple(Concatenated(result, 0) for result in results),
     )  # fmt: skip
@@ -166,14 +163,14 @@ def scan_8(
 def _padded(value: Value, length: Value, longest: Value) -> Value:
     """`value` of `length` slices along axis 0, padded with slices of zeros to `longest` (both of shape [1])."""
     others = value.type.known_rank - 1
-    missing = ops.Subtract(longest, length)
+    missing = longest - length
     ends = ops.Concat(missing, *([np.zeros(others, np.int64)] if others else []), axis=0)
-    fill = Constant(np.zeros(()), graph=value.graph, dtype=value.dtype)
+    fill = ops.Constant(np.zeros(()), graph=value.graph, dtype=value.dtype)
     padded = ops.Pad(value, [0] * value.type.rank, ends, fill, pad_mode="constant")
     if longest.type.integers is None:
-        return padded.output
+        return padded
     # The length is known, but not to follow from the one before and the pads.
-    return ops.Reshape(padded, [*longest.type.integers, *[0] * others], special_zero=True).output
+    return ops.Reshape(padded, [*longest.type.integers, *[0] * others], special_zero=True)
 
 
 def _scan(
@@ -226,7 +223,7 @@ def _scan(
         cut = (-1, 0, -1) if backward else (0, -1, 1)
         declared = _declared_output(body, place, result.value, axis)
         output_map.append(Concatenated(result, axis, *cut, declared=declared))
-    made = ops.Scan(
+    made = operations.Scan(
         *values, graph=graph, body=translated.graph, input_map=tuple(input_map), output_map=tuple(output_map)
     )
     set_final_ranks(node, made, starts, ends)
@@ -282,7 +279,7 @@ def selected(condition: Value, then_branch: Body, else_branch: Body, node: Conte
     values: dict[Value, None] = dict.fromkeys(c.outer for c in (*then.captures, *else_.captures))
     then_of = {capture.outer: capture.parameter for capture in then.captures}
     else_of = {capture.outer: capture.parameter for capture in else_.captures}
-    made = ops.If(
+    made = operations.If(
         flag, *values, graph=node.graph, then_body=then.graph, else_body=else_.graph,
         input_map=tuple(Branched(then_of.get(value), else_of.get(value)) for value in values),
         output_map=tuple(Selected(a, b) for a, b in pairs),
@@ -315,7 +312,7 @@ def one_element(value: Value) -> Value:
     count = element_count(value.shape)
     if isinstance(count, int) and count != 1:
         raise ModelError(f"a trip count or condition has {count} elements, not one", code="ML229")
-    return ops.Reshape(value, np.zeros(0, np.int64), special_zero=False).output
+    return ops.Reshape(value, np.zeros(0, np.int64), special_zero=False)
 
 
 def _given_shape(body: Body, index: int, source: Value | None) -> tuple[int, ...]:
@@ -353,7 +350,7 @@ def _declared_output(body: Body, index: int, element: Value, axis: int) -> tuple
 def as_condition(value: Value) -> Value:
     """The condition as a boolean scalar; old exporters write conditions of integer type."""
     if value.dtype is not boolean:
-        value = ops.NotEqual(value, 0).output
+        value = ops.NotEqual(value, 0)
     return one_element(value)
 
 

@@ -1,22 +1,19 @@
 """Operators that enlarge, crop or create tensors: Expand, Tile, Pad, CenterCropPad, Range, EyeLike, Trilu."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
+from mo_loop import ops as operations
 from mo_loop.frontend.arrays import counted_up
-from mo_loop.frontend.input_forms import AtLeast2, Integers, One, Vector
-from mo_loop.frontend.ops.shared import converted, dimension, integers, joined, near, scalar
-from mo_loop.frontend.ranges import Indices
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.ops.shared import converted, integers, near
+from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import boolean, from_onnx, i64
 from mo_loop.ops.infer import vector_length
+from mo_loop.ops.lengths import dimension, joined, scalar
+from mo_loop.ops.ranges import AtLeast2, Indices, Integers, One, Vector
 from mo_loop.target import Gap
 
 AVOIDS = {
@@ -75,8 +72,8 @@ def _tiled(x: Value, repeats: Value):
     for axis, time in enumerate(times):
         if time == 1:
             continue
-        value = time if isinstance(time, int) else ops.Gather(repeats, axis, 0).output
-        x = ops.Tile(x, joined([*[1] * axis, value, *[1] * (count - axis - 1)], x)).output
+        value = time if isinstance(time, int) else ops.Gather(repeats, axis, 0)
+        x = ops.Tile(x, joined([*[1] * axis, value, *[1] * (count - axis - 1)], x))
     return x
 
 
@@ -96,7 +93,7 @@ def pad_2(data, *, pads: Indices, mode: str = "constant", value: float = 0.0):
 def pad_11(data, pads, constant_value=None, *, mode: str = "constant"):
     """Pads and value are inputs."""
     known = integers(pads)
-    begin, end = _halves(known) if known is not None else ops.Split(pads, 0, num_splits=2).outputs
+    begin, end = _halves(known) if known is not None else ops.Split(pads, 0, num_splits=2)
     return _pad(data, begin, end, mode, constant_value)
 
 
@@ -111,10 +108,10 @@ def pad_18(data, pads, constant_value=None, axes=None, *, mode: str = "constant"
     if known is not None and places is not None:
         begin, end = (_spread(half, places, data.rank) for half in _halves(known))
         return _pad(data, begin, end, mode, constant_value)
-    position = ops.FloorMod(converted(axes, i64), data.rank)
+    position = converted(axes, i64) % data.rank
     zeros = np.zeros(data.rank, np.int64)
-    halves = ops.Split(pads, 0, num_splits=2).outputs
-    before, after = (ops.ScatterUpdate(zeros, position, half, 0).output for half in halves)
+    halves = ops.Split(pads, 0, num_splits=2)
+    before, after = (ops.ScatterUpdate(zeros, position, half, 0) for half in halves)
     return _pad(data, before, after, mode, constant_value)
 
 
@@ -150,7 +147,7 @@ def _pad(x: Value, begin, end, mode: str, value):
         value = np.zeros((), x.dtype.numpy)
     if not isinstance(value, Value):
         return cls(x, begin, end, value, pad_mode=mode)
-    if isinstance(value.node, ops.Constant):
+    if isinstance(value.node, operations.Constant):
         return cls(x, begin, end, scalar(value), pad_mode=mode)
     # The runtime ignores a computed value if the pads are, or become, constant: it is selected afterwards.
     inside = ops.Broadcast(np.array(True), ops.ShapeOf(x))
@@ -163,24 +160,18 @@ def _wrapped(x: Value, begin, end):
     if x.rank is None:
         raise UnsupportedError("Pad of mode wrap of a tensor of unknown rank", code="ML314")
     for axis in range(x.rank):
-        before, after = (w[axis] if isinstance(w, list) else ops.Gather(w, axis, 0).output for w in (begin, end))
+        before, after = (w[axis] if isinstance(w, list) else ops.Gather(w, axis, 0) for w in (begin, end))
         if isinstance(before, int) and isinstance(after, int) and before == after == 0:
             continue
         length = dimension(x, axis)
         if all(isinstance(each, int) for each in (before, after, length)):
-            x = ops.Gather(x, counted_up(-before, length + after) % length, axis).output
+            x = ops.Gather(x, counted_up(-before, length + after) % length, axis)
             continue
-        first = -before if isinstance(before, int) else ops.Negative(before).output
-        last = _sum(length, after)
+        first = -before
+        last = length + after
         steps = ops.Range(first, last, 1, graph=x.graph, output_type=i64)
-        x = ops.Gather(x, ops.FloorMod(steps, length), axis).output
+        x = ops.Gather(x, steps % length, axis)
     return x
-
-
-def _sum(a, b):
-    if isinstance(a, int) and isinstance(b, int):
-        return a + b
-    return ops.Add(*(each if isinstance(each, Value) else np.array(each) for each in (a, b)))
 
 
 @translates("CenterCropPad", since=18)
@@ -197,18 +188,18 @@ def center_crop_pad(input_data, shape: Vector | Integers, *, axes: tuple[int, ..
         return _cropped_and_padded(input_data, places, lengths, known)
     wanted = converted(shape, i64) if known is None else np.array(known, np.int64)
     have = joined(lengths, input_data)
-    surplus = ops.Subtract(have, wanted)
-    start = ops.Divide(ops.Maximum(surplus, 0), 2)
-    stop = ops.Add(start, ops.Minimum(have, wanted))
+    surplus = have - wanted
+    start = ops.Maximum(surplus, 0) // 2
+    stop = start + ops.Minimum(have, wanted)
     cut = ops.Slice(input_data, start, stop, [1] * len(places), places)
-    missing = ops.Maximum(ops.Negative(surplus), 0)
-    before = ops.Divide(missing, 2)
+    missing = ops.Maximum(-surplus, 0)
+    before = missing // 2
     zeros = np.zeros(input_data.rank, np.int64)
-    begin, end = (ops.ScatterUpdate(zeros, places, each, 0) for each in (before, ops.Subtract(missing, before)))
-    return _pad(cut.output, begin.output, end.output, "constant", None)
+    begin, end = (ops.ScatterUpdate(zeros, places, each, 0) for each in (before, missing - before))
+    return _pad(cut, begin, end, "constant", None)
 
 
-def _cropped_and_padded(x: Value, axes: list[int], lengths: list[int], wanted: Sequence[int]):
+def _cropped_and_padded(x: Value, axes: list[int], lengths: Sequence[Any], wanted: Sequence[int]):
     begin, end = [0] * x.rank if x.rank else [], [0] * x.rank if x.rank else []
     start, stop = [], []
     for axis, have, want in zip(axes, lengths, wanted, strict=True):
@@ -216,7 +207,7 @@ def _cropped_and_padded(x: Value, axes: list[int], lengths: list[int], wanted: S
         stop.append(start[-1] + min(have, want))
         begin[axis] = max(want - have, 0) // 2
         end[axis] = max(want - have, 0) - begin[axis]
-    cut = ops.Slice(x, start, stop, [1] * len(axes), axes).output if axes else x
+    cut = ops.Slice(x, start, stop, [1] * len(axes), axes) if axes else x
     return _pad(cut, begin, end, "constant", None) if any(begin) or any(end) else cut
 
 
@@ -232,7 +223,7 @@ def range_27(start, limit, delta, *, stash_type: int = 1):
     if not start.dtype.is_float or start.dtype.bits > 16:
         return range_11(start, limit, delta)
     bounds = [scalar(converted(each, from_onnx(stash_type))) for each in (start, limit, delta)]
-    return converted(_range(*bounds).output, start.dtype)
+    return converted(_range(*bounds), start.dtype)
 
 
 def _range(start: Value, limit: Value, delta: Value):
@@ -244,9 +235,9 @@ def _range(start: Value, limit: Value, delta: Value):
             return ops.Range(start, limit, delta, output_type=start.dtype)
     steps = integers(delta)
     if steps is None:
-        limit = ops.Select(ops.Greater(delta, 0), ops.Maximum(start, limit), ops.Minimum(start, limit)).output
+        limit = ops.Select(delta > 0, ops.Maximum(start, limit), ops.Minimum(start, limit))
     else:
-        limit = (ops.Maximum if steps[0] > 0 else ops.Minimum)(start, limit).output
+        limit = (ops.Maximum if steps[0] > 0 else ops.Minimum)(start, limit)
     return ops.Range(start, limit, delta, output_type=start.dtype)
 
 
@@ -270,8 +261,8 @@ def trilu(input: AtLeast2, k: One | Integers = None, *, upper: int = 1):
     diagonal = near(known)[0] if known is not None else scalar(k)
     row = ops.Unsqueeze(ops.Range(0, rows, 1, graph=input.graph, output_type=i64), 1)
     column = ops.Range(0, columns, 1, graph=input.graph, output_type=i64)
-    edge = ops.Add(row, diagonal)
-    kept = ops.GreaterEqual(column, edge) if upper else ops.LessEqual(column, edge)
+    edge = row + diagonal
+    kept = column >= edge if upper else column <= edge
     if input.dtype is boolean:
-        return ops.LogicalAnd(input, kept)
+        return input & kept
     return ops.Select(kept, input, np.zeros((), input.dtype.numpy))

@@ -1,18 +1,13 @@
 """Operators that read and write elements by index: Gather*, *Scatter*, NonZero, OneHot, TopK, Compress, Unique."""
 
-from __future__ import annotations
-
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.context import Context
-from mo_loop.frontend.input_forms import AtLeast1, Vector
+from mo_loop import ops as operations
 from mo_loop.frontend.ops.ranking import Mode, top
-from mo_loop.frontend.ops.shared import as_i64, dimension, joined, scalar, vector
 from mo_loop.frontend.ops.unique import unique_elements, unique_slices
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import low, normalise_axis
 from mo_loop.graph.types import i64
+from mo_loop.ops.lengths import as_i64, dimension, joined, scalar, vector
+from mo_loop.ops.ranges import AtLeast1, Vector
 from mo_loop.target import CRASH, Gap
 
 AVOIDS = {
@@ -41,10 +36,10 @@ def gather_elements(data, indices, *, axis: int = 0):
             if i != at and data.type.dims[i] != indices.type.dims[i]:
                 # Not Slice: the runtime removes a Slice before GatherElements, and then refuses the shapes.
                 lengths = joined([dimension(indices, i), -1], data)
-                data = ops.VariadicSplit(data, i, lengths).outputs[0]
-    if isinstance(data.node, ops.Slice):
+                data = ops.VariadicSplit(data, i, lengths)[0]
+    if isinstance(data.node, operations.Slice):
         # The runtime also removes a Slice along the axis, on which the meaning of negative indices depends.
-        data = ops.VariadicSplit(data, axis, [-1, 0]).outputs[0]
+        data = ops.VariadicSplit(data, axis, [-1, 0])[0]
     return ops.GatherElements(data, indices, axis=axis)
 
 
@@ -93,12 +88,12 @@ def tensor_scatter(
     if past_cache.rank is None or update.rank != past_cache.rank:
         raise UnsupportedError("TensorScatter into a tensor of unknown rank", code="ML314")
     at = normalise_axis(axis, past_cache.rank)
-    places = ops.Range(0, dimension(update, at), 1, graph=update.graph, output_type=i64).output
-    places = ops.Reshape(places, [-1, *[1] * (past_cache.rank - at - 1)]).output
+    places = ops.Range(0, dimension(update, at), 1, graph=update.graph, output_type=i64)
+    places = ops.Reshape(places, [-1, *[1] * (past_cache.rank - at - 1)])
     if write_indices is not None:
-        places = ops.Add(ops.Reshape(write_indices, [-1, *[1] * (past_cache.rank - 1)]), places).output
+        places = ops.Reshape(write_indices, [-1, *[1] * (past_cache.rank - 1)]) + places
     if mode == "circular":
-        places = ops.FloorMod(places, dimension(past_cache, at)).output
+        places = places % dimension(past_cache, at)
     everywhere = ops.Broadcast(places, ops.ShapeOf(update))
     return ops.ScatterElementsUpdate(past_cache, everywhere, update, at)
 
@@ -119,7 +114,7 @@ def non_zero(x):
 @translates("Compress", since=9)
 def compress(input, condition, *, axis: int | None = None):
     """The slices (without axis: elements) at which the condition holds."""
-    places = vector(ops.NonZero(vector(condition)).output)
+    places = vector(ops.NonZero(vector(condition)))
     if axis is None:
         return ops.Gather(vector(input), places, 0)
     return ops.Gather(input, places, axis)
@@ -130,7 +125,7 @@ def one_hot(indices, depth, values, *, axis: int = -1):
     """`values` are off and on; a negative index counts from the end, an index out of range gives only off."""
     size = scalar(as_i64(depth))
     places = as_i64(indices)
-    places = ops.Select(ops.Less(places, 0), ops.Add(places, size), places)
+    places = ops.Select(places < 0, places + size, places)
     off, on = (ops.Gather(values, i, 0) for i in (0, 1))
     return ops.OneHot(places, size, on, off, axis=axis)
 
@@ -142,7 +137,7 @@ def top_k_1(x, *, k: int, axis: int = -1, node: Context):
 
 
 @translates("TopK", since=10, without="largest sorted")
-@translates("TopK", since=11)
+@translates("TopK", since=11, ignored="sorted")
 def top_k(x, k, *, axis: int = -1, largest: int = 1, sorted: int = 1, node: Context):
     """k is an input. The results are sorted even if `sorted` is 0."""
     return _top_k(x, scalar(k), axis, bool(largest), node)
@@ -156,7 +151,7 @@ def _top_k(x: Value, k, axis: int, largest: bool, node: Context):
     # The runtime crashes for k = 0 of a non-empty axis: one element is selected, and then sliced off.
     length = dimension(x, normalise_axis(axis, x.rank))
     least = min(length, 1) if isinstance(length, int) else ops.Minimum(length, 1)
-    taken = top(x, ops.Maximum(k, least).output, axis, mode, places=places)
+    taken = top(x, ops.Maximum(k, least), axis, mode, places=places)
     return [ops.Slice(each, [0], ops.Reshape(k, [1]), [1], [axis]) for each in taken]
 
 

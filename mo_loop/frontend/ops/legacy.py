@@ -3,22 +3,15 @@
 Each of them is read with a warning (mo_loop/frontend/tolerated_nodes.py).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError
 from mo_loop.frontend.arrays import full
-from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.movement import slice_10
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import Context, ModelError, Value, ops, translates
 from mo_loop.graph.shape import require_sizes
 from mo_loop.graph.types import from_onnx, i64
-from mo_loop.ops.base import Constant
 
 Ints = tuple[int, ...]
 
@@ -26,34 +19,34 @@ Ints = tuple[int, ...]
 @translates("Affine", since=1)
 def affine(x, *, alpha: float = 1.0, beta: float = 0.0):
     """alpha * x + beta."""
-    return ops.Add(ops.Multiply(x, alpha), beta)
+    return x * alpha + beta
 
 
 @translates("Scale", since=1)
 def scale(x, *, scale: float = 1.0):
     """scale * x."""
-    return ops.Multiply(x, scale)
+    return x * scale
 
 
 @translates("ScaledTanh", since=1)
 def scaled_tanh(x, *, alpha: float | None = None, beta: float | None = None):
     """alpha * tanh(beta * x)."""
-    inner = x if beta is None else ops.Multiply(x, beta)
-    return ops.Tanh(inner) if alpha is None else ops.Multiply(ops.Tanh(inner), alpha)
+    inner = x if beta is None else x * beta
+    return ops.Tanh(inner) if alpha is None else ops.Tanh(inner) * alpha
 
 
 @translates("ParametricSoftplus", since=1)
 def parametric_softplus(x, *, alpha: float | None = None, beta: float | None = None):
     """alpha * log(exp(beta * x) + 1)."""
-    inner = x if beta is None else ops.Multiply(x, beta)
-    return ops.SoftPlus(inner) if alpha is None else ops.Multiply(ops.SoftPlus(inner), alpha)
+    inner = x if beta is None else x * beta
+    return ops.SoftPlus(inner) if alpha is None else ops.SoftPlus(inner) * alpha
 
 
 @translates("ImageScaler", since=1)
 def image_scaler(x, *, bias: tuple[float, ...] = (), scale: float = 1.0):
     """scale * x + bias of the channel; x is [N, C, H, W]."""
-    scaled = ops.Multiply(x, scale)
-    return ops.Add(scaled, np.array(bias, x.dtype.numpy).reshape(1, -1, 1, 1)) if bias else scaled
+    scaled = x * scale
+    return scaled + np.array(bias, x.dtype.numpy).reshape(1, -1, 1, 1) if bias else scaled
 
 
 @translates("Crop", since=1)
@@ -80,7 +73,7 @@ def constant_fill(
     array = np.array(value).astype(from_onnx(dtype).numpy)
     sizes = _filled_shape(input, shape, extra_shape, input_as_shape)
     if isinstance(sizes, Value):
-        return ops.Broadcast(Constant(array, graph=node.graph), sizes)
+        return ops.Broadcast(ops.Constant(array, graph=node.graph), sizes)
     require_sizes(sizes)
     return node.constant(full(sizes, array, array.dtype))
 
@@ -101,5 +94,5 @@ def _filled_shape(given: Value | None, shape: Ints, extra: Ints, is_shape: int) 
         if is_shape:
             raise ModelError("input_as_shape needs an input", code="ML227")
         return (*shape, *extra)
-    sizes = ops.Convert(given, destination_type=i64).output if is_shape else ops.ShapeOf(given).output
-    return ops.Concat(sizes, np.array(extra, np.int64), axis=0).output if extra else sizes
+    sizes = ops.Convert(given, destination_type=i64) if is_shape else ops.ShapeOf(given)
+    return ops.Concat(sizes, np.array(extra, np.int64), axis=0) if extra else sizes

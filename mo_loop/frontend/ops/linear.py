@@ -1,16 +1,12 @@
 """Matrix products: MatMul, Gemm and Einsum."""
 
-from __future__ import annotations
-
 from functools import reduce
 
-from mo_loop import ops
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type, number
-from mo_loop.frontend.ops.shared import dimension, joined
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import Value, ops, translates
 from mo_loop.graph.shape import element_count, is_static
 from mo_loop.graph.types import f32
+from mo_loop.ops.lengths import dimension, joined
 from mo_loop.ops.linear import subscripts
 from mo_loop.target import ERROR, Gap
 
@@ -50,16 +46,16 @@ def matmul(a, b):
     if b.rank == 3 and b.constant is not None and a.rank in (2, 3) and b.shape[0] != 1 and not is_static(a.shape):
         # The runtime treats a constant of three dimensions as one matrix for each of a, and does not broadcast.
         left, right = ops.Unsqueeze(a, list(range(4 - a.rank))), ops.Unsqueeze(b, 0)
-        return ops.Squeeze(ops.MatMul(left, right), [0])
+        return ops.Squeeze(left @ right, [0])
     if b.rank == 2 and 0 in b.shape and (a.rank or 0) > 1:  # the runtime loses the sizes of the run, or writes nothing
         sizes = [*(dimension(a, axis) for axis in range(a.rank - 1)), dimension(b, 1)]
         return ops.Broadcast(number(a, 0), joined(sizes, a))
-    return ops.MatMul(a, b)
+    return a @ b
 
 
 @translates("Gemm", since=1, required="c")
 @translates("Gemm", since=7, required="c", without="broadcast")
-@translates("Gemm", since=11, without="broadcast")
+@translates("Gemm", since=11, without="broadcast", ignored="broadcast")
 def gemm(a, b, c=None, *, alpha: float = 1.0, beta: float = 1.0, broadcast: int = 0, transA: int = 0, transB: int = 0):
     """C is broadcast to the product as in numpy, which includes the `broadcast` of opset 1."""
     return general_product(a, b, c, alpha, beta, transA, transB)
@@ -75,9 +71,9 @@ def general_product(a: Value, b: Value, c: Value | None, alpha: float, beta: flo
         is_empty = any(isinstance(size, int) and size == 0 for size in sizes)
         filler = number(a, 0) if c is None or is_empty else scaled(c, beta)
         return ops.Broadcast(filler, joined(sizes, a))
-    product = ops.MatMul(a, b, transpose_a=bool(transpose_a), transpose_b=bool(transpose_b)).output
+    product = ops.MatMul(a, b, transpose_a=bool(transpose_a), transpose_b=bool(transpose_b))
     result = scaled(product, alpha)
-    return result if c is None else ops.Add(result, scaled(c, beta))
+    return result if c is None else result + scaled(c, beta)
 
 
 def scaled(x: Value, factor: float) -> Value:
@@ -85,8 +81,8 @@ def scaled(x: Value, factor: float) -> Value:
     if factor == 1:
         return x
     if x.dtype.is_float or float(factor).is_integer():
-        return ops.Multiply(x, factor).output
-    return as_type(ops.Multiply(as_type(x, f32), factor).output, x.dtype)
+        return x * factor
+    return as_type(as_type(x, f32) * factor, x.dtype)
 
 
 @translates("Einsum", since=12)
@@ -95,5 +91,5 @@ def einsum(first, *rest, equation: str):
     not compile the products of scalars alone before 2025.2."""
     terms, result = subscripts(equation)
     if not any((*terms, result)):
-        return reduce(lambda a, b: ops.Multiply(a, b).output, rest, first)
+        return reduce(lambda a, b: a * b, rest, first)
     return ops.Einsum(first, *rest, equation=f"{','.join(terms)}->{result}")

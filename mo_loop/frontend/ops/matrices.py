@@ -1,17 +1,12 @@
 """The operator Det: determinants of matrices."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Graph, Value
+from mo_loop.frontend.vocabulary import Graph, ModelError, Value, ops, translates
 from mo_loop.graph.types import TensorType, f32, i64
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Final, Invariant, Merged, Sliced
@@ -27,12 +22,12 @@ def det(x):
     if isinstance(rows, int) and isinstance(columns, int) and rows != columns:
         raise ModelError(f"the determinant of a matrix of {rows} rows and {columns} columns", code="ML227")
     size = rows if isinstance(rows, int) else columns
-    wide = ops.Convert(x, destination_type=f32).output if x.dtype.bits < 32 else x
+    wide = ops.Convert(x, destination_type=f32) if x.dtype.bits < 32 else x
     if size == 0:
         made: Any = ops.Broadcast(number(wide, 1), ops.Slice(ops.ShapeOf(x), [0], [-2], [1], [0]))
     elif size == 2:
         (a, b), (c, d) = ([_element(wide, i, k) for k in range(2)] for i in range(2))
-        made = ops.Subtract(ops.Multiply(a, d), ops.Multiply(b, c))
+        made = a * d - b * c
     else:
         made = _eliminated(wide)
     return made if wide is x else ops.Convert(made, destination_type=x.dtype)
@@ -49,9 +44,9 @@ def _eliminated(x: Value) -> Value:
     shape = ops.ShapeOf(x)
     batch, side = (ops.Slice(shape, *bounds, [1], [0]) for bounds in (([0], [-2]), ([-2], [2**30])))
     whole = ops.Concat(ops.ReduceProd(batch, [0], keep_dims=True), side, axis=0)
-    matrices = ops.Reshape(x, whole).output
-    rows = ops.Range(0, ops.Gather(side, 0, 0), 1, graph=x.graph, output_type=i64).output
-    ones = ops.Broadcast(np.ones((), x.dtype.numpy), ops.Slice(whole, [0], [1], [1], [0])).output
+    matrices = ops.Reshape(x, whole)
+    rows = ops.Range(0, ops.Gather(side, 0, 0), 1, graph=x.graph, output_type=i64)
+    ones = ops.Broadcast(np.ones((), x.dtype.numpy), ops.Slice(whole, [0], [1], [1], [0]))
     body = Graph("elimination")
     now, places = (Parameter(graph=body, type=each) for each in (TensorType(i64, ()), TensorType(i64, rows.shape)))
     states = [Parameter(graph=body, type=TensorType(x.dtype, each.shape)) for each in (matrices, ones)]
@@ -61,21 +56,21 @@ def _eliminated(x: Value) -> Value:
         input_map=(*(Merged(p, r) for p, r in zip(states, results, strict=True)), Sliced(now, 0), Invariant(places)),
         output_map=(Final(results[1]),),
     )  # fmt: skip
-    return ops.Reshape(scan.outputs[0], batch).output
+    return ops.Reshape(scan[0], batch)
 
 
 def _step(k: Value, rows: Value, a: Value, product: Value) -> list[Value]:
     """The matrices [batch, n, n] and products [batch] after column k."""
     column = ops.Gather(a, k, 2)
-    sizes = ops.Select(ops.GreaterEqual(rows, k), ops.Abs(column), number(a, -1))
-    _, best = ops.TopK(sizes, 1, axis=1, mode="max", index_element_type=i64).outputs  # [batch, 1]
+    sizes = ops.Select(rows >= k, ops.Abs(column), number(a, -1))
+    _, best = ops.TopK(sizes, 1, axis=1, mode="max", index_element_type=i64)  # [batch, 1]
     order = ops.Select(ops.Equal(rows, k), best, ops.Select(ops.Equal(rows, best), k, rows))
     # Not Gather with batch_dims: for a batch of 1 the runtime mistakes the Gathers behind it, or crashes.
-    a = ops.GatherElements(a, ops.Broadcast(ops.Unsqueeze(order, 2), ops.ShapeOf(a)), axis=1).output
+    a = ops.GatherElements(a, ops.Broadcast(ops.Unsqueeze(order, 2), ops.ShapeOf(a)), axis=1)
     row = ops.Gather(a, k, 1)
     pivot = ops.Gather(row, ops.Unsqueeze(k, 0), 1)  # [batch, 1]
     sign = ops.Select(ops.Equal(best, k), number(a, 1), number(a, -1))
     divisor = ops.Select(ops.Equal(pivot, 0), number(a, 1), pivot)
-    factor = ops.Select(ops.Less(k, rows), ops.Divide(ops.Gather(a, k, 2), divisor), number(a, 0))
-    rest = ops.Subtract(a, ops.Multiply(ops.Unsqueeze(factor, 2), ops.Unsqueeze(row, 1)))
-    return [rest.output, ops.Multiply(product, ops.Squeeze(ops.Multiply(pivot, sign), 1)).output]
+    factor = ops.Select(k < rows, ops.Gather(a, k, 2) / divisor, number(a, 0))
+    rest = a - ops.Unsqueeze(factor, 2) * ops.Unsqueeze(row, 1)
+    return [rest, product * ops.Squeeze(pivot * sign, 1)]

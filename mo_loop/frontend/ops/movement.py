@@ -1,19 +1,14 @@
 """Operators that move elements without changing them: Reshape, Squeeze, Transpose, Concat, Split, Slice and others."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.arrays import ones, zeros
-from mo_loop.frontend.context import Context
-from mo_loop.frontend.ops.shared import FAR, as_i64, dimension, integers, joined, near
-from mo_loop.frontend.ranges import Outputs, Positive
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.ops.shared import FAR, integers, near
+from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import element_count, low, normalise_axis
 from mo_loop.ops.infer import vector_length
+from mo_loop.ops.lengths import as_i64, dimension, joined
+from mo_loop.ops.ranges import Outputs, Positive
 from mo_loop.target import CRASH, Gap
 
 AVOIDS = {
@@ -76,7 +71,7 @@ def flatten(x, *, axis: int = 1):
 
 def _product(x: Value, first: int, end: int) -> Value:
     """The product of the dimensions from `first` to before `end`."""
-    return ops.ReduceProd(ops.Slice(ops.ShapeOf(x), [first], [end], [1], [0]), [0], keep_dims=True).output
+    return ops.ReduceProd(ops.Slice(ops.ShapeOf(x), [first], [end], [1], [0]), [0], keep_dims=True)
 
 
 @translates("Squeeze", since=1)
@@ -138,9 +133,9 @@ def _ranks(data: Value, axes: Value) -> tuple[int, int]:
 
 def _others(axes: Value, rank: int, count: int) -> Value:
     """The positions of `rank` that are not among `count` axes, in order."""
-    places = ops.FloorMod(axes, ops.Constant(np.array(rank), graph=axes.graph, dtype=axes.dtype))
+    places = axes % ops.Constant(np.array(rank), graph=axes.graph, dtype=axes.dtype)
     mask = ops.ScatterUpdate(ones([rank], np.int32), places, zeros([count], np.int32), 0)
-    return ops.Reshape(ops.NonZero(mask), [rank - count]).output
+    return ops.Reshape(ops.NonZero(mask), [rank - count])
 
 
 @translates("Transpose", since=1)
@@ -181,8 +176,8 @@ def split(input, split=None, *, axis: int = 0, num_outputs: Outputs | None = Non
             return ops.Split(input, axis, num_splits=num_outputs)
         return ops.VariadicSplit(input, axis, [size] * (num_outputs - 1) + [length - size * (num_outputs - 1)])
     if length is None:
-        length = ops.Gather(ops.ShapeOf(input), axis, 0).output
-    rounded = ops.Divide(ops.Add(length, num_outputs - 1), num_outputs).output
+        length = ops.Gather(ops.ShapeOf(input), axis, 0)
+    rounded = (length + (num_outputs - 1)) // num_outputs
     return ops.VariadicSplit(input, axis, joined([rounded] * (num_outputs - 1) + [-1], input))
 
 
@@ -219,7 +214,7 @@ def slice_10(data, starts, ends, axes=None, steps=None):
     elif count is not None:
         step = [1] * count
     else:
-        step = ops.Broadcast(1, ops.ShapeOf(starts), graph=starts.graph).output
+        step = ops.Broadcast(1, ops.ShapeOf(starts), graph=starts.graph)
     if axes is None:
         places = None if count is None else list(range(count))
     elif integers(axes) is not None:
@@ -228,7 +223,7 @@ def slice_10(data, starts, ends, axes=None, steps=None):
         places = axes
         # If only the axes are known at run time, the runtime reads them too early and crashes.
         given = as_i64(step) if isinstance(step, Value) else np.array(step, np.int64)
-        step = ops.Select(ops.Less(as_i64(axes), FAR), given, np.int64(0)).output
+        step = ops.Select(as_i64(axes) < FAR, given, np.int64(0))
     return ops.Slice(data, *bounds, step, places)
 
 

@@ -3,25 +3,18 @@
 The forms are compositions of operations that run inside bodies as well (GroupNormalization-12 does not).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.context import Context
-from mo_loop.frontend.input_forms import AtLeast2, Vector
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type, number
 from mo_loop.frontend.ops.random import dropped
-from mo_loop.frontend.ranges import Few, Positive
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import bf16, boolean, f32
+from mo_loop.ops.ranges import AtLeast2, Few, Positive, Vector
 from mo_loop.target import Gap
 
 AVOIDS = {
@@ -43,7 +36,7 @@ def along_channels(values: Value, rank: int) -> Value:
     """A vector of one number for each channel, reshaped to broadcast along dimension 1 of a tensor of `rank`."""
     if rank <= 2:
         return values
-    return ops.Unsqueeze(values, list(range(1, rank - 1))).output
+    return ops.Unsqueeze(values, list(range(1, rank - 1)))
 
 
 # -- BatchNormalization
@@ -75,9 +68,8 @@ def batch_normalization_7(
 
 @translates("BatchNormalization", since=14)
 def batch_normalization_14(
-    x, scale, bias, mean, variance,
-    *, epsilon: float = 1e-5, momentum: float = 0.9, training_mode: int = 0, node: Context,
-):  # fmt: skip
+    x, scale, bias, mean, variance, *, epsilon: float = 1e-5, momentum: float = 0.9, training_mode: int = 0
+):
     """`training_mode` selects training or inference; the statistics may have another type than x."""
     if training_mode:
         return _batch_training(x, scale, bias, mean, variance, epsilon, momentum, True)[:3]
@@ -99,8 +91,8 @@ def _batch_inference(x: Value, scale: Value, bias: Value, mean: Value, variance:
 
 
 def _batch_composed(x: Value, scale: Value, bias: Value, mean: Value, variance: Value, epsilon: float):
-    deviation = ops.Sqrt(ops.Add(variance, epsilon))
-    return ops.Add(ops.Multiply(ops.Divide(ops.Subtract(x, mean), deviation), scale), bias)
+    deviation = ops.Sqrt(variance + epsilon)
+    return (x - mean) / deviation * scale + bias
 
 
 def _batch_training(
@@ -110,20 +102,20 @@ def _batch_training(
     rank = ranked(x, "BatchNormalization")
     axes = [0, *range(2, rank)] if spatial else [0]
     own_mean = ops.ReduceMean(x, axes, keep_dims=True)
-    own_variance = ops.ReduceMean(_squared(ops.Subtract(x, own_mean).output), axes, keep_dims=True)
+    own_variance = ops.ReduceMean(_squared(x - own_mean), axes, keep_dims=True)
     if spatial:
         scale, bias = (along_channels(as_type(each, x.dtype), rank) for each in (scale, bias))
-    y = _batch_composed(x, scale, bias, own_mean.output, own_variance.output, epsilon)
-    flat_mean, flat_variance = (ops.Squeeze(each, axes).output for each in (own_mean, own_variance))
+    y = _batch_composed(x, scale, bias, own_mean, own_variance, epsilon)
+    flat_mean, flat_variance = (ops.Squeeze(each, axes) for each in (own_mean, own_variance))
     running = [
-        ops.Add(ops.Multiply(old, momentum), ops.Multiply(as_type(new, old.dtype), 1 - momentum))
+        old * momentum + as_type(new, old.dtype) * (1 - momentum)
         for old, new in ((mean, flat_mean), (variance, flat_variance))
     ]
     return [y, *running, flat_mean, flat_variance]
 
 
 def _squared(x: Value) -> Value:
-    return ops.Multiply(x, x).output
+    return x * x
 
 
 # -- over parts of one sample
@@ -134,7 +126,7 @@ def instance_normalization(x: AtLeast2, scale: Vector, bias: Vector, *, epsilon:
     """Normalises each channel of each sample."""
     rank = ranked(x, "InstanceNormalization")
     normal = ops.MVN(x, list(range(2, rank)), eps=epsilon, eps_mode="INSIDE_SQRT")
-    return ops.Add(ops.Multiply(normal, along_channels(scale, rank)), along_channels(bias, rank))
+    return normal * along_channels(scale, rank) + along_channels(bias, rank)
 
 
 @translates("LayerNormalization", since=1)
@@ -147,72 +139,72 @@ def layer_normalization(
     rank = ranked(x, "LayerNormalization")
     axes = list(range(normalise_axis(axis, rank), rank))
     if not node.wants(1) and not node.wants(2):
-        return affine(ops.MVN(x, axes, eps=epsilon, eps_mode="INSIDE_SQRT").output, scale, bias)
+        return affine(ops.MVN(x, axes, eps=epsilon, eps_mode="INSIDE_SQRT"), scale, bias)
     stash = bf16 if stash_type == bf16.onnx else f32
     mean, centred, inverse = layer_statistics(as_type(x, stash), axes, epsilon)
-    return [affine(as_type(ops.Multiply(centred, inverse).output, x.dtype), scale, bias), mean, inverse]
+    return [affine(as_type(centred * inverse, x.dtype), scale, bias), mean, inverse]
 
 
 def layer_statistics(x: Value, axes: Sequence[int], epsilon: float) -> tuple[Value, Value, Value]:
     """The mean, x less the mean, and 1 / deviation."""
-    mean = ops.ReduceMean(x, list(axes), keep_dims=True).output
-    centred = ops.Subtract(x, mean).output
+    mean = ops.ReduceMean(x, list(axes), keep_dims=True)
+    centred = x - mean
     variance = ops.ReduceMean(_squared(centred), list(axes), keep_dims=True)
-    return mean, centred, ops.Divide(1, ops.Sqrt(ops.Add(variance, epsilon))).output
+    return mean, centred, 1 / ops.Sqrt(variance + epsilon)
 
 
 def affine(x: Value, scale: Value, bias: Value | None) -> Value:
     """x * scale + bias in the element type of x."""
-    product = ops.Multiply(x, as_type(scale, x.dtype)).output
-    return product if bias is None else ops.Add(product, as_type(bias, x.dtype)).output
+    product = x * as_type(scale, x.dtype)
+    return product if bias is None else product + as_type(bias, x.dtype)
 
 
 @translates("GroupNormalization", since=18)
 def group_normalization_18(x, scale, bias, *, epsilon: float = 1e-5, num_groups: Positive):
     """One scale and bias for each group."""
     groups = grouped(x, num_groups, epsilon)
-    shaped = affine(groups, ops.Unsqueeze(scale, 1).output, ops.Unsqueeze(bias, 1).output)
+    shaped = affine(groups, ops.Unsqueeze(scale, 1), ops.Unsqueeze(bias, 1))
     return ops.Reshape(shaped, ops.ShapeOf(x))
 
 
-@translates("GroupNormalization", since=21)
+@translates("GroupNormalization", since=21, ignored="stash_type")
 def group_normalization_21(x, scale, bias, *, epsilon: float = 1e-5, num_groups: Positive, stash_type: int = 1):
     """One scale and bias for each channel; `stash_type` is ignored: the runtime computes statistics in f32."""
     rank = ranked(x, "GroupNormalization")
-    normal = ops.Reshape(grouped(x, num_groups, epsilon), ops.ShapeOf(x)).output
+    normal = ops.Reshape(grouped(x, num_groups, epsilon), ops.ShapeOf(x))
     return affine(normal, along_channels(scale, rank), along_channels(bias, rank))
 
 
 def grouped(x: Value, num_groups: int, epsilon: float) -> Value:
     """[N, groups, elements of a group], each group normalised."""
     groups = ops.Reshape(x, [0, num_groups, -1], special_zero=True)
-    return ops.MVN(groups, [2], eps=epsilon, eps_mode="INSIDE_SQRT").output
+    return ops.MVN(groups, [2], eps=epsilon, eps_mode="INSIDE_SQRT")
 
 
-@translates("RMSNormalization", since=23)
+@translates("RMSNormalization", since=23, ignored="stash_type")
 def rms_normalization(x, scale, *, axis: int = -1, epsilon: float = 1e-5, stash_type: int = 1):
     """x / sqrt(mean of squares) over all dimensions from `axis` on."""
     rank = ranked(x, "RMSNormalization")
     y, _ = rms_normal(x, list(range(normalise_axis(axis, rank), rank)), epsilon)
-    return ops.Multiply(y, as_type(scale, x.dtype))
+    return y * as_type(scale, x.dtype)
 
 
-@translates("SimplifiedLayerNormalization", since=1)
+@translates("SimplifiedLayerNormalization", since=1, ignored="stash_type")
 def simplified_layer_normalization(
     x, scale, *, axis: int = -1, epsilon: float = float(np.float32(1e-5)), stash_type: int = 1
 ):
     """RMSNormalization, and 1 / deviation. The product with the scale has the type of the scale."""
     rank = ranked(x, "SimplifiedLayerNormalization")
     y, inverse = rms_normal(x, list(range(normalise_axis(axis, rank), rank)), epsilon)
-    return [ops.Multiply(as_type(y, scale.dtype), scale), as_type(inverse, f32)]
+    return [as_type(y, scale.dtype) * scale, as_type(inverse, f32)]
 
 
 def rms_normal(x: Value, axes: Sequence[int], epsilon: float) -> tuple[Value, Value]:
     """x / sqrt(mean of squares) in the type of x, and 1 / sqrt(mean of squares); both are computed in at least f32."""
     y = as_type(x, f32) if x.dtype.bits < 32 else x
-    deviation = ops.Sqrt(ops.Add(ops.ReduceMean(_squared(y), list(axes), keep_dims=True), epsilon))
-    inverse = ops.Divide(1, deviation).output
-    return as_type(ops.Multiply(y, inverse).output, x.dtype), inverse
+    deviation = ops.Sqrt(ops.ReduceMean(_squared(y), list(axes), keep_dims=True) + epsilon)
+    inverse = 1 / deviation
+    return as_type(y * inverse, x.dtype), inverse
 
 
 @translates("LpNormalization", since=1)
@@ -221,7 +213,7 @@ def lp_normalization(x, *, axis: int = -1, p: int = 2):
     if p not in (1, 2):
         raise ModelError(f"LpNormalization with p={p}: ONNX defines 1 and 2", code="ML227")
     norm = (ops.ReduceL1 if p == 1 else ops.ReduceL2)(x, axis, keep_dims=True)
-    return ops.Divide(x, ops.Select(ops.Equal(norm, 0), number(x, 1), norm))
+    return x / ops.Select(ops.Equal(norm, 0), number(x, 1), norm)
 
 
 @translates("LRN", since=1)
@@ -236,9 +228,9 @@ def lrn(x: AtLeast2, *, alpha: float = 1e-4, beta: float = 0.75, bias: float = 1
     before, after = np.zeros((2, rank), np.int64)
     before[1], after[1] = (size - 1) // 2, size // 2
     padded = ops.Pad(_squared(x), before, after, number(x, 0))
-    windows = [ops.Slice(padded, [i], [i + 1 - size or 2**30], [1], [1]).output for i in range(size)]
-    total = reduce(lambda a, b: ops.Add(a, b).output, windows)
-    return ops.Divide(x, ops.Power(ops.Add(ops.Multiply(total, alpha / size), bias), number(x, beta)))
+    windows = [ops.Slice(padded, [i], [i + 1 - size or 2**30], [1], [1]) for i in range(size)]
+    total = reduce(lambda a, b: a + b, windows)
+    return x / ops.Power(total * (alpha / size) + bias, number(x, beta))
 
 
 @translates("MeanVarianceNormalization", since=1)
@@ -247,7 +239,7 @@ def mean_variance_normalization_1(x, *, across_channels: int = 0, normalize_vari
     axes = [axis for axis in range(ranked(x, "MeanVarianceNormalization")) if axis != 1 or across_channels]
     if normalize_variance:
         return ops.MVN(x, axes, eps=1e-9, eps_mode="OUTSIDE_SQRT")
-    return ops.Subtract(x, ops.ReduceMean(x, axes, keep_dims=True))
+    return x - ops.ReduceMean(x, axes, keep_dims=True)
 
 
 @translates("MeanVarianceNormalization", since=9)
@@ -264,13 +256,13 @@ def _sorted_axes(x: Value, axes: Sequence[int]) -> list[int]:
 
 
 @translates("Dropout", since=1)
-@translates("Dropout", since=7, without="is_test")
+@translates("Dropout", since=7, without="is_test", ignored="is_test ratio")
 def dropout_1(x, *, is_test: int = 0, ratio: float = 0.5, node: Context):
     """A copy; the mask is of the type of x."""
     return _kept(x, node, x.dtype)
 
 
-@translates("Dropout", since=10)
+@translates("Dropout", since=10, ignored="ratio")
 def dropout_10(x, *, ratio: float = 0.5, node: Context):
     """A copy; the mask is boolean."""
     return _kept(x, node, boolean)

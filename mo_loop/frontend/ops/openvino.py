@@ -3,17 +3,12 @@
 The form of each operator is the one that OpenVINO's own front end gives it.
 """
 
-from __future__ import annotations
-
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.input_forms import Matrix, Rank4
 from mo_loop.frontend.ops.images.windows import window
 from mo_loop.frontend.ops.normalisation import group_normalization_21, ranked
-from mo_loop.frontend.ops.shared import dimension, integers, joined, scalar
-from mo_loop.frontend.ranges import Indices, NotNegative, Positive, Positives
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.ops.shared import integers
+from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.ops.lengths import dimension, joined, scalar
+from mo_loop.ops.ranges import Indices, Matrix, NotNegative, Positive, Positives, Rank4
 
 OPENVINO = "org.openvinotoolkit"
 Ints = tuple[int, ...]
@@ -33,7 +28,7 @@ def normalize(x, weights, *, across_spatial: int = 0, channel_shared: int = 0, e
     rank = ranked(x, "Normalize")
     normal = ops.NormalizeL2(x, list(range(1, rank)) if across_spatial else [1], eps=eps)
     shaped = weights if channel_shared else ops.Reshape(weights, [1, -1, *[1] * (rank - 2)])
-    return ops.Multiply(normal, shaped)
+    return normal * shaped
 
 
 @translates("Swish", since=1, domain=OPENVINO)
@@ -54,7 +49,7 @@ def detectron_group_norm(x, scale, bias, *, eps: float = 1e-6, num_groups: Posit
     return group_normalization_21(x, scale, bias, epsilon=eps, num_groups=num_groups)
 
 
-@translates("DeformableConv2D", since=1, domain=OPENVINO)
+@translates("DeformableConv2D", since=1, domain=OPENVINO, ignored="kernel_shape")
 def deformable_conv(
     x: Rank4, offset: Rank4, w: Rank4, mask: Rank4 = None, *, auto_pad: str = "NOTSET", deformable_groups: Positive = 1,
     dilations: Positives | None = None,
@@ -107,7 +102,7 @@ def prior_box_clustered(
 
 def _sizes(x: Value) -> Value:
     """The height and width of [N, C, H, W]."""
-    return ops.Slice(ops.ShapeOf(x), [2], [4], [1], [0]).output
+    return ops.Slice(ops.ShapeOf(x), [2], [4], [1], [0])
 
 
 @translates("ExperimentalDetectronPriorGridGenerator", since=1, domain=OPENVINO)
@@ -188,7 +183,7 @@ def detectron_output(
     )  # fmt: skip
 
 
-@translates("DetectionOutput", since=1, domain=OPENVINO)
+@translates("DetectionOutput", since=1, domain=OPENVINO, ignored="num_classes")
 def detection_output(
     boxes, scores, priors, more_scores=None, more_boxes=None, *, background_label_id: int = 0, clip_after_nms: int = 0,
     clip_before_nms: int = 0, code_type: str = "caffe.PriorBoxParameter.CORNER", confidence_threshold: float = 0.0,

@@ -7,19 +7,15 @@ G' = norm_coefficient * X + G and r is the learning rate at update T.
     Momentum    V' = alpha V + beta G'         X' = X - r V'        or, Nesterov's, X - r (G' + alpha V')
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError
-from mo_loop.frontend.ops.shared import converted, scalar
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.ops.shared import converted
+from mo_loop.frontend.vocabulary import ModelError, Value, ops, translates
 from mo_loop.graph.types import ElementType
+from mo_loop.ops.lengths import scalar
 
 DOMAIN = "ai.onnx.preview.training"
 
@@ -30,10 +26,10 @@ def adagrad(r, t, *inputs, decay_factor: float = 0.0, epsilon: float = 1e-6, nor
     made: list[list[Any]] = []
     for x, g, h in _tuples("Adagrad", inputs, 3):
         rate, count = _scalars(x.dtype, r, t)
-        rate = ops.Divide(rate, ops.Add(ops.Multiply(count, decay_factor), 1)).output
+        rate = rate / (count * decay_factor + 1)
         gradient = _regularized(x, g, norm_coefficient)
-        squares = ops.Add(h, ops.Multiply(gradient, gradient)).output
-        made.append([_moved(x, rate, ops.Divide(gradient, _root(squares, epsilon))), squares])
+        squares = h + gradient * gradient
+        made.append([_moved(x, rate, gradient / _root(squares, epsilon)), squares])
     return _in_turn(made)
 
 
@@ -47,14 +43,14 @@ def adam(
     for x, g, v, h in _tuples("Adam", inputs, 4):
         rate, count = _scalars(x.dtype, r, t)
         one = _number(x, 1)
-        fading = [ops.Subtract(one, ops.Power(_number(x, each), count)) for each in (alpha, beta)]
-        adjusted = ops.Divide(ops.Multiply(rate, ops.Sqrt(fading[1])), fading[0])
-        rate = ops.Select(ops.Greater(count, 0), adjusted, rate).output
+        fading = [one - ops.Power(_number(x, each), count) for each in (alpha, beta)]
+        adjusted = rate * ops.Sqrt(fading[1]) / fading[0]
+        rate = ops.Select(count > 0, adjusted, rate)
         gradient = _regularized(x, g, norm_coefficient)
-        mean = ops.Add(ops.Multiply(v, alpha), ops.Multiply(gradient, 1 - alpha)).output
-        squares = ops.Add(ops.Multiply(h, beta), ops.Multiply(ops.Multiply(gradient, gradient), 1 - beta)).output
-        new = _moved(x, rate, ops.Divide(mean, _root(squares, epsilon)))
-        made.append([ops.Multiply(new, 1 - norm_coefficient_post) if norm_coefficient_post else new, mean, squares])
+        mean = v * alpha + gradient * (1 - alpha)
+        squares = h * beta + gradient * gradient * (1 - beta)
+        new = _moved(x, rate, mean / _root(squares, epsilon))
+        made.append([new * (1 - norm_coefficient_post) if norm_coefficient_post else new, mean, squares])
     return _in_turn(made)
 
 
@@ -66,12 +62,12 @@ def momentum(r, t, *inputs, alpha: float, beta: float, mode: str, norm_coefficie
     made: list[list[Any]] = []
     for x, g, v in _tuples("Momentum", inputs, 3):
         rate, count = _scalars(x.dtype, r, t)
-        share = ops.Select(ops.Greater(count, 0), _number(x, beta), _number(x, 1))
+        share = ops.Select(count > 0, _number(x, beta), _number(x, 1))
         gradient = _regularized(x, g, norm_coefficient)
-        new = ops.Add(ops.Multiply(v, alpha), ops.Multiply(gradient, share)).output
+        new = v * alpha + gradient * share
         step: Any = new
         if mode == "nesterov":
-            step = ops.Add(gradient, ops.Multiply(new, alpha))
+            step = gradient + new * alpha
         made.append([_moved(x, rate, step), new])
     return _in_turn(made)
 
@@ -94,16 +90,16 @@ def _scalars(dtype: ElementType, *values: Value) -> list[Value]:
 
 
 def _number(like: Value, number: float) -> Value:
-    return ops.Constant(np.array(number, like.dtype.numpy), graph=like.graph).output
+    return ops.Constant(np.array(number, like.dtype.numpy), graph=like.graph)
 
 
 def _regularized(x: Value, gradient: Value, coefficient: float) -> Value:
-    return ops.Add(ops.Multiply(x, coefficient), gradient).output if coefficient else gradient
+    return x * coefficient + gradient if coefficient else gradient
 
 
 def _root(squares: Value, epsilon: float):
-    return ops.Add(ops.Sqrt(squares), epsilon)
+    return ops.Sqrt(squares) + epsilon
 
 
 def _moved(x: Value, rate: Value, step) -> Value:
-    return ops.Subtract(x, ops.Multiply(step, rate)).output
+    return x - step * rate

@@ -10,21 +10,16 @@ Without a seed, every inference and every iteration of a body has new numbers. W
 each time the model is loaded; they differ from those of other runtimes.
 """
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError
-from mo_loop.frontend.context import Context
-from mo_loop.frontend.ops.shared import converted, scalar
-from mo_loop.frontend.ranges import Positive
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.ops.shared import converted
+from mo_loop.frontend.vocabulary import Context, ModelError, Value, ops, translates
 from mo_loop.graph.types import ElementType, f32, from_onnx
+from mo_loop.ops.lengths import scalar
+from mo_loop.ops.ranges import Positive
 from mo_loop.target import ERROR, Gap
 
 AVOIDS = {
@@ -44,10 +39,10 @@ def uniform(shape: Value, seed: float | int | None) -> Value:
     """A tensor of `shape` with f32 numbers in [0, 1)."""
     number = np.float32(0), np.float32(1)
     if seed is None:
-        return ops.RandomUniform(shape, *number, output_type=f32).output
+        return ops.RandomUniform(shape, *number, output_type=f32)
     # Two seeds of 0 mean no seed, so global_seed is 1 and op_seed has the value.
     bits = int(np.float32(seed).view(np.uint32)) if isinstance(seed, float) else seed % 2**63
-    return ops.RandomUniform(shape, *number, output_type=f32, global_seed=1, op_seed=bits).output
+    return ops.RandomUniform(shape, *number, output_type=f32, global_seed=1, op_seed=bits)
 
 
 @translates("RandomUniform", since=1)
@@ -63,7 +58,7 @@ def random_uniform_like(
     input, *, dtype: int | None = None, high: float = 1.0, low: float = 0.0, seed: float | None = None
 ):
     """The shape is that of a tensor, and so is the type if none is given."""
-    return _spread(ops.ShapeOf(input).output, _type_like(input, dtype), low, high, seed)
+    return _spread(ops.ShapeOf(input), _type_like(input, dtype), low, high, seed)
 
 
 @translates("RandomNormal", since=1)
@@ -79,7 +74,7 @@ def random_normal_like(
     input, *, dtype: int | None = None, mean: float = 0.0, scale: float = 1.0, seed: float | None = None
 ):
     """The shape is that of a tensor, and so is the type if none is given."""
-    return _normal(ops.ShapeOf(input).output, _type_like(input, dtype), mean, scale, seed)
+    return _normal(ops.ShapeOf(input), _type_like(input, dtype), mean, scale, seed)
 
 
 def _dims(node: Context, shape: Ints) -> Value:
@@ -97,19 +92,19 @@ def _spread(shape: Value, dtype: ElementType, low: float, high: float, seed: flo
         return ops.Broadcast(np.array(low, dtype.numpy), shape)
     u = uniform(shape, seed)
     if (low, high) != (0, 1):
-        u = ops.Add(ops.Multiply(u, np.float32(high - low)), np.float32(low)).output
+        u = u * np.float32(high - low) + np.float32(low)
     return converted(u, dtype)
 
 
 def _normal(shape: Value, dtype: ElementType, mean: float, scale: float, seed: float | None):
     _require_float(dtype)
     # Two numbers for each, from one generator: two generators of one seed would give the same.
-    both = uniform(ops.Concat(np.array([2], np.int64), shape, axis=0).output, seed)
+    both = uniform(ops.Concat(np.array([2], np.int64), shape, axis=0), seed)
     u, v = (ops.Gather(both, i, 0) for i in (0, 1))
-    radius = ops.Sqrt(ops.Multiply(ops.Log(ops.Subtract(np.float32(1), u)), np.float32(-2)))
-    z = ops.Multiply(radius, ops.Cos(ops.Multiply(v, np.float32(2 * math.pi)))).output
+    radius = ops.Sqrt(ops.Log(np.float32(1) - u) * np.float32(-2))
+    z = radius * ops.Cos(v * np.float32(2 * math.pi))
     if (mean, scale) != (0, 1):
-        z = ops.Add(ops.Multiply(z, np.float32(scale)), np.float32(mean)).output
+        z = z * np.float32(scale) + np.float32(mean)
     return converted(z, dtype)
 
 
@@ -121,7 +116,7 @@ def _require_float(dtype: ElementType) -> None:
 @translates("Bernoulli", since=15)
 def bernoulli(input, *, dtype: int | None = None, seed: float | None = None):
     """1 with the probability given by the input, else 0."""
-    hits = ops.Less(uniform(ops.ShapeOf(input).output, seed), converted(input, f32)).output
+    hits = uniform(ops.ShapeOf(input), seed) < converted(input, f32)
     return converted(hits, _type_like(input, dtype))
 
 
@@ -134,20 +129,20 @@ def multinomial(input, *, dtype: int = 6, sample_size: Positive = 1, seed: float
         raise ModelError(f"probabilities of rank {input.rank}, not [batch, classes]", code="ML227")
     sums = ops.CumSum(ops.Softmax(converted(input, f32), axis=1), 1)
     last = ops.Gather(sums, [-1], 1)
-    shape = ops.Concat(ops.Gather(ops.ShapeOf(input), [0], 0), np.array([sample_size], np.int64), axis=0).output
-    draws = ops.Unsqueeze(ops.Multiply(uniform(shape, seed), last), 2)
-    passed = ops.Convert(ops.LessEqual(ops.Unsqueeze(sums, 1), draws), destination_type=from_onnx(dtype))
+    shape = ops.Concat(ops.Gather(ops.ShapeOf(input), [0], 0), np.array([sample_size], np.int64), axis=0)
+    draws = ops.Unsqueeze(uniform(shape, seed) * last, 2)
+    passed = ops.Convert(ops.Unsqueeze(sums, 1) <= draws, destination_type=from_onnx(dtype))
     return ops.ReduceSum(passed, [2], keep_dims=False)
 
 
 def dropped(x: Value, ratio: Value | None, training_mode: Value, seed: int | None, node: Context) -> list[Any]:
     """Dropout where training may be on: the tensor and the mask of the kept elements."""
     share = node.constant(np.float32(0.5)) if ratio is None else scalar(converted(ratio, f32))
-    kept = ops.LessEqual(share, uniform(ops.ShapeOf(x).output, seed)).output
-    scale = ops.Divide(np.float32(1), ops.Subtract(np.float32(1), share)).output
+    kept = share <= uniform(ops.ShapeOf(x), seed)
+    scale = np.float32(1) / (np.float32(1) - share)
     is_on = scalar(training_mode)
     if is_on.constant is None:
-        kept = ops.LogicalOr(kept, ops.LogicalNot(is_on)).output
-        scale = ops.Select(is_on, scale, np.float32(1)).output
-    y = ops.Multiply(x, converted(scale, x.dtype))
+        kept = kept | ~is_on
+        scale = ops.Select(is_on, scale, np.float32(1))
+    y = x * converted(scale, x.dtype)
     return [ops.Select(kept, y, np.zeros((), x.dtype.numpy)), kept]

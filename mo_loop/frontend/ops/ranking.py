@@ -13,18 +13,16 @@ All keys are different, so that the order of equal ones does not matter. The fir
 lowest index of those that are equal to the maximum.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any, Literal
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.frontend.ops.shared import FAR, converted, dimension, integers
-from mo_loop.graph import Graph, Value
+from mo_loop.frontend.ops.shared import FAR, converted, integers
+from mo_loop.frontend.vocabulary import Graph, Value, ops
 from mo_loop.graph.shape import element_count, high, normalise_axis
 from mo_loop.graph.types import ElementType, i32, i64, u32, u64
+from mo_loop.ops.lengths import dimension
 
 Mode = Literal["max", "min"]
 
@@ -49,7 +47,7 @@ def top(x: Value, k: Any, axis: int, mode: Mode, index: ElementType = i64, *, pl
     """The k (int or scalar Value) first elements along an axis, and their indices. Without `places` those have any
     order for equal elements."""
     if not places or x.rank is None:
-        return ops.TopK11(x, k, axis=axis, mode=mode, stable=places, index_element_type=index).outputs
+        return ops.TopK11(x, k, axis=axis, mode=mode, stable=places, index_element_type=index)
     if isinstance(k, Value) and (numbers := integers(k)):
         k = numbers[0]
     at = normalise_axis(axis, x.rank)
@@ -58,10 +56,10 @@ def top(x: Value, k: Any, axis: int, mode: Mode, index: ElementType = i64, *, pl
     count = k if isinstance(k, int) else None if k.known is None else high(k.known.item())
     if isinstance(k, int) and k < _FEW and isinstance(size, int) and _LONG <= size <= 2**24:
         more = _by_values(x, _FEW, at, mode, index, _FEW)
-        return [ops.Slice(each, [0], [k], [1], [at]).output for each in more]
+        return [ops.Slice(each, [0], [k], [1], [at]) for each in more]
     behind = element_count(x.type.dims[at + 1 :])
     if _is_fast(length, count, _TOGETHER if isinstance(behind, int) and behind >= _FEW else 1):
-        return ops.TopK11(x, k, axis=axis, mode=mode, stable=True, index_element_type=index).outputs
+        return ops.TopK11(x, k, axis=axis, mode=mode, stable=True, index_element_type=index)
     known = [each for each in (length, count) if each is not None]
     return _by_values(x, k, at, mode, index, min(known, default=_MOST))
 
@@ -75,10 +73,10 @@ def first(x: Value, axis: int, mode: Mode, index: ElementType = i64, *, last: bo
         if is_row and x.dtype not in _WIDE:
             return converted(_place(x, axis, length, mode, last), index)
     if not last:
-        return ops.TopK11(x, 1, axis=axis, mode=mode, stable=True, index_element_type=index).outputs[1]
+        return ops.TopK11(x, 1, axis=axis, mode=mode, stable=True, index_element_type=index)[1]
     backwards = ops.Slice(x, [-1], [-FAR], [-1], [axis])
-    place = first(backwards.output, axis, mode)
-    return converted(ops.Subtract(ops.Subtract(ops.Gather(ops.ShapeOf(x), [axis], 0), 1), place).output, index)
+    place = first(backwards, axis, mode)
+    return converted(ops.Gather(ops.ShapeOf(x), [axis], 0) - 1 - place, index)
 
 
 def _place(x: Value, axis: int, length: int, mode: Mode, last: bool) -> Value:
@@ -87,9 +85,9 @@ def _place(x: Value, axis: int, length: int, mode: Mode, last: bool) -> Value:
     steps = _steps(x.graph, _number(x.graph, length))
     if last:
         places = ops.ReduceMax(ops.Select(ops.Equal(x, best), steps, np.int32(-1)), [axis], keep_dims=True)
-        return ops.Select(ops.Less(places, np.int32(0)), np.int32(length - 1), places).output
+        return ops.Select(places < np.int32(0), np.int32(length - 1), places)
     places = ops.ReduceMin(ops.Select(ops.Equal(x, best), steps, np.int32(length)), [axis], keep_dims=True)
-    return ops.Select(ops.Less(places, np.int32(length)), places, np.int32(0)).output
+    return ops.Select(places < np.int32(length), places, np.int32(0))
 
 
 def _is_fast(length: int | None, count: int | None, together: int) -> bool:
@@ -105,48 +103,48 @@ def _by_values(x: Value, k: Any, axis: int, mode: Mode, index: ElementType, most
     rank = len(x.type.dims)
     last = [i for i in range(rank) if i != axis] + [axis]
     if axis != rank - 1:
-        x = ops.Transpose(x, last).output
+        x = ops.Transpose(x, last)
     values, found = _found(x, k, rank - 1, mode, most)
     results = [values, converted(found, index)]
-    return results if axis == rank - 1 else [ops.Transpose(each, np.argsort(last)).output for each in results]
+    return results if axis == rank - 1 else [ops.Transpose(each, np.argsort(last)) for each in results]
 
 
 def _found(x: Value, k: Any, axis: int, mode: Mode, most: int) -> tuple[Value, Value]:
     """The values and their places along the last axis, at most `most` of them."""
 
     def search(x: Value, mode: Mode) -> Sequence[Value]:
-        return ops.TopK11(x, k, axis=axis, mode=mode, index_element_type=i32).outputs
+        return ops.TopK11(x, k, axis=axis, mode=mode, index_element_type=i32)
 
     values, order = search(x, mode)
     found = order
     if not isinstance(k, int) or k != x.type.dims[axis]:
         place = _selected(x, values, axis, mode, search)
-        order = search(ops.GatherElements(x, place, axis=axis).output, mode)[1]
-        found = ops.GatherElements(place, order, axis=axis).output
+        order = search(ops.GatherElements(x, place, axis=axis), mode)[1]
+        found = ops.GatherElements(place, order, axis=axis)
     before = ops.Concat(ops.Slice(values, [0], [1], [1], [axis]), ops.Slice(values, [0], [-1], [1], [axis]), axis=axis)
-    group = ops.CumSum(ops.Convert(ops.LogicalNot(_same(values, before.output)), destination_type=i32), axis).output
+    group = ops.CumSum(ops.Convert(~_same(values, before), destination_type=i32), axis)
     count = _number(x.graph, k)
     base, digits = _digits(most)
     for digit in range(digits):  # the lowest digit of the group first
-        rest = None if digit == digits - 1 else ops.FloorMod(group, np.int32(base)).output
-        key = ops.Add(ops.Multiply(group if rest is None else rest, count), order).output
+        rest = None if digit == digits - 1 else group % np.int32(base)
+        key = (group if rest is None else rest) * count + order
         moved = search(key, "min")[1]
-        found = ops.GatherElements(found, moved, axis=axis).output
+        found = ops.GatherElements(found, moved, axis=axis)
         if rest is not None:
-            group = ops.Divide(ops.Subtract(group, rest), np.int32(base)).output
-            group, order = ops.GatherElements(group, moved, axis=axis).output, _steps(x.graph, count)
+            group = (group - rest) // np.int32(base)
+            group, order = ops.GatherElements(group, moved, axis=axis), _steps(x.graph, count)
     return values, found
 
 
 def _selected(x: Value, values: Value, axis: int, mode: Mode, search: Any) -> Value:
     """The places of the selected elements, in their order. NaN is never before nor equal: no place is too large."""
-    last = ops.Slice(values, [-1], [FAR], [1], [axis]).output
+    last = ops.Slice(values, [-1], [FAR], [1], [axis])
     length = _number(x.graph, dimension(x, axis))
     steps = _steps(x.graph, length)
     keys = ops.Select(_same(x, last), steps, np.int32(_BEHIND))
-    keys = ops.Select(_precedes(x, last, mode), ops.Subtract(steps, length), keys)
-    first = ops.Minimum(search(keys.output, "min")[0], ops.Subtract(length, np.int32(1))).output
-    return ops.Select(ops.Less(first, np.int32(0)), ops.Add(first, length), first).output
+    keys = ops.Select(_precedes(x, last, mode), steps - length, keys)
+    first = ops.Minimum(search(keys, "min")[0], length - np.int32(1))
+    return ops.Select(first < np.int32(0), first + length, first)
 
 
 def _digits(most: int) -> tuple[int, int]:
@@ -159,23 +157,23 @@ def _digits(most: int) -> tuple[int, int]:
 
 def _precedes(x: Value, other: Value, mode: Mode) -> Value:
     if x.dtype in _WIDE:
-        nearer = (ops.Maximum if mode == "max" else ops.Minimum)(x, other).output
-        return ops.LogicalNot(_same(nearer, other)).output
-    return (ops.Less(other, x) if mode == "max" else ops.Less(x, other)).output
+        nearer = (ops.Maximum if mode == "max" else ops.Minimum)(x, other)
+        return ~_same(nearer, other)
+    return other < x if mode == "max" else x < other
 
 
 def _same(x: Value, other: Value) -> Value:
     """The runtime compares integers as f32; whether their difference is 0 is exact."""
     if x.dtype in _WIDE:
-        return ops.Equal(ops.Subtract(x, other), np.zeros((), x.dtype.numpy)).output
-    return ops.Equal(x, other).output
+        return ops.Equal(x - other, np.zeros((), x.dtype.numpy))
+    return ops.Equal(x, other)
 
 
 def _number(graph: Graph, number: Any) -> Value:
-    return ops.Constant(np.int32(number), graph=graph).output if isinstance(number, int) else converted(number, i32)
+    return ops.Constant(np.int32(number), graph=graph) if isinstance(number, int) else converted(number, i32)
 
 
 def _steps(graph: Graph, count: Value) -> Value:
     """0, 1, ... count - 1 in i32."""
     zero, one = (ops.Constant(np.int32(each), graph=graph) for each in (0, 1))
-    return ops.Range(zero, count, one, output_type=i32).output
+    return ops.Range(zero, count, one, output_type=i32)

@@ -4,19 +4,14 @@ Until opset 17 (ReduceSum: 12), the axes of a reduction are an attribute, later 
 are reduced, or none with `noop_with_empty_axes`, which still applies the elementwise function of the reduction.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type, divided, number
 from mo_loop.frontend.ops.ranking import Mode, first
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import element_count, low, normalise_axis
 from mo_loop.graph.types import boolean, f32, i32, i64
 from mo_loop.target import Gap
@@ -44,7 +39,7 @@ def _plain(cls) -> Rule:
 
 
 def _sum(x: Value, axes: Sequence[int], keep: bool) -> Value:
-    return ops.ReduceSum(x, axes, keep_dims=keep).output if axes else x
+    return ops.ReduceSum(x, axes, keep_dims=keep) if axes else x
 
 
 def _extreme(cls, logical, *, largest: bool) -> Rule:
@@ -74,16 +69,16 @@ def _extreme_integer(cls, x: Value, axes: Sequence[int], keep: bool, nothing: in
     smallest. Known values are sizes of tensors, which are smaller."""
     if x.dtype.bits < 32 or x.known is not None:
         return cls(x, axes, keep_dims=keep)
-    upper = ops.BitwiseRightShift(x, number(x, 16)).output
-    best = cls(upper, axes, keep_dims=True).output
+    upper = ops.BitwiseRightShift(x, number(x, 16))
+    best = cls(upper, axes, keep_dims=True)
     beside = ops.Select(ops.Equal(upper, best), ops.BitwiseAnd(x, number(x, _LOWER)), number(x, nothing))
-    lower = cls(beside, axes, keep_dims=True).output
+    lower = cls(beside, axes, keep_dims=True)
     if x.rank is None or any(low(x.type.dims[normalise_axis(axis, x.rank)]) == 0 for axis in axes):
         # The extreme of no elements is the limit of the type.
         bound = ops.Maximum if cls is ops.ReduceMax else ops.Minimum
-        best = bound(best, number(x, -(2**15) if cls is ops.ReduceMax else 2**15 - 1)).output
-        lower = bound(lower, number(x, nothing)).output
-    extreme = ops.Add(ops.Multiply(best, number(x, _LOWER + 1)), lower).output
+        best = bound(best, number(x, -(2**15) if cls is ops.ReduceMax else 2**15 - 1))
+        lower = bound(lower, number(x, nothing))
+    extreme = best * number(x, _LOWER + 1) + lower
     return extreme if keep else ops.Squeeze(extreme, axes)
 
 
@@ -118,14 +113,14 @@ def _mean(x: Value, axes: Sequence[int], keep: bool):
         return ops.ReduceMean(x, axes, keep_dims=keep)
     # For integers the sum is divided, which truncates; a mean in f32 can be slightly below an integer.
     taken = ops.Gather(ops.ShapeOf(x), axes, 0)
-    count = as_type(ops.ReduceProd(taken, [0], keep_dims=False).output, x.dtype)
+    count = as_type(ops.ReduceProd(taken, [0], keep_dims=False), x.dtype)
     if x.rank is None or any(low(x.type.dims[normalise_axis(axis, x.rank)]) == 0 for axis in axes):
-        count = ops.Maximum(count, number(x, 1)).output
+        count = ops.Maximum(count, number(x, 1))
     return divided(_sum(x, axes, keep), count)
 
 
 def _sum_square(x: Value, axes: Sequence[int], keep: bool):
-    return _sum(ops.Multiply(x, x).output, axes, keep)
+    return _sum(x * x, axes, keep)
 
 
 def _l1(x: Value, axes: Sequence[int], keep: bool):
@@ -134,12 +129,12 @@ def _l1(x: Value, axes: Sequence[int], keep: bool):
 
 def _l2(x: Value, axes: Sequence[int], keep: bool):
     y = as_type(x, x.dtype if x.dtype.is_float else f32)
-    return as_type((ops.ReduceL2(y, axes, keep_dims=keep) if axes else ops.Abs(y)).output, x.dtype)
+    return as_type(ops.ReduceL2(y, axes, keep_dims=keep) if axes else ops.Abs(y), x.dtype)
 
 
 def _log_sum(x: Value, axes: Sequence[int], keep: bool):
     y = as_type(x, x.dtype if x.dtype.is_float else f32)
-    return as_type(ops.Log(_sum(y, axes, keep)).output, x.dtype)
+    return as_type(ops.Log(_sum(y, axes, keep)), x.dtype)
 
 
 def _log_sum_exp(x: Value, axes: Sequence[int], keep: bool):
@@ -151,10 +146,10 @@ def _log_sum_exp(x: Value, axes: Sequence[int], keep: bool):
         return _filled(x, axes, keep, -np.inf if x.dtype.is_float else np.iinfo(x.dtype.numpy).min)
     bound = float(np.finfo(np.float16 if y.dtype.bits == 16 else np.float32).max)
     peak = ops.Clamp(ops.ReduceMax(y, axes, keep_dims=True), min=-bound, max=bound)
-    logs = ops.Log(ops.ReduceSum(ops.Exp(ops.Subtract(y, peak)), axes, keep_dims=True))
-    result = ops.Add(logs, peak).output
+    logs = ops.Log(ops.ReduceSum(ops.Exp(y - peak), axes, keep_dims=True))
+    result = logs + peak
     if not keep:
-        result = ops.Squeeze(result, axes).output
+        result = ops.Squeeze(result, axes)
     return as_type(result, x.dtype)
 
 
@@ -174,23 +169,23 @@ def _known_axes(axes: Value | None) -> Sequence[int] | None:
 def _at_run_time(rule: Rule, x: Value, axes: Value, keep: bool, empty_is_none: bool):
     """Axes known only at run time, where the IR requires constants: x becomes a matrix whose rows are reduced."""
     rank = len(_all_axes(x))
-    axes = ops.Reshape(as_type(axes, i64), [-1]).output
+    axes = ops.Reshape(as_type(axes, i64), [-1])
     count = axes.type.dims[0]
-    places = ops.FloorMod(ops.Add(axes, rank), rank)
-    gone = ops.ReduceLogicalOr(ops.Equal(np.arange(rank).reshape(-1, 1), ops.Unsqueeze(places, 0)), [1]).output
+    places = (axes + rank) % rank
+    gone = ops.ReduceLogicalOr(ops.Equal(np.arange(rank).reshape(-1, 1), ops.Unsqueeze(places, 0)), [1])
     if not isinstance(count, int) and not empty_is_none:
-        gone = ops.LogicalOr(gone, ops.Equal(ops.ShapeOf(axes), 0)).output
+        gone = gone | ops.Equal(ops.ShapeOf(axes), 0)
     # The dimensions that remain come first; both kinds keep their order.
-    _, order = ops.TopK11(ops.Convert(gone, destination_type=i32), rank, axis=0, mode="min", stable=True).outputs
+    _, order = ops.TopK11(ops.Convert(gone, destination_type=i32), rank, axis=0, mode="min", stable=True)
     dims = ops.ShapeOf(x)
     kept = ops.Select(gone, np.int64(1), dims)
     rows = ops.ReduceProd(kept, [0], keep_dims=True)
     if element_count(x.shape) == 0:  # then all rows are empty
-        nothing = ops.Constant(np.zeros((1, 0), x.dtype.numpy), graph=x.graph, dtype=x.dtype).output
+        nothing = ops.Constant(np.zeros((1, 0), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
         column = ops.Broadcast(rule(nothing, [1], False), rows)
     else:
         columns = ops.ReduceProd(ops.Select(gone, dims, np.int64(1)), [0], keep_dims=True)
-        matrix = ops.Reshape(ops.Transpose(x, order), ops.Concat(rows, columns, axis=0)).output
+        matrix = ops.Reshape(ops.Transpose(x, order), ops.Concat(rows, columns, axis=0))
         column = rule(matrix, [1], False)
     if keep:
         return ops.Reshape(column, kept)

@@ -1,20 +1,14 @@
 """NGramRepeatBlock: tokens that would repeat a sequence of tokens get a score of minus infinity."""
 
-from __future__ import annotations
-
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import Integers, Matrix
-from mo_loop.frontend.ops.shared import FAR, dimension
-from mo_loop.frontend.ranges import Few
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.ops.shared import FAR
+from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, Value, ops, translates
+from mo_loop.ops.lengths import dimension
+from mo_loop.ops.ranges import Few, Integers, Matrix
 
 
 @translates("NGramRepeatBlock", since=1, domain=MICROSOFT)
@@ -29,8 +23,8 @@ def ngram_repeat_block(input_ids: Matrix | Integers, scores: Matrix, *, ngram_si
     same = [_is_tail(input_ids, place, before) for place in range(before)]
     words: Any = dimension(scores, 1)
     if same:
-        banned = reduce(lambda a, b: ops.LogicalAnd(a, b).output, same)
-        tokens = ops.Select(banned, tokens, words if isinstance(words, Value) else np.int64(words)).output
+        banned = reduce(lambda a, b: a & b, same)
+        tokens = ops.Select(banned, tokens, words if isinstance(words, Value) else np.int64(words))
     # Tokens that are not banned write to one more column, which is dropped.
     wide = ops.Pad(scores, [0, 0], [0, 1], np.float32(0))
     lowest = ops.Broadcast(np.full((), -np.inf, np.float32), ops.ShapeOf(tokens))
@@ -41,8 +35,8 @@ def ngram_repeat_block(input_ids: Matrix | Integers, scores: Matrix, *, ngram_si
 def _is_tail(ids: Value, place: int, before: int) -> Value:
     """[batch, windows]: whether token `place` of a window is that of the last `before` tokens."""
     left = place - before
-    return ops.Equal(_columns(ids, place, left), _columns(ids, left, left + 1 or FAR)).output
+    return ops.Equal(_columns(ids, place, left), _columns(ids, left, left + 1 or FAR))
 
 
 def _columns(ids: Value, start: int, stop: int) -> Value:
-    return ops.Slice(ids, [start], [stop], [1], [1]).output
+    return ops.Slice(ids, [start], [stop], [1], [1])

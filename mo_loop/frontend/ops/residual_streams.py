@@ -1,19 +1,14 @@
 """Operators of residual streams: C rows of width H, as [..., C, H] or, flattened, as [..., C * H]."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError
-from mo_loop.frontend.contrib_schemas import MICROSOFT
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type
 from mo_loop.frontend.ops.normalisation import ranked, rms_normal
-from mo_loop.frontend.ops.shared import dimension, divided, quotient
-from mo_loop.frontend.ranges import NotNegative
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.ops.shared import divided
+from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, Value, ops, translates
 from mo_loop.graph.types import f32
+from mo_loop.ops.lengths import dimension, quotient
+from mo_loop.ops.ranges import NotNegative
 
 
 @translates("EngramGate", since=1, domain=MICROSOFT)
@@ -26,9 +21,9 @@ def engram_gate(
     keys = _normalised(key, key_norm_scale, epsilon)
     queries = _normalised(query, query_norm_scale, epsilon)
     size = ops.Convert(ops.Slice(ops.ShapeOf(key), [-1], [2**31 - 1], [1], [0]), destination_type=f32)
-    dot = ops.Divide(ops.ReduceSum(ops.Multiply(keys, queries), [-1], keep_dims=True), ops.Sqrt(size))
-    gate = ops.Sigmoid(ops.Multiply(ops.Sign(dot), ops.Sqrt(ops.Maximum(ops.Abs(dot), np.float32(1e-6)))))
-    gated = ops.Multiply(gate, ops.Unsqueeze(as_type(value, f32), 2)).output
+    dot = ops.ReduceSum(keys * queries, [-1], keep_dims=True) / ops.Sqrt(size)
+    gate = ops.Sigmoid(ops.Sign(dot) * ops.Sqrt(ops.Maximum(ops.Abs(dot), np.float32(1e-6))))
+    gated = gate * ops.Unsqueeze(as_type(value, f32), 2)
     if not node.wants(1):
         return as_type(gated, dtype)
     if conv_norm_scale is None:
@@ -38,7 +33,7 @@ def engram_gate(
 
 def _normalised(x: Value, scale: Value, epsilon: float) -> Value:
     y, _ = rms_normal(as_type(x, f32), [-1], epsilon)
-    return ops.Multiply(y, as_type(scale, f32)).output
+    return y * as_type(scale, f32)
 
 
 @translates("HyperConnectionPreMix", since=1, domain=MICROSOFT)
@@ -46,8 +41,8 @@ def hyper_connection_pre_mix(streams, pre_mix, *, num_branches: NotNegative = 0,
     """The sum of all rows times their gates; a row has one gate, or one for each element."""
     rows = _rows(streams, num_branches)
     gates = _gates(pre_mix, rows, num_branches)
-    total = ops.ReduceSum(ops.Multiply(rows, gates), [-2])
-    return as_type(ops.Multiply(total, np.float32(reduction_scale)).output, streams.dtype)
+    total = ops.ReduceSum(rows * gates, [-2])
+    return as_type(total * np.float32(reduction_scale), streams.dtype)
 
 
 @translates("HyperConnectionPostMix", since=1, domain=MICROSOFT)
@@ -55,9 +50,9 @@ def hyper_connection_post_mix(streams, block_output, post_mix, stream_mix=None, 
     """The rows, mixed by the transposed matrix `stream_mix`, plus `block_output` times the gate of each row."""
     rows = _rows(streams, num_branches)
     if stream_mix is not None:
-        rows = ops.MatMul(as_type(stream_mix, f32), rows, transpose_a=True).output
-    added = ops.Multiply(_gates(post_mix, rows, num_branches), ops.Unsqueeze(as_type(block_output, f32), -2))
-    y = as_type(ops.Add(rows, added).output, streams.dtype)
+        rows = ops.MatMul(as_type(stream_mix, f32), rows, transpose_a=True)
+    added = _gates(post_mix, rows, num_branches) * ops.Unsqueeze(as_type(block_output, f32), -2)
+    y = as_type(rows + added, streams.dtype)
     return ops.Reshape(y, ops.ShapeOf(streams)) if num_branches else y
 
 
@@ -73,7 +68,7 @@ def _gates(mix: Value, rows: Value, count: int) -> Value:
     gates = as_type(mix, f32)
     if ranked(gates, "the gates of streams") == rows.rank:
         return gates
-    return divided(gates, count, quotient(dimension(gates, -1), count)) if count else ops.Unsqueeze(gates, -1).output
+    return divided(gates, count, quotient(dimension(gates, -1), count)) if count else ops.Unsqueeze(gates, -1)
 
 
 @translates("HyperConnectionLowRankMix", since=1, domain=MICROSOFT)
@@ -92,15 +87,15 @@ def hyper_connection_low_rank_mix(
     flat_shape = ops.ShapeOf(streams)
     if prev_block_output is not None:
         gates = _gates(prev_post_gate, rows, num_branches)
-        added = ops.Multiply(gates, ops.Unsqueeze(as_type(prev_block_output, f32), -2))
-        rows = ops.Add(rows, added).output
+        added = gates * ops.Unsqueeze(as_type(prev_block_output, f32), -2)
+        rows = rows + added
     normal, _ = rms_normal(rows, [-1], epsilon)
-    flat = ops.Multiply(ops.Reshape(normal, flat_shape), as_type(norm_scale, f32)).output
-    down = ops.Multiply(ops.MatMul(flat, as_type(down_weight, f32)), np.float32(silu_alpha))
-    gates = ops.Sigmoid(ops.MatMul(ops.Swish(down), as_type(up_weight, f32)))
-    products = _gates(ops.Multiply(flat, gates).output, rows, num_branches)
-    pre_output = ops.Multiply(ops.ReduceSum(products, [-2]), np.float32(reduction_scale))
-    inject = ops.Divide(ops.MatMul(flat, as_type(inject_weight, f32)), np.float32(gate_div))
-    post_gate = ops.Multiply(ops.Sigmoid(inject), np.float32(gate_mul))
+    flat = ops.Reshape(normal, flat_shape) * as_type(norm_scale, f32)
+    down = flat @ as_type(down_weight, f32) * np.float32(silu_alpha)
+    gates = ops.Sigmoid(ops.Swish(down) @ as_type(up_weight, f32))
+    products = _gates(flat * gates, rows, num_branches)
+    pre_output = ops.ReduceSum(products, [-2]) * np.float32(reduction_scale)
+    inject = flat @ as_type(inject_weight, f32) / np.float32(gate_div)
+    post_gate = ops.Sigmoid(inject) * np.float32(gate_mul)
     summed = ops.Reshape(rows, flat_shape)
-    return [as_type(each.output, dtype) for each in (pre_output, post_gate, summed)]
+    return [as_type(each, dtype) for each in (pre_output, post_gate, summed)]

@@ -11,16 +11,12 @@
 ONNX's own expansion requires declared types of the body's outputs, and loses the outer values that the body captures.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
-from mo_loop import ops
-from mo_loop.frontend.context import Body, Context
+from mo_loop import ops as operations
 from mo_loop.frontend.ops.control import loop
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import Body, Context, Value, ops, translates
 from mo_loop.graph.types import ElementType, SequenceType, f32
 
 COPIES = 32
@@ -35,15 +31,15 @@ def sequence_map(input_sequence, *additional_inputs, body: Body, node: Context):
         return [ops.SequenceConstruct(*each) for each in zip(*map(body.inline, rows), strict=True)]
     names = [f"{node.path}:{place}" for place in range(len(values))]  # the body may define the outer names itself
     node.scope.values.update(zip(names, values, strict=True))
-    empty = [ops.SequenceEmpty(graph=node.graph, dtype=dtype).output for dtype in _returned(body, values)]
-    count = ops.SequenceLength(input_sequence).output
+    empty = [ops.SequenceEmpty(graph=node.graph, dtype=dtype) for dtype in _returned(body, values)]
+    count = ops.SequenceLength(input_sequence)
     return loop(count, None, *empty, body=_body_of_loop(body, names, values), node=node)
 
 
 def _known_elements(values: Sequence[Value]) -> list[list[Value]]:
     """The inputs of the body for each element, if the elements of all sequences are known; else an empty list."""
     lists = [value for value in values if isinstance(value.type, SequenceType)]
-    if values[0] not in lists or not all(isinstance(value.node, ops.SequenceConstruct) for value in lists):
+    if values[0] not in lists or not all(isinstance(value.node, operations.SequenceConstruct) for value in lists):
         return []
     count = len(values[0].node.inputs)
     columns = [value.node.inputs if value in lists else [value] * count for value in values]

@@ -1,33 +1,28 @@
 """Sequences and optionals as front operations; an optional known to have an element is replaced by the element."""
 
-from __future__ import annotations
-
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.context import Context
+from mo_loop import ops as operations
 from mo_loop.frontend.ops.control import one_element
-from mo_loop.frontend.registry import translates
 from mo_loop.frontend.scope import Scope
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import element_count
-from mo_loop.graph.types import OptionalType, SequenceType, boolean, f32, from_onnx, i32, i64, string
+from mo_loop.graph.types import OptionalType, SequenceType, TensorType, boolean, f32, from_onnx, i32, i64, string
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Parameter
 
-OF_ELEMENTS = (Binary, Unary, ops.Select, ops.Convert)
+OF_ELEMENTS = (Binary, Unary, operations.Select, operations.Convert)
 """Operations each of whose elements depends on one element of each input."""
 
 MOVES = (
-    ops.Broadcast, ops.Concat, ops.Gather, ops.Identity, ops.Reshape, ops.Slice, ops.Squeeze, ops.Tile, ops.Transpose,
-    ops.Unsqueeze,
+    operations.Broadcast, operations.Concat, operations.Gather, operations.Identity, operations.Reshape,
+    operations.Slice, operations.Squeeze, operations.Tile, operations.Transpose, operations.Unsqueeze,
 )  # fmt: skip
 """Operations whose elements are elements of the first input, of Concat those of any input."""
 
-Type = Any
+Type: TypeAlias = TensorType | SequenceType | OptionalType
 """The type that an attribute holds."""
 
 
@@ -80,7 +75,7 @@ def split_to_sequence(input, split=None, *, keepdims: int = 1, axis: int = 0, no
     elif split is not None and _has_open_length(split) and _only_number(split, node.scope) == 1:
         split, keepdims = None, 1
     if split is not None and split.dtype is not i64:
-        split = ops.Convert(split, destination_type=i64).output
+        split = ops.Convert(split, destination_type=i64)
     return ops.SplitToSequence(input, split, axis=axis, keepdims=bool(keepdims) or split is not None)
 
 
@@ -102,7 +97,7 @@ def _only_number(value: Value, scope: Scope | None, depth: int = 8) -> Any:
         return None if captured is None else _only_number(captured, scope.outer, depth)
     if not isinstance(node, (*OF_ELEMENTS, *MOVES)):
         return None
-    read: Any = node.inputs if isinstance(node, (*OF_ELEMENTS, ops.Concat)) else node.inputs[:1]
+    read: Any = node.inputs if isinstance(node, (*OF_ELEMENTS, operations.Concat)) else node.inputs[:1]
     numbers = [_only_number(each, scope, depth - 1) for each in read]
     if isinstance(node, MOVES):
         return numbers[0] if all(each == numbers[0] for each in numbers) else None
@@ -154,7 +149,7 @@ def optional_get_element(input):
     if input.type.present is False:
         raise ModelError("OptionalGetElement of an optional that is always empty", code="ML241")
     held = input.node
-    return held.inputs[0] if isinstance(held, ops.Optional) else ops.OptionalGetElement(input)
+    return held.inputs[0] if isinstance(held, operations.Optional) else ops.OptionalGetElement(input)
 
 
 def _require_elements(sequence: Value, what: str) -> None:
@@ -176,5 +171,5 @@ def _position(value: Value | None) -> Value | None:
     if value is None or value.dtype not in (i32, i64) or (isinstance(count, int) and count != 1):
         return value
     if value.dtype is i32:
-        value = ops.Convert(value, destination_type=i64).output
+        value = ops.Convert(value, destination_type=i64)
     return one_element(value)

@@ -4,27 +4,22 @@ The runtime's transforms do not pad all signals correctly, so signals are sliced
 A real signal has a last dimension of 1, a complex one of 2.
 """
 
-from __future__ import annotations
-
 import math
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError
 from mo_loop.frontend.arrays import first_numbers
-from mo_loop.frontend.context import Context
-from mo_loop.frontend.input_forms import AtLeast2, Integers, One, Vector
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import converted, counted, dimension, joined, scalar
+from mo_loop.frontend.ops.shared import converted, counted
 from mo_loop.frontend.ops.weight_layout import array_of
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import Context, ModelError, Value, ops, translates
 from mo_loop.graph.shape import normalise_axis, require_computable
 from mo_loop.graph.types import ElementType, f32, f64, from_onnx, i32, i64
+from mo_loop.ops.lengths import as_value, dimension, joined, scalar
+from mo_loop.ops.ranges import AtLeast2, Integers, One, Vector
 from mo_loop.target import ERROR, Gap
 
 AVOIDS = {
@@ -59,13 +54,13 @@ def dft_20(
     if known is not None:
         return _transformed(x, known[0], dft_length, bool(inverse), bool(onesided))
     rank = ranked(x, "DFT")
-    place = ops.FloorMod(ops.Add(scalar(axis), rank), rank)
+    place = (scalar(axis) + rank) % rank
     others = ops.Convert(ops.NotEqual(np.arange(rank), place), destination_type=i32)
-    _, order = ops.TopK11(others, rank, axis=0, mode="min", stable=True).outputs
-    _, back = ops.TopK11(order, rank, axis=0, mode="min").outputs
+    _, order = ops.TopK11(others, rank, axis=0, mode="min", stable=True)
+    _, back = ops.TopK11(order, rank, axis=0, mode="min")
     x = x if x.type.dims[-1] == 1 else _complex(x)
     # Only this is known about the order: the last dimension stays the last.
-    moved = ops.Gather(ops.Transpose(x, order), first_numbers(x.type.dims[-1]), rank - 1).output
+    moved = ops.Gather(ops.Transpose(x, order), first_numbers(x.type.dims[-1]), rank - 1)
     return ops.Transpose(_transformed(moved, 0, dft_length, bool(inverse), bool(onesided)), back)
 
 
@@ -83,7 +78,7 @@ def _transformed(x: Value, axis: int, length: Value | None, inverse: bool, onesi
     if size is not None:
         x = _of_length(x, at, size)
     if onesided:
-        whole = ops.Gather(x, 0, rank - 1).output  # only real signals have onesided transforms
+        whole = ops.Gather(x, 0, rank - 1)  # only real signals have onesided transforms
         return ops.RDFT(whole, [at])
     if inverse:
         return _inverted(_complex(x), at)
@@ -97,39 +92,39 @@ def _whole(x: Value, at: int) -> Value:
     size = dimension(x, at)
     parts = x.type.dims[-1]
     if parts == 2 and isinstance(size, int) and size.bit_count() == 1:
-        return ops.DFT(x, [at]).output
+        return ops.DFT(x, [at])
     rank = len(x.type.dims)
-    halves = ops.RDFT(x, [at]).output  # [..., parts, 2]
-    count = _divided(_plus(size, -1), 2)
-    tails = ops.Slice(halves, joined([count], x), [0], [-1], [at]).output
-    pieces = [ops.Gather(each, 0, rank - 1).output for each in (halves, tails)]
+    halves = ops.RDFT(x, [at])  # [..., parts, 2]
+    count = (size + -1) // 2
+    tails = ops.Slice(halves, joined([count], x), [0], [-1], [at])
+    pieces = [ops.Gather(each, 0, rank - 1) for each in (halves, tails)]
     signs = np.array([1, -1], x.dtype.numpy)
-    pieces[1] = ops.Multiply(pieces[1], signs).output
+    pieces[1] = pieces[1] * signs
     if parts == 2:  # i (c + d i) = -d + c i
         turned = [ops.Gather(ops.Gather(each, 1, rank - 1), [1, 0], -1) for each in (halves, tails)]
         pieces = [
-            ops.Add(piece, ops.Multiply(turn, factors)).output
+            piece + turn * factors
             for piece, turn, factors in zip(pieces, turned, (-signs, np.ones(2, x.dtype.numpy)), strict=True)
         ]
-    return ops.Concat(*pieces, axis=at).output
+    return ops.Concat(*pieces, axis=at)
 
 
 def _inverted(x: Value, at: int) -> Value:
     """The conjugate of the transform of the conjugate, divided by the length."""
     size = dimension(x, at)
     if isinstance(size, int) and size.bit_count() == 1:
-        return ops.IDFT(x, [at]).output
+        return ops.IDFT(x, [at])
     signs = np.array([1, -1], x.dtype.numpy)
-    whole = _whole(ops.Multiply(x, signs).output, at)
+    whole = _whole(x * signs, at)
     count = number(x, size) if isinstance(size, int) else converted(size, x.dtype)
-    return ops.Divide(ops.Multiply(whole, signs), count).output
+    return whole * signs / count
 
 
 def _half_inverted(x: Value, at: int, size):
     """A real signal from its onesided transform."""
     if size is None:
-        size = _times(_plus(dimension(x, at), -1), 2)
-    halves = _of_length(x, at, _plus(_divided(size, 2), 1))
+        size = (dimension(x, at) + -1) * 2
+    halves = _of_length(x, at, size // 2 + 1)
     return ops.Unsqueeze(ops.IRDFT(halves, [at], joined([size], x)), -1)
 
 
@@ -141,8 +136,8 @@ def _complex(x: Value) -> Value:
     rank = len(x.type.dims)
     padded = ops.Pad(x, [0] * rank, [0] * (rank - 1) + [1], np.zeros((), x.dtype.numpy))
     if last == 1:
-        return padded.output
-    return ops.Gather(padded, [0, 1], rank - 1).output
+        return padded
+    return ops.Gather(padded, [0, 1], rank - 1)
 
 
 def _of_length(x: Value, at: int, size) -> Value:
@@ -151,36 +146,19 @@ def _of_length(x: Value, at: int, size) -> Value:
     if isinstance(have, int) and isinstance(size, int) and have == size:
         return x
     rank = len(x.type.dims)
-    x = ops.Slice(x, [0], joined([size], x), [1], [at]).output
+    x = ops.Slice(x, [0], joined([size], x), [1], [at])
     if isinstance(have, int) and isinstance(size, int):
         missing: Any = max(size - have, 0)
     else:
-        missing = ops.Maximum(_plus(size, _times(have, -1)), 0).output
+        missing = ops.Maximum(size + have * -1, 0)
     end = joined([missing if axis == at else 0 for axis in range(rank)], x)
-    return ops.Pad(x, np.zeros(rank, np.int64), end, np.zeros((), x.dtype.numpy)).output
+    return ops.Pad(x, np.zeros(rank, np.int64), end, np.zeros((), x.dtype.numpy))
 
 
 def _length(value: Value):
     """An int if the number is known, else a scalar Value."""
     known = value.type.integers
     return known[0] if known is not None else scalar(converted(value, i64))
-
-
-def _plus(a, b):
-    return a + b if isinstance(a, int) and isinstance(b, int) else ops.Add(*_operands(a, b)).output
-
-
-def _times(a, b: int):
-    return a * b if isinstance(a, int) else ops.Multiply(a, b).output
-
-
-def _divided(a, b):
-    """The quotient, rounded down; both numbers are at least 0."""
-    return a // b if isinstance(a, int) and isinstance(b, int) else ops.Divide(*_operands(a, b)).output
-
-
-def _operands(a, b) -> list[Any]:
-    return [each if isinstance(each, Value) else np.array(each, np.int64) for each in (a, b)]
 
 
 @translates("STFT", since=17)
@@ -193,7 +171,7 @@ def stft(
     if rank not in (2, 3):
         raise ModelError(f"a signal of rank {rank}, not [batch, length, 1 or 2]", code="ML227")
     if rank == 2:
-        signal = ops.Unsqueeze(signal, 2).output
+        signal = ops.Unsqueeze(signal, 2)
     total, step = dimension(signal, 1), _length(frame_step)
     if isinstance(step, int) and step < 1:
         raise ModelError(f"frames begin {step} elements apart", code="ML235")
@@ -201,18 +179,21 @@ def stft(
         length = _length(frame_length)
     else:
         length = total if window is None else dimension(window, 0)
-    count = _plus(_divided(_plus(total, _times(length, -1)), step), 1)
-    starts = ops.Multiply(_numbers(signal, count), step)
-    places = ops.Add(ops.Unsqueeze(starts, 1), _numbers(signal, length)).output
-    frames = ops.Gather(signal, places, 1).output  # [batch, frames, length, 1 or 2]
+    count = (total + length * -1) // step + 1
+    starts = _numbers(signal, count) * step
+    places = ops.Unsqueeze(starts, 1) + _numbers(signal, length)
+    frames = ops.Gather(signal, places, 1)  # [batch, frames, length, 1 or 2]
     if window is not None:
-        frames = ops.Multiply(frames, ops.Unsqueeze(converted(window, signal.dtype), 1)).output
+        frames = frames * ops.Unsqueeze(converted(window, signal.dtype), 1)
     return _transformed(frames, 2, None, False, bool(onesided))
 
 
 def _numbers(x: Value, count) -> Value:
     """0, 1, ... count - 1; empty if `count` is negative."""
-    return counted(x.graph, count)
+    if isinstance(count, int):
+        return counted(count, x)
+    zero, one = (as_value(each, x.graph) for each in (0, 1))
+    return ops.Range(zero, ops.Maximum(count, 0), one, output_type=i64)
 
 
 @translates("MelWeightMatrix", since=17)
@@ -256,28 +237,28 @@ def _mel_composed(given: Sequence[Value], to: ElementType):
     """The matrix for inputs known only at run time."""
     bins, length, rate, lower, upper = given
     count = converted(bins, i64)
-    low, high = (ops.Multiply(ops.Log(ops.Add(ops.Divide(converted(e, f32), 700), 1)), _MEL) for e in (lower, upper))
-    corners = ops.Add(count, 2).output
-    step = ops.Divide(ops.Subtract(high, low), ops.Convert(corners, destination_type=f32))
-    mels = ops.Add(ops.Multiply(_floats(corners), step), low)
-    hertz = ops.Multiply(ops.Subtract(ops.Exp(ops.Divide(mels, _MEL)), 1), 700)
-    size = converted(ops.Add(length, 1).output, f32)
-    places = ops.Floor(ops.Divide(ops.Multiply(hertz, size), converted(rate, f32))).output
+    low, high = (ops.Log(converted(e, f32) / 700 + 1) * _MEL for e in (lower, upper))
+    corners = count + 2
+    step = (high - low) / ops.Convert(corners, destination_type=f32)
+    mels = _floats(corners) * step + low
+    hertz = (ops.Exp(mels / _MEL) - 1) * 700
+    size = converted(length + 1, f32)
+    places = ops.Floor(hertz * size / converted(rate, f32))
     left, centre, right = (_piece(places, i) for i in range(3))
-    rows = ops.Unsqueeze(_floats(ops.Add(ops.Divide(converted(length, i64), 2), 1).output), 1)
+    rows = ops.Unsqueeze(_floats(converted(length, i64) // 2 + 1), 1)
     one, zero = (np.float32(each) for each in (1, 0))
-    rise, fall = (ops.Maximum(ops.Subtract(b, a), one) for a, b in ((left, centre), (centre, right)))
-    rising = ops.Select(ops.Less(left, centre), ops.Divide(ops.Subtract(rows, left), rise), one)
-    is_left = ops.LogicalAnd(ops.LessEqual(left, rows), ops.LessEqual(rows, centre))
-    is_right = ops.LogicalAnd(ops.LessEqual(centre, rows), ops.Less(rows, right))
-    falling = ops.Divide(ops.Subtract(right, rows), fall)
-    return converted(ops.Select(is_right, falling, ops.Select(is_left, rising, zero)).output, to)
+    rise, fall = (ops.Maximum(b - a, one) for a, b in ((left, centre), (centre, right)))
+    rising = ops.Select(left < centre, (rows - left) / rise, one)
+    is_left = (left <= rows) & (rows <= centre)
+    is_right = (centre <= rows) & (rows < right)
+    falling = (right - rows) / fall
+    return converted(ops.Select(is_right, falling, ops.Select(is_left, rising, zero)), to)
 
 
 def _floats(count: Value) -> Value:
-    return ops.Convert(_numbers(count, count), destination_type=f32).output
+    return ops.Convert(_numbers(count, count), destination_type=f32)
 
 
 def _piece(places: Value, start: int) -> Value:
     """The places from `start` on, without the last 2 - start."""
-    return ops.Slice(places, [start], [start - 2 or 2**30], [1], [0]).output
+    return ops.Slice(places, [start], [start - 2 or 2**30], [1], [0])

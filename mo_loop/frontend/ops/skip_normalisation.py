@@ -1,25 +1,18 @@
 """Normalisations that ONNX Runtime fuses with what surrounds them: a sum before, embeddings, a gate after."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError
-from mo_loop.frontend.context import Context
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import AtLeast2, Integers, Matrix, Needed, One, Rank4, Vector
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type
 from mo_loop.frontend.ops.normalisation import affine, along_channels, grouped, layer_statistics, ranked, rms_normal
 from mo_loop.frontend.ops.quantization.quantization import real
 from mo_loop.frontend.ops.quantization.quantized_operators import one
-from mo_loop.frontend.ops.shared import dimension, divided, joined, quotient
-from mo_loop.frontend.ranges import NotNegative, Positive
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.ops.shared import divided
+from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, Value, ops, translates
 from mo_loop.graph.types import f32, i32
+from mo_loop.ops.lengths import dimension, joined, quotient
+from mo_loop.ops.ranges import AtLeast2, Integers, Matrix, Needed, NotNegative, One, Positive, Rank4, Vector
 
 _EPSILON = float(np.float32(1e-12))
 
@@ -31,7 +24,7 @@ def skip_layer_normalization(
 ):  # fmt: skip
     """The layer normalisation of x + skip + bias, the statistics, and the sum."""
     total = _sum(x, skip, bias)
-    normal = ops.MVN(total, [-1], eps=epsilon, eps_mode="INSIDE_SQRT").output
+    normal = ops.MVN(total, [-1], eps=epsilon, eps_mode="INSIDE_SQRT")
     statistics: list[Any] = [None, None]
     if node.wants(1) or node.wants(2):
         mean, _, inverse = layer_statistics(as_type(total, f32), [-1], epsilon)
@@ -47,16 +40,16 @@ def skip_simplified_layer_normalization(
     total = _sum(x, skip, bias)
     y, inverse = rms_normal(total, [-1], epsilon)
     mean = ops.Broadcast(np.float32(0), ops.ShapeOf(inverse))
-    return [ops.Multiply(y, as_type(gamma, y.dtype)), mean, as_type(inverse, f32), total]
+    return [y * as_type(gamma, y.dtype), mean, as_type(inverse, f32), total]
 
 
 def _sum(x: Value, skip: Value, bias: Value | None) -> Value:
     """Numpy's rules broadcast a skip of one sample, or without a batch, to x."""
-    total = ops.Add(x, skip).output
-    return total if bias is None else ops.Add(total, bias).output
+    total = x + skip
+    return total if bias is None else total + bias
 
 
-@translates("EmbedLayerNormalization", since=1, domain=MICROSOFT)
+@translates("EmbedLayerNormalization", since=1, domain=MICROSOFT, ignored="mask_index_type")
 def embed_layer_normalization(
     input_ids: Matrix | Integers, segment_ids=None, word_embedding: Needed | Matrix = None,
     position_embedding: Needed | Matrix = None, segment_embedding: Matrix = None, gamma: Needed | Vector = None,
@@ -67,15 +60,15 @@ def embed_layer_normalization(
 
     Without position_ids, positions count from 0. A mask has 1 for each word, and one per sample counts them;
     `mask_index_type` 0 says that nothing reads this number. Required inputs follow optional ones in the schema."""
-    words = ops.Gather(word_embedding, input_ids, 0).output
+    words = ops.Gather(word_embedding, input_ids, 0)
     if position_ids is None:
         positions = _first_rows(position_embedding, input_ids)
     else:
-        positions = ops.Gather(position_embedding, position_ids, 0).output
-    total = ops.Add(words, positions).output
+        positions = ops.Gather(position_embedding, position_ids, 0)
+    total = words + positions
     if segment_ids is not None and segment_embedding is not None:
-        total = ops.Add(total, ops.Gather(segment_embedding, segment_ids, 0)).output
-    normal = ops.MVN(total, [-1], eps=epsilon, eps_mode="INSIDE_SQRT").output
+        total = total + ops.Gather(segment_embedding, segment_ids, 0)
+    normal = ops.MVN(total, [-1], eps=epsilon, eps_mode="INSIDE_SQRT")
     return [affine(normal, gamma, beta), _words(input_ids, mask), total]
 
 
@@ -89,15 +82,15 @@ def q_embed_layer_normalization(
     beta_zero: One = None, *, epsilon: float = _EPSILON,
 ):  # fmt: skip
     """EmbedLayerNormalization of integers of 8 bits: each tensor has one scale and one zero point."""
-    words = _numbers(ops.Gather(word_embedding, input_ids, 0).output, word_scale, word_zero)
+    words = _numbers(ops.Gather(word_embedding, input_ids, 0), word_scale, word_zero)
     positions = _numbers(_first_rows(position_embedding, input_ids), position_scale, position_zero)
-    total = ops.Add(words, positions).output
+    total = words + positions
     if segment_ids is not None and segment_embedding is not None:
         if segment_scale is None:
             raise ModelError("QEmbedLayerNormalization lacks the input segment_embedding_scale", code="ML227")
-        segments = ops.Gather(segment_embedding, segment_ids, 0).output
-        total = ops.Add(total, _numbers(segments, segment_scale, segment_zero)).output
-    normal = ops.MVN(total, [-1], eps=epsilon, eps_mode="INSIDE_SQRT").output
+        segments = ops.Gather(segment_embedding, segment_ids, 0)
+        total = total + _numbers(segments, segment_scale, segment_zero)
+    normal = ops.MVN(total, [-1], eps=epsilon, eps_mode="INSIDE_SQRT")
     y = affine(normal, _numbers(gamma, gamma_scale, gamma_zero), _numbers(beta, beta_scale, beta_zero))
     return [y, _words(input_ids, mask)]
 
@@ -105,7 +98,7 @@ def q_embed_layer_normalization(
 def _first_rows(table: Value, input_ids: Value) -> Value:
     """A row of the table for each place of a sample."""
     length = ops.Slice(ops.ShapeOf(input_ids), [1], [2], [1], [0])
-    return ops.Slice(table, [0], length, [1], [0]).output
+    return ops.Slice(table, [0], length, [1], [0])
 
 
 def _numbers(integers: Value, scale: Value, zero_point: Value | None) -> Value:
@@ -116,7 +109,7 @@ def _numbers(integers: Value, scale: Value, zero_point: Value | None) -> Value:
 def _words(input_ids: Value, mask: Value | None):
     if mask is None:
         return ops.Broadcast(np.int32(0), ops.Slice(ops.ShapeOf(input_ids), [0], [1], [1], [0]))
-    return ops.ReduceSum(as_type(ops.Equal(mask, 1).output, i32), [1], keep_dims=False)
+    return ops.ReduceSum(as_type(ops.Equal(mask, 1), i32), [1], keep_dims=False)
 
 
 # -- groups of channels
@@ -139,7 +132,7 @@ def skip_group_norm(
     """GroupNorm of x + skip + bias, and the sum. A skip of two dimensions has one number for each channel."""
     rank = ranked(x, "SkipGroupNorm")
     if ranked(skip, "SkipGroupNorm") == 2:
-        skip = ops.Unsqueeze(skip, list(range(1, rank - 1) if channels_last else range(2, rank))).output
+        skip = ops.Unsqueeze(skip, list(range(1, rank - 1) if channels_last else range(2, rank)))
     if bias is not None and not channels_last:
         bias = along_channels(bias, rank)
     total = _sum(x, skip, bias)
@@ -152,11 +145,11 @@ def _group_norm(
     if activation not in (0, 1):
         raise ModelError(f"activation {activation}: the operator has 0 (none) and 1 (SiLU)", code="ML227")
     rank = ranked(x, "GroupNorm")
-    front = ops.Transpose(x, [0, rank - 1, *range(1, rank - 1)]).output if channels_last else x
-    normal = ops.Reshape(grouped(front, groups, epsilon), ops.ShapeOf(front)).output
+    front = ops.Transpose(x, [0, rank - 1, *range(1, rank - 1)]) if channels_last else x
+    normal = ops.Reshape(grouped(front, groups, epsilon), ops.ShapeOf(front))
     y = affine(normal, along_channels(gamma, rank), along_channels(beta, rank))
-    y = ops.Swish(y).output if activation else y
-    return ops.Transpose(y, [0, *range(2, rank), 1]).output if channels_last else y
+    y = ops.Swish(y) if activation else y
+    return ops.Transpose(y, [0, *range(2, rank), 1]) if channels_last else y
 
 
 # -- RMS normalisation of parts of the last dimension
@@ -174,11 +167,11 @@ def branchwise_rms_norm(x, scale=None, *, epsilon: float = 1e-5, num_branches: N
             # One number for each element of a branch, or of all branches.
             size = dimension(y, -1)
             rows = quotient(dimension(scale, 0), size)
-            at_least_one = max(rows, 1) if isinstance(rows, int) else ops.Maximum(rows, 1).output
-            scale = ops.Reshape(scale, joined([at_least_one, size], y)).output
-        y = ops.Multiply(y, scale).output
+            at_least_one = max(rows, 1) if isinstance(rows, int) else ops.Maximum(rows, 1)
+            scale = ops.Reshape(scale, joined([at_least_one, size], y))
+        y = y * scale
     y = as_type(y, x.dtype)
-    return ops.Reshape(y, ops.ShapeOf(x)).output if num_branches else y
+    return ops.Reshape(y, ops.ShapeOf(x)) if num_branches else y
 
 
 @translates("GatedRMSNorm", since=1, domain=MICROSOFT)
@@ -190,7 +183,7 @@ def gated_rms_norm(x, scale, gate, *, activation: str = "silu", epsilon: float =
     size = dimension(scale, 0)
     rows = divided(x, quotient(dimension(x, -1), size), size)
     y, _ = rms_normal(as_type(rows, f32), [-1], epsilon)
-    y = ops.Reshape(ops.Multiply(y, as_type(scale, f32)), ops.ShapeOf(x)).output
+    y = ops.Reshape(y * as_type(scale, f32), ops.ShapeOf(x))
     wide = as_type(gate, f32)
     factor = ops.Sigmoid(wide) if activation == "sigmoid" else ops.Swish(wide)
-    return as_type(ops.Multiply(y, factor).output, x.dtype)
+    return as_type(y * factor, x.dtype)

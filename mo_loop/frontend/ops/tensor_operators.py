@@ -1,30 +1,23 @@
 """Operators that ONNX has as well, in the form that ONNX Runtime had before, and small operators on tensors."""
 
-from __future__ import annotations
-
 from functools import reduce
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError
 from mo_loop.frontend.arrays import counted_up, first_numbers
-from mo_loop.frontend.context import Context
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import AtLeast1, AtLeast2, AtLeast3, One
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.filling import pad_11, range_11, trilu
 from mo_loop.frontend.ops.images.detection import grid_sample_16
 from mo_loop.frontend.ops.indexing import gather_nd
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import as_i64, dimension, integers, scalar, vector
+from mo_loop.frontend.ops.shared import integers
 from mo_loop.frontend.ops.tensors import identity
 from mo_loop.frontend.ops.unique import unique_elements
-from mo_loop.frontend.ranges import Positive
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, Value, ops, translates
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import i64
+from mo_loop.ops.lengths import as_i64, dimension, scalar, vector
+from mo_loop.ops.ranges import AtLeast1, AtLeast2, AtLeast3, One, Positive
 
 
 @translates("Trilu", since=1, domain=MICROSOFT)
@@ -56,7 +49,7 @@ def contrib_pad(data, pads, value=None, *, mode: str = "constant"):
 @translates("Range", since=1, domain=MICROSOFT)
 def contrib_range(start, limit, delta=None):
     """Range of ONNX; a step that is absent is 1."""
-    step = ops.Constant(number(start, 1), graph=start.graph).output if delta is None else delta
+    step = ops.Constant(number(start, 1), graph=start.graph) if delta is None else delta
     return range_11(start, limit, step)
 
 
@@ -74,7 +67,7 @@ def expand_dims(x, axis):
     if known is not None:
         return ops.Unsqueeze(x, list(known))
     rank = ranked(x, "ExpandDims")
-    place = vector(ops.FloorMod(as_i64(scalar(axis)), rank + 1).output)
+    place = vector(as_i64(scalar(axis)) % (rank + 1))
     shape = ops.ShapeOf(x)
     before, after = ops.Slice(shape, [0], place, [1], [0]), ops.Slice(shape, place, [rank], [1], [0])
     return ops.Reshape(x, ops.Concat(before, np.array([1]), after, axis=0))
@@ -91,9 +84,9 @@ def unfold_tensor(x: AtLeast1, *, dim: int = -1, size: Positive, step: Positive 
     starts = (
         counted_up(0, length - size + 1, step)
         if isinstance(length, int)
-        else ops.Range(0, ops.Add(length, 1 - size), step, output_type=i64)
+        else ops.Range(0, length + (1 - size), step, output_type=i64)
     )
-    places = ops.Add(ops.Unsqueeze(_constant(x, starts), 1), first_numbers(size))
+    places = ops.Unsqueeze(_constant(x, starts), 1) + first_numbers(size)
     windows = ops.Gather(x, places, at)
     return ops.Transpose(windows, [*range(at + 1), *range(at + 2, rank + 1), at + 1])
 
@@ -102,7 +95,7 @@ def _constant(like: Value, made):
     return ops.Constant(made, graph=like.graph) if isinstance(made, np.ndarray) else made
 
 
-@translates("TorchEmbedding", since=1, domain=MICROSOFT)
+@translates("TorchEmbedding", since=1, domain=MICROSOFT, ignored="padding_idx scale_grad_by_freq")
 def torch_embedding(weight, indices, padding_idx=None, scale_grad_by_freq=None):
     """Rows of a table; the other inputs concern gradients."""
     return ops.Gather(weight, indices, 0)
@@ -114,13 +107,13 @@ def is_all_finite(*tensors, isinf_only: int = 0, isnan_only: int = 0):
     if isinf_only and isnan_only:
         raise ModelError("isinf_only and isnan_only exclude each other", code="ML227")
     found = [each for x in tensors for each in _not_finite(vector(x), not isinf_only, not isnan_only)]
-    return ops.LogicalNot(reduce(lambda a, b: ops.LogicalOr(a, b).output, found))
+    return ~reduce(lambda a, b: a | b, found)
 
 
 def _not_finite(x: Value, nan: bool, infinite: bool) -> list[Value]:
     """Scalars: whether an element is NaN, whether one is infinite."""
-    kinds = ([ops.IsNaN(x).output] if nan else []) + ([ops.IsInf(x).output] if infinite else [])
-    return [ops.ReduceLogicalOr(each, [0]).output for each in kinds]
+    kinds = ([ops.IsNaN(x)] if nan else []) + ([ops.IsInf(x)] if infinite else [])
+    return [ops.ReduceLogicalOr(each, [0]) for each in kinds]
 
 
 @translates("SampleOp", since=1, domain=MICROSOFT)

@@ -1,16 +1,10 @@
 """Constants, conversions, and the shape and size of tensors."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.context import Context
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.tensor import ArrayTensor, Tensor
 from mo_loop.graph.types import (
     ElementType,
@@ -98,7 +92,7 @@ def cast_by_name(x, *, to: str):
 
 @translates("Cast", since=6, without="round_mode", fixed={"saturate": 0})
 @translates("Cast", since=19, without="round_mode")
-@translates("Cast", since=24)
+@translates("Cast", since=24, ignored="round_mode")
 def cast(x, *, to: int, saturate: int = 1, round_mode: str = "up"):
     """Only float8 types use `saturate`, only float8e8m0 uses `round_mode`."""
     return _cast(x, from_onnx(to), bool(saturate))
@@ -106,7 +100,7 @@ def cast(x, *, to: int, saturate: int = 1, round_mode: str = "up"):
 
 @translates("CastLike", since=15, without="round_mode", fixed={"saturate": 0})
 @translates("CastLike", since=19, without="round_mode")
-@translates("CastLike", since=24)
+@translates("CastLike", since=24, ignored="round_mode")
 def cast_like(x, target_type, *, saturate: int = 1, round_mode: str = "up"):
     """To the element type of another tensor."""
     return _cast(x, target_type.dtype, bool(saturate))
@@ -131,9 +125,9 @@ def _cast(x: Value, to: ElementType, saturate: bool = False):
         raise UnsupportedError(f"a cast to {to}: the runtime rounds differently from ONNX", code="ML317")
     if saturate and to in _LARGEST and x.dtype.is_float and _LARGEST.get(x.dtype, np.inf) > _LARGEST[to]:
         if x.dtype in _LARGEST:  # the runtime does not compute in these types
-            x = ops.Convert(x, destination_type=f32).output
+            x = ops.Convert(x, destination_type=f32)
         limit = np.array(_LARGEST[to], x.dtype.numpy)
-        x = ops.Select(ops.IsNaN(x), x, ops.Minimum(limit, ops.Maximum(-limit, x))).output
+        x = ops.Select(ops.IsNaN(x), x, ops.Minimum(limit, ops.Maximum(-limit, x)))
     if string in (x.dtype, to):
         raise UnsupportedError(f"a cast from {x.dtype} to {to}: the IR cannot convert strings", code="ML303")
     if to is boolean:
@@ -147,8 +141,8 @@ def _cast(x: Value, to: ElementType, saturate: bool = False):
 def _low_bits(x: Value, to: ElementType) -> Value:
     """The lowest four bits as a number of i4 or u4, but in i32: the runtime computes 4-bit types in 8 bits."""
     offset = 8 if to is i4 else 0
-    bits = ops.BitwiseAnd(ops.Add(ops.Convert(x, destination_type=i32), offset), 15)
-    return ops.Subtract(bits, offset).output
+    bits = ops.BitwiseAnd(ops.Convert(x, destination_type=i32) + offset, 15)
+    return bits - offset
 
 
 @translates("Shape", since=1, without="start end")

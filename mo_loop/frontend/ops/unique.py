@@ -6,18 +6,15 @@ Slices along the axis are rows of a matrix r of n rows. Each row is compared wit
     rank[i]  = |{ j : first[j] = j, r[j] < r[i] }| its place among the values in lexicographic order
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import UnsupportedError
-from mo_loop.frontend.ops.shared import converted, dimension, joined, vector
-from mo_loop.graph import Value
+from mo_loop.frontend.ops.shared import converted
+from mo_loop.frontend.vocabulary import UnsupportedError, Value, ops
 from mo_loop.graph.shape import element_count, low, normalise_axis
 from mo_loop.graph.types import boolean, i32, i64
+from mo_loop.ops.lengths import dimension, joined, vector
 
 
 def unique_elements(x: Value, in_order: bool) -> Sequence[Value]:
@@ -26,22 +23,22 @@ def unique_elements(x: Value, in_order: bool) -> Sequence[Value]:
         return _found(x, in_order)
     flat = vector(x)
     length = ops.ShapeOf(flat)
-    one_if_empty = ops.Maximum(ops.Subtract(1, length), 0)
+    one_if_empty = ops.Maximum(1 - length, 0)
     padded = ops.Pad(flat, [0], one_if_empty, np.zeros((), x.dtype.numpy))
-    return [ops.Slice(each, [0], length, [1], [0]).output for each in _found(padded, in_order)]
+    return [ops.Slice(each, [0], length, [1], [0]) for each in _found(padded, in_order)]
 
 
 def _found(x: Value, in_order: bool) -> Sequence[Value]:
     """Unique of a tensor that is not empty. Unsorted, the runtime gives wrong values unless the third output is used:
     so it sorts, and the results are reordered by first occurrence."""
-    values, first, back, times = ops.Unique(x, sorted=True).outputs
+    values, first, back, times = ops.Unique(x, sorted=True)
     if in_order:
         return values, first, back, times
     count = ops.Gather(ops.ShapeOf(first), 0, 0)
-    places, order = ops.TopK11(first, count, axis=0, mode="min", index_element_type=i64).outputs
-    _, rank = ops.TopK11(order, count, axis=0, mode="min", index_element_type=i64).outputs
+    places, order = ops.TopK11(first, count, axis=0, mode="min", index_element_type=i64)
+    _, rank = ops.TopK11(order, count, axis=0, mode="min", index_element_type=i64)
     found = ops.Gather(values, order, 0), places, ops.Gather(rank, back, 0), ops.Gather(times, order, 0)
-    return [each if isinstance(each, Value) else each.output for each in found]
+    return found
 
 
 def unique_slices(x: Value, axis: int, in_order: bool) -> Sequence[Value]:
@@ -50,57 +47,44 @@ def unique_slices(x: Value, axis: int, in_order: bool) -> Sequence[Value]:
         raise UnsupportedError("Unique along an axis of a tensor of unknown rank", code="ML314")
     at = normalise_axis(axis, x.rank)
     rows = _rows(x, at)
-    count = _length(rows)
+    count = dimension(rows, 0)
     lower, differs = _compared(rows)
-    same = ops.LogicalNot(ops.ReduceLogicalOr(differs, [2]))
-    steps = _steps(count, rows)
-    first = ops.ReduceMin(ops.Select(same, steps, _number(count)), [1])
+    same = ~ops.ReduceLogicalOr(differs, [2])
+    steps = ops.Range(0, count, 1, graph=rows.graph, output_type=i64)
+    first = ops.ReduceMin(ops.Select(same, steps, np.array(count) if isinstance(count, int) else count), [1])
     is_first = ops.Equal(first, steps)
     places = ops.Reshape(ops.NonZero(is_first), [-1])
     times = ops.ReduceSum(ops.Convert(same, destination_type=i64), [1])
     if in_order:
-        counted = ops.LogicalAnd(_precedes(lower, differs), ops.Unsqueeze(is_first, 1))
+        counted = _precedes(lower, differs) & ops.Unsqueeze(is_first, 1)
         rank = ops.ReduceSum(ops.Convert(counted, destination_type=i64), [0])
         empty = ops.Broadcast(np.array(0), ops.ShapeOf(places), graph=x.graph)
         order = ops.ScatterUpdate(empty, ops.Gather(rank, places, 0), places, 0)
     else:
         before = ops.CumSum(ops.Convert(is_first, destination_type=i64), 0, exclusive=True)
         rank, order = ops.Gather(before, first, 0), places
-    found = (ops.Gather(x, order, at), order, rank, ops.Gather(times, order, 0))
-    return [each.output for each in found]
+    return [ops.Gather(x, order, at), order, rank, ops.Gather(times, order, 0)]
 
 
 def _rows(x: Value, axis: int) -> Value:
     """The slices along `axis` as rows of a matrix."""
     others = [i for i in range(x.rank or 0) if i != axis]
-    moved = ops.Transpose(converted(x, i32) if x.dtype is boolean else x, [axis, *others]).output
-    return ops.Reshape(moved, joined([dimension(moved, 0), -1], moved)).output
-
-
-def _length(rows: Value):
-    return dimension(rows, 0)
-
-
-def _number(value):
-    return np.array(value) if isinstance(value, int) else value
-
-
-def _steps(count, like: Value) -> Value:
-    return ops.Range(np.array(0), _number(count), np.array(1), graph=like.graph, output_type=i64).output
+    moved = ops.Transpose(converted(x, i32) if x.dtype is boolean else x, [axis, *others])
+    return ops.Reshape(moved, joined([dimension(moved, 0), -1], moved))
 
 
 def _compared(rows: Value) -> tuple[Value, Value]:
     """For rows i and j and column k: whether r[i,k] < r[j,k], and whether they differ."""
     left, right = ops.Unsqueeze(rows, 1), ops.Unsqueeze(rows, 0)
     if rows.dtype.is_float:
-        return ops.Less(left, right).output, ops.NotEqual(left, right).output
+        return left < right, ops.NotEqual(left, right)
     # The runtime compares integers as f32; the sign of their difference is exact.
-    difference = ops.Subtract(*(converted(each.output, i64) for each in (left, right)))
-    return ops.Less(difference, 0).output, ops.NotEqual(difference, 0).output
+    difference = ops.Subtract(*(converted(each, i64) for each in (left, right)))
+    return difference < 0, ops.NotEqual(difference, 0)
 
 
 def _precedes(lower: Value, differs: Value) -> Value:
     """Whether row i is before row j in lexicographic order: the first column that differs decides."""
     seen = ops.CumSum(ops.Convert(differs, destination_type=i32), 2, exclusive=True)
-    decides = ops.LogicalAnd(differs, ops.Equal(seen, 0))
-    return ops.ReduceLogicalOr(ops.LogicalAnd(decides, lower), [2]).output
+    decides = differs & ops.Equal(seen, 0)
+    return ops.ReduceLogicalOr(decides & lower, [2])

@@ -178,13 +178,13 @@ def _copied(graph: Any) -> Any:
 def _attributes(domain: str, op: str) -> Sequence[tuple[str, int]]:
     """Names and kinds of the attributes that any version of an operator has."""
     from mo_loop.frontend import registry
+    from mo_loop.frontend.context import Body
 
-    kinds = {"int": 2, "float": 1, "str": 3, "Body": 5, "tuple[int, ...]": 7, "Ints": 7, "tuple[float, ...]": 6,
-             "Floats": 6, "tuple[str, ...]": 8, "Strings": 8, "Any": 4}  # fmt: skip
+    kinds = {int: 2, float: 1, str: 3, Body: 5, tuple[int, ...]: 7, tuple[float, ...]: 6, tuple[str, ...]: 8, Any: 4}
     found: dict[str, int] = {}
     for each in registry.listed(op, "" if domain == "ai.onnx" else domain):
         for name, kind in each.kinds.items():
-            found[name] = kinds.get(str(kind).split(" | ")[0], 2)
+            found[name] = kinds.get(kind[0], 2)
     return tuple(sorted(found.items()))
 
 

@@ -106,7 +106,7 @@ def test_only_circular_caches_wrap_around() -> None:
 
 def test_flatten_of_an_unknown_rank_copies_the_first_dimension() -> None:
     flat = flatten(tensor_of_unknown_rank(Graph()), axis=1)
-    assert flat.inputs[1].type.integers == (0, -1) and flat.special_zero
+    assert flat.node.inputs[1].type.integers == (0, -1) and flat.node.special_zero
 
 
 def test_a_volume_or_its_grid_of_unknown_rank_is_sampled() -> None:

@@ -15,7 +15,6 @@ from onnx import numpy_helper
 from mo_loop import convert_model, ops
 from mo_loop.errors import ModelError, MoLoopError, TypeError_, UnsupportedError
 from mo_loop.frontend.forced_ranks import _said
-from mo_loop.frontend.input_forms import Form, Matrix, Vector, form_of
 from mo_loop.frontend.ops.attention.delta_rule import recurrence
 from mo_loop.frontend.ops.attention.sparse_attention import _layouts
 from mo_loop.frontend.ops.classical.forest import Forest
@@ -27,6 +26,7 @@ from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.tensor import ArrayTensor, viewed
 from mo_loop.graph.types import UNKNOWN, u4
 from mo_loop.ops.quantization import spread
+from mo_loop.ops.ranges import AtLeast3, Form, Matrix, Needed, One, Vector, form_of
 from tests.harness import f32, parsed
 from tests.unit.graphs import parameter
 
@@ -354,12 +354,12 @@ def test_steps_that_follow_the_number_of_starts() -> None:
 
 
 def test_a_form_is_declared_beside_the_input() -> None:
-    assert form_of(1, "x", "Vector | Matrix") == Form(1, "x", (1, 2))
-    assert form_of(0, "x", "AtLeast3") == Form(0, "x", least=3)
-    assert form_of(2, "x", "Needed | One") == Form(2, "x", is_one=True, is_needed=True)
-    assert form_of(0, "x", "Value | None") is None
+    assert form_of(Vector | Matrix) == Form((1, 2))
+    assert form_of(AtLeast3) == Form(least=3)
+    assert form_of(Needed | One) == Form(is_one=True, is_needed=True)
+    assert form_of(int | None) is None
     found = find("LSTM", 14)
-    assert found is not None and [form.name for form in found.forms][:4] == ["x", "w", "r", "b"]
+    assert found is not None and list(found.forms)[:4] == ["x", "w", "r", "b"]
 
 
 def test_a_version_without_an_input_has_its_forms() -> None:
@@ -367,8 +367,7 @@ def test_a_version_without_an_input_has_its_forms() -> None:
         return x
 
     described = describe("Example", 1, function)
-    assert [(form.place, form.name) for form in described.forms] == [(1, "y"), (2, "z")]
-    assert form_of(0, "x", None) is None
+    assert described.forms == {"y": Form((1,)), "z": Form((2,))}
 
 
 def test_what_needs_the_rank_of_a_tensor() -> None:

@@ -2,15 +2,19 @@
 
 from __future__ import annotations
 
+from types import NoneType
 from typing import Any
 
 import pytest
 
-from mo_loop import convert_model
+from mo_loop import convert_model, ops
 from mo_loop.errors import ConversionErrors, TypeError_
-from mo_loop.frontend.ranges import MOST, RANGES, Indices, Positive, kind_and_range
 from mo_loop.frontend.registry import describe, find
+from mo_loop.graph import Graph
 from mo_loop.graph.shape import MOST_ELEMENTS, named, require_sizes
+from mo_loop.graph.types import f32
+from mo_loop.ops.base import Parameter
+from mo_loop.ops.ranges import MOST, Indices, Positive, Range, range_of
 from tests.harness import parsed
 
 CASES: dict[str, tuple[str, str]] = {
@@ -53,19 +57,28 @@ def test_a_range_is_declared_beside_the_default() -> None:
         return x
 
     found = describe("Example", 1, function)
-    assert found.kinds == {"size": "int", "pads": "tuple[int, ...] | None", "axis": "int"}
-    assert found.ranges == {"size": RANGES["Positive"], "pads": RANGES["Indices"]}
-    assert kind_and_range("float | None") == ("float | None", None)
+    assert found.kinds == {"size": (int,), "pads": (tuple[int, ...], NoneType), "axis": (int,)}
+    assert found.ranges == {"size": Range(1), "pads": Range(-MOST)}
+    assert range_of(float | None) is None
     conv = find("Conv", 18)
     assert conv is not None and conv.ranges.keys() == {"dilations", "group", "kernel_shape", "pads", "strides"}
 
 
 def test_the_ends_of_a_range_belong_to_it() -> None:
     for value in (1, MOST, (1, MOST), ()):
-        RANGES["Positive"].require("size", value)
+        Range(1).require("size", value)
     for value in (0, MOST + 1, (1, 0)):
         with pytest.raises(TypeError_, match=r"the attribute 'size' is \d+, and its range is 1 to 2147483647"):
-            RANGES["Positive"].require("size", value)
+            Range(1).require("size", value)
+
+
+def test_an_operation_refuses_an_attribute_out_of_its_range() -> None:
+    x = Parameter(graph=Graph("main"), dtype=f32, shape=(4,))
+    split = ops.Split(x, 0, num_splits=2)
+    for attempt in (lambda: ops.Split(x, 0, num_splits=0), lambda: setattr(split, "num_splits", 2**40)):
+        with pytest.raises(TypeError_, match="the attribute 'num_splits' is"):
+            attempt()
+    assert split.num_splits == 2 and len(x.output.uses) == 1
 
 
 def test_the_sizes_of_a_tensor_that_can_exist() -> None:

@@ -7,6 +7,7 @@ keyword-only ones the attributes with the schema's defaults.
 
 from __future__ import annotations
 
+import dis
 import inspect
 from collections import defaultdict
 from collections.abc import Iterator
@@ -19,6 +20,7 @@ import pytest
 
 from mo_loop.frontend import contrib_schemas, registry
 from mo_loop.frontend.registry import IGNORED_ATTRIBUTES, REQUIRED, Translator
+from mo_loop.ops.ranges import text_of_kinds
 
 OPTION = onnx.defs.OpSchema.FormalParameterOption
 KINDS = {
@@ -123,9 +125,8 @@ def test_attributes(translator: Translator, schemas: list[Any]) -> None:
 
 
 def _kind(translator: Translator, name: str) -> str:
-    """An annotation as text, with aliases such as Ints expanded."""
-    text = str(translator.kinds[name]).removesuffix(" | None")
-    return str(vars(import_module(translator.function.__module__)).get(text, text))
+    """The annotation of an attribute as text."""
+    return text_of_kinds(translator.kinds[name]).removesuffix(" | None")
 
 
 def _same_default(ours: Any, attribute: Any) -> bool:
@@ -154,6 +155,27 @@ def test_since(op: str) -> None:
     """Every `since` is an opset at which the schema changed: another one would hide a version of a different form."""
     versions = {schema.since_version for schema in SCHEMAS[op]}
     assert {each.since for each in TRANSLATORS[op]} <= versions
+
+
+def test_a_parameter_that_is_not_read_is_declared() -> None:
+    """What a translator does not read, and no decorator of it declares as ignored; or declared, and read."""
+    of: dict[Any, set[str]] = defaultdict(set)
+    for translator in registry.every():
+        of[translator.function].update(translator.ignored)
+    wrong = {f"{function.__module__}.{function.__name__}": unread ^ ignored
+             for function, ignored in of.items() if (unread := _unread(function)) != ignored}  # fmt: skip
+    assert not wrong
+    assert _unread(lambda x, y, *, axis=0: (lambda: y)) == {"x", "axis"}
+
+
+def _unread(function: Any) -> set[str]:
+    """The parameters that no instruction of a function loads."""
+    code = function.__code__
+    read = {*code.co_cellvars}
+    for each in dis.get_instructions(code):
+        if "LOAD" in each.opname:
+            read.update(each.argval if isinstance(each.argval, tuple) else (each.argval,))
+    return set(inspect.signature(function).parameters) - read
 
 
 @pytest.mark.parametrize("family", sorted(registry.FAMILIES))

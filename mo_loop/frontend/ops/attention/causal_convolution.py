@@ -8,27 +8,19 @@ ones. Sequences of different lengths are packed into [tokens, channels]; each is
     [state 0, sequence 0, state 1, sequence 1, ..]
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.arrays import first_numbers
-from mo_loop.frontend.context import Context
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import AtLeast3, Integers, Matrix, Rank3, Vector
-from mo_loop.frontend.ops.attention.heads import places
 from mo_loop.frontend.ops.images.convolution import grouped
 from mo_loop.frontend.ops.images.windows import Window, window
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import FAR, as_i64, dimension, joined
+from mo_loop.frontend.ops.shared import FAR, counted
 from mo_loop.frontend.ops.weight_layout import reshaped
-from mo_loop.frontend.ranges import NotNegative, Positive
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.ops.lengths import as_i64, dimension, joined
+from mo_loop.ops.ranges import AtLeast3, Integers, Matrix, NotNegative, Positive, Rank3, Vector
 
 # -- sequences of one length
 
@@ -61,7 +53,7 @@ def _of_rows(
     channels = _channels(weight)
     rows = _rows(x, channels)
     long = _after(_rows(past, channels) if past is not None else None, rows, _width(weight, dilation), 1)
-    columns, behind = (ops.Transpose(each, [0, 2, 1]).output for each in (rows, long))
+    columns, behind = (ops.Transpose(each, [0, 2, 1]) for each in (rows, long))
     y = ops.Transpose(_convolved(columns, behind, weight, bias, dilation, activation), [0, 2, 1])
     state = _last(long, rows, 1)
     if rank == 3:
@@ -72,7 +64,7 @@ def _of_rows(
 
 def _rows(x: Value, channels: int) -> Value:
     """[batch, S, channels..] as [batch, S, channels]."""
-    return x if x.rank == 3 else ops.Reshape(x, [0, 0, channels], special_zero=True).output
+    return x if x.rank == 3 else ops.Reshape(x, [0, 0, channels], special_zero=True)
 
 
 def _width(weight: Value, dilation: int) -> int:
@@ -93,14 +85,14 @@ def _after(state: Value | None, x: Value, width: int, axis: int) -> Value:
     if not width:
         return x
     if state is not None:
-        return ops.Concat(state, x, axis=axis).output
+        return ops.Concat(state, x, axis=axis)
     before = [width if each == axis else 0 for each in range(3)]
-    return ops.Pad(x, before, [0, 0, 0], np.zeros((), x.dtype.numpy)).output
+    return ops.Pad(x, before, [0, 0, 0], np.zeros((), x.dtype.numpy))
 
 
 def _last(long: Value, x: Value, axis: int) -> Value:
     """The positions behind as many as `x` has: the new state."""
-    return ops.Slice(long, joined([dimension(x, axis)], x), [FAR], [1], [axis]).output
+    return ops.Slice(long, joined([dimension(x, axis)], x), [FAR], [1], [axis])
 
 
 def _convolved(
@@ -113,10 +105,10 @@ def _convolved(
         return x
     at = window(1, dilations=(dilation,))
     filters = _filters(weight, at)
-    y = ops.GroupConvolution(long, filters, dilations=at.dilations, **at.attributes()).output
+    y = ops.GroupConvolution(long, filters, dilations=at.dilations, **at.attributes())
     if bias is not None:
-        y = ops.Add(y, reshaped(bias, [1, -1, 1])).output
-    return y if activation == "none" else ops.Swish(y).output
+        y = y + reshaped(bias, [1, -1, 1])
+    return y if activation == "none" else ops.Swish(y)
 
 
 def _filters(weight: Value, at: Window) -> Value:
@@ -137,7 +129,7 @@ def _channels(weight: Value) -> int:
 # -- packed sequences of different lengths
 
 
-@translates("VarlenCausalConvWithState", since=1, domain=MICROSOFT)
+@translates("VarlenCausalConvWithState", since=1, domain=MICROSOFT, ignored="delta_offset group_size")
 def packed_causal_convolution(
     x: Matrix, weight: Rank3, cumulative_sequence_length: Vector | Integers, bias: Vector = None,
     initial_state: Rank3 = None, capture_count=None, kernel_delta=None, previous_mask=None, *,
@@ -154,8 +146,8 @@ def packed_causal_convolution(
         )  # fmt: skip
     packing = _Packing(x, as_i64(cumulative_sequence_length), initial_state, _width(weight, dilation))
     long = packing.with_states()
-    columns = ops.Unsqueeze(ops.Transpose(long, [1, 0]), 0).output
-    y = ops.Transpose(ops.Squeeze(_convolved(columns, columns, weight, bias, dilation, activation), [0]), [1, 0]).output
+    columns = ops.Unsqueeze(ops.Transpose(long, [1, 0]), 0)
+    y = ops.Transpose(ops.Squeeze(_convolved(columns, columns, weight, bias, dilation, activation), [0]), [1, 0])
     made: list[Any] = [packing.of_tokens(y), packing.ends(long)]
     if node.wants(2):
         made.append(_captured(x, packing, capture_count, state_update_capacity))
@@ -167,55 +159,55 @@ class _Packing:
 
     def __init__(self, x: Value, cumulative: Value, state: Value, width: int) -> None:
         self.x, self.state, self.width = x, state, width
-        self.starts = ops.Slice(cumulative, [0], [-1], [1], [0]).output
-        self.stops = ops.Slice(cumulative, [1], [FAR], [1], [0]).output
+        self.starts = ops.Slice(cumulative, [0], [-1], [1], [0])
+        self.stops = ops.Slice(cumulative, [1], [FAR], [1], [0])
 
     def with_states(self) -> Value:
         """The rows [state 0, sequence 0, state 1, sequence 1, ..] of channels."""
         if not self.width:
             return self.x
         channels = joined([-1, dimension(self.x, 1)], self.x)
-        states = ops.Reshape(ops.Transpose(self.state, [0, 2, 1]), channels).output
-        both = ops.Concat(self.x, states, axis=0).output
+        states = ops.Reshape(ops.Transpose(self.state, [0, 2, 1]), channels)
+        both = ops.Concat(self.x, states, axis=0)
         tokens, rows = dimension(self.x, 0), dimension(both, 0)
         begins = ops.Unsqueeze(self._shifted(self.starts), 0)
-        ends = rows + 1 if isinstance(rows, int) else ops.Add(rows, np.int64(1)).output
-        behind = ops.Subtract(ops.Unsqueeze(places(ends, self.x), 1), begins)
-        passed = ops.ReduceSum(ops.Minimum(ops.Maximum(behind, np.int64(0)), np.int64(self.width)), [1]).output
-        before, after = ops.Slice(passed, [0], [-1], [1], [0]).output, ops.Slice(passed, [1], [FAR], [1], [0])
+        ends = rows + 1 if isinstance(rows, int) else rows + np.int64(1)
+        behind = ops.Unsqueeze(counted(ends, self.x), 1) - begins
+        passed = ops.ReduceSum(ops.Minimum(ops.Maximum(behind, np.int64(0)), np.int64(self.width)), [1])
+        before, after = ops.Slice(passed, [0], [-1], [1], [0]), ops.Slice(passed, [1], [FAR], [1], [0])
         is_token = ops.Equal(before, after)
-        source = ops.Select(is_token, ops.Subtract(places(rows, self.x), before), ops.Add(before, tokens))
-        return ops.Gather(both, source, 0).output
+        source = ops.Select(is_token, counted(rows, self.x) - before, before + tokens)
+        return ops.Gather(both, source, 0)
 
     def _shifted(self, tokens: Value) -> Value:
         """[batch]: token numbers of the sequences, behind the states of all sequences before."""
-        count = places(dimension(tokens, 0), self.x)
-        return ops.Add(tokens, ops.Multiply(count, np.int64(self.width))).output
+        count = counted(dimension(tokens, 0), self.x)
+        return tokens + count * np.int64(self.width)
 
     def of_tokens(self, y: Value) -> Value:
         """The rows of the convolution that belong to tokens; the others have taps in two sequences."""
         if not self.width:
             return y
-        tokens = places(dimension(self.x, 0), self.x)
-        ended = ops.GreaterEqual(ops.Unsqueeze(tokens, 1), ops.Unsqueeze(self.stops, 0))
+        tokens = counted(dimension(self.x, 0), self.x)
+        ended = ops.Unsqueeze(tokens, 1) >= ops.Unsqueeze(self.stops, 0)
         before = ops.ReduceSum(ops.Select(ended, np.int64(self.width), np.int64(0)), [1])
-        return ops.Gather(y, ops.Add(tokens, before), 0).output
+        return ops.Gather(y, tokens + before, 0)
 
     def ends(self, long: Value) -> Value:
         """[batch, channels, width]: the last rows of each sequence."""
         if not self.width:
             return self.state
         first = ops.Unsqueeze(self._shifted(self.stops), 1)
-        rows = ops.Add(first, first_numbers(self.width)[None])
-        return ops.Transpose(ops.Gather(long, rows, 0), [0, 2, 1]).output
+        rows = first + first_numbers(self.width)[None]
+        return ops.Transpose(ops.Gather(long, rows, 0), [0, 2, 1])
 
 
 def _captured(x: Value, packing: _Packing, count: Value | None, capacity: int) -> Value:
     """[batch, capacity, channels]: the first tokens of each sequence, zeros behind the number to be captured."""
     slots = first_numbers(capacity)[None]
-    at = ops.Add(ops.Unsqueeze(packing.starts, 1), slots)
-    inside = ops.Less(at, ops.Unsqueeze(packing.stops, 1)).output
+    at = ops.Unsqueeze(packing.starts, 1) + slots
+    inside = at < ops.Unsqueeze(packing.stops, 1)
     if count is not None:
-        inside = ops.LogicalAnd(inside, ops.Less(slots, ops.Unsqueeze(as_i64(count), 1))).output
+        inside = inside & ops.Less(slots, ops.Unsqueeze(as_i64(count), 1))
     tokens = ops.Gather(x, ops.Select(inside, at, np.int64(0)), 0)
-    return ops.Select(ops.Unsqueeze(inside, 2), tokens, np.zeros((), x.dtype.numpy)).output
+    return ops.Select(ops.Unsqueeze(inside, 2), tokens, np.zeros((), x.dtype.numpy))

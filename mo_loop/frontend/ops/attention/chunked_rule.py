@@ -11,19 +11,16 @@ differences of sums, and I + L is inverted by halves: the numbers are as exact a
 NaN or an infinity of one token reaches all tokens of its chunk.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.frontend.ops.shared import dimension, joined
-from mo_loop.graph import Graph, Value
+from mo_loop.frontend.vocabulary import Graph, Value, ops
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Concatenated, Final, Merged, Sliced
+from mo_loop.ops.lengths import Length, dimension, joined
 
 CHUNK = 16
 """The number of tokens of a chunk; all tokens if there are fewer."""
@@ -48,41 +45,41 @@ def chunked_recurrence(
     k, added, q = chunks.apart(keys), chunks.apart(values), chunks.apart(queries)
     times = int(str(queries.type.dims[3]))
     lower, of_queries = chunks.square(LOWER), chunks.square(LOWER, times)
-    g = None if decay is None else ops.Maximum(chunks.apart(decay), LEAST).output
-    before = None if g is None else ops.Multiply(g, chunks.square(np.tril(LOWER, -1))).output
+    g = None if decay is None else ops.Maximum(chunks.apart(decay), LEAST)
+    before = None if g is None else g * chunks.square(np.tril(LOWER, -1))
     readers, ends, factor = _since(q, of_queries, g), k, None
     if g is not None:
         ends = _since(k, chunks.square(np.triu(LOWER.T, 1)), g)
-        factor = ops.Exp(ops.ReduceSum(g, [2], keep_dims=True)).output
+        factor = ops.Exp(ops.ReduceSum(g, [2], keep_dims=True))
     if beta is not None:
         rates = chunks.apart(_of_each_head(beta, keys))
-        mixed = ops.Multiply(ops.MatMul(k, k, transpose_b=True), _between(lower, before))
-        inverse = _inverse(ops.Multiply(mixed, rates).output, chunks)
-        retrieving = ops.MatMul(inverse, ops.Multiply(_since(k, lower, g), rates))
-        added = ops.MatMul(inverse, ops.Multiply(added, rates)).output
-        readers = ops.Concat(retrieving, readers, axis=2).output
+        mixed = ops.MatMul(k, k, transpose_b=True) * _between(lower, before)
+        inverse = _inverse(mixed * rates, chunks)
+        retrieving = inverse @ (_since(k, lower, g) * rates)
+        added = inverse @ (added * rates)
+        readers = ops.Concat(retrieving, readers, axis=2)
     given = [readers, ends, added, factor]
     read, last = _scanned(given, chunks.joined(state), chunks.count, beta is not None)
     if beta is not None:
-        retrieved, read = ops.VariadicSplit(read, 2, joined([chunks.size, -1], k)).outputs
-        added = ops.Subtract(added, retrieved).output
-    seen = ops.Multiply(ops.MatMul(q, k, transpose_b=True), _between(of_queries, before))
-    y = ops.Add(read, ops.MatMul(seen, added)).output
-    changes = chunks.together(added, ops.Unsqueeze(keys, [3]).output)
+        retrieved, read = ops.VariadicSplit(read, 2, joined([chunks.size, -1], k))
+        added = added - retrieved
+    seen = ops.MatMul(q, k, transpose_b=True) * _between(of_queries, before)
+    y = read + seen @ added
+    changes = chunks.together(added, ops.Unsqueeze(keys, [3]))
     return chunks.together(y, queries), chunks.split(last, state), changes
 
 
 def _since(x: Value, sums: Value, g: Value | None) -> Value:
     """Each row of `x` times e to the sum of the logarithms that `sums` counts."""
-    return x if g is None else ops.Multiply(x, ops.Exp(ops.MatMul(sums, g))).output
+    return x if g is None else x * ops.Exp(sums @ g)
 
 
 def _between(rows: Value, before: Value | None) -> Value:
     """e(i, j): the decay from token j to that of row i, 0 for a later token; `before` has g below the diagonal."""
-    return rows if before is None else ops.Multiply(ops.Exp(ops.MatMul(rows, before)), rows).output
+    return rows if before is None else ops.Exp(rows @ before) * rows
 
 
-def _inverse(square: Value, chunks: _Chunks) -> Value:
+def _inverse(square: Value, chunks: "_Chunks") -> Value:
     """The inverse of I + L, where L is the part of `square` below the diagonal.
 
     Blocks [[A, 0], [M, B]] have the inverse [[A', 0], [-B' M A', B']]; each step doubles their size.
@@ -92,10 +89,10 @@ def _inverse(square: Value, chunks: _Chunks) -> Value:
     while width < chunks.longest:
         block = np.arange(CHUNK) // width
         below = (block[:, None] % 2 == 1) & (block[None] == block[:, None] - 1)
-        part = ops.Multiply(square, chunks.square(below.astype(np.float32))).output
+        part = square * chunks.square(below.astype(np.float32))
         if width > 1:
-            part = ops.MatMul(ops.MatMul(inverse, part), inverse).output
-        inverse = ops.Subtract(inverse, part).output
+            part = inverse @ part @ inverse
+        inverse = inverse - part
         width *= 2
     return inverse
 
@@ -104,7 +101,7 @@ def _of_each_head(beta: Value, keys: Value) -> Value:
     """[batch, T, heads or 1, 1] as [batch, T, heads, 1]."""
     if beta.type.dims[2] == keys.type.dims[2]:
         return beta
-    return ops.Broadcast(beta, joined([1, 1, dimension(keys, 2), 1], keys), mode="bidirectional").output
+    return ops.Broadcast(beta, joined([1, 1, dimension(keys, 2), 1], keys), mode="bidirectional")
 
 
 # -- the loop
@@ -116,8 +113,8 @@ def _scanned(
     """What the readers read before each chunk, [heads, chunks, .., V], and the last state [heads, K, V]."""
     given = [each for each in tensors if each is not None]
     if count == 1:
-        read, after = _step(given, ops.Unsqueeze(state, [1]).output, has_retrieval)
-        return read, ops.Squeeze(after, [1]).output
+        read, after = _step(given, ops.Unsqueeze(state, [1]), has_retrieval)
+        return read, ops.Squeeze(after, [1])
     body = Graph("chunk")
     held = Parameter(graph=body, type=state.type)
     now = [Parameter(graph=body, type=_element(each)) for each in given]
@@ -128,7 +125,7 @@ def _scanned(
         input_map=(Merged(held, final), *(Sliced(each, 1) for each in now)),
         output_map=(Final(final), Concatenated(every, 1)),
     )  # fmt: skip
-    last, whole = scan.outputs
+    last, whole = scan
     return whole, last
 
 
@@ -140,12 +137,12 @@ def _element(x: Value) -> TensorType:
 def _step(tensors: list[Value], state: Value, has_retrieval: bool) -> tuple[Value, Value]:
     """What one chunk reads, and the state behind it."""
     readers, ends, added, *factor = tensors
-    read = ops.MatMul(readers, state).output
+    read = readers @ state
     if has_retrieval:
         size = joined([dimension(ends, -2)], ends)
-        added = ops.Subtract(added, ops.Slice(read, [0], size, [1], [-2])).output
-    kept = ops.Multiply(state, factor[0]).output if factor else state
-    return read, ops.Add(kept, ops.MatMul(ends, added, transpose_a=True)).output
+        added = added - ops.Slice(read, [0], size, [1], [-2])
+    kept = state * factor[0] if factor else state
+    return read, kept + ops.MatMul(ends, added, transpose_a=True)
 
 
 # -- chunks
@@ -155,22 +152,22 @@ def _step(tensors: list[Value], state: Value, has_retrieval: bool) -> tuple[Valu
 class _Chunks:
     """Tokens [batch, T, heads, ..] in chunks [batch * heads, chunks, size, ..]; zeros fill the last one."""
 
-    size: Any
-    count: Any
-    tokens: Any
-    heads: Any
+    size: Length
+    count: Length
+    tokens: Length
+    heads: Length
     keys: Value
 
     @classmethod
-    def of(cls, keys: Value) -> _Chunks:
+    def of(cls, keys: Value) -> "_Chunks":
         tokens = dimension(keys, 1)
-        heads = _times(dimension(keys, 0), dimension(keys, 2))
+        heads = dimension(keys, 0) * dimension(keys, 2)
         if isinstance(tokens, int):
             size = min(CHUNK, tokens)
             return cls(size, -(-tokens // size), tokens, heads, keys)
         least = ops.Maximum(tokens, np.int64(1))  # no tokens are one chunk of zeros, which change no state
-        size = ops.Minimum(least, np.int64(CHUNK)).output
-        count = ops.Divide(ops.Add(least, ops.Subtract(size, np.int64(1))), size).output
+        size = ops.Minimum(least, np.int64(CHUNK))
+        count = (least + (size - np.int64(1))) // size
         return cls(size, count, tokens, heads, keys)
 
     @property
@@ -182,9 +179,9 @@ class _Chunks:
         """The first rows and columns of [CHUNK, CHUNK], as many as tokens of a chunk, each row repeated."""
         repeated = np.repeat(array, times, axis=0)
         if isinstance(self.size, int):
-            return ops.Constant(repeated[: self.size * times, : self.size], graph=self.keys.graph).output
-        ends = joined([_times(self.size, times), self.size], self.keys)
-        return ops.Slice(ops.Constant(repeated, graph=self.keys.graph), [0, 0], ends, [1, 1], [0, 1]).output
+            return ops.Constant(repeated[: self.size * times, : self.size], graph=self.keys.graph)
+        ends = joined([self.size * times, self.size], self.keys)
+        return ops.Slice(ops.Constant(repeated, graph=self.keys.graph), [0, 0], ends, [1, 1], [0, 1])
 
     def apart(self, x: Value) -> Value:
         """Chunks of [batch, T, heads, X], or of [batch, T, heads, R, X], whose rows have R for each token."""
@@ -192,36 +189,28 @@ class _Chunks:
         padding = self._padding(x)
         if padding is not None:
             ends = joined([padding if axis == 1 else 0 for axis in range(rank)], x)
-            x = ops.Pad(x, [0] * rank, ends, np.float32(0)).output
-        moved = ops.Transpose(x, [0, 2, 1, *range(3, rank)]).output
-        rows = _times(self.size, int(str(x.type.dims[3]))) if rank == 5 else self.size
-        return ops.Reshape(moved, joined([self.heads, self.count, rows, dimension(x, -1)], x)).output
+            x = ops.Pad(x, [0] * rank, ends, np.float32(0))
+        moved = ops.Transpose(x, [0, 2, 1, *range(3, rank)])
+        rows = self.size * int(str(x.type.dims[3])) if rank == 5 else self.size
+        return ops.Reshape(moved, joined([self.heads, self.count, rows, dimension(x, -1)], x))
 
     def _padding(self, x: Value) -> Any:
-        if isinstance(self.tokens, int):
-            return self.count * self.size - self.tokens or None
-        return ops.Subtract(ops.Multiply(self.count, self.size), self.tokens).output
+        padding = self.count * self.size - self.tokens
+        return padding if isinstance(padding, Value) else padding or None
 
     def together(self, y: Value, like: Value) -> Value:
         """[batch, T, heads, R, V] of chunks [.., size * R, V], where `like` is [batch, T, heads, R, ..]."""
         batch, heads = dimension(like, 0), dimension(like, 2)
-        length = _times(self.count, self.size)
+        length = self.count * self.size
         shape = joined([batch, heads, length, like.type.dims[3], dimension(y, 3)], y)
-        every = ops.Transpose(ops.Reshape(y, shape), [0, 2, 1, 3, 4]).output
+        every = ops.Transpose(ops.Reshape(y, shape), [0, 2, 1, 3, 4])
         if self._padding(like) is None:
             return every
-        return ops.Slice(every, [0], joined([self.tokens], y), [1], [1]).output
+        return ops.Slice(every, [0], joined([self.tokens], y), [1], [1])
 
     def joined(self, state: Value) -> Value:
         """[batch, heads, K, V] as [batch * heads, K, V]."""
-        return ops.Reshape(state, joined([self.heads, dimension(state, 2), dimension(state, 3)], state)).output
+        return ops.Reshape(state, joined([self.heads, dimension(state, 2), dimension(state, 3)], state))
 
     def split(self, state: Value, like: Value) -> Value:
-        return ops.Reshape(state, joined([dimension(like, axis) for axis in range(4)], state)).output
-
-
-def _times(a: Any, b: Any) -> Any:
-    """The product of two lengths, ints or scalars."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a * b
-    return ops.Multiply(a, b).output if isinstance(a, Value) else ops.Multiply(b, a).output
+        return ops.Reshape(state, joined([dimension(like, axis) for axis in range(4)], state))

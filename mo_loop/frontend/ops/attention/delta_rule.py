@@ -11,20 +11,16 @@ this state, and returns it; everything else is computed for all tokens at once:
     [retrieved, read] = ([beta * k, q] * e^g) S before        u = beta * v - retrieved        y = read + (q . k) u
 """
 
-from __future__ import annotations
-
 from typing import Any
 
-from mo_loop import ops
-from mo_loop.errors import ModelError
 from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops.attention.chunked_rule import chunked_recurrence, is_chunkable
-from mo_loop.frontend.ops.attention.heads import places
-from mo_loop.frontend.ops.shared import dimension, joined
-from mo_loop.graph import Graph, Value
+from mo_loop.frontend.ops.shared import counted
+from mo_loop.frontend.vocabulary import Graph, ModelError, Value, ops
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Concatenated, Final, Merged, Sliced
+from mo_loop.ops.lengths import dimension, joined
 
 
 def recurrence(
@@ -41,23 +37,23 @@ def recurrence(
         raise ModelError(f"the decay is {decay.type}, not one number or one row for each head", code="ML235")
     if is_chunkable(queries, decay):
         return chunked_recurrence(queries, keys, values, decay, beta, state)
-    kept = None if decay is None else ops.Exp(decay).output
-    rows, added = ops.Unsqueeze(keys, [3]).output, ops.Unsqueeze(values, [3]).output
+    kept = None if decay is None else ops.Exp(decay)
+    rows, added = ops.Unsqueeze(keys, [3]), ops.Unsqueeze(values, [3])
     readers = queries
     if beta is not None:
         rates = ops.Unsqueeze(beta, [3])
-        readers = ops.Concat(ops.Multiply(rows, rates), queries, axis=3).output
-        added = ops.Multiply(added, rates).output
+        readers = ops.Concat(rows * rates, queries, axis=3)
+        added = added * rates
     if kept is not None:
-        readers = ops.Multiply(readers, ops.Unsqueeze(kept, [3])).output
-    columns = ops.Unsqueeze(keys, [4]).output
-    factors = None if kept is None else ops.Unsqueeze(kept, [4]).output
+        readers = readers * ops.Unsqueeze(kept, [3])
+    columns = ops.Unsqueeze(keys, [4])
+    factors = None if kept is None else ops.Unsqueeze(kept, [4])
     read, last = _scanned(readers, columns, added, factors, state, beta is not None)
     if beta is not None:
-        retrieved, read = ops.VariadicSplit(read, 3, [1, -1]).outputs
-        added = ops.Subtract(added, retrieved).output
-    overlap = ops.ReduceSum(ops.Multiply(queries, rows), [4], keep_dims=True)
-    return ops.Add(read, ops.Multiply(overlap, added)).output, last, added
+        retrieved, read = ops.VariadicSplit(read, 3, [1, -1])
+        added = added - retrieved
+    overlap = ops.ReduceSum(queries * rows, [4], keep_dims=True)
+    return read + overlap * added, last, added
 
 
 def _scanned(
@@ -69,23 +65,23 @@ def _scanned(
     tokens = [each for each in (readers, keys, added, factors) if each is not None]
     now = [_element(body, each) for each in tokens]
     reader, key, new = (each.output for each in now[:3])
-    product = ops.MatMul(reader, held.output).output
+    product = reader @ held.output
     if has_retrieval:
-        new = ops.Subtract(new, ops.Slice(product, [0], [1], [1], [2])).output
-    before: Any = held.output if factors is None else ops.Multiply(held, now[3]).output
-    after = Result(ops.Add(before, ops.Multiply(key, new)))
+        new = new - ops.Slice(product, [0], [1], [1], [2])
+    before: Any = held.output if factors is None else held * now[3]
+    after = Result(before + key * new)
     every = Result(product)
     scan = ops.Scan(
         state, *tokens, graph=state.graph, body=body,
         input_map=(Merged(held, after), *(Sliced(each, 1) for each in now)),
         output_map=(Final(after), Concatenated(every, 1)),
     )  # fmt: skip
-    last, read = scan.outputs
+    last, read = scan
     if isinstance(readers.type.dims[1], int):
         return read, last
     # After 0 tokens, a Scan returns 0 for every dimension that is known only at run time.
     shape = joined([*(dimension(readers, axis) for axis in range(4)), dimension(added, 4)], readers)
-    return ops.Reshape(read, shape).output, last
+    return ops.Reshape(read, shape), last
 
 
 def _element(body: Graph, outer: Value) -> Parameter:
@@ -100,5 +96,5 @@ def shared(x: Value, heads: Any) -> Value:
     if count == heads:
         return x
     if isinstance(count, int) and isinstance(heads, int):
-        return ops.Gather(x, first_numbers(heads) * count // heads, 2).output
-    return ops.Gather(x, ops.Divide(ops.Multiply(places(heads, x), count), heads), 2).output
+        return ops.Gather(x, first_numbers(heads) * count // heads, 2)
+    return ops.Gather(x, counted(heads, x) * count // heads, 2)

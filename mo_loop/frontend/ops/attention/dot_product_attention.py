@@ -10,26 +10,21 @@ sees no key gives zeros. With n keys before the first query, the query i is at t
 and a mask of booleans keeps it. The scores are in the element type of Q, as ONNX has them.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, TypeError_
-from mo_loop.frontend.context import Context
-from mo_loop.frontend.input_forms import AtLeast1, Integers, Rank3, Rank4, Vector
+from mo_loop.errors import TypeError_
 from mo_loop.frontend.ops.attention import heads as parts
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import dimension, joined
-from mo_loop.frontend.ranges import NotNegativeOrNone, Positive
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.ops.shared import counted
+from mo_loop.frontend.vocabulary import Context, ModelError, Value, ops, translates
 from mo_loop.graph.types import ElementType, bf16, boolean, f16, f32, f64, from_onnx
+from mo_loop.ops.lengths import as_i64, dimension, joined
+from mo_loop.ops.ranges import AtLeast1, Integers, NotNegativeOrNone, Positive, Rank3, Rank4, Vector
 
 WINDOWS = "left_window_size right_window_size"
 PADS_MASKS = 24
@@ -72,8 +67,8 @@ def attention(
     bias, sees = _bias(keys, q, k, attn_mask, is_square, node.opset >= PADS_MASKS)
     raw = parts.grouped_product(_scaled(q, scale), k, heads, kv_heads, transpose_b=True)
     capped = parts.capped(raw, softcap)
-    scores = capped if bias is None else ops.Add(capped, bias).output
-    weights = as_type(ops.Softmax(as_type(scores, precision), axis=3).output, q.dtype)
+    scores = capped if bias is None else capped + bias
+    weights = as_type(ops.Softmax(as_type(scores, precision), axis=3), q.dtype)
     y = _or_zero(parts.grouped_product(weights, as_type(v, q.dtype), heads, kv_heads), sees)
     shown = _or_zero(weights, sees) if qk_matmul_output_mode == 3 else (raw, capped, scores)[qk_matmul_output_mode]
     return [parts.merge_heads(y) if rank == 3 else y, present_k, present_v, shown]
@@ -121,7 +116,7 @@ def _bound(number: int) -> int | None:
 
 def _scaled(q: Value, scale: float | None) -> Value:
     """Q times `scale`, which may be 0; without one, times 1 / sqrt(size of a head)."""
-    return ops.Multiply(q, 0.0).output if scale == 0 else parts.scaled(q, scale)
+    return q * 0.0 if scale == 0 else parts.scaled(q, scale)
 
 
 def _or_zero(x: Value, sees: Value | None) -> Value:
@@ -130,7 +125,7 @@ def _or_zero(x: Value, sees: Value | None) -> Value:
     Behind the product, because the CPU plugin makes one kernel of MatMul, Softmax and MatMul. That kernel cannot hold
     one scalar for two purposes, so the zero is not a scalar, as that of the bias is.
     """
-    return x if sees is None else ops.Select(sees, x, np.zeros((1, 1, 1, 1), x.dtype.numpy)).output
+    return x if sees is None else ops.Select(sees, x, np.zeros((1, 1, 1, 1), x.dtype.numpy))
 
 
 # -- the bias
@@ -146,12 +141,12 @@ def _bias(
     added: Any = np.zeros((), kind.numpy)
     if mask is not None and mask.dtype is boolean:
         kept = _padded(mask, k, kind, may_pad)
-        seen = kept if seen is None else ops.LogicalAnd(seen, kept).output
+        seen = kept if seen is None else seen & kept
     elif mask is not None:
         added = _padded(mask, k, kind, may_pad)
     elif seen is None:
         return None, None
-    bias = added if seen is None else ops.Select(seen, added, _lowest(kind, q)).output
+    bias = added if seen is None else ops.Select(seen, added, _lowest(kind, q))
     sees = _sees(bias, seen, mask) if _may_see_none(keys, k, mask, is_square) else None
     return as_type(bias, q.dtype), sees
 
@@ -159,8 +154,8 @@ def _bias(
 def _sees(bias: Value, seen: Value | None, mask: Value | None) -> Value:
     """[.., S, 1]; not by the largest bias, because the runtime returns the lowest finite number for -inf."""
     if seen is None or (mask is not None and mask.dtype is not boolean):
-        seen = ops.NotEqual(bias, np.array([-np.inf]).astype(bias.dtype.numpy)).output
-    return ops.ReduceLogicalOr(seen, [-1], keep_dims=True).output
+        seen = ops.NotEqual(bias, np.array([-np.inf]).astype(bias.dtype.numpy))
+    return ops.ReduceLogicalOr(seen, [-1], keep_dims=True)
 
 
 def _may_see_none(keys: Keys, k: Value, mask: Value | None, is_square: bool) -> bool:
@@ -174,7 +169,7 @@ def _may_see_none(keys: Keys, k: Value, mask: Value | None, is_square: bool) -> 
 
 
 def _lowest(kind: ElementType, like: Value) -> Value:
-    return ops.Constant(np.array(-np.inf).astype(kind.numpy), graph=like.graph).output
+    return ops.Constant(np.array(-np.inf).astype(kind.numpy), graph=like.graph)
 
 
 def _padded(mask: Value, k: Value, kind: ElementType, may_pad: bool) -> Value:
@@ -190,15 +185,14 @@ def _padded(mask: Value, k: Value, kind: ElementType, may_pad: bool) -> Value:
     missing = _excess(dimension(k, 2), dimension(mask, -1))
     out: Any = np.False_ if mask.dtype is boolean else _lowest(kind, mask)
     shape = joined([*(dimension(mask, axis) for axis in range(rank - 1)), missing], mask)
-    return ops.Concat(mask, ops.Broadcast(out, shape), axis=-1).output
-
+    return ops.Concat(mask, ops.Broadcast(out, shape), axis=-1)
 
 
 def _excess(total: Any, length: Any) -> Any:
     """total - length; not below 0, because the runtime computes with bounds of lengths when it compiles."""
     if isinstance(total, int) and isinstance(length, int):
         return max(total - length, 0)
-    return ops.Maximum(ops.Subtract(total, length), 0).output
+    return ops.Maximum(total - length, 0)
 
 
 # -- which keys are seen
@@ -206,28 +200,28 @@ def _excess(total: Any, length: Any) -> Any:
 
 def _seen(keys: Keys, q: Value, k: Value) -> Value | None:
     """[S, T] or [batch, 1, S, T], or None: whether a query sees a key by its place, whatever a mask says."""
-    columns = parts.places(dimension(k, 2), q)
-    ends = None if keys.ends is None else ops.Unsqueeze(parts.as_i64(keys.ends), [1, 2, 3]).output
+    columns = counted(dimension(k, 2), q)
+    ends = None if keys.ends is None else ops.Unsqueeze(as_i64(keys.ends), [1, 2, 3])
     found: list[Value] = []
     if keys.left is not None or keys.right is not None:
         places = _places(keys, ends, q)
         if keys.right is not None:
-            found.append(ops.LessEqual(columns, _moved(places, keys.right)).output)
+            found.append(columns <= _moved(places, keys.right))
         if keys.left is not None:
-            found.append(ops.GreaterEqual(columns, _moved(places, -keys.left)).output)
+            found.append(columns >= _moved(places, -keys.left))
     if ends is not None and keys.right != 0:  # no place is behind the end
-        found.append(ops.Less(columns, ends).output)
-    return reduce(lambda a, b: ops.LogicalAnd(a, b).output, found) if found else None
+        found.append(columns < ends)
+    return reduce(lambda a, b: a & b, found) if found else None
 
 
 def _places(keys: Keys, ends: Value | None, q: Value) -> Value:
     """[S, 1] or [batch, 1, S, 1]: the place of each query among the keys."""
     rows = dimension(q, 2)
-    places = ops.Unsqueeze(parts.places(rows, q), [1]).output
+    places = ops.Unsqueeze(counted(rows, q), [1])
     if ends is not None:
-        return ops.Add(places, ops.Subtract(ends, rows)).output
+        return places + (ends - rows)
     return places if keys.past is None else _moved(places, dimension(keys.past, 2))
 
 
 def _moved(places: Value, distance: Any) -> Value:
-    return places if isinstance(distance, int) and distance == 0 else ops.Add(places, distance).output
+    return places if isinstance(distance, int) and distance == 0 else places + distance

@@ -1,19 +1,12 @@
 """DecoderAttention: self attention with keys and values of earlier steps, or attention to an encoder."""
 
-from __future__ import annotations
-
-from mo_loop import ops
-from mo_loop.errors import UnsupportedError
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import Matrix, Needed, One, Rank3, Rank4, Vector
 from mo_loop.frontend.ops.attention import heads as parts
-from mo_loop.frontend.ops.shared import dimension, joined
-from mo_loop.frontend.ranges import Positive
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import MICROSOFT, UnsupportedError, Value, ops, translates
+from mo_loop.ops.lengths import dimension, joined
+from mo_loop.ops.ranges import Matrix, Needed, One, Positive, Rank3, Rank4, Vector
 
 
-@translates("DecoderAttention", since=1, domain=MICROSOFT)
+@translates("DecoderAttention", since=1, domain=MICROSOFT, ignored="mask_filter_value")
 def decoder_attention(
     query: Rank3, key: Rank3, q_weight: Matrix, kv_weight: Matrix, bias: Vector, key_padding_mask: Matrix = None,
     key_cache: Rank4 = None, value_cache: Rank4 = None, static_kv: Needed | One = None, use_past: Needed | One = None,
@@ -28,19 +21,19 @@ def decoder_attention(
     names = ("static_kv", "use_past", "has_layer_state", "has_key_padding_mask")
     given = (static_kv, use_past, has_layer_state, has_key_padding_mask)
     is_cross, reads_past, has_state, is_masked = (_decided(*each) for each in zip(given, names, strict=True))
-    of_query, of_rest = ops.VariadicSplit(bias, 0, joined([dimension(q_weight, 1), -1], bias)).outputs
-    q = _heads_first(ops.Add(ops.MatMul(query, q_weight), of_query).output, num_heads)
+    of_query, of_rest = ops.VariadicSplit(bias, 0, joined([dimension(q_weight, 1), -1], bias))
+    q = _heads_first(query @ q_weight + of_query, num_heads)
     has_past = reads_past and has_state
     if has_past and is_cross:
         k, v = key_cache, value_cache
     else:
-        product = ops.Add(ops.MatMul(key if is_cross else query, kv_weight), of_rest)
-        k, v = (_heads_first(each, num_heads) for each in ops.Split(product, 2, num_splits=2).outputs)
+        product = (key if is_cross else query) @ kv_weight + of_rest
+        k, v = (_heads_first(each, num_heads) for each in ops.Split(product, 2, num_splits=2))
     if has_past and not is_cross:
         k, v = parts.appended(key_cache, k), parts.appended(value_cache, v)
     mask = None
     if is_masked:
-        mask = parts.filled(ops.Unsqueeze(ops.LogicalNot(key_padding_mask), [1, 2]).output, parts.LOWEST)
+        mask = parts.filled(ops.Unsqueeze(~key_padding_mask, [1, 2]), parts.LOWEST)
     y, _ = parts.attend(q, k, v, None, mask)
     rows = ops.Transpose(y, [2, 0, 1, 3])
     return [ops.Reshape(rows, joined([0, 0, dimension(query, 2)], query), special_zero=True), k, v]
@@ -59,4 +52,4 @@ def _decided(flag: Value, name: str) -> bool:
 
 def _heads_first(x: Value, heads: int) -> Value:
     """[S, batch, heads * size] as [batch, heads, S, size]."""
-    return ops.Transpose(parts.rows_of_heads(x, heads), [1, 2, 0, 3]).output
+    return ops.Transpose(parts.rows_of_heads(x, heads), [1, 2, 0, 3])

@@ -4,35 +4,28 @@ Sequences of different lengths are read as [batch, longest]: the tokens behind t
 and a decay of 1, which leave the state as it is. States are [batch, heads, V, K].
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.arrays import first_numbers
-from mo_loop.frontend.context import Context
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import Integers, Matrix, Rank3, Rank4, Vector
 from mo_loop.frontend.ops.attention.delta_rule import recurrence, shared
-from mo_loop.frontend.ops.attention.heads import places, real, scaled
+from mo_loop.frontend.ops.attention.heads import real, scaled
 from mo_loop.frontend.ops.attention.linear_attention import divided, read_by
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import FAR, as_i64, dimension, joined
-from mo_loop.frontend.ranges import NotNegative, Positive
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.ops.shared import FAR, counted
+from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32
+from mo_loop.ops.lengths import as_i64, dimension, joined
+from mo_loop.ops.ranges import Integers, Matrix, NotNegative, Positive, Rank3, Rank4, Vector
 
 EPSILON, EPSILON_OF_SIGMOID = 1e-12, 1e-6
 """What the kernel adds to the sum of squares before it divides by its root: more with a gate that is a sigmoid."""
 
 
-@translates("GatedDeltaNet", since=1, domain=MICROSOFT)
+@translates("GatedDeltaNet", since=1, domain=MICROSOFT, ignored="chunk_size")
 def gated_delta_net(
     query: Matrix | Rank3 | Rank4, key: Rank3 | Rank4 = None, value: Rank3 | Rank4 = None,
     cu_seqlens: Vector | Integers = None, decay=None, beta=None,
@@ -57,16 +50,16 @@ def gated_delta_net(
     if decay is not None:
         decay = order.zeroed(_decay(order, decay, query, (gate_activation, a_log, dt_bias, gate_lower_bound)))
     if beta is not None:
-        beta = ops.Unsqueeze(order.apart(_rate(as_type(beta, f32), beta_activation)), [3]).output
+        beta = ops.Unsqueeze(order.apart(_rate(as_type(beta, f32), beta_activation)), [3])
     states = _state(initial_state, order, q, v)
     y, last, added = recurrence(
-        ops.Unsqueeze(shared(scaled(q, scale), heads), [3]).output, shared(k, heads), v, decay, beta, states
+        ops.Unsqueeze(shared(scaled(q, scale), heads), [3]), shared(k, heads), v, decay, beta, states
     )
-    made: list[Any] = [as_type(order.together(ops.Squeeze(y, [3]).output, query), dtype)]
+    made: list[Any] = [as_type(order.together(ops.Squeeze(y, [3]), query), dtype)]
     made.append(ops.Transpose(last, [0, 1, 3, 2]) if node.wants(1) else None)
     if node.wants(2):
         count = _limited(capture_count, state_update_active)
-        made.append(_captured(order, [decay, k, ops.Squeeze(added, [3]).output], count, state_update_capacity))
+        made.append(_captured(order, [decay, k, ops.Squeeze(added, [3])], count, state_update_capacity))
     return made
 
 
@@ -83,25 +76,24 @@ def _unpacked(packed: Value, state: Value | None) -> list[Value]:
     heads, width, size, total = (int(str(each)) for each in known)
     part = (total - heads * width) // 2
     axis = ranked(packed, "the query of GatedDeltaNet") - 1
-    pieces = ops.VariadicSplit(packed, axis, [part, part, heads * width]).outputs
+    pieces = ops.VariadicSplit(packed, axis, [part, part, heads * width])
     shapes = [[part // size, size], [part // size, size], [heads, width]]
     return [
-        ops.Reshape(piece, [0] * axis + shape, special_zero=True).output
-        for piece, shape in zip(pieces, shapes, strict=True)
+        ops.Reshape(piece, [0] * axis + shape, special_zero=True) for piece, shape in zip(pieces, shapes, strict=True)
     ]
 
 
 def _normalised(x: Value, epsilon: float) -> Value:
     """x divided by its length."""
-    squares = ops.ReduceSum(ops.Multiply(x, x), [-1], keep_dims=True)
-    return ops.Divide(x, ops.Sqrt(ops.Add(squares, epsilon))).output
+    squares = ops.ReduceSum(x * x, [-1], keep_dims=True)
+    return x / ops.Sqrt(squares + epsilon)
 
 
-def _decay(order: _Order, decay: Value, query: Value, gate: tuple[str, Value | None, Value | None, float]) -> Value:
+def _decay(order: "_Order", decay: Value, query: Value, gate: tuple[str, Value | None, Value | None, float]) -> Value:
     """The logarithms of the decay, [batch, T, heads, K or 1]."""
     raw = as_type(decay, f32)
     if raw.rank == ranked(query, "the query of GatedDeltaNet") - 1:
-        raw = ops.Unsqueeze(raw, -1).output
+        raw = ops.Unsqueeze(raw, -1)
     raw = order.apart(raw)
     kind, a_log, dt_bias, bound = gate
     if kind == "none":
@@ -111,24 +103,24 @@ def _decay(order: _Order, decay: Value, query: Value, gate: tuple[str, Value | N
     if a_log is None or dt_bias is None:
         raise ModelError(f"GatedDeltaNet with gate_activation {kind} has no a_log or dt_bias", code="ML227")
     rate = ops.Exp(ops.Unsqueeze(a_log, [1]))
-    moved = ops.Add(raw, ops.Reshape(dt_bias, joined([dimension(raw, 2), -1], raw)))
+    moved = raw + ops.Reshape(dt_bias, joined([dimension(raw, 2), -1], raw))
     if kind in ("softplus", "qwen"):
-        return ops.Multiply(ops.Negative(rate), ops.SoftPlus(moved)).output
-    return ops.Multiply(ops.Sigmoid(ops.Multiply(rate, moved)), bound).output
+        return -rate * ops.SoftPlus(moved)
+    return ops.Sigmoid(rate * moved) * bound
 
 
 def _rate(beta: Value, activation: str) -> Value:
     if activation not in ("none", "sigmoid"):
         raise ModelError(f"GatedDeltaNet has the beta_activation {activation!r}", code="ML227")
-    return beta if activation == "none" else ops.Sigmoid(beta).output
+    return beta if activation == "none" else ops.Sigmoid(beta)
 
 
-def _state(given: Value | None, order: _Order, q: Value, v: Value) -> Value:
+def _state(given: Value | None, order: "_Order", q: Value, v: Value) -> Value:
     """The states as [batch, heads, K, V]."""
     if given is not None:
-        return ops.Transpose(as_type(given, f32), [0, 1, 3, 2]).output
+        return ops.Transpose(as_type(given, f32), [0, 1, 3, 2])
     shape = joined([order.batch, dimension(v, 2), dimension(q, 3), dimension(v, 3)], q)
-    return ops.Broadcast(np.float32(0), shape).output
+    return ops.Broadcast(np.float32(0), shape)
 
 
 # -- the order of the tokens
@@ -146,16 +138,16 @@ class _Order:
         if self.is_apart:
             return x
         if self.batch == 1:
-            return ops.Unsqueeze(x, [0]).output
+            return ops.Unsqueeze(x, [0])
         rest = [dimension(x, axis) for axis in range(1, len(x.type.dims))]
-        return ops.Reshape(x, joined([self.batch, divided(dimension(x, 0), self.batch), *rest], x)).output
+        return ops.Reshape(x, joined([self.batch, divided(dimension(x, 0), self.batch), *rest], x))
 
     def together(self, x: Value, like: Value) -> Value:
         """[batch, T, heads, V] as the query has its tokens."""
         if self.is_apart:
             return x
         rest = [dimension(x, axis) for axis in (2, 3)]
-        return ops.Reshape(x, joined([dimension(like, 0), *rest], x)).output
+        return ops.Reshape(x, joined([dimension(like, 0), *rest], x))
 
     def zeroed(self, x: Value) -> Value:
         """Zeros in place of the tokens behind the end of a sequence."""
@@ -170,36 +162,36 @@ class _Ragged(_Order):
     """Sequences of different lengths."""
 
     def __init__(self, cumulative: Value) -> None:
-        self.starts = ops.Slice(cumulative, [0], [-1], [1], [0]).output
-        self.stops = ops.Slice(cumulative, [1], [FAR], [1], [0]).output
+        self.starts = ops.Slice(cumulative, [0], [-1], [1], [0])
+        self.stops = ops.Slice(cumulative, [1], [FAR], [1], [0])
         super().__init__(dimension(self.starts, 0), False)
-        self._counts = ops.Subtract(self.stops, self.starts).output
-        self._longest = ops.ReduceMax(self._counts, [0]).output
-        steps = ops.Unsqueeze(places(self._longest, cumulative), [0])
-        self._inside = ops.Less(steps, ops.Unsqueeze(self._counts, [1])).output
-        rows = ops.Add(ops.Unsqueeze(self.starts, [1]), steps)
-        self._rows = ops.Select(self._inside, rows, np.int64(0)).output
+        self._counts = self.stops - self.starts
+        self._longest = ops.ReduceMax(self._counts, [0])
+        steps = ops.Unsqueeze(counted(self._longest, cumulative), [0])
+        self._inside = steps < ops.Unsqueeze(self._counts, [1])
+        rows = ops.Unsqueeze(self.starts, [1]) + steps
+        self._rows = ops.Select(self._inside, rows, np.int64(0))
 
     def apart(self, x: Value) -> Value:
-        return ops.Gather(x, self._rows, 0).output
+        return ops.Gather(x, self._rows, 0)
 
     def zeroed(self, x: Value) -> Value:
-        return ops.Select(ops.Unsqueeze(self._inside, [2, 3]), x, real(0, x)).output
+        return ops.Select(ops.Unsqueeze(self._inside, [2, 3]), x, real(0, x))
 
     def lengths(self, x: Value) -> Any:
-        return ops.Unsqueeze(self._counts, [1]).output
+        return ops.Unsqueeze(self._counts, [1])
 
     def together(self, x: Value, like: Value) -> Value:
-        tokens = places(dimension(like, 0), like)
-        ended = ops.GreaterEqual(ops.Unsqueeze(tokens, [1]), ops.Unsqueeze(self.stops, [0]))
+        tokens = counted(dimension(like, 0), like)
+        ended = ops.Unsqueeze(tokens, [1]) >= ops.Unsqueeze(self.stops, [0])
         sequence = ops.ReduceSum(ops.Select(ended, np.int64(1), np.int64(0)), [1])
-        step = ops.Subtract(tokens, ops.Gather(self.starts, sequence, 0))
-        row = ops.Add(ops.Multiply(sequence, self._longest), step)
+        step = tokens - ops.Gather(self.starts, sequence, 0)
+        row = sequence * self._longest + step
         flat = ops.Reshape(x, joined([-1, dimension(x, 2), dimension(x, 3)], x))
-        return ops.Gather(flat, row, 0).output
+        return ops.Gather(flat, row, 0)
 
 
-def _order(query: Value, cumulative: Value | None, state: Value | None) -> _Order:
+def _order(query: Value, cumulative: Value | None, state: Value | None) -> "_Order":
     if cumulative is not None:
         return _Order(1, False) if cumulative.type.dims[0] == 2 else _Ragged(as_i64(cumulative))
     if ranked(query, "the query of GatedDeltaNet") == 4:
@@ -216,7 +208,7 @@ def _limited(count: Value | None, active: Value | None) -> Value | None:
     """The number of changes to be captured; none if the capture is switched off."""
     if count is None or active is None:
         return count
-    return ops.Select(ops.NotEqual(active, np.int32(0)), count, np.int32(0)).output
+    return ops.Select(ops.NotEqual(active, np.int32(0)), count, np.int32(0))
 
 
 def _captured(order: _Order, tensors: list[Value | None], count: Value | None, capacity: int) -> Value:
@@ -224,18 +216,18 @@ def _captured(order: _Order, tensors: list[Value | None], count: Value | None, c
     decay, keys, deltas = tensors
     assert keys is not None and deltas is not None
     if not capacity or count is None:
-        return ops.Broadcast(np.float32(0), joined([order.batch, 0], keys)).output
+        return ops.Broadcast(np.float32(0), joined([order.batch, 0], keys))
     slots = first_numbers(capacity)[None]
     limit = ops.Minimum(ops.Unsqueeze(as_i64(count), [1]), order.lengths(keys))
-    is_captured = ops.Unsqueeze(ops.Less(slots, limit), [2, 3]).output
+    is_captured = ops.Unsqueeze(ops.Less(slots, limit), [2, 3])
     last = dimension(keys, 1)
-    at = np.minimum(slots[0], last - 1) if isinstance(last, int) else ops.Minimum(ops.Subtract(last, 1), slots[0])
-    kept = ops.Exp(decay).output if decay is not None else None
+    at = np.minimum(slots[0], last - 1) if isinstance(last, int) else ops.Minimum(last - 1, slots[0])
+    kept = ops.Exp(decay) if decay is not None else None
     parts = []
     for each in (kept, keys, deltas):
-        some = ops.Gather(deltas if each is None else each, at, 1).output
+        some = ops.Gather(deltas if each is None else each, at, 1)
         if each is None:  # a decay of 1 for each head
-            some = ops.Broadcast(np.float32(1), joined([order.batch, capacity, dimension(deltas, 2), 1], deltas)).output
-        shown = ops.Select(is_captured, some, real(0, keys)).output
-        parts.append(ops.Reshape(shown, [0, -1], special_zero=True).output)
-    return ops.Concat(*parts, axis=1).output
+            some = ops.Broadcast(np.float32(1), joined([order.batch, capacity, dimension(deltas, 2), 1], deltas))
+        shown = ops.Select(is_captured, some, real(0, keys))
+        parts.append(ops.Reshape(shown, [0, -1], special_zero=True))
+    return ops.Concat(*parts, axis=1)

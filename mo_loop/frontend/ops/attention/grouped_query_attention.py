@@ -5,27 +5,21 @@ the cache the new ones stand behind those of the past; rows behind them are 0. T
 `total_sequence_length`, may have shorter sequences, which end with padding.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import UnsupportedError
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import Integers, Matrix, Needed, One, Rank3, Rank4
 from mo_loop.frontend.ops.attention import heads as parts
 from mo_loop.frontend.ops.attention import shared_heads as groups
 from mo_loop.frontend.ops.attention.rotary_embedding import rotated
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type
-from mo_loop.frontend.ops.shared import dimension, vector
-from mo_loop.frontend.ranges import Positive
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.ops.shared import counted
+from mo_loop.frontend.vocabulary import MICROSOFT, UnsupportedError, Value, ops, translates
+from mo_loop.ops.lengths import as_i64, dimension, length_in, vector
+from mo_loop.ops.ranges import Integers, Matrix, Needed, One, Positive, Rank3, Rank4
 
 
-@translates("GroupQueryAttention", since=1, domain=MICROSOFT)
+@translates("GroupQueryAttention", since=1, domain=MICROSOFT, ignored="k_scale v_scale kv_cache_bit_width")
 def group_query_attention(
     query: Rank3, key: Rank3 | Rank4 = None, value: Rank3 | Rank4 = None, past_key: Rank4 = None,
     past_value: Rank4 = None, seqlens_k: Needed | Integers = None,
@@ -50,14 +44,14 @@ def group_query_attention(
     if q_norm_weight is not None:
         q = normalised(q, q_norm_weight, qk_norm_epsilon if q_norm_epsilon is None else q_norm_epsilon)
         k = normalised(k, k_norm_weight, qk_norm_epsilon if k_norm_epsilon is None else k_norm_epsilon)
-    rows, total = dimension(q, 2), parts.known_length(total_sequence_length)
-    ends = ops.Add(parts.as_i64(vector(seqlens_k)), 1).output
-    new = rows if query_seqlens is None else parts.as_i64(vector(query_seqlens))
-    first = ops.Maximum(ops.Subtract(ends, new), 0).output
-    places = ops.Add(ops.Unsqueeze(first, [1]), parts.places(rows, q)).output
+    rows, total = dimension(q, 2), length_in(total_sequence_length)
+    ends = as_i64(vector(seqlens_k)) + 1
+    new = rows if query_seqlens is None else as_i64(vector(query_seqlens))
+    first = ops.Maximum(ends - new, 0)
+    places = ops.Unsqueeze(first, [1]) + counted(rows, q)
     if do_rotary:
         at = places if position_ids is None else _positions(position_ids, rows, total, query_seqlens is None, q)
-        cos, sin = (ops.Unsqueeze(ops.Gather(each, at, 0), [1]).output for each in (cos_cache, sin_cache))
+        cos, sin = (ops.Unsqueeze(ops.Gather(each, at, 0), [1]) for each in (cos_cache, sin_cache))
         q, k = (rotated(each, cos, sin, rotary_interleaved) for each in (q, k))
     present_k, present_v = (_cached(past, each, first, total) for past, each in ((past_key, k), (past_value, v)))
     if past_key is not None:
@@ -67,14 +61,14 @@ def group_query_attention(
     keeps = _kept(places, ends, dimension(k, 2), bool(causal), window)
     mask = parts.filled(keeps, parts.LOWEST)
     y, scores, weights = groups.attended(task, [q, k, v], mask, attention_bias, head_sink)
-    shown = weights if qk_output == 2 else ops.Select(keeps, scores, np.float32(0)).output
+    shown = weights if qk_output == 2 else ops.Select(keeps, scores, np.float32(0))
     return [parts.merge_heads(y), present_k, present_v, as_type(shown, q.dtype)]
 
 
 def normalised(x: Value, weight: Value, epsilon: float) -> Value:
     """x / sqrt(mean of squares of a head), times the weight."""
-    mean = ops.ReduceMean(ops.Multiply(x, x), [3], keep_dims=True)
-    return ops.Multiply(ops.Multiply(x, ops.Divide(1, ops.Sqrt(ops.Add(mean, epsilon)))), weight).output
+    mean = ops.ReduceMean(x * x, [3], keep_dims=True)
+    return x * (1 / ops.Sqrt(mean + epsilon)) * weight
 
 
 def _positions(position_ids: Value, rows: Any, total: Any, may_be_first: bool, q: Value) -> Value:
@@ -82,11 +76,11 @@ def _positions(position_ids: Value, rows: Any, total: Any, may_be_first: bool, q
     if not may_be_first or (isinstance(rows, int) and isinstance(total, int) and rows != total):
         return position_ids
     start = ops.Slice(ops.Reshape(position_ids, [-1]), [0], [1], [1], [0])
-    following = ops.Unsqueeze(ops.Add(parts.places(rows, q), start), [0])
+    following = ops.Unsqueeze(counted(rows, q) + start, [0])
     if isinstance(rows, int) and rows == total:
-        return following.output
+        return following
     is_first = ops.Equal(total, rows) if isinstance(total, Value) else ops.Equal(rows, total)
-    return ops.Select(is_first, following, position_ids).output
+    return ops.Select(is_first, following, position_ids)
 
 
 def _cached(past: Value | None, new: Value, first: Value, total: Any) -> Value:
@@ -95,24 +89,24 @@ def _cached(past: Value | None, new: Value, first: Value, total: Any) -> Value:
         return new
     held, rows = dimension(past, 2), dimension(new, 2)
     length = max(held, total) if isinstance(held, int) and isinstance(total, int) else _larger(held, total)
-    places = parts.places(length, new)
-    behind = ops.Subtract(places, ops.Unsqueeze(first, [1]))  # [batch, length], below 0 in the past
+    places = counted(length, new)
+    behind = places - ops.Unsqueeze(first, [1])  # [batch, length], below 0 in the past
     # All rows in one tensor: those of the past, the new ones, and one of zeros.
     joint = ops.Concat(past, ops.Pad(new, [0, 0, 0, 0], [0, 0, 1, 0], np.zeros((), new.dtype.numpy)), axis=2)
-    fresh_row = ops.Add(ops.Minimum(behind, rows), held)
-    row = ops.Select(ops.Less(behind, 0), places, fresh_row)
-    return groups.chosen(joint.output, row.output)
+    fresh_row = ops.Minimum(behind, rows) + held
+    row = ops.Select(behind < 0, places, fresh_row)
+    return groups.chosen(joint, row)
 
 
 def _larger(a: Any, b: Any) -> Value:
-    return ops.Maximum(a, b).output if isinstance(a, Value) else ops.Maximum(b, a).output
+    return ops.Maximum(a, b) if isinstance(a, Value) else ops.Maximum(b, a)
 
 
 def _kept(places: Value, ends: Value, total: Any, causal: bool, window: int) -> Value:
     """[batch, 1, S, T]: which keys a query reads; those within a window, if that is not 0."""
-    keys = parts.places(total, places)
+    keys = counted(total, places)
     kept = groups.earlier(keys, places, ends) if causal else parts.within(ends, None, total, places)
     if window:
-        first = ops.Subtract(ops.Unsqueeze(places, [1, 3]), window)
-        kept = ops.LogicalAnd(kept, ops.Greater(keys, first)).output
+        first = ops.Unsqueeze(places, [1, 3]) - window
+        kept = kept & (keys > first)
     return kept

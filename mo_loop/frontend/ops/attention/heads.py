@@ -6,19 +6,15 @@ Q is [batch, heads, S, size], K and V are [batch, heads, T, size]. The form is M
 first: the CPU plugin makes one kernel of it, and ScaledDotProductAttention was measured to be slower or as fast.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError
-from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type
-from mo_loop.frontend.ops.shared import MOST_COUNTED, dimension, integers, joined, scalar
-from mo_loop.graph import Value
-from mo_loop.graph.types import f32, i64
+from mo_loop.frontend.ops.shared import counted
+from mo_loop.frontend.vocabulary import ModelError, Value, ops
+from mo_loop.graph.types import f32
+from mo_loop.ops.lengths import as_i64, dimension, joined
 
 LOWEST = float(np.finfo(np.float32).min)
 """What ONNX Runtime adds to the score of a key that comes after its query."""
@@ -29,14 +25,14 @@ FILTERED = -10000.0
 
 def split_heads(x: Value, heads: int) -> Value:
     """[batch, S, heads * size] as [batch, heads, S, size]."""
-    return ops.Transpose(rows_of_heads(x, heads), [0, 2, 1, 3]).output
+    return ops.Transpose(rows_of_heads(x, heads), [0, 2, 1, 3])
 
 
 def rows_of_heads(x: Value, heads: int) -> Value:
     """[batch, S, heads * size] as [batch, S, heads, size]."""
     hidden = dimension(x, 2) if x.shape is not None else None
     size = hidden // heads if isinstance(hidden, int) else -1
-    return ops.Reshape(x, [0, 0, heads, size], special_zero=True).output
+    return ops.Reshape(x, [0, 0, heads, size], special_zero=True)
 
 
 def merge_heads(x: Value) -> Value:
@@ -44,20 +40,20 @@ def merge_heads(x: Value) -> Value:
     heads, size = x.type.dims[1], x.type.dims[3]
     hidden = heads * size if isinstance(heads, int) and isinstance(size, int) else -1
     rows = ops.Transpose(x, [0, 2, 1, 3])
-    return ops.Reshape(rows, [0, 0, hidden], special_zero=True).output
+    return ops.Reshape(rows, [0, 0, hidden], special_zero=True)
 
 
 def pieces(x: Value, axis: int, sizes: list[int]) -> list[Value]:
     """Consecutive pieces of `x` along an axis."""
-    return list(ops.VariadicSplit(x, axis, sizes).outputs)
+    return list(ops.VariadicSplit(x, axis, sizes))
 
 
 def split_packed(x: Value, count: int) -> list[Value]:
     """[batch, S, heads, count, size] as `count` tensors [batch, S, heads * size]."""
     heads, size = x.type.dims[2], x.type.dims[4]
     hidden = heads * size if isinstance(heads, int) and isinstance(size, int) else -1
-    flat = [ops.Squeeze(each, [3]) for each in ops.Split(x, 3, num_splits=count).outputs]
-    return [ops.Reshape(each, [0, 0, hidden], special_zero=True).output for each in flat]
+    flat = [ops.Squeeze(each, [3]) for each in ops.Split(x, 3, num_splits=count)]
+    return [ops.Reshape(each, [0, 0, hidden], special_zero=True) for each in flat]
 
 
 def all_split(tensors: list[Value], bias: Value | None, heads: int) -> list[Value]:
@@ -65,15 +61,15 @@ def all_split(tensors: list[Value], bias: Value | None, heads: int) -> list[Valu
     if bias is not None:
         lengths = [dimension(each, 2) for each in tensors]
         rest = lengths if len(tensors) == 1 else lengths[:-1]
-        vectors = ops.VariadicSplit(bias, 0, joined([*rest, -1], bias)).outputs
-        tensors = [ops.Add(tensor, vector).output for tensor, vector in zip(tensors, vectors, strict=False)]
+        vectors = ops.VariadicSplit(bias, 0, joined([*rest, -1], bias))
+        tensors = [tensor + vector for tensor, vector in zip(tensors, vectors, strict=False)]
     return [split_heads(each, heads) for each in tensors]
 
 
 def thirds(product: Value, sizes: tuple[int, ...] | None) -> list[Value]:
     """Q, K and V as [batch, S, D]."""
     if sizes is None:
-        return list(ops.Split(product, 2, num_splits=3).outputs)
+        return list(ops.Split(product, 2, num_splits=3))
     if len(sizes) != 3:
         raise ModelError(f"Attention has {len(sizes)} qkv_hidden_sizes, not 3", code="ML227")
     return pieces(product, 2, list(sizes))
@@ -83,10 +79,10 @@ def scaled(q: Value, scale: float | None) -> Value:
     """Q times `scale`; without one, times 1 / sqrt(size of a head)."""
     size = dimension(q, -1)
     if scale:
-        return ops.Multiply(q, scale).output
+        return q * scale
     if isinstance(size, int):
-        return ops.Multiply(q, float(1 / np.sqrt(np.float32(size)))).output
-    return ops.Divide(q, ops.Sqrt(ops.Convert(size, destination_type=q.dtype))).output
+        return q * float(1 / np.sqrt(np.float32(size)))
+    return q / ops.Sqrt(ops.Convert(size, destination_type=q.dtype))
 
 
 def attend(q: Value, k: Value, v: Value, scale: float | None, mask: Value | None) -> tuple[Value, Value]:
@@ -94,73 +90,57 @@ def attend(q: Value, k: Value, v: Value, scale: float | None, mask: Value | None
 
     Masks and scores are f32, as in ONNX Runtime: they have numbers that smaller types do not have.
     """
-    scores = as_type(ops.MatMul(scaled(q, scale), k, transpose_b=True).output, f32)
+    scores = as_type(ops.MatMul(scaled(q, scale), k, transpose_b=True), f32)
     if mask is not None:
-        scores = ops.Add(scores, mask).output
-    weights = as_type(ops.Softmax(scores, axis=3).output, v.dtype)
-    return ops.MatMul(weights, v).output, as_type(scores, q.dtype)
+        scores = scores + mask
+    weights = as_type(ops.Softmax(scores, axis=3), v.dtype)
+    return weights @ v, as_type(scores, q.dtype)
 
 
 def capped(scores: Value, cap: float) -> Value:
     """The scores between -cap and cap; as they are if `cap` is 0."""
-    return ops.Multiply(ops.Tanh(ops.Divide(scores, cap)), cap).output if cap > 0 else scores
+    return ops.Tanh(scores / cap) * cap if cap > 0 else scores
 
 
 def grouped_product(a: Value, b: Value, heads: Any, kv_heads: Any, *, transpose_b: bool = False) -> Value:
     """a [batch, heads, S, X] times b [batch, kv heads, ..], each of which several heads share."""
     if heads == kv_heads:
-        return ops.MatMul(a, b, transpose_b=transpose_b).output
+        return ops.MatMul(a, b, transpose_b=transpose_b)
     width = dimension(a, 3)
     # The heads of one group are rows of one matrix.
     tall = ops.Reshape(a, joined([dimension(a, 0), kv_heads, -1, width], a))
-    product = ops.MatMul(tall, b, transpose_b=transpose_b).output
+    product = ops.MatMul(tall, b, transpose_b=transpose_b)
     shape = joined([dimension(a, 0), heads, dimension(a, 2), -1], a)
-    return ops.Reshape(product, shape).output
+    return ops.Reshape(product, shape)
 
 
 # -- masks
 
 
-def places(count: Any, like: Value) -> Value:
-    """0, 1, .. up to `count`, an int or a scalar."""
-    if isinstance(count, int) and count <= MOST_COUNTED:
-        return ops.Constant(first_numbers(count), graph=like.graph).output
-    return ops.Range(number(0, like), count, number(1, like), output_type=i64).output
-
-
-def number(value: int, like: Value) -> Value:
-    """A scalar of type i64 in the graph of `like`."""
-    return ops.Constant(np.int64(value), graph=like.graph).output
-
-
 def filled(keeps: Value, filter_value: float | None, then: Value | None = None) -> Value:
     """`then`, which is 0 if absent, where a key is kept, else `filter_value`."""
     out = FILTERED if filter_value is None else filter_value
-    return ops.Select(keeps, then if then is not None else real(0, keeps), real(out, keeps)).output
+    return ops.Select(keeps, then if then is not None else real(0, keeps), real(out, keeps))
 
 
 def real(value: float, like: Value) -> Value:
     """A scalar of type f32 in the graph of `like`."""
-    return ops.Constant(np.float32(value), graph=like.graph).output
+    return ops.Constant(np.float32(value), graph=like.graph)
 
 
 def within(ends: Value, starts: Value | None, total: Any, q: Value) -> Value:
     """[batch, 1, 1, T]: whether a key lies before the end, and not before the start, of its sequence."""
-    keys = places(total, q)
-    inside = ops.Less(keys, ops.Unsqueeze(as_i64(ends), [1, 2, 3])).output
+    keys = counted(total, q)
+    inside = keys < ops.Unsqueeze(as_i64(ends), [1, 2, 3])
     if starts is None:
         return inside
-    return ops.LogicalAnd(inside, ops.GreaterEqual(keys, ops.Unsqueeze(as_i64(starts), [1, 2, 3]))).output
-
-
-def as_i64(x: Value) -> Value:
-    return x if x.dtype is i64 else ops.Convert(x, destination_type=i64).output
+    return inside & (keys >= ops.Unsqueeze(as_i64(starts), [1, 2, 3]))
 
 
 def positive(mask: Value, axes: list[int]) -> Value:
     """Where an integer mask is above 0, with dimensions of 1 inserted."""
-    kept = ops.Greater(mask, np.zeros((), mask.dtype.numpy))
-    return ops.Unsqueeze(kept, axes).output if axes else kept.output
+    kept = mask > np.zeros((), mask.dtype.numpy)
+    return ops.Unsqueeze(kept, axes) if axes else kept
 
 
 def causal(past: Any, queries: Any, total: Any, q: Value, same: bool) -> Value:
@@ -168,13 +148,13 @@ def causal(past: Any, queries: Any, total: Any, q: Value, same: bool) -> Value:
 
     The last query reads every key, as in ONNX Runtime; that matters unless there are `past` + S keys (`same`).
     """
-    rows = ops.Unsqueeze(places(queries, q), [1]).output
-    last = ops.Add(rows, past).output if not isinstance(past, int) or past else rows
-    before = ops.LessEqual(places(total, q), last).output
+    rows = ops.Unsqueeze(counted(queries, q), [1])
+    last = rows + past if not isinstance(past, int) or past else rows
+    before = counted(total, q) <= last
     if same:
         return before
-    final = ops.Equal(rows, queries - 1 if isinstance(queries, int) else ops.Subtract(queries, 1))
-    return ops.LogicalOr(before, final).output
+    final = ops.Equal(rows, queries - 1)
+    return before | final
 
 
 def with_bias(mask: Value | None, bias: Value | None) -> Value | None:
@@ -182,7 +162,7 @@ def with_bias(mask: Value | None, bias: Value | None) -> Value | None:
     if bias is None:
         return mask
     added = as_type(bias, f32)
-    return added if mask is None else ops.Add(added, mask).output
+    return added if mask is None else added + mask
 
 
 # -- caches
@@ -190,32 +170,19 @@ def with_bias(mask: Value | None, bias: Value | None) -> Value | None:
 
 def appended(past: Value | None, new: Value) -> Value:
     """The keys or values of the past and the new ones, along T."""
-    return new if past is None else ops.Concat(past, new, axis=2).output
+    return new if past is None else ops.Concat(past, new, axis=2)
 
 
 def stacked(k: Value, v: Value) -> Value:
     """[2, batch, heads, T, size]; only keys and values of one size have it."""
     if isinstance(k.type.dims[3], int) and isinstance(v.type.dims[3], int) and k.type.dims[3] != v.type.dims[3]:
         return k
-    return ops.Concat(ops.Unsqueeze(k, [0]), ops.Unsqueeze(v, [0]), axis=0).output
+    return ops.Concat(ops.Unsqueeze(k, [0]), ops.Unsqueeze(v, [0]), axis=0)
 
 
 def written(buffer: Value, new: Value, start: Value) -> tuple[Value, Value]:
     """The buffer with the rows from `start` on replaced by the new ones, and its part up to their end."""
-    first = ops.Reshape(as_i64(start), [1]).output
+    first = ops.Reshape(as_i64(start), [1])
     rows = dimension(new, 2)
-    whole = ops.ScatterUpdate(buffer, ops.Add(first, places(rows, new)), new, 2).output
-    return whole, ops.Slice(whole, [0], ops.Add(first, joined([rows], new)), [1], [2]).output
-
-
-def total_of(past: Any, new: Any) -> Any:
-    """The sum of two lengths, ints or scalars."""
-    if isinstance(past, int) and isinstance(new, int):
-        return past + new
-    return ops.Add(past, new).output if isinstance(past, Value) else ops.Add(new, past).output
-
-
-def known_length(start: Value) -> Any:
-    """A tensor of one integer as an int if it is known, else as a scalar of type i64."""
-    given = integers(start)
-    return given[0] if given is not None else scalar(as_i64(start))
+    whole = ops.ScatterUpdate(buffer, first + counted(rows, new), new, 2)
+    return whole, ops.Slice(whole, [0], first + joined([rows], new), [1], [2])

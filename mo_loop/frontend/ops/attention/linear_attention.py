@@ -1,30 +1,22 @@
 """LinearAttention: attention with a state instead of keys and values of the past, and its gate."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.context import Context
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import Rank3, Rank4
 from mo_loop.frontend.ops.attention.delta_rule import recurrence, shared
-from mo_loop.frontend.ops.attention.heads import number, scaled
+from mo_loop.frontend.ops.attention.heads import scaled
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type
-from mo_loop.frontend.ops.shared import dimension, joined
-from mo_loop.frontend.ranges import NotNegative, Positive
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32
+from mo_loop.ops.lengths import dimension, joined
+from mo_loop.ops.ranges import NotNegative, Positive, Rank3, Rank4
 
 RULES = {"linear": "", "gated": "decay", "delta": "beta", "gated_delta": "decay beta"}
 """The rules of the state -> the inputs that they read."""
 
 
-@translates("LinearAttention", since=1, domain=MICROSOFT)
+@translates("LinearAttention", since=1, domain=MICROSOFT, ignored="chunk_size")
 def linear_attention(
     query: Rank3, key: Rank3, value: Rank3, past_state: Rank4 = None, decay: Rank3 = None, beta: Rank3 = None,
     *, chunk_size: Positive = 64, kv_num_heads: Positive, q_num_heads: Positive, scale: float = 0.0,
@@ -48,13 +40,13 @@ def linear_attention(
     if decay is not None:
         decay = _apart(as_type(decay, f32), kv_num_heads)
     if beta is not None:
-        beta = ops.Unsqueeze(as_type(beta, f32), [3]).output
+        beta = ops.Unsqueeze(as_type(beta, f32), [3])
     state = past_state
     if state is None:
         state = _zeros([dimension(query, 0), kv_num_heads, size, dimension(v, 3)], query)
     y, last, _ = recurrence(q, k, v, decay, beta, as_type(state, f32))
-    hidden = times(dimension(v, 3), max(q_num_heads, kv_num_heads))
-    flat = ops.Reshape(y, joined([0, 0, hidden], y), special_zero=True).output
+    hidden = dimension(v, 3) * max(q_num_heads, kv_num_heads)
+    flat = ops.Reshape(y, joined([0, 0, hidden], y), special_zero=True)
     return [as_type(flat, query.dtype), as_type(last, state.dtype)]
 
 
@@ -73,37 +65,30 @@ def read_by(rule: str, decay: Value | None, beta: Value | None, op: str) -> list
 def _apart(x: Value, heads: Any, size: Any = None) -> Value:
     """[batch, T, heads * size] as [batch, T, heads, size]; no -1, which a batch or T of 0 leaves open."""
     size = divided(dimension(x, 2), heads) if size is None else size
-    return ops.Reshape(x, joined([0, 0, heads, size], x), special_zero=True).output
+    return ops.Reshape(x, joined([0, 0, heads, size], x), special_zero=True)
 
 
 def divided(a: Any, b: Any) -> Any:
     """The whole quotient of two lengths, ints or scalars."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a // max(b, 1)
-    return ops.Divide(a if isinstance(a, Value) else number(a, b), b).output
-
-
-def times(a: Any, b: int) -> Any:
-    """The product of a length and an int."""
-    return a * b if isinstance(a, int) else ops.Multiply(a, np.int64(b)).output
+    return a // (max(b, 1) if isinstance(b, int) else b)
 
 
 def grouped_queries(q: Value, heads: int, states: int) -> Value:
     """[batch, T, heads, K] as [batch, T, states, R, K], the R queries of one state together."""
     if heads <= states:
-        return ops.Unsqueeze(shared(q, states), [3]).output
+        return ops.Unsqueeze(shared(q, states), [3])
     pattern = joined([0, 0, states, heads // states, dimension(q, 3)], q)
-    return ops.Reshape(q, pattern, special_zero=True).output
+    return ops.Reshape(q, pattern, special_zero=True)
 
 
 def _zeros(dims: list[Any], like: Value) -> Value:
-    return ops.Broadcast(np.zeros((), like.dtype.numpy), joined(dims, like)).output
+    return ops.Broadcast(np.zeros((), like.dtype.numpy), joined(dims, like))
 
 
 @translates("LinearAttentionGate", since=1, domain=MICROSOFT)
 def linear_attention_gate(a, dt_bias, decay_scale, b=None, *, node: Context):
     """decay_scale * softplus(a + dt_bias) in f32, and sigmoid(b); the vectors have one number for each head."""
-    decay = ops.Multiply(ops.SoftPlus(ops.Add(as_type(a, f32), dt_bias)), decay_scale).output
+    decay = ops.SoftPlus(as_type(a, f32) + dt_bias) * decay_scale
     if not node.wants(1):
         return as_type(decay, a.dtype)
     if b is None:

@@ -5,25 +5,19 @@ With beams, the cache indirection [batch, beams, length] says from which beam of
 value of a place; the buffer itself stays as it is.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import Matrix, Rank3, Rank4, Rank5, Vector
 from mo_loop.frontend.ops.attention import heads as parts
 from mo_loop.frontend.ops.attention.multi_head_attention import projections
-from mo_loop.frontend.ops.shared import dimension, integers, joined, scalar
-from mo_loop.frontend.ranges import Positive
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.ops.shared import counted, integers
+from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.ops.lengths import as_i64, dimension, joined, scalar
+from mo_loop.ops.ranges import Matrix, Positive, Rank3, Rank4, Rank5, Vector
 
 
-@translates("DecoderMaskedMultiHeadAttention", since=1, domain=MICROSOFT)
+@translates("DecoderMaskedMultiHeadAttention", since=1, domain=MICROSOFT, ignored="output_qk")
 def decoder_masked_attention(
     query: Rank3, key: Rank3 | Rank4 = None, value: Rank3 | Rank4 = None, mask_index=None, attention_bias=None,
     past_key: Rank4 = None, past_value: Rank4 = None, past_sequence_length=None, beam_width=None,
@@ -35,7 +29,7 @@ def decoder_masked_attention(
         raise ModelError("keys without values, or values without keys", code="ML227")
     is_cross = key is not None and (key.rank == 4 or past_key is None)
     if key is None:
-        query, key, value = ops.Split(query, 2, num_splits=3).outputs
+        query, key, value = ops.Split(query, 2, num_splits=3)
     elif is_cross and key.rank != 4:
         key, value = (parts.split_heads(each, num_heads) for each in (key, value))
     q, k, v = projections(query, key, value, bias, num_heads)
@@ -60,9 +54,9 @@ def decoder_masked_self_attention(
         raise UnsupportedError(
             "do_rotary has no CPU kernel to compare with: export RotaryEmbedding and MultiHeadAttention", code="ML314"
         )
-    product = ops.Add(ops.MatMul(x, weights), bias).output
+    product = x @ weights + bias
     q, k, v = (parts.split_heads(each, num_heads) for each in parts.thirds(product, None))
-    past_k, past_v = (ops.Squeeze(each, [0]).output for each in ops.Split(past, 0, num_splits=2).outputs)
+    past_k, past_v = (ops.Squeeze(each, [0]) for each in ops.Split(past, 0, num_splits=2))
     is_shared = bool(past_present_share_buffer)
     pasts = _in_rows(past_k) if is_shared else past_k, past_v
     (present_k, present_v), (k, v) = _with_past(pasts, (k, v), past_sequence_length, is_shared)
@@ -98,24 +92,24 @@ def _of_beams(caches: list[Value], width: Value | None, indirection: Value | Non
         return caches
     like = caches[0]
     total, beams = dimension(like, 2), dimension(indirection, 1)
-    own = ops.Unsqueeze(parts.places(beams, like), [1])
-    past = total - 1 if isinstance(total, int) else ops.Subtract(total, np.int64(1)).output
-    from_other = ops.Less(parts.places(total, like), past)
+    own = ops.Unsqueeze(counted(beams, like), [1])
+    past = total - 1 if isinstance(total, int) else total - np.int64(1)
+    from_other = counted(total, like) < past
     if known is None:
-        from_other = ops.LogicalAnd(from_other, ops.Greater(scalar(parts.as_i64(width)), np.int64(1)))
-    given = ops.Slice(parts.as_i64(indirection), [0], joined([total], like), [1], [2])
-    first = ops.Multiply(parts.places(dimension(indirection, 0), like), beams)
-    beam = ops.Add(ops.Select(from_other, given, own), ops.Unsqueeze(first, [1, 2]))  # [batch, beams, T]
+        from_other = from_other & (scalar(as_i64(width)) > np.int64(1))
+    given = ops.Slice(as_i64(indirection), [0], joined([total], like), [1], [2])
+    first = counted(dimension(indirection, 0), like) * beams
+    beam = ops.Select(from_other, given, own) + ops.Unsqueeze(first, [1, 2])  # [batch, beams, T]
     rows = ops.Reshape(beam, joined([-1, total], like))
-    place = ops.Add(ops.Multiply(rows, total), parts.places(total, like)).output
+    place = rows * total + counted(total, like)
     return [_gathered(each, place) for each in caches]
 
 
 def _gathered(cache: Value, place: Value) -> Value:
     """The rows `place` [batch * beams, T] of all sequences, one behind the other."""
-    rows = ops.Transpose(cache, [0, 2, 1, 3]).output
+    rows = ops.Transpose(cache, [0, 2, 1, 3])
     flat = ops.Reshape(rows, joined([-1, dimension(cache, 1), dimension(cache, 3)], cache))
-    return ops.Transpose(ops.Gather(flat, place, 0), [0, 2, 1, 3]).output
+    return ops.Transpose(ops.Gather(flat, place, 0), [0, 2, 1, 3])
 
 
 # -- buffers of DecoderMaskedSelfAttention
@@ -131,7 +125,7 @@ def _in_rows(keys: Value) -> Value:
     block = _block(keys)
     length, size = dimension(keys, 2), dimension(keys, 3)
     blocks = ops.Reshape(keys, joined([0, 0, -1, length, block], keys), special_zero=True)
-    return ops.Reshape(ops.Transpose(blocks, [0, 1, 3, 2, 4]), joined([0, 0, 0, size], keys), special_zero=True).output
+    return ops.Reshape(ops.Transpose(blocks, [0, 1, 3, 2, 4]), joined([0, 0, 0, size], keys), special_zero=True)
 
 
 def _in_blocks(keys: Value) -> Value:
@@ -139,4 +133,4 @@ def _in_blocks(keys: Value) -> Value:
     block = _block(keys)
     blocks = ops.Reshape(keys, [0, 0, 0, -1, block], special_zero=True)
     shape: Any = ops.ShapeOf(keys)
-    return ops.Reshape(ops.Transpose(blocks, [0, 1, 3, 2, 4]), shape).output
+    return ops.Reshape(ops.Transpose(blocks, [0, 1, 3, 2, 4]), shape)

@@ -4,26 +4,19 @@ A mask of integers says which keys are padding; `mask_filter_value` is added to 
 `batch` numbers are the ends of the sequences; in Attention, 2 * batch numbers are the ends followed by the starts.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.context import Context, as_values
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import Matrix, One, Rank3, Rank4, Rank5, Vector
+from mo_loop.frontend.context import as_values
 from mo_loop.frontend.ops.attention import heads as parts
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.quantization.quantization import mat_mul_integer
-from mo_loop.frontend.ops.shared import dimension, joined
-from mo_loop.frontend.ranges import NotNegative, Positive
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.ops.lengths import dimension, joined, length_in
+from mo_loop.ops.ranges import Matrix, NotNegative, One, Positive, Rank3, Rank4, Rank5, Vector
 
 # -- MultiHeadAttention
 
@@ -33,7 +26,7 @@ def multi_head_attention(
     query: Rank3 | Rank5, key: Rank3 | Rank4 | Rank5 = None, value: Rank3 | Rank4 = None, bias: Vector = None,
     key_padding_mask=None, attention_bias: Rank4 = None, past_key: Rank4 = None, past_value: Rank4 = None,
     past_sequence_length=None, cache_indirection=None, *, num_heads: Positive, mask_filter_value: float | None = None,
-    scale: float | None = None, unidirectional: int = 0, node: Context,
+    scale: float | None = None, unidirectional: int = 0,
 ):  # fmt: skip
     """Q, K and V are inputs of their own, or packed as [batch, S, heads, 3 or 2, size]."""
     if cache_indirection is not None:
@@ -47,10 +40,10 @@ def multi_head_attention(
         past = dimension(past_key, 2)
         present_k, present_v = k, v = parts.appended(past_key, k), parts.appended(past_value, v)
     else:
-        past = parts.known_length(past_sequence_length)
+        past = length_in(past_sequence_length)
         present_k, k = parts.written(past_key, k, past_sequence_length)
         present_v, v = parts.written(past_value, v, past_sequence_length)
-    total = parts.total_of(past, new)
+    total = past + new
     mask = None
     if key_padding_mask is not None:
         kept = _padding(key_padding_mask, q, total, with_starts=False)
@@ -82,7 +75,7 @@ def projections(query: Value, key: Value | None, value: Value | None, bias: Valu
 # -- Attention
 
 
-@translates("Attention", since=1, domain=MICROSOFT)
+@translates("Attention", since=1, domain=MICROSOFT, ignored="rotary_embedding_dim")
 def attention(
     x: Rank3, weights: Matrix, bias: Vector = None, mask_index=None, past: Rank5 = None, attention_bias: Rank4 = None,
     past_sequence_length=None, *, num_heads: Positive, do_rotary: int | None = None,
@@ -95,9 +88,9 @@ def attention(
         raise UnsupportedError(
             "do_rotary has no CPU kernel to compare with: export RotaryEmbedding and MultiHeadAttention", code="ML314"
         )
-    product = ops.MatMul(x, weights).output
+    product = x @ weights
     if bias is not None:
-        product = ops.Add(product, bias).output
+        product = product + bias
     length = past_sequence_length if past_present_share_buffer else None
     inputs = [mask_index, past, attention_bias, length]
     return _attention_of(product, inputs, num_heads, qkv_hidden_sizes, scale, mask_filter_value, bool(unidirectional))
@@ -117,8 +110,8 @@ def quantised_attention(
             code="ML314",
         )
     whole = as_values(mat_mul_integer(x, weight, input_zero_point, weight_zero_point))[0]
-    factor = ops.Multiply(input_scale, weight_scale)
-    product = ops.Add(ops.Multiply(as_type(whole, bias.dtype), factor), bias).output
+    factor = input_scale * weight_scale
+    product = as_type(whole, bias.dtype) * factor + bias
     inputs = [mask_index, past, None, None]
     return _attention_of(product, inputs, num_heads, None, scale, mask_filter_value, bool(unidirectional))
 
@@ -136,9 +129,9 @@ def _attention_of(
     if past is None:
         present = parts.stacked(k, v)
     else:
-        past_k, past_v = (ops.Squeeze(each, [0]).output for each in ops.Split(past, 0, num_splits=2).outputs)
+        past_k, past_v = (ops.Squeeze(each, [0]) for each in ops.Split(past, 0, num_splits=2))
         if length is not None:
-            before = parts.known_length(length)
+            before = length_in(length)
             whole_k, k = parts.written(past_k, k, length)
             whole_v, v = parts.written(past_v, v, length)
             present = parts.stacked(whole_k, whole_v)
@@ -146,7 +139,7 @@ def _attention_of(
             before = dimension(past_k, 2)
             k, v = parts.appended(past_k, k), parts.appended(past_v, v)
             present = parts.stacked(k, v)
-    total = parts.total_of(before, new)
+    total = before + new
     mask = None
     if mask_input is not None and not _says_nothing(mask_input):
         mask = parts.filled(_padding(mask_input, q, total, with_starts=True), filter_value)
@@ -184,7 +177,7 @@ def _or_of_one_column(kept: Value, mask: Value, total: Any) -> Value:
     """A mask of one number for each sequence keeps all keys."""
     if isinstance(mask.type.dims[1], int) or mask.type.dims[1] == total:
         return kept
-    return ops.LogicalOr(kept, ops.Equal(dimension(mask, 1), 1)).output
+    return ops.LogicalOr(kept, ops.Equal(dimension(mask, 1), 1))
 
 
 def _ends_and_starts(mask: Value, q: Value, total: Any, with_starts: bool) -> Value:
@@ -192,27 +185,27 @@ def _ends_and_starts(mask: Value, q: Value, total: Any, with_starts: bool) -> Va
     if length == batch:
         return parts.within(mask, None, total, q)
     count = joined([dimension(q, 0)], q)
-    ends = ops.Slice(mask, [0], count, [1], [0]).output
+    ends = ops.Slice(mask, [0], count, [1], [0])
     if not with_starts:
         return parts.within(ends, None, total, q)
-    twice = ops.Multiply(count, 2)
+    twice = count * 2
     starts = ops.Slice(mask, count, twice, [1], [0])
     if isinstance(length, int) and length == 2 * batch:
-        return parts.within(ends, starts.output, total, q)
+        return parts.within(ends, starts, total, q)
     if isinstance(length, int) and isinstance(batch, int):
         return parts.within(ends, None, total, q)
     has = ops.Equal(joined([dimension(mask, 0)], mask), twice)
-    none = ops.Multiply(ends, np.zeros((), mask.dtype.numpy))
+    none = ends * np.zeros((), mask.dtype.numpy)
     read = ops.Slice(ops.Concat(mask, none, axis=0), count, twice, [1], [0])
-    return parts.within(ends, ops.Select(has, read, none).output, total, q)
+    return parts.within(ends, ops.Select(has, read, none), total, q)
 
 
 def _last_rows(mask: Value, q: Value, total: Any) -> Value:
     """Of a mask [batch, 1, M, M] the rows of the queries and the columns of the keys."""
     end = joined([total], mask)
-    first = ops.Subtract(end, joined([dimension(q, 2)], mask))
+    first = end - joined([dimension(q, 2)], mask)
     rows = ops.Slice(mask, first, end, [1], [2])
-    return ops.Slice(rows, [0], end, [1], [3]).output
+    return ops.Slice(rows, [0], end, [1], [3])
 
 
 def _and_causal(mask: Value | None, q: Value, past: Any, total: Any, same: bool) -> Value:

@@ -1,21 +1,17 @@
 """Numbers that attention adds to its scores, from the distance between a query and a key."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.arrays import counted_up
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import Integers, Matrix, One, Rank3, Rank4, Vector
 from mo_loop.frontend.ops.attention import heads as parts
 from mo_loop.frontend.ops.attention import packed_attention as unpadded
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ranges import Positive
-from mo_loop.frontend.registry import translates
+from mo_loop.frontend.ops.shared import counted
+from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, ops, translates
+from mo_loop.ops.lengths import length_in
+from mo_loop.ops.ranges import Integers, Matrix, One, Positive, Rank3, Rank4, Vector
 
 
 @translates("RelativePositionBias", since=1, domain=MICROSOFT)
@@ -35,9 +31,9 @@ def relative_position_bias(
         )
     at = _buckets(buckets, max_distance, bool(is_bidirectional))
     of_distance = ops.Gather(ops.Reshape(bias_table, [heads, buckets]), at, 1)
-    queries, keys = (parts.places(parts.known_length(each), bias_table) for each in (query_length, key_length))
-    distance = ops.Subtract(keys, ops.Unsqueeze(queries, [1]))
-    row = ops.Add(ops.Minimum(ops.Maximum(distance, -max_distance), max_distance), max_distance)
+    queries, keys = (counted(length_in(each), bias_table) for each in (query_length, key_length))
+    distance = keys - ops.Unsqueeze(queries, [1])
+    row = ops.Minimum(ops.Maximum(distance, -max_distance), max_distance) + max_distance
     return ops.Unsqueeze(ops.Gather(of_distance, row, 1), [0])
 
 
@@ -76,9 +72,9 @@ def gated_relative_position_bias(
         query = unpadded.restored(query, token_offset, unpadded.token_offsets(token_offset, query))
     if ranked(query, "the query_layer of GatedRelativePositionBias") != 3:
         raise ModelError("a query_layer of [tokens, hidden] needs the input token_offset", code="ML227")
-    q = parts.split_heads(ops.Add(query, query_bias).output, num_heads)
-    projected = ops.Add(ops.MatMul(q, weight), bias).output
-    halves = ops.Split(projected, 3, num_splits=2).outputs
+    q = parts.split_heads(query + query_bias, num_heads)
+    projected = q @ weight + bias
+    halves = ops.Split(projected, 3, num_splits=2)
     u, r = (ops.Sigmoid(ops.ReduceSum(each, [3], keep_dims=True)) for each in halves)
-    gate = ops.Add(ops.Multiply(u, ops.Subtract(ops.Multiply(r, eco_a), 1)), 2)
-    return ops.Multiply(gate, rel_pos)
+    gate = u * (r * eco_a - 1) + 2
+    return gate * rel_pos

@@ -6,34 +6,27 @@ the query also reads the last `local_window_size` places of the cache up to its 
 + 1 tokens after this step, of which the last S are new.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.context import Context
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import Integers, Matrix, Needed, One, Rank3, Rank4
 from mo_loop.frontend.ops.attention import heads as parts
 from mo_loop.frontend.ops.attention import shared_heads as groups
 from mo_loop.frontend.ops.attention.grouped_query_attention import normalised
 from mo_loop.frontend.ops.attention.rotary_embedding import rotated
 from mo_loop.frontend.ops.attention.sparse_attention import with_rows
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type
-from mo_loop.frontend.ops.shared import dimension, joined, vector
-from mo_loop.frontend.ranges import Positive
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.ops.shared import counted
+from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import bf16, f32, i8
+from mo_loop.ops.lengths import as_i64, as_value, dimension, joined, length_in, vector
+from mo_loop.ops.ranges import Integers, Matrix, Needed, One, Positive, Rank3, Rank4
 
 _COMBINATIONS = {("selected_only", "main"): False, ("local_plus_selected", "auxiliary"): True}
 """attention_mode and selected_kv_source -> whether the auxiliary sequence is read."""
 
 
-@translates("DynamicSparseAttention", since=1, domain=MICROSOFT)
+@translates("DynamicSparseAttention", since=1, domain=MICROSOFT, ignored="committed_length")
 def dynamic_sparse_attention(
     query: Rank3, key: Rank3 = None, value: Rank3 = None, past_key: Rank4 = None, past_value: Rank4 = None,
     auxiliary_key=None, auxiliary_value=None, selected_indices: Needed | Integers = None,
@@ -60,30 +53,30 @@ def dynamic_sparse_attention(
         q = normalised(q, q_norm_weight, qk_norm_epsilon)
     if k_norm_weight is not None:
         k = normalised(k, k_norm_weight, qk_norm_epsilon)
-    rows, total = dimension(q, 2), parts.known_length(total_sequence_length)
-    ends = parts.as_i64(vector(seqlens_k))
-    first = ops.Subtract(ops.Add(ends, 1), rows)
-    places = ops.Add(ops.Unsqueeze(first, [1]), parts.places(rows, q)).output
+    rows, total = dimension(q, 2), length_in(total_sequence_length)
+    ends = as_i64(vector(seqlens_k))
+    first = ends + 1 - rows
+    places = ops.Unsqueeze(first, [1]) + counted(rows, q)
     if do_rotary:
         at = places if position_ids is None else position_ids
-        cos, sin = (ops.Unsqueeze(ops.Gather(each, at, 0), [1]).output for each in (cos_cache, sin_cache))
+        cos, sin = (ops.Unsqueeze(ops.Gather(each, at, 0), [1]) for each in (cos_cache, sin_cache))
         q, k = (_rotated_from(rotary_offset, each, cos, sin, rotary_interleaved) for each in (q, k))
     present_k, k = _cached(past_key, k, places, total, key_scale)
     present_v, v = _cached(past_value, v, places, total, value_scale)
-    kept = groups.earlier(parts.places(dimension(k, 2), k), places, ops.Add(ends, 1).output)
+    kept = groups.earlier(counted(dimension(k, 2), k), places, ends + 1)
     selected = [selected_indices, selected_counts, dimension(q, 0), rows]
     if with_auxiliary:
-        window = ops.Subtract(ops.Unsqueeze(places, [1, 3]), local_window_size)
-        near = ops.LogicalAnd(kept, ops.Less(window, parts.places(dimension(k, 2), k)))
-        kept = ops.Concat(near, _selected(selected, dimension(auxiliary_key, 2)), axis=3).output
+        window = ops.Unsqueeze(places, [1, 3]) - local_window_size
+        near = kept & (window < counted(dimension(k, 2), k))
+        kept = ops.Concat(near, _selected(selected, dimension(auxiliary_key, 2)), axis=3)
         other = auxiliary_key if auxiliary_value is None and auxiliary_kv_shared else auxiliary_value
-        k, v = (ops.Concat(own, far, axis=2).output for own, far in ((k, auxiliary_key), (v, other)))
+        k, v = (ops.Concat(own, far, axis=2) for own, far in ((k, auxiliary_key), (v, other)))
     else:
-        kept = ops.LogicalAnd(kept, _selected(selected, dimension(k, 2))).output
+        kept = kept & _selected(selected, dimension(k, 2))
     task = groups.Scores(num_heads, kv_num_heads, scale, smooth=bool(smooth_softmax))
     y, _, _ = groups.attended(task, [q, k, v], parts.filled(kept, parts.LOWEST), None, head_sink)
     has_keys = ops.ReduceLogicalOr(kept, [3], keep_dims=True)
-    y = parts.merge_heads(ops.Select(has_keys, y, np.zeros((), y.dtype.numpy)).output)
+    y = parts.merge_heads(ops.Select(has_keys, y, np.zeros((), y.dtype.numpy)))
     return [as_type(y, bf16) if output_bf16 else y, present_k, present_v]
 
 
@@ -91,8 +84,8 @@ def _rotated_from(offset: int, x: Value, cos: Value, sin: Value, interleaved: in
     """The rotary embedding of the numbers of a head from `offset` on."""
     if not offset:
         return rotated(x, cos, sin, interleaved)
-    before, turned = ops.VariadicSplit(x, 3, [offset, -1]).outputs
-    return ops.Concat(before, rotated(turned, cos, sin, interleaved), axis=3).output
+    before, turned = ops.VariadicSplit(x, 3, [offset, -1])
+    return ops.Concat(before, rotated(turned, cos, sin, interleaved), axis=3)
 
 
 def _cached(past: Value | None, new: Value, places: Value, total: Any, scale: Value | None) -> tuple[Value, Value]:
@@ -102,44 +95,40 @@ def _cached(past: Value | None, new: Value, places: Value, total: Any, scale: Va
     kind = new.dtype if past is None else past.dtype
     rows = new
     if scale is not None:
-        factor = ops.Reshape(as_type(scale, f32), joined([1, dimension(new, 1), 1, dimension(new, 3)], new)).output
-        whole = ops.Round(ops.Divide(as_type(new, f32), factor), mode="half_to_even")
-        rows = ops.Minimum(ops.Maximum(whole, np.float32(-128)), np.float32(127)).output
+        factor = ops.Reshape(as_type(scale, f32), joined([1, dimension(new, 1), 1, dimension(new, 3)], new))
+        whole = ops.Round(as_type(new, f32) / factor, mode="half_to_even")
+        rows = ops.Minimum(ops.Maximum(whole, np.float32(-128)), np.float32(127))
         kind = i8
     present = with_rows(_buffer(past, new, total, kind), as_type(rows, kind), places)
     read = as_type(groups.beginning(present, total), f32 if scale is not None else new.dtype)
-    return present, read if scale is None else as_type(ops.Multiply(read, factor).output, new.dtype)
+    return present, read if scale is None else as_type(read * factor, new.dtype)
 
 
 def _buffer(past: Value | None, new: Value, total: Any, kind: Any) -> Value:
     """A cache of at least `total` rows: that of the past, followed by zeros."""
     sizes = [dimension(new, axis) for axis in range(4)]
     if past is None:
-        return ops.Broadcast(np.zeros((), kind.numpy), joined([*sizes[:2], total, sizes[3]], new)).output
+        return ops.Broadcast(np.zeros((), kind.numpy), joined([*sizes[:2], total, sizes[3]], new))
     held = dimension(past, 2)
     if isinstance(held, int) and isinstance(total, int) and held >= total:
         return past
-    missing = ops.Maximum(ops.Subtract(total, joined([held], past)), 0)
+    missing = ops.Maximum(total - joined([held], past), 0)
     shape = ops.Concat(joined(sizes[:2], past), missing, joined(sizes[3:], past), axis=0)
-    return ops.Concat(past, ops.Broadcast(np.zeros((), kind.numpy), shape), axis=2).output
+    return ops.Concat(past, ops.Broadcast(np.zeros((), kind.numpy), shape), axis=2)
 
 
 def _selected(selected: list[Any], count: Any) -> Value:
     """[batch, 1, S, count]: which of `count` keys are among the first numbers of their row."""
     indices, counts, batch, rows = selected
     given = dimension(indices, 1)
-    is_given = ops.Less(parts.places(given, indices), ops.Unsqueeze(parts.as_i64(vector(counts)), [1]))
+    is_given = counted(given, indices) < ops.Unsqueeze(as_i64(vector(counts)), [1])
     # What is not given goes to a further column; each row has one such number, so that no tensor is empty.
-    at = ops.Select(is_given, ops.Minimum(parts.as_i64(indices), count), _scalar(count, indices))
+    at = ops.Select(is_given, ops.Minimum(as_i64(indices), count), as_value(count, indices.graph))
     queries = dimension(indices, 0)
-    padded = ops.Concat(at, ops.Broadcast(_scalar(count, indices), joined([queries, 1], indices)), axis=1)
-    more = count + 1 if isinstance(count, int) else ops.Add(count, 1).output
+    padded = ops.Concat(at, ops.Broadcast(as_value(count, indices.graph), joined([queries, 1], indices)), axis=1)
+    more = count + 1
     none = ops.Broadcast(np.float32(0), joined([queries, more], indices))
     ones = ops.Broadcast(np.float32(1), ops.ShapeOf(padded))
     marks = ops.Slice(ops.ScatterElementsUpdate(none, padded, ones, 1), [0], joined([count], indices), [1], [1])
     apart = ops.Reshape(marks, joined([batch, 1, rows, count], indices))
-    return ops.Greater(apart, np.float32(0)).output
-
-
-def _scalar(count: Any, like: Value) -> Value:
-    return parts.number(count, like) if isinstance(count, int) else count
+    return apart > np.float32(0)

@@ -1,19 +1,16 @@
 """Heads of keys and values that several heads of queries share, and their caches."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
 from mo_loop.frontend.ops.attention import heads as parts
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type
-from mo_loop.frontend.ops.shared import dimension, joined
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import Value, ops
 from mo_loop.graph.types import f32
+from mo_loop.ops.lengths import dimension, joined
 
 
 @dataclass(frozen=True)
@@ -42,15 +39,15 @@ def separate(query: Value, key: Value | None, value: Value | None, heads: int, k
 def chosen(rows: Value, at: Value) -> Value:
     """Of rows [batch, kv heads, T, size] those `at` [batch, R]."""
     if 1 in (rows.type.dims[0], at.type.dims[0]):  # the runtime crashes on batch_dims of one sequence
-        return ops.Gather(rows, ops.Squeeze(at, [0]), 2).output
-    return ops.Gather(rows, at, 2, batch_dims=1).output
+        return ops.Gather(rows, ops.Squeeze(at, [0]), 2)
+    return ops.Gather(rows, at, 2, batch_dims=1)
 
 
 def beginning(cache: Value, total: Any) -> Value:
     """The first `total` rows of a cache."""
     if cache.type.dims[2] == total:
         return cache
-    return ops.Slice(cache, [0], joined([total], cache), [1], [2]).output
+    return ops.Slice(cache, [0], joined([total], cache), [1], [2])
 
 
 # -- masks
@@ -58,19 +55,19 @@ def beginning(cache: Value, total: Any) -> Value:
 
 def earlier(keys: Value, places: Value, ends: Value) -> Value:
     """[batch, 1, S, T]: whether a key is not after the query at its place [batch, S], nor behind the end [batch]."""
-    last = ops.Minimum(places, ops.Subtract(ops.Unsqueeze(ends, [1]), 1))
-    return ops.LessEqual(keys, ops.Unsqueeze(last, [1, 3])).output
+    last = ops.Minimum(places, ops.Unsqueeze(ends, [1]) - 1)
+    return keys <= ops.Unsqueeze(last, [1, 3])
 
 
 def _masked(scores: Value, mask: Value, task: Scores) -> Value:
     """The scores plus a mask; heads have one mask, or masks in turn, or masks of their own."""
     count = mask.type.dims[1]
     if count in (1, task.heads) or not isinstance(count, int):
-        return ops.Add(scores, mask).output
+        return scores + mask
     batch, rows = dimension(scores, 0), dimension(scores, 2)
     apart = ops.Reshape(scores, joined([batch, task.heads // count, count, rows, -1], scores))
-    added = ops.Add(apart, ops.Unsqueeze(mask, [1]))
-    return ops.Reshape(added, joined([batch, task.heads, rows, -1], scores)).output
+    added = apart + ops.Unsqueeze(mask, [1])
+    return ops.Reshape(added, joined([batch, task.heads, rows, -1], scores))
 
 
 # -- products
@@ -85,7 +82,7 @@ def attended(
     scores = as_type(parts.grouped_product(parts.scaled(q, task.scale), k, *counts, transpose_b=True), f32)
     scores = parts.capped(scores, task.softcap)
     if bias is not None:
-        scores = ops.Add(scores, as_type(bias, f32)).output
+        scores = scores + as_type(bias, f32)
     weights = _softmax(_masked(scores, mask, task), sink, task)
     return parts.grouped_product(as_type(weights, v.dtype), v, *counts), scores, weights
 
@@ -93,9 +90,9 @@ def attended(
 def _softmax(scores: Value, sink: Value | None, task: Scores) -> Value:
     """The softmax; a sink is one more score for each head, of no key; `smooth` is a sink of 0."""
     if sink is None and not task.smooth:
-        return ops.Softmax(scores, axis=3).output
+        return ops.Softmax(scores, axis=3)
     column = ops.Slice(scores, [0], [1], [1], [3])
-    none = ops.Multiply(column, np.float32(0))
-    extra = none if sink is None else ops.Add(none, ops.Reshape(as_type(sink, f32), [1, task.heads, 1, 1]))
+    none = column * np.float32(0)
+    extra = none if sink is None else none + ops.Reshape(as_type(sink, f32), [1, task.heads, 1, 1])
     every = ops.Softmax(ops.Concat(scores, extra, axis=3), axis=3)
-    return ops.Slice(every, [0], [-1], [1], [3]).output
+    return ops.Slice(every, [0], [-1], [1], [3])

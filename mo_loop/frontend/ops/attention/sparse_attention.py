@@ -9,25 +9,19 @@ The sequence b has `key_total_sequence_lengths[b]` tokens after this step, of wh
 step of all, in which S is `total_sequence_length`, shorter sequences end with padding.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError
 from mo_loop.frontend.arrays import first_numbers, zeros
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import Integers, Matrix, Needed, One, Rank3, Rank4, Vector
 from mo_loop.frontend.ops.attention import heads as parts
 from mo_loop.frontend.ops.attention import shared_heads as groups
 from mo_loop.frontend.ops.attention.rotary_embedding import rotated
-from mo_loop.frontend.ops.shared import dimension, joined, vector
-from mo_loop.frontend.ranges import Positive
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.ops.shared import counted
+from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, Value, ops, translates
 from mo_loop.graph.types import f32
+from mo_loop.ops.lengths import as_i64, dimension, joined, length_in, vector
+from mo_loop.ops.ranges import Integers, Matrix, Needed, One, Positive, Rank3, Rank4, Vector
 
 UNREAD = parts.LOWEST / 2
 """The score of an earlier key in a block that is not read; a finite number in 16 bits too, unlike `LOWEST`."""
@@ -44,12 +38,12 @@ def sparse_attention(
 ):  # fmt: skip
     """Q, K and V are inputs of their own, or all in `query`."""
     q, k, v = groups.separate(query, key, value, num_heads, kv_num_heads)
-    rows, total = dimension(q, 2), parts.known_length(total_sequence_length)
-    ends = parts.as_i64(vector(key_total_sequence_lengths))
-    first = ops.Maximum(ops.Subtract(ends, rows), 0).output
-    places = ops.Add(ops.Unsqueeze(first, [1]), parts.places(rows, q)).output
+    rows, total = dimension(q, 2), length_in(total_sequence_length)
+    ends = as_i64(vector(key_total_sequence_lengths))
+    first = ops.Maximum(ends - rows, 0)
+    places = ops.Unsqueeze(first, [1]) + counted(rows, q)
     if do_rotary:
-        cos, sin = (ops.Unsqueeze(ops.Gather(each, places, 0), [1]).output for each in (cos_cache, sin_cache))
+        cos, sin = (ops.Unsqueeze(ops.Gather(each, places, 0), [1]) for each in (cos_cache, sin_cache))
         q, k = (rotated(each, cos, sin, rotary_interleaved) for each in (q, k))
     present_k, present_v = (with_rows(past, each, places) for past, each in ((past_key, k), (past_value, v)))
     k, v = (groups.beginning(each, total) for each in (present_k, present_v))
@@ -63,10 +57,10 @@ def with_rows(past: Value, new: Value, places: Value) -> Value:
     """The buffer [batch, kv heads, T, size] with the new rows at the places [batch, S] of each sequence."""
     counts = [dimension(new, axis) for axis in range(3)]
     shape = joined([*counts, 1], new)
-    sequences, heads = (parts.places(count, new) for count in counts[:2])
+    sequences, heads = (counted(count, new) for count in counts[:2])
     numbers = ops.Unsqueeze(sequences, [1, 2, 3]), ops.Unsqueeze(heads, [0, 2, 3]), ops.Unsqueeze(places, [1, 3])
     at = ops.Concat(*(ops.Broadcast(each, shape) for each in numbers), axis=3)
-    return ops.ScatterNDUpdate(past, at, new).output
+    return ops.ScatterNDUpdate(past, at, new)
 
 
 # -- layouts
@@ -86,24 +80,20 @@ def _layouts(rows: Value, columns: Value) -> Value:
         if np.any((read < 0) | (read >= blocks)):
             raise ModelError(f"the column of a block is not one of {blocks}", code="ML235")
         kept[layout, row, read] = True
-    return ops.Constant(kept, graph=rows.graph).output
+    return ops.Constant(kept, graph=rows.graph)
 
 
 def _computed_layouts(rows: Value, columns: Value) -> Value:
     """The same of indices that are known only at run time: whether a row has an entry with the column of a block."""
     places = ops.Unsqueeze(rows, [2])  # [layouts, blocks + 1, 1]
     starts, ends = ops.Slice(places, [0], [-1], [1], [1]), ops.Slice(places, [1], [2**31 - 1], [1], [1])
-    entries = ops.Convert(parts.places(dimension(columns, 1), columns), destination_type=rows.dtype)
-    of_row = ops.LogicalAnd(ops.GreaterEqual(entries, starts), ops.Less(entries, ends))
-    blocks = _one_less(dimension(rows, 1))
-    numbers = ops.Convert(parts.places(blocks, columns), destination_type=columns.dtype)
+    entries = ops.Convert(counted(dimension(columns, 1), columns), destination_type=rows.dtype)
+    of_row = (entries >= starts) & (entries < ends)
+    blocks = dimension(rows, 1) - 1
+    numbers = ops.Convert(counted(blocks, columns), destination_type=columns.dtype)
     of_column = ops.Equal(ops.Unsqueeze(columns, [2]), numbers)
     one, other = (ops.Convert(each, destination_type=f32) for each in (of_row, of_column))
-    return ops.Greater(ops.MatMul(one, other), np.float32(0)).output
-
-
-def _one_less(count: Any) -> Any:
-    return count - 1 if isinstance(count, int) else ops.Subtract(count, 1).output
+    return one @ other > np.float32(0)
 
 
 def _of_heads(layouts: Value, heads: int) -> Value:
@@ -111,7 +101,7 @@ def _of_heads(layouts: Value, heads: int) -> Value:
     count = dimension(layouts, 0)
     if isinstance(count, int):
         return layouts
-    return ops.Gather(layouts, ops.FloorMod(first_numbers(heads), count), 0).output
+    return ops.Gather(layouts, first_numbers(heads) % count, 0)
 
 
 def _mask(layouts: Value, places: Value, ends: Value, total: Any, size: int) -> Value:
@@ -119,7 +109,7 @@ def _mask(layouts: Value, places: Value, ends: Value, total: Any, size: int) -> 
 
     A row without blocks reads all earlier keys alike, as in ONNX Runtime: later ones have the score of minus infinity.
     """
-    keys = parts.places(total, places)
-    of_queries = ops.Gather(parts.filled(layouts, UNREAD), ops.Divide(places, size), 1)
-    of_keys = ops.Gather(ops.Transpose(of_queries, [1, 0, 2, 3]), ops.Divide(keys, size), 3)
-    return ops.Select(groups.earlier(keys, places, ends), of_keys, parts.real(-np.inf, keys)).output
+    keys = counted(total, places)
+    of_queries = ops.Gather(parts.filled(layouts, UNREAD), places // size, 1)
+    of_keys = ops.Gather(ops.Transpose(of_queries, [1, 0, 2, 3]), keys // size, 3)
+    return ops.Select(groups.earlier(keys, places, ends), of_keys, parts.real(-np.inf, keys))

@@ -9,21 +9,17 @@ iteration changes one p_i after the other. It ends for each row when no element 
 from pQp, which is so early that the number of steps shows in the result.
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 
 import numpy as np
 
-from mo_loop import ops
 from mo_loop.frontend.arrays import unit_matrix, zeros
 from mo_loop.frontend.built_body import BuiltBody
-from mo_loop.frontend.context import Body, Context
 from mo_loop.frontend.ops.control import loop
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.scope import Scope
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import Body, Context, Value, ops
 
 _TOLERANCE = 0.005
 _STEPS = 100
@@ -31,20 +27,20 @@ _STEPS = 100
 
 def coupled(scores: Value, slopes: Sequence[float], offsets: Sequence[float], count: int, node: Context) -> Value:
     """[N, count] from the scores [N, pairs], whose probabilities are 1 / (1 + exp(slope * score + offset))."""
-    exponent = ops.Add(ops.Multiply(scores, np.array(slopes, np.float32)), np.array(offsets, np.float32))
+    exponent = scores * np.array(slopes, np.float32) + np.array(offsets, np.float32)
     one = np.float32(1)
-    first = ops.Clamp(ops.Sigmoid(ops.Negative(exponent)), min=1e-7, max=float(one - np.float32(1e-7))).output
-    both = ops.Concat(first, ops.Subtract(one, first), axis=1).output
+    first = ops.Clamp(ops.Sigmoid(-exponent), min=1e-7, max=float(one - np.float32(1e-7)))
+    both = ops.Concat(first, one - first, axis=1)
     places = zeros((count, count), np.int64)
     for place, (i, j) in enumerate(itertools.combinations(range(count), 2)):
         places[i, j], places[j, i] = place, place + len(slopes)
     others = one - unit_matrix(count, np.float32)
-    r, turned = (ops.Multiply(ops.Gather(both, each, 1), others).output for each in (places, places.T))
-    products = ops.Negative(ops.Multiply(r, turned)).output
-    squares = ops.ReduceSum(ops.Multiply(turned, turned), [2], keep_dims=False).output
+    r, turned = (ops.Gather(both, each, 1) * others for each in (places, places.T))
+    products = -(r * turned)
+    squares = ops.ReduceSum(turned * turned, [2], keep_dims=False)
     start = ops.Broadcast(np.float32(1 / count), ops.Concat(ops.Gather(ops.ShapeOf(scores), [0], 0), [count], axis=0))
     body = BuiltBody(Body(node.translation, node.proto, node.scope, node.origin), node.scope, 3, 0, _step)
-    made = loop(node.constant(np.int64(_STEPS)), None, start.output, products, squares, body=body, node=node)
+    made = loop(node.constant(np.int64(_STEPS)), None, start, products, squares, body=body, node=node)
     return made.outputs[0]
 
 
@@ -52,21 +48,21 @@ def _step(_: Scope, iteration: Value, states: list[Value]) -> list[Value]:
     """Whether a row goes on, and the states: p [N, k], Q without its diagonal [N, k, k], and its diagonal [N, k]."""
     p, products, squares = states
     count = squares.type.dims[1]
-    image = ops.ReduceSum(ops.Multiply(products, ops.Unsqueeze(p, 1)), [2], keep_dims=False)
-    image = ops.Add(image, ops.Multiply(squares, p)).output
-    value = ops.ReduceSum(ops.Multiply(p, image), [1], keep_dims=True).output
-    error = ops.ReduceMax(ops.Abs(ops.Subtract(image, value)), [1], keep_dims=True).output
-    goes_on = ops.LessEqual(number(error, _TOLERANCE / count), error).output
+    image = ops.ReduceSum(products * ops.Unsqueeze(p, 1), [2], keep_dims=False)
+    image = image + squares * p
+    value = ops.ReduceSum(p * image, [1], keep_dims=True)
+    error = ops.ReduceMax(ops.Abs(image - value), [1], keep_dims=True)
+    goes_on = ops.LessEqual(number(error, _TOLERANCE / count), error)
     changed = p
     for place in range(count):
         unit = unit_matrix(count, np.float32)[[place]]
-        own, slope = (ops.Slice(each, [place], [place + 1], [1], [1]).output for each in (squares, image))
-        row = ops.Add(ops.Gather(products, np.int64(place), 1), ops.Multiply(own, unit)).output
-        by = ops.Divide(ops.Subtract(value, slope), own).output
-        scale = ops.Add(by, 1).output
-        changed = ops.Divide(ops.Add(changed, ops.Multiply(by, unit)), scale).output
-        grown = ops.Add(value, ops.Multiply(by, ops.Add(ops.Multiply(by, own), ops.Multiply(slope, 2))))
-        value = ops.Divide(ops.Divide(grown, scale), scale).output
-        image = ops.Divide(ops.Add(image, ops.Multiply(by, row)), scale).output
-    kept = ops.Select(goes_on, changed, p).output
-    return [ops.ReduceLogicalOr(goes_on, [0, 1], keep_dims=False).output, kept, products, squares]
+        own, slope = (ops.Slice(each, [place], [place + 1], [1], [1]) for each in (squares, image))
+        row = ops.Gather(products, np.int64(place), 1) + own * unit
+        by = (value - slope) / own
+        scale = by + 1
+        changed = (changed + by * unit) / scale
+        grown = value + by * (by * own + slope * 2)
+        value = grown / scale / scale
+        image = (image + by * row) / scale
+    kept = ops.Select(goes_on, changed, p)
+    return [ops.ReduceLogicalOr(goes_on, [0, 1], keep_dims=False), kept, products, squares]

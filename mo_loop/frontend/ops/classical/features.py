@@ -1,7 +1,5 @@
 """ai.onnx.ml operators that scale, encode and concatenate features. Strings are refused: the IR cannot compare them."""
 
-from __future__ import annotations
-
 import json
 import warnings
 from collections.abc import Sequence
@@ -9,16 +7,14 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ConversionWarning, ModelError, UnsupportedError
-from mo_loop.frontend.context import Context
+from mo_loop.errors import ConversionWarning
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import converted, dimension, vector
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.ops.shared import converted
+from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i64, string
 from mo_loop.ops.front import Failed
+from mo_loop.ops.lengths import dimension, vector
 
 DOMAIN = "ai.onnx.ml"
 
@@ -63,7 +59,7 @@ def array_feature_extractor(x, y):
 def binarizer(x, *, threshold: float = 0.0):
     """1 above the threshold, else 0."""
     if x.dtype.is_integer:
-        above: Any = ops.Greater(x, number(x, np.floor(threshold)))
+        above: Any = x > number(x, np.floor(threshold))
     else:
         above = ops.Less(number(x, threshold), x)
     return ops.Convert(above, destination_type=x.dtype)
@@ -74,8 +70,8 @@ def scaler(x, *, offset: Floats | None = None, scale: Floats | None = None):
     """(x - offset) * scale, one number for all features or one for each."""
     y = converted(x, f32)
     if offset:
-        y = ops.Subtract(y, _row(offset))
-    return ops.Multiply(y, _row(scale)) if scale else y
+        y = y - _row(offset)
+    return y * _row(scale) if scale else y
 
 
 def _row(numbers: Sequence[float]):
@@ -96,8 +92,8 @@ def normalizer(x, *, norm: str = "MAX"):
     if ranked(x, "Normalizer") not in (1, 2):
         raise ModelError(f"Normalizer of a tensor of rank {x.rank}, not [N, C] or [C]", code="ML227")
     y = converted(x, f32)
-    size = rows[norm](y).output
-    return ops.Divide(y, ops.Select(ops.Equal(size, 0), number(y, 1), size))
+    size = rows[norm](y)
+    return y / ops.Select(ops.Equal(size, 0), number(y, 1), size)
 
 
 @translates("FeatureVectorizer", since=1, domain=DOMAIN)
@@ -114,16 +110,16 @@ def _features(x: Value, width: int | None) -> Value:
     rank = ranked(x, "FeatureVectorizer")
     if rank not in (1, 2):
         raise ModelError(f"an input of rank {rank}, not [N, C] or [C]", code="ML227")
-    row = converted(x, f32) if rank == 2 else ops.Unsqueeze(converted(x, f32), 0).output
+    row = converted(x, f32) if rank == 2 else ops.Unsqueeze(converted(x, f32), 0)
     have = dimension(row, 1)
     if width is None or have == width:
         return row
     if isinstance(have, int):
         missing: Any = [0, max(width - have, 0)]
     else:
-        missing = ops.Concat([0], ops.Unsqueeze(ops.Maximum(ops.Subtract(np.int64(width), have), 0), 0), axis=0)
+        missing = ops.Concat([0], ops.Unsqueeze(ops.Maximum(np.int64(width) - have, 0), 0), axis=0)
     cut = ops.Slice(row, [0], [width], [1], [1])
-    return ops.Pad(cut, [0, 0], missing, np.float32(0)).output
+    return ops.Pad(cut, [0, 0], missing, np.float32(0))
 
 
 @translates("Imputer", since=1, domain=DOMAIN)
@@ -147,17 +143,17 @@ def imputer(
 
 def _is_integer(x: Value, key):
     """Whether integers are equal to others. The runtime compares in f32: the difference to 0 is exact."""
-    return ops.Equal(ops.Subtract(x, np.array(key, x.dtype.numpy)), number(x, 0))
+    return ops.Equal(x - np.array(key, x.dtype.numpy), number(x, 0))
 
 
-@translates("OneHotEncoder", since=1, domain=DOMAIN)
+@translates("OneHotEncoder", since=1, domain=DOMAIN, ignored="zeros")
 def one_hot_encoder(x, *, cats_int64s: Ints | None = None, cats_strings: Strings | None = None, zeros: int = 1):
     """A last dimension with a 1 at the index of the category. A category that is not listed gives zeros, whatever
     `zeros` is: an IR cannot raise errors at run time."""
     _require_numbers(x)
     if not cats_int64s:
         raise no_strings("categories of strings") if cats_strings else ModelError("no categories", code="ML227")
-    places = ops.Unsqueeze(converted(x, i64), -1).output
+    places = ops.Unsqueeze(converted(x, i64), -1)
     _require_narrow(np.array(cats_int64s))
     return ops.Convert(_is_integer(places, cats_int64s), destination_type=f32)
 
@@ -165,7 +161,7 @@ def one_hot_encoder(x, *, cats_int64s: Ints | None = None, cats_strings: Strings
 # -- LabelEncoder
 
 
-@translates("LabelEncoder", since=1, domain=DOMAIN)
+@translates("LabelEncoder", since=1, domain=DOMAIN, ignored="x classes_strings default_int64 default_string")
 def label_encoder_1(
     x, *, classes_strings: Strings | None = None, default_int64: int = -1, default_string: str = "_Unused"
 ):
@@ -173,7 +169,7 @@ def label_encoder_1(
     raise no_strings("LabelEncoder of version 1")
 
 
-@translates("LabelEncoder", since=2, domain=DOMAIN)
+@translates("LabelEncoder", since=2, domain=DOMAIN, ignored="default_string")
 def label_encoder_2(
     x, *, default_float: float = -0.0, default_int64: int = -1, default_string: str = "_Unused",
     keys_floats: Floats | None = None, keys_int64s: Ints | None = None, keys_strings: Strings | None = None,
@@ -188,7 +184,7 @@ def label_encoder_2(
     return _encoded(x, keys_floats or keys_int64s, values, default, is_last=False)
 
 
-@translates("LabelEncoder", since=4, domain=DOMAIN)
+@translates("LabelEncoder", since=4, domain=DOMAIN, ignored="default_string")
 def label_encoder_4(
     x, *, default_float: float = -0.0, default_int64: int = -1, default_string: str = "_Unused",
     default_tensor: Any = None, keys_floats: Floats | None = None, keys_int64s: Ints | None = None,
@@ -221,7 +217,7 @@ def _encoded(x: Value, keys, values, default, is_last: bool):
     if not is_last:
         order = order[::-1]  # the largest number wins below
         table = np.concatenate([table[:1], table[:0:-1]])
-    places = _found(ops.Unsqueeze(x, -1).output, np.array(keys, x.dtype.numpy))
+    places = _found(ops.Unsqueeze(x, -1), np.array(keys, x.dtype.numpy))
     numbers = ops.Select(places, order, np.int64(0))
     return ops.Gather(table, ops.ReduceMax(numbers, [-1], keep_dims=False), 0)
 

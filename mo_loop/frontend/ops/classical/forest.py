@@ -5,8 +5,6 @@
 The next node of a leaf is the leaf itself, so that all trees take as many steps as the deepest one has levels.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -14,12 +12,10 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError
 from mo_loop.frontend.arrays import zeros
 from mo_loop.frontend.ops.elementwise.arithmetic import number
-from mo_loop.frontend.ranges import require_parts
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import ModelError, Value, ops
+from mo_loop.ops.ranges import require_parts
 
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
 LEAF = "LEAF"
@@ -73,7 +69,7 @@ class Forest:
             raise ModelError(f"a tree reads a feature outside the {width} of the input", code="ML227")
         limits = _thresholds_in_f32(self.thresholds, self.modes)
         count = ops.Gather(ops.ShapeOf(x), [0], 0)
-        at = ops.Broadcast(self.roots, ops.Concat(count, np.array([len(self.roots)]), axis=0)).output
+        at = ops.Broadcast(self.roots, ops.Concat(count, np.array([len(self.roots)]), axis=0))
         depth = self.depth()
         require_parts(depth, "the levels of a tree")
         for _ in range(depth):
@@ -81,27 +77,27 @@ class Forest:
         return at
 
     def _step(self, x: Value, thresholds, at: Value) -> Value:
-        values = ops.GatherElements(x, _looked_up(self.features, at), axis=1).output
+        values = ops.GatherElements(x, _looked_up(self.features, at), axis=1)
         limits = _looked_up(thresholds, at)
         tests: list[tuple[Any, Callable[[], Any]]] = [
-            (_IS_BELOW[self.modes], lambda: ops.Less(values, limits)),
+            (_IS_BELOW[self.modes], lambda: values < limits),
             (_IS_EQUAL[self.modes], lambda: ops.Equal(values, limits)),
-            (_IS_ABOVE[self.modes], lambda: ops.Less(limits, values)),
+            (_IS_ABOVE[self.modes], lambda: limits < values),
             (self.missing, lambda: ops.IsNaN(values)),  # NaN is not below, at or above
         ]
         taken = [self._where(allowed, test(), at) for allowed, test in tests if allowed[~self.is_leaf].any()]
         met = reduce(ops.LogicalOr, taken)
-        return ops.Select(met, _looked_up(self.yes, at), _looked_up(self.no, at)).output
+        return ops.Select(met, _looked_up(self.yes, at), _looked_up(self.no, at))
 
     def _where(self, allowed, test, at: Value):
         """`test` at the nodes that allow it."""
         if allowed[~self.is_leaf].all():
             return test
-        return ops.LogicalAnd(test, ops.NotEqual(_looked_up(allowed.astype(np.int32), at), 0))
+        return test & ops.NotEqual(_looked_up(allowed.astype(np.int32), at), 0)
 
 
 def _looked_up(table, at: Value) -> Value:
-    return ops.Gather(table, at, 0).output
+    return ops.Gather(table, at, 0)
 
 
 def _thresholds_in_f32(limits, modes):
@@ -127,7 +123,7 @@ class Votes:
     given: Any
 
     @classmethod
-    def collected(cls, nodes: int, outputs: int, places: Sequence[int], ids: Sequence[int], numbers) -> Votes:
+    def collected(cls, nodes: int, outputs: int, places: Sequence[int], ids: Sequence[int], numbers) -> "Votes":
         """From parallel lists of the node, the output and the weight of each vote."""
         if not len(places) == len(ids) == len(numbers):
             raise ModelError("votes of leaves are lists of different length", code="ML227")
@@ -150,19 +146,19 @@ class Votes:
 
     def total(self, leaves: Value) -> Value:
         """[N, outputs], summed over the trees."""
-        return ops.ReduceSum(_looked_up(self.weights, leaves), [1], keep_dims=False).output
+        return ops.ReduceSum(_looked_up(self.weights, leaves), [1], keep_dims=False)
 
     def extreme(self, leaves: Value, largest: bool) -> Value:
         """[N, outputs], the largest or smallest vote of all trees, 0 where there is none."""
         none = np.float32(-np.inf if largest else np.inf)
         found = _looked_up(np.where(self.given, self.weights, none), leaves)
-        best = (ops.ReduceMax if largest else ops.ReduceMin)(found, [1], keep_dims=False).output
-        return best if self.given.all() else ops.Select(self.has_votes(leaves), best, number(best, 0)).output
+        best = (ops.ReduceMax if largest else ops.ReduceMin)(found, [1], keep_dims=False)
+        return best if self.given.all() else ops.Select(self.has_votes(leaves), best, number(best, 0))
 
     def has_votes(self, leaves: Value) -> Value:
         """[N, outputs]: whether any tree votes for an output."""
         votes = ops.ReduceMax(_looked_up(self.given.astype(np.int32), leaves), [1], keep_dims=False)
-        return ops.NotEqual(votes, 0).output
+        return ops.NotEqual(votes, 0)
 
 
 def _reached(forest: Forest, root: int):

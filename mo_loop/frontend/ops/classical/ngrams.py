@@ -3,24 +3,19 @@
 [1, 5, 1, 5, 7] with the 2-grams (1, 5) and (5, 5), gaps up to 1   ->   (1, 5) twice, (5, 5) once
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.arrays import ones, zeros
 from mo_loop.frontend.ops.classical.features import no_strings
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ranges import FewOrNone, require_parts
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, string
+from mo_loop.ops.ranges import FewOrNone, require_parts
 
 Ints = tuple[int, ...]
 Floats = tuple[float, ...]
@@ -56,7 +51,7 @@ def tf_idf_vectorizer(
             found.append(reduce(ops.Add, [_counted(x, pool, gap) for gap in counted[length]]))
         elif len(pool):
             found.append(_none(x, len(pool)))
-    return _weighed(ops.Concat(*found, axis=rank - 1).output, ngram_indexes, mode, weights)
+    return _weighed(ops.Concat(*found, axis=rank - 1), ngram_indexes, mode, weights)
 
 
 def _pools(pool: Ints, starts: Ints) -> list[Any]:
@@ -78,16 +73,16 @@ def _counted(x: Value, pool, gap: int) -> Value:
         rest = (length - 1 - place) * gap
         piece = ops.Slice(x, [place * gap], [-rest or 2**30], [1], [-1])
         # The runtime compares integers in f32: their difference to 0 is exact.
-        gone = ops.Subtract(ops.Unsqueeze(piece, -1), pool[:, place].astype(x.dtype.numpy))
+        gone = ops.Unsqueeze(piece, -1) - pool[:, place].astype(x.dtype.numpy)
         here = ops.Equal(gone, number(x, 0))
-        hits = here if hits is None else ops.LogicalAnd(hits, here)
-    return ops.ReduceSum(ops.Convert(hits, destination_type=f32), [-2], keep_dims=False).output
+        hits = here if hits is None else hits & here
+    return ops.ReduceSum(ops.Convert(hits, destination_type=f32), [-2], keep_dims=False)
 
 
 def _none(x: Value, count: int) -> Value:
     """Zeros for n-grams whose length is not selected."""
     rows = ops.Slice(ops.ShapeOf(x), [0], [-1], [1], [0])
-    return ops.Broadcast(np.float32(0), ops.Concat(rows, np.array([count]), axis=0)).output
+    return ops.Broadcast(np.float32(0), ops.Concat(rows, np.array([count]), axis=0))
 
 
 def _weighed(counts: Value, places: Sequence[int], mode: str, weights: Floats | None):
@@ -96,12 +91,12 @@ def _weighed(counts: Value, places: Sequence[int], mode: str, weights: Floats | 
     matrix = zeros((len(places), size), np.float32)
     matrix[np.arange(len(places)), list(places)] = 1
     # One row times the matrix: a vector is made one, and back.
-    row = counts if counts.rank == 2 else ops.Unsqueeze(counts, 0).output
-    made = ops.MatMul(row, matrix).output
+    row = counts if counts.rank == 2 else ops.Unsqueeze(counts, 0)
+    made = row @ matrix
     if mode == "IDF":
-        made = ops.Minimum(made, np.float32(1)).output
+        made = ops.Minimum(made, np.float32(1))
     if mode != "TF" and weights:
-        made = ops.Multiply(made, _at_places(weights, places, size)).output
+        made = made * _at_places(weights, places, size)
     return made if counts.rank == 2 else ops.Squeeze(made, 0)
 
 

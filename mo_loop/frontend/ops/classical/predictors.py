@@ -4,28 +4,22 @@ linear    X W^T + b
 SVM       the sum over support vectors s of c_s K(x, s), plus rho
 """
 
-from __future__ import annotations
-
 import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.arrays import repeated_numbers, require_room, unit_matrix
-from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.classical.coupling import coupled
 from mo_loop.frontend.ops.classical.features import DOMAIN, without_strings
 from mo_loop.frontend.ops.classical.scores import both_sides, transformed, transformed_alone
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import converted
-from mo_loop.frontend.ranges import NotNegatives, Positive
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i64
+from mo_loop.ops.ranges import NotNegatives, Positive
 
 Ints = tuple[int, ...]
 Floats = tuple[float, ...]
@@ -38,7 +32,7 @@ def rows_of(x: Value, what: str) -> Value:
     if rank not in (1, 2):
         raise ModelError(f"{what} of a tensor of rank {rank}, not [N, F]", code="ML227")
     y = converted(x, f32)
-    return y if rank == 2 else ops.Unsqueeze(y, 0).output
+    return y if rank == 2 else ops.Unsqueeze(y, 0)
 
 
 def _weights(coefficients: Sequence[float] | None, count: int):
@@ -58,15 +52,15 @@ def linear_regressor(
 
 
 def _linear(x: Value, coefficients: Floats | None, intercepts: Floats | None, count: int) -> Value:
-    product = ops.MatMul(x, _weights(coefficients, count), transpose_b=True).output
+    product = ops.MatMul(x, _weights(coefficients, count), transpose_b=True)
     if not intercepts:
         return product
     if len(intercepts) != count:
         raise ModelError(f"{len(intercepts)} intercepts for {count} results", code="ML227")
-    return ops.Add(product, np.array(intercepts, np.float32)).output
+    return product + np.array(intercepts, np.float32)
 
 
-@translates("LinearClassifier", since=1, domain=DOMAIN)
+@translates("LinearClassifier", since=1, domain=DOMAIN, ignored="multi_class")
 def linear_classifier(
     x, *, classlabels_ints: Ints | None = None, classlabels_strings: Strings | None = None, coefficients: Floats,
     intercepts: Floats | None = None, multi_class: int = 0, post_transform: str = "NONE", node: Context,
@@ -99,9 +93,9 @@ def _linear_classes(
 
 def labelled(scores: Value, labels: Sequence[int] | None) -> Value:
     """[N]: the label of each row's largest score, the first of equal ones."""
-    _, best = ops.TopK11(scores, 1, axis=1, mode="max", stable=True, index_element_type=i64).outputs
-    place = ops.Squeeze(best, 1).output
-    return place if labels is None else ops.Gather(np.array(labels, np.int64), place, 0).output
+    _, best = ops.TopK11(scores, 1, axis=1, mode="max", stable=True, index_element_type=i64)
+    place = ops.Squeeze(best, 1)
+    return place if labels is None else ops.Gather(np.array(labels, np.int64), place, 0)
 
 
 @translates("SVMRegressor", since=1, domain=DOMAIN)
@@ -115,7 +109,7 @@ def svm_regressor(
     if n_supports > 0:
         vectors, shares = _weights(support_vectors, n_supports), _weights(coefficients, 1)
         sums = _summed(rows, vectors, kernel_type, kernel_params, shares)
-        scores = ops.Add(sums, np.array((rho or (0.0,))[:1], np.float32)).output
+        scores = sums + np.array((rho or (0.0,))[:1], np.float32)
     else:
         scores = _linear(rows, coefficients, (rho or (0.0,))[:1], 1)
     if one_class:
@@ -130,22 +124,22 @@ def _summed(x: Value, vectors, kind: str, parameters: Floats | None, shares) -> 
         raise ModelError(f"{shares.shape[1]} coefficients for {len(vectors)} support vectors", code="ML227")
     if kind == "LINEAR":
         weights = (shares.astype(np.float64) @ vectors.astype(np.float64)).astype(np.float32)
-        return ops.MatMul(x, weights, transpose_b=True).output
-    return ops.MatMul(_kernel(x, vectors, kind, parameters), shares, transpose_b=True).output
+        return ops.MatMul(x, weights, transpose_b=True)
+    return ops.MatMul(_kernel(x, vectors, kind, parameters), shares, transpose_b=True)
 
 
 def _kernel(x: Value, vectors, kind: str, parameters: Floats | None) -> Value:
     """K(x, s) for each row and each support vector."""
     gamma, offset, degree = (*(parameters or ()), 0.0, 0.0, 0.0)[:3]
     if kind == "RBF":
-        gap = ops.Subtract(ops.Unsqueeze(x, 1), vectors)
-        return ops.Exp(ops.Multiply(ops.ReduceSum(ops.Multiply(gap, gap), [2], keep_dims=False), -gamma)).output
-    product = ops.MatMul(x, vectors, transpose_b=True).output
-    scaled = ops.Add(ops.Multiply(product, gamma), offset).output
+        gap = ops.Unsqueeze(x, 1) - vectors
+        return ops.Exp(ops.ReduceSum(gap * gap, [2], keep_dims=False) * -gamma)
+    product = ops.MatMul(x, vectors, transpose_b=True)
+    scaled = product * gamma + offset
     if kind == "POLY":
-        return ops.Power(scaled, number(scaled, degree)).output
+        return ops.Power(scaled, number(scaled, degree))
     if kind == "SIGMOID":
-        return ops.Tanh(scaled).output
+        return ops.Tanh(scaled)
     raise ModelError(f"kernel_type {kind!r}: ONNX defines LINEAR, POLY, RBF and SIGMOID", code="ML227")
 
 
@@ -175,10 +169,10 @@ def svm_classifier(
     # Row k of the coefficients is for class k among the other classes.
     matrix = np.stack([np.where(owners == i, shares[j - 1], np.where(owners == j, shares[i], 0)) for i, j in pairs])
     sums = _summed(rows_of(x, "SVMClassifier"), vectors, kernel_type, kernel_params, matrix.astype(np.float32))
-    scores = ops.Add(sums, np.array(rho, np.float32)).output
+    scores = sums + np.array(rho, np.float32)
     first, second = (unit_matrix(count, np.float32)[[pair[side] for pair in pairs]] for side in (0, 1))
-    won = ops.Convert(ops.Less(number(scores, 0), scores), destination_type=f32).output
-    votes = ops.Add(ops.MatMul(won, first), ops.MatMul(ops.Subtract(np.float32(1), won), second)).output
+    won = ops.Convert(ops.Less(number(scores, 0), scores), destination_type=f32)
+    votes = won @ first + (np.float32(1) - won) @ second
     if fitted:
         made = transformed(coupled(scores, prob_a or (), prob_b or (), count, node), post_transform)
     elif count > 2:

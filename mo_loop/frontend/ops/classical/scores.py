@@ -1,15 +1,11 @@
 """The last step of the models of ai.onnx.ml: the post_transform of their scores [N, count]."""
 
-from __future__ import annotations
-
 import math
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.ops.elementwise.arithmetic import number
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops
 
 TRANSFORMS = ("NONE", "SOFTMAX", "LOGISTIC", "SOFTMAX_ZERO", "PROBIT")
 
@@ -21,9 +17,9 @@ def transformed(scores: Value, name: str) -> Value:
     if name == "NONE":
         return scores
     if name == "SOFTMAX":
-        return ops.Softmax(scores, axis=1).output
+        return ops.Softmax(scores, axis=1)
     if name == "LOGISTIC":
-        return ops.Sigmoid(scores).output
+        return ops.Sigmoid(scores)
     return _softmax_zero(scores) if name == "SOFTMAX_ZERO" else _probit(scores)
 
 
@@ -38,28 +34,28 @@ def both_sides(score: Value, name: str, is_probability: bool) -> Value:
     if name == "PROBIT":
         raise UnsupportedError("PROBIT of one score for two classes: ONNX does not define the result", code="ML316")
     if name == "LOGISTIC":
-        return transformed(ops.Concat(ops.Negative(score), score, axis=1).output, name)
-    other = ops.Subtract(np.float32(1), score) if is_probability else ops.Negative(score)
-    return ops.Concat(other, score, axis=1).output
+        return transformed(ops.Concat(-score, score, axis=1), name)
+    other = np.float32(1) - score if is_probability else -score
+    return ops.Concat(other, score, axis=1)
 
 
 def _softmax_zero(x: Value) -> Value:
     """Softmax in which scores of 0 stay 0."""
-    is_zero = ops.LessEqual(ops.Maximum(x, ops.Negative(x)), number(x, 1e-7))
+    is_zero = ops.Maximum(x, -x) <= number(x, 1e-7)
     largest = ops.ReduceMax(x, [1], keep_dims=True)
-    shifted = ops.Exp(ops.Subtract(x, largest))
-    kept = ops.Select(is_zero, ops.Multiply(x, ops.Exp(ops.Negative(largest))), shifted)
+    shifted = ops.Exp(x - largest)
+    kept = ops.Select(is_zero, x * ops.Exp(-largest), shifted)
     total = ops.ReduceSum(kept, [1], keep_dims=True)
-    share = ops.Divide(kept, ops.Select(ops.Equal(total, 0), number(x, 1), total))
-    return ops.Select(ops.Equal(total, 0), number(x, 0.5), share).output
+    share = kept / ops.Select(ops.Equal(total, 0), number(x, 1), total)
+    return ops.Select(ops.Equal(total, 0), number(x, 0.5), share)
 
 
 def _probit(x: Value) -> Value:
     """sqrt(2) erfinv(2x - 1), with Winitzki's formula for erfinv."""
-    y = ops.Subtract(ops.Multiply(x, 2), 1)
-    inside = ops.Multiply(ops.Subtract(np.float32(1), y), ops.Add(y, 1))
+    y = x * 2 - 1
+    inside = (np.float32(1) - y) * (y + 1)
     log = ops.Log(inside)
-    v = ops.Add(ops.Multiply(log, 0.5), 2 / (math.pi * 0.147))
-    root = ops.Sqrt(ops.Subtract(ops.Multiply(v, v), ops.Multiply(log, 1 / 0.147)))
-    size = ops.Multiply(ops.Sqrt(ops.Subtract(root, v)), math.sqrt(2))
-    return ops.Select(ops.Less(y, 0), ops.Negative(size), size).output
+    v = log * 0.5 + 2 / (math.pi * 0.147)
+    root = ops.Sqrt(v * v - log * (1 / 0.147))
+    size = ops.Sqrt(root - v) * math.sqrt(2)
+    return ops.Select(y < 0, -size, size)

@@ -1,23 +1,17 @@
 """ai.onnx.ml: ensembles of decision trees."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.classical.features import DOMAIN, without_strings
 from mo_loop.frontend.ops.classical.forest import LEAF, MODES, Forest, Votes
 from mo_loop.frontend.ops.classical.predictors import labelled, rows_of
 from mo_loop.frontend.ops.classical.scores import TRANSFORMS, both_sides, transformed, transformed_alone
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.shared import converted
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 
 Ints = tuple[int, ...]
 Floats = tuple[float, ...]
@@ -31,7 +25,7 @@ _MEMBER = 6
     "TreeEnsembleRegressor", since=1, domain=DOMAIN,
     without="base_values_as_tensor nodes_hitrates_as_tensor nodes_values_as_tensor target_weights_as_tensor",
 )  # fmt: skip
-@translates("TreeEnsembleRegressor", since=3, domain=DOMAIN)
+@translates("TreeEnsembleRegressor", since=3, domain=DOMAIN, ignored="nodes_hitrates nodes_hitrates_as_tensor")
 def tree_ensemble_regressor(
     x, *, aggregate_function: str = "SUM", base_values: Floats | None = None, base_values_as_tensor: Any = None,
     n_targets: int | None = None, nodes_falsenodeids: Ints | None = None, nodes_featureids: Ints | None = None,
@@ -58,7 +52,7 @@ def tree_ensemble_regressor(
     "TreeEnsembleClassifier", since=1, domain=DOMAIN,
     without="base_values_as_tensor class_weights_as_tensor nodes_hitrates_as_tensor nodes_values_as_tensor",
 )  # fmt: skip
-@translates("TreeEnsembleClassifier", since=3, domain=DOMAIN)
+@translates("TreeEnsembleClassifier", since=3, domain=DOMAIN, ignored="nodes_hitrates nodes_hitrates_as_tensor")
 def tree_ensemble_classifier(
     x, *, base_values: Floats | None = None, base_values_as_tensor: Any = None, class_ids: Ints | None = None,
     class_nodeids: Ints | None = None, class_treeids: Ints | None = None, class_weights: Floats | None = None,
@@ -87,7 +81,7 @@ def tree_ensemble_classifier(
     return without_strings(made, classlabels_strings, node)
 
 
-@translates("TreeEnsemble", since=5, domain=DOMAIN)
+@translates("TreeEnsemble", since=5, domain=DOMAIN, ignored="nodes_hitrates")
 def tree_ensemble(
     x, *, aggregate_function: int = 1, leaf_targetids: Ints, leaf_weights: Any, membership_values: Any = None,
     n_targets: int | None = None, nodes_falseleafs: Ints, nodes_falsenodeids: Ints, nodes_featureids: Ints,
@@ -218,7 +212,7 @@ def _regressed(x: Value, forest: Forest, votes: Votes, how: str, bases, post_tra
     leaves = _leaves(forest, x)
     made = votes.extreme(leaves, how == "MAX") if how in ("MIN", "MAX") else votes.total(leaves)
     if how == "AVERAGE":
-        made = ops.Divide(made, number(made, len(forest.roots))).output
+        made = made / number(made, len(forest.roots))
     made = _with_bases(made, bases or ())
     return (transformed_alone if votes.weights.shape[1] == 1 else transformed)(made, post_transform)
 
@@ -226,7 +220,7 @@ def _regressed(x: Value, forest: Forest, votes: Votes, how: str, bases, post_tra
 def _with_bases(scores: Value, bases: Sequence[float]) -> Value:
     if not bases:
         return scores
-    return ops.Add(scores, np.array(bases, np.float32)).output
+    return scores + np.array(bases, np.float32)
 
 
 def _of_many_classes(
@@ -236,7 +230,7 @@ def _of_many_classes(
     scores = _with_bases(votes.total(leaves), bases)
     ranked = scores
     if not votes.are_certain(forest):
-        ranked = ops.Select(votes.has_votes(leaves), scores, number(scores, -np.inf)).output
+        ranked = ops.Select(votes.has_votes(leaves), scores, number(scores, -np.inf))
     return [labelled(ranked, labels), transformed(scores, post_transform)]
 
 
@@ -256,7 +250,7 @@ def _of_two_classes(
             "than ONNX defines", code="ML316",
             hint="let all votes be for class 0, with one base value at most, or those of each leaf be w and -w",
         )  # fmt: skip
-    score = ops.Slice(votes.total(leaves), [0], [1], [1], [1]).output
+    score = ops.Slice(votes.total(leaves), [0], [1], [1], [1])
     score = _with_bases(score, bases)
     is_probability = bool(np.all(votes.weights >= 0))
     second = ops.Less(number(score, 0.5 if is_probability else 0), score)

@@ -1,19 +1,14 @@
 """Activations: functions of one element, and those normalised along an axis."""
 
-from __future__ import annotations
-
 import math
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type, number
 from mo_loop.frontend.ops.ranking import first
-from mo_loop.frontend.registry import one_to_one, translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import ModelError, Value, one_to_one, ops, translates
 from mo_loop.graph.shape import element_count, normalise_axis
 from mo_loop.graph.types import f32, i64
 
@@ -47,7 +42,7 @@ def prelu_7(x, slope):
         return ops.PReLU(x, slope if slope.rank == 1 else ops.Reshape(slope, [1]))
     if x.dtype.is_float and _is_per_channel(x, slope):
         return ops.PReLU(x, ops.Reshape(slope, [-1]))
-    return ops.Select(ops.Less(x, 0), ops.Multiply(x, slope), x)
+    return ops.Select(x < 0, x * slope, x)
 
 
 def _is_per_channel(x: Value, slope: Value) -> bool:
@@ -67,9 +62,9 @@ def elu(x, *, alpha: float = 1.0):
 def celu(x, *, alpha: float = 1.0):
     """max(0, x) + min(0, alpha * (e^(x / alpha) - 1)), which is Elu with both axes scaled."""
     if alpha > 0:
-        return ops.Multiply(ops.Elu(ops.Divide(x, alpha), alpha=1.0), alpha) if alpha != 1 else ops.Elu(x, alpha=1.0)
-    curve = ops.Multiply(ops.Subtract(ops.Exp(ops.Divide(x, alpha)), 1), alpha)
-    return ops.Add(ops.Maximum(x, 0), ops.Minimum(curve, 0))
+        return ops.Elu(x / alpha, alpha=1.0) * alpha if alpha != 1 else ops.Elu(x, alpha=1.0)
+    curve = (ops.Exp(x / alpha) - 1) * alpha
+    return ops.Maximum(x, 0) + ops.Minimum(curve, 0)
 
 
 @translates("Selu", since=1, defaults={"alpha": 1.6732, "gamma": 1.0507})
@@ -109,9 +104,9 @@ def swish(x, *, alpha: float = 1.0):
 @translates("Shrink", since=9)
 def shrink(x, *, bias: float = 0.0, lambd: float = 0.5):
     """x + bias below -lambd, else x - bias above lambd, else 0; integers by way of f32."""
-    y = x if x.dtype.is_float else ops.Convert(x, destination_type=f32).output
-    high = ops.Select(ops.Less(lambd, y), ops.Subtract(y, bias), number(y, 0))
-    return as_type(ops.Select(ops.Less(y, -lambd), ops.Add(y, bias), high).output, x.dtype)
+    y = x if x.dtype.is_float else ops.Convert(x, destination_type=f32)
+    high = ops.Select(ops.Less(lambd, y), y - bias, number(y, 0))
+    return as_type(ops.Select(y < -lambd, y + bias, high), x.dtype)
 
 
 _FLOAT_MAX = float(np.finfo(np.float32).max)
@@ -136,7 +131,7 @@ def clip_11(x, min=None, max=None):
     if low is not None and high is not None:
         return clipped(x, low, high)
     if min is not None:
-        x = ops.Maximum(_scalar(min), x).output
+        x = ops.Maximum(_scalar(min), x)
     return ops.Minimum(_scalar(max), x) if max is not None else x
 
 
@@ -147,7 +142,7 @@ def clipped(x: Value, low: float | None, high: float | None):
     if low is not None and high is not None and low <= high and math.isfinite(low) and math.isfinite(high):
         return ops.Clamp(x, min=low, max=high)
     if low is not None:
-        x = ops.Maximum(low, x).output
+        x = ops.Maximum(low, x)
     return ops.Minimum(high, x) if high is not None else x
 
 
@@ -160,7 +155,7 @@ def _number(x: Value, bound: Value | None) -> float | None:
 
 
 def _scalar(bound: Value) -> Value:
-    return bound if bound.rank == 0 else ops.Reshape(bound, np.zeros(0, np.int64)).output
+    return bound if bound.rank == 0 else ops.Reshape(bound, np.zeros(0, np.int64))
 
 
 # -- along an axis
@@ -174,7 +169,7 @@ def flattened(x: Value, axis: int, make: Callable[[Value, int], Any]):
             return make(x, axis)
     if axis < 0:
         raise ModelError(f"axis {axis} of a tensor of unknown rank", code="ML227")
-    flat = ops.Reshape(x, [0] * axis + [-1], special_zero=True).output
+    flat = ops.Reshape(x, [0] * axis + [-1], special_zero=True)
     return ops.Reshape(make(flat, axis), ops.ShapeOf(x))
 
 
@@ -186,10 +181,10 @@ def hardmax(x: Value, axis: int):
         axis = normalise_axis(axis, x.rank)
     indices = first(x, axis, "max")
     size = ops.Gather(ops.ShapeOf(x), axis, 0)
-    places = ops.Range(0, size, 1, output_type=i64).output
+    places = ops.Range(0, size, 1, output_type=i64)
     behind = (x.rank - 1 - axis) if x.rank is not None else -1 - axis
     if behind:
-        places = ops.Unsqueeze(places, list(range(1, behind + 1))).output
+        places = ops.Unsqueeze(places, list(range(1, behind + 1)))
     return ops.Convert(ops.Equal(places, indices), destination_type=x.dtype)
 
 

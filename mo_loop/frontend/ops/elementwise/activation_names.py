@@ -1,16 +1,12 @@
 """Activation functions that fused operators apply, by their ONNX names."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from mo_loop import ops
-from mo_loop.errors import ModelError
 from mo_loop.frontend.ops.elementwise import activation as standard
 from mo_loop.frontend.ops.elementwise.arithmetic import number
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import ModelError, Value, ops
 
 
 @dataclass(frozen=True)
@@ -38,15 +34,15 @@ class Activation:
 
 
 def _scaled_tanh(x: Value, alpha: float, beta: float) -> Any:
-    return ops.Multiply(ops.Tanh(ops.Multiply(x, number(x, beta))), number(x, alpha))
+    return ops.Tanh(x * number(x, beta)) * number(x, alpha)
 
 
 def _parametric_softplus(x: Value, alpha: float, beta: float) -> Any:
-    return ops.Multiply(ops.SoftPlus(ops.Multiply(x, number(x, beta))), number(x, alpha))
+    return ops.SoftPlus(x * number(x, beta)) * number(x, alpha)
 
 
 def _affine(x: Value, alpha: float, beta: float) -> Any:
-    return ops.Add(ops.Multiply(x, number(x, alpha)), number(x, beta))
+    return x * number(x, alpha) + number(x, beta)
 
 
 def _selu(x: Value, alpha: float, gamma: float) -> Any:

@@ -1,17 +1,13 @@
 """Arithmetic operators. Until opset 6, the attributes `broadcast` and `axis` control broadcasting."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import UnsupportedError
-from mo_loop.frontend.registry import one_to_one, translates
-from mo_loop.graph import Value
+from mo_loop import ops as operations
+from mo_loop.frontend.vocabulary import UnsupportedError, Value, one_to_one, ops, translates
 from mo_loop.graph.shape import element_count, normalise_axis
 from mo_loop.graph.types import f32, i32, i64
 from mo_loop.ops.arithmetic import Binary, Unary
@@ -46,7 +42,7 @@ def aligned(a: Value, b: Value, axis: int | None) -> Value:
     missing = a.type.known_rank - b.type.known_rank - normalise_axis(axis, a.rank)
     if missing <= 0:
         return b
-    return ops.Unsqueeze(b, list(range(b.rank, b.rank + missing))).output
+    return ops.Unsqueeze(b, list(range(b.rank, b.rank + missing)))
 
 
 def legacy_binary(op: str, make: Callable[[Value, Value], Any]) -> None:
@@ -77,9 +73,9 @@ def divided(a: Value, b: Value):
     The runtime does the same, except for 8 bits and where it fuses the division into a preceding reduction or matrix
     product: there it rounds. The remainder is subtracted first, so that nothing is rounded."""
     if a.dtype.is_float:
-        return ops.Divide(a, b)
+        return a / b
     if a.dtype.bits == 8 or _may_be_merged(a):
-        a = ops.Subtract(a, ops.Mod(a, b)).output
+        a = a - ops.Mod(a, b)
     return ops.Divide(a, b, m_pythondiv=False)
 
 
@@ -97,8 +93,10 @@ def _may_be_merged(value: Value) -> bool:
     return bool(stack)
 
 
-_MERGING = (Reduction, ops.MatMul, ops.Einsum)
-_ELEMENTWISE = (Binary, Unary, ops.Select, ops.Convert, ops.Reshape, ops.Squeeze, ops.Unsqueeze)
+_MERGING = (Reduction, operations.MatMul, operations.Einsum)
+_ELEMENTWISE = (
+    Binary, Unary, operations.Select, operations.Convert, operations.Reshape, operations.Squeeze, operations.Unsqueeze,
+)  # fmt: skip
 
 
 def power(x: Value, exponent: Value):
@@ -108,7 +106,7 @@ def power(x: Value, exponent: Value):
     if x.dtype.is_integer and 1 <= times <= (31 if x.dtype.bits >= 32 else 0 if exponent.dtype.is_float else 4):
         return _product(x, times)
     if x.dtype.is_integer and exponent.dtype.is_float:
-        return as_type(ops.Power(as_type(x, f32), as_type(exponent, f32)).output, x.dtype)
+        return as_type(ops.Power(as_type(x, f32), as_type(exponent, f32)), x.dtype)
     return ops.Power(x, as_type(exponent, x.dtype))
 
 
@@ -126,17 +124,17 @@ def _product(x: Value, times: int) -> Value:
     result = None
     while True:
         if times % 2:
-            result = x if result is None else ops.Multiply(result, x).output
+            result = x if result is None else result * x
         times //= 2
         if not times:
             assert result is not None
             return result
-        x = ops.Multiply(x, x).output
+        x = x * x
 
 
 def as_type(x: Value, dtype) -> Value:
     """`x` in the element type `dtype`."""
-    return x if x.dtype is dtype else ops.Convert(x, destination_type=dtype).output
+    return x if x.dtype is dtype else ops.Convert(x, destination_type=dtype)
 
 
 def number(like: Value, value: float):
@@ -157,7 +155,7 @@ def through_32_bits(cls) -> Callable[[Value], Any]:
     def make(x):
         if x.dtype.kind != "int" or x.dtype.bits > 16:
             return cls(x)
-        return as_type(cls(as_type(x, i32)).output, x.dtype)
+        return as_type(cls(as_type(x, i32)), x.dtype)
 
     return make
 
@@ -176,7 +174,7 @@ one_to_one({
     "Sign": ops.Sign, "Erf": ops.Erf,
 }, since=9)  # fmt: skip
 one_to_one({"Round": ops.Round}, since=11)
-translates("Reciprocal", since=1)(lambda x: ops.Divide(1, x))
+translates("Reciprocal", since=1)(lambda x: 1 / x)
 
 
 @translates("Mod", since=10)
@@ -187,8 +185,8 @@ def mod(a, b, *, fmod: int = 0):
     if not a.dtype.is_float or (divisor is not None and np.all(np.isfinite(divisor))):
         return remainder
     # The runtime computes a - floor(a / b) * b, which is NaN for an infinite b; no multiple of it fits into a finite a.
-    whole = a if fmod else ops.Select(ops.Less(ops.Multiply(ops.Sign(a), b), number(a, 0)), b, a)
-    return ops.Select(ops.LogicalAnd(ops.IsInf(b), ops.LogicalNot(ops.IsInf(a))), whole, remainder)
+    whole = a if fmod else ops.Select(ops.Sign(a) * b < number(a, 0), b, a)
+    return ops.Select(ops.IsInf(b) & ~ops.IsInf(a), whole, remainder)
 
 
 @translates("Max", since=1)
@@ -205,7 +203,7 @@ def minimum(first, *rest):
 
 def _constant_first(cls) -> Callable[[Value, Value], Value]:
     """Maximum and Minimum return the second input if one of both is NaN; constants, seldom NaN, come first."""
-    return lambda a, b: (cls(b, a) if isinstance(b.node, ops.Constant) else cls(a, b)).output
+    return lambda a, b: cls(b, a) if isinstance(b.node, operations.Constant) else cls(a, b)
 
 
 @translates("Sum", since=1)
@@ -217,7 +215,7 @@ def total(first, *rest):
 @translates("Mean", since=1)
 def mean(first, *rest):
     """The elementwise mean."""
-    return ops.Divide(total(first, *rest), len(rest) + 1) if rest else first
+    return total(first, *rest) / (len(rest) + 1) if rest else first
 
 
 @translates("CumSum", since=11)
@@ -240,20 +238,20 @@ def cumprod(x, axis, *, exclusive: int = 0, reverse: int = 0):
     known = axis.type.integers
     if known is not None:
         return _running_product(x, normalise_axis(known[0], x.rank), exclusive, reverse)
-    place = ops.FloorMod(ops.Add(as_type(axis, i64), x.rank), x.rank)
+    place = (as_type(axis, i64) + x.rank) % x.rank
     others = ops.Convert(ops.NotEqual(np.arange(x.rank), place), destination_type=i32)
-    _, order = ops.TopK11(others, x.rank, axis=0, mode="min", stable=True).outputs
-    _, back = ops.TopK11(order, x.rank, axis=0, mode="min").outputs
-    return ops.Transpose(_running_product(ops.Transpose(x, order).output, 0, exclusive, reverse), back)
+    _, order = ops.TopK11(others, x.rank, axis=0, mode="min", stable=True)
+    _, back = ops.TopK11(order, x.rank, axis=0, mode="min")
+    return ops.Transpose(_running_product(ops.Transpose(x, order), 0, exclusive, reverse), back)
 
 
 def _running_product(x: Value, at: int, exclusive: int, reverse: int) -> Value:
     """y[i] is the product of x[j] over j <= i, all i and j at once: the IR has no such operation."""
     size = ops.Gather(ops.ShapeOf(x), at, 0)
-    row = ops.Range(0, size, 1, output_type=i64).output
-    column = ops.Unsqueeze(row, 1).output
+    row = ops.Range(0, size, 1, output_type=i64)
+    column = ops.Unsqueeze(row, 1)
     before, after = (column, row) if reverse else (row, column)
-    taken = ops.Less(before, after) if exclusive else ops.LessEqual(before, after)
+    taken = before < after if exclusive else before <= after
     if x.rank is not None and at + 1 < x.rank:
         taken = ops.Unsqueeze(taken, list(range(2, x.rank - at + 1)))
-    return ops.ReduceProd(ops.Select(taken, ops.Unsqueeze(x, at), number(x, 1)), at + 1, keep_dims=False).output
+    return ops.ReduceProd(ops.Select(taken, ops.Unsqueeze(x, at), number(x, 1)), at + 1, keep_dims=False)

@@ -1,14 +1,9 @@
 """BitCast: reads the same bits as another type. The IR has no such operation; between integers, arithmetic does it."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.ops.elementwise.arithmetic import number
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import ElementType, boolean, from_onnx, i32
 
 
@@ -41,7 +36,7 @@ def _of_constant(x: Value, target: ElementType) -> Value | None:
     array = x.constant
     if array is None:
         return None
-    return ops.Constant(np.ascontiguousarray(array).view(target.numpy), graph=x.graph, dtype=target).output
+    return ops.Constant(np.ascontiguousarray(array).view(target.numpy), graph=x.graph, dtype=target)
 
 
 def _wrapped(x: Value, target: ElementType):
@@ -49,10 +44,10 @@ def _wrapped(x: Value, target: ElementType):
     do not change."""
     if target.bits > 16:
         return ops.Convert(x, destination_type=target)
-    wide = ops.Convert(x, destination_type=i32).output
+    wide = ops.Convert(x, destination_type=i32)
     span = 1 << target.bits
     if target.kind == "uint":
-        moved = ops.Select(ops.Less(wide, 0), ops.Add(wide, span), wide)
+        moved = ops.Select(wide < 0, wide + span, wide)
     else:
-        moved = ops.Select(ops.Less(wide, number(wide, span // 2)), wide, ops.Subtract(wide, span))
+        moved = ops.Select(wide < number(wide, span // 2), wide, wide - span)
     return ops.Convert(moved, destination_type=target)

@@ -1,10 +1,6 @@
 """GELU and its approximations, with and without a bias."""
 
-from __future__ import annotations
-
-from mo_loop import ops
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.registry import translates
+from mo_loop.frontend.vocabulary import MICROSOFT, ops, translates
 
 
 @translates("Gelu", since=1, domain=MICROSOFT)
@@ -16,13 +12,13 @@ def contrib_gelu(x):
 @translates("BiasGelu", since=1, domain=MICROSOFT)
 def bias_gelu(a, b):
     """Gelu of a + b."""
-    return ops.Gelu(ops.Add(a, b), approximation_mode="ERF")
+    return ops.Gelu(a + b, approximation_mode="ERF")
 
 
 @translates("FastGelu", since=1, domain=MICROSOFT)
 def fast_gelu(x, bias=None):
     """The approximation by tanh, of x + bias."""
-    return ops.Gelu(x if bias is None else ops.Add(x, bias), approximation_mode="TANH")
+    return ops.Gelu(x if bias is None else x + bias, approximation_mode="TANH")
 
 
 @translates("QuickGelu", since=1, domain=MICROSOFT)

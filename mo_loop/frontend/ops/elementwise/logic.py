@@ -1,14 +1,9 @@
 """Operators of comparison, logic, bits and selection."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError
 from mo_loop.frontend.ops.elementwise.arithmetic import legacy_binary, number
-from mo_loop.frontend.registry import one_to_one, translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import ModelError, Value, one_to_one, ops, translates
 from mo_loop.graph.types import u16
 from mo_loop.target import Gap
 
@@ -28,12 +23,12 @@ AVOIDS = {
 
 def greater(a: Value, b: Value):
     """a > b. The runtime computes Greater as the opposite of LessEqual, so that it holds for NaN; Less does not."""
-    return ops.Less(b, a) if a.dtype.is_float else ops.Greater(a, b)
+    return b < a if a.dtype.is_float else a > b
 
 
 def greater_or_equal(a: Value, b: Value):
     """a >= b, which does not hold for NaN either."""
-    return ops.LessEqual(b, a) if a.dtype.is_float else ops.GreaterEqual(a, b)
+    return b <= a if a.dtype.is_float else a >= b
 
 
 for _op, _make in {
@@ -55,7 +50,7 @@ one_to_one({"BitwiseAnd": ops.BitwiseAnd, "BitwiseOr": ops.BitwiseOr, "BitwiseXo
 def bitwise_not(x):
     """Of 16 bits without sign the difference from the largest number: the runtime computes the opposite in 32 bits, and
     converts a number below 0 to 0 before 2025.4."""
-    return ops.Subtract(number(x, 2**16 - 1), x) if x.dtype is u16 else ops.BitwiseNot(x)
+    return number(x, 2**16 - 1) - x if x.dtype is u16 else ops.BitwiseNot(x)
 
 
 @translates("IsInf", since=10)
@@ -74,9 +69,9 @@ def bit_shift(x, y, *, direction: str):
     if distance is not None and np.all((distance >= 0) & (distance < bits)):
         return shift(x, y)
     # The runtime takes the distance modulo the number of bits.
-    outside = ops.GreaterEqual(y, bits)
+    outside = y >= bits
     if y.dtype.kind == "int":
-        outside = ops.LogicalOr(outside, ops.Less(y, 0))
+        outside = outside | (y < 0)
     if x.dtype.kind == "int" and direction == "RIGHT":
         return shift(x, ops.Select(outside, number(y, bits - 1), y))
     return ops.Select(outside, number(x, 0), shift(x, y))

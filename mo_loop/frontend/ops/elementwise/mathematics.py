@@ -1,23 +1,16 @@
 """Inverse matrices, distances, and complex numbers as pairs in the last dimension."""
 
-from __future__ import annotations
-
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import AtLeast1, AtLeast2, Matrix
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type, number
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ranges import Positive
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32
+from mo_loop.ops.ranges import AtLeast1, AtLeast2, Matrix, Positive
 
 
 @translates("Inverse", since=1, domain=MICROSOFT)
 def inverse(x):
     """The inverses of the last two dimensions."""
-    return ops.Inverse(x) if x.dtype is f32 else as_type(ops.Inverse(as_type(x, f32)).output, x.dtype)
+    return ops.Inverse(x) if x.dtype is f32 else as_type(ops.Inverse(as_type(x, f32)), x.dtype)
 
 
 @translates("CDist", since=1, domain=MICROSOFT)
@@ -28,10 +21,10 @@ def cdist(a: Matrix, b: Matrix, *, metric: str = "sqeuclidean"):
             f"CDist with the metric {metric!r}", code="ML303",
             hint="ONNX Runtime has sqeuclidean and euclidean; compute another one from elementwise operators",
         )  # fmt: skip
-    left = ops.Unsqueeze(ops.ReduceSum(ops.Multiply(a, a), [1]), 1)
-    right = ops.Unsqueeze(ops.ReduceSum(ops.Multiply(b, b), [1]), 0)
-    product = ops.Multiply(ops.MatMul(a, b, transpose_b=True), number(a, -2))
-    squares = ops.Maximum(ops.Add(ops.Add(product, left), right), number(a, 0))
+    left = ops.Unsqueeze(ops.ReduceSum(a * a, [1]), 1)
+    right = ops.Unsqueeze(ops.ReduceSum(b * b, [1]), 0)
+    product = ops.MatMul(a, b, transpose_b=True) * number(a, -2)
+    squares = ops.Maximum(product + left + right, number(a, 0))
     return squares if metric == "sqeuclidean" else ops.Sqrt(squares)
 
 
@@ -49,10 +42,10 @@ def complex_mul_conj(a, b):
 
 def _product(x: Value, y: Value, sign: int):
     """The imaginary part of `y` is multiplied by `sign`."""
-    (a, b), (c, d) = (ops.Split(each, -1, num_splits=2).outputs for each in (x, y))
+    (a, b), (c, d) = (ops.Split(each, -1, num_splits=2) for each in (x, y))
     first, last = (ops.Subtract, ops.Add) if sign > 0 else (ops.Add, ops.Subtract)
-    real = first(ops.Multiply(a, c), ops.Multiply(b, d))
-    imaginary = last(ops.Multiply(b, c), ops.Multiply(a, d))
+    real = first(a * c, b * d)
+    imaginary = last(b * c, a * d)
     return ops.Concat(real, imaginary, axis=-1)
 
 
@@ -61,7 +54,7 @@ def rfft(x: AtLeast1, *, normalized: int = 0, onesided: int = 1, signal_ndim: Po
     """The transform of the last `signal_ndim` dimensions of a real signal: its first half, as pairs."""
     _require_plain(normalized, onesided)
     rank = ranked(x, "Rfft")
-    return _at_least_single(x, lambda each: ops.RDFT(each, list(range(rank - signal_ndim, rank))).output)
+    return _at_least_single(x, lambda each: ops.RDFT(each, list(range(rank - signal_ndim, rank))))
 
 
 @translates("Irfft", since=1, domain=MICROSOFT)
@@ -69,7 +62,7 @@ def irfft(x: AtLeast2, *, normalized: int = 0, onesided: int = 1, signal_ndim: P
     """The inverse of Rfft, for signals of even length."""
     _require_plain(normalized, onesided)
     last = ranked(x, "Irfft") - 1
-    return _at_least_single(x, lambda each: ops.IRDFT(each, list(range(last - signal_ndim, last))).output)
+    return _at_least_single(x, lambda each: ops.IRDFT(each, list(range(last - signal_ndim, last))))
 
 
 def _require_plain(normalized: int, onesided: int) -> None:

@@ -1,32 +1,19 @@
 """The loop of BeamSearch and WhisperBeamSearch around a decoder, with the outputs of these operators."""
 
-from __future__ import annotations
-
-from functools import partial, reduce
+from functools import reduce
+from operator import mul
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError
 from mo_loop.frontend.built_body import BuiltBody
-from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.control import loop
 from mo_loop.frontend.ops.generation.beams import Beams, Search
-from mo_loop.frontend.ops.generation.generation_inputs import (
-    all_true,
-    as_scalar,
-    filled,
-    not_translated,
-    number_of,
-    plus,
-    repeated,
-    times,
-)
+from mo_loop.frontend.ops.generation.generation_inputs import all_true, filled, not_translated, repeated
 from mo_loop.frontend.ops.generation.token_scores import Rules
-from mo_loop.frontend.ops.shared import dimension, joined
 from mo_loop.frontend.scope import Scope
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import Context, ModelError, Value, ops
+from mo_loop.ops.lengths import as_value, dimension, joined, length_in
 
 STATES = len(Beams._fields)
 
@@ -35,7 +22,7 @@ def number_of_beams(num_beams: Value | None, num_return_sequences: Value | None)
     """The number of beams, an int or a scalar Value."""
     if num_beams is None or num_return_sequences is None:
         raise ModelError("num_beams or num_return_sequences is missing", code="ML227")
-    return number_of(num_beams)
+    return length_in(num_beams)
 
 
 def searched(
@@ -46,7 +33,7 @@ def searched(
 
     `begun` is what the first step of `model` returns for the prompts.
     """
-    given, decoder, limit = rules.given, model.decoder, number_of(max_length)
+    given, decoder, limit = rules.given, model.decoder, length_in(max_length)
     prompts, logits, states = begun
     failed = not_translated([logits, *states])
     if failed is not None:
@@ -69,28 +56,28 @@ def searched(
             return [failed] * (1 + len(values) + wants_scores)
         after, picked, scores = search.step(scope, logits, before)
         states = states if beams == 1 else model.picked(states, picked)
-        return [ops.LogicalNot(all_true(after.finished)).output, *after, *states, *[scores] * wants_scores]
+        return [~all_true(after.finished), *after, *states, *[scores] * wants_scores]
 
-    others = plus(limit, times(plus(dimension(prompts, 1), 1, node.graph), -1, node.graph), node.graph)
-    go = ops.LogicalNot(all_true(first.finished)).output
+    others = limit + (dimension(prompts, 1) + 1) * -1
+    go = ~all_true(first.finished)
     body = BuiltBody(decoder, given.scope, STATES + len(states), int(wants_scores), make)
-    made: Any = loop(as_scalar(others, node.graph), go, *first, *states, body=body, node=node)
+    made: Any = loop(as_value(others, node.graph), go, *first, *states, body=body, node=node)
     if not_translated(made.outputs):
         return [made.outputs[0]] * len(node.outputs)
     scores, sequences = search.final(given.scope, Beams(*made.outputs[:STATES]))
-    kept = joined([number_of(num_return_sequences)], sequences)
-    results = [ops.Slice(each, [0], kept, [1], [1]).output for each in (sequences, scores)]
+    kept = joined([length_in(num_return_sequences)], sequences)
+    results = [ops.Slice(each, [0], kept, [1], [1]) for each in (sequences, scores)]
     if wants_scores:
-        results.append(_all_scores(step_scores, made.outputs[-1], plus(others, 1, node.graph)))
+        results.append(_all_scores(step_scores, made.outputs[-1], others + 1))
     return results
 
 
 def _all_scores(first: Value, others: Value, steps: Any) -> Value:
     """The scores of each step [steps, N, M, V], 0 for steps that are not made."""
     # As a vector: after no iteration, `others` [0, N, M, V] has none of these dimensions in the runtime.
-    found = ops.Concat(*(ops.Reshape(each, [-1]) for each in (first, others)), axis=0).output
+    found = ops.Concat(*(ops.Reshape(each, [-1]) for each in (first, others)), axis=0)
     shape = [steps, *(dimension(first, axis) for axis in range(3))]
-    total = reduce(partial(times, graph=first.graph), shape)
-    missing = plus(total, times(dimension(found, 0), -1, first.graph), first.graph)
+    total = reduce(mul, shape)
+    missing = total + dimension(found, 0) * -1
     longer = ops.Concat(found, filled(np.float32(0), first, missing), axis=0)
-    return ops.Reshape(longer, joined(shape, first), special_zero=False).output
+    return ops.Reshape(longer, joined(shape, first), special_zero=False)

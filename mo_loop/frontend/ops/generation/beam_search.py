@@ -1,21 +1,15 @@
 """BeamSearch of decoders (GPT-2), and of encoders with decoders (T5, Whisper)."""
 
-from __future__ import annotations
-
 from typing import Any
 
-from mo_loop.errors import UnsupportedError
-from mo_loop.frontend.context import Body, Context
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import Integers, One
 from mo_loop.frontend.ops.generation.beam_loop import number_of_beams, searched
 from mo_loop.frontend.ops.generation.decoders import Gpt
 from mo_loop.frontend.ops.generation.encoders import EncoderDecoder
 from mo_loop.frontend.ops.generation.generation_inputs import Given, as_i32
 from mo_loop.frontend.ops.generation.token_scores import Rules
 from mo_loop.frontend.ops.generation.whisper import Whisper, check_processor
-from mo_loop.frontend.ranges import FewOrNone
-from mo_loop.frontend.registry import translates
+from mo_loop.frontend.vocabulary import MICROSOFT, Body, Context, UnsupportedError, translates
+from mo_loop.ops.ranges import FewOrNone, Integers, One
 
 GPT, T5, WHISPER = 0, 1, 2
 """Values of model_type."""

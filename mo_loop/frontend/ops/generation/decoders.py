@@ -8,20 +8,16 @@ S is the length of the prompts in the first step, and 1 in the others. A padding
 is not counted, and the mask hides it unless the operator has a mask of its own.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.context import Body
 from mo_loop.frontend.ops.generation.generation_inputs import filled, repeated
-from mo_loop.frontend.ops.shared import converted, dimension
+from mo_loop.frontend.ops.shared import converted
 from mo_loop.frontend.scope import Scope
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import Body, ModelError, UnsupportedError, Value, ops
 from mo_loop.graph.types import ElementType, TensorType, f32, i32
+from mo_loop.ops.lengths import dimension
 
 PAST = 3
 """The number of the first cache among the inputs of a GPT-2 decoder."""
@@ -39,23 +35,23 @@ class Gpt:
 
     def start(self, scope: Scope, prompts: Value, mask: Value | None, padding: int) -> tuple[Value, Value, list[Value]]:
         """The sequences [N, S] to go on, the logits [N, V] of the first new token, and the states behind it."""
-        kept = ops.Convert(ops.NotEqual(prompts, np.int32(padding)), destination_type=i32).output
+        kept = ops.Convert(ops.NotEqual(prompts, np.int32(padding)), destination_type=i32)
         counted = ops.CumSum(kept, 1)
-        positions = ops.Multiply(ops.Subtract(counted, np.int32(1)), kept).output
+        positions = (counted - np.int32(1)) * kept
         mask = kept if mask is None else mask
         rows = dimension(prompts, 0)
         past = self.first.declared(PAST)
         none = filled(np.zeros((), past.dtype.numpy), prompts, 2, rows, past.dims[2], 0, past.dims[4])
         caches = [none] * (len(self.first.inputs) - PAST)
         logits, *presents = outputs_of(self.first, scope, [prompts, positions, mask, *caches])
-        length = ops.ReduceSum(kept, [1], keep_dims=True).output
+        length = ops.ReduceSum(kept, [1], keep_dims=True)
         return prompts, logits, [length, self._longer(mask), *presents]
 
     def step(self, scope: Scope, tokens: Value, sequences: Value, states: list[Value]) -> tuple[Value, list[Value]]:
         """The logits [N, V] after `tokens` [N, 1], the last of `sequences`, and the next states."""
         positions, mask, *caches = states
         logits, *presents = outputs_of(self.decoder, scope, [tokens, positions, mask, *caches])
-        return logits, [ops.Add(positions, np.int32(1)).output, self._longer(mask), *presents]
+        return logits, [positions + np.int32(1), self._longer(mask), *presents]
 
     def for_beams(self, states: list[Value], beams: Any) -> list[Value]:
         """The states of N prompts as those of N * M beams."""
@@ -65,11 +61,11 @@ class Gpt:
     def picked(self, states: list[Value], beams: Value) -> list[Value]:
         """The states of the beams that go on. Those of a prompt have the same positions and mask."""
         positions, mask, *caches = states
-        return [positions, mask, *(ops.Gather(each, beams, 1).output for each in caches)]
+        return [positions, mask, *(ops.Gather(each, beams, 1) for each in caches)]
 
     def _longer(self, mask: Value) -> Value:
         """One more token is seen."""
-        return ops.Concat(mask, filled(np.int32(1), mask, dimension(mask, 0), 1), axis=1).output
+        return ops.Concat(mask, filled(np.int32(1), mask, dimension(mask, 0), 1), axis=1)
 
 
 def _check_gpt(body: Body) -> None:
@@ -92,7 +88,7 @@ def outputs_of(body: Body, scope: Scope, values: list[Value]) -> list[Value]:
     logits, *others = body.within(scope).inline(fed)
     if logits.rank is None:
         return [logits, *others]
-    return [converted(ops.Gather(logits, -1, 1).output, f32), *others]
+    return [converted(ops.Gather(logits, -1, 1), f32), *others]
 
 
 def _type(body: Body, place: int) -> ElementType | None:
@@ -112,4 +108,4 @@ def vocabulary_of(logits: Value, given: int) -> int:
 
 def scores_of(logits: Value, vocabulary: int) -> Value:
     """The logits of the first `vocabulary` tokens."""
-    return logits if logits.type.dims[-1] == vocabulary else ops.Slice(logits, [0], [vocabulary], [1], [-1]).output
+    return logits if logits.type.dims[-1] == vocabulary else ops.Slice(logits, [0], [vocabulary], [1], [-1])

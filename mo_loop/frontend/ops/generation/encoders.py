@@ -8,21 +8,16 @@
 the padding tokens before a prompt are hidden, and no others.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.context import Body
 from mo_loop.frontend.ops.generation.decoders import outputs_of
 from mo_loop.frontend.ops.generation.generation_inputs import Given, filled, repeated
-from mo_loop.frontend.ops.shared import dimension
 from mo_loop.frontend.scope import Scope
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import Body, ModelError, UnsupportedError, Value, ops
 from mo_loop.graph.types import TensorType, i32
+from mo_loop.ops.lengths import dimension
 
 
 class EncoderDecoder:
@@ -100,7 +95,7 @@ class EncoderDecoder:
 
     def picked(self, states: list[Value], beams: Value) -> list[Value]:
         """The states of the beams that go on."""
-        return [ops.Gather(each, beams, 0).output for each in states]
+        return [ops.Gather(each, beams, 0) for each in states]
 
     def _makes_first_step(self) -> bool:
         return len(self.encoder.inputs) == 2 + self.has_mask
@@ -115,4 +110,4 @@ class EncoderDecoder:
 def _left_padding(prompts: Value, padding: int) -> Value:
     """1 from the first token on that is not padding, else 0."""
     kept = ops.Convert(ops.NotEqual(prompts, np.int32(padding)), destination_type=i32)
-    return ops.Minimum(ops.CumSum(kept, 1), np.int32(1)).output
+    return ops.Minimum(ops.CumSum(kept, 1), np.int32(1))

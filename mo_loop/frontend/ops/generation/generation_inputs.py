@@ -1,21 +1,17 @@
 """What the operators of generation share: their inputs as the bodies read them, lengths, rows and padding."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.arrays import first_numbers, full, repeated_numbers
-from mo_loop.frontend.context import Context
-from mo_loop.frontend.ops.shared import as_i64, dimension, joined, scalar
+from mo_loop.frontend.arrays import full, repeated_numbers
+from mo_loop.frontend.ops.shared import counted
 from mo_loop.frontend.scope import Scope
-from mo_loop.graph import Value
-from mo_loop.graph.types import i32, i64
+from mo_loop.frontend.vocabulary import Context, UnsupportedError, Value, ops
+from mo_loop.graph.types import i32
 from mo_loop.ops.front import Failed
+from mo_loop.ops.lengths import as_value, dimension, joined
 
 LOWEST = np.finfo(np.float32).min
 """The score of a token that must not be chosen, as in ONNX Runtime."""
@@ -42,50 +38,12 @@ class Given:
         return scope[f"{self._path}:{name}"]
 
 
-def number_of(value: Value) -> Any:
-    """A tensor of one integer: an int if it is known, else a scalar Value of type i64."""
-    known = value.type.integers
-    if known is not None and len(known) != 1:
-        raise ModelError(f"a length or a count has {len(known)} elements, not one", code="ML229")
-    return known[0] if known is not None else scalar(as_i64(value))
-
-
-def plus(a: Any, b: Any, graph: Any) -> Any:
-    """The sum of two lengths, each an int or a scalar Value."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a + b
-    return ops.Add(*(each if isinstance(each, Value) else _scalar(each, graph) for each in (a, b))).output
-
-
-def times(a: Any, b: Any, graph: Any) -> Any:
-    """The product of two lengths, each an int or a scalar Value."""
-    if isinstance(a, int) and isinstance(b, int):
-        return a * b
-    return ops.Multiply(*(each if isinstance(each, Value) else _scalar(each, graph) for each in (a, b))).output
-
-
-def as_scalar(length: Any, graph: Any) -> Value:
-    """A length, an int or a scalar Value, as a scalar Value of type i64."""
-    return length if isinstance(length, Value) else _scalar(length, graph)
-
-
-def _scalar(length: int, graph: Any) -> Value:
-    return ops.Constant(np.array(length, np.int64), graph=graph).output
-
-
 def filled(item: Any, like: Value, *dims: Any) -> Value:
     """A tensor of one number; the dimensions are ints and scalar Values."""
     array = np.asarray(item)
     if all(isinstance(each, int) for each in dims):
-        return ops.Constant(full(dims, array, array.dtype), graph=like.graph).output
-    return ops.Broadcast(array, joined(dims, like)).output
-
-
-def counted(count: Any, like: Value) -> Value:
-    """0, 1, ... as i64."""
-    if isinstance(count, int):
-        return ops.Constant(first_numbers(count), graph=like.graph).output
-    return ops.Range(np.int64(0), count, np.int64(1), output_type=i64).output
+        return ops.Constant(full(dims, array, array.dtype), graph=like.graph)
+    return ops.Broadcast(array, joined(dims, like))
 
 
 def repeated(x: Value, count: Any, axis: int = 0) -> Value:
@@ -94,35 +52,35 @@ def repeated(x: Value, count: Any, axis: int = 0) -> Value:
         return x
     rows = dimension(x, axis)
     if isinstance(rows, int) and isinstance(count, int):
-        return ops.Gather(x, repeated_numbers(rows, count), axis).output
+        return ops.Gather(x, repeated_numbers(rows, count), axis)
     column = ops.Unsqueeze(counted(rows, x), 1)
-    return ops.Gather(x, ops.Reshape(ops.Broadcast(column, joined([rows, count], x)), [-1]), axis).output
+    return ops.Gather(x, ops.Reshape(ops.Broadcast(column, joined([rows, count], x)), [-1]), axis)
 
 
 def marked(tokens: Value, vocabulary: int) -> Value:
     """[N, vocabulary] of boolean: the numbers in tokens [N, L]. Larger numbers are left out."""
     rows = dimension(tokens, 0)
     inside = ops.Minimum(tokens, np.array(vocabulary, np.int32))
-    ones = ops.Add(ops.Multiply(inside, np.int32(0)), np.int32(1))
+    ones = inside * np.int32(0) + np.int32(1)
     counted = ops.ScatterElementsUpdate(filled(np.int32(0), tokens, rows, vocabulary + 1), inside, ones, 1)
-    return ops.Greater(ops.Slice(counted, [0], [vocabulary], [1], [1]), np.int32(0)).output
+    return ops.Slice(counted, [0], [vocabulary], [1], [1]) > np.int32(0)
 
 
 def padded(sequences: Value, length: Any, item: int) -> Value:
     """[N, L] with a number appended until L is `length`."""
-    missing = ops.Subtract(as_scalar(length, sequences.graph), as_scalar(dimension(sequences, 1), sequences.graph))
-    ends = joined([0, missing.output], sequences)
+    missing = as_value(length, sequences.graph) - as_value(dimension(sequences, 1), sequences.graph)
+    ends = joined([0, missing], sequences)
     fill = np.array(item, np.int32)
-    longer = ops.Pad(sequences, np.zeros(2, np.int64), ends, fill, pad_mode="constant").output
+    longer = ops.Pad(sequences, np.zeros(2, np.int64), ends, fill, pad_mode="constant")
     if not isinstance(length, int) or longer.type.dims[1] == length:
         return longer
     # The length is known, but not to follow from the one before and the pads.
-    return ops.Reshape(longer, [0, length], special_zero=True).output
+    return ops.Reshape(longer, [0, length], special_zero=True)
 
 
 def all_true(flags: Value) -> Value:
     """A scalar."""
-    return ops.ReduceLogicalAnd(flags, np.arange(flags.type.known_rank), keep_dims=False).output
+    return ops.ReduceLogicalAnd(flags, np.arange(flags.type.known_rank), keep_dims=False)
 
 
 def not_translated(values: Sequence[Value]) -> Value | None:
@@ -134,4 +92,4 @@ def not_translated(values: Sequence[Value]) -> Value | None:
 
 
 def as_i32(value: Value) -> Value:
-    return value if value.dtype is i32 else ops.Convert(value, destination_type=i32).output
+    return value if value.dtype is i32 else ops.Convert(value, destination_type=i32)

@@ -11,47 +11,28 @@ in place of the end token. In ONNX Runtime, the numbers behind the step at which
 they are padding tokens.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.built_body import BuiltBody
-from mo_loop.frontend.context import Body, Context
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import Integers, Matrix, One
 from mo_loop.frontend.ops.control import loop
 from mo_loop.frontend.ops.generation.decoders import Gpt, scores_of
-from mo_loop.frontend.ops.generation.generation_inputs import (
-    Given,
-    all_true,
-    as_i32,
-    as_scalar,
-    filled,
-    not_translated,
-    number_of,
-    padded,
-    plus,
-    times,
-)
+from mo_loop.frontend.ops.generation.generation_inputs import Given, all_true, as_i32, filled, not_translated, padded
 from mo_loop.frontend.ops.generation.token_scores import Rules
 from mo_loop.frontend.ops.ranking import first
-from mo_loop.frontend.ops.shared import dimension
-from mo_loop.frontend.ranges import FewOrNone
-from mo_loop.frontend.registry import translates
 from mo_loop.frontend.scope import Scope
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import MICROSOFT, Body, Context, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import i32
+from mo_loop.ops.lengths import as_value, dimension, length_in
+from mo_loop.ops.ranges import FewOrNone, Integers, Matrix, One
 
 Choose = Callable[[Value], Value]
 """Scores [N, V] -> the next tokens [N, 1]."""
 
 
-@translates("GreedySearch", since=1, domain=MICROSOFT)
+@translates("GreedySearch", since=1, domain=MICROSOFT, ignored="decoder_start_token_id encoder")
 def greedy_search(
     input_ids: Matrix | Integers, max_length: One | Integers, min_length: One | Integers = None,
     repetition_penalty: One = None, vocab_mask=None, prefix_vocab_mask=None, attention_mask=None, *, decoder: Body,
@@ -68,7 +49,7 @@ def greedy_search(
     gpt = Gpt(decoder, init_decoder)
     begun = gpt.start(given.scope, as_i32(input_ids), attention_mask, pad_token_id)
     rules = Rules(given, eos_token_id, no_repeat_ngram_size, vocab_size)
-    return generated(node, gpt, begun, rules, number_of(max_length), pad_token_id, _best)
+    return generated(node, gpt, begun, rules, length_in(max_length), pad_token_id, _best)
 
 
 def check_type(model_type: int) -> None:
@@ -99,9 +80,9 @@ def generated(
     def chosen(scope: Scope, logits: Value, sequences: Value, ended: Value, is_first: bool = False) -> list[Value]:
         """The next tokens [N, 1], the sequences with them, and which sequences have ended."""
         best = choose(rules.applied(scope, scores_of(logits, rules.vocabulary), sequences, is_first))
-        ended = ops.LogicalOr(ended, ops.Equal(best, np.int32(rules.end))).output
-        tokens = ops.Select(ended, np.int32(padding), best).output
-        return [tokens, ops.Concat(sequences, tokens, axis=1).output, ended]
+        ended = ended | ops.Equal(best, np.int32(rules.end))
+        tokens = ops.Select(ended, np.int32(padding), best)
+        return [tokens, ops.Concat(sequences, tokens, axis=1), ended]
 
     running = filled(np.zeros((), np.bool_), prompts, dimension(prompts, 0), 1)
     first = chosen(rules.given.scope, logits, prompts, running, is_first=True)
@@ -113,11 +94,11 @@ def generated(
         if failed is not None:
             return [failed] * (4 + len(states))
         following = chosen(scope, logits, sequences, ended)
-        return [ops.LogicalNot(all_true(following[-1])).output, *following, *states]
+        return [~all_true(following[-1]), *following, *states]
 
-    others = plus(limit, times(plus(dimension(prompts, 1), 1, node.graph), -1, node.graph), node.graph)
-    go = ops.LogicalNot(all_true(first[-1])).output
+    others = limit + (dimension(prompts, 1) + 1) * -1
+    go = ~all_true(first[-1])
     body = BuiltBody(gpt.decoder, rules.given.scope, len(first) + len(states), 0, make)
-    made: Any = loop(as_scalar(others, node.graph), go, *first, *states, body=body, node=node)
+    made: Any = loop(as_value(others, node.graph), go, *first, *states, body=body, node=node)
     failed = not_translated(made.outputs)
     return padded(made.outputs[1], limit, padding) if failed is None else failed

@@ -8,32 +8,25 @@ The random numbers are those of the runtime: other ones than in ONNX Runtime. A 
 time the model is loaded.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.arrays import first_numbers
-from mo_loop.frontend.context import Body, Context
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import Integers, Matrix, One
 from mo_loop.frontend.ops.generation.decoders import Gpt
-from mo_loop.frontend.ops.generation.generation_inputs import Given, as_i32, number_of
+from mo_loop.frontend.ops.generation.generation_inputs import Given, as_i32
 from mo_loop.frontend.ops.generation.greedy_search import check_type, generated
 from mo_loop.frontend.ops.generation.token_scores import Rules
 from mo_loop.frontend.ops.random import uniform
 from mo_loop.frontend.ops.ranking import Mode, top
-from mo_loop.frontend.ops.shared import converted, dimension, integers, joined
-from mo_loop.frontend.ranges import FewOrNone
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.ops.shared import converted, integers
+from mo_loop.frontend.vocabulary import MICROSOFT, Body, Context, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import i32
+from mo_loop.ops.lengths import dimension, joined, length_in
+from mo_loop.ops.ranges import FewOrNone, Integers, Matrix, One
 
 
-@translates("Sampling", since=1, domain=MICROSOFT)
+@translates("Sampling", since=1, domain=MICROSOFT, ignored="decoder_start_token_id encoder")
 def sampling(
     input_ids: Matrix | Integers, max_length: One | Integers, min_length: One | Integers = None,
     repetition_penalty: One = None, vocab_mask=None, prefix_vocab_mask=None, attention_mask=None, presence_mask=None,
@@ -60,7 +53,7 @@ def sampling(
     rules = Rules(given, eos_token_id, no_repeat_ngram_size, vocab_size, temperature)
     numbers = integers(seed)
     draw = Draw(top_p, filter_value, min_tokens_to_keep, bool(custom), numbers[0] if numbers else None)
-    return generated(node, gpt, begun, rules, number_of(max_length), pad_token_id, draw.tokens)
+    return generated(node, gpt, begun, rules, length_in(max_length), pad_token_id, draw.tokens)
 
 
 @dataclass(frozen=True)
@@ -81,18 +74,18 @@ class Draw:
         kept = ops.Select(self._dropped(ordered, size), np.float32(self.filter_value), ordered)
         sums = ops.CumSum(ops.Softmax(kept, axis=1), 1)
         shape = joined([dimension(scores, 0), 1], scores)
-        drawn = ops.Multiply(uniform(shape, self.seed), ops.Gather(sums, [-1], 1))
-        place = ops.ReduceSum(converted(ops.LessEqual(sums, drawn).output, i32), [1], keep_dims=True)
+        drawn = uniform(shape, self.seed) * ops.Gather(sums, [-1], 1)
+        place = ops.ReduceSum(converted(sums <= drawn, i32), [1], keep_dims=True)
         last = ops.Minimum(place, np.int32(size - 1))
-        return ops.GatherElements(order, last, axis=1).output
+        return ops.GatherElements(order, last, axis=1)
 
     def _dropped(self, ordered: Value, size: int) -> Value:
         """[N, V]: which of the ordered scores are filtered."""
-        chances = ops.Softmax(ordered, axis=1).output
+        chances = ops.Softmax(ordered, axis=1)
         places = first_numbers(size)
         if self.is_custom:
             before = ops.CumSum(chances, 1, exclusive=True)
-            return ops.LogicalAnd(ops.Greater(before, np.float32(self.top_p)), (places > 0)[None]).output
+            return ops.Greater(before, np.float32(self.top_p)) & (places > 0)[None]
         may_go = (places == 0) | (places < size - self.least)
-        is_rare = ops.LessEqual(ops.CumSum(chances, 1), np.float32(1) - np.float32(self.top_p))
-        return ops.LogicalAnd(is_rare, may_go[None]).output
+        is_rare = ops.CumSum(chances, 1) <= np.float32(1) - np.float32(self.top_p)
+        return is_rare & may_go[None]

@@ -11,20 +11,17 @@ Tokens from `first` on are timestamps. Of scores [N, V] after sequences [N, L] i
     timestamps are together the most probable      everything below `first`
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError
 from mo_loop.frontend.arrays import first_numbers
-from mo_loop.frontend.ops.generation.generation_inputs import LOWEST, counted
-from mo_loop.frontend.ops.shared import converted, dimension
-from mo_loop.graph import Value
+from mo_loop.frontend.ops.generation.generation_inputs import LOWEST
+from mo_loop.frontend.ops.shared import converted, counted
+from mo_loop.frontend.vocabulary import ModelError, Value, ops
 from mo_loop.graph.types import i32
+from mo_loop.ops.lengths import dimension
 
 LATEST = 50
 """The number of the latest timestamp that can be the first one."""
@@ -54,33 +51,33 @@ class Timestamps:
 
     def _forbidden(self, sequences: Value, first: int, tokens: Any) -> Value:
         """[N, V]"""
-        is_time = ops.GreaterEqual(sequences, np.int32(first))
-        numbers = converted(is_time.output, i32)
+        is_time = sequences >= np.int32(first)
+        numbers = converted(is_time, i32)
         number = ops.ReduceSum(numbers, [1], keep_dims=True)
         # A column before the sequences: there may be one token only.
         wide = ops.Pad(numbers, np.array([0, 1]), np.zeros(2, np.int64), np.int32(0), pad_mode="constant")
-        ends, before = (ops.Greater(ops.Gather(wide, [at], 1), np.int32(0)) for at in (-1, -2))
-        is_begun = ops.Greater(number, ops.Gather(numbers, [-1], 1))
-        is_pair = ops.LogicalOr(before, ops.LogicalNot(is_begun))
-        is_open = ops.LogicalAnd(ends, ops.LogicalNot(is_pair))
+        ends, before = (ops.Gather(wide, [at], 1) > np.int32(0) for at in (-1, -2))
+        is_begun = number > ops.Gather(numbers, [-1], 1)
+        is_pair = before | ~is_begun
+        is_open = ends & ~is_pair
 
         places = converted(counted(dimension(sequences, 1), sequences), i32)
-        last = ops.ReduceMax(ops.Multiply(numbers, places), [1], keep_dims=True)
+        last = ops.ReduceMax(numbers * places, [1], keep_dims=True)
         latest = ops.GatherElements(sequences, last, axis=1)
-        least = ops.Add(latest, ops.Select(is_open, np.int32(0), np.int32(1)))
+        least = latest + ops.Select(is_open, np.int32(0), np.int32(1))
 
         times = tokens >= first
         rules = (
             (is_begun, _are(tokens, self.only_before)),
-            (ops.LogicalNot(is_begun), tokens > first + LATEST),
-            (ops.LogicalAnd(ends, is_pair), times),
+            (~is_begun, tokens > first + LATEST),
+            (ends & is_pair, times),
             (is_open, tokens < self.end),
-            (ops.Greater(number, np.int32(0)), ops.LogicalAnd(ops.Less(tokens, least), times)),
+            (number > np.int32(0), ops.Less(tokens, least) & times),
         )
         forbidden: Any = _are(tokens, self.never)
         for applies, which in rules:
-            forbidden = ops.LogicalOr(forbidden, ops.LogicalAnd(applies, which))
-        return forbidden.output
+            forbidden = ops.LogicalOr(forbidden, applies & which)
+        return forbidden
 
 
 def _preferring_timestamps(scores: Value, first: int, size: int) -> Value:
@@ -88,12 +85,12 @@ def _preferring_timestamps(scores: Value, first: int, size: int) -> Value:
     texts = ops.Slice(scores, [0], [first], [1], [1])
     times = ops.Slice(scores, [first], [size], [1], [1])
     top = ops.ReduceMax(times, [1], keep_dims=True)
-    chances = ops.Select(ops.Greater(times, LOWEST), ops.Exp(ops.Subtract(times, top)), np.float32(0))
+    chances = ops.Select(times > LOWEST, ops.Exp(times - top), np.float32(0))
     # Without any timestamp this is -infinity.
-    together = ops.Add(ops.Log(ops.ReduceSum(chances, [1], keep_dims=True)), top)
-    is_time = ops.Greater(together, ops.ReduceMax(texts, [1], keep_dims=True))
+    together = ops.Log(ops.ReduceSum(chances, [1], keep_dims=True)) + top
+    is_time = together > ops.ReduceMax(texts, [1], keep_dims=True)
     is_text = first_numbers(size)[None] < first
-    return _without(scores, ops.LogicalAnd(is_time, is_text).output)
+    return _without(scores, is_time & is_text)
 
 
 def _are(tokens: Any, some: tuple[int | None, ...]) -> Any:
@@ -101,4 +98,4 @@ def _are(tokens: Any, some: tuple[int | None, ...]) -> Any:
 
 
 def _without(scores: Value, forbidden: Value) -> Value:
-    return ops.Select(forbidden, LOWEST, scores).output
+    return ops.Select(forbidden, LOWEST, scores)

@@ -13,22 +13,20 @@ In the order of ONNX Runtime, on scores [N, vocabulary] of N sequences [N, L]:
 A forbidden token has the lowest finite score.
 """
 
-from __future__ import annotations
-
 from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
 from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops.generation.decoders import vocabulary_of
-from mo_loop.frontend.ops.generation.generation_inputs import LOWEST, Given, as_scalar, marked
+from mo_loop.frontend.ops.generation.generation_inputs import LOWEST, Given, marked
 from mo_loop.frontend.ops.generation.timestamps import Timestamps
-from mo_loop.frontend.ops.shared import as_i64, converted, dimension, scalar
+from mo_loop.frontend.ops.shared import converted
 from mo_loop.frontend.scope import Scope
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import Value, ops
 from mo_loop.graph.types import f32
+from mo_loop.ops.lengths import as_i64, as_value, dimension, scalar
 
 
 @dataclass(frozen=True)
@@ -44,7 +42,7 @@ class Rules:
     timestamps: Timestamps | None = None
     """Applied where the input logits_processor is 1."""
 
-    def of(self, logits: Value) -> Rules:
+    def of(self, logits: Value) -> "Rules":
         """The same for logits of a known size."""
         return replace(self, vocabulary=vocabulary_of(logits, self.vocabulary))
 
@@ -65,10 +63,10 @@ class Rules:
         given = self.given.find(scope, "temperature")
         if given is not None and not _is_one(given):
             number = scalar(converted(given, f32))
-            return ops.Divide(scores, ops.Select(ops.Greater(number, np.float32(0)), number, np.float32(1))).output
+            return scores / ops.Select(number > np.float32(0), number, np.float32(1))
         if self.temperature <= 0 or self.temperature == 1:
             return scores
-        return ops.Divide(scores, np.float32(self.temperature)).output
+        return scores / np.float32(self.temperature)
 
     def _timed(self, scope: Scope, scores: Value, sequences: Value) -> Value:
         processor = self.given.find(scope, "logits_processor")
@@ -77,11 +75,11 @@ class Rules:
         timed = self.timestamps.applied(scores, sequences)
         if processor.type.integers is not None:
             return timed
-        return ops.Select(ops.Equal(scalar(processor), np.array(1, processor.dtype.numpy)), timed, scores).output
+        return ops.Select(ops.Equal(scalar(processor), np.array(1, processor.dtype.numpy)), timed, scores)
 
     def _penalised(self, scores: Value, sequences: Value, penalty: Value) -> Value:
-        less = ops.Select(ops.Less(scores, np.float32(0)), ops.Multiply(scores, penalty), ops.Divide(scores, penalty))
-        return ops.Select(marked(sequences, self.vocabulary), less, scores).output
+        less = ops.Select(scores < np.float32(0), scores * penalty, scores / penalty)
+        return ops.Select(marked(sequences, self.vocabulary), less, scores)
 
     def _repeating(self, sequences: Value) -> Value:
         """[N, vocabulary]: the tokens that would repeat an n-gram."""
@@ -95,24 +93,24 @@ class Rules:
             pieces = ops.Slice(wide, [place], [place - rest], [1], [1])
             ending = ops.Slice(wide, [place - rest], [place - rest + 1 or 2**30], [1], [1])
             equal = ops.Equal(pieces, ending)
-            same = equal if same is None else ops.LogicalAnd(same, equal)
-        return marked(ops.Select(same, sequences, np.int32(self.vocabulary)).output, self.vocabulary)
+            same = equal if same is None else same & equal
+        return marked(ops.Select(same, sequences, np.int32(self.vocabulary)), self.vocabulary)
 
     def _masked(self, scope: Scope, scores: Value, name: str) -> Value:
         mask = self.given.find(scope, name)
-        return scores if mask is None else _without(scores, ops.Equal(mask, np.array(0, mask.dtype.numpy)).output)
+        return scores if mask is None else _without(scores, ops.Equal(mask, np.array(0, mask.dtype.numpy)))
 
     def _long_enough(self, scope: Scope, scores: Value, sequences: Value) -> Value:
         least = self.given.find(scope, "min_length")
         if least is None or (least.type.integers or (1,))[0] <= 0:
             return scores
-        is_short = ops.Less(as_scalar(dimension(sequences, 1), scores.graph), scalar(as_i64(least)))
+        is_short = as_value(dimension(sequences, 1), scores.graph) < scalar(as_i64(least))
         end = first_numbers(self.vocabulary) == self.end
-        return _without(scores, ops.LogicalAnd(is_short, end[None]).output)
+        return _without(scores, is_short & end[None])
 
 
 def _without(scores: Value, forbidden: Value) -> Value:
-    return ops.Select(forbidden, LOWEST, scores).output
+    return ops.Select(forbidden, LOWEST, scores)
 
 
 def _is_one(value: Value) -> bool:

@@ -6,24 +6,16 @@
 The tokens are decoder_input_ids, else decoder_start_token_id. logits_processor 1 are the rules for timestamps.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.context import Body, Context
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import Integers, One
 from mo_loop.frontend.ops.generation.beam_loop import number_of_beams, searched
 from mo_loop.frontend.ops.generation.encoders import EncoderDecoder
 from mo_loop.frontend.ops.generation.generation_inputs import Given, as_i32, not_translated
 from mo_loop.frontend.ops.generation.timestamps import Timestamps
 from mo_loop.frontend.ops.generation.token_scores import Rules
-from mo_loop.frontend.ranges import FewOrNone
-from mo_loop.frontend.registry import translates
 from mo_loop.frontend.scope import Scope
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import MICROSOFT, Body, Context, ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.ops.ranges import FewOrNone, Integers, One
 
 NO_PROCESSOR, TIMESTAMPS = 0, 1
 """Values of logits_processor; others have no effect."""
@@ -43,7 +35,7 @@ class Whisper(EncoderDecoder):
         return self.first_step(scope, [features, begun])
 
 
-@translates("WhisperBeamSearch", since=1, domain=MICROSOFT)
+@translates("WhisperBeamSearch", since=1, domain=MICROSOFT, ignored="attention_mask cross_qk_layer_head init_decoder")
 def whisper_beam_search(
     input_ids, max_length: One | Integers, min_length: One | Integers = None, num_beams: One | Integers = None,
     num_return_sequences: One | Integers = None, length_penalty: One = None, repetition_penalty: One = None,
@@ -108,7 +100,7 @@ def _without_speech(logits: Value, token: int | None) -> Value:
     size = logits.type.dims[-1]
     if token is None or not 0 <= token < size:
         raise ModelError(f"no_speech_token_id is {token}, but the decoder has {size} logits", code="ML227")
-    return ops.Gather(ops.Softmax(logits, axis=1), np.int64(token), 1).output
+    return ops.Gather(ops.Softmax(logits, axis=1), np.int64(token), 1)
 
 
 def _processor(logits_processor: Value | None) -> int | None:

@@ -1,22 +1,18 @@
 """The axis of channels in tensors of images: the second in ONNX, the last in operators with `channels_last`."""
 
-from __future__ import annotations
-
-from mo_loop import ops
-from mo_loop.errors import UnsupportedError
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import UnsupportedError, Value, ops
 
 
 def channels_first(x: Value) -> Value:
     """[N, D..., C] as [N, C, D...]."""
     rank = _rank(x)
-    return ops.Transpose(x, [0, rank - 1, *range(1, rank - 1)]).output
+    return ops.Transpose(x, [0, rank - 1, *range(1, rank - 1)])
 
 
 def channels_last(x: Value) -> Value:
     """[N, C, D...] as [N, D..., C]."""
     rank = _rank(x)
-    return ops.Transpose(x, [0, *range(2, rank), 1]).output
+    return ops.Transpose(x, [0, *range(2, rank), 1])
 
 
 def _rank(x: Value) -> int:

@@ -1,21 +1,16 @@
 """The convolution operators Conv and ConvTranspose."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, TypeError_, UnsupportedError
-from mo_loop.frontend.input_forms import AtLeast2, Vector
+from mo_loop.errors import TypeError_
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.images.windows import Window, window
-from mo_loop.frontend.ops.shared import dimension, joined
 from mo_loop.frontend.ops.weight_layout import reshaped
-from mo_loop.frontend.ranges import Indices, NotNegatives, Positive, Positives
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import is_static
+from mo_loop.ops.lengths import dimension, joined
+from mo_loop.ops.ranges import AtLeast2, Indices, NotNegatives, Positive, Positives, Vector
 from mo_loop.target import Gap
 
 AVOIDS = {
@@ -63,12 +58,12 @@ def convolved(x: Value, w: Value, group: int, at: Window) -> Value:
         else:  # automatic padding stays the same; the runtime would replace all of it by an explicit Pad
             sizes = [dimension(x, axis) for axis in range(x.type.known_rank - 1)]
             zeros = ops.Broadcast(number(x, 0), joined([*sizes, stride], x))
-            x = ops.Concat(x, zeros, axis=x.type.known_rank - 1).output
+            x = ops.Concat(x, zeros, axis=x.type.known_rank - 1)
         y = ops.Convolution(x, w, dilations=at.dilations, **at.attributes())
-        return ops.Slice(y, [0], [-1], [1], [-1]).output
+        return ops.Slice(y, [0], [-1], [1], [-1])
     if group == 1:
-        return ops.Convolution(x, w, dilations=at.dilations, **at.attributes()).output
-    return ops.GroupConvolution(x, grouped(w, group, at), dilations=at.dilations, **at.attributes()).output
+        return ops.Convolution(x, w, dilations=at.dilations, **at.attributes())
+    return ops.GroupConvolution(x, grouped(w, group, at), dilations=at.dilations, **at.attributes())
 
 
 def _is_single_column(x: Value, w: Value, at: Window) -> bool:
@@ -89,7 +84,7 @@ def grouped(w: Value, group: int, at: Window) -> Value:
     if w.shape is None or not all(isinstance(dim, int) for dim in w.shape[1:]):
         tail = ops.Slice(ops.ShapeOf(w), [1], [2 + len(at.strides)], [1], [0])
         pattern = ops.Concat(ops.Constant([group, -1], graph=w.graph), tail, axis=0)
-        return ops.Reshape(w, pattern).output
+        return ops.Reshape(w, pattern)
     first, *rest = w.shape
     if isinstance(first, int) and first % group:
         raise ModelError(f"{first} channels do not divide into {group} groups", code="ML227")
@@ -98,7 +93,7 @@ def grouped(w: Value, group: int, at: Window) -> Value:
 
 def biased(y: Value, b: Value | None, count: int) -> Value:
     """Add one number for each channel."""
-    return y if b is None else ops.Add(y, reshaped(b, [1, -1, *[1] * count])).output
+    return y if b is None else y + reshaped(b, [1, -1, *[1] * count])
 
 
 def sized(w: Value, sizes: Sequence[int | None]) -> Value:
@@ -106,7 +101,7 @@ def sized(w: Value, sizes: Sequence[int | None]) -> Value:
     if w.shape is None or len(w.shape) != len(sizes) or is_static(w.shape):
         return w
     found = [dim if isinstance(dim, int) else size for dim, size in zip(w.shape, sizes, strict=True)]
-    return w if None in found else ops.Reshape(w, found).output
+    return w if None in found else ops.Reshape(w, found)
 
 
 def _length(b: Value | None) -> int | None:
@@ -175,8 +170,8 @@ def conv_transpose(
 def _transposed(x: Value, w: Value, group: int, at: Window, extra: tuple[int, ...]) -> Value:
     keywords = {"dilations": at.dilations, "output_padding": extra, **at.attributes()}
     if group == 1:
-        return ops.ConvolutionBackpropData(x, w, **keywords).output
-    return ops.GroupConvolutionBackpropData(x, grouped(w, group, at), **keywords).output
+        return ops.ConvolutionBackpropData(x, w, **keywords)
+    return ops.GroupConvolutionBackpropData(x, grouped(w, group, at), **keywords)
 
 
 def _cut_out(x: Value, w: Value, group: int, at: Window, extra: tuple[int, ...], asked: tuple[int, ...]) -> Value:
@@ -187,12 +182,12 @@ def _cut_out(x: Value, w: Value, group: int, at: Window, extra: tuple[int, ...],
     y = _transposed(x, w, group, replace(at, begin=none, end=none, auto_pad="explicit"), reserve)
     sizes = ops.Slice(ops.ShapeOf(y), [2], [2 + len(asked)], [1], [0])
     beyond = [wanted + r - e for wanted, r, e in zip(asked, reserve, extra, strict=True)]
-    excess = ops.Maximum(ops.Subtract(sizes, beyond), 0)
-    less = ops.Divide(excess, 2)
-    start = less if at.auto_pad == "same_upper" else ops.Subtract(excess, less)
+    excess = ops.Maximum(sizes - beyond, 0)
+    less = excess // 2
+    start = less if at.auto_pad == "same_upper" else excess - less
     axes = list(range(2, 2 + len(asked)))
-    cut = ops.Slice(y, start, ops.Add(start, list(asked)), [1] * len(asked), axes)
-    return ops.Reshape(cut, [0, 0, *asked], special_zero=True).output
+    cut = ops.Slice(y, start, start + list(asked), [1] * len(asked), axes)
+    return ops.Reshape(cut, [0, 0, *asked], special_zero=True)
 
 
 def _kernel(w: Value, kernel_shape: Sequence[int] | None) -> tuple[int, ...]:

@@ -1,28 +1,33 @@
 """Detection and sampling operators: NonMaxSuppression, RoiAlign, GridSample, DeformConv, Col2Im and others."""
 
-from __future__ import annotations
-
 import math
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.arrays import unit_matrix
-from mo_loop.frontend.input_forms import AtLeast3, Integers, Matrix, One, Rank3, Rank4, Vector
 from mo_loop.frontend.ops.images.col2im import scattered_images
 from mo_loop.frontend.ops.images.convolution import biased, spatial_rank
 from mo_loop.frontend.ops.images.grid import affine, sampled_at
 from mo_loop.frontend.ops.images.regions import largest_corners
 from mo_loop.frontend.ops.images.windows import window
-from mo_loop.frontend.ops.shared import scalar
 from mo_loop.frontend.ops.weight_layout import array_of
-from mo_loop.frontend.ranges import Indices, NotNegative, Positive, Positives
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
-from mo_loop.ops.base import Constant
+from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.ops.infer import vector_length
+from mo_loop.ops.lengths import scalar
+from mo_loop.ops.ranges import (
+    AtLeast3,
+    Indices,
+    Integers,
+    Matrix,
+    NotNegative,
+    One,
+    Positive,
+    Positives,
+    Rank3,
+    Rank4,
+    Vector,
+)
 from mo_loop.target import CRASH, Gap
 
 AVOIDS = {
@@ -49,19 +54,19 @@ def non_max_suppression(
     center_point_box: int = 0,
 ):
     """An absent limit means 0 boxes; without a score threshold all boxes are considered."""
-    limit = Constant(np.int64(0), graph=boxes.graph).output
+    limit = ops.Constant(np.int64(0), graph=boxes.graph)
     if max_output_boxes_per_class is not None:
         limit = scalar(max_output_boxes_per_class)
     iou = _just_above(boxes, iou_threshold)
-    least = Constant(np.finfo(np.float32).min, graph=boxes.graph).output
+    least = ops.Constant(np.finfo(np.float32).min, graph=boxes.graph)
     if score_threshold is not None:
         least = scalar(score_threshold)
     if boxes.shape is None or boxes.shape[-1] != 4:
-        boxes = ops.Reshape(boxes, [0, -1, 4], special_zero=True).output  # the runtime wants the 4 static
+        boxes = ops.Reshape(boxes, [0, -1, 4], special_zero=True)  # the runtime wants the 4 static
     return ops.NonMaxSuppression(
         boxes, scores, limit, iou, least, box_encoding="center" if center_point_box else "corner",
         sort_result_descending=False,
-    ).outputs[0]  # fmt: skip
+    )[0]  # fmt: skip
 
 
 def _just_above(boxes: Value, threshold: Value | None) -> Value:
@@ -70,9 +75,9 @@ def _just_above(boxes: Value, threshold: Value | None) -> Value:
     if constant is not None:
         least = np.finfo(np.float32).tiny  # smaller ones count as 0
         above = np.maximum(np.nextafter(constant.reshape(()), np.float32(2)), least)
-        return Constant(above.astype(np.float32), graph=boxes.graph).output
+        return ops.Constant(above.astype(np.float32), graph=boxes.graph)
     assert threshold is not None
-    return ops.Maximum(ops.Multiply(scalar(threshold), np.float32(1 + 2**-23)), np.finfo(np.float32).tiny).output
+    return ops.Maximum(scalar(threshold) * np.float32(1 + 2**-23), np.finfo(np.float32).tiny)
 
 
 @translates("RoiAlign", since=10, fixed={"coordinate_transformation_mode": "output_half_pixel"})
@@ -98,7 +103,7 @@ def roi_align(
 def _roi_align(
     x: Value, rois: Value, images: Value, mode: str, cells: tuple[int, int], samples: int, scale: float, shifted: bool
 ):
-    rois, images = _columns(rois, 4), images if images.rank == 1 else ops.Reshape(images, [-1]).output
+    rois, images = _columns(rois, 4), images if images.rank == 1 else ops.Reshape(images, [-1])
     if mode == "max":
         if samples < 1:
             raise UnsupportedError(
@@ -121,7 +126,7 @@ def _columns(rois: Value, count: int) -> Value:
     """Regions whose second dimension is static, as the runtime demands."""
     if rois.shape is not None and len(rois.shape) == 2 and rois.shape[1] == count:
         return rois
-    return ops.Reshape(rois, [-1, count]).output
+    return ops.Reshape(rois, [-1, count])
 
 
 @translates("MaxRoiPool", since=1)
@@ -192,7 +197,7 @@ def deform_conv(
     y = ops.DeformableConvolution(
         x, offset, w, mask, dilations=at.dilations, group=group, deformable_group=offset_group,
         bilinear_interpolation_pad=True, **at.attributes(),
-    ).output  # fmt: skip
+    )  # fmt: skip
     return biased(y, b, count)
 
 
@@ -233,9 +238,9 @@ def col_2_im(
     unit = unit_matrix(elements, columns.dtype.numpy).reshape(elements, 1, *blocks)
     images = ops.Reshape(columns, [-1, elements, *counts])
     added = ops.ConvolutionBackpropData(
-        images, Constant(unit, graph=columns.graph, dtype=columns.dtype), dilations=at.dilations,
+        images, ops.Constant(unit, graph=columns.graph, dtype=columns.dtype), dilations=at.dilations,
         output_padding=tuple(span % stride for span, stride in zip(spans, at.strides, strict=True)), **at.attributes(),
     )  # fmt: skip
     batch = ops.Gather(ops.ShapeOf(columns), [0], 0)
-    rest = Constant(np.array([-1, *sizes]), graph=columns.graph)
+    rest = ops.Constant(np.array([-1, *sizes]), graph=columns.graph)
     return ops.Reshape(added, ops.Concat(batch, rest, axis=0))

@@ -1,21 +1,14 @@
 """Convolutions and matrix products with what ONNX Runtime fuses into them: transpositions, sums, activations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
-from mo_loop import ops
-from mo_loop.errors import ModelError
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import AtLeast2, AtLeast3, Vector
 from mo_loop.frontend.ops.elementwise.activation_names import Activation
 from mo_loop.frontend.ops.images.convolution import conv
 from mo_loop.frontend.ops.linear import general_product, matmul, scaled
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ranges import Indices, Positive, Positives
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, Value, ops, translates
 from mo_loop.graph.shape import element_count
+from mo_loop.ops.ranges import AtLeast2, AtLeast3, Indices, Positive, Positives, Vector
 
 Ints = tuple[int, ...]
 Floats = tuple[float, ...]
@@ -37,7 +30,7 @@ def fused_conv(
         x, w, b, auto_pad=auto_pad, dilations=dilations, group=group, kernel_shape=kernel_shape, pads=pads,
         strides=strides,
     )  # fmt: skip
-    return _activation(activation, activation_params).of(y if z is None else ops.Add(y, z).output)
+    return _activation(activation, activation_params).of(y if z is None else y + z)
 
 
 @translates("NhwcConv", since=1, domain=MICROSOFT)
@@ -68,7 +61,7 @@ def nhwc_fused_conv(
         _channels_first(x), w, b, auto_pad=auto_pad, dilations=dilations, group=group, kernel_shape=kernel_shape,
         pads=pads, strides=strides,
     )  # fmt: skip
-    y = y if z is None else ops.Add(y, _channels_first(z)).output
+    y = y if z is None else y + _channels_first(z)
     return _channels_last(_activation(activation, activation_params).of(y))
 
 
@@ -81,12 +74,12 @@ def _activation(name: str | None, parameters: Sequence[float] | None) -> Activat
 
 def _channels_first(x: Value) -> Value:
     rank = ranked(x, "a convolution with channels last")
-    return ops.Transpose(x, [0, rank - 1, *range(1, rank - 1)]).output
+    return ops.Transpose(x, [0, rank - 1, *range(1, rank - 1)])
 
 
 def _channels_last(y) -> Value:
-    value = y if isinstance(y, Value) else y.output
-    return ops.Transpose(value, [0, *range(2, ranked(value, "a convolution")), 1]).output
+    value = y
+    return ops.Transpose(value, [0, *range(2, ranked(value, "a convolution")), 1])
 
 
 # -- matrix products
@@ -100,7 +93,7 @@ def fused_gemm(
 ):  # fmt: skip
     """activation(alpha * A * B + beta * C)."""
     product = general_product(a, b, c, alpha, beta, transA, transB)
-    value = product if isinstance(product, Value) else product.output
+    value = product
     return Activation(activation, activation_alpha, activation_beta, activation_gamma).of(value)
 
 
@@ -134,12 +127,12 @@ def _product(a: Value, b: Value, alpha: float, transpose_a: int, transpose_b: in
         a, b = _transposed(a) if left else a, _transposed(b) if right else b
         left = right = False
     product = ops.MatMul(a, b, transpose_a=left, transpose_b=right) if left or right else matmul(a, b)
-    return scaled(product if isinstance(product, Value) else product.output, alpha)
+    return scaled(product, alpha)
 
 
 def _transposed(x: Value) -> Value:
     rank = ranked(x, "transA or transB")
-    return ops.Transpose(x, [*range(rank - 2), rank - 1, rank - 2]).output
+    return ops.Transpose(x, [*range(rank - 2), rank - 1, rank - 2])
 
 
 def _first_moved(x: Value) -> Value:
@@ -147,11 +140,11 @@ def _first_moved(x: Value) -> Value:
     rank = ranked(x, "transBatchA or transBatchB")
     if rank < 3:
         raise ModelError(f"transBatchA or transBatchB of a tensor of rank {rank}: it needs at least 3", code="ML227")
-    return ops.Transpose(x, [*range(1, rank - 1), 0, rank - 1]).output
+    return ops.Transpose(x, [*range(1, rank - 1), 0, rank - 1])
 
 
 @translates("GemmFastGelu", since=1, domain=MICROSOFT)
 def gemm_fast_gelu(x, w, bias=None):
     """The Gelu by tanh of x * w + bias."""
     product = matmul(x, w)
-    return ops.Gelu(product if bias is None else ops.Add(product, bias), approximation_mode="TANH")
+    return ops.Gelu(product if bias is None else product + bias, approximation_mode="TANH")

@@ -1,25 +1,16 @@
 """Operators on images: regions resized to one size, transposed convolutions whose pads are an input, windows."""
 
-from __future__ import annotations
-
 from typing import Any
 
-import numpy as np
-
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.context import Context
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import AtLeast3, Integers, Matrix, Rank4, Vector
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type, number
 from mo_loop.frontend.ops.images.channels import channels_first, channels_last
 from mo_loop.frontend.ops.images.convolution import biased, conv_transpose, spatial_rank
 from mo_loop.frontend.ops.images.pooling import max_pool
-from mo_loop.frontend.ops.shared import as_i64, dimension, joined
-from mo_loop.frontend.ranges import Indices, NotNegatives, Positive, Positives
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
-from mo_loop.graph.types import f32, i64
+from mo_loop.frontend.ops.shared import counted
+from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.graph.types import f32
+from mo_loop.ops.lengths import as_i64, as_value, dimension, joined
+from mo_loop.ops.ranges import AtLeast3, Indices, Integers, Matrix, NotNegatives, Positive, Positives, Rank4, Vector
 
 Ints = tuple[int, ...]
 
@@ -36,61 +27,54 @@ def crop_and_resize(
     to the other; a single position lies in the middle. Positions outside of the image have `extrapolation_value`."""
     if mode not in ("bilinear", "nearest"):
         raise ModelError(f"mode {mode!r}: the operator has bilinear and nearest", code="ML227")
-    height, width = (_scalar(x, dimension(x, axis)) for axis in (2, 3))
-    rows = _positions(rois, 0, height, ops.Gather(crop_size, 0, 0).output)
-    columns = _positions(rois, 1, width, ops.Gather(crop_size, 1, 0).output)
-    table = ops.Reshape(ops.Transpose(x, [0, 2, 3, 1]), joined([-1, dimension(x, 1)], x)).output
-    first = ops.Multiply(as_i64(batch_indices), height)  # the row of each image in the table
+    height, width = (as_value(dimension(x, axis), x.graph) for axis in (2, 3))
+    rows = _positions(rois, 0, height, ops.Gather(crop_size, 0, 0))
+    columns = _positions(rois, 1, width, ops.Gather(crop_size, 1, 0))
+    table = ops.Reshape(ops.Transpose(x, [0, 2, 3, 1]), joined([-1, dimension(x, 1)], x))
+    first = as_i64(batch_indices) * height  # the row of each image in the table
 
     def read(row: Value, column: Value) -> Any:
         """The channels [R, h, w, C] at rows [R, h] and columns [R, w]."""
-        line = ops.Multiply(ops.Add(ops.Unsqueeze(first, 1), _index(row, height)), width)
-        return ops.Gather(table, ops.Add(ops.Unsqueeze(line, 2), ops.Unsqueeze(_index(column, width), 1)), 0)
+        line = (ops.Unsqueeze(first, 1) + _index(row, height)) * width
+        return ops.Gather(table, ops.Unsqueeze(line, 2) + ops.Unsqueeze(_index(column, width), 1), 0)
 
     if mode == "nearest":
-        y = read(*(ops.Round(each, mode="half_away_from_zero").output for each in (rows, columns)))
+        y = read(*(ops.Round(each, mode="half_away_from_zero") for each in (rows, columns)))
     else:
-        above, left = ops.Floor(rows).output, ops.Floor(columns).output
-        below, right = ops.Ceiling(rows).output, ops.Ceiling(columns).output
-        down = as_type(ops.Unsqueeze(ops.Subtract(rows, above), [2, 3]).output, x.dtype)
-        across = as_type(ops.Unsqueeze(ops.Subtract(columns, left), [1, 3]).output, x.dtype)
+        above, left = ops.Floor(rows), ops.Floor(columns)
+        below, right = ops.Ceiling(rows), ops.Ceiling(columns)
+        down = as_type(ops.Unsqueeze(rows - above, [2, 3]), x.dtype)
+        across = as_type(ops.Unsqueeze(columns - left, [1, 3]), x.dtype)
         top, bottom = (_between(read(line, left), read(line, right), across) for line in (above, below))
         y = _between(top, bottom, down)
-    is_inside = ops.LogicalAnd(
-        ops.Unsqueeze(_is_inside(rows, height), [2, 3]), ops.Unsqueeze(_is_inside(columns, width), [1, 3])
-    )
+    is_inside = ops.Unsqueeze(_is_inside(rows, height), [2, 3]) & ops.Unsqueeze(_is_inside(columns, width), [1, 3])
     return ops.Transpose(ops.Select(is_inside, y, number(x, extrapolation_value)), [0, 3, 1, 2])
-
-
-def _scalar(like: Value, size: Any) -> Value:
-    return size if isinstance(size, Value) else ops.Constant(np.array(size, np.int64), graph=like.graph).output
 
 
 def _positions(rois: Value, column: int, size: Value, count: Value) -> Value:
     """Positions [R, count] along one dimension of `size` elements, in f32."""
-    start, end = (as_type(ops.Gather(rois, [at], 1).output, f32) for at in (column, column + 2))  # [R, 1]
-    last = ops.Subtract(as_type(size, f32), 1.0)
-    is_one = ops.LessEqual(count, number(count, 1))
-    gaps = ops.Maximum(ops.Subtract(as_type(count, f32), 1.0), 1.0)
-    step = ops.Divide(ops.Multiply(ops.Subtract(end, start), last), gaps)
-    middle = ops.Multiply(ops.Multiply(ops.Add(start, end), 0.5), last)
-    origin = ops.Select(is_one, middle, ops.Multiply(start, last))
-    places = ops.Range(0, as_i64(count), 1, output_type=i64).output
-    return ops.Add(origin, ops.Multiply(ops.Unsqueeze(as_type(places, f32), 0), step)).output
+    start, end = (as_type(ops.Gather(rois, [at], 1), f32) for at in (column, column + 2))  # [R, 1]
+    last = as_type(size, f32) - 1.0
+    is_one = count <= 1
+    gaps = ops.Maximum(as_type(count, f32) - 1.0, 1.0)
+    step = (end - start) * last / gaps
+    middle = (start + end) * 0.5 * last
+    origin = ops.Select(is_one, middle, start * last)
+    return origin + ops.Unsqueeze(as_type(counted(as_i64(count), count), f32), 0) * step
 
 
 def _index(position: Value, size: Value) -> Value:
     """A whole position as an index inside of the image."""
-    return ops.Maximum(ops.Minimum(as_i64(position), ops.Subtract(size, 1)), 0).output
+    return ops.Maximum(ops.Minimum(as_i64(position), size - 1), 0)
 
 
 def _is_inside(position: Value, size: Value) -> Value:
-    last = ops.Subtract(as_type(size, f32), 1.0)
-    return ops.LogicalAnd(ops.GreaterEqual(position, 0.0), ops.LessEqual(position, last)).output
+    last = as_type(size, f32) - 1.0
+    return (position >= 0.0) & (position <= last)
 
 
 def _between(a: Any, b: Any, share: Value) -> Any:
-    return ops.Add(a, ops.Multiply(ops.Subtract(b, a), share))
+    return a + (b - a) * share
 
 
 # -- pads
@@ -115,10 +99,10 @@ def conv_transpose_with_dynamic_pads(
         x, w, auto_pad="NOTSET", dilations=dilations, group=group, kernel_shape=kernel_shape,
         output_padding=output_padding, strides=strides,
     )  # fmt: skip
-    begin, end = ops.Split(pads, 0, num_splits=2).outputs
+    begin, end = ops.Split(pads, 0, num_splits=2)
     sizes = ops.Slice(ops.ShapeOf(whole), [2], [2 + count], [1], [0])
     axes = list(range(2, 2 + count))
-    cut = ops.Slice(whole, begin, ops.Subtract(sizes, end), [1] * count, axes).output
+    cut = ops.Slice(whole, begin, sizes - end, [1] * count, axes)
     return biased(cut, b, count)
 
 

@@ -4,31 +4,25 @@ x       3  1  4  1  5        kernel 3: y = 3  1  5        (a mask of 0 ends the 
 mask    1  1  0  1  1
 """
 
-from __future__ import annotations
-
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import AtLeast3
 from mo_loop.frontend.ops.images.windows import Window, window
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import FAR, joined
-from mo_loop.frontend.ranges import Fews, Indices, Positives
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.ops.shared import FAR
+from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, Value, ops, translates
 from mo_loop.graph.types import f32, i64
+from mo_loop.ops.lengths import joined
+from mo_loop.ops.ranges import AtLeast3, Fews, Indices, Positives
 
 Ints = tuple[int, ...]
 
 _LOWEST = np.finfo(np.float32).min
 
 
-@translates("MaxpoolWithMask", since=1, domain=MICROSOFT)
+@translates("MaxpoolWithMask", since=1, domain=MICROSOFT, ignored="storage_order")
 def max_pool_with_mask(
     x: AtLeast3, mask: AtLeast3, *, auto_pad: str = "NOTSET", kernel_shape: Fews | None = None,
     pads: Indices | None = None, storage_order: int = 0, strides: Positives | None = None,
@@ -42,9 +36,9 @@ def max_pool_with_mask(
     at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
     kept = ops.NotEqual(_of_channels(mask, x), 0)
     if rank > 3:  # the kernel of ONNX Runtime does not look at the mask of the first element
-        kept = ops.LogicalOr(kept, ops.Equal(_places(x), 0))
-    numbers = ops.Select(ops.Less(_LOWEST, x), x, _LOWEST).output
-    row = _largest_of_rows(numbers, kept.output, kernel_shape[-1], at)
+        kept = kept | ops.Equal(_places(x), 0)
+    numbers = ops.Select(ops.Less(_LOWEST, x), x, _LOWEST)
+    row = _largest_of_rows(numbers, kept, kernel_shape[-1], at)
     if rank == 3:
         return row
     return ops.MaxPool(
@@ -55,17 +49,17 @@ def max_pool_with_mask(
 
 def _count(x: Value, first: int, end: int) -> Value:
     """The number of elements in some of the dimensions, at least 1."""
-    return ops.Maximum(ops.ReduceProd(ops.Slice(ops.ShapeOf(x), [first], [end], [1], [0]), [0]), 1).output
+    return ops.Maximum(ops.ReduceProd(ops.Slice(ops.ShapeOf(x), [first], [end], [1], [0]), [0]), 1)
 
 
 def _range(count: Value) -> Value:
-    return ops.Range(0, count, 1, output_type=i64).output
+    return ops.Range(0, count, 1, output_type=i64)
 
 
 def _places(x: Value) -> Value:
     """The position of each element in its channel."""
     spatial = ops.Slice(ops.ShapeOf(x), [2], [FAR], [1], [0])
-    return ops.Reshape(_range(_count(x, 2, FAR)), spatial).output
+    return ops.Reshape(_range(_count(x, 2, FAR)), spatial)
 
 
 def _of_channels(mask: Value, x: Value) -> Value:
@@ -75,9 +69,9 @@ def _of_channels(mask: Value, x: Value) -> Value:
         return mask
     masks, size = _count(mask, 0, 2), _count(x, 2, FAR)
     # The remainder is taken first: the runtime computes it in f32.
-    first = ops.FloorMod(ops.Multiply(_range(_count(x, 0, 2)), ops.FloorMod(size, masks)), masks)
-    at = ops.Add(ops.Unsqueeze(first, [1]), _range(size))
-    return ops.Reshape(ops.Gather(ops.Reshape(mask, [-1]), at, 0), ops.ShapeOf(x)).output
+    first = _range(_count(x, 0, 2)) * (size % masks) % masks
+    at = ops.Unsqueeze(first, [1]) + _range(size)
+    return ops.Reshape(ops.Gather(ops.Reshape(mask, [-1]), at, 0), ops.ShapeOf(x))
 
 
 def _pads(x: Value, length: int, at: Window) -> tuple[Any, Any]:
@@ -86,10 +80,10 @@ def _pads(x: Value, length: int, at: Window) -> tuple[Any, Any]:
         return at.begin[-1], at.end[-1]
     size = ops.Gather(ops.ShapeOf(x), -1, 0)
     # The last of ceil(size / stride) windows starts `rest` elements before the end.
-    rest = ops.Add(ops.FloorMod(ops.Subtract(size, 1), at.strides[-1]), 1)
-    total = ops.Maximum(ops.Subtract(length, rest), 0)
-    less = ops.Divide(total, 2).output
-    more = ops.Subtract(total, less).output
+    rest = (size - 1) % at.strides[-1] + 1
+    total = ops.Maximum(length - rest, 0)
+    less = total / 2
+    more = total - less
     return (less, more) if at.auto_pad == "same_upper" else (more, less)
 
 
@@ -97,13 +91,13 @@ def _largest_of_rows(x: Value, kept: Value, length: int, at: Window) -> Value:
     """The largest element of each window along the last dimension, before its first element that is not kept."""
     axis, stride = ranked(x, "MaxpoolWithMask") - 1, at.strides[-1]
     begin, end = (joined([*[0] * axis, pad], x) for pad in _pads(x, length, at))
-    x = ops.Pad(x, begin, end, _LOWEST).output
-    kept = ops.Pad(ops.Convert(kept, destination_type=f32), begin, end, np.float32(1)).output
+    x = ops.Pad(x, begin, end, _LOWEST)
+    kept = ops.Pad(ops.Convert(kept, destination_type=f32), begin, end, np.float32(1))
     alive: Any = None
     shown: list[Value] = []
     for first in range(length):
         last = first - length + 1
         elements, flags = (ops.Slice(each, [first], [last or FAR], [stride], [axis]) for each in (x, kept))
-        alive = flags.output if alive is None else ops.Minimum(alive, flags).output
-        shown.append(ops.Select(ops.Greater(alive, 0), elements, _LOWEST).output)
-    return reduce(lambda a, b: ops.Maximum(a, b).output, shown)
+        alive = flags if alive is None else ops.Minimum(alive, flags)
+        shown.append(ops.Select(alive > 0, elements, _LOWEST))
+    return reduce(lambda a, b: ops.Maximum(a, b), shown)

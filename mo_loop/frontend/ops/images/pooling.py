@@ -1,24 +1,17 @@
 """Pooling operators: MaxPool, MaxUnpool, AveragePool, LpPool, and the global ones."""
 
-from __future__ import annotations
-
 import math
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.arrays import ones
-from mo_loop.frontend.context import Context
-from mo_loop.frontend.input_forms import AtLeast3
 from mo_loop.frontend.ops.images.convolution import convolved
 from mo_loop.frontend.ops.images.windows import Window, window
-from mo_loop.frontend.ranges import AboveZero, Indices, Positive, Positives
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i64
+from mo_loop.ops.ranges import AboveZero, AtLeast3, Indices, Positive, Positives
 from mo_loop.target import Gap
 
 AVOIDS = {
@@ -33,8 +26,12 @@ Ints = tuple[int, ...]
 
 @translates("MaxPool", since=1)
 def max_pool_1(
-    x: AtLeast3, *, auto_pad: str = "NOTSET", kernel_shape: Positives, pads: Indices | None = None,
-    strides: Positives | None = None
+    x: AtLeast3,
+    *,
+    auto_pad: str = "NOTSET",
+    kernel_shape: Positives,
+    pads: Indices | None = None,
+    strides: Positives | None = None,
 ):
     """The largest element of each window."""
     at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
@@ -67,11 +64,11 @@ def _max_pool(x: Value, kernel: Ints, at: Window, storage_order: int, node: Cont
     dtype = x.dtype
     if dtype.is_integer:
         # The runtime starts from the smallest integer, and does not find an element equal to it.
-        x = ops.Convert(x, destination_type=f32).output
+        x = ops.Convert(x, destination_type=f32)
     pooled = ops.MaxPool8(x, kernel=kernel, dilations=at.dilations, axis=2 if storage_order else 0, **at.attributes())
-    values, indices = pooled.outputs
+    values, indices = pooled
     if values.dtype is not dtype:
-        values = ops.Convert(values, destination_type=dtype).output
+        values = ops.Convert(values, destination_type=dtype)
     return values, _column_major(x, indices, len(kernel)) if storage_order else indices
 
 
@@ -104,24 +101,24 @@ def _column_major(x: Value, within: Value, count: int) -> Value:
     rest: Any = within
     place: list[Any] = [None] * count
     for i in reversed(range(1, count)):
-        place[i] = ops.FloorMod(rest, sizes[i])
-        rest = ops.Divide(rest, sizes[i])
+        place[i] = rest % sizes[i]
+        rest = rest // sizes[i]
     place[0] = rest
     for i in reversed(range(count)):
-        index = place[i] if index is None else ops.Add(ops.Multiply(index, sizes[i]), place[i])
+        index = place[i] if index is None else index * sizes[i] + place[i]
     channels = ops.ReduceProd(ops.Slice(shape, [0], [2], [1], [0]), [0], keep_dims=False)
     size = ops.ReduceProd(ops.Slice(shape, [2], [2 + count], [1], [0]), [0], keep_dims=False)
     numbers = ops.Range(0, channels, 1, output_type=i64)
     leading = ops.Concat(
         ops.Slice(shape, [0], [2], [1], [0]), ops.Constant(np.ones(count, np.int64), graph=x.graph), axis=0
     )
-    return ops.Add(index, ops.Reshape(ops.Multiply(numbers, size), leading)).output
+    return index + ops.Reshape(numbers * size, leading)
 
 
 def _largest(x: Value, kernel: Ints, at: Window) -> Value:
     if at.is_dilated:
-        return ops.MaxPool8(x, kernel=kernel, dilations=at.dilations, **at.attributes()).outputs[0]
-    return ops.MaxPool(x, kernel=kernel, **at.attributes()).output
+        return ops.MaxPool8(x, kernel=kernel, dilations=at.dilations, **at.attributes())[0]
+    return ops.MaxPool(x, kernel=kernel, **at.attributes())
 
 
 def _rounded(at: Window, kernel: Ints, ceil_mode: int) -> Window:
@@ -166,7 +163,7 @@ def averaged(x: Value, kernel: Ints, at: Window, count_include_pad: int, ceil_mo
     if at.is_dilated or is_mixed:
         return _average_by_sums(x, kernel, at, wide, bool(count_include_pad))
     exclude = wide != at or not count_include_pad
-    return ops.AvgPool(x, kernel=kernel, exclude_pad=exclude, **wide.attributes()).output
+    return ops.AvgPool(x, kernel=kernel, exclude_pad=exclude, **wide.attributes())
 
 
 def _average_by_sums(x: Value, kernel: Ints, at: Window, wide: Window, count_padding: bool) -> Value:
@@ -174,33 +171,33 @@ def _average_by_sums(x: Value, kernel: Ints, at: Window, wide: Window, count_pad
     count = len(kernel)
     total = _window_sum(x, kernel, wide)
     if count_padding and wide == at:
-        return ops.Divide(total, math.prod(kernel)).output
+        return total / math.prod(kernel)
     shape = ops.ShapeOf(x)
     one = ops.Constant(np.ones((), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
     alike = ops.Concat(ops.Constant([1, 1], graph=x.graph), ops.Slice(shape, [2], [2 + count], [1], [0]), axis=0)
-    ones = ops.Broadcast(one, alike).output
+    ones = ops.Broadcast(one, alike)
     if count_padding:
         end = tuple(map(min, at.end, wide.end))
-        ones = ops.Pad(ones, [0, 0, *at.begin], [0, 0, *end], 1).output
+        ones = ops.Pad(ones, [0, 0, *at.begin], [0, 0, *end], 1)
         added = tuple(more - counted for more, counted in zip(wide.end, end, strict=True))
         wide = replace(wide, begin=(0,) * count, end=added)
-    return ops.Divide(total, _window_sum(ones, kernel, wide)).output
+    return total / _window_sum(ones, kernel, wide)
 
 
 def _window_sum(x: Value, kernel: Ints, at: Window) -> Value:
     """The sum of each window: of a dilated one, a convolution of each channel with ones."""
     if not at.is_dilated:
         mean = ops.AvgPool(x, kernel=kernel, exclude_pad=False, **at.attributes())
-        return ops.Multiply(mean, math.prod(kernel)).output
+        return mean * math.prod(kernel)
     count = len(kernel)
     shape = ops.ShapeOf(x)
     alone = ops.Concat(ops.Constant([-1, 1], graph=x.graph), ops.Slice(shape, [2], [2 + count], [1], [0]), axis=0)
     summed = ops.Constant(ones((1, 1, *kernel), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
-    y = convolved(ops.Reshape(x, alone).output, summed.output, 1, at)
+    y = convolved(ops.Reshape(x, alone), summed, 1, at)
     back = ops.Concat(
         ops.Slice(shape, [0], [2], [1], [0]), ops.Slice(ops.ShapeOf(y), [2], [2 + count], [1], [0]), axis=0
     )
-    return ops.Reshape(y, back).output
+    return ops.Reshape(y, back)
 
 
 @translates("LpPool", since=1)
@@ -244,15 +241,15 @@ def _lp_pool(x: Value, kernel: Ints, at: Window, p: float, ceil_mode: int) -> Va
 
 def _power(x: Value, p: float) -> Value:
     if p == 2:
-        return ops.Multiply(x, x).output
-    size = ops.Abs(x).output
-    return size if p == 1 else ops.Power(size, float(p)).output
+        return x * x
+    size = ops.Abs(x)
+    return size if p == 1 else ops.Power(size, float(p))
 
 
 def _root(x: Value, p: float) -> Value:
     if p == 2:
-        return ops.Sqrt(x).output
-    return x if p == 1 else ops.Power(x, 1 / p).output
+        return ops.Sqrt(x)
+    return x if p == 1 else ops.Power(x, 1 / p)
 
 
 @translates("GlobalAveragePool", since=1)
@@ -289,7 +286,7 @@ def _global_lp_pool(x: Value, p: float):
     axes = spatial_axes(x)
     if p in (1, 2):
         return (ops.ReduceL1 if p == 1 else ops.ReduceL2)(x, axes, keep_dims=True)
-    return _root(ops.ReduceSum(_power(x, p), axes, keep_dims=True).output, p)
+    return _root(ops.ReduceSum(_power(x, p), axes, keep_dims=True), p)
 
 
 def spatial_axes(x: Value):
@@ -315,7 +312,7 @@ def max_unpool(
     at = window(count, strides=strides, pads=pads)
     sizes = ops.Slice(ops.ShapeOf(x), [2], [2 + count], [1], [0])
     more = [k - s - b - e for k, s, b, e in zip(kernel_shape, at.strides, at.begin, at.end, strict=True)]
-    spatial = ops.Add(ops.Multiply(sizes, list(at.strides)), more)
+    spatial = sizes * list(at.strides) + more
     shape = ops.Concat(ops.Slice(ops.ShapeOf(x), [0], [2], [1], [0]), spatial, axis=0)
     zero = ops.Constant(np.zeros((), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
     empty = ops.Broadcast(zero, ops.ReduceProd(shape, [0], keep_dims=True))
@@ -324,4 +321,4 @@ def max_unpool(
     if output_shape is None:
         return y
     none = ops.Constant(np.zeros(2 + count, np.int64), graph=x.graph)
-    return ops.Pad(y, none, ops.Subtract(output_shape, shape), zero)
+    return ops.Pad(y, none, output_shape - shape, zero)

@@ -1,25 +1,19 @@
 """Resize and Upsample as Interpolate if it gives the same numbers, else composed from simple operations."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.input_forms import Vector
 from mo_loop.frontend.ops.images.sampling import Axis, Sampling, sampled
-from mo_loop.frontend.ops.shared import dimension, joined, vector
 from mo_loop.frontend.ops.weight_layout import array_of
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import low, normalise_axis
 from mo_loop.graph.types import f32, i64
-from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import quotient
+from mo_loop.ops.lengths import dimension, joined, vector
+from mo_loop.ops.ranges import Vector
 
 _OLD = Sampling("nearest", "asymmetric", "simple", -0.75, False, False, 0.0)
 """Before opset 11."""
@@ -117,8 +111,8 @@ def _resized(
     if not plan:
         return x
     if not x.dtype.is_float and how.mode != "nearest":
-        y = sampled(ops.Convert(x, destination_type=f32).output, plan, how)
-        return ops.Convert(y, destination_type=x.dtype).output
+        y = sampled(ops.Convert(x, destination_type=f32), plan, how)
+        return ops.Convert(y, destination_type=x.dtype)
     is_stretched = given is None or policy == "stretch"
     if is_stretched and _is_native(x, plan, how, by_sizes=given is not None):
         return _interpolate(x, plan, how, by_sizes=given is not None)
@@ -141,15 +135,15 @@ def _by_factors(x: Value, scales, numbers: Sequence[int]) -> list[Axis]:
         raise ModelError(f"Resize has the scales {[float(each) for each in constant]}", code="ML235")
     made = []
     for i, number in enumerate(numbers):
-        scale = np.float32(constant[i]) if constant is not None else ops.Gather(vector(scales), i, 0).output
+        scale = np.float32(constant[i]) if constant is not None else ops.Gather(vector(scales), i, 0)
         size = dimension(x, number)
         if isinstance(size, int) and not isinstance(scale, Value):
             new: Any = _product(size, scale)
         elif isinstance(scale, np.floating) and float(scale).is_integer():
-            new = ops.Multiply(size, int(scale)).output
+            new = size * int(scale)
         else:
             wide = ops.Convert(size, destination_type=f32) if isinstance(size, Value) else np.float32(size)
-            new = ops.Convert(ops.Floor(ops.Multiply(wide, scale)), destination_type=i64).output
+            new = ops.Convert(ops.Floor(wide * scale), destination_type=i64)
         made.append(Axis(number, size, new, scale))
     return made
 
@@ -168,7 +162,7 @@ def _by_sizes(x: Value, sizes: Value, numbers: Sequence[int], policy: str) -> li
     made = []
     for i, (number, item) in enumerate(zip(numbers, known, strict=True)):
         size = dimension(x, number)
-        new = item if isinstance(item, int) else ops.Gather(vector(sizes), i, 0).output
+        new = item if isinstance(item, int) else ops.Gather(vector(sizes), i, 0)
         assert x.shape is not None
         if item is not None and item == x.shape[number]:
             made.append(Axis(number, size, new, np.float32(1)))
@@ -189,18 +183,18 @@ def _one_ratio(x: Value, axes: Sequence[Axis], policy: str) -> list[Axis]:
     extreme = ops.Minimum if policy == "not_larger" else ops.Maximum
     common = _as_float(x, axes[0].scale)
     for each in axes[1:]:
-        common = extreme(common, _as_float(x, each.scale)).output
+        common = extreme(common, _as_float(x, each.scale))
     return [replace(each, scale=common, new=_nearest(x, each.size, common)) for each in axes]
 
 
 def _nearest(x: Value, size, scale: Value) -> Value:
-    return ops.Convert(ops.Floor(ops.Add(ops.Multiply(_as_float(x, size), scale), 0.5)), destination_type=i64).output
+    return ops.Convert(ops.Floor(_as_float(x, size) * scale + 0.5), destination_type=i64)
 
 
 def _as_float(x: Value, number) -> Value:
     if not isinstance(number, Value):
-        return Constant(np.float32(number), graph=x.graph).output
-    return number if number.dtype is f32 else ops.Convert(number, destination_type=f32).output
+        return ops.Constant(np.float32(number), graph=x.graph)
+    return number if number.dtype is f32 else ops.Convert(number, destination_type=f32)
 
 
 def _with_region(x: Value, axis: Axis, roi: Value, i: int, count: int) -> Axis:
@@ -209,8 +203,8 @@ def _with_region(x: Value, axis: Axis, roi: Value, i: int, count: int) -> Axis:
     if constant is not None:
         return replace(axis, start=float(constant[i]), end=float(constant[count + i]))
     if roi.dtype is not f32:
-        roi = ops.Convert(roi, destination_type=f32).output
-    return replace(axis, start=ops.Gather(roi, i, 0).output, end=ops.Gather(roi, count + i, 0).output)
+        roi = ops.Convert(roi, destination_type=f32)
+    return replace(axis, start=ops.Gather(roi, i, 0), end=ops.Gather(roi, count + i, 0))
 
 
 # -- Interpolate
@@ -265,13 +259,13 @@ def _interpolate(x: Value, axes: Sequence[Axis], how: Sampling, *, by_sizes: boo
     graph = x.graph
     news = joined([each.new for each in axes], x)
     if by_sizes or any(isinstance(each.scale, Value) for each in axes):
-        scales = Constant(np.ones(len(axes), np.float32), graph=graph).output  # not used in this mode
+        scales = ops.Constant(np.ones(len(axes), np.float32), graph=graph)  # not used in this mode
     else:
-        scales = Constant(np.array([each.scale for each in axes], np.float32), graph=graph).output
+        scales = ops.Constant(np.array([each.scale for each in axes], np.float32), graph=graph)
     rounding = (_simple_rounding(axes) if how.nearest == "simple" else how.nearest) or "floor"
     return ops.Interpolate(
         x, news, scales, [each.number for each in axes],
         mode="linear_onnx" if how.mode == "linear" else how.mode,
         shape_calculation_mode="sizes" if by_sizes else "scales",
         coordinate_transformation_mode=how.coordinates, nearest_mode=rounding, cube_coeff=how.cubic,
-    ).output  # fmt: skip
+    )  # fmt: skip

@@ -6,21 +6,16 @@ This is exact for every mode of Resize, for sizes known only at run time as well
 order of the formulas of the ONNX documentation: another order can change how a coordinate is rounded.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops.shared import MOST_COUNTED
-from mo_loop.graph import Graph, Value
+from mo_loop.frontend.vocabulary import Graph, UnsupportedError, Value, ops
 from mo_loop.graph.types import f32, i32, i64
-from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import magnitude, quotient
 
 
@@ -62,102 +57,96 @@ def sampled(x: Value, axes: Sequence[Axis], how: Sampling) -> Value:
         at = _coordinates(x.graph, axis, how)
         y = _along(y, axis, at, how)
         if how.coordinates == "tf_crop_and_resize":
-            last = _float(x.graph, _minus_one(axis.size))
-            beyond = ops.LogicalOr(ops.Less(at, 0.0), ops.Greater(at, last)).output
+            last = _float(x.graph, axis.size - 1)
+            beyond = (at < 0.0) | (at > last)
             beyond = _placed(beyond, axis.number, x.rank)
-            outside = beyond if outside is None else ops.LogicalOr(outside, beyond).output
+            outside = beyond if outside is None else outside | beyond
     if outside is None:
         return y
-    filler = Constant(np.array(how.extrapolation, y.dtype.numpy), graph=x.graph, dtype=y.dtype).output
-    return ops.Select(outside, filler, y).output
-
-
-def _minus_one(size):
-    return size - 1 if isinstance(size, int) else ops.Subtract(size, 1).output
+    filler = ops.Constant(np.array(how.extrapolation, y.dtype.numpy), graph=x.graph, dtype=y.dtype)
+    return ops.Select(outside, filler, y)
 
 
 def _float(graph: Graph, number) -> Value:
     """A number or scalar tensor as a scalar of f32."""
     if not isinstance(number, Value):
-        return Constant(np.array(number, np.float32), graph=graph).output
-    return number if number.dtype is f32 else ops.Convert(number, destination_type=f32).output
+        return ops.Constant(np.array(number, np.float32), graph=graph)
+    return number if number.dtype is f32 else ops.Convert(number, destination_type=f32)
 
 
 def _numbers(graph: Graph, count) -> Value:
     """0, 1, ... count - 1 in f32."""
     if isinstance(count, int) and count <= MOST_COUNTED:
-        return Constant(first_numbers(count, np.float32), graph=graph).output
-    zero, one = (Constant(np.int64(each), graph=graph).output for each in (0, 1))
-    end = Constant(np.int64(count), graph=graph).output if isinstance(count, int) else count
-    return ops.Convert(ops.Range(zero, end, one, output_type=i64), destination_type=f32).output
+        return ops.Constant(first_numbers(count, np.float32), graph=graph)
+    return ops.Convert(ops.Range(0, count, 1, graph=graph, output_type=i64), destination_type=f32)
 
 
 def _placed(vector: Value, axis: int, rank: int) -> Value:
     """[n] with dimensions of 1 appended, so that it broadcasts along `axis` of a tensor of that rank."""
     behind = list(range(1, rank - axis))
-    return ops.Unsqueeze(vector, behind).output if behind else vector
+    return ops.Unsqueeze(vector, behind) if behind else vector
 
 
 def _coordinates(graph: Graph, axis: Axis, how: Sampling) -> Value:
     """[new]: the coordinate in the input of each element of the output."""
     size, new, scale = (_float(graph, each) for each in (axis.size, axis.new, axis.scale))
-    zero = Constant(np.float32(0), graph=graph).output
+    zero = ops.Constant(np.float32(0), graph=graph)
     x = _numbers(graph, axis.new)
     mode = how.coordinates
     if mode == "asymmetric":
         return quotient(x, scale)
     if mode == "align_corners":
-        return quotient(ops.Multiply(x, ops.Subtract(size, 1.0)), ops.Maximum(ops.Subtract(new, 1.0), 1.0))
+        return quotient(x * (size - 1.0), ops.Maximum(new - 1.0, 1.0))
     if mode == "tf_half_pixel_for_nn":
-        return ops.Select(ops.Equal(scale, 1.0), x, quotient(ops.Add(x, 0.5), scale)).output
+        return ops.Select(ops.Equal(scale, 1.0), x, quotient(x + 0.5, scale))
     if mode == "tf_crop_and_resize":
-        start, end, last = _float(graph, axis.start), _float(graph, axis.end), ops.Subtract(size, 1.0)
-        step = ops.Multiply(ops.Multiply(x, ops.Subtract(end, start)), last)
-        many = ops.Add(ops.Multiply(start, last), quotient(step, ops.Maximum(ops.Subtract(new, 1.0), 1.0)))
-        single = ops.Multiply(ops.Multiply(ops.Add(start, end), 0.5), last)
-        return ops.Select(ops.Greater(new, 1.0), many, single).output
-    half = ops.Subtract(quotient(ops.Add(x, 0.5), scale), 0.5)
+        start, end, last = _float(graph, axis.start), _float(graph, axis.end), size - 1.0
+        step = x * (end - start) * last
+        many = start * last + quotient(step, ops.Maximum(new - 1.0, 1.0))
+        single = (start + end) * 0.5 * last
+        return ops.Select(new > 1.0, many, single)
+    half = quotient(x + 0.5, scale) - 0.5
     if mode == "pytorch_half_pixel":
-        return ops.Select(ops.Greater(new, 1.0), half, zero).output
+        return ops.Select(new > 1.0, half, zero)
     if mode == "half_pixel_symmetric":
-        share = quotient(new, ops.Multiply(scale, size))
-        return ops.Add(ops.Multiply(ops.Divide(size, 2.0), ops.Subtract(1.0, share, graph=graph)), half).output
-    return half.output
+        share = quotient(new, scale * size)
+        return size / 2.0 * ops.Subtract(1.0, share, graph=graph) + half
+    return half
 
 
 def _along(y: Value, axis: Axis, at: Value, how: Sampling) -> Value:
     if how.mode == "nearest":
-        return ops.Gather(y, _index(_rounded(at, axis, how), axis), axis.number).output
+        return ops.Gather(y, _index(_rounded(at, axis, how), axis), axis.number)
     if how.antialias:
         return _smoothed(y, axis, at, how)
     assert y.rank is not None
     total: Any = None
     for position, weight in _taps(at, axis, how):
         piece = ops.Gather(y, _index(position, axis), axis.number)
-        piece = ops.Multiply(piece, _cast(_placed(weight, axis.number, y.rank), y))
-        total = piece if total is None else ops.Add(total, piece)
-    result: Value = total.output
+        piece = piece * _cast(_placed(weight, axis.number, y.rank), y)
+        total = piece if total is None else total + piece
+    result: Value = total
     return result
 
 
 def _cast(weight: Value, like: Value) -> Value:
-    return weight if like.dtype is f32 else ops.Convert(weight, destination_type=like.dtype).output
+    return weight if like.dtype is f32 else ops.Convert(weight, destination_type=like.dtype)
 
 
 def _index(position, axis: Axis) -> Value:
     """Integer coordinates as indices, clamped to the border."""
-    last = _float(position.graph, _minus_one(axis.size))
-    return ops.Convert(ops.Minimum(ops.Maximum(position, 0.0), last), destination_type=i32).output
+    last = _float(position.graph, axis.size - 1)
+    return ops.Convert(ops.Minimum(ops.Maximum(position, 0.0), last), destination_type=i32)
 
 
 def _rounded(at: Value, axis: Axis, how: Sampling):
     if how.nearest == "simple":
-        down = ops.Less(_float(at.graph, axis.scale), 1.0)
+        down = _float(at.graph, axis.scale) < 1.0
         return ops.Select(down, ops.Ceiling(at), ops.Floor(at))
     if how.nearest == "round_prefer_floor":
-        return ops.Ceiling(ops.Subtract(at, 0.5))
+        return ops.Ceiling(at - 0.5)
     if how.nearest == "round_prefer_ceil":
-        return ops.Floor(ops.Add(at, 0.5))
+        return ops.Floor(at + 0.5)
     return ops.Floor(at) if how.nearest == "floor" else ops.Ceiling(at)
 
 
@@ -165,16 +154,16 @@ def _taps(at: Value, axis: Axis, how: Sampling) -> list[tuple[Any, Value]]:
     """The integer coordinates around each coordinate, and their weights."""
     base = ops.Floor(at)
     offsets = (0, 1) if how.mode == "linear" else (-1, 0, 1, 2)
-    positions = [ops.Add(base, float(offset)) for offset in offsets]
-    weights = [_filter(magnitude(ops.Subtract(each, at)), how) for each in positions]
+    positions = [base + float(offset) for offset in offsets]
+    weights = [_filter(magnitude(each - at), how) for each in positions]
     if how.mode == "cubic" and how.exclude_outside:
-        last = _float(at.graph, _minus_one(axis.size))
-        weights = [ops.Multiply(weight, _inside(each, last)) for each, weight in zip(positions, weights, strict=True)]
+        last = _float(at.graph, axis.size - 1)
+        weights = [weight * _inside(each, last) for each, weight in zip(positions, weights, strict=True)]
         total: Any = weights[0]
         for each in weights[1:]:
-            total = ops.Add(total, each)
-        weights = [ops.Divide(each, total) for each in weights]
-    return [(each, weight.output) for each, weight in zip(positions, weights, strict=True)]
+            total = total + each
+        weights = [each / total for each in weights]
+    return [(each, weight) for each, weight in zip(positions, weights, strict=True)]
 
 
 def _smoothed(y: Value, axis: Axis, at: Value, how: Sampling) -> Value:
@@ -187,23 +176,23 @@ def _smoothed(y: Value, axis: Axis, at: Value, how: Sampling) -> Value:
     shrink = ops.Minimum(_float(graph, axis.scale), 1.0)
     elements: Any = _numbers(graph, axis.size)
     if not how.exclude_outside:
-        radius = Constant(np.float32(1 if how.mode == "linear" else 2), graph=graph).output
-        beyond = ops.Convert(ops.Ceiling(ops.Divide(radius, shrink)), destination_type=i64)
-        count = ops.Add(ops.Multiply(beyond, 2), axis.size).output
-        elements = ops.Subtract(_numbers(graph, count), ops.Convert(beyond, destination_type=f32))
-        y = ops.Gather(y, _index(elements, axis), axis.number).output
-    distances = magnitude(ops.Subtract(elements, ops.Unsqueeze(at, [1])))
-    weights = _filter(ops.Multiply(distances, shrink), how)
-    weights = _cast(ops.Divide(weights, ops.ReduceSum(weights, [1], keep_dims=True)).output, y)
+        radius = ops.Constant(np.float32(1 if how.mode == "linear" else 2), graph=graph)
+        beyond = ops.Convert(ops.Ceiling(radius / shrink), destination_type=i64)
+        count = beyond * 2 + axis.size
+        elements = _numbers(graph, count) - ops.Convert(beyond, destination_type=f32)
+        y = ops.Gather(y, _index(elements, axis), axis.number)
+    distances = magnitude(elements - ops.Unsqueeze(at, [1]))
+    weights = _filter(distances * shrink, how)
+    weights = _cast(weights / ops.ReduceSum(weights, [1], keep_dims=True), y)
     if axis.number == rank - 1:
-        return ops.MatMul(y, weights, transpose_b=True).output
+        return ops.MatMul(y, weights, transpose_b=True)
     order = list(range(rank))
     order[axis.number], order[-1] = order[-1], order[axis.number]
-    return ops.Transpose(ops.MatMul(ops.Transpose(y, order), weights, transpose_b=True), order).output
+    return ops.Transpose(ops.MatMul(ops.Transpose(y, order), weights, transpose_b=True), order)
 
 
 def _inside(position, last: Value):
-    inside = ops.LogicalAnd(ops.GreaterEqual(position, 0.0), ops.LessEqual(position, last))
+    inside = (position >= 0.0) & (position <= last)
     return ops.Convert(inside, destination_type=f32)
 
 
@@ -214,12 +203,12 @@ def _filter(distance, how: Sampling):
     a = how.cubic
 
     def polynomial(*coefficients: float):
-        result: Any = ops.Multiply(distance, coefficients[0])
+        result: Any = distance * coefficients[0]
         for each in coefficients[1:-1]:
-            result = ops.Multiply(ops.Add(result, each), distance)
-        return ops.Add(result, coefficients[-1])
+            result = (result + each) * distance
+        return result + coefficients[-1]
 
     near = polynomial(a + 2, -(a + 3), 0.0, 1.0)
     far = polynomial(a, -5 * a, 8 * a, -4 * a)
-    zero = Constant(np.float32(0), graph=distance.graph)
-    return ops.Select(ops.LessEqual(distance, 1.0), near, ops.Select(ops.Less(distance, 2.0), far, zero))
+    zero = ops.Constant(np.float32(0), graph=distance.graph)
+    return ops.Select(distance <= 1.0, near, ops.Select(distance < 2.0, far, zero))

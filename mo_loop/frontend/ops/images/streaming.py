@@ -1,15 +1,11 @@
 """Operators for streams, whose state is an input and an output."""
 
-from __future__ import annotations
-
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.images.convolution import biased
-from mo_loop.frontend.ops.shared import dimension, joined
-from mo_loop.frontend.registry import translates
+from mo_loop.frontend.vocabulary import ModelError, ops, translates
+from mo_loop.ops.lengths import dimension, joined
 
 
 @translates("CausalConvWithState", since=27)
@@ -18,17 +14,17 @@ def causal_conv_with_state(input, weight, bias=None, past_state=None, *, activat
     if activation not in ("none", "silu", "swish"):
         raise ModelError(f"activation {activation!r}: ONNX defines none, silu and swish", code="ML227")
     size = dimension(weight, 2)
-    reach = size - 1 if isinstance(size, int) else ops.Subtract(size, 1).output
+    reach = size - 1
     if past_state is None:
         before = joined([0, 0, reach], input)
-        whole = ops.Pad(input, before, np.zeros(3, np.int64), number(input, 0)).output
+        whole = ops.Pad(input, before, np.zeros(3, np.int64), number(input, 0))
     else:
-        whole = ops.Concat(past_state, input, axis=2).output
+        whole = ops.Concat(past_state, input, axis=2)
     product = ops.GroupConvolution(
         whole, ops.Unsqueeze(weight, 1), strides=(1,), pads_begin=(0,), pads_end=(0,), dilations=(1,)
-    ).output
+    )
     y = biased(product, bias, 1)
     # Counted from the end: an input may be shorter than the state.
     length = ops.Gather(ops.ShapeOf(whole), [2], 0)
-    kept = ops.Slice(whole, ops.Subtract(length, joined([reach], input)), length, [1], [2])
+    kept = ops.Slice(whole, length - joined([reach], input), length, [1], [2])
     return [y if activation == "none" else ops.Swish(y), kept]

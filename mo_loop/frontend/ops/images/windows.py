@@ -1,12 +1,10 @@
 """The attributes that all operators with a sliding window share, with ONNX's defaults."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mo_loop.errors import ModelError
+from mo_loop.frontend.vocabulary import ModelError
 
 # VALID is explicit padding by 0: with VALID, the runtime rounds down even if ceil_mode is set.
 _AUTO_PADS = {

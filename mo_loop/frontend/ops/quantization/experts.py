@@ -4,24 +4,16 @@ All experts compute all tokens, and the weights of those that are not chosen are
 matrix of two dimensions, which the runtime computes with compressed weights.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.arrays import first_numbers
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import Matrix, Needed, Rank3
 from mo_loop.frontend.ops.quantization.packed_integers import middle, require_bits, unpacked
 from mo_loop.frontend.ops.weight_layout import rearranged, reshaped
-from mo_loop.frontend.ranges import Positive
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
-from mo_loop.ops.base import Constant
+from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.ops.ranges import Matrix, Needed, Positive, Rank3
 
 Activation = Callable[[Value, "Value | None"], Value]
 
@@ -47,7 +39,10 @@ def moe(
     return _mixed(x, layers, gates, activated)
 
 
-@translates("QMoE", since=1, domain=MICROSOFT)
+@translates(
+    "QMoE", since=1, domain=MICROSOFT, ignored="fc1_global_scale fc2_global_scale fc1_act_scale fc2_act_scale "
+    "fc1_act_block_scale fc2_act_block_scale accuracy_level",
+)  # fmt: skip
 def q_moe(
     x: Matrix | Rank3, router_probs: Matrix, fc1: Rank3, fc1_scales: Needed | Matrix | Rank3 = None,
     fc1_bias: Matrix = None, fc2: Needed | Rank3 = None, fc2_scales: Needed | Matrix | Rank3 = None,
@@ -87,7 +82,7 @@ def q_moe(
     return _mixed(x, layers, gates, activated)
 
 
-def _mixed(x: Value, layers: Sequence[_Plain | None], gates: Value, activated: Activation):
+def _mixed(x: Value, layers: Sequence["_Plain | None"], gates: Value, activated: Activation):
     """The sum of what the experts make of the tokens, times their weights.
 
     All experts are one matrix: [experts * rows, length] in the first layer, [rows, experts * length] in the second.
@@ -96,11 +91,11 @@ def _mixed(x: Value, layers: Sequence[_Plain | None], gates: Value, activated: A
     assert first is not None and second is not None
     tokens = _tokens(x, first.length)
     up = None if third is None else third.apart(tokens)
-    hidden = ops.Multiply(activated(first.apart(tokens), up), ops.Unsqueeze(gates, [2]))
+    hidden = activated(first.apart(tokens), up) * ops.Unsqueeze(gates, [2])
     joined = ops.Reshape(hidden, [-1, second.count * second.length])
     total = ops.MatMul(joined, second.side_by_side(x), transpose_b=True)
     if second.bias is not None:
-        total = ops.Add(total, ops.MatMul(gates, second.bias))
+        total = total + gates @ second.bias
     return ops.Reshape(total, ops.ShapeOf(x))
 
 
@@ -113,10 +108,10 @@ class _Plain:
 
     def apart(self, x: Value) -> Value:
         """The products of x with the weights of each expert, [tokens, experts, rows]."""
-        y = ops.MatMul(x, self.stacked(x), transpose_b=True).output
+        y = ops.MatMul(x, self.stacked(x), transpose_b=True)
         if self.bias is not None:
-            y = ops.Add(y, reshaped(self.bias, [self.count * self.rows])).output
-        return ops.Reshape(y, [-1, self.count, self.rows]).output
+            y = y + reshaped(self.bias, [self.count * self.rows])
+        return ops.Reshape(y, [-1, self.count, self.rows])
 
     def stacked(self, x: Value) -> Value:
         """The weights as [experts * rows, length], of the type of x."""
@@ -160,7 +155,7 @@ class _Packed(_Plain):
         )
         if self.block_size % 16:  # the runtime computes such blocks wrongly
             scales, zero = (each if each.rank == 0 else self._spread(each) for each in (scales, zero))
-            return ops.Dequantize(weights, scales, zero, to=x.dtype, axis=1).output
+            return ops.Dequantize(weights, scales, zero, to=x.dtype, axis=1)
         return self._dequantised(x, weights, scales, zero)
 
     def _spread(self, parameter: Value) -> Value:
@@ -169,17 +164,17 @@ class _Packed(_Plain):
         if made is not None:
             return made
         places = first_numbers(self.count * self.length) // self.block_size
-        return ops.Gather(parameter, places, 1).output
+        return ops.Gather(parameter, places, 1)
 
     def _dequantised(self, x: Value, weights: Value, scales: Value, zero: Value) -> Value:
-        return ops.Dequantize(weights, scales, zero, to=x.dtype, axis=1, block_size=self.block_size).output
+        return ops.Dequantize(weights, scales, zero, to=x.dtype, axis=1, block_size=self.block_size)
 
 
 def _side_by_side(x: Value) -> Value:
     """[experts, rows, length] as [rows, experts * length]; a constant stays one."""
     count, rows, length = _static(x)
     made = rearranged(x, lambda array: array.transpose(1, 0, 2).reshape(rows, count * length))
-    return made if made is not None else ops.Reshape(ops.Transpose(x, [1, 0, 2]), [rows, count * length]).output
+    return made if made is not None else ops.Reshape(ops.Transpose(x, [1, 0, 2]), [rows, count * length])
 
 
 def _static(weights: Value) -> tuple[int, int, int]:
@@ -203,7 +198,7 @@ def _tokens(x: Value, size: Any) -> Value:
         return x
     if not isinstance(size, int):
         raise UnsupportedError("experts of a size that is known only at run time", code="ML314")
-    return ops.Reshape(x, [-1, size]).output
+    return ops.Reshape(x, [-1, size])
 
 
 def _gates(logits: Value, weights: Value | None, k: int, experts: int, normalised: bool) -> Value:
@@ -213,13 +208,13 @@ def _gates(logits: Value, weights: Value | None, k: int, experts: int, normalise
     """
     chosen = _chosen(logits, k, experts)
     if weights is None and normalised:
-        return ops.Softmax(ops.Select(chosen, logits, _like(logits, -np.inf)), axis=1).output
+        return ops.Softmax(ops.Select(chosen, logits, _like(logits, -np.inf)), axis=1)
     none = _like(logits, 0)
-    kept = ops.Select(chosen, ops.Softmax(logits, axis=1) if weights is None else weights, none).output
+    kept = ops.Select(chosen, ops.Softmax(logits, axis=1) if weights is None else weights, none)
     if not normalised:
         return kept
     total = ops.ReduceSum(kept, [1], keep_dims=True)
-    return ops.Select(ops.Equal(total, none), none, ops.Divide(kept, total)).output
+    return ops.Select(ops.Equal(total, none), none, kept / total)
 
 
 def _chosen(logits: Value, k: int, count: int) -> Value:
@@ -227,13 +222,13 @@ def _chosen(logits: Value, k: int, count: int) -> Value:
     if k > count:
         raise ModelError(f"k is {k}, but there are {count} experts", code="ML227")
     backwards = ops.Gather(logits, first_numbers(count)[::-1].copy(), 1)
-    places = ops.TopK11(backwards, k, axis=1, mode="max", sort="value", stable=True).outputs[1]
-    marks = ops.OneHot(ops.Subtract(count - 1, places), count, _like(logits, 1), _like(logits, 0))
-    return ops.Greater(ops.ReduceSum(marks, [1], keep_dims=False), _like(logits, 0)).output
+    places = ops.TopK11(backwards, k, axis=1, mode="max", sort="value", stable=True)[1]
+    marks = ops.OneHot(count - 1 - places, count, _like(logits, 1), _like(logits, 0))
+    return ops.ReduceSum(marks, [1], keep_dims=False) > _like(logits, 0)
 
 
 def _like(x: Value, number: float) -> Value:
-    return Constant(np.array(number).astype(x.dtype.numpy), graph=x.graph, dtype=x.dtype).output
+    return ops.Constant(np.array(number).astype(x.dtype.numpy), graph=x.graph, dtype=x.dtype)
 
 
 # -- activations
@@ -244,29 +239,25 @@ def _activation(
 ) -> Activation:
     """The function of the results of the first layer and, if there is one, of the third."""
     plain: dict[str, Callable[[Value], Any]] = {
-        "relu": ops.ReLU, "silu": ops.Swish, "identity": lambda x: x, "relu2": lambda x: _squared(ops.ReLU(x).output),
+        "relu": ops.ReLU, "silu": ops.Swish, "identity": lambda x: x, "relu2": lambda x: _squared(ops.ReLU(x)),
         "gelu": lambda x: ops.Gelu(x, approximation_mode="TANH"),
     }  # fmt: skip
     gated: dict[str, Callable[[Value, Value], Any]] = {
-        "geglu": lambda gate, up: ops.Multiply(ops.Gelu(gate, approximation_mode="TANH"), up),
+        "geglu": lambda gate, up: ops.Gelu(gate, approximation_mode="TANH") * up,
         "swiglu": lambda gate, up: _swiglu(gate, up, alpha, beta, limit, limits_result),
     }
     if name in plain and not has_up:
-        return lambda x, _: _value(plain[name](x))
+        return lambda x, _: plain[name](x)
     if name in gated and has_up != (fusion in (1, 2)):
-        return lambda x, up: _value(gated[name](*(_parts(x, fusion) if up is None else (x, up))))
+        return lambda x, up: gated[name](*(_parts(x, fusion) if up is None else (x, up)))
     raise UnsupportedError(
         f"experts with the activation {name!r}, swiglu_fusion {fusion} and {'' if has_up else 'no '}third layer",
         code="ML316", hint="use relu, gelu, silu, identity without a third layer, or swiglu",
     )  # fmt: skip
 
 
-def _value(x: Any) -> Value:
-    return x if isinstance(x, Value) else x.output
-
-
 def _squared(x: Value) -> Value:
-    return ops.Multiply(x, x).output
+    return x * x
 
 
 def _parts(x: Value, fusion: int) -> tuple[Value, Value]:
@@ -276,17 +267,17 @@ def _parts(x: Value, fusion: int) -> tuple[Value, Value]:
     if not isinstance(size, int):
         raise UnsupportedError("experts of a size that is known only at run time", code="ML314")
     if fusion == 1:
-        return ops.Slice(x, [0], [size], [2], [axis]).output, ops.Slice(x, [1], [size], [2], [axis]).output
+        return ops.Slice(x, [0], [size], [2], [axis]), ops.Slice(x, [1], [size], [2], [axis])
     half = size // 2
-    return ops.Slice(x, [0], [half], [1], [axis]).output, ops.Slice(x, [half], [size], [1], [axis]).output
+    return ops.Slice(x, [0], [half], [1], [axis]), ops.Slice(x, [half], [size], [1], [axis])
 
 
 def _swiglu(gate: Value, up: Value, alpha: float, beta: float, limit: float | None, limits_result: bool) -> Value:
     """gate * sigmoid(alpha * gate) * (up + beta), with limited factors."""
     if limit is not None:
-        up = ops.Clamp(up, min=-limit, max=limit).output
-        gate = gate if limits_result else ops.Minimum(gate, np.asarray(limit, gate.dtype.numpy)).output
-    y = ops.Multiply(gate, ops.Sigmoid(ops.Multiply(gate, alpha))).output
+        up = ops.Clamp(up, min=-limit, max=limit)
+        gate = gate if limits_result else ops.Minimum(gate, np.asarray(limit, gate.dtype.numpy))
+    y = gate * ops.Sigmoid(gate * alpha)
     if limit is not None and limits_result:
-        y = ops.Minimum(y, np.asarray(limit, y.dtype.numpy)).output
-    return ops.Multiply(y, up if beta == 0 else ops.Add(up, beta)).output
+        y = ops.Minimum(y, np.asarray(limit, y.dtype.numpy))
+    return y * (up if beta == 0 else up + beta)

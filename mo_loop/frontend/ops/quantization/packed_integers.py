@@ -1,15 +1,11 @@
 """Integers of 2 and 4 bits that a model stores in bytes, the first of them in the lowest bits."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import UnsupportedError
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import UnsupportedError, Value, ops
 from mo_loop.graph.tensor import viewed
 from mo_loop.graph.types import f32, u2, u4, u8
 from mo_loop.ops.base import Constant, Identity
@@ -37,11 +33,11 @@ def unpacked(packed: Value, bits: int, shape: Sequence[int]) -> Value:
     full = (*shape[:-1], -(-length // per_byte) * per_byte)
     if constant is None:
         return _cut(_computed(packed, bits, full), length)
-    whole = Constant(viewed(constant.tensor, KINDS[bits], full), graph=packed.graph, name=constant.name)
+    whole = ops.Constant(viewed(constant.tensor, KINDS[bits], full), graph=packed.graph, name=constant.name)
     if full == tuple(shape):
-        return whole.output
-    cut = np.ascontiguousarray(whole.array[..., :length])
-    return Constant(cut, graph=packed.graph, dtype=KINDS[bits], name=constant.name).output
+        return whole
+    cut = np.ascontiguousarray(whole.constant[..., :length])
+    return ops.Constant(cut, graph=packed.graph, dtype=KINDS[bits], name=constant.name)
 
 
 def constant_of(value: Value | None) -> Constant | None:
@@ -54,26 +50,26 @@ def constant_of(value: Value | None) -> Constant | None:
 def _computed(packed: Value, bits: int, shape: Sequence[int]) -> Value:
     """The parts of each byte by divisions in f32, which has all integers of 8 bits."""
     if bits == 8:
-        return ops.Reshape(packed, list(shape)).output
+        return ops.Reshape(packed, list(shape))
     rest: Any = ops.Convert(ops.Reshape(packed, [*shape[:-1], -1, 1]), destination_type=f32)
     parts = []
     for _ in range(8 // bits - 1):
-        higher = ops.Floor(ops.Multiply(rest, 1 / (1 << bits)))
-        parts.append(ops.Subtract(rest, ops.Multiply(higher, 1 << bits)))
+        higher = ops.Floor(rest * (1 / (1 << bits)))
+        parts.append(rest - higher * (1 << bits))
         rest = higher
     joined = ops.Concat(*parts, rest, axis=len(shape))
-    return ops.Convert(ops.Reshape(joined, list(shape)), destination_type=u8).output
+    return ops.Convert(ops.Reshape(joined, list(shape)), destination_type=u8)
 
 
 def _cut(x: Value, length: int) -> Value:
     assert x.shape is not None
-    return x if x.shape[-1] == length else ops.Slice(x, [0], [length], [1], [len(x.shape) - 1]).output
+    return x if x.shape[-1] == length else ops.Slice(x, [0], [length], [1], [len(x.shape) - 1])
 
 
 def middle(like: Value, bits: int) -> Value:
     """2 ^ (bits - 1), the zero point of symmetric weights, of the type of `like`."""
     number = np.array(1 << (bits - 1)).astype(like.dtype.numpy)
-    return Constant(number, graph=like.graph, dtype=like.dtype).output
+    return ops.Constant(number, graph=like.graph, dtype=like.dtype)
 
 
 def is_empty(value: Value) -> bool:

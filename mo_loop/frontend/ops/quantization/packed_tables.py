@@ -1,26 +1,18 @@
 """Packed weights that are gathered, and weights that are numbers of a table."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.arrays import zeros
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import AtLeast1, Integers
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.quantization.packed_integers import middle, require_bits, unpacked
-from mo_loop.frontend.ops.shared import dimension
 from mo_loop.frontend.ops.weight_layout import array_of
-from mo_loop.frontend.ranges import Positive
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import MICROSOFT, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import i32, u4, u8
-from mo_loop.ops.base import Constant
+from mo_loop.ops.lengths import dimension
+from mo_loop.ops.ranges import AtLeast1, Integers, Positive
 
 FP4 = (0, 1 / 192, 2 / 3, 1, 1 / 3, 1 / 2, 1 / 6, 1 / 4)
 """The numbers of the type FP4 of bitsandbytes without sign; the ninth and those behind are their negatives."""
@@ -51,7 +43,7 @@ def gather_block_quantized(
         data = unpacked(data, bits, (*rows, packed * 8 // bits))
         zero = middle(data, bits) if zero is None else unpacked(zero, bits, _static(scales))
     weights = ops.Dequantize(data, scales, zero, to=scales.dtype, axis=quantize_axis, block_size=block_size)
-    return _slices(weights.output, indices, gather_axis)
+    return _slices(weights, indices, gather_axis)
 
 
 def _slices(x: Value, indices: Value, axis: int) -> Value:
@@ -60,13 +52,13 @@ def _slices(x: Value, indices: Value, axis: int) -> Value:
     axis = normalise_axis(axis, rank)
     size = x.type.dims[axis]
     if known is not None and isinstance(size, int) and np.all((known >= -size) & (known < size)):
-        return ops.Gather(x, indices, axis).output
+        return ops.Gather(x, indices, axis)
     count: Any = size if isinstance(size, int) else ops.Convert(dimension(x, axis), destination_type=indices.dtype)
-    inside = ops.LogicalAnd(ops.GreaterEqual(ops.Add(indices, count), 0), ops.Less(indices, count))
+    inside = (indices + count >= 0) & (indices < count)
     taken = ops.Gather(x, ops.Select(inside, indices, number(indices, 0)), axis)
-    mask = ops.Convert(inside, destination_type=x.dtype).output
+    mask = ops.Convert(inside, destination_type=x.dtype)
     behind = list(range(axis + 1 - rank, 0))
-    return ops.Multiply(taken, ops.Unsqueeze(mask, behind) if behind else mask).output
+    return taken * (ops.Unsqueeze(mask, behind) if behind else mask)
 
 
 def _static(x: Value) -> tuple[int, ...]:
@@ -76,7 +68,7 @@ def _static(x: Value) -> tuple[int, ...]:
     return dims
 
 
-@translates("MatMulBnb4", since=1, domain=MICROSOFT)
+@translates("MatMulBnb4", since=1, domain=MICROSOFT, ignored="training_mode")
 def mat_mul_bnb4(
     a: AtLeast1, b: Integers, absmax, *, K: Positive, N: Positive, block_size: Positive, quant_type: int,
     training_mode: int = 0, transB: int = 1,
@@ -90,9 +82,9 @@ def mat_mul_bnb4(
             code="ML316", hint="transpose the weights and set transB to 1",
         )  # fmt: skip
     blocks = -(-N * K // block_size)
-    table = Constant(np.array(TABLES[quant_type], a.dtype.numpy), graph=a.graph, dtype=a.dtype)
+    table = ops.Constant(np.array(TABLES[quant_type], a.dtype.numpy), graph=a.graph, dtype=a.dtype)
     numbers = ops.Gather(table, ops.Convert(_places(b, blocks * block_size), destination_type=i32), 0)
-    scaled = ops.Multiply(ops.Reshape(numbers, [blocks, block_size]), ops.Reshape(absmax, [blocks, 1]))
+    scaled = ops.Reshape(numbers, [blocks, block_size]) * ops.Reshape(absmax, [blocks, 1])
     if blocks * block_size > N * K:
         scaled = ops.Slice(ops.Reshape(scaled, [-1]), [0], [N * K], [1], [0])
     return ops.MatMul(a, ops.Reshape(scaled, [N, K]), transpose_b=True)
@@ -105,7 +97,7 @@ def _places(packed: Value, count: int) -> Value:
         bytes_of = _static(packed)[-1]
         pairs = unpacked(packed, 4, (bytes_of, 2))
         flat = ops.Reshape(ops.Gather(pairs, [1, 0], 1), [-1])
-        return ops.Pad(flat, [0], [count - 2 * bytes_of], 0).output if count > 2 * bytes_of else flat.output
+        return ops.Pad(flat, [0], [count - 2 * bytes_of], 0) if count > 2 * bytes_of else flat
     places = np.stack([array >> 4, array & 15], -1).reshape(-1)[:count]
     whole = np.concatenate([places, zeros([count - len(places)], np.uint8)])
-    return Constant(whole.astype(u4.numpy), graph=packed.graph, dtype=u4).output
+    return ops.Constant(whole.astype(u4.numpy), graph=packed.graph, dtype=u4)

@@ -1,26 +1,18 @@
 """Matrix products whose weights are packed integers, one scale for each block of them."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.arrays import counted_up, first_numbers
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import AtLeast1, AtLeast2
 from mo_loop.frontend.ops.quantization.packed_integers import is_empty, middle, require_bits, unpacked
-from mo_loop.frontend.ops.shared import dimension, joined
 from mo_loop.frontend.ops.weight_layout import array_of, reshaped
-from mo_loop.frontend.ranges import Positive
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
-from mo_loop.ops.base import Constant
+from mo_loop.frontend.vocabulary import MICROSOFT, UnsupportedError, Value, ops, translates
+from mo_loop.ops.lengths import dimension, joined
+from mo_loop.ops.ranges import AtLeast1, AtLeast2, Positive
 
 
-@translates("MatMulNBits", since=1, domain=MICROSOFT)
+@translates("MatMulNBits", since=1, domain=MICROSOFT, ignored="accuracy_level")
 def mat_mul_n_bits(
     a: AtLeast1, b: AtLeast2, scales, zero_points=None, g_idx=None, bias=None, *, K: Positive, N: Positive,
     accuracy_level: int = 0, bits: int = 4, block_size: Positive, weight_prepacked: int = 0,
@@ -36,14 +28,14 @@ def mat_mul_n_bits(
             hint="export the model with weight_prepacked 0",
         )  # fmt: skip
     y = _nothing(a, N) if is_empty(b) else _product(a, b, scales, zero_points, g_idx, (N, K), bits, block_size)
-    return y if bias is None else ops.Add(y, bias).output
+    return y if bias is None else y + bias
 
 
 def _nothing(a: Value, columns: int) -> Value:
     """Zeros: the weights of the product are absent."""
-    zero = Constant(np.zeros((), a.dtype.numpy), graph=a.graph, dtype=a.dtype)
+    zero = ops.Constant(np.zeros((), a.dtype.numpy), graph=a.graph, dtype=a.dtype)
     shape = joined([*(dimension(a, axis) for axis in range(a.type.known_rank - 1)), columns], a)
-    return ops.Broadcast(zero, shape).output
+    return ops.Broadcast(zero, shape)
 
 
 def _product(
@@ -63,7 +55,7 @@ def _product(
         a = _taken(a, order, -1)
         integers = _taken(integers, np.append(order, counted_up(length, blocks * block_size)), -1)
     weights = ops.Dequantize(integers, scales, zero, to=a.dtype, axis=1, block_size=block_size)
-    return ops.MatMul(_with_zeros(a, blocks * block_size - length), weights, transpose_b=True).output
+    return ops.MatMul(_with_zeros(a, blocks * block_size - length), weights, transpose_b=True)
 
 
 def _zero_points(given: Value | None, integers: Value, bits: int, shape: tuple[int, int]) -> Value:
@@ -80,7 +72,7 @@ def _with_zeros(a: Value, count: int) -> Value:
     if a.rank is None:
         raise UnsupportedError("a matrix product of a tensor of unknown rank", code="ML314")
     none = [0] * (a.type.known_rank - 1)
-    return ops.Pad(a, [*none, 0], [*none, count], 0).output
+    return ops.Pad(a, [*none, 0], [*none, count], 0)
 
 
 def _sorting(groups: np.ndarray[Any, Any], block_size: int) -> np.ndarray[Any, Any] | None:
@@ -95,12 +87,12 @@ def _of_any_groups(a: Value, integers: Value, scales: Value, zero: Value, g_idx:
     integers, g_idx = _taken(integers, first, 1), _taken(g_idx, first, 0)
     scales, zero = (each if each.rank == 0 else _taken(each, g_idx, 1) for each in (scales, zero))
     weights = ops.Dequantize(integers, scales, zero, to=a.dtype, axis=1)
-    return ops.MatMul(a, weights, transpose_b=True).output
+    return ops.MatMul(a, weights, transpose_b=True)
 
 
 def _taken(x: Value, places: Any, axis: int) -> Value:
     """Elements along an axis; those of a constant are taken now."""
     constant, numbers = array_of(x), array_of(places) if isinstance(places, Value) else places
     if numbers is None or constant is None:
-        return ops.Gather(x, places, axis).output
-    return Constant(np.take(constant, numbers, axis), graph=x.graph, dtype=x.dtype).output
+        return ops.Gather(x, places, axis)
+    return ops.Constant(np.take(constant, numbers, axis), graph=x.graph, dtype=x.dtype)

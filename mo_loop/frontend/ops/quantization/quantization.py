@@ -7,24 +7,18 @@ They stay one node each, Quantize, Dequantize, DynamicQuantize and IntegerMatMul
 transforms/low_precision choose their form.
 """
 
-from __future__ import annotations
-
 from functools import partial
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, UnsupportedError
-from mo_loop.frontend.input_forms import AtLeast2, One, Vector
 from mo_loop.frontend.ops.images.convolution import convolved, spatial_rank
 from mo_loop.frontend.ops.images.windows import Window, window
 from mo_loop.frontend.ops.weight_layout import array_of
-from mo_loop.frontend.ranges import Indices, NotNegative, Positive, Positives
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import ElementType, bf16, f16, f32, from_onnx, string, u8
 from mo_loop.ops.base import Op
 from mo_loop.ops.exact import aligned, as_float, centred, centred_weights, integer_product, largest_sum
+from mo_loop.ops.ranges import AtLeast2, Indices, NotNegative, One, Positive, Positives, Vector
 from mo_loop.target import ERROR, Gap
 
 NEGATED = "the numbers and the scales are negated"
@@ -75,8 +69,14 @@ Ints = tuple[int, ...]
 @translates("QuantizeLinear", since=19, without="block_size output_dtype")
 @translates("QuantizeLinear", since=21)
 def quantize(
-    x, y_scale, y_zero_point=None, *, axis: int = 1, block_size: NotNegative = 0, output_dtype: int = 0,
-    saturate: int = 1
+    x,
+    y_scale,
+    y_zero_point=None,
+    *,
+    axis: int = 1,
+    block_size: NotNegative = 0,
+    output_dtype: int = 0,
+    saturate: int = 1,
 ):
     """One scale for all, one for each slice along an axis, or one for each block of elements along it.
 
@@ -213,11 +213,11 @@ def qlinear_conv(
     at = window(count, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
     numbers = convolved(real(x, x_scale, x_zero_point, 1), real(w, w_scale, w_zero_point, 0), group, at)
     integers = integer_convolution(x, w, x_zero_point, w_zero_point, group, at)
-    factor = ops.Multiply(as_float(x_scale), as_float(w_scale)).output
+    factor = as_float(x_scale) * as_float(w_scale)
     if b is not None:
         by_channel = [1, -1, *[1] * count]
-        numbers = ops.Add(numbers, ops.Reshape(real(b, factor, None, 0), by_channel)).output
-        integers = ops.Add(integers, ops.Reshape(b, by_channel)).output
+        numbers = numbers + ops.Reshape(real(b, factor, None, 0), by_channel)
+        integers = integers + ops.Reshape(b, by_channel)
     return requantized(numbers, integers, aligned(numbers, factor, 1), y_scale, y_zero_point, 1, y_zero_point.dtype)
 
 
@@ -226,15 +226,15 @@ def qlinear_mat_mul_10(a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_sca
     """The scales may be one for each row of a and one for each column of b."""
     if any(each.dtype.is_float for each in (a, b)):
         raise UnsupportedError("QLinearMatMul of float8", code="ML303", hint="use DequantizeLinear and MatMul")
-    numbers = ops.MatMul(real(a, a_scale, a_zero_point, -2), real(b, b_scale, b_zero_point, -1)).output
-    integers = ops.IntegerMatMul(a, b, unless_zero(a_zero_point), unless_zero(b_zero_point)).output
-    factor = ops.Multiply(as_float(aligned(a, a_scale, within(-2, a))), as_float(aligned(b, b_scale, -1))).output
+    numbers = real(a, a_scale, a_zero_point, -2) @ real(b, b_scale, b_zero_point, -1)
+    integers = ops.IntegerMatMul(a, b, unless_zero(a_zero_point), unless_zero(b_zero_point))
+    factor = as_float(aligned(a, a_scale, within(-2, a))) * as_float(aligned(b, b_scale, -1))
     return requantized(numbers, integers, factor, y_scale, y_zero_point, -2, y_zero_point.dtype)
 
 
 def real(x: Value, scale: Value, zero_point: Value | None, axis: int) -> Value:
     """The numbers that the integers x stand for, in f32."""
-    return ops.Dequantize(x, as_float(scale), unless_zero(zero_point), to=f32, axis=within(axis, x)).output
+    return ops.Dequantize(x, as_float(scale), unless_zero(zero_point), to=f32, axis=within(axis, x))
 
 
 def requantized(
@@ -243,10 +243,10 @@ def requantized(
 ) -> Value:  # fmt: skip
     """`numbers` quantised; they are `integers` * `factor`, where the integers are exact."""
     axis = within(axis, numbers)
-    exact = ops.Multiply(as_float(integers), ops.Divide(factor, as_float(aligned(numbers, scale, axis))))
+    exact = as_float(integers) * (factor / as_float(aligned(numbers, scale, axis)))
     zero = unless_zero(zero_point)
     made = ops.Quantize(numbers, as_float(scale), zero, exact, to=to, axis=axis, rounds_sum=rounds_sum)
-    return made.output
+    return made
 
 
 def within(axis: int, x: Value) -> int:

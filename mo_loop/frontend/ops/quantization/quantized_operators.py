@@ -5,29 +5,22 @@
 The kernels for QLinearAdd, QLinearMul and QLinearAveragePool round after adding the zero point (`rounds_sum`).
 """
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
-from mo_loop import ops
-from mo_loop.errors import ModelError
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import AtLeast3, Needed, One
 from mo_loop.frontend.ops.elementwise.activation import flattened, leaky_relu, softmax
 from mo_loop.frontend.ops.images.channels import channels_first
 from mo_loop.frontend.ops.images.channels import channels_last as to_channels_last
 from mo_loop.frontend.ops.images.pooling import averaged, global_average_pool, spatial_axes
 from mo_loop.frontend.ops.images.windows import window
 from mo_loop.frontend.ops.quantization.quantization import dequantize, quantize, real, requantized, unless_zero
-from mo_loop.frontend.ops.shared import scalar
 from mo_loop.frontend.ops.weight_layout import reshaped
-from mo_loop.frontend.ranges import Indices, Positives
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, Value, ops, translates
 from mo_loop.graph.types import ElementType
 from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import as_float, centred
+from mo_loop.ops.lengths import scalar
+from mo_loop.ops.ranges import AtLeast3, Indices, Needed, One, Positives
 
 Ints = tuple[int, ...]
 
@@ -44,7 +37,7 @@ def contrib_dequantize(x, x_scale, x_zero_point=None, *, axis: int | None = None
     return dequantize(x, x_scale, x_zero_point, axis=1 if axis is None else axis)
 
 
-def one(parameter: Value | None) -> Value | None:
+def one(parameter: Value | None) -> Any:
     """A scale or zero point as a scalar; None stays None."""
     if parameter is None or parameter.rank == 0:
         return parameter
@@ -52,8 +45,7 @@ def one(parameter: Value | None) -> Value | None:
 
 
 def _numbers(x: Value, scale: Value, zero_point: Value | None) -> Value:
-    parameter: Any = one(scale)
-    return real(x, parameter, one(zero_point), 0)
+    return real(x, one(scale), one(zero_point), 0)
 
 
 def _quantized(
@@ -61,7 +53,7 @@ def _quantized(
 ) -> Value:
     """`exact` is x / scale as the kernel computes it, where that differs from the quotient."""
     parameter: Any = one(scale)
-    return ops.Quantize(x, parameter, unless_zero(one(zero_point)), exact, to=to, axis=0, rounds_sum=rounds_sum).output
+    return ops.Quantize(x, parameter, unless_zero(one(zero_point)), exact, to=to, axis=0, rounds_sum=rounds_sum)
 
 
 # -- element by element
@@ -74,7 +66,7 @@ def qlinear_add(
 ):  # fmt: skip
     """The sum. The kernel divides the scales, so that halves stay halves: erf(x) + 1 of GELU has many of them."""
     terms = (a, a_scale, a_zero_point), (b, b_scale, b_zero_point)
-    total = ops.Add(*(_numbers(*term) for term in terms)).output
+    total = ops.Add(*(_numbers(*term) for term in terms))
     exact = ops.Add(*(_in_steps_of(c_scale, *term) for term in terms))
     return _quantized(total, c_scale, c_zero_point, a.dtype, exact, rounds_sum=True)
 
@@ -82,8 +74,8 @@ def qlinear_add(
 def _in_steps_of(target: Any, x: Value, scale: Any, zero_point: Value | None) -> Value:
     """(x - zero point) * (scale / target)"""
     scale, target = one(scale), one(target)
-    ratio = ops.Divide(as_float(scale), as_float(target))
-    return ops.Multiply(as_float(centred(x, unless_zero(one(zero_point)), 0)), ratio).output
+    ratio = as_float(scale) / as_float(target)
+    return as_float(centred(x, unless_zero(one(zero_point)), 0)) * ratio
 
 
 @translates("QLinearMul", since=1, domain=MICROSOFT)
@@ -92,19 +84,16 @@ def qlinear_mul(
     b_zero_point: One = None, c_scale: Needed | One = None, c_zero_point: One = None,
 ):  # fmt: skip
     """The product. That of the integers is exact."""
-    numbers = ops.Multiply(_numbers(a, a_scale, a_zero_point), _numbers(b, b_scale, b_zero_point)).output
-    integers = ops.Multiply(
-        *(centred(x, unless_zero(one(zero)), 0) for x, zero in ((a, a_zero_point), (b, b_zero_point)))
-    ).output
-    factor = ops.Multiply(one(a_scale), one(b_scale)).output
-    scale: Any = one(c_scale)
-    return requantized(numbers, integers, factor, scale, one(c_zero_point), 0, a.dtype, rounds_sum=True)
+    numbers = _numbers(a, a_scale, a_zero_point) * _numbers(b, b_scale, b_zero_point)
+    integers = centred(a, unless_zero(one(a_zero_point)), 0) * centred(b, unless_zero(one(b_zero_point)), 0)
+    factor = one(a_scale) * one(b_scale)
+    return requantized(numbers, integers, factor, one(c_scale), one(c_zero_point), 0, a.dtype, rounds_sum=True)
 
 
 @translates("QLinearSigmoid", since=1, domain=MICROSOFT)
 def qlinear_sigmoid(x, x_scale: One, x_zero_point: One = None, y_scale: Needed | One = None, y_zero_point: One = None):
     """1 / (1 + exp(-x))."""
-    return _quantized(ops.Sigmoid(_numbers(x, x_scale, x_zero_point)).output, y_scale, y_zero_point, x.dtype)
+    return _quantized(ops.Sigmoid(_numbers(x, x_scale, x_zero_point)), y_scale, y_zero_point, x.dtype)
 
 
 @translates("QLinearLeakyRelu", since=1, domain=MICROSOFT)
@@ -113,7 +102,7 @@ def qlinear_leaky_relu(
     alpha: float = 0.01,
 ):  # fmt: skip
     """x, or alpha * x below 0."""
-    y = leaky_relu(_numbers(x, x_scale, x_zero_point), alpha=alpha).output
+    y = leaky_relu(_numbers(x, x_scale, x_zero_point), alpha=alpha)
     return _quantized(y, y_scale, y_zero_point, x.dtype)
 
 
@@ -123,7 +112,7 @@ def qlinear_where(
     z_zero_point: One,
 ):  # fmt: skip
     """x where the condition is true, else y."""
-    chosen = ops.Select(condition, _numbers(x, x_scale, x_zero_point), _numbers(y, y_scale, y_zero_point)).output
+    chosen = ops.Select(condition, _numbers(x, x_scale, x_zero_point), _numbers(y, y_scale, y_zero_point))
     return _quantized(chosen, z_scale, z_zero_point, x.dtype)
 
 
@@ -133,7 +122,7 @@ def qlinear_concat(y_scale: One, y_zero_point: One, *inputs, axis: int):
     if not inputs or len(inputs) % 3:
         raise ModelError(f"QLinearConcat has {len(inputs)} inputs for its parts, not three for each", code="ML227")
     parts = [_numbers(*inputs[first : first + 3]) for first in range(0, len(inputs), 3)]
-    return _quantized(ops.Concat(*parts, axis=axis).output, y_scale, y_zero_point, y_zero_point.dtype)
+    return _quantized(ops.Concat(*parts, axis=axis), y_scale, y_zero_point, y_zero_point.dtype)
 
 
 # -- along axes
@@ -149,8 +138,8 @@ def qlinear_softmax(
     numbers = _numbers(x, x_scale, x_zero_point)
     y = softmax(numbers, axis) if opset >= 13 else flattened(numbers, axis, softmax)
     scale: Any = one(y_scale)
-    steps = ops.Floor(ops.Divide(1, as_float(scale)))
-    return _quantized(y.output, scale, y_zero_point, x.dtype, ops.Multiply(y, steps))
+    steps = ops.Floor(1 / as_float(scale))
+    return _quantized(y, scale, y_zero_point, x.dtype, y * steps)
 
 
 @translates("QLinearReduceMean", since=1, domain=MICROSOFT)
@@ -160,7 +149,7 @@ def qlinear_reduce_mean(
 ):  # fmt: skip
     """The mean along axes."""
     mean = ops.ReduceMean(_numbers(data, data_scale, data_zero_point), list(axes), keep_dims=bool(keepdims))
-    return _quantized(mean.output, reduced_scale, reduced_zero_point, data.dtype)
+    return _quantized(mean, reduced_scale, reduced_zero_point, data.dtype)
 
 
 @translates("QLinearAveragePool", since=1, domain=MICROSOFT)
@@ -194,10 +183,10 @@ def qlinear_global_average_pool(
     """The mean of each channel. The sum of the integers is exact."""
     x = channels_first(x) if channels_last else x
     axes = spatial_axes(x)
-    total = ops.ReduceSum(centred(x, unless_zero(one(x_zero_point)), 0), axes, keep_dims=True).output
+    total = ops.ReduceSum(centred(x, unless_zero(one(x_zero_point)), 0), axes, keep_dims=True)
     count = ops.ReduceProd(ops.Gather(ops.ShapeOf(x), axes, 0), [0], keep_dims=False)
-    factor = ops.Divide(one(x_scale), as_float(count.output)).output
-    numbers = global_average_pool(_numbers(x, x_scale, x_zero_point)).output
+    factor = one(x_scale) / as_float(count)
+    numbers = global_average_pool(_numbers(x, x_scale, x_zero_point))
     scale: Any = one(y_scale)
     y = requantized(numbers, total, factor, scale, one(y_zero_point), 0, x.dtype)
     return to_channels_last(y) if channels_last else y

@@ -4,29 +4,22 @@ Results in floating point are products of Dequantize where the scales are consta
 integers behind a FakeQuantize; else the exact sum of the integers times the scales.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
 from mo_loop.errors import TypeError_
-from mo_loop.frontend.context import Context
-from mo_loop.frontend.contrib_schemas import MICROSOFT
-from mo_loop.frontend.input_forms import AtLeast1, AtLeast2, Matrix, Needed, One, Rank3, Vector
 from mo_loop.frontend.ops.images.channels import channels_first
 from mo_loop.frontend.ops.images.channels import channels_last as to_channels_last
 from mo_loop.frontend.ops.quantization.quantization import qlinear_conv, real, requantized, unless_zero
 from mo_loop.frontend.ops.recurrent.recurrent import recurrent_outputs
 from mo_loop.frontend.ops.weight_layout import array_of, rearranged, reshaped
-from mo_loop.frontend.ranges import Indices, Positive, Positives
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import MICROSOFT, Context, Value, ops, translates
 from mo_loop.graph.shape import element_count
 from mo_loop.graph.types import f32, i16, i32, u32
 from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import aligned, as_float, centred, integer_product
+from mo_loop.ops.ranges import AtLeast1, AtLeast2, Indices, Matrix, Needed, One, Positive, Positives, Rank3, Vector
 
 Ints = tuple[int, ...]
 Floats = tuple[float, ...]
@@ -42,19 +35,19 @@ def mat_mul_integer_to_float(
 ):  # fmt: skip
     """The product of the numbers that a and b stand for; b may have one scale for each column."""
     if array_of(a_scale) is not None:
-        y = ops.MatMul(real(a, a_scale, a_zero_point, -1), real(b, b_scale, b_zero_point, -1)).output
+        y = ops.MatMul(real(a, a_scale, a_zero_point, -1), real(b, b_scale, b_zero_point, -1))
     else:
         y = _scaled(a, b, a_scale, b_scale, a_zero_point, b_zero_point)
-    y = y if y.dtype is a_scale.dtype else ops.Convert(y, destination_type=a_scale.dtype).output
-    return y if bias is None else ops.Add(y, bias)
+    y = y if y.dtype is a_scale.dtype else ops.Convert(y, destination_type=a_scale.dtype)
+    return y if bias is None else y + bias
 
 
 @translates("DynamicQuantizeMatMul", since=1, domain=MICROSOFT)
 def dynamic_quantize_mat_mul(a: AtLeast1, b: AtLeast1, b_scale, b_zero_point=None, bias=None):
     """a is quantised as by DynamicQuantizeLinear; b may have one scale for each column."""
-    integers, scale, zero = ops.DynamicQuantize(a).outputs
+    integers, scale, zero = ops.DynamicQuantize(a)
     y = _scaled(integers, b, scale, b_scale, zero, b_zero_point)
-    return y if bias is None else ops.Add(y, bias)
+    return y if bias is None else y + bias
 
 
 def _scaled(
@@ -62,8 +55,8 @@ def _scaled(
 ) -> Value:  # fmt: skip
     """The sum of the integers in f32, times both scales."""
     integers = ops.IntegerMatMul(a, b, unless_zero(a_zero), unless_zero(b_zero))
-    factor = ops.Multiply(as_float(a_scale), as_float(aligned(b, b_scale, -1)))
-    return ops.Multiply(ops.Convert(integers, destination_type=f32), factor).output
+    factor = as_float(a_scale) * as_float(aligned(b, b_scale, -1))
+    return ops.Convert(integers, destination_type=f32) * factor
 
 
 @translates("QGemm", since=1, domain=MICROSOFT)
@@ -73,24 +66,24 @@ def q_gemm(
 ):  # fmt: skip
     """alpha * a * b + c, quantised if there is a `y_scale`; the scale of c is alpha * a_scale * b_scale."""
     left, right = real(a, a_scale, a_zero_point, 0), real(b, b_scale, b_zero_point, 0 if transB else 1)
-    numbers = ops.MatMul(left, right, transpose_a=bool(transA), transpose_b=bool(transB)).output
-    factor = ops.Multiply(as_float(a_scale), as_float(b_scale)).output
+    numbers = ops.MatMul(left, right, transpose_a=bool(transA), transpose_b=bool(transB))
+    factor = as_float(a_scale) * as_float(b_scale)
     if alpha != 1:
-        numbers, factor = (ops.Multiply(each, alpha).output for each in (numbers, factor))
+        numbers, factor = (each * alpha for each in (numbers, factor))
     if c is not None:
-        numbers = ops.Add(numbers, ops.Multiply(as_float(c), factor)).output
+        numbers = numbers + as_float(c) * factor
     if y_scale is None:
         return numbers
     a, b = (_transposed(each) if turned else each for each, turned in ((a, transA), (b, transB)))
-    integers = ops.IntegerMatMul(a, b, unless_zero(a_zero_point), unless_zero(b_zero_point)).output
-    integers = integers if c is None else ops.Add(integers, c).output
+    integers = ops.IntegerMatMul(a, b, unless_zero(a_zero_point), unless_zero(b_zero_point))
+    integers = integers if c is None else integers + c
     return requantized(numbers, integers, factor, y_scale, y_zero_point, 1, a.dtype)
 
 
 def _transposed(x: Value) -> Value:
     """The transposed matrix; a constant stays one."""
     made = rearranged(x, lambda array: array.T)
-    return made if made is not None else ops.Transpose(x, [1, 0]).output
+    return made if made is not None else ops.Transpose(x, [1, 0])
 
 
 @translates("MatMulInteger16", since=1, domain=MICROSOFT)
@@ -99,23 +92,23 @@ def mat_mul_integer_16(a, b):
     to = i32 if a.dtype is i16 and b.dtype is i16 else u32
     parts = [_bytes_of(each) for each in (a, b)]
     high, low = (_products(part, parts[1]) for part in parts[0])
-    y = ops.Add(ops.Multiply(high, 256), low)
+    y = high * 256 + low
     return y if to is i32 else ops.Convert(y, destination_type=to)
 
 
 def _bytes_of(x: Value) -> tuple[Value, Value]:
     """The multiple of 256 and the rest, in f32."""
     number = as_float(x)
-    high = ops.Floor(ops.Multiply(number, 1 / 256))
-    return high.output, ops.Subtract(number, ops.Multiply(high, 256)).output
+    high = ops.Floor(number * (1 / 256))
+    return high, number - high * 256
 
 
 def _products(a: Value, parts: tuple[Value, Value]) -> Value:
     """a times a number in two parts, in i32."""
     length = a.type.dims[-1] if a.rank else None
     largest = 256 * length if isinstance(length, int) else None
-    high, low = (integer_product(a, part, lambda x, y: ops.MatMul(x, y).output, largest) for part in parts)
-    return ops.Add(ops.Multiply(high, 256), low).output
+    high, low = (integer_product(a, part, lambda x, y: x @ y, largest) for part in parts)
+    return high * 256 + low
 
 
 # -- elements and sums
@@ -125,7 +118,7 @@ def _products(a: Value, parts: tuple[Value, Value]) -> Value:
 def mul_integer(a, a_zero_point: One = None, b: Needed = None, b_zero_point: One = None):
     """Products of single integers, in i32."""
     left, right = (centred(x, unless_zero(zero), 0) for x, zero in ((a, a_zero_point), (b, b_zero_point)))
-    return ops.Convert(ops.Multiply(left, right), destination_type=i32)
+    return ops.Convert(left * right, destination_type=i32)
 
 
 @translates("ReduceSumInteger", since=1, domain=MICROSOFT)
@@ -179,7 +172,7 @@ def dynamic_quantize_lstm(
         for is_quantised in (False, True)
     )  # fmt: skip
     pairs = zip(rounded, exact, strict=True)
-    return [None if first is None else ops.RoundedOrExact(first, second).output for first, second in pairs]
+    return [None if first is None else ops.RoundedOrExact(first, second) for first, second in pairs]
 
 
 def _gates(w: Value, scale: Value, zero_point: Value, directions: int) -> Value:
@@ -199,7 +192,7 @@ def _gates(w: Value, scale: Value, zero_point: Value, directions: int) -> Value:
 
         integers = rearranged(w, lambda array: array.transpose(0, 2, 1))
         parameters = [rearranged(each, by_row) for each in (scale, unless_zero(zero_point)) if each is not None]
-        return ops.Dequantize(integers, *parameters, axis=-1, expanded=True).output
+        return ops.Dequantize(integers, *parameters, axis=-1, expanded=True)
     spread: list[Any] = [as_float(reshaped(each, [directions, 1, -1])) for each in (zero_point, scale)]
-    numbers = ops.Multiply(ops.Subtract(as_float(w), spread[0]), spread[1])
-    return ops.Transpose(numbers, [0, 2, 1]).output
+    numbers = (as_float(w) - spread[0]) * spread[1]
+    return ops.Transpose(numbers, [0, 2, 1])

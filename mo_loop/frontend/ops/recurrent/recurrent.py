@@ -1,19 +1,13 @@
 """LSTM, GRU and RNN as a *Sequence operation if it gives the same numbers, else as a Scan over composed steps."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 
-from mo_loop import ops
-from mo_loop.errors import ModelError, TypeError_, UnsupportedError
-from mo_loop.frontend.context import Context
-from mo_loop.frontend.input_forms import Integers, Matrix, Rank3, Vector
+from mo_loop.errors import TypeError_
 from mo_loop.frontend.ops.recurrent.recurrent_sequences import sequence
 from mo_loop.frontend.ops.recurrent.recurrent_steps import GATES, Activation, Recurrence, activations_of, scanned
 from mo_loop.frontend.ops.weight_layout import array_of
-from mo_loop.frontend.ranges import Positive
-from mo_loop.frontend.registry import translates
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.ops.ranges import Integers, Matrix, Positive, Rank3, Vector
 from mo_loop.target import Gap
 
 AVOIDS = {
@@ -104,7 +98,7 @@ def _require_sizes(kind: str, name: str, value: Value | None, sizes: Sequence[in
 def _of_sizes(value: Value, sizes: Sequence[int | None]) -> Value:
     """The same weights with the sizes that they have to have: without them the runtime does not compile the layer."""
     is_known = all(isinstance(dim, int) or size is None for dim, size in zip(value.type.dims, sizes, strict=True))
-    return value if is_known else ops.Reshape(value, [-1 if size is None else size for size in sizes]).output
+    return value if is_known else ops.Reshape(value, [-1 if size is None else size for size in sizes])
 
 
 def _native_activations(functions: Sequence[Sequence[Activation]], kind: str) -> Strings | None:
@@ -123,7 +117,7 @@ def _all_equal(lengths: Value, x: Value, layout: int) -> bool:
 
 @translates("LSTM", since=1, without="layout")
 @translates("LSTM", since=7, without="layout output_sequence")
-@translates("LSTM", since=14, without="output_sequence")
+@translates("LSTM", since=14, without="output_sequence", ignored="output_sequence")
 def lstm(
     x: Rank3,
     w: Rank3,
@@ -159,7 +153,7 @@ def lstm(
 @translates("GRU", since=1, without="layout linear_before_reset", defaults={"direction": "foward"})
 @translates("GRU", since=3, without="layout")
 @translates("GRU", since=7, without="layout output_sequence")
-@translates("GRU", since=14, without="output_sequence")
+@translates("GRU", since=14, without="output_sequence", ignored="output_sequence")
 def gru(
     x: Rank3,
     w: Rank3,
@@ -191,7 +185,7 @@ def gru(
 
 @translates("RNN", since=1, without="layout")
 @translates("RNN", since=7, without="layout output_sequence")
-@translates("RNN", since=14, without="output_sequence")
+@translates("RNN", since=14, without="output_sequence", ignored="output_sequence")
 def rnn(
     x: Rank3,
     w: Rank3,

@@ -6,22 +6,17 @@ and its last state is the output at its end. The last cell state of an LSTM is n
 keep it: their input is 0, and one more that is 1 there opens the forget gate and closes the input gate.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from mo_loop import ops
 from mo_loop.frontend.arrays import full, zeros
-from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.recurrent.recurrent_steps import GATES, Recurrence
 from mo_loop.frontend.ops.shared import converted
 from mo_loop.frontend.ops.weight_layout import array_of, rearranged, rows_rearranged
-from mo_loop.graph import Value
+from mo_loop.frontend.vocabulary import Context, Value, ops
 from mo_loop.graph.types import i32
-from mo_loop.ops.base import Constant
 
 _SWITCH = 1e4
 """Far beyond all sums of gates; the sigmoid is 1, and 0 at its negative."""
@@ -39,7 +34,7 @@ def sequence(
     states: Sequence[Value | None],
 ) -> list[Value | None]:
     if not task.layout:
-        x = ops.Transpose(x, [1, 0, 2]).output
+        x = ops.Transpose(x, [1, 0, 2])
     axis = 0 if task.layout else 1
     size = _known_batch([x, lengths, *states], [0, 0, *[axis] * len(states)])
     x = _of_batch(x, 0, size)
@@ -53,7 +48,7 @@ def sequence(
 
     def run(x: Value, firsts: Sequence[Value], weights: Sequence[Value], direction: str) -> Sequence[Value]:
         full = _filled(x, time, [batch])
-        return kind(x, *firsts, full, *weights, direction=direction, **attributes).outputs
+        return kind(x, *firsts, full, *weights, direction=direction, **attributes)
 
     bias = _summed_bias(task, x, b)
     keeps = lengths is not None and task.kind == "LSTM" and node.wants(2)
@@ -65,9 +60,9 @@ def sequence(
         last = [_unless_no_steps(each, time) if node.wants(1 + i) else each for i, each in enumerate(last)]
     else:
         every, *last = _to_their_ends(task, run, x, firsts, (w, r, bias), converted(lengths, i32), keeps)
-    y = ops.Transpose(every, [0, 2, 1, 3] if task.layout else [2, 1, 0, 3]).output if node.wants(0) else None
+    y = ops.Transpose(every, [0, 2, 1, 3] if task.layout else [2, 1, 0, 3]) if node.wants(0) else None
     ends = [
-        None if not node.wants(1 + i) else each if task.layout else ops.Transpose(each, [1, 0, 2]).output
+        None if not node.wants(1 + i) else each if task.layout else ops.Transpose(each, [1, 0, 2])
         for i, each in enumerate(last)
     ]
     return [y, *ends]
@@ -86,48 +81,46 @@ def _to_their_ends(
     is 0. The last cell state is right only if the steps behind the end keep it."""
     inside = _inside(x, lengths)
     if keeps:
-        x = ops.Select(inside, x, _zero(x)).output
+        x = ops.Select(inside, x, _zero(x))
     found: list[list[Value]] = []
     for number in range(task.directions):
         backward = task.direction == "reverse" or number == 1
-        steps = ops.ReverseSequence(x, lengths, batch_axis=0, seq_axis=1).output if backward else x
+        steps = ops.ReverseSequence(x, lengths, batch_axis=0, seq_axis=1) if backward else x
         if keeps:
-            behind = ops.Convert(ops.LogicalNot(inside), destination_type=x.dtype)
-            steps = ops.Concat(steps, behind, axis=2).output
+            behind = ops.Convert(~inside, destination_type=x.dtype)
+            steps = ops.Concat(steps, behind, axis=2)
         states = [_row(each, number, 1) for each in firsts]
         every, *last = run(steps, states, [_row(each, number, 0) for each in weights], "forward")
-        end = ops.Unsqueeze(ops.Subtract(lengths, np.int32(1)), [1])
-        last[0] = ops.Squeeze(ops.Gather(every, end, 2, batch_dims=1), [2]).output
+        end = ops.Unsqueeze(lengths - np.int32(1), [1])
+        last[0] = ops.Squeeze(ops.Gather(every, end, 2, batch_dims=1), [2])
         if backward:
-            every = ops.ReverseSequence(every, lengths, batch_axis=0, seq_axis=2).output
+            every = ops.ReverseSequence(every, lengths, batch_axis=0, seq_axis=2)
         found.append([every, *last])
-    every, *last = [
-        each[0] if len(each) == 1 else ops.Concat(*each, axis=1).output for each in zip(*found, strict=True)
-    ]
+    every, *last = [each[0] if len(each) == 1 else ops.Concat(*each, axis=1) for each in zip(*found, strict=True)]
     known = array_of(lengths)
     if known is None or not (known > 0).all():
-        runs = ops.Unsqueeze(ops.Greater(lengths, np.int32(0)), [1, 2])
-        last = [ops.Select(runs, each, _zero(x)).output for each in last]
-    return [ops.Select(ops.Unsqueeze(inside, [1]), every, _zero(x)).output, *last]
+        runs = ops.Unsqueeze(lengths > np.int32(0), [1, 2])
+        last = [ops.Select(runs, each, _zero(x)) for each in last]
+    return [ops.Select(ops.Unsqueeze(inside, [1]), every, _zero(x)), *last]
 
 
 def _inside(x: Value, lengths: Value) -> Value:
     """[batch, time, 1]: whether a step is before the end of its sequence."""
-    zero, one = (Constant(np.int32(each), graph=x.graph) for each in (0, 1))
+    zero, one = (ops.Constant(np.int32(each), graph=x.graph) for each in (0, 1))
     time = ops.Convert(ops.Gather(ops.ShapeOf(x), 1, 0), destination_type=i32)
     steps = ops.Range(zero, time, one, output_type=i32)
-    return ops.Less(ops.Unsqueeze(steps, [0, 2]), ops.Unsqueeze(lengths, [1, 2])).output
+    return ops.Unsqueeze(steps, [0, 2]) < ops.Unsqueeze(lengths, [1, 2])
 
 
 def _zero(like: Value) -> Value:
-    return Constant(np.zeros((), like.dtype.numpy), graph=like.graph, dtype=like.dtype).output
+    return ops.Constant(np.zeros((), like.dtype.numpy), graph=like.graph, dtype=like.dtype)
 
 
 def _row(value: Value, number: int, axis: int) -> Value:
     """The part of one direction, along an axis of length 1."""
     if value.shape is not None and value.shape[axis] == 1:
         return value
-    return rows_rearranged(value, lambda array: array.take([number], axis)) or ops.Gather(value, [number], axis).output
+    return rows_rearranged(value, lambda array: array.take([number], axis)) or ops.Gather(value, [number], axis)
 
 
 def _with_switch(w: Value, task: Recurrence) -> Value:
@@ -136,15 +129,15 @@ def _with_switch(w: Value, task: Recurrence) -> Value:
     column = zeros((task.directions, 4 * size, 1), w.dtype.numpy)
     column[:, :size], column[:, 2 * size : 3 * size] = -_SWITCH, _SWITCH
     constant = rearranged(w, lambda array: np.concatenate([array, column], axis=2))
-    return constant or ops.Concat(w, Constant(column, graph=w.graph, dtype=w.dtype), axis=2).output
+    return constant or ops.Concat(w, ops.Constant(column, graph=w.graph, dtype=w.dtype), axis=2)
 
 
 def _unless_no_steps(last: Value, time) -> Value:
     """The last state; zeros after 0 steps, as in ONNX Runtime. The runtime does not write it then."""
     if isinstance(time, int) and time > 0:
         return last
-    steps = Constant(np.full(1, time), graph=last.graph).output if isinstance(time, int) else time
-    return ops.Select(ops.Greater(steps, 0), last, _zero(last)).output
+    steps = ops.Constant(np.full(1, time), graph=last.graph) if isinstance(time, int) else time
+    return ops.Select(steps > 0, last, _zero(last))
 
 
 def _known_batch(tensors: Sequence[Value | None], axes: Sequence[int]) -> int | None:
@@ -160,34 +153,34 @@ def _of_batch(x: Value, axis: int, size: int | None) -> Value:
         return x
     shape = [0, 0, 0]
     shape[axis] = size
-    return ops.Reshape(x, shape, special_zero=True).output
+    return ops.Reshape(x, shape, special_zero=True)
 
 
 def _dimension(x: Value, axis: int):
     """The length along an axis: an int if static, else a tensor [1]."""
     dim = None if x.shape is None else x.shape[axis]
-    return dim if isinstance(dim, int) else ops.Gather(ops.ShapeOf(x), [axis], 0).output
+    return dim if isinstance(dim, int) else ops.Gather(ops.ShapeOf(x), [axis], 0)
 
 
 def _filled(x: Value, number, dims: Sequence[Any]) -> Value:
     """A number (int or tensor [1]) repeated."""
     if all(isinstance(each, int) for each in (number, *dims)):
-        return Constant(full(dims, number, np.int32), graph=x.graph).output
-    shape = dims[0] if not isinstance(dims[0], int) else Constant(np.array(dims, np.int64), graph=x.graph).output
+        return ops.Constant(full(dims, number, np.int32), graph=x.graph)
+    shape = dims[0] if not isinstance(dims[0], int) else ops.Constant(np.array(dims, np.int64), graph=x.graph)
     if isinstance(number, int):
-        number = Constant(np.full(1, number, np.int64), graph=x.graph).output
-    return ops.Convert(ops.Broadcast(number, shape), destination_type=i32).output
+        number = ops.Constant(np.full(1, number, np.int64), graph=x.graph)
+    return ops.Convert(ops.Broadcast(number, shape), destination_type=i32)
 
 
 def _state(task: Recurrence, x: Value, batch, given: Value | None) -> Value:
     """An initial state [batch, directions, hidden], zeros if absent."""
     if given is not None:
-        return given if task.layout else ops.Transpose(given, [1, 0, 2]).output
+        return given if task.layout else ops.Transpose(given, [1, 0, 2])
     if isinstance(batch, int):
         none = zeros((batch, task.directions, task.hidden), x.dtype.numpy)
-        return Constant(none, graph=x.graph, dtype=x.dtype).output
-    rest = Constant(np.array([task.directions, task.hidden]), graph=x.graph)
-    return ops.Broadcast(_zero(x), ops.Concat(batch, rest, axis=0)).output
+        return ops.Constant(none, graph=x.graph, dtype=x.dtype)
+    rest = ops.Constant(np.array([task.directions, task.hidden]), graph=x.graph)
+    return ops.Broadcast(_zero(x), ops.Concat(batch, rest, axis=0))
 
 
 def _regated(value: Value, kind: str) -> Value:
@@ -200,8 +193,8 @@ def _rejoined(value: Value, count: int, arrange: Callable[[list[Any]], list[Any]
     constant = rows_rearranged(value, lambda array: np.concatenate(arrange(np.split(array, count, axis=1)), axis=1))
     if constant is not None:
         return constant
-    pieces = [each for each in ops.Split(value, 1, num_splits=count).outputs]
-    return ops.Concat(*arrange(pieces), axis=1).output
+    pieces = list(ops.Split(value, 1, num_splits=count))
+    return ops.Concat(*arrange(pieces), axis=1)
 
 
 def _summed_bias(task: Recurrence, x: Value, b: Value | None) -> Value:
@@ -210,17 +203,13 @@ def _summed_bias(task: Recurrence, x: Value, b: Value | None) -> Value:
     apart = task.kind == "GRU" and task.linear_before_reset
     if b is None:
         width = (gates + apart) * task.hidden
-        return Constant(zeros((task.directions, width), x.dtype.numpy), graph=x.graph, dtype=x.dtype).output
+        return ops.Constant(zeros((task.directions, width), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
 
     def arrange(parts: list[Any]) -> list[Any]:
         inputs, recurrent = parts[:gates], parts[gates:]
         if apart:
-            return [_plus(inputs[0], recurrent[0]), _plus(inputs[1], recurrent[1]), inputs[2], recurrent[2]]
-        return [_plus(a, c) for a, c in zip(inputs, recurrent, strict=True)]
+            return [inputs[0] + recurrent[0], inputs[1] + recurrent[1], inputs[2], recurrent[2]]
+        return [a + c for a, c in zip(inputs, recurrent, strict=True)]
 
     summed = _rejoined(b, 2 * gates, arrange)
     return _regated(summed, task.kind) if task.kind == "LSTM" else summed
-
-
-def _plus(a, b):
-    return a + b if isinstance(a, np.ndarray) else ops.Add(a, b).output

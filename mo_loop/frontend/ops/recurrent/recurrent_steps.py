@@ -8,20 +8,15 @@ the loop. With the gates i, o, f, c (LSTM) and z, r, h (GRU):
     GRU     h = (1 - z) * g(h~) + z * h
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 import numpy as np
 
-from mo_loop import ops
-from mo_loop.errors import ModelError
 from mo_loop.frontend.arrays import zeros
-from mo_loop.frontend.context import Context
 from mo_loop.frontend.ops.weight_layout import array_of, rearranged, rows_rearranged
-from mo_loop.graph import Graph, Value
+from mo_loop.frontend.vocabulary import Context, Graph, ModelError, Value, ops
 from mo_loop.graph.shape import fresh
 from mo_loop.graph.types import TensorType, i32
 from mo_loop.ops.base import Constant, Parameter, Result
@@ -74,19 +69,19 @@ def activated(x, function: Activation):
     """One of the activations that ONNX allows in recurrent operators."""
     name, alpha, beta = function
     if name == "affine":
-        return ops.Add(ops.Multiply(x, alpha), beta)
+        return x * alpha + beta
     if name == "leakyrelu":
-        return ops.PReLU(x, np.full(1, alpha, _value(x).dtype.numpy))
+        return ops.PReLU(x, np.full(1, alpha, x.dtype.numpy))
     if name == "thresholdedrelu":
-        return ops.Select(ops.Greater(x, alpha), x, _number(_value(x), 0))
+        return ops.Select(x > alpha, x, _number(x, 0))
     if name == "scaledtanh":
-        return ops.Multiply(ops.Tanh(ops.Multiply(x, beta)), alpha)
+        return ops.Tanh(x * beta) * alpha
     if name == "hardsigmoid":
         return ops.HardSigmoid(x, alpha, beta)
     if name == "elu":
         return ops.Elu(x, alpha=alpha)
     if name == "softsign":
-        return ops.Divide(x, ops.Add(ops.Abs(x), 1))
+        return x / (ops.Abs(x) + 1)
     plain = {"relu": ops.ReLU, "tanh": ops.Tanh, "sigmoid": ops.Sigmoid, "softplus": ops.SoftPlus}
     return plain[name](x)
 
@@ -117,8 +112,8 @@ class Recurrence:
         """What is multiplied by weights in place of x."""
         if not self.is_quantised:
             return x
-        integers, scale, zero = ops.DynamicQuantize(x).outputs
-        return ops.Dequantize(integers, scale, zero, to=x.dtype).output
+        integers, scale, zero = ops.DynamicQuantize(x)
+        return ops.Dequantize(integers, scale, zero, to=x.dtype)
 
 
 def scanned(
@@ -134,7 +129,7 @@ def scanned(
 ) -> list[Value | None]:
     """The outputs Y, Y_h and, of an LSTM, Y_c: one Scan for each direction."""
     if task.layout:
-        x = ops.Transpose(x, [1, 0, 2]).output
+        x = ops.Transpose(x, [1, 0, 2])
     outputs: list[list[Value]] = []
     for number in range(task.directions):
         backward = task.direction == "reverse" or number == 1
@@ -147,20 +142,20 @@ def scanned(
             made.append(None)
         elif i == 0:  # [time, batch, hidden] each
             y = _stacked(results, 1)
-            made.append(ops.Transpose(y, [2, 0, 1, 3]).output if task.layout else y)
+            made.append(ops.Transpose(y, [2, 0, 1, 3]) if task.layout else y)
         else:
             made.append(_stacked(results, 1 if task.layout else 0))
     return made
 
 
 def _stacked(values: Sequence[Value], axis: int) -> Value:
-    raised = [ops.Unsqueeze(each, [axis]).output for each in values]
-    return raised[0] if len(raised) == 1 else ops.Concat(*raised, axis=axis).output
+    raised = [ops.Unsqueeze(each, [axis]) for each in values]
+    return raised[0] if len(raised) == 1 else ops.Concat(*raised, axis=axis)
 
 
 def _part(value: Value, number: int) -> Value:
     """Row `number`: the weights of one direction."""
-    return rows_rearranged(value, lambda array: array[number]) or ops.Gather(value, number, 0).output
+    return rows_rearranged(value, lambda array: array[number]) or ops.Gather(value, number, 0)
 
 
 def _first(task: Recurrence, x: Value, given: Value | None, number: int, lengths: Value | None) -> Value:
@@ -169,13 +164,13 @@ def _first(task: Recurrence, x: Value, given: Value | None, number: int, lengths
     It is zero for a sequence of length 0 too: ONNX Runtime gives zeros as its last state.
     """
     if given is not None:
-        first = ops.Gather(given, number, 1 if task.layout else 0).output
+        first = ops.Gather(given, number, 1 if task.layout else 0)
         return first if lengths is None else _unless_empty(first, lengths)
     if x.shape is not None and isinstance(x.shape[1], int):
-        return Constant(zeros((x.shape[1], task.hidden), x.dtype.numpy), graph=x.graph, dtype=x.dtype).output
-    zero = Constant(np.zeros((), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
+        return ops.Constant(zeros((x.shape[1], task.hidden), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
+    zero = ops.Constant(np.zeros((), x.dtype.numpy), graph=x.graph, dtype=x.dtype)
     batch = ops.Gather(ops.ShapeOf(x), [1], 0)
-    return ops.Broadcast(zero, ops.Concat(batch, Constant([task.hidden], graph=x.graph), axis=0)).output
+    return ops.Broadcast(zero, ops.Concat(batch, ops.Constant([task.hidden], graph=x.graph), axis=0))
 
 
 def _unless_empty(first: Value, lengths: Value) -> Value:
@@ -183,7 +178,7 @@ def _unless_empty(first: Value, lengths: Value) -> Value:
     if known is not None and (known > 0).all():
         return first
     runs = ops.Unsqueeze(ops.Greater(lengths, _number(lengths, 0)), [1])
-    return ops.Select(runs, first, _number(first, 0)).output
+    return ops.Select(runs, first, _number(first, 0))
 
 
 def _one_direction(
@@ -199,13 +194,13 @@ def _one_direction(
     w, r, b, peepholes = parts
     assert w is not None and r is not None
     if lengths is not None and backward:
-        x = ops.ReverseSequence(x, lengths, batch_axis=1, seq_axis=0).output
+        x = ops.ReverseSequence(x, lengths, batch_axis=1, seq_axis=0)
     # ReverseSequence reverses sequences of different lengths: each begins with its own last element.
     flips = backward and lengths is None
     mask = None if lengths is None else _mask(x, lengths)
     # ONNX Runtime reads x up to the longest sequence.
     read = x if mask is None or not task.is_quantised else _until_longest(x, mask)
-    gates = ops.MatMul(task.factor(read), w, transpose_b=True).output
+    gates = ops.MatMul(task.factor(read), w, transpose_b=True)
     recurrent_bias = None
     if b is not None:
         gates, recurrent_bias = _with_bias(task, gates, b)
@@ -218,17 +213,17 @@ def _one_direction(
     slices: list[Any] = [(gates, now)]
     if lengths is not None and task.is_quantised:
         # ONNX Runtime sets the state to zeros one step after the end of a sequence; the scale is that of the batch.
-        began = _mask(x, ops.Add(lengths, _number(lengths, 1)).output)
+        began = _mask(x, lengths + _number(lengths, 1))
         slices.append((began, _parameter(body, began, sliced=True)))
-        before[0] = ops.Select(slices[-1][1], before[0], _number(before[0], 0)).output
+        before[0] = ops.Select(slices[-1][1], before[0], _number(before[0], 0))
     step = {"LSTM": _lstm_step, "GRU": _gru_step, "RNN": _rnn_step}[task.kind]
-    nexts = [_value(each) for each in step(task, functions, now.output, before, *inner)]
+    nexts = step(task, functions, now.output, before, *inner)
     y = nexts[0]
     if mask is not None:
         live = _parameter(body, mask, sliced=True)
         slices.append((mask, live))
-        y = ops.Select(live, y, _number(y, 0)).output
-        nexts = [ops.Select(live, new, old).output for new, old in zip(nexts, states, strict=True)]
+        y = ops.Select(live, y, _number(y, 0))
+        nexts = [ops.Select(live, new, old) for new, old in zip(nexts, states, strict=True)]
     results = [Result(each) for each in nexts]
     every = Result(y)
     scan = ops.Scan(
@@ -245,9 +240,9 @@ def _one_direction(
             Concatenated(every, 0, -1, 0, -1) if flips else Concatenated(every, 0),
         ),
     )  # fmt: skip
-    *last, whole = scan.outputs
+    *last, whole = scan
     if lengths is not None and backward:
-        whole = ops.ReverseSequence(whole, lengths, batch_axis=1, seq_axis=0).output
+        whole = ops.ReverseSequence(whole, lengths, batch_axis=1, seq_axis=0)
     return [whole, *last]
 
 
@@ -264,26 +259,28 @@ def _with_bias(task: Recurrence, gates: Value, b: Value) -> tuple[Value, Value |
     outer = rearranged(b, halves)
     last = rearranged(b, lambda array: array[(2 * count - 1) * size :]) if inside else None
     if outer is None:
-        pieces = list(ops.Split(b, 0, num_splits=2 * count).outputs)
-        sums = [ops.Add(pieces[i], pieces[count + i]).output for i in range(count)]
+        pieces = list(ops.Split(b, 0, num_splits=2 * count))
+        sums = [pieces[i] + pieces[count + i] for i in range(count)]
         if inside:
             sums[-1], last = pieces[count - 1], pieces[-1]
-        outer = ops.Concat(*sums, axis=0).output
-    return ops.Add(gates, outer).output, last
+        outer = ops.Concat(*sums, axis=0)
+    return gates + outer, last
 
 
 def _mask(x: Value, lengths: Value) -> Value:
     """[time, batch, 1]: whether step t is inside sequence b."""
     time = ops.Convert(ops.Gather(ops.ShapeOf(x), 0, 0), destination_type=i32)
     if lengths.dtype is not i32:
-        lengths = ops.Convert(lengths, destination_type=i32).output
-    steps = ops.Range(Constant(np.int32(0), graph=x.graph), time, Constant(np.int32(1), graph=x.graph), output_type=i32)
-    return ops.Less(ops.Unsqueeze(steps, [1, 2]), ops.Unsqueeze(lengths, [0, 2])).output
+        lengths = ops.Convert(lengths, destination_type=i32)
+    steps = ops.Range(
+        ops.Constant(np.int32(0), graph=x.graph), time, ops.Constant(np.int32(1), graph=x.graph), output_type=i32
+    )
+    return ops.Unsqueeze(steps, [1, 2]) < ops.Unsqueeze(lengths, [0, 2])
 
 
 def _until_longest(x: Value, mask: Value) -> Value:
     """x with zeros in the steps in which no sequence is."""
-    return ops.Select(ops.ReduceLogicalOr(mask, [1], keep_dims=True), x, _number(x, 0)).output
+    return ops.Select(ops.ReduceLogicalOr(mask, [1], keep_dims=True), x, _number(x, 0))
 
 
 def _parameter(body: Graph, outer: Value, sliced: bool = False) -> Parameter:
@@ -296,15 +293,10 @@ def _parameter(body: Graph, outer: Value, sliced: bool = False) -> Parameter:
 def _inside(body: Graph, outer: Value, captured: list[Any]) -> Value:
     """A weight in the body: a copy of the constant, or a Parameter of the captured value."""
     if isinstance(outer.node, Constant):
-        return Constant(outer.node.tensor, graph=body).output
+        return ops.Constant(outer.node.tensor, graph=body)
     parameter = _parameter(body, outer)
     captured.append((outer, parameter))
     return parameter.output
-
-
-def _value(item) -> Value:
-    value: Value = item if isinstance(item, Value) else item.output
-    return value
 
 
 def _lstm_step(
@@ -312,45 +304,45 @@ def _lstm_step(
 ) -> list[Any]:
     f, g, h = functions
     hidden, cell = states
-    products = ops.Add(now, ops.MatMul(task.factor(hidden), r, transpose_b=True))
-    i, o, forget, c = ops.Split(products, 1, num_splits=4).outputs
-    looks = [None] * 3 if peepholes is None else list(ops.Split(peepholes, 0, num_splits=3).outputs)
+    products = now + ops.MatMul(task.factor(hidden), r, transpose_b=True)
+    i, o, forget, c = ops.Split(products, 1, num_splits=4)
+    looks = [None] * 3 if peepholes is None else list(ops.Split(peepholes, 0, num_splits=3))
 
     def gate(value, look, seen):
-        return activated(task.clipped(value if look is None else ops.Add(value, ops.Multiply(seen, look))), f)
+        return activated(task.clipped(value if look is None else value + seen * look), f)
 
     enter = gate(i, looks[0], cell)
-    keep = ops.Subtract(_number(now, 1), enter) if task.input_forget else gate(forget, looks[2], cell)
-    new = ops.Add(ops.Multiply(keep, cell), ops.Multiply(enter, activated(task.clipped(c), g)))
+    keep = _number(now, 1) - enter if task.input_forget else gate(forget, looks[2], cell)
+    new = keep * cell + enter * activated(task.clipped(c), g)
     leave = gate(o, looks[1], new)
     # ONNX clips the input of each activation, but ONNX Runtime clips only those of the gates, and so does this.
-    return [ops.Multiply(leave, activated(new, h)), new]
+    return [leave * activated(new, h), new]
 
 
 def _gru_step(task: Recurrence, functions: list[Activation], now: Value, states: list[Value], r, bias, _) -> list[Any]:
     f, g = functions
     (hidden,) = states
-    xz, xr, xh = ops.Split(now, 1, num_splits=3).outputs
-    rz, rr, rh = ops.Split(r, 0, num_splits=3).outputs
+    xz, xr, xh = ops.Split(now, 1, num_splits=3)
+    rz, rr, rh = ops.Split(r, 0, num_splits=3)
 
     def product(value, weights):
         return ops.MatMul(value, weights, transpose_b=True)
 
-    update = activated(task.clipped(ops.Add(xz, product(hidden, rz))), f)
-    reset = activated(task.clipped(ops.Add(xr, product(hidden, rr))), f)
+    update = activated(task.clipped(xz + product(hidden, rz)), f)
+    reset = activated(task.clipped(xr + product(hidden, rr)), f)
     if task.linear_before_reset:
         inner = product(hidden, rh)
-        inner = ops.Multiply(reset, inner if bias is None else ops.Add(inner, bias))
+        inner = reset * (inner if bias is None else inner + bias)
     else:
-        inner = product(ops.Multiply(reset, hidden), rh)
-    new = activated(task.clipped(ops.Add(xh, inner)), g)
-    return [ops.Add(ops.Multiply(ops.Subtract(_number(now, 1), update), new), ops.Multiply(update, hidden))]
+        inner = product(reset * hidden, rh)
+    new = activated(task.clipped(xh + inner), g)
+    return [(_number(now, 1) - update) * new + update * hidden]
 
 
 def _rnn_step(task: Recurrence, functions: list[Activation], now: Value, states: list[Value], r, *_) -> list[Any]:
     (hidden,) = states
-    return [activated(task.clipped(ops.Add(now, ops.MatMul(hidden, r, transpose_b=True))), functions[0])]
+    return [activated(task.clipped(now + ops.MatMul(hidden, r, transpose_b=True)), functions[0])]
 
 
 def _number(like: Value, number: int) -> Value:
-    return Constant(np.array(number, like.dtype.numpy), graph=like.graph, dtype=like.dtype).output
+    return ops.Constant(np.array(number, like.dtype.numpy), graph=like.graph, dtype=like.dtype)

@@ -1,0 +1,85 @@
+"""Lengths along axes: an int if it is known, else a scalar Value of type i64. Python's operators compute with both.
+
+tokens = dimension(x, 1)                       # 7, or the Gather of a ShapeOf
+chunks = ceil_divided(tokens, 16)
+ops.Reshape(x, joined([chunks, 16, -1], x))
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from mo_loop.errors import ModelError
+from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.types import i64
+from mo_loop.ops import functional as ops
+
+Length: TypeAlias = int | Value
+
+
+def dimension(x: Value, axis: int) -> Length:
+    """The length of a tensor along an axis."""
+    dims = x.type.dims
+    length = dims[normalise_axis(axis, len(dims))]
+    return length if isinstance(length, int) else ops.Gather(ops.ShapeOf(x), axis, 0)
+
+
+def length_in(x: Value) -> Length:
+    """The length that a tensor of one integer holds. Raises ModelError if it is known to hold several."""
+    known = x.type.integers
+    if known is not None and len(known) != 1:
+        raise ModelError(f"a length or a count has {len(known)} elements, not one", code="ML229")
+    return scalar(as_i64(x)) if known is None else known[0]
+
+
+def as_value(length: Length, graph: Graph) -> Value:
+    """A length as a scalar of the graph."""
+    return length if isinstance(length, Value) else ops.Constant(np.array(length, np.int64), graph=graph)
+
+
+def joined(items: Sequence[Any], like: Value) -> Value:
+    """Lengths as one vector of type i64, in the graph of `like`."""
+    if all(isinstance(item, int) for item in items):
+        return ops.Constant(np.array(items, np.int64), graph=like.graph)
+    parts: list[Any] = [
+        np.array([item], np.int64) if isinstance(item, int) else ops.Reshape(as_i64(item), [1]) for item in items
+    ]
+    joint: Value = parts[0] if len(parts) == 1 else ops.Concat(*parts, axis=0)
+    return joint
+
+
+def smaller(a: Length, b: Length) -> Length:
+    return min(a, b) if isinstance(a, int) and isinstance(b, int) else ops.Minimum(a, b)
+
+
+def larger(a: Length, b: Length) -> Length:
+    return max(a, b) if isinstance(a, int) and isinstance(b, int) else ops.Maximum(a, b)
+
+
+def ceil_divided(length: Length, size: Length) -> Length:
+    """How many pieces of `size` hold a length."""
+    return (length + (size - 1)) // size
+
+
+def quotient(length: Length, size: Length) -> Length:
+    """How many pieces of `size` a length has; of a size of 0, as many as the length."""
+    return length // larger(size, 1)
+
+
+def as_i64(x: Value) -> Value:
+    """An integer tensor as i64."""
+    return x if x.dtype is i64 else ops.Convert(x, destination_type=i64)
+
+
+def scalar(x: Value) -> Value:
+    """A tensor of one element and any rank as a scalar."""
+    return x if x.rank == 0 else ops.Reshape(x, np.zeros(0, np.int64))
+
+
+def vector(x: Value) -> Value:
+    """A tensor of any rank as a vector."""
+    return x if x.rank == 1 else ops.Reshape(x, [-1])
