@@ -23,7 +23,7 @@ from collections.abc import Sequence
 
 from mo_loop.errors import FileError
 from mo_loop.frontend.strip_weights import OWN_FILE
-from mo_loop.graph.data_file import FLAGS, NO_LINK, DataFile, Identity
+from mo_loop.graph.data_file import FLAGS, NO_LINK, DataFile, FileIdentity
 from mo_loop.support.files import file_kind
 
 _CACHES = ("models--", "datasets--", "spaces--")
@@ -124,7 +124,7 @@ def _checked(base: str, path: str, location: str, tensor: str, is_allowed: bool)
             why=error.strerror or str(error), hint="check who may read the file",
         ) from None  # fmt: skip
     try:
-        found, names = Identity.of(descriptor), os.fstat(descriptor).st_nlink
+        found, names = FileIdentity.of(descriptor), os.fstat(descriptor).st_nlink
     finally:
         os.close(descriptor)
     if found is None:

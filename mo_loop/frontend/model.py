@@ -12,7 +12,7 @@ from mo_loop.errors import FileError, ModelError, UnsupportedError, UsageError
 from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.frontend.foreign_files import HEAD, kind_of, kind_of_folder, missing_bytes
 from mo_loop.frontend.strip_weights import strip_weights
-from mo_loop.graph.data_file import DataFile, Identity
+from mo_loop.graph.data_file import DataFile, FileIdentity
 from mo_loop.support.files import refuse_device
 
 Folder = str | os.PathLike[str] | None
@@ -139,7 +139,7 @@ def _read(path: Path) -> tuple[bytes, DataFile | None]:
             raise _folder(path)
         refuse_device(path)
         with open(path, "rb") as file:
-            found = Identity.of(file.fileno())
+            found = FileIdentity.of(file.fileno())
             if found is None or found.size <= LARGE:
                 return file.read(), None
             return strip_weights(file, path.name), DataFile(os.path.realpath(path), found, path.name)

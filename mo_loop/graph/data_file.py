@@ -1,6 +1,6 @@
 """DataFile: a file with constant data, opened again each time that some of it is read.
 
-    file = DataFile("weights.data", Identity.of(descriptor))
+    file = DataFile("weights.data", FileIdentity.of(descriptor))
     with file.open() as data: ...            # FileError if another file has taken its place, or it was written to
 
 The identity is taken when the file is checked. Whatever is read later has the same one, so a link or a new file that
@@ -23,7 +23,7 @@ NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 """Opening a link fails, where the system can say so."""
 
 
-class Identity(NamedTuple):
+class FileIdentity(NamedTuple):
     """What tells one state of one file from another: device, number on it, bytes, times of the last changes in ns.
 
     `modified` is the time of the content, which a program can set to any time; `changed` is that of the content, names
@@ -38,7 +38,7 @@ class Identity(NamedTuple):
     changed: int
 
     @classmethod
-    def of(cls, descriptor: int) -> Identity | None:
+    def of(cls, descriptor: int) -> FileIdentity | None:
         """The identity of an open file; None if it is not a regular file."""
         found = os.fstat(descriptor)
         if not stat.S_ISREG(found.st_mode):
@@ -53,7 +53,7 @@ class DataFile(NamedTuple):
     """
 
     path: str
-    identity: Identity | None = None
+    identity: FileIdentity | None = None
     shown: str = ""
 
     @classmethod
@@ -61,7 +61,7 @@ class DataFile(NamedTuple):
         """The regular file at a path, as it is now; links are followed. None if there is none; OSError as of `open`."""
         descriptor = os.open(path, FLAGS)
         try:
-            identity = Identity.of(descriptor)
+            identity = FileIdentity.of(descriptor)
         finally:
             os.close(descriptor)
         return None if identity is None else cls(os.path.realpath(path), identity, os.path.basename(path))
@@ -78,7 +78,7 @@ class DataFile(NamedTuple):
             descriptor = os.open(self.path, FLAGS | NO_LINK)
         except OSError as error:
             raise self._changed(error.strerror or str(error)) from None
-        if Identity.of(descriptor) != self.identity:
+        if FileIdentity.of(descriptor) != self.identity:
             os.close(descriptor)
             raise self._changed("it was written to, or another file has taken its place")
         return FileIO(descriptor, "rb")

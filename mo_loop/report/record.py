@@ -4,7 +4,7 @@
     model = convert_model("model.onnx", observers=[record])
     save_model(model, "model.xml", observers=[record])
     record.phases                     # {"reading": 0.02, "translating": 0.11, "passes": 0.08, ...}
-    outcomes(record)                  # [Outcome("Loop", "TensorIterator", 2), Outcome("If", "decided", 1)]
+    outcomes(record)                  # [LoopOutcome("Loop", "TensorIterator", 2), LoopOutcome("If", "decided", 1)]
 """
 
 from __future__ import annotations
@@ -56,7 +56,7 @@ class Flow:
 
 
 @dataclass(frozen=True)
-class Outcome:
+class LoopOutcome:
     """`count` nodes of the operator `kind` became `became`: a type of layer or a word."""
 
     kind: str

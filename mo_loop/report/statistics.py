@@ -3,7 +3,7 @@
     before = onnx_statistics(record.model)
     after = graph_statistics(record.graph)
     before.operations, before.weights      # 35, {"f32": 4194304, "i64": 64}
-    outcomes(record)                       # [Outcome("Loop", "TensorIterator", 1), Outcome("If", "decided", 2)]
+    outcomes(record)                       # [LoopOutcome("Loop", "TensorIterator", 1), LoopOutcome("If", "decided", 2)]
 
 All scopes are counted. Inputs, outputs and constants do not count as operations.
 """
@@ -23,7 +23,7 @@ from mo_loop.graph import Graph
 from mo_loop.graph.origin import Origin
 from mo_loop.graph.types import from_onnx
 from mo_loop.ops.base import Constant, Parameter, Result
-from mo_loop.report.record import Outcome, Record
+from mo_loop.report.record import LoopOutcome, Record
 
 _TENSOR, _TENSORS, _SPARSE = 4, 9, 11  # AttributeProto.AttributeType
 CONTROL_FLOW = ("Loop", "Scan", "If")
@@ -83,7 +83,7 @@ def graph_statistics(graph: Graph) -> Statistics:
     return found
 
 
-def outcomes(record: Record) -> list[Outcome]:
+def outcomes(record: Record) -> list[LoopOutcome]:
     """The result of each Loop, Scan and If of the model, in the order of its scopes; equal outcomes share one count."""
     assert record.model is not None
     counts = Counter((flow.kind, flow.became) for flow in record.flows)
@@ -94,7 +94,7 @@ def outcomes(record: Record) -> list[Outcome]:
             left.remove(flow)
         else:  # translation replaces an If of known condition by one branch, and does not read the other branch
             counts[node.operator, "decided" if node.operator == "If" else "not needed"] += 1
-    return [Outcome(kind, became, count) for (kind, became), count in counts.items()]
+    return [LoopOutcome(kind, became, count) for (kind, became), count in counts.items()]
 
 
 def _control_flow(model: OnnxModel) -> Iterator[Origin]:

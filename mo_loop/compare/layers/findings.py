@@ -17,7 +17,7 @@ from mo_loop.compare.layers.answer import is_close, is_overwritten, layers_of, m
 from mo_loop.compare.layers.distance import Distance, distance
 from mo_loop.compare.layers.heat import Heat
 from mo_loop.compare.layers.ir_loops import as_element
-from mo_loop.compare.layers.ir_side import IrError, IrFrame, IrSide, Key
+from mo_loop.compare.layers.ir_side import IrFrame, IrRunError, IrSide, Key
 from mo_loop.compare.layers.layer_difference import (
     BRANCH,
     COUNT,
@@ -94,13 +94,13 @@ class Findings:
                 continue
             try:
                 actual = holder.get(value)
-            except IrError as error:
+            except IrRunError as error:
                 if error.stage == "compile":
                     self.missed.setdefault(key, NOT_ALONE)
                     continue
                 raise self.failed(error, frame, place, name, at, role) from error
             if is_overwritten(actual) and role == OUTPUT:
-                with suppress(IrError):
+                with suppress(IrRunError):
                     actual = holder.compute_alone(value)
             actual = as_element(value, actual, expected)
             agrees = self.compare(frame, place, key, expected, actual, (holder, value), role, at) and agrees
@@ -129,7 +129,7 @@ class Findings:
                 return measured.worst <= 1
         result = self._different(key[1], expected, actual)
         if result is not None and role == OUTPUT and not isinstance(value.node, Constant | Parameter | Control):
-            with suppress(IrError):
+            with suppress(IrRunError):
                 alone = holder.compute_alone(value)
                 again = self._different(key[1], expected, alone)
                 if again is None and self._vanishing is None:
@@ -191,7 +191,7 @@ class Findings:
             self.heat.notes[f"{path}: {text}. What only one of them runs is not compared."] = None
 
     def failed(
-        self, error: IrError, frame: OnnxFrame, place: int, name: str, at: Iterations, role: str = OUTPUT
+        self, error: IrRunError, frame: OnnxFrame, place: int, name: str, at: Iterations, role: str = OUTPUT
     ) -> Different:
         """What OpenVINO does not run ends the comparison."""
         difference = self._difference(frame, place, name, FAILED, f"OpenVINO: {error}", at, role)

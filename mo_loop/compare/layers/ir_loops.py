@@ -14,7 +14,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.layers.ir_side import IrError, IrFrame
+from mo_loop.compare.layers.ir_side import IrFrame, IrRunError
 from mo_loop.graph import Value
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops.base import Parameter
@@ -61,7 +61,7 @@ class IrLoop:
         values |= {entry.parameter.output: array for entry, array in self._states.items()}
         for entry, pieces in self._pieces.items():
             if self.count >= len(pieces):
-                raise IrError("run", f"iteration {self.count} has no slice: the input has {len(pieces)}")
+                raise IrRunError("run", f"iteration {self.count} has no slice: the input has {len(pieces)}")
             values[entry.parameter.output] = pieces[self.count]
         if isinstance(node, Loop) and node.iteration is not None:
             kind = node.iteration.output.type
@@ -96,7 +96,7 @@ class IrLoop:
         try:
             return np.concatenate(parts, entry.axis) if parts else self._empty(number, entry)
         except ValueError as error:
-            raise IrError("run", f"the values of the iterations cannot be concatenated: {error}") from error
+            raise IrRunError("run", f"the values of the iterations cannot be concatenated: {error}") from error
 
     def _empty(self, number: int, entry: Concatenated | None = None) -> Any:
         """An output of no iterations: undefined, or without elements along the axis."""

@@ -31,7 +31,7 @@ Key = tuple[tuple[str, ...], str]
 """The scope path of an ONNX graph, and the name of a tensor in it."""
 
 
-class IrError(Exception):
+class IrRunError(Exception):
     """A segment cannot be compiled or run. `stage` is "compile" or "run"."""
 
     def __init__(self, stage: str, text: str) -> None:
@@ -109,14 +109,14 @@ class IrFrame:
         return value.node.array if isinstance(value.node, Constant) else self.values[value]
 
     def need(self, wanted: Sequence[Value]) -> None:
-        """Compute values. IrError if the runtime does not compile or run them."""
+        """Compute values. IrRunError if the runtime does not compile or run them."""
         missing = [each for each in wanted if each not in self.values and not isinstance(each.node, Constant)]
         if not missing:
             return
         nodes, inputs = self._region(missing, self.values)
         try:
             self._run(nodes, inputs, missing)
-        except IrError as error:
+        except IrRunError as error:
             if error.stage != "compile":
                 raise
             # Some inputs have to be constants, which they are only where what they are computed from is compiled too.
@@ -134,7 +134,7 @@ class IrFrame:
         try:
             ((_, array),) = segment.run([self.values[each] for each in inputs])
         except Exception as error:  # the runtime's errors share no base class
-            raise IrError("run", _brief(error)) from error
+            raise IrRunError("run", _brief(error)) from error
         self.values[value] = array
         return array
 
@@ -155,7 +155,7 @@ class IrFrame:
                 inputs[value] = None
                 continue
             if isinstance(node, Parameter):
-                raise IrError("run", f"{node.path} has no value")
+                raise IrRunError("run", f"{node.path} has no value")
             nodes[node] = None
             stack += [each for each in node.inputs if each is not None]
         return nodes, list(inputs)
@@ -190,7 +190,7 @@ class IrFrame:
             try:
                 found = segment.run(arrays)
             except Exception as error:  # the runtime's errors share no base class
-                raise IrError("run", _brief(error)) from error
+                raise IrRunError("run", _brief(error)) from error
             self.values.update(zip(outputs, (array for _, array in found), strict=True))
         self._done.update(node for node in nodes if not isinstance(node, Constant))
 
@@ -212,7 +212,7 @@ class IrFrame:
             model = openvino.Core().read_model(xml.getvalue().encode(), data.getvalue())
             return self.side.compile(model)
         except Exception as error:  # the runtime's errors share no base class
-            raise IrError("compile", _brief(error)) from error
+            raise IrRunError("compile", _brief(error)) from error
 
     def release(self) -> None:
         """Forget the values that no node reads any more, except those that were given: others hold them anyway."""

@@ -18,7 +18,7 @@ AROUND = 3
 
 
 @dataclass(frozen=True)
-class Window:
+class ElementWindow:
     """The elements around one, along the last axis: `start` is the index of the first."""
 
     start: tuple[int, ...]
@@ -37,7 +37,7 @@ class Elements:
     size: int
     largest_abs: float
     largest_rel: float
-    window: Window
+    window: ElementWindow
 
 
 @dataclass(frozen=True)
@@ -191,12 +191,12 @@ def _excess(left: Any, right: Any, rtol: float, atol: float) -> tuple[Any, Any, 
     return np.where(finite, distance - allowed, np.where(same, -1.0, np.inf)), distance, relative
 
 
-def _window(left: Any, right: Any, index: tuple[int, ...]) -> Window:
+def _window(left: Any, right: Any, index: tuple[int, ...]) -> ElementWindow:
     if not index:
-        return Window((), (_item(left[()]),), (_item(right[()]),))
+        return ElementWindow((), (_item(left[()]),), (_item(right[()]),))
     low, high = max(index[-1] - AROUND, 0), index[-1] + AROUND + 1
     rows = [tuple(_item(each) for each in side[index[:-1]][low:high]) for side in (left, right)]
-    return Window((*index[:-1], low), rows[0], rows[1])
+    return ElementWindow((*index[:-1], low), rows[0], rows[1])
 
 
 def _item(value: Any) -> Any:

@@ -19,7 +19,7 @@ from mo_loop.compare.layers.counterparts import counterpart
 from mo_loop.compare.layers.findings import Different, Findings, Iterations
 from mo_loop.compare.layers.heat import Heat
 from mo_loop.compare.layers.ir_loops import IrLoop
-from mo_loop.compare.layers.ir_side import IrError, IrFrame, IrSide
+from mo_loop.compare.layers.ir_side import IrFrame, IrRunError, IrSide
 from mo_loop.compare.layers.layer_difference import (
     BODY_INPUT,
     BRANCH,
@@ -210,7 +210,7 @@ class Lockstep:
         for holder, value in ir.find((frame.plan.scope, name)) if ir is not None and name else ():
             try:
                 return holder.get(value)
-            except IrError:
+            except IrRunError:
                 continue
         return None
 
@@ -235,7 +235,7 @@ class Lockstep:
         """What the IR does for a node with bodies; an error of the runtime is a difference of this node."""
         try:
             return action()
-        except IrError as error:
+        except IrRunError as error:
             raise self.findings.failed(error, frame, place, "", at) from error
 
     def _other_count(
@@ -274,7 +274,7 @@ class Lockstep:
         for holder, values in wanted.items():
             try:
                 holder.need(values)
-            except IrError:
+            except IrRunError:
                 continue
 
     def _model_outputs(self, frame: OnnxFrame, ir: IrFrame) -> None:

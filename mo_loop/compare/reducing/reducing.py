@@ -19,7 +19,7 @@ from mo_loop.compare.oracle.checked_oracle import Oracle
 from mo_loop.compare.packages import require_packages
 from mo_loop.compare.reducing.candidate import Candidate
 from mo_loop.compare.reducing.condition import Condition
-from mo_loop.compare.reducing.search import Search
+from mo_loop.compare.reducing.search import ReductionSearch
 from mo_loop.compare.reducing.trial import Trials
 from mo_loop.conversion import Conversion
 from mo_loop.errors import InputError, MoLoopError
@@ -76,7 +76,7 @@ def reduce(
             )  # fmt: skip
         # A smaller model can run forever, for example with a condition that became constant.
         trials.seconds = min(trial_seconds, LEAST_SECONDS + 2 * trials.slowest)
-        search = Search(start, trials, seconds=seconds, better=lambda found: better(found, trials.count))
+        search = ReductionSearch(start, trials, seconds=seconds, better=lambda found: better(found, trials.count))
         return Reduced(search.run(), start, trials.count)
     finally:
         trials.close()

@@ -1,6 +1,6 @@
 """Search: makes a candidate smaller as long as it shows the condition, bounded by time.
 
-    best = Search(candidate, trials, seconds=120, better=print).run()
+    best = ReductionSearch(candidate, trials, seconds=120, better=print).run()
 
 Each phase removes what can be removed of one kind; they repeat until none finds anything. Nodes are removed in halves,
 quarters and so on (delta debugging), several trials at a time.
@@ -24,7 +24,7 @@ from mo_loop.compare.reducing.trial import Trials
 T = TypeVar("T")
 
 
-class Search:
+class ReductionSearch:
     """The search for a smaller candidate. `best` is the smallest so far, `seconds` the time for all of it."""
 
     def __init__(

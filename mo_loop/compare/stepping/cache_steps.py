@@ -7,7 +7,7 @@
     step = inputs.following(step)
 
 Sizes and values of the inputs have to agree with the states: a mask is as long as all tokens so far, positions go on
-where the last step ended. The names of dimensions tell which ones these are; a `Plan` says what is assumed where they
+where the last step ended. The names of dimensions tell which ones these are; a StepPlan says what is assumed where they
 do not. The first step of a sequence can have several tokens (a prompt), the others have one.
 """
 
@@ -44,22 +44,22 @@ _APART = 1000
 
 
 @dataclass(frozen=True)
-class Plan:
+class StepPlan:
     """What is tried: a `prompt` of several tokens, and masks that are as long as all tokens so far (`total`)."""
 
     prompt: bool
     total: bool
 
 
-PLANS = (Plan(True, True), Plan(True, False), Plan(False, True), Plan(False, False))
+PLANS = (StepPlan(True, True), StepPlan(True, False), StepPlan(False, True), StepPlan(False, False))
 
 
 @dataclass(frozen=True)
-class Step:
+class CacheStep:
     """Where a sequence is: how many tokens it has had, and how many this step has."""
 
     sequence: int
-    plan: Plan
+    plan: StepPlan
     number: int = 0
     past: int = 0
     tokens: int = 1
@@ -96,17 +96,17 @@ class CacheInputs:
 
     # -- the course of a sequence
 
-    def begin(self, sequence: int, plan: Plan) -> Step:
+    def begin(self, sequence: int, plan: StepPlan) -> CacheStep:
         """The first step of a sequence."""
         tokens = PROMPTS[sequence % len(PROMPTS)] if plan.prompt else 1
-        return Step(sequence, plan, tokens=self._fixed or (tokens if self._new else 1))
+        return CacheStep(sequence, plan, tokens=self._fixed or (tokens if self._new else 1))
 
-    def following(self, step: Step) -> Step:
+    def following(self, step: CacheStep) -> CacheStep:
         """The step after one: it has one token."""
-        return Step(step.sequence, step.plan, step.number + 1, step.past + step.tokens, self._fixed or 1)
+        return CacheStep(step.sequence, step.plan, step.number + 1, step.past + step.tokens, self._fixed or 1)
 
     def initial(
-        self, step: Step, feeds: Mapping[str, Any], computed: Mapping[str, np.ndarray]
+        self, step: CacheStep, feeds: Mapping[str, Any], computed: Mapping[str, np.ndarray]
     ) -> dict[str, np.ndarray]:
         """The states before the first step, which has the inputs `feeds`: zeros, of length 0 where they grow.
 
@@ -128,13 +128,13 @@ class CacheInputs:
                 found[each.input] = np.zeros(shape, entry.dtype.numpy)
         return found
 
-    def batch(self, step: Step, feeds: Mapping[str, Any]) -> int:
+    def batch(self, step: CacheStep, feeds: Mapping[str, Any]) -> int:
         """The number of rows that `beam_idx` reorders, in a step with the inputs `feeds`."""
         first = self._caches[0]
         dim = self._carried[first.input].dims[first.variable.batch or 0]
         return dim if isinstance(dim, int) else size_of(dim, self._sizes(step) | bound_sizes(self._inputs, feeds))
 
-    def draw(self, step: Step) -> dict[str, Any]:
+    def draw(self, step: CacheStep) -> dict[str, Any]:
         """The inputs of a step, without the states."""
         sizes = self._sizes(step)
         found = {}
@@ -165,7 +165,7 @@ class CacheInputs:
         fixed = [each for each in found if isinstance(each, int)]
         return {each for each in found if isinstance(each, str)}, fixed[0] if fixed else None
 
-    def _sizes(self, step: Step) -> dict[str, int]:
+    def _sizes(self, step: CacheStep) -> dict[str, int]:
         total = step.past + step.tokens
         sizes = {**self.generator.sizes(step.sequence), **self._larger}
         for each in self._caches:
@@ -176,7 +176,7 @@ class CacheInputs:
                 sizes[str(dims[axis])] = step.past
         return sizes | dict.fromkeys(self._new, step.tokens) | {TOTAL: total}
 
-    def _shape(self, each: Input, step: Step, sizes: Mapping[str, int]) -> tuple[int, ...]:
+    def _shape(self, each: Input, step: CacheStep, sizes: Mapping[str, int]) -> tuple[int, ...]:
         dims = list(each.dims)
         if step.plan.total and dims and self._is_total(each):
             dims[-1] = TOTAL
@@ -192,7 +192,7 @@ class CacheInputs:
 
     # -- values
 
-    def _value(self, each: Input, shape: tuple[int, ...], step: Step) -> Any:
+    def _value(self, each: Input, shape: tuple[int, ...], step: CacheStep) -> Any:
         total, name = step.past + step.tokens, each.name.lower()
         is_number = each.dtype.kind in ("int", "uint")
         if each.role.is_position and is_number:
@@ -207,7 +207,7 @@ class CacheInputs:
             return self.generator.array(each, shape, step.sequence)
         return self.generator.array(each, shape, step.sequence * _APART + step.number)
 
-    def _positions(self, each: Input, shape: tuple[int, ...], step: Step) -> np.ndarray:
+    def _positions(self, each: Input, shape: tuple[int, ...], step: CacheStep) -> np.ndarray:
         """Numbers that go on where the last step ended, below the length of the table that they select from."""
         if not shape:
             return np.asarray(step.past, each.dtype.numpy)
@@ -216,7 +216,7 @@ class CacheInputs:
             last %= each.role.below
         return np.broadcast_to(last, shape).astype(each.dtype.numpy)
 
-    def _mask(self, shape: tuple[int, ...], step: Step) -> np.ndarray:
+    def _mask(self, shape: tuple[int, ...], step: CacheStep) -> np.ndarray:
         """Ones; in every other sequence the first place of the first row is padding, in all of its steps."""
         found = np.ones(shape)
         if self._is_padded and step.sequence % 2 == 0 and len(shape) == 2 and shape[0] > 1 and shape[1] > 1:
@@ -224,7 +224,7 @@ class CacheInputs:
         return found
 
 
-def reordering(step: Step, batch: int) -> np.ndarray:
+def reordering(step: CacheStep, batch: int) -> np.ndarray:
     """The rows of `beam_idx`: all in their places, rotated, or one of them twice, in turn."""
     rows = np.arange(batch, dtype=np.int32)
     if step.number % 3 == 1:

@@ -34,7 +34,7 @@ from mo_loop.compare.results.array_comparison import Named
 from mo_loop.compare.results.output_rows import by_wanted_name
 from mo_loop.compare.results.report import Side
 from mo_loop.compare.results.verify_settings import F32, Feeds, Settings
-from mo_loop.compare.stepping.cache_steps import PLANS, CacheInputs, Plan, Step, reordering
+from mo_loop.compare.stepping.cache_steps import PLANS, CacheInputs, CacheStep, StepPlan, reordering
 from mo_loop.compare.stepping.slice_steps import SliceInputs, wanted_after
 from mo_loop.compare.stepping.state_variables import Carried, matched, state_variables
 from mo_loop.compare.stepping.stateful_runtime import InitialStates
@@ -174,7 +174,7 @@ class Stepwise:
             return None
 
     def _cached(
-        self, oracle: Hosted, inputs: CacheInputs, initial: Hosted | None, plan: Plan, number: int
+        self, oracle: Hosted, inputs: CacheInputs, initial: Hosted | None, plan: StepPlan, number: int
     ) -> SequenceRun:
         """A generated sequence."""
         begin = step = inputs.begin(number, plan)
@@ -203,7 +203,7 @@ class Stepwise:
             raise InputError("ONNX Runtime does not accept the given steps", why=brief(error)) from None
 
     def _run_carried(
-        self, oracle: Hosted, name: str, draws: Sequence[Feeds], inputs: CacheInputs, begin: Step,
+        self, oracle: Hosted, name: str, draws: Sequence[Feeds], inputs: CacheInputs, begin: CacheStep,
         initial: Hosted | None,
     ) -> SequenceRun:  # fmt: skip
         """ONNX Runtime, step by step: the states that it returns are the inputs of its next step."""
