@@ -22,7 +22,7 @@ import os
 import pickle
 import threading
 import uuid
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import CancelledError, ThreadPoolExecutor
 from dataclasses import replace
 from importlib.util import find_spec
@@ -121,8 +121,8 @@ class DaskEngine:
         texts = {}
         folders = [work.plan.root] if isinstance(work.plan.root, Path) else []
         folders += [] if work.folder is None else [drafts]
-        for each in folders:
-            require_folder(self._client, each)
+        for folder in folders:
+            require_folder(self._client, folder)
         if work.folder is not None:
             there, here = str(work.folder.absolute()), str(work.folder)
             texts = {there + os.sep: here + os.sep} if there != here else {}
@@ -199,16 +199,16 @@ class DaskEngine:
             taken = self._taken(free * count)
             if not taken:
                 return
-            fitting = [each for each in taken if self._fits(*each)]
+            fitting = [(assignment, need) for assignment, need in taken if self._fits(assignment, need)]
             for start in range(0, len(fitting), count):
                 assignments, needs = zip(*fitting[start : start + count], strict=True)
                 yield Portion(assignments, max(needs))
 
     def _taken(self, most: int) -> list[tuple[Assignment, int]]:
         """The next models that have to be converted, the largest first, with the memory that they need."""
-        taken = [each for each in self._looks.map(lambda _: self._queue.take(), range(most)) if each is not None]
-        taken.sort(key=lambda each: (-size_of(each.model), each.number))
-        return [(each, need_of(each, self.limits.memory)) for each in taken]
+        assignments = list(filter(None, self._looks.map(lambda _: self._queue.take(), range(most))))
+        assignments.sort(key=lambda assignment: (-size_of(assignment.model), assignment.number))
+        return [(assignment, need_of(assignment, self.limits.memory)) for assignment in assignments]
 
     def _fits(self, assignment: Assignment, need: int) -> bool:
         """Whether a worker has the memory; a model that needs more is refused."""
@@ -221,7 +221,7 @@ class DaskEngine:
         if self._client.status != "running" or not self._watch.has_workers:
             raise _Gone
         portion.place, portion.fate = next(self._places), ""
-        assignments = [portable(each) for each in portion.assignments]
+        assignments = list(map(portable, portion.assignments))
         payload = pickle.dumps((self._name, portion.place, assignments, self._drafts))
         future = self._client.submit(
             portable_function(payload), pure=False, key=f"{self._name}-{portion.place}",
@@ -241,7 +241,7 @@ class DaskEngine:
                 unable = Unable(address, "ML292", "a worker cannot load mo_loop", why, "install it on the worker")
                 result = [unable] * len(portion.assignments)
             pairs = zip(portion.assignments, result, strict=True)
-            return [each for assignment, answer in pairs for each in self._settled(assignment, answer, portion)]
+            return [again for assignment, answer in pairs for again in self._settled(assignment, answer, portion)]
         error = result[1] if isinstance(result, tuple) else result
         if status in ("cancelled", "lost") or isinstance(error, CancelledError):
             return self._cancelled(portion)
@@ -279,8 +279,8 @@ class DaskEngine:
             return (portion,)
         if portion.fate != "unfit":
             raise _Gone
-        for each in portion.assignments:
-            self._tell(each, Answer(self._too_large(portion.need)))
+        for assignment in portion.assignments:
+            self._tell(assignment, Answer(self._too_large(portion.need)))
         return ()
 
     def _failed(self, error: Any, portion: Portion) -> Iterable[Portion]:
@@ -307,21 +307,20 @@ class DaskEngine:
             self._leave_out(Unable(*event[1]))
             return
         with self._lock:
-            portion = next((each for each in self._futures.values() if each.place == event[1]), None)
+            submitted = {portion.place: portion for portion in self._futures.values()}
+        portion = submitted.get(event[1])
         if portion is not None:
             portion.begun += 1
-            for each in portion.assignments:
-                self._queue.tell(Started(each.model))
+            for assignment in portion.assignments:
+                self._queue.tell(Started(assignment.model))
 
     def _check(self) -> None:
         """Cancel what waits for a worker that will not come."""
         if not self._watch.has_workers:
             self._cancel(self._pending())
             return
-        unfit = {future: each for future, each in self._pending().items() if each.need > self._watch.largest}
-        for each in unfit.values():
-            each.fate = "unfit"
-        self._cancel(unfit)
+        pending = self._pending().items()
+        self._cancel({future: portion for future, portion in pending if portion.need > self._watch.largest}, "unfit")
         self._wake()
 
     def _wake(self) -> None:
@@ -331,31 +330,27 @@ class DaskEngine:
         """
         assigned = {key for keys in self._client.processing().values() for key in keys}
         waiting = {
-            future: each for future, each in self._pending().items()
-            if future.key not in assigned and each.need <= self._watch.present
+            future: portion for future, portion in self._pending().items()
+            if future.key not in assigned and portion.need <= self._watch.present
         }  # fmt: skip
-        stuck = {future: each for future, each in waiting.items() if each.place in self._waiting}
-        self._waiting = {each.place for each in waiting.values()}
-        for each in stuck.values():
-            each.fate = "again"
-        self._cancel(stuck)
+        stuck = {future: portion for future, portion in waiting.items() if portion.place in self._waiting}
+        self._waiting = {portion.place for portion in waiting.values()}
+        self._cancel(stuck, "again")
 
     def _drop(self) -> None:
         """Cancel what was submitted and has not begun: the batch is to end after a failure."""
-        idle = {future: each for future, each in self._pending().items() if not each.begun}
-        for each in idle.values():
-            each.fate = "dropped"
-        self._cancel(idle)
+        self._cancel({future: portion for future, portion in self._pending().items() if not portion.begun}, "dropped")
 
     def _pending(self) -> dict[Future, Portion]:
         """What is not finished."""
         with self._lock:
-            return {future: each for future, each in self._futures.items() if future.status == "pending"}
+            return {future: portion for future, portion in self._futures.items() if future.status == "pending"}
 
-    def _cancel(self, futures: Iterable[Future]) -> None:
-        chosen = list(futures)
-        if chosen:
-            self._client.cancel(chosen)
+    def _cancel(self, futures: Mapping[Future, Portion], fate: str = "") -> None:
+        for portion in futures.values():
+            portion.fate = fate or portion.fate
+        if futures:
+            self._client.cancel(list(futures))
 
     # -- within
 
@@ -382,7 +377,7 @@ def _requirements(first: Planned, folders: Iterable[Path]) -> Requirements:
     """What the workers need for a batch of which this is the first model."""
     model = None if isinstance(first.source, Path) else first.source
     output = None if isinstance(first.target, Path) else first.target.parent
-    return Requirements(own_versions(), tuple(str(each.absolute()) for each in folders), model, output)
+    return Requirements(own_versions(), tuple(str(folder.absolute()) for folder in folders), model, output)
 
 
 class _Gone(Exception):
