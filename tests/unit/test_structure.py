@@ -487,6 +487,7 @@ class TestStartUp:
         modules = sorted(f"mo_loop.batch.storage.{path.stem}" for path in folder.glob("[a-z]*.py"))
         assert len(modules) > 5
         assert not loaded_by("-c", f"import {', '.join(modules)}, mo_loop.batch.url_state") & set(HEAVY)
+        assert not loaded_by("-c", "import mo_loop.batch.job") & set(URLS)
 
     def test_the_check_sees_what_is_loaded(self) -> None:
         assert {"numpy", "json"} <= loaded_by("-c", "import numpy, json")
