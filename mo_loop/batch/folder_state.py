@@ -126,7 +126,7 @@ def drafts_in(folder: Path) -> Iterator[str]:
     """
     try:
         folder.mkdir(parents=True, exist_ok=True)
-        with locked(folder / NAME):  # nobody takes the new folder for one without a batch before it has its lock
+        with locked(folder / NAME):  # no other batch removes the new folder before it is locked
             remove_abandoned(folder, _DRAFTS)
             drafts, lock = new_locked_folder(folder.absolute(), _DRAFTS)
     except OSError as error:

@@ -14,7 +14,7 @@ to be read and the files of the model looked at, because there is external data,
 has to be repeated.
 
 No object is ever changed, and no object belongs to two models, so that processes do not disturb each other: a name that
-does not fit the outputs is of no use to anybody.
+does not fit the outputs has no effect.
 """
 
 from __future__ import annotations

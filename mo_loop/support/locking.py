@@ -99,7 +99,7 @@ def remove_locked(path: str | Path, descriptor: int | None) -> None:
 
 
 def remove_abandoned(parent: Path, prefix: str) -> list[Path]:
-    """Remove the folders whose names begin with `prefix` and that nobody has locked; the others."""
+    """Remove the folders whose names begin with `prefix` and that no process has locked; return the others."""
     others = []
     for path in parent.glob(f"{prefix}*"):
         descriptor = locked_folder(path)

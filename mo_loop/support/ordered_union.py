@@ -29,7 +29,7 @@ def union(first: Sequence[T], second: Sequence[T]) -> Sequence[T]:
 
 
 class Many(Sequence[T]):
-    """The union of two sequences, whose elements are listed when somebody asks for more than the first one.
+    """The union of two sequences, whose elements are listed when more than the first one is needed.
 
     It never changes, and compares as a tuple.
     """

@@ -159,7 +159,7 @@ def _shielded() -> Iterator[None]:
 
 @contextmanager
 def _silent_logs() -> Iterator[None]:
-    """What distributed logs is told by our own messages. Its settings are read when it is imported, also by workers."""
+    """Keep distributed from logging: our own messages report the same. Workers, too, read its settings at import."""
     names = {f"DASK_LOGGING__{name.upper()}": "CRITICAL" for name in _LOUD}
     before = {name: os.environ.get(name) for name in names}
     os.environ |= names

@@ -197,7 +197,7 @@ class Upload:
 
 
 def uploads(folder: Location) -> list[Upload]:
-    """The uploads in parts that have not ended, of the bucket of a URL. Nobody sees them, but they cost.
+    """The uploads in parts that have not ended, of the bucket of a URL. They are invisible, but stores charge for them.
 
     Stores that clean up by themselves have no such list.
     """

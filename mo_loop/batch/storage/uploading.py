@@ -11,7 +11,7 @@ Stores have no rename and no change of two objects at once. So the order is
 and each put shows all of an object or nothing. Where a .bin can be put on the condition that there is none, nothing
 has to be removed first: without a .bin there is no .xml. A process that is killed in between leaves an .xml less, never
 a wrong one. Afterwards the .bin is looked at: if another process has put a different one meanwhile, all is done again.
-Two processes that write the same model with the same options write the same bytes and disturb nobody.
+Two processes that write the same model with the same options write the same bytes and do not disturb each other.
 """
 
 from __future__ import annotations
