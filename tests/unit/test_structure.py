@@ -374,6 +374,52 @@ class TestNames:
         assert [name for name in SHARED_NAMES if len(self.modules().get(name, ())) < 2] == []
 
 
+SHARED_CLASSES = {
+    "Activation": "a kind of a recurrent operator, and a row of the table of names",
+    "Cell": "an operation, and the pattern that becomes it",
+    "Comparison": "operations, and what is compared",
+    "Control": "operations, and what an inspection says of them",
+    "Entry": "a line of an inspection, and of a selection of passes",
+    "Folding": "operations that fold, and folding of constants",
+    "Form": "a form of inputs, and of attention",
+    "Inspection": "of a model, and of passes",
+    "Keys": "of attention, and of a comparison",
+    "Kind": "of elements, files and layouts",
+    "Limits": "of a conversion, and of folding",
+    "Pairs": "of two graphs, and of inputs and outputs",
+    "Port": "of a model, and of an inspection",
+    "Range": "an operation, and a range of an attribute",
+    "Result": "an operation, and a result of a structure",
+    "Row": "of a report, and of a table",
+    "Scope": "of names, and of a structure",
+    "Scores": "of shared heads, and of cached attention",
+    "Search": "of beams, and in a graph",
+    "Side": "of a change, and of a comparison",
+    "Sliced": "an entry of a port map, and what an inspection says of it",
+    "State": "of a page, and of an inspection",
+    "StateVariable": "of a compiled model, and of a graph",
+    "Variable": "an operation, its pattern, and its description",
+    "Weights": "a file, and quantised constants",
+}
+"""Names of public classes of mo_loop and transforms with several meanings, and what they are."""
+
+
+class TestClassNames:
+    @pytest.fixture(scope="class")
+    def shared(self) -> dict[str, list[str]]:
+        """Name -> the modules that define a class of that name, where there are several."""
+        found: dict[str, list[str]] = {}
+        for package in ("mo_loop", "transforms"):
+            for path in sorted((ROOT / package).rglob("*.py")):
+                for node in ast.parse(path.read_text("utf-8")).body:
+                    if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+                        found.setdefault(node.name, []).append(path.relative_to(ROOT).as_posix())
+        return {name: places for name, places in found.items() if len(places) > 1}
+
+    def test_one_class_name_has_one_meaning(self, shared: dict[str, list[str]]) -> None:
+        assert {name: places for name, places in shared.items() if name not in SHARED_CLASSES} == {}
+
+
 class TestImportReader:
     """The reader of imports is tested on a small tree: a rule that sees no import would always pass."""
 
