@@ -376,30 +376,21 @@ class TestNames:
 
 SHARED_CLASSES = {
     "Activation": "a kind of a recurrent operator, and a row of the table of names",
-    "Cell": "an operation, and the pattern that becomes it",
     "Comparison": "operations, and what is compared",
     "Control": "operations, and what an inspection says of them",
-    "Entry": "a line of an inspection, and of a selection of passes",
-    "Folding": "operations that fold, and folding of constants",
-    "Form": "a form of inputs, and of attention",
     "Inspection": "of a model, and of passes",
     "Keys": "of attention, and of a comparison",
     "Kind": "of elements, files and layouts",
-    "Limits": "of a conversion, and of folding",
-    "Pairs": "of two graphs, and of inputs and outputs",
     "Port": "of a model, and of an inspection",
     "Range": "an operation, and a range of an attribute",
     "Result": "an operation, and a result of a structure",
     "Row": "of a report, and of a table",
     "Scope": "of names, and of a structure",
-    "Scores": "of shared heads, and of cached attention",
-    "Search": "of beams, and in a graph",
     "Side": "of a change, and of a comparison",
     "Sliced": "an entry of a port map, and what an inspection says of it",
     "State": "of a page, and of an inspection",
     "StateVariable": "of a compiled model, and of a graph",
     "Variable": "an operation, its pattern, and its description",
-    "Weights": "a file, and quantised constants",
 }
 """Names of public classes of mo_loop and transforms with several meanings, and what they are."""
 
