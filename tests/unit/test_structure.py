@@ -389,7 +389,6 @@ SHARED_CLASSES = {
     "Side": "of a change, and of a comparison",
     "Sliced": "an entry of a port map, and what an inspection says of it",
     "State": "of a page, and of an inspection",
-    "StateVariable": "of a compiled model, and of a graph",
     "Variable": "an operation, its pattern, and its description",
 }
 """Names of public classes of mo_loop and transforms with several meanings, and what they are."""

@@ -23,7 +23,7 @@ _KINDS = ("ReadValue", "Assign")
 
 
 @dataclass(frozen=True)
-class StateVariable:
+class RuntimeVariable:
     """A variable of the main graph: the shape that it is declared with, and whether the IR computes its initial value.
 
     `grows` are the axes along which an inference makes it longer, None if the types do not tell, and `by` are the
@@ -45,7 +45,7 @@ class Carried:
 
     input: str
     output: str
-    variable: StateVariable
+    variable: RuntimeVariable
 
 
 @dataclass(frozen=True)
@@ -53,7 +53,7 @@ class Matched:
     """The variables of an IR by what they are to the ONNX model."""
 
     caches: list[Carried] = field(default_factory=list)
-    others: list[StateVariable] = field(default_factory=list)
+    others: list[RuntimeVariable] = field(default_factory=list)
 
 
 def has_states(graph: Graph) -> bool:
@@ -61,10 +61,10 @@ def has_states(graph: Graph) -> bool:
     return any(_kind(node) in _KINDS for scope in graph.scopes() for node in scope)
 
 
-def state_variables(graph: Graph) -> list[StateVariable]:
+def state_variables(graph: Graph) -> list[RuntimeVariable]:
     """The variables that the main graph reads, in its order; those that only a body reads come last, without shape."""
     assigned = {_id(node): node.inputs[0] for scope in graph.scopes() for node in scope if _kind(node) == "Assign"}
-    found: dict[str, StateVariable] = {}
+    found: dict[str, RuntimeVariable] = {}
     for scope in graph.scopes():
         for node in scope.ordered():
             if _kind(node) != "ReadValue" or _id(node) in found:
@@ -72,11 +72,11 @@ def state_variables(graph: Graph) -> list[StateVariable]:
             shape = node.outputs[0].shape
             grows, by = _growth(graph, shape, assigned.get(_id(node))) if scope is graph else (None, ())
             batch = _batch_axis(node.outputs[0])
-            found[_id(node)] = StateVariable(_id(node), shape, bool(node.inputs), grows, by, batch)
+            found[_id(node)] = RuntimeVariable(_id(node), shape, bool(node.inputs), grows, by, batch)
     return list(found.values())
 
 
-def matched(variables: Iterable[StateVariable], inputs: Sequence[str], outputs: Sequence[str]) -> Matched:
+def matched(variables: Iterable[RuntimeVariable], inputs: Sequence[str], outputs: Sequence[str]) -> Matched:
     """What each variable is, given the `inputs` of the ONNX model that the IR lacks, and all its `outputs`."""
     found = Matched()
     pairs = {variable_id(before, after): (before, after) for before in inputs if before for after in outputs}
