@@ -33,7 +33,7 @@ from transforms.states.recurrences import (
     single_step_inside,
 )
 from transforms.states.step_indices import index_with_zero
-from transforms.states.variable import StateVariable, drop_unobserved
+from transforms.states.variable import GraphVariable, drop_unobserved
 from transforms.unrolling import unrolled
 
 _CELLS: dict[type[Recurrent], Callable[..., Any]] = {
@@ -150,10 +150,10 @@ class LowLatency2(FunctionPass):
         endings = [_ending(entry, number) for number, entry, _ in carried]
         endings += [f"iteration/variable_{len(node.input_map)}"] if counts else []
         ids = self._ids_of(node, endings)
-        variables: dict[Merged, StateVariable] = {}
+        variables: dict[Merged, GraphVariable] = {}
         initial: dict[Merged, Value] = {}
         for id_, (_, entry, value) in zip(ids, carried, strict=False):
-            variables[entry] = StateVariable(id_, entry.parameter.output.type)
+            variables[entry] = GraphVariable(id_, entry.parameter.output.type)
             initial[entry] = variables[entry].read(self._initial(value, node))
         count, number_now = self._counted(node, ids[-1]) if counts else (None, None)
         last = unrolled(node, 1, initial, number_now)
@@ -162,13 +162,13 @@ class LowLatency2(FunctionPass):
         if count is not None and number_now is not None:
             count.assign(ops.Add(number_now, 1).output)
 
-    def _counted(self, node: Iteration, id_: str) -> tuple[StateVariable, Value]:
+    def _counted(self, node: Iteration, id_: str) -> tuple[GraphVariable, Value]:
         """A variable that counts the steps, and its value."""
         assert isinstance(node, Loop) and node.iteration is not None
         type_ = node.iteration.output.type
         shape = type_.dims if is_static(type_.shape) else ()
         first = Constant(np.zeros(shape, np.int64), graph=node.graph, dtype=type_.dtype).output
-        variable = StateVariable(id_, first.type.without_known())
+        variable = GraphVariable(id_, first.type.without_known())
         return variable, variable.read(first)
 
     def _step_of_sequence(self, node: Recurrent) -> None:
@@ -180,7 +180,7 @@ class LowLatency2(FunctionPass):
         for number, id_ in enumerate(self._ids_of(node, [f"variable_{number}" for number in range(states)])):
             initial = inputs[1 + number]
             assert initial is not None
-            variable = StateVariable(id_, initial.type.without_known())
+            variable = GraphVariable(id_, initial.type.without_known())
             inputs[1 + number] = variable.read(self._initial(initial, node))
             variables.append(variable)
         is_full = _is_full(inputs[1 + states])

@@ -15,7 +15,7 @@ from transforms.replace import replace_node
 from transforms.states.initial import InitialValues, variable_shape
 from transforms.states.pairing import Pair
 from transforms.states.sequence_axes import sequence_axes
-from transforms.states.variable import StateVariable, drop_unobserved
+from transforms.states.variable import GraphVariable, drop_unobserved
 
 
 def startable(graph: Graph, pairs: Sequence[Pair]) -> list[Pair]:
@@ -93,14 +93,14 @@ class Rewriting:
         parameter.output.add_name(name)
         return parameter.output
 
-    def _read(self, pair: Pair) -> tuple[StateVariable, Node]:
+    def _read(self, pair: Pair) -> tuple[GraphVariable, Node]:
         """The variable in place of the Parameter, which is removed."""
         parameter, shape, axis = pair.parameter, self.shapes[pair], self.batch_axes[pair]
         initial = self.initial.of(pair, shape)
         if self.beams is not None and axis is not None:  # the number of beams may change between two inferences
             shape = (*shape[:axis], fresh(), *shape[axis + 1 :])
         type_ = TensorType(parameter.output.dtype, shape)
-        variable = StateVariable(pair.variable_id, type_, label=parameter.name)
+        variable = GraphVariable(pair.variable_id, type_, label=parameter.name)
         read = variable.read(initial)
         read.copy_names(parameter.output)
         readers = parameter.output.uses

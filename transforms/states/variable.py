@@ -45,7 +45,7 @@ _STORED_IF_DYNAMIC = {f16: f32, bf16: f32, boolean: u8}
 """Element types that the runtime has no variables of whose shape can change."""
 
 
-class StateVariable:
+class GraphVariable:
     """One variable: `read` is called first and once, then `assign`, with values of the same graph."""
 
     def __init__(self, name: str, type_: TensorType, label: str = "") -> None:
