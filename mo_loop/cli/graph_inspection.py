@@ -9,11 +9,11 @@ from dataclasses import replace
 from mo_loop.cli.graph_tree import tree
 from mo_loop.cli.node_table import node_table
 from mo_loop.cli.output import stdout_encoding, terminal_width
-from mo_loop.look.differences.opening import opened
-from mo_loop.look.differences.structure import Structure
 from mo_loop.look.inspection.description import unknown
 from mo_loop.look.inspection.node_rows import VERSION, node_rows
 from mo_loop.look.inspection.skeleton import ControlNode, FunctionCall, Outline, Run, Skeleton, skeleton
+from mo_loop.look.records.opening import opened
+from mo_loop.look.records.structure import Structure
 from mo_loop.support.garbage_collection import paused_collector
 
 
@@ -61,7 +61,7 @@ def node_lines(
 
 def _opened(path: str, scope: str | None, operator: str | None, allowed: Sequence[str]) -> Structure:
     """The structure of a model that has this scope and operator."""
-    structure = opened(path, unread=[], inferred=True, allowed=allowed)
+    structure = opened(path, weights=False, allowed=allowed)
     if scope is not None:
         paths = [each.text for each in structure.scopes()]
         if scope not in paths:

@@ -15,8 +15,8 @@ from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
 from mo_loop.cli.output import painted
-from mo_loop.look.inspection.description import Port
 from mo_loop.look.inspection.skeleton import ControlNode, Entry, FunctionCall, Outline, Run, Skeleton
+from mo_loop.look.records.tensor_ports import Port
 from mo_loop.support.printable import printable_record, shortened
 
 ENTRIES = 8
@@ -192,7 +192,7 @@ def _ports(title: str, ports: Sequence[Port]) -> str:
 def _typed(port: Port) -> str:
     """A name and a type; only the name if nothing is known of the type."""
     name = _name(port.name)
-    return name if port.type == "?" and port.shape is None else f"{name} {shortened(str(port), NAME)}"
+    return name if not port.is_known else f"{name} {shortened(str(port), NAME)}"
 
 
 def _name(text: str) -> str:

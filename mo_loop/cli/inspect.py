@@ -18,7 +18,8 @@ from mo_loop.errors import UsageError
 from mo_loop.support.printable import printable_record
 
 if TYPE_CHECKING:
-    from mo_loop.look.inspection.description import Branch, Control, Inspection, Port
+    from mo_loop.look.inspection.description import Branch, Control, Inspection
+    from mo_loop.look.records.tensor_ports import Port
 
 LONGEST = 300
 """The number of characters of a name that the text shows; JSON has all of them."""
@@ -213,7 +214,7 @@ def _text(inspection: Inspection) -> Iterator[str]:
 
 
 def _states(inspection: Inspection) -> list[tuple[str, ...]]:
-    from mo_loop.look.inspection.description import Port
+    from mo_loop.look.records.tensor_ports import Port
 
     return [
         (each.id, str(Port("", each.type, each.shape)), str(each.initial), *map(_listed, (each.read, each.assigned)))
@@ -248,13 +249,14 @@ def _tree(control: Control, indent: str) -> Iterator[str]:
 
 
 def _branch(branch: Branch, indent: str) -> Iterator[str]:
-    yield f"{indent}{branch.name}: {_counted(branch.nodes, 'node')}"
+    constants = f", {_counted(branch.constants, 'constant')}" if branch.constants else ""
+    yield f"{indent}{branch.name}: {_counted(branch.nodes, 'node')}{constants}"
     for child in branch.children:
         yield from _tree(child, indent + "  ")
 
 
 def _typed(port: Port) -> str:
-    return "" if port.type == "?" and port.shape is None else str(port)
+    return str(port) if port.is_known else ""
 
 
 def _listed(texts: list[str]) -> str:

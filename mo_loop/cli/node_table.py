@@ -6,8 +6,8 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 
 from mo_loop.cli.output import painted
-from mo_loop.look.inspection.description import Port
 from mo_loop.look.inspection.node_rows import NodeRow
+from mo_loop.look.records.tensor_ports import Port
 from mo_loop.support.printable import printable
 from mo_loop.text.scanner import quoted
 
@@ -41,7 +41,7 @@ def _cells(row: NodeRow) -> tuple[str, ...]:
 
 def _port(port: Port) -> str:
     name = _name(port.name)
-    return name if port.type == "?" and port.shape is None else f"{name} {printable(str(port))}"
+    return name if not port.is_known else f"{name} {printable(str(port))}"
 
 
 def _name(text: str) -> str:

@@ -16,16 +16,16 @@ from typing import Any
 from mo_loop.errors import FileError, UsageError
 from mo_loop.frontend.utf8 import check_names_on_error
 from mo_loop.look.differences.comparing import Comparison, compare, require_scope
-from mo_loop.look.differences.opening import opened
-from mo_loop.look.differences.structure import ONNX, Structure
-from mo_loop.look.dump.node_link import state_of
-from mo_loop.look.dump.reading import not_of_dump, read_dump
 from mo_loop.look.dump.run_folder import PAGE
-from mo_loop.look.page.constant_records import Contents
 from mo_loop.look.page.document import Document
 from mo_loop.look.page.html import is_page, page
 from mo_loop.look.page.of_comparison import diff_document
-from mo_loop.look.page.of_structure import Described, body_of, described, described_by, facts, written
+from mo_loop.look.records.constant_records import Contents
+from mo_loop.look.records.node_link import state_of
+from mo_loop.look.records.of_structure import Described, body_of, described, described_by, facts, written
+from mo_loop.look.records.opening import opened
+from mo_loop.look.records.reading import not_of_dump, read_dump
+from mo_loop.look.records.structure import ONNX, Structure
 from mo_loop.support.files import write_whole
 from mo_loop.support.garbage_collection import paused_collector
 

@@ -18,7 +18,7 @@ from mo_loop.compare.layers.distance import BEYOND
 from mo_loop.compare.layers.ir_side import IrSide
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.tensor import ArrayTensor
-from mo_loop.look.page.node_records import Describer
+from mo_loop.look.records.node_records import Describer
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Iteration, Loop
 from tests.judging import expected_place

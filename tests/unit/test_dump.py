@@ -11,8 +11,8 @@ from typing import Any
 import networkx as nx
 import pytest
 
-from mo_loop.look.dump.node_link import node_link
-from mo_loop.look.page.node_records import Describer
+from mo_loop.look.records.node_link import node_link
+from mo_loop.look.records.node_records import Describer
 from mo_loop.text import parse
 from mo_loop.text.dot import quoted, to_dot
 

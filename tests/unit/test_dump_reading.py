@@ -14,11 +14,11 @@ import pytest
 
 from mo_loop.api import convert_model, save_model
 from mo_loop.errors import FileError
-from mo_loop.look.differences.opening import opened
 from mo_loop.look.dump import Dumper, read_dump
-from mo_loop.look.dump.node_link import node_link
 from mo_loop.look.page import html
 from mo_loop.look.page.document import delta
+from mo_loop.look.records.node_link import node_link
+from mo_loop.look.records.opening import opened
 from mo_loop.text import parse, to_text
 from tests.harness import parsed
 from tests.pages import after, document
@@ -200,7 +200,7 @@ class TestDamage:
 def test_the_text_of_a_whole_graph_is_its_json() -> None:
     """Also the second time, when unchanged nodes are taken from the first; with additions, bodies, odd names."""
     from mo_loop.look.dump.json_text import JsonTexts
-    from mo_loop.look.page.node_records import Describer, State
+    from mo_loop.look.records.node_records import Describer, State
 
     graph = parse(TEXT)
     graph.parameters[1].name = 'a "b" \ud800 \\ \u2028 \x00'
@@ -234,7 +234,7 @@ def test_the_text_of_a_whole_graph_can_be_parsed(name: str, tmp_path: Path) -> N
 
 def test_the_picture_of_a_node_that_read_a_dropped_output() -> None:
     from mo_loop.look.dump.delta_picture import delta_dot
-    from mo_loop.look.page.node_records import Describer
+    from mo_loop.look.records.node_records import Describer
 
     graph = parse("""
     %x = Parameter : f32[2,N]

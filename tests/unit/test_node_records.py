@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mo_loop.graph import Graph
 from mo_loop.look.page.document import delta
-from mo_loop.look.page.node_records import Describer, State
+from mo_loop.look.records.node_records import Describer, State
 from mo_loop.ops.base import Constant
 from mo_loop.text import parse
 from tests.unit.test_dump import TEXT

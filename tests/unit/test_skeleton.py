@@ -9,12 +9,12 @@ import onnx
 import pytest
 
 from mo_loop.api import convert_model, save_model
-from mo_loop.look.differences.opening import opened
 from mo_loop.look.inspection.description import Port, below
 from mo_loop.look.inspection.node_rows import node_rows
-from mo_loop.look.inspection.ports_of_structure import port_of
 from mo_loop.look.inspection.read import inspect
 from mo_loop.look.inspection.skeleton import ControlNode, Entry, FunctionCall, Run, Skeleton, skeleton
+from mo_loop.look.records.opening import opened
+from mo_loop.look.records.tensor_ports import port_of
 from tests import MODELS
 from tests.harness import parsed
 

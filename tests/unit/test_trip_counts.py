@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from mo_loop.look.page.node_records import Describer
-from mo_loop.look.page.trip_counts import set_trip_counts
+from mo_loop.look.records.node_records import Describer
+from mo_loop.look.records.trip_counts import set_trip_counts
 from mo_loop.text import parse
 
 LOOP = """

@@ -14,7 +14,7 @@ from typing import Any
 
 from mo_loop.look.differences.keys import DATA, EXACT, OPERATOR, Keys
 from mo_loop.look.differences.pairs import Pairs
-from mo_loop.look.differences.structure import Item, Scope
+from mo_loop.look.records.structure import Item, Scope
 
 Groups = dict[Any, list[Item]]
 

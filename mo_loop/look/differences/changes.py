@@ -17,10 +17,10 @@ from mo_loop.look.differences.change import (
     Change,
     Detail,
 )
-from mo_loop.look.differences.data import changed
 from mo_loop.look.differences.pairs import Pairs
 from mo_loop.look.differences.port_changes import port_details
-from mo_loop.look.differences.structure import Item, Output, Result, Scope, Structure, shown
+from mo_loop.look.records.data import changed
+from mo_loop.look.records.structure import Item, Output, Result, Scope, Structure, shown
 
 Details = list[Detail]
 

@@ -11,10 +11,10 @@ from mo_loop.errors import UsageError
 from mo_loop.look.differences.change import ASPECTS, CHANGED, Change, Side
 from mo_loop.look.differences.changes import changes_of
 from mo_loop.look.differences.difference import Difference
-from mo_loop.look.differences.opening import opened, require_same_kind
 from mo_loop.look.differences.pairing import pair
 from mo_loop.look.differences.pairs import Pairs
-from mo_loop.look.differences.structure import Structure
+from mo_loop.look.records.opening import opened, require_same_kind
+from mo_loop.look.records.structure import Structure
 from mo_loop.support.garbage_collection import paused_collector
 
 

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mo_loop.look.differences.structure import Item, Ref, Scope
+from mo_loop.look.records.structure import Item, Ref, Scope
 
 EXACT, DATA, OPERATOR = 0, 1, 2
 """What has to be equal: everything; all but the data of constants; the operator and the kind of data."""

@@ -32,7 +32,7 @@ from typing import Any
 from mo_loop.look.differences.alignment import Alignment
 from mo_loop.look.differences.keys import DATA, EXACT, OPERATOR
 from mo_loop.look.differences.pairs import Pairs, bodies_of
-from mo_loop.look.differences.structure import Item, Ref, Scope, Structure
+from mo_loop.look.records.structure import Item, Ref, Scope, Structure
 
 STRONG, NUMBERED, GENERATED = range(3)
 """Kinds of names: any; one that ends in a number; the operator with a number."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from mo_loop.look.differences.data import changed
-from mo_loop.look.differences.structure import Item, Ref, Scope
+from mo_loop.look.records.data import changed
+from mo_loop.look.records.structure import Item, Ref, Scope
 
 
 class Pairs:

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from mo_loop.look.differences.change import Detail
 from mo_loop.look.differences.pairs import Pairs, bodies_of
-from mo_loop.look.differences.structure import Drain, Feed, Item, Scope, shown
+from mo_loop.look.records.structure import Drain, Feed, Item, Scope, shown
 
 
 def port_details(old: Item, new: Item, pairs: Pairs) -> Iterator[Detail]:

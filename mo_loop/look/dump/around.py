@@ -13,8 +13,8 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from mo_loop.errors import UsageError
-from mo_loop.look.page.document import ENDS
-from mo_loop.look.page.node_records import Record, State
+from mo_loop.look.records.node_records import Record, State
+from mo_loop.look.records.port_entries import ENDS
 
 DEPTH = 3
 """The number of edges unless another is given."""

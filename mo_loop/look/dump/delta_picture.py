@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mo_loop.look.page.node_records import Record, State
+from mo_loop.look.records.node_records import Record, State
 from mo_loop.text.dot import HEAD, quoted
 
 COLORS = {"added": "#c8ecc8", "changed": "#f7ebb0", "removed": "#f7c9c4", "context": "#ffffff"}

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mo_loop.look.dump.labels import Labels
-from mo_loop.look.page.node_records import Record, State
+from mo_loop.look.records.node_records import Record, State
 from mo_loop.text.scanner import quoted
 
 INLINE = 40

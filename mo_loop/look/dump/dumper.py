@@ -35,8 +35,8 @@ from mo_loop.look.dump.step_files import FORMATS, StepFiles
 from mo_loop.look.dump.steps import described, described_change, described_off
 from mo_loop.look.page.document import Document, delta
 from mo_loop.look.page.html import page
-from mo_loop.look.page.node_records import Describer, Record, State
-from mo_loop.look.page.trip_counts import set_trip_counts
+from mo_loop.look.records.node_records import Describer, Record, State
+from mo_loop.look.records.trip_counts import set_trip_counts
 from mo_loop.ops.base import Constant
 from transforms.config import PassConfig, name_of
 from transforms.function_pass import FunctionPass

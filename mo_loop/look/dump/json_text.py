@@ -9,8 +9,8 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from mo_loop.look.dump.node_link import described_graph, described_node
-from mo_loop.look.page.node_records import Record, State
+from mo_loop.look.records.node_link import described_graph, described_node
+from mo_loop.look.records.node_records import Record, State
 
 _spelled = json.JSONEncoder(separators=(",", ":")).encode
 

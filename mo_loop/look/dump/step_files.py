@@ -16,9 +16,9 @@ from mo_loop.look.dump.delta_picture import delta_dot, state_dot
 from mo_loop.look.dump.delta_text import delta_text, end_of, state_text
 from mo_loop.look.dump.json_text import JsonTexts
 from mo_loop.look.dump.labels import Labels
-from mo_loop.look.dump.node_link import delta_link
 from mo_loop.look.dump.run_folder import RunFolder
-from mo_loop.look.page.node_records import Describer, Record, State
+from mo_loop.look.records.node_link import delta_link
+from mo_loop.look.records.node_records import Describer, Record, State
 from mo_loop.ops.base import Constant
 from mo_loop.text import to_text
 from mo_loop.text.dot import to_dot

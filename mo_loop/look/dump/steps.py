@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from typing import Any
 
-from mo_loop.look.page.node_records import Record
+from mo_loop.look.records.node_records import Record
 from transforms.function_pass import FunctionPass
 from transforms.manager import Step
 

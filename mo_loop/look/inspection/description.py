@@ -1,6 +1,6 @@
 """Inspection and its parts: plain records, the same for ONNX and IR, with the fields of the JSON.
 
-    version     1; increased when a field changes its meaning or is removed, not when one is added
+    version     2; increased when a field changes its meaning or is removed, not when one is added
     the fields of Inspection, below them those of Port, Operator, ScopeSize, Function, ExternalFile, Control, Variable
 
 Sizes are in bytes; the shape of a Port is a list of numbers, names of symbols and "?", null for an unknown rank.
@@ -8,42 +8,15 @@ Sizes are in bytes; the shape of a Port is a list of numbers, names of symbols a
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mo_loop.errors import UsageError
-from mo_loop.text.scanner import quoted
+from mo_loop.look.records.tensor_ports import Port, Shape
 
-VERSION = 1
+VERSION = 2
 """The version of the JSON."""
-
-Shape = list[int | str] | None
-
-
-@dataclass
-class Port:
-    """An input or output. `type` is an element type, or text such as "seq(f32[?])" for a value that is not a tensor."""
-
-    name: str
-    type: str = "?"
-    shape: Shape = None
-
-    def __str__(self) -> str:
-        if "(" in self.type:
-            return self.type
-        return self.type + ("[...]" if self.shape is None else f"[{','.join(map(shown_dim, self.shape))}]")
-
-
-def shown_dim(dim: object) -> str:
-    """A dimension as text; a symbol is quoted if it holds the marks of a shape."""
-    text = str(dim)
-    return quoted(text) if _MARKS.search(text) else text
-
-
-_MARKS = re.compile('[],"[]')
-
 
 @dataclass
 class Operator:
@@ -57,7 +30,8 @@ class Operator:
 
 @dataclass
 class ScopeSize:
-    """One graph: the main graph, a body or a function. Constants are those defined in it."""
+    """One graph: the main graph, a body or a function. `nodes` counts no constants, inputs and outputs; `operators` all
+    that stands in the file. Constants are those defined in it."""
 
     path: str
     kind: str
@@ -85,15 +59,6 @@ class Sliced:
     backward: bool
     value: Port
 
-    @property
-    def length(self) -> str:
-        """The number of slices, as text; it names the dimension if its size is unknown."""
-        shape, axis = self.value.shape, self.axis
-        text = f"dimension {axis} of {self.name}"
-        if shape is None or axis is None or not -len(shape) <= axis < len(shape) or shape[axis] == "?":
-            return text
-        return f"{shape[axis]} ({text})"
-
 
 @dataclass
 class Branch:
@@ -102,6 +67,7 @@ class Branch:
     name: str
     path: str
     nodes: int
+    constants: int
     children: list[Control] = field(default_factory=list)
 
 

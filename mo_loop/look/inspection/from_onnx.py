@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 import json
-import math
 import os
 from collections import Counter
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 from mo_loop.errors import FileError
 from mo_loop.frontend.model import OnnxModel, opened
-from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs, called, operator_of
+from mo_loop.frontend.onnx_graphs import all_graphs
 from mo_loop.frontend.onnx_tensors import tensor_protos
 from mo_loop.frontend.strip_weights import OWN_FILE
 from mo_loop.frontend.tensor_protos import byte_count
 from mo_loop.frontend.utf8 import check_names_on_error
-from mo_loop.graph.types import BY_ONNX
-from mo_loop.look.inspection.description import ExternalFile, Function, Inspection, Operator, ScopeSize
-from mo_loop.look.inspection.onnx_control import Controls
-from mo_loop.look.inspection.onnx_types import declared
+from mo_loop.look.inspection.contents import controls, operators, scope_sizes
+from mo_loop.look.inspection.description import ExternalFile, Function, Inspection
+from mo_loop.look.records.of_onnx import structure_of_onnx, tensor_size
+from mo_loop.look.records.structure import ONNX, Ref
+from mo_loop.look.records.tensor_ports import port_of, tensor_name, tensor_port
 
 _EXTERNAL = 1  # TensorProto.EXTERNAL
-_STRING = 8  # TensorProto.STRING
-_ITEM_BYTES = {"value_float": 4, "value_floats": 4, "value_int": 8, "value_ints": 8}
 
 
 def inspect_onnx(source: Any, allowed: Sequence[str] = ()) -> Inspection:
@@ -37,118 +35,36 @@ def inspect_onnx(source: Any, allowed: Sequence[str] = ()) -> Inspection:
 
 def _inspection(model: OnnxModel) -> Inspection:
     proto = model.proto
-    size = os.stat(model.path).st_size if model.path else proto.ByteSize()
-    all_scopes = list(all_graphs(model))
-    sizes = {scope.path: _Constants(scope) for scope in all_scopes}
-    producer = f"{proto.producer_name} {proto.producer_version}".strip()
-    constants = {each.name for each in proto.graph.initializer}
-    calls = Counter(id(called(model, node)) for scope in all_scopes for node in scope.nodes)
+    structure = structure_of_onnx(model, model.path or "model", weights=False)
+    calls = Counter(item.called for scope in structure.scopes() for item in scope.items)
     return Inspection(
-        file=model.path or "model",
+        file=structure.source,
         format="onnx",
-        file_bytes=size,
+        file_bytes=os.stat(model.path).st_size if model.path else proto.ByteSize(),
         name=model.name,
         ir_version=proto.ir_version,
-        producer=producer,
+        producer=f"{proto.producer_name} {proto.producer_version}".strip(),
         opsets={domain or "ai.onnx": version for domain, version in model.opsets.items()},
         metadata={entry.key: entry.value for entry in proto.metadata_props},
-        inputs=[declared(each.name, each.type) for each in proto.graph.input if each.name not in constants],
-        outputs=[declared(each.name, each.type) for each in proto.graph.output],
-        operators=_operators(all_scopes, sizes),
-        scopes=[_size(scope, sizes[scope.path]) for scope in all_scopes],
-        control=Controls(model).all(),
+        inputs=[tensor_port(Ref(each, 0)) for each in structure.main.parameters],
+        outputs=[port_of(each.name, each.dtype, each.shape) for each in structure.main.results],
+        operators=operators(structure),
+        scopes=scope_sizes(structure),
+        control=[each for start in (structure.main, *structure.functions.values()) for each in controls(start, ONNX)],
         functions=[
             Function(
-                f"{each.domain}::{each.name}", len(each.node), calls[id(each)], list(each.input), list(each.output)
+                name, len(scope.nodes), calls[name], [tensor_name(Ref(each, 0)) for each in scope.parameters],
+                [each.name for each in scope.results],
             )
-            for each in model.functions.values()
+            for name, scope in structure.functions.items()
         ],
-        external=list(_external(model, all_scopes)),
+        external=list(_external(model)),
     )
 
 
-# -- constants
-
-
-class _Constants:
-    """The constants that a scope defines, initializers and Constant nodes: name -> (elements, bytes)."""
-
-    def __init__(self, scope: OnnxGraph) -> None:
-        self.sizes: dict[str, tuple[int, int]] = {each.name: _tensor_size(each) for each in scope.initializers}
-        for sparse in () if scope.kind == "function" else scope.proto.sparse_initializer:
-            self.sizes[sparse.values.name] = _tensor_size(sparse.values)
-        for node in scope.nodes:
-            if node.op_type == "Constant" and node.output:
-                self.sizes[node.output[0]] = _constant_size(node)
-
-
-def _tensor_size(tensor: Any) -> tuple[int, int]:
-    elements = math.prod(tensor.dims) if all(dim >= 0 for dim in tensor.dims) else 0
-    if tensor.data_type == _STRING:
-        return elements, sum(map(len, tensor.string_data))
-    known = BY_ONNX.get(tensor.data_type)
-    return elements, known.size_of(elements) if known else 0
-
-
-def _constant_size(node: Any) -> tuple[int, int]:
-    elements = size = 0
-    for attribute in node.attribute:
-        if attribute.name == "value":
-            elements, size = _tensor_size(attribute.t)
-        elif attribute.name == "sparse_value":
-            elements, size = _tensor_size(attribute.sparse_tensor.values)
-        elif attribute.name in _ITEM_BYTES:
-            elements = len(attribute.floats) or len(attribute.ints) or 1
-            size = elements * _ITEM_BYTES[attribute.name]
-        elif attribute.name in ("value_string", "value_strings"):
-            texts = attribute.strings or [attribute.s]
-            elements, size = len(texts), sum(map(len, texts))
-    return elements, size
-
-
-def _size(scope: OnnxGraph, constants: _Constants) -> ScopeSize:
-    counts = Counter(operator_of(node) for node in scope.nodes)
-    sizes = constants.sizes.values()
-    return ScopeSize(
-        scope.path, scope.kind, len(scope.nodes), len(sizes), sum(count for count, _ in sizes),
-        sum(size for _, size in sizes), dict(counts.most_common()),
-    )  # fmt: skip
-
-
-def _operators(all_scopes: Iterable[OnnxGraph], sizes: dict[str, _Constants]) -> list[Operator]:
-    """All operators, the most frequent first; a constant counts once for each operator that reads it."""
-    found: dict[str, Operator] = {}
-    seen: set[tuple[str, str, str]] = set()
-    for scope in all_scopes:
-        for node in scope.nodes:
-            name = operator_of(node)
-            operator = found.setdefault(name, Operator(name))
-            operator.count += 1
-            for read in node.input:
-                at = _defined(read, scope, sizes) if read else None
-                if at is not None and (name, at.path, read) not in seen:
-                    seen.add((name, at.path, read))
-                    elements, size = sizes[at.path].sizes[read]
-                    operator.elements += elements
-                    operator.bytes += size
-    return sorted(found.values(), key=lambda each: (-each.count, each.name))
-
-
-def _defined(name: str, scope: OnnxGraph | None, sizes: dict[str, _Constants]) -> OnnxGraph | None:
-    """The innermost enclosing scope that defines a constant of this name; None if there is none."""
-    while scope is not None:
-        if name in sizes[scope.path].sizes:
-            return scope
-        scope = scope.outer
-    return None
-
-
-# -- files
-
-
-def _external(model: OnnxModel, all_scopes: Iterable[OnnxGraph]) -> Iterator[ExternalFile]:
+def _external(model: OnnxModel) -> Iterator[ExternalFile]:
     found: dict[str, ExternalFile] = {}
-    for tensor in (tensor for scope in all_scopes for tensor in tensor_protos(scope)):
+    for tensor in (tensor for scope in all_graphs(model) for tensor in tensor_protos(scope)):
         if tensor.data_location != _EXTERNAL:
             continue
         info = {entry.key: entry.value for entry in tensor.external_data}
@@ -159,7 +75,7 @@ def _external(model: OnnxModel, all_scopes: Iterable[OnnxGraph]) -> Iterator[Ext
             found[location] = ExternalFile(location, 0, 0, _file_size(model, location, tensor.name))
         found[location].tensors += 1
         offset = max(byte_count(info.get("offset"), 0), 0)
-        found[location].needed = max(found[location].needed, offset + _tensor_size(tensor)[1])
+        found[location].needed = max(found[location].needed, offset + tensor_size(tensor)[1])
     yield from found.values()
 
 

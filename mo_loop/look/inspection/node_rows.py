@@ -12,9 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mo_loop.look.differences.structure import ONNX, Ref, Scope, Structure
-from mo_loop.look.inspection.description import Port
-from mo_loop.look.inspection.ports_of_structure import is_constant, tensor_name, tensor_port
+from mo_loop.look.records.structure import ONNX, Ref, Scope, Structure
+from mo_loop.look.records.tensor_ports import Port, tensor_name, tensor_port
 
 VERSION = 1
 """The version of the JSON; increased when a field changes its meaning or is removed, not when one is added."""
@@ -76,7 +75,7 @@ def _levels(scope: Scope, start: Scope) -> int:
 def _of_scope(scope: Scope, result: str, operator: str | None) -> Iterator[NodeRow]:
     path = scope.text
     for item in scope.items:
-        if is_constant(item) if operator is None else item.operator != operator:
+        if item.is_constant if operator is None else item.operator != operator:
             continue
         inputs = [tensor_name(ref) for ref in item.inputs]
         outputs = [tensor_port(Ref(item, place)) for place in range(len(item.outputs))]

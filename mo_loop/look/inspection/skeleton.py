@@ -7,7 +7,7 @@
           Entry         what one of its inputs or outputs is to its bodies
         FunctionCall    a call of a function of the model that has control flow
 
-`kind` of a step is "nodes", "control" or "call". Ports are those of mo_loop/look/inspection/description.py.
+`kind` of a step is "nodes", "control" or "call". Ports are those of mo_loop/look/records/tensor_ports.py.
 """
 
 from __future__ import annotations
@@ -17,11 +17,9 @@ from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from mo_loop.look.differences.structure import Feed, Item, Ref, Scope, Structure
-from mo_loop.look.inspection.description import Port
-from mo_loop.look.inspection.ports_of_structure import is_constant, port_of, tensor_name, tensor_port
-from mo_loop.look.inspection.sources import continues, source_of
-from mo_loop.ops.control import slice_count
+from mo_loop.look.records.sources import condition, goes_on, slicing, trip_count
+from mo_loop.look.records.structure import Feed, Item, Ref, Scope, Structure
+from mo_loop.look.records.tensor_ports import Port, port_of, tensor_name, tensor_port
 
 VERSION = 1
 """The version of the JSON; increased when a field changes its meaning or is removed, not when one is added."""
@@ -145,16 +143,12 @@ class _Reader:
     def outline(self, scope: Scope, tag: str) -> Outline:
         inputs = [tensor_port(Ref(each, 0)) for each in scope.parameters]
         outputs = [_result(*each) for each in scope.results]
-        constants = sum(is_constant(item) for item in scope.items)
-        nodes = len(scope.items) - constants - len(scope.parameters)
+        nodes, constants = len(scope.nodes), len(scope.constants)
         return Outline(scope.text, tag, nodes, constants, inputs, outputs, list(self._steps(scope)))
 
     def _steps(self, scope: Scope) -> Iterator[Run | ControlNode | FunctionCall]:
-        parameters = set(map(id, scope.parameters))
         plain: Counter[str] = Counter()
-        for item in scope.items:
-            if is_constant(item) or id(item) in parameters:
-                continue
+        for item in scope.nodes:
             step = self._step(item)
             if step is None:
                 plain[item.operator] += 1
@@ -169,7 +163,7 @@ class _Reader:
     def _step(self, item: Item) -> ControlNode | FunctionCall | None:
         if item.bodies:
             return self._control(item)
-        function = _called(item)
+        function = item.called
         return FunctionCall(item.label, item.operator, function) if function in self._with_control else None
 
     def _control(self, item: Item) -> ControlNode:
@@ -177,14 +171,7 @@ class _Reader:
         found.inputs = list(_inputs(item))
         found.outputs = list(_outputs(item))
         found.bodies = [self.outline(body, tag) for tag, body in item.bodies.items()]
-        is_if = item.operator == "If"
-        if item.direct == 2:  # trip count and condition
-            found.trip_count = source_of(_at(item, 0))
-        elif not is_if:
-            found.trip_count = next((_slices(each) for each in found.inputs if each.kind == "sliced"), None)
-        if item.direct:
-            found.condition = source_of(_at(item, item.direct - 1))
-        found.goes_on = continues(item)
+        found.trip_count, found.condition, found.goes_on = trip_count(item), condition(item), goes_on(item)
         for body in item.bodies.values():
             for each in body.parameters:
                 if each.feed is not None and each.feed.kind == "iteration number":
@@ -199,22 +186,12 @@ def _with_control(structure: Structure) -> set[str]:
     before = -1
     while before != len(found):
         before = len(found)
-        found |= {name for name, inner in items.items() if any(_called(item) in found for item in inner)}
+        found |= {name for name, inner in items.items() if any(item.called in found for item in inner)}
     return found
-
-
-def _called(item: Item) -> str:
-    """The name that a function would have which a node calls."""
-    overload = item.attributes.get("overload")
-    return f"{item.operator}::{overload}" if overload else item.operator
 
 
 def _run(operators: Counter[str]) -> Run:
     return Run(operators.total(), dict(sorted(operators.items(), key=lambda pair: (-pair[1], pair[0]))))
-
-
-def _at(item: Item, place: int) -> Ref | None:
-    return item.inputs[place] if place < len(item.inputs) else None
 
 
 def _result(name: str, ref: Ref | None, dtype: str, shape: str) -> Port:
@@ -274,9 +251,9 @@ def _unknown_outputs(item: Item) -> Iterator[Entry]:
 
 
 def _fed(item: Item, feed: Feed, tag: str, inner: str) -> Entry:
-    value = Port("") if feed.source is None else tensor_port(feed.source)
     back_edge = tensor_name(feed.next) if feed.kind == "merged" else None
-    return Entry(feed.kind, value, {tag: inner}, back_edge, _slicing(feed.settings) if feed.kind == "sliced" else {})
+    cut = slicing(feed.settings) if feed.kind == "sliced" else {}
+    return Entry(feed.kind, tensor_port(feed.source), {tag: inner}, back_edge, cut)
 
 
 def _outputs(item: Item) -> Iterator[Entry]:
@@ -286,26 +263,4 @@ def _outputs(item: Item) -> Iterator[Entry]:
     for place, drain in enumerate(item.drains):
         value = tensor_port(Ref(item, place)) if place < len(item.outputs) else Port("")
         inner = {tag: tensor_name(ref) for tag, ref in drain.sources.items()}
-        yield Entry(drain.kind, value, inner, None, _slicing(drain.settings) if drain.kind == "concatenated" else {})
-
-
-def _slicing(settings: Any) -> dict[str, int]:
-    """The slices of an input or output; ONNX gives a direction instead of a stride, a Loop of ONNX neither."""
-    found = {key: settings.get(key) for key in ("axis", "start", "end", "stride", "part_size")}
-    if found["stride"] is None:
-        found |= {"axis": found["axis"] or 0, "stride": -1 if settings.get("direction") == "reverse" else 1}
-    return {key: int(value) for key, value in found.items() if value is not None}
-
-
-def _slices(entry: Entry) -> str:
-    """The number of slices, as text; it names the dimension if its size is not known."""
-    axis, shape = entry.slicing["axis"], entry.value.shape
-    text = f"dimension {axis} of {entry.value.name}"
-    size = shape[axis] if shape is not None and -len(shape) <= axis < len(shape) else None
-    stride = entry.slicing["stride"]
-    if isinstance(size, int):
-        start, end = (0, -1) if stride > 0 else (-1, 0)
-        start, end = entry.slicing.get("start", start), entry.slicing.get("end", end)
-        return f"{slice_count(size, start, end, stride, entry.slicing.get('part_size', 1))} ({text})"
-    known = f"{size} ({text})" if size not in (None, "?") else text
-    return known if abs(stride) == 1 else f"{known}, {abs(stride)} at a time"
+        yield Entry(drain.kind, value, inner, None, slicing(drain.settings) if drain.kind == "concatenated" else {})

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mo_loop.look.page.node_records import Record, State
+from mo_loop.look.records.node_records import Record, State
 from mo_loop.version import __version__
 
 SCHEMA, VERSION = "mo-loop page", 1
@@ -64,10 +64,6 @@ class Document:
         found |= {"heat": self.heat} if self.heat is not None else {}
         found |= {"written": self.written} if self.written is not None else {}
         return found
-
-
-ENDS = ("parameter", "result", "then", "else_")
-"""What an entry of a port map refers to."""
 
 
 def delta(old: State, new: State) -> Record:

@@ -16,10 +16,11 @@ from mo_loop.errors import UsageError
 from mo_loop.look.differences.change import ADDED, CHANGED, REMOVED, Change
 from mo_loop.look.differences.changes import partners
 from mo_loop.look.differences.comparing import Comparison
-from mo_loop.look.differences.structure import Item
-from mo_loop.look.page.document import ENDS, Document
-from mo_loop.look.page.node_records import Record, State
-from mo_loop.look.page.of_structure import Described, body_of, facts
+from mo_loop.look.page.document import Document
+from mo_loop.look.records.node_records import State
+from mo_loop.look.records.of_structure import Described, body_of, facts
+from mo_loop.look.records.port_entries import renamed
+from mo_loop.look.records.structure import Item
 
 
 def diff_document(
@@ -97,7 +98,7 @@ def _renumbered(state: State, old: State, ids: Mapping[int, int], scopes: Mappin
         if "bodies" in record:
             other["bodies"] = [scopes[name] for name in record["bodies"]]
         if "port_map" in record:
-            other["port_map"] = _renumbered_ports(record["port_map"], ids)
+            other["port_map"] = renamed(record["port_map"], ids.__getitem__)
         before = old.nodes.get(other["id"])
         moved = before is not None and before | {"stored": other.get("stored")} == other
         found.nodes[other["id"]] = before if before is not None and moved else other
@@ -107,19 +108,6 @@ def _renumbered(state: State, old: State, ids: Mapping[int, int], scopes: Mappin
         for key in ("parameters", "results"):
             other[key] = [ids[number] for number in record[key]]
         found.scopes[other["id"]] = other
-    return found
-
-
-def _renumbered_ports(ports: Record, ids: Mapping[int, int]) -> Record:
-    found = dict(ports)
-    for side in ("inputs", "outputs"):
-        found[side] = [
-            {key: ids[value] if key in ENDS and value is not None else value for key, value in entry.items()}
-            for entry in ports[side]
-        ]
-    for key in ("iteration", "condition"):
-        if ports.get(key) is not None:
-            found[key] = ids[ports[key]]
     return found
 
 

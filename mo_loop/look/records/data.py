@@ -10,13 +10,14 @@ Data are first compared as bytes, block by block up to the first difference. Onl
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from itertools import zip_longest
 from typing import Any
 
 import numpy as np
 
+from mo_loop.errors import MoLoopError
 from mo_loop.graph.tensor import BLOCK, FileTensor, Tensor
 
 SHOWN = 8
@@ -25,20 +26,38 @@ SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """The data of a constant: a tensor, or only a text that stands for it, as in a dump."""
+    """The data of a constant: a tensor, or only a text that stands for it, as in a dump, or what reads it."""
 
     key: tuple[Any, ...]
     tensor: Tensor | None = None
     text: str = ""
+    elements: int = 0
+    nbytes: int = 0
+    read: Callable[[], Tensor] | None = None
 
     @classmethod
     def of(cls, tensor: Tensor) -> Data:
-        return cls((tensor.dtype.name, tensor.shape, _fingerprint(tensor)), tensor)
+        return cls((tensor.dtype.name, tensor.shape, _fingerprint(tensor)), tensor, "", tensor.size, tensor.nbytes)
 
     @classmethod
     def written(cls, type_: str, text: str) -> Data:
         """Data of which only a text is known."""
         return cls((type_, text), None, text)
+
+    @classmethod
+    def unread(cls, elements: int, nbytes: int, read: Callable[[], Tensor]) -> Data:
+        """Data that are not read: only their size is known."""
+        return cls((), None, "", elements, nbytes, read)
+
+    def array(self, longest: int) -> np.ndarray[Any, Any] | None:
+        """The elements in row-major order; None if they are more than `longest`, or cannot be read."""
+        if self.tensor is None and (self.read is None or self.elements > longest):
+            return None
+        try:
+            tensor = self.tensor or self.read()  # type: ignore[misc]  # one of both is there
+            return None if tensor.size > longest else tensor.array().reshape(-1)
+        except (MoLoopError, OSError, ValueError):
+            return None
 
     @property
     def brief(self) -> str:

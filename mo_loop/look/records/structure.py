@@ -1,4 +1,4 @@
-"""The structure of a model as the comparison sees it, the same for ONNX, IR and dumps.
+"""The structure of a model, the same for ONNX, IR and dumps: what is inspected, compared and shown.
 
     Structure            the model: its main scope, functions, opsets, metadata
       Scope              a graph: items in topological order, parameters and results
@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
-from mo_loop.look.differences.data import Data
+from mo_loop.look.records.data import Data
 
 ONNX, IR, DUMP = "ONNX", "IR", "dump"
 
@@ -77,8 +77,8 @@ class Item:
 
     `direct` is the number of inputs that are compared by their place; the others of a node with bodies are compared by
     the `feed` of the parameters that they reach. `condition` is the inner value that lets a loop continue. `mapped` has
-    attributes that the feeds and drains tell. `made_of` is what the item describes: a Node, its id in a dump, or a
-    NodeProto; an initializer or input of an ONNX model has none.
+    attributes that the feeds and drains tell. `ports` is the port map of an ONNX model, `made_of` what the item
+    describes: a Node, its id in a dump, a Layer, or a NodeProto; an initializer or input of an ONNX model has none.
     """
 
     operator: str
@@ -99,6 +99,7 @@ class Item:
     condition: Ref | None = None
     direct: int | None = None
     captures: list[Ref] = field(default_factory=list)
+    ports: Mapping[str, Any] | None = None
     place: int = 0
     made_of: Any = None
 
@@ -119,7 +120,22 @@ class Item:
 
     @property
     def is_constant(self) -> bool:
-        return self.data is not None
+        """Its data can be in a missing file, or an attribute of a function."""
+        return self.data is not None or self.operator == "Constant"
+
+    @property
+    def called(self) -> str:
+        """The name that a function of the model has if this is a call of it."""
+        overload = self.attributes.get("overload")
+        return f"{self.operator}::{overload}" if overload else self.operator
+
+    @property
+    def is_loop(self) -> bool:
+        return self.operator == "Loop" and self.direct is not None
+
+    def input(self, place: int) -> Ref | None:
+        """None for an absent input."""
+        return self.inputs[place] if place < len(self.inputs) else None
 
 
 _NUMBERED = re.compile(r"_\d+$")
@@ -153,6 +169,16 @@ class Scope:
     @property
     def text(self) -> str:
         return "/".join(self.path)
+
+    @property
+    def constants(self) -> list[Item]:
+        return [item for item in self.items if item.is_constant]
+
+    @property
+    def nodes(self) -> list[Item]:
+        """The items that compute something: no constants and no parameters."""
+        parameters = set(map(id, self.parameters))
+        return [item for item in self.items if not item.is_constant and id(item) not in parameters]
 
     def all(self) -> Iterator[Scope]:
         """This scope and all below, outer before inner."""

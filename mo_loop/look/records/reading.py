@@ -2,7 +2,7 @@
 
     dump = read_dump("steps")
     [each.name for each in dump.steps]        # "loaded", then a pass for each file
-    state = dump.state(3)                     # records and scopes, as mo_loop/look/page/node_records.py has them
+    state = dump.state(3)                     # records and scopes, as mo_loop/look/records/node_records.py has them
     data = dump.graph(3)                      # the whole graph in the node-link form of networkx
 
 A file says which one is before it. Only the files that a step needs are read.
@@ -18,8 +18,8 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.errors import FileError
-from mo_loop.look.dump.node_link import applied, node_link, state_of
-from mo_loop.look.page.node_records import Record, State
+from mo_loop.look.records.node_link import applied, node_link, state_of
+from mo_loop.look.records.node_records import Record, State
 from mo_loop.support.files import refuse_device
 
 _NAME = re.compile(r"(\d{3,})_([\w.-]+)\.json")

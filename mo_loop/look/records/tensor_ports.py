@@ -3,18 +3,44 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
+from dataclasses import dataclass
 
-from mo_loop.look.differences.structure import Item, Output, Ref
-from mo_loop.look.inspection.description import Port, Shape
-from mo_loop.text.scanner import unquoted
+from mo_loop.look.records.structure import Output, Ref
+from mo_loop.text.scanner import quoted, unquoted
+
+Shape = list[int | str] | None
+"""Numbers, names of symbols and "?"; None for an unknown rank."""
+
+_MARKS = re.compile('[],"[]')
 
 _DIM = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^",])+')
 """A dimension in a shape: a quoted symbol can hold commas."""
 
 
-def is_constant(item: Item) -> bool:
-    """Whether an item is a constant; its data can be in a missing file, or an attribute of a function."""
-    return item.is_constant or item.operator == "Constant"
+@dataclass
+class Port:
+    """An input or output. `type` is an element type, or text such as "seq(f32[?])" for a value that is not a tensor."""
+
+    name: str
+    type: str = "?"
+    shape: Shape = None
+
+    def __str__(self) -> str:
+        if "(" in self.type:
+            return self.type
+        return self.type + ("[...]" if self.shape is None else shown_dims(self.shape))
+
+    @property
+    def is_known(self) -> bool:
+        """Whether anything is known of the type."""
+        return self.type != "?" or self.shape is not None
+
+
+def shown_dims(shape: Iterable[object]) -> str:
+    """Dimensions as text; a symbol is quoted if it holds the marks of a shape."""
+    texts = map(str, shape)
+    return f"[{','.join([quoted(text) if _MARKS.search(text) else text for text in texts])}]"
 
 
 def tensor_name(ref: Ref | None) -> str:
@@ -27,8 +53,10 @@ def tensor_name(ref: Ref | None) -> str:
     return names[0] if names else f"{item.label}:{place}" if len(item.outputs) > 1 else item.label
 
 
-def tensor_port(ref: Ref) -> Port:
-    """A tensor with its type."""
+def tensor_port(ref: Ref | None) -> Port:
+    """A tensor with its type; without a name if there is none."""
+    if ref is None:
+        return Port("")
     known = ref.item.outputs[ref.output] if ref.output < len(ref.item.outputs) else Output()
     return port_of(tensor_name(ref), known.dtype, known.shape)
 
@@ -45,6 +73,6 @@ def _dims(shape: str) -> Shape:
 
 
 def _dim(text: str) -> int | str:
-    if text.isascii() and text.isdecimal():
+    if text.isascii() and text.isdecimal() and len(text) < 20:
         return int(text)
     return unquoted(text) if len(text) > 1 and text[0] == text[-1] == '"' else text

@@ -10,7 +10,7 @@ from typing import Any
 
 from mo_loop.errors import FileError, InputError, UsageError
 from mo_loop.graph import Graph
-from mo_loop.look.differences.structure import DUMP, IR, ONNX, Structure
+from mo_loop.look.records.structure import DUMP, IR, ONNX, Structure
 from mo_loop.support.files import refuse_device
 
 _WORDS = {ONNX: "an ONNX model", IR: "an IR", DUMP: "a dump"}
@@ -19,11 +19,12 @@ _HEAD = 4096
 
 
 def opened(
-    source: Any, unread: list[FileError] | None = None, *, inferred: bool = False, allowed: Sequence[str] = ()
+    source: Any, unread: list[FileError] | None = None, *, weights: bool = True, allowed: Sequence[str] = ()
 ) -> Structure:
     """The structure of a model. With `unread` an ONNX model can be without the files of its weights; the errors are
-    added to it. With `inferred`, tensors of an ONNX model that it does not declare have the types that inference finds.
-    `allowed` are folders besides that of the model whose files may hold external data.
+    added to it. Without `weights` those of an ONNX model and its attributes are not read, and tensors that it does not
+    declare have the types that inference finds. `allowed` are folders besides that of the model whose files may hold
+    external data.
 
     Raises:
         FileError: the file cannot be read, or is of another kind.
@@ -34,8 +35,8 @@ def opened(
     if isinstance(getattr(source, "graph", None), Graph):
         return _of_graph(source.graph, IR, source.graph.name or "model")
     if isinstance(source, str | os.PathLike):
-        return _of_file(Path(source), os.fspath(source), unread, inferred, allowed)
-    return _of_onnx(source, "model", unread, inferred, allowed)
+        return _of_file(Path(source), os.fspath(source), unread, weights, allowed)
+    return _of_onnx(source, "model", unread, weights, allowed)
 
 
 def require_same_kind(old: Structure, new: Structure) -> None:
@@ -52,7 +53,7 @@ def require_same_kind(old: Structure, new: Structure) -> None:
 
 
 def _of_file(
-    path: Path, source: str, unread: list[FileError] | None, inferred: bool, allowed: Sequence[str]
+    path: Path, source: str, unread: list[FileError] | None, weights: bool, allowed: Sequence[str]
 ) -> Structure:
     refuse_device(path)
     kind = _kind(path)
@@ -64,11 +65,11 @@ def _of_file(
         structure.layers = layers
         return structure
     if kind == "json":
-        from mo_loop.look.differences.of_dump import structure_of_file
+        from mo_loop.look.records.of_dump import structure_of_file
 
         return structure_of_file(path, source)
     if kind == "text":
-        from mo_loop.look.dump.reading import not_of_dump
+        from mo_loop.look.records.reading import not_of_dump
         from mo_loop.text import parse
 
         try:
@@ -78,7 +79,7 @@ def _of_file(
         except (InputError, UnicodeDecodeError) as error:
             raise not_of_dump(source, str(error).splitlines()[0]) from None
         return _of_graph(graph, DUMP, source)
-    return _of_onnx(path, source, unread, inferred, allowed)
+    return _of_onnx(path, source, unread, weights, allowed)
 
 
 def _kind(path: Path) -> str:
@@ -107,22 +108,22 @@ def _whole(text: str, source: str) -> str:
 
 
 def _of_graph(graph: Graph, kind: str, source: str) -> Structure:
-    from mo_loop.look.differences.of_graph import structure_of
+    from mo_loop.look.records.of_graph import structure_of
 
     return structure_of(graph, kind, source, dumped=kind == DUMP)
 
 
 def _of_onnx(
-    source: Any, name: str, unread: list[FileError] | None, inferred: bool, allowed: Sequence[str]
+    source: Any, name: str, unread: list[FileError] | None, weights: bool, allowed: Sequence[str]
 ) -> Structure:
     from mo_loop.frontend.model import opened as opened_onnx
     from mo_loop.frontend.utf8 import check_names_on_error
-    from mo_loop.look.differences.of_onnx import structure_of_onnx
+    from mo_loop.look.records.of_onnx import structure_of_onnx
 
     model = opened_onnx(source, allowed)
-    if inferred:
+    if not weights:
         from mo_loop.frontend.inferred_types import with_inferred_types
 
         model = with_inferred_types(model)
     with check_names_on_error(model.proto):
-        return structure_of_onnx(model, name, unread)
+        return structure_of_onnx(model, name, unread, weights=weights)

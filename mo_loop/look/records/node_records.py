@@ -19,17 +19,16 @@ from mo_loop.graph import Graph, Node
 from mo_loop.graph.origin import Origin
 from mo_loop.graph.tensor import Tensor
 from mo_loop.graph.types import TensorType
-from mo_loop.look.page.constant_records import LIMIT, SHOWN, Contents, described_constant
+from mo_loop.look.records.constant_records import LIMIT, SHOWN, Contents, described_constant
+from mo_loop.look.records.port_entries import ports_of, renamed, tags
 from mo_loop.ops.base import Constant, Op, Result
-from mo_loop.ops.control import Control, If
+from mo_loop.ops.control import Control
 from mo_loop.ops.opaque import Opaque
 from mo_loop.text.attributes import show_attribute
 from mo_loop.text.literals import show_data
 from mo_loop.text.spelling import show_type
 
-HELD = frozenset({"body", "then_body", "else_body", "input_map", "output_map", "iteration", "condition"})
-"""Attributes of control-flow nodes that are described as bodies and port maps."""
-
+_HELD = frozenset({"body", "then_body", "else_body", "input_map", "output_map", "iteration", "condition"})
 Record = dict[str, Any]
 
 _OPSET = re.compile("opset([0-9]{1,4})")
@@ -151,17 +150,12 @@ class Describer:
     def record(self, node: Any, scope: str) -> Record:
         """One node."""
         op = type(node).__name__
-        is_control = isinstance(node, Control)
         found: Record = {
             "id": self.id(node), "scope": scope, "op": op, "opset": node.opset, "name": node.name,
             "inputs": [None if value is None else [self.id(value.node), value.index] for value in node.inputs],
             "outputs": [{"type": self._type(value.type), "names": list(value.names)} for value in node.outputs],
         }  # fmt: skip
-        attributes = {
-            key: show_attribute(value, node._kinds[key])
-            for key, value in node.attribute_values().items()
-            if not (is_control and key in HELD)
-        }
+        attributes = shown_attributes(node)
         if op not in self.defaults:
             self.defaults[op] = _defaults(type(node))
         if isinstance(node, Opaque):  # a layer of an IR that is kept as it is in the file
@@ -179,11 +173,11 @@ class Describer:
             found["info"] = show_attribute(node.rt_info, Any)
         if node.origins:
             found["origins"] = [_origin(each) for each in node.origins]
-        if is_control:
+        if isinstance(node, Control):
             found["bodies"] = [
                 self._scope(body, node, tag) for tag, body in zip(tags(node), node.bodies, strict=True)
             ]
-            found["port_map"] = self._port_map(node)
+            found["port_map"] = renamed(ports_of(node), self.id)
         return found
 
     def _constant(self, tensor: Tensor) -> Record:
@@ -201,27 +195,6 @@ class Describer:
         if found is None:
             found = self._types[key] = show_type(type_)
         return found
-
-    def _port_map(self, node: Any) -> Record:
-        def entry(port: int, each: Any) -> Record:
-            values = {key: self.id(value) if isinstance(value, Node) else value for key, value in vars(each).items()}
-            return {"role": type(each).__name__, "port": port, **values}
-
-        found: Record = {
-            "inputs": [entry(port, each) for port, each in enumerate(node.input_map, node.first_data_port)],
-            "outputs": [entry(port, each) for port, each in enumerate(node.output_map)],
-        }
-        for key in ("iteration", "condition"):
-            if getattr(node, key, None) is not None:
-                found[key] = self.id(getattr(node, key))
-        return found
-
-
-def tags(node: Any) -> tuple[str, ...]:
-    """The tags of the bodies of a node, in their order."""
-    if not node.bodies:
-        return ()
-    return ("then_body", "else_body") if isinstance(node, If) else ("body",)
 
 
 Fields = tuple[Any, ...]
@@ -250,6 +223,16 @@ def _same(old: Fields, new: Fields) -> bool:
         return old == new
     except ValueError:  # arrays
         return False
+
+
+def shown_attributes(node: Any) -> dict[str, str]:
+    """The attributes of a node as text, but for those that are described as bodies and port maps."""
+    is_control = isinstance(node, Control)
+    return {
+        key: show_attribute(value, node._kinds[key])
+        for key, value in node.attribute_values().items()
+        if not (is_control and key in _HELD)
+    }
 
 
 def _defaults(cls: type[Op]) -> dict[str, str]:

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mo_loop.look.page.node_records import Record, State
+from mo_loop.look.records.node_records import Record, State
 
 TRANSPARENT = frozenset(("Identity", "Cast", "Convert", "Squeeze", "Unsqueeze", "Reshape"))
 """Operators that return their first input, possibly in another shape or type."""

@@ -2,20 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 from mo_loop.errors import InputError
-from mo_loop.look.differences.data import Data
-from mo_loop.look.differences.of_graph import LOOP_INPUTS, SETTINGS, TAGS, flat, split
-from mo_loop.look.differences.structure import DUMP, Drain, Feed, Item, Output, Ref, Result, Scope, Structure, in_order
-from mo_loop.look.dump.node_link import node_link
-from mo_loop.look.dump.reading import is_delta, not_of_dump, read_file, state_at
+from mo_loop.look.records.data import Data
+from mo_loop.look.records.node_link import node_link
+from mo_loop.look.records.of_graph import flat, split
+from mo_loop.look.records.port_entries import connect
+from mo_loop.look.records.reading import is_delta, not_of_dump, read_file, state_at
+from mo_loop.look.records.structure import DUMP, Item, Output, Ref, Result, Scope, Structure, in_order
 from mo_loop.text.attributes import parse_attribute
 from mo_loop.text.scanner import Scanner
-
-FIRST_DATA_PORT = {"Loop": 2, "If": 1}
 
 
 def structure_of_file(path: Path, source: str) -> Structure:
@@ -82,51 +81,15 @@ def _item(node: Mapping[str, Any], scope: Scope) -> Item:
 
 
 def _bodies(node: Mapping[str, Any], item: Item) -> None:
-    bodies: Sequence[Any] = node["bodies"]
-    tags = ("body",) if len(bodies) == 1 else TAGS
-    inner: list[dict[int, Item]] = []
-    ends: list[dict[int, Ref | None]] = []
-    for tag, data in zip(tags, bodies, strict=True):
+    inner: dict[int, Item] = {}
+    ends: dict[int, Ref | None] = {}
+    tags = ("body",) if len(node["bodies"]) == 1 else ("then_body", "else_body")
+    for tag, data in zip(tags, node["bodies"], strict=True):
         body = _scope(data, Scope((*item.scope.path, item.label, tag), item, tag))
         item.bodies[tag] = body
-        inner.append(dict(zip(data["graph"]["parameters"], body.parameters, strict=True)))
-        ends.append(dict(zip(data["graph"]["results"], [each.ref for each in body.results], strict=True)))
-    ports = node["port_map"]
-    item.direct = FIRST_DATA_PORT.get(item.operator, 0)
-    item.input_names = ("condition",) if item.operator == "If" else LOOP_INPUTS[: item.direct]
-    for place, entry in enumerate(ports["inputs"]):
-        port = item.direct + place
-        _feed(entry, item.inputs[port] if port < len(item.inputs) else None, inner, ends)
-    item.drains = [_drain(entry, ends) for entry in ports["outputs"]]
-    if "iteration" in ports:
-        inner[0][ports["iteration"]].feed = Feed("iteration number")
-    if "condition" in ports:
-        item.condition = ends[0][ports["condition"]]
-
-
-def _feed(
-    entry: Mapping[str, Any], source: Ref | None, inner: list[dict[int, Item]], ends: list[dict[int, Ref | None]]
-) -> None:
-    if entry["role"] == "Branched":
-        for key, parameters in zip(("then", "else_"), inner, strict=True):
-            if entry[key] is not None:
-                parameters[entry[key]].feed = Feed("invariant", source)
-        return
-    after = ends[0][entry["result"]] if entry["role"] == "Merged" else None
-    settings = _settings(entry) if entry["role"] == "Sliced" else {}
-    inner[0][entry["parameter"]].feed = Feed(entry["role"].lower(), source, after, settings)
-
-
-def _drain(entry: Mapping[str, Any], ends: list[dict[int, Ref | None]]) -> Drain:
-    kind = entry["role"].lower()
-    if "then" in entry:
-        return Drain(kind, {"then_body": ends[0][entry["then"]], "else_body": ends[1][entry["else_"]]})
-    return Drain(kind, {"body": ends[0][entry["result"]]}, _settings(entry))
-
-
-def _settings(entry: Mapping[str, Any]) -> dict[str, str]:
-    found = {key: entry[key] for key in SETTINGS if key in entry}
-    return {key: str(tuple(value) if isinstance(value, list) else value) for key, value in found.items()}
+        inner |= zip(data["graph"]["parameters"], body.parameters, strict=True)
+        ends |= zip(data["graph"]["results"], [each.ref for each in body.results], strict=True)
+    connect(item, node["port_map"], inner, ends)
 
 
 def _info(shown: str | None) -> dict[str, str]:

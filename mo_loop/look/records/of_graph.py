@@ -9,30 +9,17 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import Dim
 from mo_loop.graph.types import TensorType
 from mo_loop.ir.xml import layer_names, layer_order
-from mo_loop.look.differences.data import Data
-from mo_loop.look.differences.structure import Drain, Feed, Item, Output, Ref, Result, Scope, Structure, in_order
+from mo_loop.look.records.data import Data
+from mo_loop.look.records.node_records import shown_attributes
+from mo_loop.look.records.port_entries import connect, ports_of, tags
+from mo_loop.look.records.structure import Item, Output, Ref, Result, Scope, Structure, in_order
 from mo_loop.ops import base
-from mo_loop.ops.control import Branched, Control, If, Loop, Merged, Sliced
 from mo_loop.ops.opaque import Opaque
-from mo_loop.text.attributes import show_attribute
 from mo_loop.text.literals import show_data
 from mo_loop.text.spelling import show_type
 
-HELD = {"body", "then_body", "else_body", "input_map", "output_map", "iteration", "condition"}
-"""Attributes of control-flow nodes that are described as bodies, feeds and drains."""
-
-SETTINGS = ("axis", "start", "end", "stride", "part_size", "declared")
-
 LIMIT = 16
 """The number of elements of a constant that a JSON dump holds."""
-
-TAGS = ("then_body", "else_body")
-
-
-LOOP_INPUTS = ("trip count", "execution condition")
-
-Ends = Mapping[Any, Ref | None]
-"""Result of a body -> the inner value that it reads."""
 
 
 def structure_of(graph: Graph, kind: str, source: str, *, dumped: bool = False) -> Structure:
@@ -94,11 +81,7 @@ class _Reader:
     def _attributes(self, node: Any) -> dict[str, str]:
         if isinstance(node, Opaque) and not self.dumped:
             return {key: str(value) for key, value in node.data.items() if key not in ("offset", "size")}
-        return {
-            key: show_attribute(value, node._kinds[key])
-            for key, value in node.attribute_values().items()
-            if not (isinstance(node, Control) and key in HELD)
-        }
+        return shown_attributes(node)
 
     def _data(self, tensor: Any) -> Data:
         if not self.dumped:
@@ -110,50 +93,14 @@ class _Reader:
         return Output(tuple(value.names), dtype, shape)
 
     def _bodies(self, node: Any, item: Item) -> None:
-        tags = TAGS if isinstance(node, If) else ("body",)
         inner: dict[Node, Item] = {}
-        for tag, graph in zip(tags, node.bodies, strict=True):
-            body = Scope((*item.scope.path, item.label, tag), item, tag)
-            self.scope(graph, body)
+        ends: dict[Node, Ref | None] = {}
+        for tag, graph in zip(tags(node), node.bodies, strict=True):
+            body = self.scope(graph, Scope((*item.scope.path, item.label, tag), item, tag))
             item.bodies[tag] = body
-            inner |= dict(zip(graph.parameters, body.parameters, strict=True))
-        ends = {
-            result: found.ref
-            for body, graph in zip(item.bodies.values(), node.bodies, strict=True)
-            for result, found in zip(graph.results, body.results, strict=True)
-        }
-        item.direct = node.first_data_port
-        item.input_names = ("condition",) if isinstance(node, If) else LOOP_INPUTS[: item.direct]
-        for place, entry in enumerate(node.input_map):
-            port = node.first_data_port + place
-            self._feed(entry, item.inputs[port] if port < len(item.inputs) else None, inner, ends)
-        for entry in node.output_map:
-            item.drains.append(_drain(entry, ends))
-        if isinstance(node, Loop):
-            item.condition = ends[node.condition]
-            if node.iteration is not None:
-                inner[node.iteration].feed = Feed("iteration number")
-
-    def _feed(self, entry: Any, source: Ref | None, inner: Mapping[Node, Item], ends: Ends) -> None:
-        if isinstance(entry, Branched):
-            for parameter in (entry.then, entry.else_):
-                if parameter is not None:
-                    inner[parameter].feed = Feed("invariant", source)
-            return
-        after = ends[entry.result] if isinstance(entry, Merged) else None
-        settings = _settings(entry) if isinstance(entry, Sliced) else {}
-        inner[entry.parameter].feed = Feed(type(entry).__name__.lower(), source, after, settings)
-
-
-def _drain(entry: Any, ends: Ends) -> Drain:
-    kind = type(entry).__name__.lower()
-    if hasattr(entry, "then"):
-        return Drain(kind, {"then_body": ends[entry.then], "else_body": ends[entry.else_]})
-    return Drain(kind, {"body": ends[entry.result]}, _settings(entry))
-
-
-def _settings(entry: Any) -> dict[str, str]:
-    return {key: str(getattr(entry, key)) for key in SETTINGS if hasattr(entry, key)}
+            inner |= zip(graph.parameters, body.parameters, strict=True)
+            ends |= {result: found.ref for result, found in zip(graph.results, body.results, strict=True)}
+        connect(item, ports_of(node), inner, ends)
 
 
 def _ref(items: Mapping[Node, Item], value: Value | None) -> Ref | None:
@@ -182,10 +129,10 @@ def split(shown: str) -> tuple[str, str]:
     return (head, bracket + rest) if head.isalnum() or head == "?" else (shown, "")
 
 
-def flat(info: Mapping[str, Any], prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Nested dictionaries as pairs of a path and a text."""
+def flat(info: Mapping[str, Any], mark: str = "/", prefix: str = "") -> Iterator[tuple[str, str]]:
+    """Nested dictionaries as pairs of a path and a text; `mark` stands between the keys of a path."""
     for key, value in info.items():
         if isinstance(value, Mapping):
-            yield from flat(value, f"{prefix}{key}/")
+            yield from flat(value, mark, f"{prefix}{key}{mark}")
         else:
             yield f"{prefix}{key}", str(value)

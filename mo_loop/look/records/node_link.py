@@ -4,7 +4,7 @@
     networkx.node_link_graph(data, edges="edges")
     state_of(data)                                      # the state again
 
-Nodes are the records of mo_loop/look/page/node_records.py, by id; their inputs are edges. A control-flow node holds its
+Nodes are the records of node_records.py, by id; their inputs are edges. A control-flow node holds its
 bodies in the same form. What a pass changed is a flat graph of the nodes that it added or changed, with those that they
 read: `delta_link`. `state_of` and `applied` are the inverse. docs/dump.md describes both forms.
 """
@@ -15,7 +15,7 @@ import heapq
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mo_loop.look.page.node_records import Record, State
+from mo_loop.look.records.node_records import Record, State
 
 ELSEWHERE = frozenset({"scope", "inputs", "bodies"})
 """What the form says otherwise than a record: by nesting and by edges."""

@@ -7,16 +7,17 @@ Graph, as in a conversion.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import PurePath
 from typing import Any
 
 from mo_loop.graph.tensor import FileTensor
-from mo_loop.look.differences.structure import ONNX, Drain, Feed, Item, Output, Ref, Result, Scope, Structure
-from mo_loop.look.page.constant_records import Contents, described_constant
-from mo_loop.look.page.node_records import Describer, Record, State
-from mo_loop.look.page.trip_counts import set_trip_counts
+from mo_loop.look.records.constant_records import Contents, described_constant
+from mo_loop.look.records.node_records import Describer, Record, State
+from mo_loop.look.records.port_entries import Ports, renamed
+from mo_loop.look.records.structure import ONNX, Item, Output, Ref, Scope, Structure
+from mo_loop.look.records.trip_counts import set_trip_counts
 from mo_loop.text.attributes import show_attribute
 
 
@@ -174,9 +175,8 @@ class _OnnxRecords:
             found["info"] = show_attribute(item.info, Any)
         if item.bodies:
             found["bodies"] = [self._model.scopes[body] for body in item.bodies.values()]
-            port_map = self._port_map(item)
-            if port_map is not None:
-                found["port_map"] = port_map
+            if item.ports is not None:
+                found["port_map"] = self._port_map(item, item.ports)
         return found
 
     def _ref(self, ref: Ref | None) -> list[int] | None:
@@ -197,58 +197,23 @@ class _OnnxRecords:
             }  # fmt: skip
         return self._undefined[key]
 
-    # -- port maps
-
-    def _port_map(self, item: Item) -> Record | None:
-        """What feeds the bodies of Loop, Scan and If; None for other operators, whose meaning is not known."""
-        if item.direct is None:
-            return None
-        found: Record = {"inputs": [], "outputs": []}
+    def _port_map(self, item: Item, ports: Ports) -> Record:
+        """The port map with ids; slices are told as in an IR."""
+        ids: dict[Any, int] = {}
         for body in item.bodies.values():
-            for place, parameter in enumerate(body.parameters):
-                if parameter.feed is None:
-                    continue
-                if parameter.feed.kind == "iteration number":
-                    found["iteration"] = self._model.items[parameter]
-                else:
-                    found["inputs"].append(self._input(item, body, place, parameter.feed))
-            if item.condition is not None:
-                found["condition"] = self._result(body, 0)
-        found["outputs"] = list(self._outputs(item))
+            ids |= {parameter: self._model.items[parameter] for parameter in body.parameters}
+            ids |= {(body, place): self._model.results[id(each)] for place, each in enumerate(body.results)}
+        found = renamed(ports, ids.__getitem__)
+        for side in ("inputs", "outputs"):
+            found[side] = [
+                _slice(entry) if entry["role"] in ("Sliced", "Concatenated") else entry for entry in found[side]
+            ]
         return found
 
-    def _input(self, item: Item, body: Scope, place: int, feed: Feed) -> Record:
-        """The entry of a body's parameter. The condition of a Loop is a state, which input 1 begins."""
-        is_loop = item.operator == "Loop"
-        entry: Record = {"role": "Sliced", "port": place, "parameter": self._model.items[body.parameters[place]]}
-        if feed.kind == "sliced":
-            return entry | _slice(feed.settings)
-        after = 0 if feed.kind == "condition" else place - 1 if is_loop else place
-        return entry | {"role": "Merged", "result": self._result(body, after)}
 
-    def _outputs(self, item: Item) -> Iterator[Record]:
-        for port, drain in enumerate(item.drains):
-            yield {"role": drain.kind.capitalize(), "port": port, **self._drain(item, port, drain)}
-
-    def _drain(self, item: Item, port: int, drain: Drain) -> Record:
-        if drain.kind == "selected":
-            ends = [self._result(body, port) for body in item.bodies.values()]
-            tags = [tag.partition("_")[0] for tag in item.bodies]
-            return {"else_" if tag == "else" else tag: end for tag, end in zip(tags, ends, strict=True)}
-        body = next(iter(item.bodies.values()))
-        found: Record = {"result": self._result(body, port + (item.operator == "Loop"))}
-        return found | _slice(drain.settings) if drain.kind == "concatenated" else found
-
-    def _result(self, body: Scope, place: int) -> int | None:
-        """The id of an output of a body; None in a damaged model that lacks it."""
-        results: list[Result] = body.results
-        return self._model.results[id(results[place])] if place < len(results) else None
-
-
-def _slice(settings: Any) -> Record:
-    backward = settings.get("direction") == "reverse"
-    start, end, stride = (-1, 0, -1) if backward else (0, -1, 1)
-    return {"axis": int(settings.get("axis", 0)), "start": start, "end": end, "stride": stride, "part_size": 1}
+def _slice(entry: Record) -> Record:
+    start, end, stride = (-1, 0, -1) if entry.pop("direction", "") == "reverse" else (0, -1, 1)
+    return entry | {"axis": entry.get("axis", 0), "start": start, "end": end, "stride": stride, "part_size": 1}
 
 
 def _version(item: Item, opsets: dict[str, str], is_input: bool) -> int | str:

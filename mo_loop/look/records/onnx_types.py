@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mo_loop.graph.types import BY_ONNX
-from mo_loop.look.inspection.description import Port, Shape
+from mo_loop.look.records.tensor_ports import Port, Shape
 
 
 def declared(name: str, proto: Any) -> Port:
@@ -14,22 +14,17 @@ def declared(name: str, proto: Any) -> Port:
     return Port(name, type_, shape)
 
 
-def tensor_port(tensor: Any) -> Port:
-    """A constant as a value."""
-    return Port(tensor.name, _element(tensor.data_type), list(tensor.dims))
-
-
 def _type(proto: Any) -> tuple[str, Shape]:
     kind = proto.WhichOneof("value")
     if kind == "tensor_type":
         tensor = proto.tensor_type
         shape: Shape = [_dim(dim) for dim in tensor.shape.dim] if tensor.HasField("shape") else None
-        return _element(tensor.elem_type), shape
+        return element_type(tensor.elem_type), shape
     if kind in ("sequence_type", "optional_type"):
         inner = Port("", *_type(getattr(proto, kind).elem_type))
         return f"{'seq' if kind == 'sequence_type' else 'optional'}({inner})", None
     if kind == "map_type":
-        return f"map({_element(proto.map_type.key_type)}, {Port('', *_type(proto.map_type.value_type))})", None
+        return f"map({element_type(proto.map_type.key_type)}, {Port('', *_type(proto.map_type.value_type))})", None
     return "?" if kind is None else f"{kind.removesuffix('_type')}()", None
 
 
@@ -37,7 +32,7 @@ def _dim(dim: Any) -> int | str:
     return dim.dim_value if dim.HasField("dim_value") else dim.dim_param or "?"
 
 
-def _element(number: int) -> str:
+def element_type(number: int) -> str:
     if not number:
         return "?"
     return BY_ONNX[number].name if number in BY_ONNX else f"type {number}"

@@ -1,0 +1,112 @@
+"""What an inspection tells of a Structure: operators with the constants that they read, scopes, control flow."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator, Mapping
+
+from mo_loop.look.inspection.description import Branch, Control, Operator, ScopeSize, Sliced, State
+from mo_loop.look.records.sources import condition, goes_on, slicing, trip_count
+from mo_loop.look.records.structure import IR, Drain, Item, Ref, Scope, Structure
+from mo_loop.look.records.tensor_ports import Port, port_of, tensor_name, tensor_port
+
+
+def operators(structure: Structure) -> list[Operator]:
+    """All operators, the most frequent first; a constant counts once for each operator that reads it."""
+    found: dict[str, Operator] = {}
+    seen: set[tuple[str, int]] = set()
+    for scope in structure.scopes():
+        for name, refs in _computed(scope, structure.kind):
+            operator = found.setdefault(name, Operator(name))
+            operator.count += 1
+            for item in map(_behind, refs):
+                if item is not None and item.data is not None and (name, id(item)) not in seen:
+                    seen.add((name, id(item)))
+                    operator.elements += item.data.elements
+                    operator.bytes += item.data.nbytes
+    return sorted(found.values(), key=lambda each: (-each.count, each.name))
+
+
+def scope_sizes(structure: Structure) -> list[ScopeSize]:
+    """All graphs, outer before inner."""
+    functions = set(structure.functions.values())
+    return [
+        _size(each, "function" if each in functions else each.tag or "model", structure.kind)
+        for each in structure.scopes()
+    ]
+
+
+def _size(scope: Scope, kind: str, format_: str) -> ScopeSize:
+    constants = scope.constants
+    data = [item.data for item in constants if item.data is not None]
+    counts = Counter(name for name, _ in _computed(scope, format_))
+    return ScopeSize(
+        scope.text, kind, len(scope.nodes), len(constants), sum(each.elements for each in data),
+        sum(each.nbytes for each in data), dict(counts.most_common()),
+    )  # fmt: skip
+
+
+def _computed(scope: Scope, format_: str) -> Iterator[tuple[str, list[Ref | None]]]:
+    """The operator and the inputs of what the file has as nodes or layers; an IR has its outputs as layers."""
+    for item in scope.items:
+        if item.made_of is not None:
+            yield item.operator, item.inputs
+    if format_ == IR:
+        for result in scope.results:
+            yield "Result", [result.ref]
+
+
+def _behind(ref: Ref | None) -> Item | None:
+    """What makes a value, looking through the Convert of a compressed constant."""
+    if ref is not None and ref.item.operator == "Convert":
+        ref = ref.item.input(0)
+    return None if ref is None else ref.item
+
+
+# -- control flow
+
+
+def controls(scope: Scope, format_: str) -> list[Control]:
+    """The control flow of a scope, with nested control flow inside."""
+    return [_control(item, format_) for item in scope.items if item.bodies]
+
+
+def _control(item: Item, format_: str) -> Control:
+    found = Control("/".join((*item.scope.path, item.label)), item.operator, item.scope.text)
+    found.trip_count, found.condition, found.goes_on = trip_count(item), condition(item), goes_on(item)
+    captures = {tensor_name(ref) for ref in item.captures}
+    for tag, body in item.bodies.items():
+        children = controls(body, format_)
+        found.branches.append(Branch(tag, body.text, len(body.nodes), len(body.constants), children))
+        for parameter in body.parameters:
+            feed = parameter.feed
+            if feed is not None and feed.kind == "merged":
+                inner = tensor_port(Ref(parameter, 0))
+                found.states.append(State(inner.name, _typed_as(tensor_port(feed.source), inner)))
+            elif feed is not None and feed.kind == "sliced":
+                found.scan_inputs.append(_sliced(tensor_port(feed.source), feed.settings))
+            elif feed is not None and feed.kind == "invariant":
+                captures.add(tensor_name(feed.source))
+    for place, drain in enumerate(item.drains):
+        if drain.kind == "concatenated":
+            value = tensor_port(Ref(item, place)) if format_ == IR else _inner(item, drain)
+            found.scan_outputs.append(_sliced(value, drain.settings))
+    found.captures = sorted(captures)
+    return found
+
+
+def _typed_as(port: Port, other: Port) -> Port:
+    """A value; with the type of another if its own is not known."""
+    return port if port.is_known else Port(port.name, other.type, other.shape)
+
+
+def _inner(item: Item, drain: Drain) -> Port:
+    """What is concatenated, as the body declares it."""
+    ((tag, ref),) = drain.sources.items()
+    declared = (each for each in item.bodies[tag].results if each.ref == ref)
+    return next((_typed_as(tensor_port(ref), port_of("", each.dtype, each.shape)) for each in declared), Port(""))
+
+
+def _sliced(value: Port, settings: Mapping[str, str]) -> Sliced:
+    cut = slicing(settings)
+    return Sliced(value.name, cut["axis"], cut["stride"] < 0, value)

@@ -1,0 +1,190 @@
+"""The structure of an IR as its .xml tells it, also of one that cannot be read as a graph: nothing is inferred.
+
+The .bin is only read where a constant is asked for its values. An edge or an entry of a port map with a missing end is
+left out.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+from mo_loop.graph.shape import MOST_DIMENSIONS
+from mo_loop.graph.types import BY_PRECISION
+from mo_loop.ir.reader.constants import WeightFile
+from mo_loop.ir.reader.numbers import integer
+from mo_loop.ir.reader.records import Layer, LayerPort, Link, Net, PortMap
+from mo_loop.look.records.data import Data
+from mo_loop.look.records.of_graph import flat
+from mo_loop.look.records.port_entries import branch_key, connect
+from mo_loop.look.records.structure import IR, Item, Output, Ref, Result, Scope, Structure, in_order
+from mo_loop.look.records.tensor_ports import Shape, shown_dims
+
+
+def structure_of_layers(net: Net, path: Path) -> Structure:
+    """The structure of the records of the .xml at `path`."""
+    main = _Reader(WeightFile(path.with_suffix(".bin"))).scope(net, Scope())
+    return Structure(IR, str(path), main, metadata=dict(flat(net.rt_info, ".")), made_of=net)
+
+
+class _Reader:
+    def __init__(self, weights: WeightFile) -> None:
+        self._weights = weights
+
+    def scope(self, net: Net, scope: Scope) -> Scope:
+        """Fill `scope` with the items of a net and of its bodies."""
+        layers = {layer.id: layer for layer in net.layers}
+        items = {layer.id: self._item(layer, scope) for layer in net.layers if layer.type != "Result"}
+        refs: dict[tuple[str, str], Ref] = {}
+        for edge in net.edges:
+            made = items.get(edge.from_layer)
+            if made is not None:
+                labels = [port.label for port in layers[edge.from_layer].outputs]
+                place = labels.index(edge.from_port) if edge.from_port in labels else len(labels)
+                refs[edge.to_layer, edge.to_port] = Ref(made, place)
+        for id_, item in items.items():
+            item.inputs = [refs.get((id_, port.label)) for port in layers[id_].inputs]
+        for id_, item in items.items():
+            self._bodies(layers[id_], item)
+        scope.items = in_order(list(items.values()))
+        scope.parameters = [items[layer.id] for layer in net.layers if layer.type == "Parameter"]
+        for layer in net.layers:
+            if layer.type == "Result":
+                ref = refs.get((layer.id, layer.inputs[0].label)) if layer.inputs else None
+                scope.results.append(_result(layer, ref))
+        return scope
+
+    def _item(self, layer: Layer, scope: Scope) -> Item:
+        outputs = [_output(port) for port in layer.outputs]
+        item = Item(layer.type, layer.name, scope, layer.version, layer.data, outputs=outputs, made_of=layer)
+        if layer.type == "Parameter":
+            names = outputs[0].names if outputs else ()
+            type_ = layer.data.get("element_type", ""), _dims(shape_of(layer.data.get("shape", "")))
+            item.outputs = [Output(names, *type_)]
+        elif layer.type == "Const":
+            dims = shape_of(layer.data.get("shape", "")) or []
+            elements = math.prod(dim for dim in dims if isinstance(dim, int))
+            item.data = Data.unread(elements, number(layer, "size"), partial(self._weights.tensor, layer))
+        return item
+
+    def _bodies(self, layer: Layer, item: Item) -> None:
+        inner: dict[Any, Item] = {}
+        ends: dict[Any, Ref | None] = {}
+        for tag, net in layer.bodies.items():
+            body = self.scope(net, Scope((*item.scope.path, item.label, tag), item, tag))
+            item.bodies[tag] = body
+            ids = {kind: [each.id for each in net.layers if each.type == kind] for kind in ("Parameter", "Result")}
+            inner |= {(tag, id_): each for id_, each in zip(ids["Parameter"], body.parameters, strict=True)}
+            ends |= {(tag, id_): each.ref for id_, each in zip(ids["Result"], body.results, strict=True)}
+        if layer.type == "If" and layer.bodies:
+            connect(item, {"inputs": list(_branched(layer, inner)), "outputs": _selected(layer, ends)}, inner, ends)
+        elif "body" in layer.bodies:
+            connect(item, _iteration(layer, inner, ends), inner, ends)
+
+
+def _iteration(layer: Layer, inner: Mapping[Any, Item], ends: Mapping[Any, Ref | None]) -> dict[str, Any]:
+    """The port map of a Loop or TensorIterator."""
+    found: dict[str, Any] = {"inputs": [], "outputs": []}
+    map_ = layer.port_maps.get("port_map", PortMap())
+    states = {("body", parameter): ("body", result) for result, parameter in layer.back_edges}
+    for port, link in _by_port(layer.inputs, map_.inputs):
+        key = "body", link.layer
+        entry: dict[str, Any] = {"port": port, "parameter": key}
+        if key in inner:
+            if link.cut is not None:
+                entry |= {"role": "Sliced"} | _cut(link)
+            elif states.get(key) in ends:
+                entry |= {"role": "Merged", "result": states[key]}
+            else:
+                entry |= {"role": "Invariant"}
+            found["inputs"].append(entry)
+    for port, link in _by_port(layer.outputs, map_.outputs):
+        if ("body", link.layer) in ends:
+            role = "Final" if link.cut is None else "Concatenated"
+            found["outputs"].append({"role": role, "port": port, "result": ("body", link.layer)} | _cut(link))
+    for link in map_.inputs:
+        if link.purpose == "current_iteration" and ("body", link.layer) in inner:
+            found["iteration"] = "body", link.layer
+    for link in map_.outputs:
+        if link.purpose == "execution_condition" and ("body", link.layer) in ends:
+            found["condition"] = "body", link.layer
+    return found
+
+
+def _branched(layer: Layer, inner: Mapping[Any, Item]) -> Iterator[dict[str, Any]]:
+    for tag in layer.bodies:
+        map_ = layer.port_maps.get(tag.replace("body", "port_map"), PortMap())
+        for port, link in _by_port(layer.inputs, map_.inputs):
+            if (tag, link.layer) in inner:
+                yield {"role": "Branched", "port": port, branch_key(tag): (tag, link.layer)}
+
+
+def _selected(layer: Layer, ends: Mapping[Any, Ref | None]) -> list[dict[str, Any]]:
+    found: list[dict[str, Any]] = [
+        {"role": "Selected", "port": port, **{branch_key(tag): None for tag in layer.bodies}}
+        for port in range(len(layer.outputs))
+    ]
+    for tag in layer.bodies:
+        map_ = layer.port_maps.get(tag.replace("body", "port_map"), PortMap())
+        for port, link in _by_port(layer.outputs, map_.outputs):
+            if (tag, link.layer) in ends:
+                found[port][branch_key(tag)] = tag, link.layer
+    return found
+
+
+def _by_port(ports: list[LayerPort], links: list[Link]) -> list[tuple[int, Link]]:
+    """The entries that name a port of the layer, in the order of the ports."""
+    places = {port.label: place for place, port in enumerate(ports)}
+    found = [(places[link.port], link) for link in links if link.port is not None and link.port in places]
+    return sorted(found, key=lambda each: each[0])
+
+
+def _cut(link: Link) -> dict[str, Any]:
+    cut = link.cut
+    if cut is None:
+        return {}
+    return {"axis": cut.axis, "start": cut.start, "end": cut.end, "stride": cut.stride, "part_size": cut.part_size}
+
+
+def _result(layer: Layer, ref: Ref | None) -> Result:
+    if ref is None:
+        return Result(layer.name, None)
+    names = ref.item.outputs[ref.output].names if ref.output < len(ref.item.outputs) else ()
+    return Result((*layer.output_names, *names, ref.item.name)[0], ref)
+
+
+def _output(port: LayerPort) -> Output:
+    known = BY_PRECISION.get(port.precision)
+    dims = [dim if dim >= 0 else "?" for dim in port.dims]
+    return Output(port.names, known.name if known else port.precision, shown_dims(dims))
+
+
+def _dims(shape: Shape) -> str:
+    return "[...]" if shape is None else shown_dims(shape)
+
+
+def shape_of(text: str) -> Shape:
+    """A shape as an attribute spells it: `1,?,2..5`, `...` for an unknown rank."""
+    if text.strip() == "...":
+        return None
+    dims = [each.strip() for each in text.strip().strip("[]").split(",") if each.strip()]
+    return [_dim(each) for each in dims] if len(dims) <= MOST_DIMENSIONS else None
+
+
+def _dim(text: str) -> int | str:
+    try:
+        dim = integer(text, -1)
+    except ValueError:
+        return text
+    return dim if dim >= 0 else "?"
+
+
+def number(layer: Layer, key: str) -> int:
+    """An attribute of a Const; 0 if it is none."""
+    try:
+        return integer(layer.data.get(key, ""), 0)
+    except ValueError:
+        return 0

@@ -1,0 +1,367 @@
+"""The structure of an ONNX model. Types are those that the model declares; nothing is inferred."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from functools import partial
+from hashlib import blake2b
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from mo_loop.errors import FileError
+from mo_loop.frontend.model import OnnxModel
+from mo_loop.frontend.onnx_graphs import OnnxGraph, domain_of, function_graph, main_graph, operator_of
+from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
+from mo_loop.graph.tensor import ArrayTensor, Tensor
+from mo_loop.graph.types import BY_ONNX, string
+from mo_loop.look.records.data import Data
+from mo_loop.look.records.onnx_types import declared, element_type
+from mo_loop.look.records.port_entries import branch_key, connect
+from mo_loop.look.records.structure import ONNX, Drain, Feed, Item, Output, Ref, Result, Scope, Structure, in_order
+from mo_loop.look.records.tensor_ports import shown_dims
+from mo_loop.text.literals import show_array
+
+# AttributeProto.AttributeType
+_FLOAT, _INT, _STRING, _TENSOR, _GRAPH, _FLOATS, _INTS, _STRINGS, _GRAPHS = 1, 2, 3, 4, 5, 6, 7, 8, 10
+
+SMALL = 16
+"""The number of elements up to which the tensor of an attribute is shown with its values."""
+
+SCAN_ATTRIBUTES = (
+    "num_scan_inputs", "scan_input_axes", "scan_input_directions", "scan_output_axes", "scan_output_directions",
+)  # fmt: skip
+
+Names = Mapping[str, Ref]
+
+
+class _Stored(NamedTuple):
+    """A constant in the model: its type, its numbers of elements and bytes, and what reads it."""
+
+    dtype: str
+    shape: Sequence[int]
+    elements: int
+    nbytes: int
+    read: Callable[[], Tensor]
+
+
+def structure_of_onnx(
+    model: OnnxModel, source: str, unread: list[FileError] | None = None, *, weights: bool = True
+) -> Structure:
+    """The structure of a loaded model. ModelError and FileError for data that cannot be read.
+
+    With `unread` data in files that cannot be read are left out; the errors are added to it. Without `weights` no data
+    are read, and attributes are left out.
+    """
+    reader = _Reader(model, unread, weights)
+    proto = model.proto
+    main = reader.scope(main_graph(model), Scope(), {})
+    functions = {}
+    for (domain, name, overload), function in model.functions.items():
+        full = "::".join(each for each in (domain, name, overload) if each)
+        functions[full] = reader.scope(function_graph(model, function, (full,)), Scope((full,)), {})
+        functions[full].settings = reader.settings(function)
+    metadata = {f"metadata/{each.key}": each.value for each in proto.metadata_props}
+    for key in ("ir_version", "producer_name", "producer_version", "domain", "model_version", "doc_string"):
+        if getattr(proto, key):
+            metadata[key] = str(getattr(proto, key))
+    if proto.graph.name:
+        metadata["name"] = proto.graph.name
+    opsets = {domain or "ai.onnx": str(version) for domain, version in model.opsets.items()}
+    return Structure(ONNX, source, main, functions, opsets, metadata, made_of=proto)
+
+
+class _Reader:
+    def __init__(self, model: OnnxModel, unread: list[FileError] | None, weights: bool) -> None:
+        self._model = model
+        self._unread = unread
+        self._weights = weights
+
+    def scope(self, graph: OnnxGraph, scope: Scope, outer: Names) -> Scope:
+        """Fill `scope` with the items of a graph and of its bodies; `outer` are the values that it can capture."""
+        types = self._types(graph)
+        names: dict[str, Ref] = dict(outer)
+        items: list[Item] = []
+
+        def add(item: Item) -> Item:
+            items.append(item)
+            for index, output in enumerate(item.outputs):
+                if output.names:
+                    names[output.names[0]] = Ref(item, index)
+            return item
+
+        stored = [(each.name, self._stored(each)) for each in graph.initializers]
+        for sparse in () if graph.kind == "function" else graph.proto.sparse_initializer:
+            stored.append((sparse.values.name, self._stored_sparse(sparse)))
+        constants = [self._constant(Item("Constant", name, scope), (name,), each) for name, each in stored]
+        held = {item.name for item in constants}
+        for name in graph.input_names:
+            if name not in held:
+                output = _output(name, types)
+                if graph.kind == "model":
+                    output = Output(output.names, output.dtype or "?", output.shape or "[...]")
+                scope.parameters.append(add(Item("input", name, scope, outputs=[output])))
+        for item in constants:
+            add(item)
+        made = [(node, add(self._item(node, scope, types))) for node in graph.nodes]
+        for node, item in made:
+            item.inputs = [self._ref(name, names, scope) for name in node.input]
+        for node, item in made:
+            for body in _then_first(graph.bodies(node)) if node.attribute else ():
+                tag = body.kind if body.kind not in item.bodies else f"{body.kind}/{len(item.bodies)}"
+                item.bodies[tag] = self.scope(body, Scope(body.scope, item, tag), names)
+            if item.bodies:
+                _connect(node, item, graph.opsets.get("", 9) < 9)
+                item.captures = _captured(item)
+        scope.items = in_order(items)
+        for name in graph.output_names:
+            dtype, shape = types.get(name, ("", ""))
+            if graph.kind == "model":
+                dtype, shape = dtype or "?", shape or "[...]"
+            scope.results.append(Result(name, self._ref(name, names, scope), dtype, shape))
+        return scope
+
+    def settings(self, function: Any) -> dict[str, str]:
+        """The opsets and attributes of a function."""
+        found = {f"opset {each.domain or 'ai.onnx'}": str(each.version) for each in function.opset_import}
+        found |= {f"attribute {name}": "required" for name in function.attribute}
+        return found | {f"attribute {each.name}": self._text(each) for each in function.attribute_proto}
+
+    def _ref(self, name: str, names: Names, scope: Scope) -> Ref | None:
+        """The value of a name; a name that nothing defines stands for itself."""
+        if not name:
+            return None
+        return names.get(name) or Ref(Item("undefined", name, scope, outputs=[Output((name,))]), 0)
+
+    def _types(self, graph: OnnxGraph) -> dict[str, tuple[str, str]]:
+        if graph.kind == "function":
+            return {}
+        proto = graph.proto
+        return {each.name: _shown(each) for each in (*proto.value_info, *proto.output, *proto.input)}
+
+    # -- constants
+
+    def _constant(self, item: Item, names: tuple[str, ...], stored: _Stored) -> Item:
+        """The item with the data and the type of a constant."""
+        item.outputs = [Output((name,) if name else (), stored.dtype, shown_dims(stored.shape)) for name in names]
+        try:
+            item.data = Data.of(stored.read()) if self._weights else Data.unread(*stored[2:])
+        except FileError as error:
+            if self._unread is None:
+                raise
+            self._unread.append(error)
+        return item
+
+    def _stored(self, proto: Any) -> _Stored:
+        read = partial(tensor_from, proto, self._model.files)
+        return _Stored(element_type(proto.data_type), list(proto.dims), *tensor_size(proto), read)
+
+    def _stored_sparse(self, proto: Any) -> _Stored:
+        read = partial(dense_from_sparse, proto, self._model.files)
+        return self._stored(proto.values)._replace(shape=list(proto.dims), read=read)
+
+    def _value(self, attribute: Any) -> _Stored | None:
+        """The value of a Constant; None if it is that of a function's attribute."""
+        name = attribute.name
+        if attribute.ref_attr_name:
+            return None
+        if name == "value":
+            return self._stored(attribute.t)
+        if name == "sparse_value":
+            return self._stored_sparse(attribute.sparse_tensor)
+        if name in ("value_string", "value_strings"):
+            texts = np.empty(len(attribute.strings), object)
+            texts[:] = list(attribute.strings)
+            tensor = ArrayTensor(texts if name.endswith("s") else np.array(attribute.s, object), string)
+            size = sum(map(len, tensor.array().flat))
+            return _Stored("string", tensor.shape, tensor.size, size, lambda: tensor)
+        values = {
+            "value_float": lambda: np.float32(attribute.f), "value_int": lambda: np.int64(attribute.i),
+            "value_floats": lambda: np.array(attribute.floats, np.float32),
+            "value_ints": lambda: np.array(attribute.ints, np.int64),
+        }  # fmt: skip
+        if name not in values:
+            return None
+        plain = ArrayTensor(np.asarray(values[name]()))
+        return _Stored(plain.dtype.name, plain.shape, plain.size, plain.nbytes, lambda: plain)
+
+    # -- nodes
+
+    def _item(self, node: Any, scope: Scope, types: Mapping[str, tuple[str, str]]) -> Item:
+        outputs = [_output(name, types) for name in node.output]
+        item = Item(operator_of(node), node.name, scope, outputs=outputs, made_of=node)
+        item.info = {each.key: each.value for each in getattr(node, "metadata_props", ())}
+        if node.doc_string:
+            item.info["doc_string"] = node.doc_string
+        if item.operator == "Constant" and len(node.attribute) == 1:
+            stored = self._value(node.attribute[0])
+            if stored is not None:
+                return self._constant(item, tuple(node.output), stored)
+        overload = getattr(node, "overload", "")
+        if overload:
+            item.attributes["overload"] = overload
+        for attribute in node.attribute if self._weights else ():
+            if attribute.type not in (_GRAPH, _GRAPHS):
+                item.attributes[attribute.name] = self._text(attribute)
+        return item
+
+    def _text(self, attribute: Any) -> str:
+        kind = attribute.type
+        if attribute.ref_attr_name:
+            return f"@{attribute.ref_attr_name}"
+        if kind == _FLOAT:
+            return f"{attribute.f:.9g}"
+        if kind == _INT:
+            return str(attribute.i)
+        if kind == _STRING:
+            return attribute.s.decode(errors="replace")
+        if kind == _TENSOR:
+            return _tensor_text(tensor_from(attribute.t, self._model.files))
+        if kind == _FLOATS:
+            return f"[{', '.join(f'{each:.9g}' for each in attribute.floats)}]"
+        if kind == _INTS:
+            return f"[{', '.join(map(str, attribute.ints))}]"
+        if kind == _STRINGS:
+            return f"[{', '.join(each.decode(errors='replace') for each in attribute.strings)}]"
+        data = attribute.SerializeToString(deterministic=True)
+        return f"{len(data)} bytes {blake2b(data, digest_size=6).hexdigest()}"
+
+
+def tensor_size(proto: Any) -> tuple[int, int]:
+    """The numbers of elements and of bytes of a TensorProto; 0 bytes of a type that is not known."""
+    elements = math.prod(proto.dims) if all(dim >= 0 for dim in proto.dims) else 0
+    known = BY_ONNX.get(proto.data_type)
+    if known is string:
+        return elements, sum(map(len, proto.string_data))
+    return elements, known.size_of(elements) if known else 0
+
+
+def _tensor_text(tensor: Tensor) -> str:
+    type_ = f"{tensor.dtype}{shown_dims(tensor.shape)}"
+    if tensor.size <= SMALL:
+        return f"{type_} {show_array(tensor)}"
+    content = blake2b(digest_size=6)
+    for block in tensor.blocks():
+        content.update(block)
+    return f"{type_} {content.hexdigest()}"
+
+
+def _output(name: str, types: Mapping[str, tuple[str, str]]) -> Output:
+    return Output((name,) if name else (), *types.get(name, ("", "")))
+
+
+def _shown(proto: Any) -> tuple[str, str]:
+    """The element type and dimensions that a value is declared with; "" for what is not declared."""
+    port = declared(proto.name, proto.type)
+    dtype = "" if port.type == "?" else port.type
+    return dtype, "" if port.shape is None else shown_dims(port.shape)
+
+
+def _then_first(bodies: Iterable[OnnxGraph]) -> list[OnnxGraph]:
+    """Bodies in the order of the attributes, but the then branch before the else branch, as in an IR."""
+    return sorted(bodies, key=lambda body: body.kind == "else_branch")
+
+
+def _captured(owner: Item) -> list[Ref]:
+    """The outer values that the bodies of a node read, each once, in the order of use."""
+    scopes = {id(scope) for body in owner.bodies.values() for scope in body.all()}
+    found: dict[tuple[int, int], Ref] = {}
+    for body in owner.bodies.values():
+        for scope in body.all():
+            refs: list[Ref | None] = [ref for item in scope.items for ref in item.inputs]
+            refs += [result.ref for result in scope.results]
+            for ref in refs:
+                if ref is not None and id(ref.item.scope) not in scopes:
+                    found.setdefault((id(ref.item), ref.output), ref)
+    return list(found.values())
+
+
+# -- what feeds the bodies of Loop, Scan and If
+
+
+def _connect(node: Any, item: Item, is_old: bool) -> None:
+    """Set the port map of an item. The Scan of operator set 8 (`is_old`) has lengths as its first input."""
+    bodies = list(item.bodies.values())
+    kind = "" if domain_of(node) else node.op_type
+    if kind == "If":
+        item.ports = _if_ports(item, bodies)
+    elif kind == "Loop" and len(bodies) == 1:
+        item.ports = _loop_ports(item, bodies[0])
+    elif kind == "Scan" and len(bodies) == 1:
+        item.mapped = {key: item.attributes.pop(key) for key in SCAN_ATTRIBUTES if key in item.attributes}
+        item.ports = _scan_ports(node, item, bodies[0], is_old)
+    else:
+        _connect_unknown(item, bodies)
+        return
+    inner = {parameter: parameter for body in bodies for parameter in body.parameters}
+    ends = {(body, place): each.ref for body in bodies for place, each in enumerate(body.results)}
+    connect(item, item.ports, inner, ends)
+    if kind == "Scan" and is_old:
+        item.input_names, item.direct = ("sequence lengths",), 1
+
+
+def _connect_unknown(item: Item, bodies: Sequence[Scope]) -> None:
+    """How the outputs depend on those of the bodies only the operator knows: they are compared one by one."""
+    for body in bodies:
+        for place, parameter in enumerate(body.parameters):
+            parameter.feed = Feed(f"input {place}")
+    longest = max((len(body.results) for body in bodies), default=0)
+    for place in range(longest):
+        ends = {tag: body.results[place : place + 1] for tag, body in item.bodies.items()}
+        item.drains.append(Drain("body output", {tag: end[0].ref if end else None for tag, end in ends.items()}))
+
+
+def _end(body: Scope, place: int) -> tuple[Scope, int] | None:
+    """The key of an output of a body; None in a damaged model that lacks it."""
+    return (body, place) if place < len(body.results) else None
+
+
+def _if_ports(item: Item, bodies: Sequence[Scope]) -> dict[str, Any]:
+    outputs = [
+        {"role": "Selected", "port": port, **{branch_key(body.tag): _end(body, port) for body in bodies}}
+        for port in range(len(item.outputs))
+    ]
+    return {"inputs": [], "outputs": outputs}
+
+
+def _loop_ports(item: Item, body: Scope) -> dict[str, Any]:
+    """The condition is a state of the body, which input 1 begins."""
+    found: dict[str, Any] = {"inputs": [], "outputs": []}
+    for port, parameter in enumerate(body.parameters):
+        if not port:
+            found["iteration"] = parameter
+        elif port < max(len(item.inputs), 2):
+            entry = {"role": "Merged", "port": port, "parameter": parameter, "result": _end(body, port - 1)}
+            found["inputs"].append(entry)
+    found["condition"] = _end(body, 0)
+    for port in range(len(item.outputs)):
+        role = "Final" if port < len(item.inputs) - 2 else "Concatenated"
+        found["outputs"].append({"role": role, "port": port, "result": _end(body, port + 1)})
+    return found
+
+
+def _scan_ports(node: Any, item: Item, body: Scope, is_old: bool) -> dict[str, Any]:
+    given = {each.name: each for each in node.attribute}
+    count = given["num_scan_inputs"].i if "num_scan_inputs" in given else 0
+    first = int(is_old)
+    states = max(len(item.inputs) - first - max(count, 0), 0)
+
+    def sliced(side: str, place: int) -> dict[str, Any]:
+        name = "directions" if is_old and side == "input" else f"scan_{side}_directions"
+        axes, ways = (list(given[key].ints) if key in given else [] for key in (f"scan_{side}_axes", name))
+        backward = place < len(ways) and bool(ways[place])
+        axis = axes[place] if place < len(axes) else first
+        return {"axis": axis, "direction": "reverse" if backward else "forward"}
+
+    found: dict[str, Any] = {"inputs": [], "outputs": []}
+    for place, parameter in enumerate(body.parameters):
+        is_state = place < states
+        entry: dict[str, Any] = {"role": "Merged" if is_state else "Sliced", "port": first + place, "parameter": parameter}
+        more = {"result": _end(body, place)} if is_state else sliced("input", place - states)
+        found["inputs"].append(entry | more)
+    for port in range(len(item.outputs)):
+        is_state = port < states
+        entry = {"role": "Final" if is_state else "Concatenated", "port": port, "result": _end(body, port)}
+        found["outputs"].append(entry | ({} if is_state else sliced("output", port - states)))
+    return found
