@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -9,13 +10,15 @@ import onnx
 import pytest
 
 from mo_loop.api import convert_model, save_model
-from mo_loop.look.inspection.description import Port, below
+from mo_loop.errors import MoLoopError
+from mo_loop.look.inspection.description import below
 from mo_loop.look.inspection.node_rows import node_rows
 from mo_loop.look.inspection.read import inspect
 from mo_loop.look.inspection.skeleton import ControlNode, Entry, FunctionCall, Run, Skeleton, skeleton
 from mo_loop.look.records.opening import opened
-from mo_loop.look.records.tensor_ports import port_of
+from mo_loop.look.records.tensor_ports import Port, port_of
 from tests import MODELS
+from tests.fuzz.control_flow.generator import generate
 from tests.harness import parsed
 
 FILES = sorted(MODELS.glob("*/*.onnx"))
@@ -30,25 +33,52 @@ def only(model: Any) -> ControlNode:
     return found
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
-def test_agrees_with_the_inspection(path: Path) -> None:
-    structure = opened(path)
-    found = controls(skeleton(structure))
-    known = {each.path: each for each in below(inspect(path).control)}
-    assert found.keys() == known.keys()
+def assert_agree(model: Any) -> None:
+    """What `inspect`, `inspect --graph` and `inspect --nodes` tell of one model is the same."""
+    inspection, structure = inspect(model), opened(model)
+    found = skeleton(structure)
+    scopes = {each.path: (each.kind, each.nodes, each.constants) for each in inspection.scopes}
+    assert {each.path: (each.tag, each.nodes, each.constants) for each in found.outlines()} == scopes
+    steps, known = controls(found), {each.path: each for each in below(inspection.control)}
+    assert steps.keys() == known.keys()
     for name, each in known.items():
-        step = found[name]
+        step = steps[name]
         assert (step.operator, step.trip_count, step.condition, step.goes_on) == (
-            each.operator, None if each.operator == "If" else each.trip_count, each.condition, each.goes_on,
-        )  # fmt: skip
+            each.operator, each.trip_count, each.condition, each.goes_on,
+        ), name  # fmt: skip
+        bodies = [(body.tag, body.path, body.nodes, body.constants) for body in step.bodies]
+        assert bodies == [(branch.name, branch.path, branch.nodes, branch.constants) for branch in each.branches]
         assert [entry.inner["body"] for entry in step.inputs if entry.kind == "merged"] == [
             state.name for state in each.states
         ]
-        assert sorted(entry.value.name for entry in step.inputs if entry.kind == "captured") == sorted(each.captures)
+        for entries, kind, slices in (
+            (step.inputs, "sliced", each.scan_inputs), (step.outputs, "concatenated", each.scan_outputs),
+        ):  # fmt: skip
+            cuts = [entry.slicing for entry in entries if entry.kind == kind]
+            assert [(cut["axis"], cut["stride"] < 0) for cut in cuts] == [(cut.axis, cut.backward) for cut in slices]
+        outer = {entry.value.name for entry in step.inputs if entry.kind in ("captured", "invariant", "branched")}
+        assert sorted(outer) == each.captures
     rows = list(node_rows(structure))
     assert len(rows) == sum(
-        outline.nodes + len(outline.inputs) + len(outline.outputs) for outline in skeleton(structure).outlines()
+        outline.nodes + len(outline.inputs) + len(outline.outputs) for outline in found.outlines()
     )
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: f"{path.parent.name}/{path.stem}")
+def test_the_views_of_a_stored_model_agree(path: Path) -> None:
+    assert_agree(path)
+
+
+@pytest.mark.filterwarnings("ignore::mo_loop.errors.ConversionWarning")
+@pytest.mark.parametrize("index", range(140))
+def test_the_views_of_a_generated_model_and_of_its_ir_agree(index: int, tmp_path: Path) -> None:
+    model = generate(36, index, lists=index % 7 == 0).model
+    assert_agree(model)
+    if index % 5 == 0:
+        with suppress(MoLoopError):  # one that is refused has no IR
+            save_model(convert_model(model), tmp_path / "model.xml")
+        if (tmp_path / "model.xml").exists():
+            assert_agree(tmp_path / "model.xml")
 
 
 LOOP = """

@@ -36,7 +36,8 @@ def inspect_onnx(source: Any, allowed: Sequence[str] = ()) -> Inspection:
 def _inspection(model: OnnxModel) -> Inspection:
     proto = model.proto
     structure = structure_of_onnx(model, model.path or "model", weights=False)
-    calls = Counter(item.called for scope in structure.scopes() for item in scope.items)
+    called = (item.called for scope in structure.scopes() for item in scope.items) if structure.functions else ()
+    calls = Counter(called)
     return Inspection(
         file=structure.source,
         format="onnx",

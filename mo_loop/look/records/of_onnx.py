@@ -191,9 +191,9 @@ class _Reader:
     def _item(self, node: Any, scope: Scope, types: Mapping[str, tuple[str, str]]) -> Item:
         outputs = [_output(name, types) for name in node.output]
         item = Item(operator_of(node), node.name, scope, outputs=outputs, made_of=node)
-        item.info = {each.key: each.value for each in getattr(node, "metadata_props", ())}
-        if node.doc_string:
-            item.info["doc_string"] = node.doc_string
+        if self._weights:
+            item.info = {each.key: each.value for each in getattr(node, "metadata_props", ())}
+            item.info |= {"doc_string": node.doc_string} if node.doc_string else {}
         if item.operator == "Constant" and len(node.attribute) == 1:
             stored = self._value(node.attribute[0])
             if stored is not None:
@@ -357,11 +357,12 @@ def _scan_ports(node: Any, item: Item, body: Scope, is_old: bool) -> dict[str, A
     found: dict[str, Any] = {"inputs": [], "outputs": []}
     for place, parameter in enumerate(body.parameters):
         is_state = place < states
-        entry: dict[str, Any] = {"role": "Merged" if is_state else "Sliced", "port": first + place, "parameter": parameter}
+        role = "Merged" if is_state else "Sliced"
         more = {"result": _end(body, place)} if is_state else sliced("input", place - states)
-        found["inputs"].append(entry | more)
+        found["inputs"].append({"role": role, "port": first + place, "parameter": parameter} | more)
     for port in range(len(item.outputs)):
         is_state = port < states
-        entry = {"role": "Final" if is_state else "Concatenated", "port": port, "result": _end(body, port)}
-        found["outputs"].append(entry | ({} if is_state else sliced("output", port - states)))
+        role = "Final" if is_state else "Concatenated"
+        more = {} if is_state else sliced("output", port - states)
+        found["outputs"].append({"role": role, "port": port, "result": _end(body, port)} | more)
     return found

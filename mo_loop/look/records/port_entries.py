@@ -1,7 +1,7 @@
 """Port maps, interpreted: what feeds the parameters of bodies, and what their results feed.
 
-    ports = ports_of(node)                    # {"inputs": [{"role": "Merged", "port": 2, "parameter": ..., ...}], ...}
-    connect(item, ports, inner, ends)         # sets the feeds of the parameters and the drains of the item
+    ports = ports_of(node)                # {"inputs": [{"role": "Merged", "port": 2, "parameter": ..., ...}], ...}
+    connect(item, ports, inner, ends)     # sets the feeds of the parameters and the drains of the item
 
 An entry names a parameter or result by a key: the node of a Graph, an id in a dump, a place in an ONNX model or a layer
 of a file. Records of nodes (node_records.py) have entries with ids.

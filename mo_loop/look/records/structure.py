@@ -224,14 +224,19 @@ def in_order(items: list[Item]) -> list[Item]:
     import heapq
 
     places = {id(item): place for place, item in enumerate(items)}
+    is_ordered = True
     readers: list[list[int]] = [[] for _ in items]
     waiting = [0] * len(items)
     for place, item in enumerate(items):
+        item.place = place
         for ref in (*item.inputs, *item.captures):
             source = None if ref is None else places.get(id(ref.item))
             if source is not None:
+                is_ordered = is_ordered and source < place
                 readers[source].append(place)
                 waiting[place] += 1
+    if is_ordered:
+        return items
     ready = [place for place, count in enumerate(waiting) if not count]
     order = []
     while ready:
