@@ -13,8 +13,8 @@ from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import Dimension, fresh
 from mo_loop.graph.types import TensorType
+from mo_loop.ir.reader.layer_records import Layer, Link, Net, PortMap, SliceRange
 from mo_loop.ir.reader.layer_types import declared_type
-from mo_loop.ir.reader.records import Layer, Link, Net, PortMap, SliceRange
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import (
     Branched,

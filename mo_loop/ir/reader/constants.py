@@ -15,8 +15,8 @@ from mo_loop.graph.data_file import DataFile
 from mo_loop.graph.shape import is_static, require_sizes
 from mo_loop.graph.tensor import FileTensor, Tensor
 from mo_loop.graph.types import BY_IR_NAME, string, u8
+from mo_loop.ir.reader.layer_records import Layer, shortened
 from mo_loop.ir.reader.numbers import integer, parse_shape, shown
-from mo_loop.ir.reader.records import Layer, shortened
 
 
 class StringTensor(FileTensor):

@@ -18,8 +18,8 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import BY_IR_NAME, TensorType
 from mo_loop.ir.reader.bodies import CONTROL, BodyReader, ReadGraph
 from mo_loop.ir.reader.constants import WeightFile
+from mo_loop.ir.reader.layer_records import Edge, Info, Layer, LayerPort, Net, ir_error, shortened
 from mo_loop.ir.reader.layer_types import attributes_of, classes, declared_type
-from mo_loop.ir.reader.records import Edge, Info, Layer, LayerPort, Net, ir_error, shortened
 from mo_loop.ir.reader.variable_layers import ASSIGN, TYPED, VariableLayers, require_consistent, require_stored
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.opaque import Opaque, OpaqueSink

@@ -12,8 +12,8 @@ from typing import Any, Literal, get_args, get_origin
 from mo_loop import ops
 from mo_loop.graph.shape import Shape
 from mo_loop.graph.types import BY_IR_NAME, ElementType, TensorType
+from mo_loop.ir.reader.layer_records import Layer
 from mo_loop.ir.reader.numbers import integer, parse_shape, shown
-from mo_loop.ir.reader.records import Layer
 from mo_loop.ir.xml import nearest_single
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 from mo_loop.ops.control import Control

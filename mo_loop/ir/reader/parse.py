@@ -2,8 +2,8 @@
 
     graph = read(Path("model.xml"))        # constants are spans of model.bin, not loaded
 
-Versions 10 and 11 are read. This module turns the XML into records (mo_loop/ir/reader/records.py) and refuses files
-that are not IR; mo_loop/ir/reader/graphs.py makes the Graph. In records the ids of layers and ports are text.
+Versions 10 and 11 are read. This module turns the XML into records (mo_loop/ir/reader/layer_records.py) and refuses
+files that are not IR; mo_loop/ir/reader/graphs.py makes the Graph. In records the ids of layers and ports are text.
 
 Nothing outside the file is loaded: a document type is refused, entities are not resolved.
 """
@@ -23,8 +23,19 @@ from mo_loop.errors import FileError, IrError, UnsupportedError
 from mo_loop.graph import Graph, Node
 from mo_loop.ir.reader.constants import WeightFile
 from mo_loop.ir.reader.graphs import GraphReader
+from mo_loop.ir.reader.layer_records import (
+    Edge,
+    Info,
+    Layer,
+    LayerPort,
+    Link,
+    Net,
+    PortMap,
+    SliceRange,
+    ir_error,
+    shortened,
+)
 from mo_loop.ir.reader.numbers import integer, require_dimensions
-from mo_loop.ir.reader.records import Edge, Info, Layer, LayerPort, Link, Net, PortMap, SliceRange, ir_error, shortened
 
 VERSIONS = (10, 11)
 

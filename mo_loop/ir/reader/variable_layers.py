@@ -15,8 +15,8 @@ from dataclasses import dataclass, field
 
 from mo_loop.graph import Value
 from mo_loop.graph.types import BY_PRECISION
+from mo_loop.ir.reader.layer_records import Layer, LayerPort, Net, shortened
 from mo_loop.ir.reader.numbers import parse_shape
-from mo_loop.ir.reader.records import Layer, LayerPort, Net, shortened
 
 READ, ASSIGN = "ReadValue", "Assign"
 CODE = "ML256"

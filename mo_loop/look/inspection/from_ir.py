@@ -8,8 +8,8 @@ from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 
+from mo_loop.ir.reader.layer_records import Layer, Net
 from mo_loop.ir.reader.parse import records
-from mo_loop.ir.reader.records import Layer, Net
 from mo_loop.look.inspection.contents import controls, operators, scope_sizes
 from mo_loop.look.inspection.description import ExternalFile, Inspection
 from mo_loop.look.inspection.states_of_ir import states_of

@@ -7,8 +7,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from mo_loop.ir.reader.variable_layers import VariableLayers
-from mo_loop.ir.reader.variable_layers import declared, shape_text, variables
+from mo_loop.ir.reader.variable_layers import VariableLayers, declared, shape_text, variables
 from mo_loop.look.inspection.description import Initial, Variable
 from mo_loop.look.records.data import Data
 from mo_loop.look.records.of_layers import shape_of

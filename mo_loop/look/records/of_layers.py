@@ -15,8 +15,8 @@ from typing import Any
 from mo_loop.graph.shape import MOST_DIMENSIONS
 from mo_loop.graph.types import BY_PRECISION
 from mo_loop.ir.reader.constants import WeightFile
+from mo_loop.ir.reader.layer_records import Layer, LayerPort, Link, Net, PortMap
 from mo_loop.ir.reader.numbers import integer
-from mo_loop.ir.reader.records import Layer, LayerPort, Link, Net, PortMap
 from mo_loop.look.records.data import Data
 from mo_loop.look.records.of_graph import flat
 from mo_loop.look.records.port_entries import branch_key, connect
