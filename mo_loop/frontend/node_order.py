@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Collection, Iterable, Sequence
 from itertools import chain
 from typing import Any
 
 from mo_loop.errors import ModelError
 from mo_loop.graph.origin import Origin
+from mo_loop.support.producers_first import producers_first
 
 
 def needed(
@@ -44,21 +44,7 @@ def in_order(made: Sequence[Sequence[str]], reads: Sequence[Collection[str]]) ->
 def listed_order(nodes: Sequence[Any], reads: Sequence[Collection[str]], path: tuple[str, ...]) -> list[int]:
     """A topological order (captures are dependencies), as close as possible to the order of the list."""
     producer = {name: i for i, node in enumerate(nodes) for name in node.output if name}
-    needs = [{producer[name] for name in names if name in producer} for names in reads]
-    users: dict[int, list[int]] = {}
-    for i, sources in enumerate(needs):
-        for source in sources:
-            users.setdefault(source, []).append(i)
-    missing = [len(sources) for sources in needs]
-    ready = [i for i, count in enumerate(missing) if not count]
-    order: list[int] = []
-    while ready:
-        i = heapq.heappop(ready)
-        order.append(i)
-        for user in users.get(i, ()):
-            missing[user] -= 1
-            if not missing[user]:
-                heapq.heappush(ready, user)
+    order = producers_first([{producer[name] for name in names if name in producer} for names in reads])
     if len(order) < len(nodes):
         left = sorted(set(range(len(nodes))) - set(order))
         names = ", ".join(nodes[i].name or next(iter(nodes[i].output), nodes[i].op_type) for i in left[:6])

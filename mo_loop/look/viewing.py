@@ -21,10 +21,9 @@ from mo_loop.look.page.document import Document
 from mo_loop.look.page.html import is_page, page
 from mo_loop.look.page.of_comparison import diff_document
 from mo_loop.look.records.constant_records import Contents
-from mo_loop.look.records.node_link import state_of
-from mo_loop.look.records.of_structure import Described, body_of, described, described_by, facts, written
+from mo_loop.look.records.of_structure import body_of, described, facts, written
 from mo_loop.look.records.opening import opened
-from mo_loop.look.records.reading import not_of_dump, read_dump
+from mo_loop.look.records.reading import read_dump
 from mo_loop.look.records.structure import ONNX, Structure
 from mo_loop.support.files import write_whole
 from mo_loop.support.garbage_collection import paused_collector
@@ -133,12 +132,12 @@ def _of_folder(folder: Path, other: Any, scope: str | None) -> Page:
 
 def _of_both(found: Comparison, scope: str | None) -> Document:
     contents = Contents()
-    old, new = _described(found.old, contents), _described(found.new, contents)
+    old, new = described(found.old, contents), described(found.new, contents)
     return diff_document(found, old, new, f"{_name(found.old)} -> {_name(found.new)}", scope)
 
 
 def _of_one(structure: Structure, scope: str | None, unread: list[FileError]) -> Document:
-    model = _described(structure, Contents())
+    model = described(structure, Contents())
     state = model.state
     if scope is not None:
         require_scope(scope, structure)
@@ -152,16 +151,6 @@ def _of_one(structure: Structure, scope: str | None, unread: list[FileError]) ->
     if structure.layers:
         document.written = written(model, state)
     return document
-
-
-def _described(structure: Structure, contents: Contents) -> Described:
-    """The records of a model; those of a JSON file of a dump are in it."""
-    if not isinstance(structure.made_of, dict):
-        return described(structure, contents)
-    try:
-        return described_by(structure, state_of(structure.made_of), int)
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
-        raise not_of_dump(structure.source, f"its JSON has another form: {type(error).__name__} {error}") from None
 
 
 def _name(structure: Structure) -> str:

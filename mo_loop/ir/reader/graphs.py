@@ -8,7 +8,6 @@ class infers other types than the file declares, becomes an `Opaque`, which is w
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Mapping
 from typing import Any
 
@@ -23,6 +22,7 @@ from mo_loop.ir.reader.layer_types import attributes_of, classes, declared_type
 from mo_loop.ir.reader.variable_layers import ASSIGN, TYPED, VariableLayers, require_consistent, require_stored
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.opaque import Opaque, OpaqueSink
+from mo_loop.support.producers_first import producers_first
 
 SINKS = frozenset((ASSIGN,))
 
@@ -250,31 +250,16 @@ def _check(
 def _ordered(net: Net, feeds: dict[str, dict[str, tuple[str, str]]]) -> list[Layer]:
     """Producers before consumers; among those that could be next, the first in the file."""
     places = {layer.id: place for place, layer in enumerate(net.layers)}
-    waiting = [0] * len(net.layers)
-    consumers: list[list[int]] = [[] for _ in net.layers]
-    for place, layer in enumerate(net.layers):
-        for source, _ in feeds[layer.id].values():
-            consumers[places[source]].append(place)
-            waiting[place] += 1
-    ready = [place for place, count in enumerate(waiting) if not count]
-    order = []
-    while ready:
-        place = heapq.heappop(ready)
-        order.append(net.layers[place])
-        for consumer in consumers[place]:
-            waiting[consumer] -= 1
-            if not waiting[consumer]:
-                heapq.heappush(ready, consumer)
+    order = producers_first([[places[source] for source, _ in feeds[layer.id].values()] for layer in net.layers])
     if len(order) < len(net.layers):
-        raise ir_error(
-            f"the layers depend on each other in a cycle: {_circle(net, feeds, waiting)}", net.path, "ML253"
-        )
-    return order
+        stuck = set(range(len(net.layers))) - set(order)
+        raise ir_error(f"the layers depend on each other in a cycle: {_circle(net, feeds, stuck)}", net.path, "ML253")
+    return [net.layers[place] for place in order]
 
 
-def _circle(net: Net, feeds: dict[str, dict[str, tuple[str, str]]], waiting: list[int]) -> str:
+def _circle(net: Net, feeds: dict[str, dict[str, tuple[str, str]]], stuck_places: set[int]) -> str:
     """The names along one cycle. Each layer that is still waiting has a producer that is waiting too."""
-    stuck = {layer.id: layer for layer, count in zip(net.layers, waiting, strict=True) if count}
+    stuck = {net.layers[place].id: net.layers[place] for place in sorted(stuck_places)}
     at = next(iter(stuck))
     path: dict[str, None] = {}
     while at not in path:

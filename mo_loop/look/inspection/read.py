@@ -9,6 +9,8 @@ from typing import Any
 
 from mo_loop.errors import FileError
 from mo_loop.look.inspection.description import Inspection
+from mo_loop.look.records.opening import kind_of
+from mo_loop.look.records.structure import IR, ONNX
 from mo_loop.support.garbage_collection import paused_collector
 
 
@@ -23,7 +25,8 @@ def inspect(source: Any, *, allow_external: Sequence[str] = ()) -> Inspection:
         UnsupportedError: the IR is of another version, or bodies are nested too deeply to be read.
     """
     with paused_collector():
-        if isinstance(source, str | os.PathLike) and _is_xml(Path(source)):
+        kind = kind_of(Path(source)) if isinstance(source, str | os.PathLike) else ONNX
+        if kind == IR:
             from mo_loop.look.inspection.from_ir import inspect_ir
 
             return inspect_ir(Path(source))
@@ -32,19 +35,6 @@ def inspect(source: Any, *, allow_external: Sequence[str] = ()) -> Inspection:
         try:
             return inspect_onnx(source, allow_external)
         except FileError as error:
-            is_dump = isinstance(source, str | os.PathLike) and Path(source).suffix in (".json", ".txt")
-            if not is_dump or error.code != "ML214":  # not an ONNX model
+            if kind == ONNX or error.code != "ML214":  # not an ONNX model
                 raise
             raise error.at(hint="if it is a file of --dump, add --graph or --nodes") from error.__cause__
-
-
-def _is_xml(path: Path) -> bool:
-    if path.suffix.lower() == ".xml":
-        return True
-    try:
-        with open(path, "rb") as file:
-            return file.read(64).lstrip(b"\xef\xbb\xbf \t\r\n").startswith((b"<?xml", b"<net"))
-    except IsADirectoryError:
-        raise FileError(f"{path} is a folder, not a model", code="ML211", hint="give a file in it") from None
-    except OSError:
-        return False  # opening it raises the right error

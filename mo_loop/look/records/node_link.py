@@ -11,11 +11,11 @@ read: `delta_link`. `state_of` and `applied` are the inverse. docs/dump.md descr
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Iterable, Mapping
 from typing import Any
 
 from mo_loop.look.records.node_records import Record, State
+from mo_loop.support.producers_first import producers_first
 
 ELSEWHERE = frozenset({"scope", "inputs", "bodies"})
 """What the form says otherwise than a record: by nesting and by edges."""
@@ -155,21 +155,9 @@ def _record(node: Mapping[str, Any], scope: str, inputs: Mapping[int, list[int]]
 
 def in_order(state: State) -> State:
     """The same state with producers before consumers, else by id."""
-    waiting = {number: 0 for number in state.nodes}
-    readers: dict[int, list[int]] = {number: [] for number in state.nodes}
-    for number, record in state.nodes.items():
-        for source in record["inputs"]:
-            if source is not None:
-                waiting[number] += 1
-                readers[source[0]].append(number)
-    ready = [number for number, count in waiting.items() if not count]
-    heapq.heapify(ready)
-    nodes: dict[int, Record] = {}
-    while ready:
-        number = heapq.heappop(ready)
-        nodes[number] = state.nodes[number]
-        for reader in readers[number]:
-            waiting[reader] -= 1
-            if not waiting[reader]:
-                heapq.heappush(ready, reader)
+    numbers = sorted(state.nodes)
+    places = {number: place for place, number in enumerate(numbers)}
+    inputs = (state.nodes[number]["inputs"] for number in numbers)
+    order = producers_first([[places[source[0]] for source in each if source is not None] for each in inputs])
+    nodes = {numbers[place]: state.nodes[numbers[place]] for place in order}
     return State(nodes, state.scopes)

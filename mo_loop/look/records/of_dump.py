@@ -1,4 +1,4 @@
-"""The structure of a JSON file of `--dump`: nodes and edges in the node-link form of networkx."""
+"""The structure of a JSON file of `--dump`: of the records in it."""
 
 from __future__ import annotations
 
@@ -8,10 +8,10 @@ from typing import Any
 
 from mo_loop.errors import InputError
 from mo_loop.look.records.data import Data
-from mo_loop.look.records.node_link import node_link
+from mo_loop.look.records.node_records import Record, State
 from mo_loop.look.records.of_graph import flat, split
 from mo_loop.look.records.port_entries import connect
-from mo_loop.look.records.reading import is_delta, not_of_dump, read_file, state_at
+from mo_loop.look.records.reading import checked, state_at
 from mo_loop.look.records.structure import DUMP, Item, Output, Ref, Result, Scope, Structure, in_order
 from mo_loop.text.attributes import parse_attribute
 from mo_loop.text.scanner import Scanner
@@ -23,73 +23,75 @@ def structure_of_file(path: Path, source: str) -> Structure:
     Raises:
         FileError: it is no file of a dump, or it has only what a pass changed and a file before it is missing.
     """
-    data = read_file(path)
-    return structure_of_json(node_link(state_at(path)) if is_delta(data) else data, source)
+    state = state_at(path)
+    return checked(source, lambda: _structure(state, source))
 
 
-def structure_of_json(data: Any, source: str) -> Structure:
-    """The structure of a whole graph. FileError if the data have another form."""
-    try:
-        main = _scope(data, Scope())
-        metadata = _info(data["graph"].get("info"))
-        if data["graph"].get("name"):
-            metadata["name"] = data["graph"]["name"]
-    except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
-        raise not_of_dump(source, f"its JSON has another form: {type(error).__name__} {error}") from None
-    return Structure(DUMP, source, main, metadata=metadata, made_of=data)
+def _structure(state: State, source: str) -> Structure:
+    members: dict[str, list[Record]] = {name: [] for name in state.scopes}
+    for record in state.nodes.values():
+        members[record["scope"]].append(record)
+    about = state.scopes[""]
+    metadata = _info(about.get("info")) | ({"name": about["name"]} if about.get("name") else {})
+    return Structure(DUMP, source, _scope(state, members, "", Scope()), metadata=metadata, made_of=state)
 
 
-def _scope(data: Mapping[str, Any], scope: Scope) -> Scope:
-    nodes = {node["id"]: node for node in data["nodes"]}
-    items = {number: _item(node, scope) for number, node in nodes.items() if node["op"] != "Result"}
-    reads: dict[Any, dict[int, Ref]] = {number: {} for number in nodes}
-    for edge in data["edges"]:
-        reads[edge["target"]][edge["key"]] = Ref(items[edge["source"]], edge["output"])
-    for number, item in items.items():
-        ports = reads[number]
-        item.inputs = [ports.get(port) for port in range(max(ports, default=-1) + 1)]
-        if "bodies" in nodes[number]:
-            _bodies(nodes[number], item)
+def _scope(state: State, members: Mapping[str, list[Record]], name: str, scope: Scope) -> Scope:
+    records, about = members[name], state.scopes[name]
+    items = {record["id"]: _item(record, scope) for record in records if record["op"] != "Result"}
+
+    def refs(record: Record) -> list[Ref | None]:
+        return [None if each is None else Ref(items[each[0]], each[1]) for each in record["inputs"]]
+
+    for record in records:
+        if record["id"] in items:
+            item = items[record["id"]]
+            item.inputs = refs(record)
+            while item.inputs and item.inputs[-1] is None:
+                item.inputs.pop()
+            if "bodies" in record:
+                _bodies(record, item, state, members)
     scope.items = in_order(list(items.values()))
-    scope.parameters = [items[number] for number in data["graph"]["parameters"]]
-    for place, number in enumerate(data["graph"]["results"]):
-        ref = reads[number].get(0)
-        names = [*nodes[number].get("names", ()), *(() if ref is None else ref.item.outputs[ref.output].names)]
-        known = (*names, nodes[number]["name"])[0] or f"output {place}"
-        scope.results.append(Result(known, ref))
+    scope.parameters = [items[number] for number in about["parameters"]]
+    for place, number in enumerate(about["results"]):
+        record = state.nodes[number]
+        ref = next(iter(refs(record)), None)
+        names = [*record.get("names", ()), *(() if ref is None else ref.item.outputs[ref.output].names)]
+        scope.results.append(Result((*names, record["name"])[0] or f"output {place}", ref))
     if scope.owner is not None:
-        scope.info = _info(data["graph"].get("info"))
+        scope.info = _info(about.get("info"))
     return scope
 
 
-def _item(node: Mapping[str, Any], scope: Scope) -> Item:
-    outputs = [Output(tuple(each["names"]), *split(each["type"])) for each in node["outputs"]]
+def _item(record: Record, scope: Scope) -> Item:
+    outputs = [Output(tuple(each["names"]), *split(each["type"])) for each in record["outputs"]]
     data = None
-    if "value" in node:
-        data = Data.written(f"{outputs[0].dtype}{outputs[0].shape}", node.get("content", node["value"]))
+    if "value" in record:
+        shown = record["content"] if "content" in record else record["value"]
+        data = Data.written(f"{outputs[0].dtype}{outputs[0].shape}", shown)
     return Item(
-        operator=node["op"],
-        name=node["name"],
+        operator=record["op"],
+        name=record["name"],
         scope=scope,
-        version=f"opset{node['opset']}",
-        attributes=dict(node.get("attributes", {})),
+        version=f"opset{record['opset']}",
+        attributes=dict(record.get("attributes", {})),
         outputs=outputs,
         data=data,
-        info=_info(node.get("info")),
-        made_of=node["id"],
+        info=_info(record.get("info")),
+        made_of=record["id"],
     )
 
 
-def _bodies(node: Mapping[str, Any], item: Item) -> None:
+def _bodies(record: Record, item: Item, state: State, members: Mapping[str, list[Record]]) -> None:
     inner: dict[int, Item] = {}
     ends: dict[int, Ref | None] = {}
-    tags = ("body",) if len(node["bodies"]) == 1 else ("then_body", "else_body")
-    for tag, data in zip(tags, node["bodies"], strict=True):
-        body = _scope(data, Scope((*item.scope.path, item.label, tag), item, tag))
+    tags = ("body",) if len(record["bodies"]) == 1 else ("then_body", "else_body")
+    for tag, name in zip(tags, record["bodies"], strict=True):
+        body = _scope(state, members, name, Scope((*item.scope.path, item.label, tag), item, tag))
         item.bodies[tag] = body
-        inner |= zip(data["graph"]["parameters"], body.parameters, strict=True)
-        ends |= zip(data["graph"]["results"], [each.ref for each in body.results], strict=True)
-    connect(item, node["port_map"], inner, ends)
+        inner |= zip(state.scopes[name]["parameters"], body.parameters, strict=True)
+        ends |= zip(state.scopes[name]["results"], [each.ref for each in body.results], strict=True)
+    connect(item, record["port_map"], inner, ends)
 
 
 def _info(shown: str | None) -> dict[str, str]:

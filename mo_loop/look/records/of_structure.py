@@ -39,15 +39,17 @@ def described(structure: Structure, contents: Contents) -> Described:
     """The records of a model. `contents` names its constants, also those of another model that it is compared with."""
     if structure.kind == ONNX:
         found = _of_onnx(structure, contents)
+    elif isinstance(structure.made_of, State):  # of a dump, whose records have their trip counts
+        return _described_by(structure, structure.made_of, int)
     else:
         describer = Describer(contents)
         state = describer.state(structure.made_of)
-        found = described_by(structure, state, describer.id)
+        found = _described_by(structure, state, describer.id)
     set_trip_counts(found.state)
     return found
 
 
-def described_by(structure: Structure, state: State, id_of: Callable[[Any], int]) -> Described:
+def _described_by(structure: Structure, state: State, id_of: Callable[[Any], int]) -> Described:
     """A model whose state is known; `id_of` gives the id of what an item is made of."""
     items = {item: id_of(item.made_of) for scope in structure.scopes() for item in scope.items}
     found = Described(structure, state, items, {}, {structure.main: ""}, id_of)

@@ -56,7 +56,7 @@ def _of_file(
     path: Path, source: str, unread: list[FileError] | None, weights: bool, allowed: Sequence[str]
 ) -> Structure:
     refuse_device(path)
-    kind = _kind(path)
+    kind = kind_of(path)
     if kind == IR:
         from mo_loop.ir.reader import read_with_ids
 
@@ -82,7 +82,7 @@ def _of_file(
     return _of_onnx(path, source, unread, weights, allowed)
 
 
-def _kind(path: Path) -> str:
+def kind_of(path: Path) -> str:
     """The kind of a file, by its content, else by its name. A file that cannot be read counts as an ONNX model, which
     gives the right error."""
     try:

@@ -13,14 +13,18 @@ from __future__ import annotations
 import json
 import os
 import re
+from collections.abc import Callable
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from mo_loop.errors import FileError
 from mo_loop.look.records.node_link import applied, node_link, state_of
 from mo_loop.look.records.node_records import Record, State
 from mo_loop.support.files import refuse_device
+
+Read = TypeVar("Read")
 
 _NAME = re.compile(r"(\d{3,})_([\w.-]+)\.json")
 
@@ -89,7 +93,7 @@ def state_at(file: Path, known: dict[Path, State] | None = None) -> State:
     while at not in known:
         data = read_file(at, None if at is file else file)
         if not is_delta(data):
-            known[at] = _checked(at, lambda data=data: state_of(data))
+            known[at] = checked(at, partial(state_of, data))
             break
         seen.add(at)
         later.append({"file": at, "data": data})
@@ -98,7 +102,7 @@ def state_at(file: Path, known: dict[Path, State] | None = None) -> State:
             raise not_of_dump(file, "it is before itself")
     state = known[at]
     for each in reversed(later):
-        state = known[each["file"]] = _checked(each["file"], lambda each=each, at=state: applied(at, each["data"]))
+        state = known[each["file"]] = checked(each["file"], partial(applied, state, each["data"]))
     return state
 
 
@@ -131,9 +135,9 @@ def not_of_dump(source: str | Path, why: str) -> FileError:
     )  # fmt: skip
 
 
-def _checked(file: Path, read: Any) -> State:
+def checked(source: str | Path, read: Callable[[], Read]) -> Read:
+    """What `read` gives; FileError if the data that it reads have another form."""
     try:
-        found: State = read()
+        return read()
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:
-        raise not_of_dump(file, f"its JSON has another form: {type(error).__name__} {error}") from None
-    return found
+        raise not_of_dump(source, f"its JSON has another form: {type(error).__name__} {error}") from None

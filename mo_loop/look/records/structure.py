@@ -18,6 +18,7 @@ from dataclasses import dataclass, field
 from typing import Any, NamedTuple
 
 from mo_loop.look.records.data import Data
+from mo_loop.support.producers_first import producers_first
 
 ONNX, IR, DUMP = "ONNX", "IR", "dump"
 
@@ -221,32 +222,14 @@ def in_order(items: list[Item]) -> list[Item]:
 
     A value that a body captures counts as an input of the node with the body.
     """
-    import heapq
-
     places = {id(item): place for place, item in enumerate(items)}
-    is_ordered = True
-    readers: list[list[int]] = [[] for _ in items]
-    waiting = [0] * len(items)
-    for place, item in enumerate(items):
-        item.place = place
-        for ref in (*item.inputs, *item.captures):
-            source = None if ref is None else places.get(id(ref.item))
-            if source is not None:
-                is_ordered = is_ordered and source < place
-                readers[source].append(place)
-                waiting[place] += 1
-    if is_ordered:
-        return items
-    ready = [place for place, count in enumerate(waiting) if not count]
-    order = []
-    while ready:
-        place = heapq.heappop(ready)
-        order.append(items[place])
-        for reader in readers[place]:
-            waiting[reader] -= 1
-            if not waiting[reader]:
-                heapq.heappush(ready, reader)
-    order += [item for item, count in zip(items, waiting, strict=True) if count]
+    refs = [[*item.inputs, *item.captures] for item in items]
+    reads = [[places[id(ref.item)] for ref in each if ref is not None and id(ref.item) in places] for each in refs]
+    places_in_order = producers_first(reads)
+    order = [items[place] for place in places_in_order]
+    if len(order) < len(items):
+        left = set(range(len(items))) - set(places_in_order)
+        order += [items[place] for place in sorted(left)]
     for place, item in enumerate(order):
         item.place = place
     return order
