@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
-from mo_loop.cli.output import painted
+from mo_loop.cli.output import counted, painted
 from mo_loop.look.inspection.skeleton import ControlNode, Entry, FunctionCall, Outline, Run, Skeleton
 from mo_loop.look.records.tensor_ports import Port
 from mo_loop.support.printable import printable_record, shortened
@@ -50,10 +50,6 @@ def tree(skeleton: Skeleton, encoding: str, width: int | None = None) -> Iterato
         if each.tag == "function":
             yield f"{painted('function', fg='cyan')} {_name(each.path)}: {counted(each.nodes, 'node')}"
         yield from lines.top(each)
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
 
 
 def _marks(encoding: str) -> Sequence[str]:

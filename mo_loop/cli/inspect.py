@@ -12,7 +12,7 @@ import click
 from mo_loop.cli.error_output import reported
 from mo_loop.cli.file_checks import named, opened
 from mo_loop.cli.model_options import allow_external_option, limit_option
-from mo_loop.cli.output import painted, show, show_lines, sized, table
+from mo_loop.cli.output import counted, painted, show, show_lines, sized, table
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import UsageError
 from mo_loop.support.printable import printable_record
@@ -184,7 +184,7 @@ def _text(inspection: Inspection) -> Iterator[str]:
     yield f"opsets     {', '.join(opsets)}"
     nodes = sum(each.nodes for each in inspection.scopes)
     weights = _amount(inspection.elements, inspection.bytes)
-    yield f"contents   {_counted(nodes, 'node')} in {_counted(len(inspection.scopes), 'scope')}, {weights}"
+    yield f"contents   {counted(nodes, 'node')} in {counted(len(inspection.scopes), 'scope')}, {weights}"
     for title, ports in (("inputs", inspection.inputs), ("outputs", inspection.outputs)):
         yield from _section(title, [(port.name, str(port)) for port in ports])
     operators = [(each.name, str(each.count), sized(each.bytes) if each.bytes else "") for each in inspection.operators]
@@ -200,12 +200,12 @@ def _text(inspection: Inspection) -> Iterator[str]:
             yield from _tree(each, "  ")
     yield from _section("states", _states(inspection), (), ("variable", "type", "initial", "read", "assigned"))
     functions = [
-        (each.name, _counted(each.nodes, "node"), _counted(each.calls, "call"), f"({', '.join(each.inputs)})")
+        (each.name, counted(each.nodes, "node"), counted(each.calls, "call"), f"({', '.join(each.inputs)})")
         for each in inspection.functions
     ]
     yield from _section("functions", functions, (1, 2))
     files = [
-        (each.path, _counted(each.tensors, "tensor"), "missing, or refused" if each.size is None else sized(each.size))
+        (each.path, counted(each.tensors, "tensor"), "missing, or refused" if each.size is None else sized(each.size))
         for each in inspection.external
     ]
     yield from _section("weights in", files, (1, 2))
@@ -249,8 +249,8 @@ def _tree(control: Control, indent: str) -> Iterator[str]:
 
 
 def _branch(branch: Branch, indent: str) -> Iterator[str]:
-    constants = f", {_counted(branch.constants, 'constant')}" if branch.constants else ""
-    yield f"{indent}{branch.name}: {_counted(branch.nodes, 'node')}{constants}"
+    constants = f", {counted(branch.constants, 'constant')}" if branch.constants else ""
+    yield f"{indent}{branch.name}: {counted(branch.nodes, 'node')}{constants}"
     for child in branch.children:
         yield from _tree(child, indent + "  ")
 
@@ -265,8 +265,4 @@ def _listed(texts: list[str]) -> str:
 
 
 def _amount(elements: int, size: int) -> str:
-    return f"{_counted(elements, 'element')} in constants ({sized(size)})" if elements else "no constants"
-
-
-def _counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
+    return f"{counted(elements, 'element')} in constants ({sized(size)})" if elements else "no constants"

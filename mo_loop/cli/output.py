@@ -113,6 +113,10 @@ def sized(count: int) -> str:
     return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
 
 
+def counted(number: int, noun: str) -> str:
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def table(
     rows: Sequence[Sequence[str]], right: Sequence[int] = (), indent: str = "", *, heads: bool = True, err: bool = False
 ) -> str:

@@ -12,7 +12,7 @@ from mo_loop.look.records.structure import Item, Ref
 from mo_loop.look.records.tensor_ports import Port, tensor_name, tensor_port
 from mo_loop.ops.control import slice_count
 
-TRANSPARENT = frozenset(("Identity", "Cast", "Convert", "Squeeze", "Unsqueeze", "Reshape"))
+_TRANSPARENT = frozenset(("Identity", "Cast", "Convert", "Squeeze", "Unsqueeze", "Reshape"))
 """Operators that return their first input, possibly in another shape or type."""
 
 _COPIES = frozenset(("Maximum", "LogicalOr"))
@@ -44,7 +44,7 @@ def goes_on(owner: Item) -> str | None:
     """The source of the condition that the body of a Loop returns; "always" if it never ends the loop."""
     if not owner.is_loop:
         return None
-    at = _origin(owner.condition)
+    at = origin(owner.condition)
     if at is not None and at.item.feed is not None and at.item.feed.kind == "condition":
         return "always"  # the condition that a body receives is true
     source = source_of(owner.condition)
@@ -53,7 +53,7 @@ def goes_on(owner: Item) -> str | None:
 
 def source_of(ref: Ref | None) -> str:
     """What decides a value."""
-    ref = _origin(ref)
+    ref = origin(ref)
     if ref is None:
         return "none"
     item = ref.item
@@ -67,6 +67,21 @@ def source_of(ref: Ref | None) -> str:
         is_model = item.scope.owner is None and not item.scope.path
         return f"{'input' if is_model else 'argument'} {tensor_name(ref)}"
     return f"undefined {item.name}" if item.operator == "undefined" else f"computed ({item.operator})"
+
+
+def origin(ref: Ref | None) -> Ref | None:
+    """The value that is handed on; in a cycle any of it."""
+    seen: set[int] = set()
+    while ref is not None and id(ref.item) not in seen:
+        seen.add(id(ref.item))
+        item = ref.item
+        if _hands_on(item):
+            ref = item.inputs[0]
+        elif item.feed is not None and item.feed.source is not None and _never_changes(item):
+            ref = item.feed.source
+        else:
+            break
+    return ref
 
 
 def slicing(settings: Mapping[str, str]) -> dict[str, int]:
@@ -92,23 +107,8 @@ def slices(value: Port, settings: Mapping[str, int]) -> str:
     return known if abs(stride) == 1 else f"{known}, {abs(stride)} at a time"
 
 
-def _origin(ref: Ref | None) -> Ref | None:
-    """The value that is handed on; in a cycle any of it."""
-    seen: set[int] = set()
-    while ref is not None and id(ref.item) not in seen:
-        seen.add(id(ref.item))
-        item = ref.item
-        if _hands_on(item):
-            ref = item.inputs[0]
-        elif item.feed is not None and item.feed.source is not None and _never_changes(item):
-            ref = item.feed.source
-        else:
-            break
-    return ref
-
-
 def _hands_on(item: Item) -> bool:
-    if item.operator in TRANSPARENT:
+    if item.operator in _TRANSPARENT:
         return bool(item.inputs)
     return item.operator in _COPIES and len(item.inputs) == 2 and item.inputs[0] == item.inputs[1] is not None
 

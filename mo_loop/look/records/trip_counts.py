@@ -3,17 +3,17 @@
     set_trip_counts(state)
     state.nodes[17]["port_map"]["trip_count"]       # "10", "at most 10, while less is true", "dimension 0 of x: N"
 
-A value is followed through operations that hand it on, and out of a body to what feeds its parameter.
+Values are followed as in sources.py.
 """
 
 from __future__ import annotations
 
+from functools import cached_property
 from typing import Any
 
 from mo_loop.look.records.node_records import Record, State
-
-TRANSPARENT = frozenset(("Identity", "Cast", "Convert", "Squeeze", "Unsqueeze", "Reshape"))
-"""Operators that return their first input, possibly in another shape or type."""
+from mo_loop.look.records.sources import origin
+from mo_loop.look.records.structure import Feed, Ref
 
 ALWAYS = ("true", "1")
 
@@ -35,46 +35,52 @@ class _Sources:
 
     def __init__(self, state: State) -> None:
         self.nodes = state.nodes
-        self._feeds: dict[int, tuple[Record, Record]] = {}  # a body's parameter -> the owner and its entry
+        self.feeds: dict[int, tuple[Record, Record]] = {}
+        """A parameter of a body -> the owner and its entry."""
+        self._known: dict[int, _Node] = {}
         for record in state.nodes.values():
             for entry in record.get("port_map", {}).get("inputs", ()):
                 for key in ("parameter", "then", "else_"):
                     if entry.get(key) is not None:
-                        self._feeds[entry[key]] = record, entry
+                        self.feeds[entry[key]] = record, entry
 
-    def of(self, ref: Any) -> tuple[Record, int] | None:
+    def of(self, source: Any) -> tuple[Record, int] | None:
         """The node and output that a value comes from; None if nothing gives it."""
-        seen: set[int] = set()
-        while ref is not None and ref[0] not in seen:
-            seen.add(ref[0])
-            record, port = self.nodes[ref[0]], ref[1]
-            reader = self._handed_on(record)
-            if reader is None:
-                return record, port
-            ref = _input(*reader)
-        return None if ref is None else (self.nodes[ref[0]], ref[1])
+        found: Any = origin(self.ref(source))
+        if found is None or (found.item.feed is not None and found.item.feed.source is None):
+            return None  # the condition of an ONNX loop that is not given
+        return found.item.record, found.output
 
-    def _handed_on(self, record: Record) -> tuple[Record, int] | None:
-        """The node and input of which a node hands on the value."""
-        if record["op"] in TRANSPARENT and record["inputs"]:
-            return record, 0
-        if record["id"] in self._feeds:
-            owner, entry = self._feeds[record["id"]]
-            if entry["role"] in ("Invariant", "Branched") or self._returns_itself(entry):
-                return owner, entry["port"]
-        return None
+    def ref(self, source: Any) -> Ref | None:
+        """A value of a record as one of a Structure."""
+        if source is None:
+            return None
+        node: Any = self._known.get(source[0])
+        if node is None:
+            node = self._known[source[0]] = _Node(self.nodes[source[0]], self)
+        return Ref(node, source[1])
 
-    def _returns_itself(self, entry: Record) -> bool:
-        """Whether a state never changes: its back edge brings the parameter itself."""
-        if entry["role"] != "Merged":
-            return False
-        at, seen = self.nodes[entry["result"]], set()
-        while at["inputs"] and at["inputs"][0] is not None and at["id"] not in seen:
-            if at["op"] not in TRANSPARENT and at["op"] != "Result":
-                return False
-            seen.add(at["id"])
-            at = self.nodes[at["inputs"][0][0]]
-        return bool(at["id"] == entry["parameter"])
+
+class _Node:
+    """A record, with what `origin` asks of an Item."""
+
+    def __init__(self, record: Record, sources: _Sources) -> None:
+        self.record = record
+        self.operator = record["op"]
+        self._sources = sources
+
+    @cached_property
+    def inputs(self) -> list[Ref | None]:
+        return [self._sources.ref(each) for each in self.record["inputs"]]
+
+    @cached_property
+    def feed(self) -> Feed | None:
+        if self.record["id"] not in self._sources.feeds:
+            return None
+        owner, entry = self._sources.feeds[self.record["id"]]
+        result = self._sources.nodes[entry["result"]]["inputs"] if entry["role"] == "Merged" else [None]
+        kind = "invariant" if entry["role"] == "Branched" else entry["role"].lower()
+        return Feed(kind, self._sources.ref(_input(owner, entry["port"])), self._sources.ref(result[0]))
 
 
 def _input(record: Record, port: int) -> Any:
