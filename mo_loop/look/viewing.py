@@ -8,13 +8,11 @@ from __future__ import annotations
 
 import html
 import os
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+from collections.abc import Iterable, Sequence
 from pathlib import Path, PurePath
 from typing import Any
 
 from mo_loop.errors import FileError, UsageError
-from mo_loop.frontend.utf8 import check_names_on_error
 from mo_loop.look.differences.comparing import Comparison, compare, require_scope
 from mo_loop.look.dump.run_folder import PAGE
 from mo_loop.look.page.document import Document
@@ -24,7 +22,7 @@ from mo_loop.look.records.constant_records import Contents
 from mo_loop.look.records.of_structure import body_of, described, facts, written
 from mo_loop.look.records.opening import opened
 from mo_loop.look.records.reading import read_dump
-from mo_loop.look.records.structure import ONNX, Structure
+from mo_loop.look.records.structure import Structure
 from mo_loop.support.files import write_whole
 from mo_loop.support.garbage_collection import paused_collector
 
@@ -82,22 +80,11 @@ def view(
         models = [opened(model, unread if other is None else None, allowed=allow_external)]
         if other is not None:
             models.append(opened(other, allowed=allow_external))
-        with _checked_names(models):
-            if other is None:
-                document = _of_one(models[0], scope, unread)
-            else:
-                document = _of_both(compare(*models, ignore=ignore, scope=scope, tolerance=tolerance), scope)
-            return Page(page(document.as_json()))
-
-
-@contextmanager
-def _checked_names(models: list[Structure]) -> Iterator[None]:
-    """Report names of an ONNX model that are no text."""
-    with ExitStack() as stack:
-        for model in models:
-            if model.kind == ONNX:
-                stack.enter_context(check_names_on_error(model.made_of))
-        yield
+        if other is None:
+            document = _of_one(models[0], scope, unread)
+        else:
+            document = _of_both(compare(*models, ignore=ignore, scope=scope, tolerance=tolerance), scope)
+        return Page(page(document.as_json()))
 
 
 def is_dump(path: str | os.PathLike[str]) -> bool:

@@ -15,6 +15,7 @@ from mo_loop.api import convert_model, save_model
 from mo_loop.errors import FileError, IrError, ModelError, MoLoopError, UnsupportedError
 from mo_loop.look.inspection.description import Control, Inspection, below
 from mo_loop.look.inspection.read import inspect
+from mo_loop.look.records.opening import opened
 from tests import MODELS
 from tests.harness import parsed
 
@@ -297,8 +298,10 @@ def test_damaged_models(seed: int) -> None:
 
 def test_names_that_are_no_text() -> None:
     data = parsed("main (float[3] x) => (float[3] y) { y = Nope (x) }").SerializeToString()
-    with pytest.raises(ModelError):
-        inspect(data.replace(b"Nope", b"\xff\xfe\xff\xfe"))
+    damaged = data.replace(b"Nope", b"\xff\xfe\xff\xfe")
+    for read in (inspect, opened):  # the tree, the list of the nodes, the difference and the page begin with `opened`
+        with pytest.raises(ModelError):
+            read(damaged)
 
 
 # -- IR

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -69,7 +69,19 @@ def structure_of_onnx(
     if proto.graph.name:
         metadata["name"] = proto.graph.name
     opsets = {domain or "ai.onnx": str(version) for domain, version in model.opsets.items()}
-    return Structure(ONNX, source, main, functions, opsets, metadata, made_of=proto)
+    found = Structure(ONNX, source, main, functions, opsets, metadata, made_of=proto)
+    for scope in found.scopes():
+        "".join(_names(scope))  # TypeError for a name that is not UTF-8, which protobuf returns as bytes
+    return found
+
+
+def _names(scope: Scope) -> Iterator[str]:
+    yield from scope.path
+    yield from (result.name for result in scope.results)
+    for item in scope.items:
+        yield from (item.name, item.operator, *item.attributes, *item.info, *item.info.values())
+        yield from (ref.item.name for ref in item.inputs if ref is not None)
+        yield from (name for output in item.outputs for name in output.names)
 
 
 class _Reader:
