@@ -76,7 +76,7 @@ def structure_of_onnx(
 
 
 def _names(scope: Scope) -> Iterator[str]:
-    yield from scope.path
+    yield from (*scope.path, scope.tag)
     yield from (result.name for result in scope.results)
     for item in scope.items:
         yield from (item.name, item.operator, *item.attributes, *item.info, *item.info.values())
