@@ -425,6 +425,10 @@ def test_functions() -> None:
     assert [(each.kind, each.path) for each in diff(old, other).changes] == [
         ("removed", "local::twice"), ("added", "local::double"), ("changed", "call"),
     ]  # fmt: skip
+    names = [f"f{number}" for number in range(8)]
+    more = [f'<opset_import: ["" : 18], domain: "local"> {name} (a) => (b) {{ b = Neg (a) }}' for name in names]
+    found = diff(old, parsed("\n".join([text, *more]), local=1)).changes
+    assert [each.node for each in found] == [f"local::{name}" for name in names]
 
 
 def test_files_of_different_kinds_are_refused(tmp_path: Path) -> None:

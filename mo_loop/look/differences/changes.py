@@ -30,10 +30,10 @@ def changes_of(old: Structure, new: Structure, pairs: Pairs, tolerance: float = 
     details = [*_texts("opset", old.opsets, new.opsets), *_texts("metadata", old.metadata, new.metadata, METADATA)]
     if details:
         yield Change(CHANGED, "", "", "", tuple(details))
-    for name in old.functions.keys() - new.functions.keys():
-        yield Change(REMOVED, "", name, "function", inner=len(old.functions[name].items))
-    for name in new.functions.keys() - old.functions.keys():
-        yield Change(ADDED, "", name, "function", inner=len(new.functions[name].items))
+    for kind, here, there in ((REMOVED, old.functions, new.functions), (ADDED, new.functions, old.functions)):
+        for name in here:  # in the order of the model, not of a set
+            if name not in there:
+                yield Change(kind, "", name, "function", inner=len(here[name].items))
     found = {(left, right): _paired(left, right, pairs, tolerance) for left, right in pairs.items}
     reshaped = {item for item, details in found.items() if any(each.what in ("shape", "type") for each in details)}
     moved = {left for left, _ in reshaped}
