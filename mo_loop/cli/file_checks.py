@@ -146,6 +146,7 @@ def require_places(source: str, target: str, others: dict[str, str | None]) -> N
             f"the output {os.path.basename(target)!r} does not end in .xml", why="the .bin gets the same name",
             hint="name it, for example, model.xml",
         )  # fmt: skip
+    named(target)  # UsageError for a URL that is not valid
     data = target[: -len(".xml")] + ".bin"
     written = {target: "-o", data: "-o"}
     for each in written:
