@@ -32,7 +32,7 @@ import mo_loop
 from mo_loop.compare.execution.isolated import isolated
 from mo_loop.compare.execution.runtime import run_ir
 from mo_loop.compare.oracle.oracle import expected_values
-from mo_loop.compare.results.array_comparison import Comparison
+from mo_loop.compare.results.array_comparison import ArrayComparison
 from mo_loop.compare.results.array_comparison import compare as compare_arrays
 from mo_loop.frontend.onnx_graphs import body_protos
 
@@ -186,7 +186,7 @@ def compare(model: onnx.ModelProto, xml: Path, trips: tuple[int, ...]) -> tuple[
     return table, agree
 
 
-def close(name: str, expected: np.ndarray, actual: np.ndarray) -> Comparison:
+def close(name: str, expected: np.ndarray, actual: np.ndarray) -> ArrayComparison:
     """Whether floats differ by less than the tolerance, relative to the largest of them, and integers are equal."""
     return compare_arrays(expected, actual, name, rtol=0, atol=TOLERANCE * max(1.0, np.abs(expected).max(initial=0)))
 

@@ -20,7 +20,7 @@ HEAD = 1 << 16
 """The number of bytes that are read from a file."""
 
 
-class Kind(NamedTuple):
+class Foreign(NamedTuple):
     """The format of a file, as in "model.onnx is {what}, not an ONNX model", and what to do."""
 
     what: str
@@ -36,41 +36,41 @@ _DOWNLOAD = "download the file itself, not the page that shows it"
 _UNPACK = "unpack it and give the .onnx file inside"
 _WEIGHTS = "it holds weights and no graph: load them in the framework they come from and export that model to ONNX"
 
-PYTORCH_ZIP = Kind("a PyTorch file (weights or TorchScript in a zip)", _PYTORCH)
-PICKLE = Kind("a Python pickle, as PyTorch saves models", _PYTORCH)
-SAVED_MODEL = Kind("a TensorFlow SavedModel", _TENSORFLOW)
-GRAPH_DEF = Kind("a TensorFlow graph (frozen GraphDef)", _TENSORFLOW)
-PADDLE = Kind("a PaddlePaddle model", "convert it first: paddle2onnx --model_dir ... --save_file model.onnx")
-CORE_ML = Kind("a Core ML model", "export the model that it was made of to ONNX")
-ARCHIVE = Kind("an archive", _UNPACK)
+PYTORCH_ZIP = Foreign("a PyTorch file (weights or TorchScript in a zip)", _PYTORCH)
+PICKLE = Foreign("a Python pickle, as PyTorch saves models", _PYTORCH)
+SAVED_MODEL = Foreign("a TensorFlow SavedModel", _TENSORFLOW)
+GRAPH_DEF = Foreign("a TensorFlow graph (frozen GraphDef)", _TENSORFLOW)
+PADDLE = Foreign("a PaddlePaddle model", "convert it first: paddle2onnx --model_dir ... --save_file model.onnx")
+CORE_ML = Foreign("a Core ML model", "export the model that it was made of to ONNX")
+ARCHIVE = Foreign("an archive", _UNPACK)
 
-_STARTS: tuple[tuple[int, bytes, Kind], ...] = (
-    (0, b"version https://git-lfs", Kind("a Git LFS pointer, the file itself was not fetched", "run: git lfs pull")),
-    (0, b"\x89HDF\r\n\x1a\n", Kind("an HDF5 file, as Keras saves models", _KERAS)),
-    (0, b"GGUF", Kind("a GGUF file", _WEIGHTS)),
-    (4, b"TFL3", Kind("a TensorFlow Lite model", _TENSORFLOW)),
-    (4, b"ORTM", Kind("an ONNX Runtime model (.ort)", "give the .onnx file that it was made of")),
-    (0, b"\x1f\x8b", Kind("compressed with gzip", _UNPACK)),
-    (0, b"\xfd7zXZ", Kind("compressed with xz", _UNPACK)),
-    (0, b"BZh", Kind("compressed with bzip2", _UNPACK)),
-    (0, b"\x28\xb5\x2f\xfd", Kind("compressed with zstd", _UNPACK)),
-    (0, b"7z\xbc\xaf\x27\x1c", Kind("a 7z archive", _UNPACK)),
-    (257, b"ustar", Kind("a tar archive", _UNPACK)),
-    (0, b"\x93NUMPY", Kind("a numpy array", "give the .onnx file of the model")),
+_STARTS: tuple[tuple[int, bytes, Foreign], ...] = (
+    (0, b"version https://git-lfs", Foreign("a Git LFS pointer, the file itself was not fetched", "run: git lfs pull")),
+    (0, b"\x89HDF\r\n\x1a\n", Foreign("an HDF5 file, as Keras saves models", _KERAS)),
+    (0, b"GGUF", Foreign("a GGUF file", _WEIGHTS)),
+    (4, b"TFL3", Foreign("a TensorFlow Lite model", _TENSORFLOW)),
+    (4, b"ORTM", Foreign("an ONNX Runtime model (.ort)", "give the .onnx file that it was made of")),
+    (0, b"\x1f\x8b", Foreign("compressed with gzip", _UNPACK)),
+    (0, b"\xfd7zXZ", Foreign("compressed with xz", _UNPACK)),
+    (0, b"BZh", Foreign("compressed with bzip2", _UNPACK)),
+    (0, b"\x28\xb5\x2f\xfd", Foreign("compressed with zstd", _UNPACK)),
+    (0, b"7z\xbc\xaf\x27\x1c", Foreign("a 7z archive", _UNPACK)),
+    (257, b"ustar", Foreign("a tar archive", _UNPACK)),
+    (0, b"\x93NUMPY", Foreign("a numpy array", "give the .onnx file of the model")),
 )
 """Offset, the bytes at it, and the format that they identify."""
 
 _ENDINGS = {
     ".pt": PICKLE, ".pth": PICKLE, ".pt2": PYTORCH_ZIP, ".ckpt": PICKLE, ".pb": GRAPH_DEF, ".tflite": _STARTS[3][2],
     ".pdmodel": PADDLE, ".pdiparams": PADDLE, ".mlmodel": CORE_ML, ".mlpackage": CORE_ML,
-    ".caffemodel": Kind("a Caffe model", "convert it to ONNX first"),
-    ".prototxt": Kind("a Caffe model", "convert it to ONNX first"),
-    ".engine": Kind("a TensorRT engine", "give the .onnx file that it was made of"),
+    ".caffemodel": Foreign("a Caffe model", "convert it to ONNX first"),
+    ".prototxt": Foreign("a Caffe model", "convert it to ONNX first"),
+    ".engine": Foreign("a TensorRT engine", "give the .onnx file that it was made of"),
     ".pkl": PICKLE,
 }  # fmt: skip
 
 
-def kind_of(data: bytes, path: Path | None = None) -> Kind | None:
+def kind_of(data: bytes, path: Path | None = None) -> Foreign | None:
     """The format of a file that begins with `data`; None if it is not known.
 
     `path` is the file, if there is one: the names of the members of an archive are read from it.
@@ -83,22 +83,22 @@ def kind_of(data: bytes, path: Path | None = None) -> Kind | None:
     if re.match(rb"\x80[\x02-\x05]", data):
         return PICKLE
     if data[8:10] == b'{"' and 2 <= int.from_bytes(data[:8], "little") < 1 << 32:
-        return Kind("a safetensors file", _WEIGHTS)
+        return Foreign("a safetensors file", _WEIGHTS)
     return _text(data) or _message(data) or (None if path is None else _ENDINGS.get(path.suffix.lower()))
 
 
-def kind_of_folder(path: Path) -> Kind | None:
+def kind_of_folder(path: Path) -> Foreign | None:
     """The format of a folder that was given as a model; None if it is not known."""
     if (path / "saved_model.pb").exists():
-        return Kind("a TensorFlow SavedModel (a folder)", _TENSORFLOW)
+        return Foreign("a TensorFlow SavedModel (a folder)", _TENSORFLOW)
     if path.suffix == ".mlpackage":
         return CORE_ML
     if (path / "__model__").exists() or list(path.glob("*.pdmodel")):
-        return Kind("the folder of a PaddlePaddle model", PADDLE.hint)
+        return Foreign("the folder of a PaddlePaddle model", PADDLE.hint)
     return None
 
 
-def _archive(data: bytes, path: Path | None) -> Kind:
+def _archive(data: bytes, path: Path | None) -> Foreign:
     """The format of a zip archive, from the names of its members."""
     try:
         with zipfile.ZipFile(io.BytesIO(data) if path is None else path) as archive:
@@ -108,31 +108,31 @@ def _archive(data: bytes, path: Path | None) -> Kind:
     if any(re.search(r"(^|/)(data\.pkl|archive_format|models/model\.json)", name) for name in names):
         return PYTORCH_ZIP
     if any(name.endswith(".weights.h5") for name in names):
-        return Kind("a Keras model (.keras)", _KERAS)
+        return Foreign("a Keras model (.keras)", _KERAS)
     if any(name.endswith(".npy") for name in names):
-        return Kind("an archive of numpy arrays (.npz)", "give the .onnx file of the model")
+        return Foreign("an archive of numpy arrays (.npz)", "give the .onnx file of the model")
     inside = next((name for name in names if name.endswith(".onnx")), None)
-    return Kind("a zip archive", _UNPACK if inside is None else f"unpack it: it holds {inside}")
+    return Foreign("a zip archive", _UNPACK if inside is None else f"unpack it: it holds {inside}")
 
 
-def _text(data: bytes) -> Kind | None:
+def _text(data: bytes) -> Foreign | None:
     """The text formats."""
     start = data[:4096].lstrip(b"\xef\xbb\xbf \t\r\n").lower()
     if start.startswith((b"<!doctype html", b"<html", b"<head", b"<!-- html")):
-        return Kind("an HTML page, the result of a failed download", _DOWNLOAD)
+        return Foreign("an HTML page, the result of a failed download", _DOWNLOAD)
     if start.startswith(b"<?xml") or start.startswith(b"<net"):
         is_ir = b"<net " in start
         what = "OpenVINO IR already, which needs no conversion" if is_ir else "an XML file"
-        return Kind(what, "read it with the runtime: openvino.Core().read_model" if is_ir else _DOWNLOAD)
+        return Foreign(what, "read it with the runtime: openvino.Core().read_model" if is_ir else _DOWNLOAD)
     if re.match(rb'[{\[]\s*["{\[\]}]', start):
-        return Kind("JSON", "give the .onnx file of the model")
+        return Foreign("JSON", "give the .onnx file of the model")
     return None
 
 
 # -- protobuf: a sequence of fields, each a key (number and wire type) and a value
 
 
-def _message(data: bytes) -> Kind | None:
+def _message(data: bytes) -> Foreign | None:
     """The format of a protobuf message, from its first fields."""
     first = _field(data, 0)
     if first is None:
@@ -150,7 +150,7 @@ def _message(data: bytes) -> Kind | None:
     return CORE_ML if inner is not None and inner[0] in (1, 10) and isinstance(inner[1], bytes) else None
 
 
-def _first_message(value: bytes) -> Kind | None:
+def _first_message(value: bytes) -> Foreign | None:
     """A message whose field 1 is a message: NodeDef (name, op) or BlockDesc (index, parent)."""
     first = _field(value, 0)
     second = None if first is None else _field(value, first[2])

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from mo_loop.compare.execution.isolated import IsolatedError
-from mo_loop.compare.results.array_comparison import Comparison
+from mo_loop.compare.results.array_comparison import ArrayComparison
 from mo_loop.compare.results.report import Row
 from mo_loop.compare.sides.side_run import SideRun
 
 
 def row(inference: int, difference: float, kind: str = "equal", set_: int = 0) -> Row:
-    return Row(set_, inference, "", "", Comparison("y", kind, largest_abs=difference))
+    return Row(set_, inference, "", "", ArrayComparison("y", kind, largest_abs=difference))
 
 
 def kept(*rows: Row) -> list[int]:

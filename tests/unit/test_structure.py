@@ -376,13 +376,11 @@ class TestNames:
 
 
 SHARED_CLASSES = {
-    "Activation": "a kind of a recurrent operator, and a row of the table of names",
-    "Comparison": "operations, and what is compared",
+    "Comparison": "operations that compare, and what diff finds",
     "Control": "operations, and what an inspection says of them",
     "Keys": "of attention, and of a comparison",
-    "Kind": "of elements, files and layouts",
     "Port": "of a model, and of an inspection",
-    "Range": "an operation, and a range of an attribute",
+    "Range": "an operation, and the range of an attribute in an annotation",
     "Result": "an operation, and a result of a structure",
     "Scope": "of names, and of a structure",
     "Side": "of a change, and of a comparison",

@@ -12,7 +12,7 @@ from mo_loop.compare.layers.distance import Distance, distance
 from mo_loop.compare.layers.ir_side import IrSide, Key
 from mo_loop.compare.layers.layer_difference import Elements, number
 from mo_loop.compare.layers.onnx_side import OnnxFrame
-from mo_loop.compare.results.array_comparison import Comparison
+from mo_loop.compare.results.array_comparison import ArrayComparison
 from mo_loop.frontend.onnx_graphs import label
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.origin import Origin
@@ -51,7 +51,7 @@ def is_overwritten(actual: Any) -> bool:
     return bool((np.ascontiguousarray(actual).view(np.uint8) > 1).any())
 
 
-def message(result: Comparison, elements: Elements | None) -> str:
+def message(result: ArrayComparison, elements: Elements | None) -> str:
     """How two arrays differ, in words."""
     if elements is None:
         return f"OpenVINO has {result.message.replace(' instead of ', ', ONNX Runtime has ')}"

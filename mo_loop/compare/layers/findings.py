@@ -28,7 +28,7 @@ from mo_loop.compare.layers.layer_difference import (
     elements_of,
 )
 from mo_loop.compare.layers.onnx_side import OnnxFrame
-from mo_loop.compare.results.array_comparison import ATOL, RTOL, SMALL_FLOAT, Comparison, compare, is_limited
+from mo_loop.compare.results.array_comparison import ATOL, RTOL, SMALL_FLOAT, ArrayComparison, compare, is_limited
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.origin import Origin
 from mo_loop.ops.base import Constant, Parameter
@@ -145,7 +145,7 @@ class Findings:
         self.found(frame, place, key[1], kind, text, at, (value.node, value.index), role, elements)
         return False
 
-    def _different(self, name: str, expected: Any, actual: Any) -> Comparison | None:
+    def _different(self, name: str, expected: Any, actual: Any) -> ArrayComparison | None:
         """How two arrays differ; None if they agree."""
         rtol, atol = self.tolerances
         if is_close(expected, actual, RTOL if rtol is None else rtol, ATOL if atol is None else atol):
@@ -199,7 +199,7 @@ class Findings:
             self.heat.notes[f"The comparison ends at {difference.brief}."] = None
         return Different(self._first or difference)
 
-    def _told(self, result: Comparison, expected: Any, actual: Any) -> tuple[str, str, Elements | None]:
+    def _told(self, result: ArrayComparison, expected: Any, actual: Any) -> tuple[str, str, Elements | None]:
         """The kind of a difference, what is said about it, and the elements that differ."""
         elements = self._elements(expected, actual) if result.kind == "values" else None
         return result.kind, message(result, elements), elements

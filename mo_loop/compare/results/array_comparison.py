@@ -27,7 +27,7 @@ Named = list[NamedArray]
 
 
 @dataclass(frozen=True)
-class Comparison:
+class ArrayComparison:
     """The result for one array. It is false in a boolean context if the arrays differ.
 
     `kind` is one of "equal", "rounding" (values differ, but rounding explains it), "shape", "type", "values",
@@ -73,13 +73,13 @@ def compare(
     rtol: float | None = None,
     atol: float | None = None,
     dtype: bool = True,
-) -> Comparison:
+) -> ArrayComparison:
     """Compare one array. `dtype=False` skips the check of element types."""
     left, right = _plain(np.asarray(expected)), _plain(np.asarray(actual))
     if left.shape != right.shape:
-        return Comparison(name, "shape", f"shape {_list(right.shape)} instead of {_list(left.shape)}")
+        return ArrayComparison(name, "shape", f"shape {_list(right.shape)} instead of {_list(left.shape)}")
     if dtype and left.dtype != right.dtype:
-        return Comparison(name, "type", f"element type {right.dtype} instead of {left.dtype}")
+        return ArrayComparison(name, "type", f"element type {right.dtype} instead of {left.dtype}")
     if _is_float(left.dtype):
         usual = tolerance(left.dtype)
         return _close(name, left, right, usual[0] if rtol is None else rtol, usual[1] if atol is None else atol)
@@ -101,7 +101,7 @@ def compare_all(
     atol: float | None = None,
     dtype: bool = True,
     tolerances: Mapping[str, tuple[float, float]] | None = None,
-) -> list[Comparison]:
+) -> list[ArrayComparison]:
     """Compare named outputs: by name if every expected name exists, otherwise by position.
 
     `tolerances` are (rtol, atol) of outputs that have others than `rtol` and `atol`.
@@ -110,7 +110,7 @@ def compare_all(
     if not all(name in by_name for name, _ in expected):
         if len(expected) != len(actual):
             text = f"{len(actual)} outputs instead of {len(expected)}"
-            return [Comparison("outputs", "missing", text)]
+            return [ArrayComparison("outputs", "missing", text)]
         by_name = {name: array for (name, _), (_, array) in zip(expected, actual, strict=True)}
     found = []
     for name, array in expected:
@@ -127,7 +127,7 @@ def is_limited(expected: Any, actual: Any) -> bool:
     return bool((np.clip(expected, limits.min, limits.max) == actual).all())
 
 
-def _close(name: str, expected: np.ndarray, actual: np.ndarray, rtol: float, atol: float) -> Comparison:
+def _close(name: str, expected: np.ndarray, actual: np.ndarray, rtol: float, atol: float) -> ArrayComparison:
     # float64 represents every narrower float exactly, including those that numpy cannot compute with.
     kind = np.complex128 if expected.dtype.kind == "c" else np.float64
     left, right = expected.astype(kind), actual.astype(kind)
@@ -142,7 +142,7 @@ def _close(name: str, expected: np.ndarray, actual: np.ndarray, rtol: float, ato
     return replace(found, snr=_snr(left[finite], difference[finite]), top1=_top1(left, right))
 
 
-def _exact(name: str, expected: np.ndarray, actual: np.ndarray) -> Comparison:
+def _exact(name: str, expected: np.ndarray, actual: np.ndarray) -> ArrayComparison:
     wrong = np.asarray(expected != actual)
     if expected.dtype.kind not in "iub":
         none = np.zeros(wrong.shape)
@@ -184,7 +184,7 @@ def _top1(expected: np.ndarray, actual: np.ndarray) -> float | None:
 def _measured(
     name: str, expected: np.ndarray, actual: np.ndarray, difference: np.ndarray, relative: np.ndarray,
     excess: np.ndarray, cosine: float,
-) -> Comparison:  # fmt: skip
+) -> ArrayComparison:  # fmt: skip
     """The result for arrays of one shape; an element differs if its `excess` over the tolerance is positive."""
     wrong = excess > 0
     size, count = int(wrong.size), int(wrong.sum())
@@ -193,18 +193,18 @@ def _measured(
         "mean_abs": float(difference.mean()) if size else 0.0, "cosine": cosine, "size": size, "count": count,
     }  # fmt: skip
     if not size:
-        return Comparison(name, **facts)
+        return ArrayComparison(name, **facts)
     worst = _index(int(excess.argmax()), excess.shape)
     facts |= {"worst": worst, "pair": (str(expected[worst]), str(actual[worst]))}
     if not count:
-        return Comparison(name, **facts)
+        return ArrayComparison(name, **facts)
     index = _index(int(wrong.argmax()), wrong.shape)
     text = (
         f"{count} of {size} values differ, largest difference {facts['largest_abs']:.3g} "
         f"(relative {facts['largest_rel']:.3g}), "
         f"first at {_list(index)}: {actual[index]!s} instead of {expected[index]!s}"
     )
-    return Comparison(name, "values", text, index=index, **facts)
+    return ArrayComparison(name, "values", text, index=index, **facts)
 
 
 def _index(place: int, shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.results.array_comparison import Comparison, Named, compare_all
+from mo_loop.compare.results.array_comparison import ArrayComparison, Named, compare_all
 from mo_loop.compare.results.report import Row
 from mo_loop.compare.results.sequence_values import flat
 from mo_loop.compare.results.verify_settings import Settings
@@ -26,7 +26,7 @@ def rows_of(
         if result.kind == "shape" and np.size(np.asarray(left)) == np.size(np.asarray(right)) == 0:
             # ONNX Runtime writes 0 for the dimensions of results of no iterations, which it does not know.
             notes.append(f"{result.name} is empty on both sides, and {result.message}")
-            result = Comparison(result.name)
+            result = ArrayComparison(result.name)
         yield Row(number, inference, type_text(left), type_text(right), result)
 
 

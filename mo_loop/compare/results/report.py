@@ -11,7 +11,7 @@ from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from typing import Any
 
-from mo_loop.compare.results.array_comparison import Comparison
+from mo_loop.compare.results.array_comparison import ArrayComparison
 
 PASSED, DIFFERS = "passed", "differs"
 ENDED = {"crash": "crash", "timeout": "hang", "memory": "memory"}
@@ -40,7 +40,7 @@ class Row:
     inference: int
     expected: str
     found: str
-    result: Comparison
+    result: ArrayComparison
     step: int = 0
 
     @property

@@ -23,7 +23,7 @@ from mo_loop.compare.execution.isolated import IsolatedError, isolated
 from mo_loop.compare.execution.judge import brief, empty_alike
 from mo_loop.compare.execution.runtime import run_ir
 from mo_loop.compare.oracle.oracle import expected_values
-from mo_loop.compare.results.array_comparison import Comparison, Named, compare_all
+from mo_loop.compare.results.array_comparison import ArrayComparison, Named, compare_all
 from mo_loop.compare.results.sequence_values import flat, packed, unpacked
 from mo_loop.conversion import Conversion
 from mo_loop.errors import MoLoopError
@@ -264,7 +264,7 @@ class _Trials:
                 return DIFFERS, str(result)
         return AGREES, ""
 
-    def _compared(self, expected: Named, found: Named) -> Comparison | None:
+    def _compared(self, expected: Named, found: Named) -> ArrayComparison | None:
         wanted, found = flat(expected), flat(unpacked(found, expected))
         for result in compare_all(wanted, found, rtol=self.tolerances[0], atol=self.tolerances[1]):
             if not result and not empty_alike(result.name, wanted, found):

@@ -25,7 +25,7 @@ from mo_loop.ops.control import Concatenated, Final, Invariant, Merged, Sliced
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
 
-class Activation(NamedTuple):
+class GateActivation(NamedTuple):
     """A function and its parameters."""
 
     name: str
@@ -47,7 +47,7 @@ def activations_of(
     count: int,
     directions: int,
     kind: str,
-) -> list[list[Activation]]:
+) -> list[list[GateActivation]]:
     """The functions of each direction; alphas and betas are assigned in order to the functions that have one."""
     if len(names) < count * directions:
         raise ModelError(f"{kind} has {len(names)} activations, not {count * directions}", code="ML227")
@@ -61,11 +61,11 @@ def activations_of(
         if None in numbers:
             raise ModelError(f"{kind}: {name} needs activation_alpha and activation_beta", code="ML227")
         alpha, beta = (*(float(each or 0) for each in numbers), 0.0, 0.0)[:2]
-        made.append(Activation(name.lower(), alpha, beta))
+        made.append(GateActivation(name.lower(), alpha, beta))
     return [made[i * count : (i + 1) * count] for i in range(directions)]
 
 
-def activated(x, function: Activation):
+def activated(x, function: GateActivation):
     """One of the activations that ONNX allows in recurrent operators."""
     name, alpha, beta = function
     if name == "affine":
@@ -94,7 +94,7 @@ class Recurrence:
     direction: str
     hidden: int
     layout: int
-    functions: list[list[Activation]]
+    functions: list[list[GateActivation]]
     clip: float
     linear_before_reset: bool
     input_forget: bool
@@ -183,7 +183,7 @@ def _unless_empty(first: Value, lengths: Value) -> Value:
 
 def _one_direction(
     task: Recurrence,
-    functions: list[Activation],
+    functions: list[GateActivation],
     x: Value,
     parts: Sequence[Value | None],
     lengths: Value | None,
@@ -300,7 +300,7 @@ def _inside(body: Graph, outer: Value, captured: list[Any]) -> Value:
 
 
 def _lstm_step(
-    task: Recurrence, functions: list[Activation], now: Value, states: list[Value], r, _, peepholes
+    task: Recurrence, functions: list[GateActivation], now: Value, states: list[Value], r, _, peepholes
 ) -> list[Any]:
     f, g, h = functions
     hidden, cell = states
@@ -319,7 +319,9 @@ def _lstm_step(
     return [leave * activated(new, h), new]
 
 
-def _gru_step(task: Recurrence, functions: list[Activation], now: Value, states: list[Value], r, bias, _) -> list[Any]:
+def _gru_step(
+    task: Recurrence, functions: list[GateActivation], now: Value, states: list[Value], r, bias, _
+) -> list[Any]:
     f, g = functions
     (hidden,) = states
     xz, xr, xh = ops.Split(now, 1, num_splits=3)
@@ -339,7 +341,7 @@ def _gru_step(task: Recurrence, functions: list[Activation], now: Value, states:
     return [(_number(now, 1) - update) * new + update * hidden]
 
 
-def _rnn_step(task: Recurrence, functions: list[Activation], now: Value, states: list[Value], r, *_) -> list[Any]:
+def _rnn_step(task: Recurrence, functions: list[GateActivation], now: Value, states: list[Value], r, *_) -> list[Any]:
     (hidden,) = states
     return [activated(task.clipped(now + ops.MatMul(hidden, r, transpose_b=True)), functions[0])]
 
