@@ -25,8 +25,8 @@ class Activation:
             return x
         if self.name in _PLAIN:
             return _PLAIN[self.name](x)
-        if self.name not in _WITH:
-            known = ", ".join(sorted({*_PLAIN, *_WITH}))
+        if self.name not in DEFAULTS:
+            known = ", ".join(sorted(DEFAULTS))
             raise ModelError(f"the activation {self.name!r} is not one of {known}", code="ML227")
         make, defaults = _WITH[self.name]
         given = {name: getattr(self, name) for name in defaults}
@@ -70,3 +70,8 @@ _WITH: Mapping[str, tuple[Callable[..., Any], Mapping[str, Any]]] = {
     "LogSoftmax": (standard.log_softmax, {"axis": -1}),
 }  # fmt: skip
 """Name -> the function, and the defaults of its parameters in their order. Clip has the bounds as alpha and beta."""
+
+DEFAULTS: Mapping[str, Mapping[str, Any]] = {
+    **{name: {} for name in _PLAIN}, **{name: defaults for name, (_, defaults) in _WITH.items()},
+}  # fmt: skip
+"""Name -> the defaults of its parameters in their order."""

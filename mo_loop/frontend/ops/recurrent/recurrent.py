@@ -3,8 +3,9 @@
 from collections.abc import Sequence
 
 from mo_loop.errors import TypeError_
+from mo_loop.frontend.ops.elementwise.activation_names import Activation
 from mo_loop.frontend.ops.recurrent.recurrent_sequences import sequence
-from mo_loop.frontend.ops.recurrent.recurrent_steps import GATES, GateActivation, Recurrence, activations_of, scanned
+from mo_loop.frontend.ops.recurrent.recurrent_steps import GATES, Recurrence, activations_of, scanned
 from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.ops.ranges import Integers, Matrix, Positive, Rank3, Vector
@@ -101,10 +102,10 @@ def _of_sizes(value: Value, sizes: Sequence[int | None]) -> Value:
     return value if is_known else ops.Reshape(value, [-1 if size is None else size for size in sizes])
 
 
-def _native_activations(functions: Sequence[Sequence[GateActivation]], kind: str) -> Strings | None:
+def _native_activations(functions: Sequence[Sequence[Activation]], kind: str) -> Strings | None:
     """The names, if both directions have the same ones and the runtime's kernels support them."""
-    names = tuple(each.name for each in functions[0])
-    same = all(tuple(each.name for each in others) == names for others in functions)
+    names = tuple(str(each.name).lower() for each in functions[0])
+    same = all([each.name for each in others] == [each.name for each in functions[0]] for others in functions)
     return names if same and names in _NATIVE[kind] else None
 
 

@@ -10,11 +10,12 @@ the loop. With the gates i, o, f, c (LSTM) and z, r, h (GRU):
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 
 from mo_loop.frontend.arrays import zeros
+from mo_loop.frontend.ops.elementwise.activation_names import DEFAULTS, Activation
 from mo_loop.frontend.ops.weight_layout import array_of, rearranged, rows_rearranged
 from mo_loop.frontend.vocabulary import Context, Graph, ModelError, Value, ops
 from mo_loop.graph.shape import fresh
@@ -25,19 +26,9 @@ from mo_loop.ops.control import Concatenated, Final, Invariant, Merged, Sliced
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
 
-class GateActivation(NamedTuple):
-    """A function and its parameters."""
-
-    name: str
-    alpha: float
-    beta: float
-
-
-# Name -> the defaults of its parameters (alpha, beta), as in the ONNX operator of that name.
-_PARAMETERS: dict[str, tuple[float | None, ...]] = {
-    "relu": (), "tanh": (), "sigmoid": (), "softsign": (), "softplus": (), "affine": (1.0, 0.0), "leakyrelu": (0.01,),
-    "thresholdedrelu": (1.0,), "scaledtanh": (None, None), "hardsigmoid": (0.2, 0.5), "elu": (1.0,),
-}  # fmt: skip
+ACTIVATIONS = "Relu Tanh Sigmoid Softsign Softplus Affine LeakyRelu ThresholdedRelu ScaledTanh HardSigmoid Elu"
+_NAMES = {name.lower(): name for name in ACTIVATIONS.split()}
+"""The functions that ONNX allows; letters of both cases are alike."""
 
 
 def activations_of(
@@ -47,43 +38,30 @@ def activations_of(
     count: int,
     directions: int,
     kind: str,
-) -> list[list[GateActivation]]:
+) -> list[list[Activation]]:
     """The functions of each direction; alphas and betas are assigned in order to the functions that have one."""
     if len(names) < count * directions:
         raise ModelError(f"{kind} has {len(names)} activations, not {count * directions}", code="ML227")
     given = (iter(alphas or ()), iter(betas or ()))
     made = []
     for name in names[: count * directions]:
-        if name.lower() not in _PARAMETERS:
+        if name.lower() not in _NAMES:
             raise ModelError(f"{kind} has the activation {name!r}, which ONNX does not define", code="ML227")
-        defaults = _PARAMETERS[name.lower()]
+        standard = _NAMES[name.lower()]
+        defaults = (None, None) if standard == "ScaledTanh" else DEFAULTS[standard].values()
         numbers = [next(source, default) for source, default in zip(given, defaults, strict=False)]
         if None in numbers:
             raise ModelError(f"{kind}: {name} needs activation_alpha and activation_beta", code="ML227")
-        alpha, beta = (*(float(each or 0) for each in numbers), 0.0, 0.0)[:2]
-        made.append(GateActivation(name.lower(), alpha, beta))
+        alpha, beta = [*numbers, None, None][:2]
+        made.append(Activation(standard, alpha, beta))
     return [made[i * count : (i + 1) * count] for i in range(directions)]
 
 
-def activated(x, function: GateActivation):
+def activated(x, function: Activation):
     """One of the activations that ONNX allows in recurrent operators."""
-    name, alpha, beta = function
-    if name == "affine":
-        return x * alpha + beta
-    if name == "leakyrelu":
-        return ops.PReLU(x, np.full(1, alpha, x.dtype.numpy))
-    if name == "thresholdedrelu":
-        return ops.Select(x > alpha, x, _number(x, 0))
-    if name == "scaledtanh":
-        return ops.Tanh(x * beta) * alpha
-    if name == "hardsigmoid":
-        return ops.HardSigmoid(x, alpha, beta)
-    if name == "elu":
-        return ops.Elu(x, alpha=alpha)
-    if name == "softsign":
-        return x / (ops.Abs(x) + 1)
-    plain = {"relu": ops.ReLU, "tanh": ops.Tanh, "sigmoid": ops.Sigmoid, "softplus": ops.SoftPlus}
-    return plain[name](x)
+    if function.name == "ThresholdedRelu":
+        return ops.Select(x > function.alpha, x, _number(x, 0))
+    return x / (ops.Abs(x) + 1) if function.name == "Softsign" else function.of(x)
 
 
 @dataclass(frozen=True)
@@ -94,7 +72,7 @@ class Recurrence:
     direction: str
     hidden: int
     layout: int
-    functions: list[list[GateActivation]]
+    functions: list[list[Activation]]
     clip: float
     linear_before_reset: bool
     input_forget: bool
@@ -183,7 +161,7 @@ def _unless_empty(first: Value, lengths: Value) -> Value:
 
 def _one_direction(
     task: Recurrence,
-    functions: list[GateActivation],
+    functions: list[Activation],
     x: Value,
     parts: Sequence[Value | None],
     lengths: Value | None,
@@ -300,7 +278,7 @@ def _inside(body: Graph, outer: Value, captured: list[Any]) -> Value:
 
 
 def _lstm_step(
-    task: Recurrence, functions: list[GateActivation], now: Value, states: list[Value], r, _, peepholes
+    task: Recurrence, functions: list[Activation], now: Value, states: list[Value], r, _, peepholes
 ) -> list[Any]:
     f, g, h = functions
     hidden, cell = states
@@ -319,9 +297,7 @@ def _lstm_step(
     return [leave * activated(new, h), new]
 
 
-def _gru_step(
-    task: Recurrence, functions: list[GateActivation], now: Value, states: list[Value], r, bias, _
-) -> list[Any]:
+def _gru_step(task: Recurrence, functions: list[Activation], now: Value, states: list[Value], r, bias, _) -> list[Any]:
     f, g = functions
     (hidden,) = states
     xz, xr, xh = ops.Split(now, 1, num_splits=3)
@@ -341,7 +317,7 @@ def _gru_step(
     return [(_number(now, 1) - update) * new + update * hidden]
 
 
-def _rnn_step(task: Recurrence, functions: list[GateActivation], now: Value, states: list[Value], r, *_) -> list[Any]:
+def _rnn_step(task: Recurrence, functions: list[Activation], now: Value, states: list[Value], r, *_) -> list[Any]:
     (hidden,) = states
     return [activated(task.clipped(now + ops.MatMul(hidden, r, transpose_b=True)), functions[0])]
 
