@@ -392,19 +392,15 @@ SHARED_CLASSES = {
 
 
 class TestClassNames:
-    @pytest.fixture(scope="class")
-    def shared(self) -> dict[str, list[str]]:
-        """Name -> the modules that define a class of that name, where there are several."""
-        found: dict[str, list[str]] = {}
+    def test_one_class_name_has_one_meaning(self) -> None:
+        places: dict[str, list[str]] = {}
         for package in ("mo_loop", "transforms"):
             for path in sorted((ROOT / package).rglob("*.py")):
                 for node in ast.parse(path.read_text("utf-8")).body:
                     if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                        found.setdefault(node.name, []).append(path.relative_to(ROOT).as_posix())
-        return {name: places for name, places in found.items() if len(places) > 1}
-
-    def test_one_class_name_has_one_meaning(self, shared: dict[str, list[str]]) -> None:
-        assert {name: places for name, places in shared.items() if name not in SHARED_CLASSES} == {}
+                        places.setdefault(node.name, []).append(path.relative_to(ROOT).as_posix())
+        shared = {name: where for name, where in places.items() if len(where) > 1}
+        assert {name: where for name, where in shared.items() if name not in SHARED_CLASSES} == {}
 
 
 class TestImportReader:
