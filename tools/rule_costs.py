@@ -32,7 +32,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from mo_loop.api import convert_model, save_model
 from mo_loop.errors import ConversionWarning
 from mo_loop.graph import Graph, Node
-from mo_loop.graph.shape import Dim, Dimension
+from mo_loop.graph.dimension import Dim, Dimension
 from mo_loop.graph.types import TensorType
 from mo_loop.ops import Reshape, Squeeze, Unsqueeze
 from mo_loop.ops.base import Constant, Parameter, Result

@@ -7,7 +7,7 @@ from dataclasses import replace
 
 from mo_loop import ops
 from mo_loop.graph import Node, Value
-from mo_loop.graph.shape import low
+from mo_loop.graph.dimension import low
 from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Branched, Concatenated, Control, Final, If, Invariant, Iteration, Loop, Merged, Sliced

@@ -16,7 +16,8 @@ from typing import NamedTuple
 
 from mo_loop import ops
 from mo_loop.graph import Node, Value
-from mo_loop.graph.shape import Dimension, normalise_axis
+from mo_loop.graph.dimension import Dimension
+from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import i32, i64
 from mo_loop.ops.control import Invariant, Loop
 from mo_loop.ops.slicing import FAR

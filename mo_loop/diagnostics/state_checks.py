@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from mo_loop.diagnostics.diagnostic import Diagnostic
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.shape import Dim, Dimension
+from mo_loop.graph.dimension import Dim, Dimension
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Concatenated, If, Iteration, Merged, Sliced
 from mo_loop.ops.recurrent import Sequence

@@ -13,8 +13,8 @@ from mo_loop.frontend.context import Context, Translation
 from mo_loop.frontend.cut import Start
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
+from mo_loop.graph.dimension import fresh
 from mo_loop.graph.origin import Origin
-from mo_loop.graph.shape import fresh
 from mo_loop.graph.types import TensorType
 
 SHAPED = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0, "Squeeze": 1, "Unsqueeze": 1}

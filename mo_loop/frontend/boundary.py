@@ -16,8 +16,8 @@ from mo_loop.frontend.declared_types import type_from
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import main_graph
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.dimension import fresh
 from mo_loop.graph.origin import Origin, made_for
-from mo_loop.graph.shape import fresh
 from mo_loop.graph.types import OptionalType, SequenceType, TensorType, i64, string
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 from mo_loop.ops.sequences import Optional

@@ -14,7 +14,7 @@ from mo_loop.frontend.context import Body, Context, TranslatedBody
 from mo_loop.frontend.leading_ones import MOST, least_rank, varying, with_equal_ranks, with_rank
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
-from mo_loop.graph.shape import Symbol, fresh, low
+from mo_loop.graph.dimension import Symbol, fresh, low
 from mo_loop.graph.types import UNKNOWN, OptionalType, SequenceType, TensorType
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.joining import symbols_in, widen_types

@@ -8,8 +8,9 @@ from typing import Any
 from mo_loop.conversion_limits import budget
 from mo_loop.errors import ConversionWarning, UnsupportedError
 from mo_loop.graph import Value
+from mo_loop.graph.dimension import Dimension, fresh, high, low, named
 from mo_loop.graph.origin import Origin
-from mo_loop.graph.shape import Dimension, Shape, fresh, high, low, named
+from mo_loop.graph.shape import Shape
 from mo_loop.graph.types import UNKNOWN, OptionalType, SequenceType, TensorType, from_onnx
 
 

@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from mo_loop.errors import UnsupportedError, UsageError
-from mo_loop.graph.shape import Dimension, fresh, named
+from mo_loop.graph.dimension import Dimension, fresh, named
 from mo_loop.graph.types import BY_NAME, BY_PRECISION, ElementType, from_numpy
 from mo_loop.preprocessing.per_input import split
 from mo_loop.support.option_texts import QUOTED, literal, shown, unquoted, whole_number

@@ -15,7 +15,7 @@ from typing import Any
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
 from mo_loop.graph import Value
-from mo_loop.graph.shape import Dimension
+from mo_loop.graph.dimension import Dimension
 from mo_loop.graph.types import TensorType
 
 MOST = 3

@@ -28,10 +28,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from mo_loop.conversion_limits import Remaining
 from mo_loop.conversion_limits import current as current_budget
 from mo_loop.errors import InternalError, ModelError
+from mo_loop.graph.dimension import fresh_symbols
 from mo_loop.graph.networkx_view import networkx_view
 from mo_loop.graph.node import Node, Value, use_of
 from mo_loop.graph.origin import Origin, Origins, current
-from mo_loop.graph.shape import fresh_symbols
 from mo_loop.graph.type_equality import Renaming, same_type
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
-from mo_loop.graph.shape import fresh_symbols
+from mo_loop.graph.dimension import fresh_symbols
 from mo_loop.graph.types import TensorType
 
 LIMIT = 20_000

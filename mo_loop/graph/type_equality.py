@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from mo_loop.graph.shape import Dimension, Symbol
+from mo_loop.graph.dimension import Dimension, Symbol
 from mo_loop.graph.types import OptionalType, SequenceType
 
 

@@ -14,7 +14,8 @@ from typing import Any, ClassVar
 import numpy as np
 
 from mo_loop.errors import UnsupportedError
-from mo_loop.graph.shape import Dimension, Shape, show
+from mo_loop.graph.dimension import Dimension
+from mo_loop.graph.shape import Shape, show
 
 KNOWN_LIMIT = 64
 """The largest number of elements that `TensorType.known` tracks."""

@@ -17,7 +17,8 @@ from typing import Any, TextIO
 
 from mo_loop.errors import InternalError
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.shape import Dim, Shape
+from mo_loop.graph.dimension import Dim
+from mo_loop.graph.shape import Shape
 from mo_loop.graph.types import ElementType
 from mo_loop.ir.bin import Weights
 from mo_loop.ops.base import Constant, Parameter, Result

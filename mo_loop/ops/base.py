@@ -22,9 +22,10 @@ import numpy as np
 
 from mo_loop.errors import InternalError, MoLoopError, TypeError_, error_of_numbers
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.dimension import fresh_symbols
 from mo_loop.graph.inference_cache import inferred_once, unique
 from mo_loop.graph.origin import Origin
-from mo_loop.graph.shape import Shape, fresh_symbols, require_sizes
+from mo_loop.graph.shape import Shape, require_sizes
 from mo_loop.graph.tensor import ArrayTensor, Tensor
 from mo_loop.graph.types import KNOWN_LIMIT, UNKNOWN, ElementType, TensorType, boolean, known_array
 from mo_loop.ops.element_kinds import Kind

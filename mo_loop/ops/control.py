@@ -16,16 +16,8 @@ from typing import Any, ClassVar
 
 from mo_loop.errors import TypeError_
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.shape import (
-    Dimension,
-    Symbol,
-    element_count,
-    fresh,
-    high,
-    least,
-    low,
-    normalise_axis,
-)
+from mo_loop.graph.dimension import Dimension, Symbol, fresh, high, least, low
+from mo_loop.graph.shape import element_count, normalise_axis
 from mo_loop.graph.types import UNKNOWN, TensorType, boolean, i32, i64
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.joining import covers_type, exported, join_types, symbols_in, widen_types

@@ -1,7 +1,8 @@
 """Convolutions and transposed convolutions, with and without groups."""
 
 
-from mo_loop.graph.shape import Dimension, fresh, merge_dim
+from mo_loop.graph.dimension import Dimension, fresh
+from mo_loop.graph.shape import merge_dim
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.element_kinds import NUMBERS
 from mo_loop.ops.infer import same_dtype

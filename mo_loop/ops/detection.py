@@ -3,7 +3,8 @@
 from collections.abc import Sequence
 from typing import Any, Literal
 
-from mo_loop.graph.shape import Dimension, fresh, high, merge, merge_dim
+from mo_loop.graph.dimension import Dimension, fresh, high
+from mo_loop.graph.shape import merge, merge_dim
 from mo_loop.graph.types import ElementType, TensorType, f32, i64
 from mo_loop.ops.base import Op
 from mo_loop.ops.element_kinds import FLOATS, INTEGERS, NUMBERS, SMALL_FLOATS

@@ -5,7 +5,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mo_loop.graph.shape import Dimension, broadcast, fresh, is_static, least, low, merge_dim, most
+from mo_loop.graph.dimension import Dimension, fresh, least, low, most
+from mo_loop.graph.shape import broadcast, is_static, merge_dim
 from mo_loop.graph.types import KNOWN_LIMIT, ElementType, TensorType, known_array, tensor_of_known
 from mo_loop.ops.base import Op
 from mo_loop.ops.element_kinds import NUMBERS

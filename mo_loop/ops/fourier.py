@@ -6,7 +6,8 @@ DFT    X[k] = sum of x[t] e^(-2 pi i k t / n)
 import functools
 from collections.abc import Sequence
 
-from mo_loop.graph.shape import Dimension, fresh, low, merge_dim, normalise_axis
+from mo_loop.graph.dimension import Dimension, fresh, low
+from mo_loop.graph.shape import merge_dim, normalise_axis
 from mo_loop.graph.types import TensorType, bf16, f16, f32
 from mo_loop.ops.base import Op
 

@@ -5,7 +5,8 @@ from typing import Any, Literal
 
 from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph
-from mo_loop.graph.shape import Dimension, Symbol, fresh, high, low, normalise_axis
+from mo_loop.graph.dimension import Dimension, Symbol, fresh, high, low
+from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import UNKNOWN, TensorType
 from mo_loop.ops.base import Op
 from mo_loop.ops.control import Concatenated, Iteration, Sliced, iteration_count

@@ -4,7 +4,8 @@ from typing import Any, Literal
 
 import numpy as np
 
-from mo_loop.graph.shape import Dimension, element_count, fresh, high, low, merge, merge_dim, normalise_axis
+from mo_loop.graph.dimension import Dimension, fresh, high, low
+from mo_loop.graph.shape import element_count, merge, merge_dim, normalise_axis
 from mo_loop.graph.types import KNOWN_LIMIT, ElementType, TensorType, i64, known_array
 from mo_loop.ops.base import Op
 from mo_loop.ops.element_kinds import WIDE_INTEGERS

@@ -6,18 +6,8 @@ from typing import Any
 import numpy as np
 
 from mo_loop.errors import TypeError_
-from mo_loop.graph.shape import (
-    MOST_DIMENSIONS,
-    Dim,
-    Dimension,
-    Shape,
-    broadcast,
-    fresh,
-    high,
-    join,
-    low,
-    normalise_axis,
-)
+from mo_loop.graph.dimension import Dim, Dimension, fresh, high, low
+from mo_loop.graph.shape import MOST_DIMENSIONS, Shape, broadcast, join, normalise_axis
 from mo_loop.graph.types import ElementType, TensorType
 from mo_loop.ops import values
 

@@ -13,20 +13,8 @@ from __future__ import annotations
 from collections.abc import Collection, Iterator
 
 from mo_loop.errors import TypeError_
-from mo_loop.graph.shape import (
-    Dim,
-    Dimension,
-    Shape,
-    Symbol,
-    covers,
-    fresh,
-    high,
-    join,
-    join_shapes,
-    low,
-    symbols_of,
-    widen,
-)
+from mo_loop.graph.dimension import Dim, Dimension, Symbol, fresh, high, low
+from mo_loop.graph.shape import Shape, covers, join, join_shapes, symbols_of, widen
 from mo_loop.graph.types import UNKNOWN, OptionalType, SequenceType, TensorType
 
 

@@ -3,7 +3,8 @@
 
 import numpy as np
 
-from mo_loop.graph.shape import Dimension, Shape, broadcast, broadcast_dim, merge_dim
+from mo_loop.graph.dimension import Dimension
+from mo_loop.graph.shape import Shape, broadcast, broadcast_dim, merge_dim
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Op
 from mo_loop.ops.element_kinds import FLOATS, NUMBERS

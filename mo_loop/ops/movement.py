@@ -6,17 +6,8 @@ from typing import Any, Literal
 import numpy as np
 
 from mo_loop.errors import TypeError_
-from mo_loop.graph.shape import (
-    MOST_DIMENSIONS,
-    Dim,
-    Dimension,
-    element_count,
-    fresh,
-    high,
-    low,
-    merge_dim,
-    normalise_axis,
-)
+from mo_loop.graph.dimension import Dim, Dimension, fresh, high, low
+from mo_loop.graph.shape import MOST_DIMENSIONS, element_count, merge_dim, normalise_axis
 from mo_loop.graph.types import ElementType, TensorType, i64, tensor_of_known
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import capped, dims_of, same_dtype, vector_length

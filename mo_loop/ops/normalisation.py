@@ -6,7 +6,8 @@ from typing import Literal
 import numpy as np
 
 from mo_loop.errors import TypeError_
-from mo_loop.graph.shape import fresh, merge_dim, normalise_axis
+from mo_loop.graph.dimension import fresh
+from mo_loop.graph.shape import merge_dim, normalise_axis
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Op
 from mo_loop.ops.element_kinds import FLOATS

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from functools import cache
 from typing import Any, ClassVar
 
-from mo_loop.graph.shape import fresh
+from mo_loop.graph.dimension import fresh
 from mo_loop.graph.types import BY_PRECISION, ElementType, TensorType
 from mo_loop.ops.base import Op
 

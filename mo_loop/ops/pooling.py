@@ -2,7 +2,7 @@
 
 from typing import Any, Literal
 
-from mo_loop.graph.shape import fresh
+from mo_loop.graph.dimension import fresh
 from mo_loop.graph.types import ElementType, TensorType, i64
 from mo_loop.ops.window import Windowed
 

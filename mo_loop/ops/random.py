@@ -1,7 +1,7 @@
 """Random numbers."""
 
 
-from mo_loop.graph.shape import fresh
+from mo_loop.graph.dimension import fresh
 from mo_loop.graph.types import ElementType, TensorType
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import dims_of, same_dtype, vector_length

@@ -6,7 +6,8 @@ summed.
 
 from typing import Any, ClassVar, Literal
 
-from mo_loop.graph.shape import Dimension, fresh, merge
+from mo_loop.graph.dimension import Dimension, fresh
+from mo_loop.graph.shape import merge
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Op
 from mo_loop.ops.infer import same_dtype

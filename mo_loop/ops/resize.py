@@ -2,7 +2,7 @@
 
 from typing import Literal
 
-from mo_loop.graph.shape import Dimension, fresh
+from mo_loop.graph.dimension import Dimension, fresh
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Op
 from mo_loop.ops.element_kinds import RESIZED, SMALL_FLOATS

@@ -10,7 +10,8 @@ its elements (`SequenceConstruct`), or of tensors in one of three forms:
 
 from typing import Any
 
-from mo_loop.graph.shape import Dimension, Shape, element_count, fresh, join, normalise_axis
+from mo_loop.graph.dimension import Dimension, fresh
+from mo_loop.graph.shape import Shape, element_count, join, normalise_axis
 from mo_loop.graph.types import UNKNOWN, ElementType, OptionalType, SequenceType, TensorType, boolean, f32, i32, i64
 from mo_loop.ops.base import Op
 from mo_loop.ops.joining import is_some_size, join_elements, of_one_element

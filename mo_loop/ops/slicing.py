@@ -8,7 +8,7 @@ before the first element is the first element.
 """
 
 
-from mo_loop.graph.shape import LEAST, Dimension, fresh, high, least, low, most
+from mo_loop.graph.dimension import LEAST, Dimension, fresh, high, least, low, most
 
 FAR = 2**30
 """Larger bounds mean the end of the tensor; the runtime computes wrong results for ends above 2^31 - 1."""

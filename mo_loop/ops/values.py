@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.graph.shape import LEAST, Dimension, join_values, least, most, unknown
+from mo_loop.graph.dimension import LEAST, Dimension, join_values, least, most, unknown
 from mo_loop.graph.types import KNOWN_LIMIT, ElementType, TensorType, boolean
 
 Rule = Callable[..., Dimension]

@@ -7,7 +7,7 @@
 from collections.abc import Sequence
 from typing import Literal
 
-from mo_loop.graph.shape import Dimension, fresh, high, low
+from mo_loop.graph.dimension import Dimension, fresh, high, low
 from mo_loop.ops.base import Op
 
 AutoPad = Literal["explicit", "same_upper", "same_lower", "valid"]

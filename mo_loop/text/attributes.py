@@ -17,7 +17,7 @@ from mo_loop.errors import (
     UnsupportedError,
     UsageError,
 )
-from mo_loop.graph.shape import Dim
+from mo_loop.graph.dimension import Dim
 from mo_loop.graph.types import BY_NAME, ElementType
 from mo_loop.text.literals import parse_scalar
 from mo_loop.text.scanner import WORD, Scanner, quoted, word_or_quoted

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from mo_loop.errors import InputError
-from mo_loop.graph.shape import Dim, Dimension, Symbol, fresh, named
+from mo_loop.graph.dimension import Dim, Dimension, Symbol, fresh, named
 from mo_loop.graph.types import BY_NAME, UNKNOWN, ElementType, OptionalType, SequenceType, TensorType
 from mo_loop.text.scanner import INTEGER, NATURAL, WORD, Scanner, quoted
 

@@ -12,7 +12,7 @@ import pytest
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import named
+from mo_loop.graph.dimension import named
 from mo_loop.graph.types import BY_NAME, boolean, f32, f64, i64
 from mo_loop.graph.verifier import invariants
 from mo_loop.ops.base import Constant, Op, Parameter, Result

@@ -13,7 +13,7 @@ import pytest
 from mo_loop import ops
 from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph
-from mo_loop.graph.shape import fresh
+from mo_loop.graph.dimension import fresh
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import TensorType, bf16, boolean, f16, f32, f64, i8, i16, i32, i64, u8, u64
 from mo_loop.ir.bin import Weights

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import Dimension, fresh, high, least, low, most, named, unknown
+from mo_loop.graph.dimension import Dimension, fresh, high, least, low, most, named, unknown
 from mo_loop.graph.types import ElementType, TensorType, boolean, f32, i32, i64, known_array, u8, u32
 from mo_loop.ops import values
 from mo_loop.text import parse

@@ -11,8 +11,8 @@ from mo_loop import ops
 from mo_loop.api import convert_model
 from mo_loop.graph import Graph
 from mo_loop.graph import inference_cache as remembered
+from mo_loop.graph.dimension import fresh
 from mo_loop.graph.inference_cache import inferred_once, unique
-from mo_loop.graph.shape import fresh
 from mo_loop.graph.types import TensorType, f32, i64
 from tests.harness import parsed
 from tests.unit.graphs import parameter

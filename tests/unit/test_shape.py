@@ -10,22 +10,17 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 
 from mo_loop.errors import TypeError_
+from mo_loop.graph.dimension import Dim, Dimension, fresh, high, low, named
 from mo_loop.graph.shape import (
-    Dim,
-    Dimension,
     broadcast,
     broadcast_dim,
     covers,
     element_count,
-    fresh,
-    high,
     is_static,
     join,
     join_shapes,
-    low,
     merge,
     merge_dim,
-    named,
     normalise_axis,
     show,
     symbols_of,

@@ -15,7 +15,7 @@ from hypothesis import strategies as st
 from mo_loop import ops
 from mo_loop.errors import ConversionErrors, TypeError_, UnsupportedError
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.shape import Dim, named
+from mo_loop.graph.dimension import Dim, named
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import ALL, TensorType, f32, i64
 from mo_loop.graph.verifier import invariants

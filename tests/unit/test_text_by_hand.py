@@ -6,7 +6,7 @@ import pytest
 
 from mo_loop import ops
 from mo_loop.errors import InputError, MoLoopError
-from mo_loop.graph.shape import fresh, named
+from mo_loop.graph.dimension import fresh, named
 from mo_loop.graph.types import boolean, f32
 from mo_loop.ops.base import Constant
 from mo_loop.text import parse, to_text

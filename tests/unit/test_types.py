@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from mo_loop.errors import UnsupportedError
-from mo_loop.graph.shape import fresh, named
+from mo_loop.graph.dimension import fresh, named
 from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, FileTensor, pack, pack_strings, unpack
 from mo_loop.graph.types import (
     ALL,

@@ -12,7 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mo_loop.graph.shape import Dim, Dimension, show
+from mo_loop.graph.dimension import Dim, Dimension
+from mo_loop.graph.shape import show
 
 
 @dataclass

@@ -23,7 +23,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from mo_loop.graph.shape import Dim, Dimension, Shape, Symbol, high, low, show
+from mo_loop.graph.dimension import Dim, Dimension, Symbol, high, low
+from mo_loop.graph.shape import Shape, show
 from mo_loop.support.workers import report_stage
 
 EQUAL, MORE, LESS, CONTRADICTION = "equal", "more precise", "less precise", "contradiction"

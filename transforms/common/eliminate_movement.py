@@ -6,7 +6,8 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Value
-from mo_loop.graph.shape import Dim, is_static
+from mo_loop.graph.dimension import Dim
+from mo_loop.graph.shape import is_static
 from transforms.elimination import Elimination, is_alike
 from transforms.operands import order_of
 from transforms.pattern import Match, any_input, constant, wrap_type

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from mo_loop import ops
-from mo_loop.graph.shape import Dimension
+from mo_loop.graph.dimension import Dimension
 from transforms.pattern import Match, any_input, wrap_type
 from transforms.predicates import has_static_rank
 from transforms.rewrite import MatcherPass

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.shape import Dim
+from mo_loop.graph.dimension import Dim
 from mo_loop.graph.types import SequenceType
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Concatenated, Final, Loop, Merged

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mo_loop.graph.shape import low
+from mo_loop.graph.dimension import low
 from mo_loop.ops.control import Final, Iteration
 from mo_loop.target import ERROR, Gap
 from transforms.function_pass import FunctionPass

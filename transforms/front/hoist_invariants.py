@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Node, Use, Value
-from mo_loop.graph.shape import Shape, is_static, low
+from mo_loop.graph.dimension import low
+from mo_loop.graph.shape import Shape, is_static
 from mo_loop.graph.types import TensorType, string
 from mo_loop.ops.activation import AlongAxis
 from mo_loop.ops.arithmetic import Binary, Unary

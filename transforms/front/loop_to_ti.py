@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from mo_loop import ops
 from mo_loop.graph import Value
-from mo_loop.graph.shape import low
+from mo_loop.graph.dimension import low
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Invariant, Loop, Sliced, TensorIterator
 from transforms.function_pass import FunctionPass

@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from mo_loop import ops
 from mo_loop.graph import Graph
-from mo_loop.graph.shape import low
+from mo_loop.graph.dimension import low
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Concatenated, Sliced, TensorIterator

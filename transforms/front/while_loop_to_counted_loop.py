@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Value
-from mo_loop.graph.shape import Dimension, least
+from mo_loop.graph.dimension import Dimension, least
 from mo_loop.graph.types import TensorType, boolean, i32, i64
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Invariant, Loop, Merged

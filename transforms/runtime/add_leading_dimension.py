@@ -8,7 +8,8 @@ from typing import Any
 
 from mo_loop import ops
 from mo_loop.graph import Node, Value
-from mo_loop.graph.shape import high, is_static, low
+from mo_loop.graph.dimension import high, low
+from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import TensorType, bf16, boolean, f16, f32, f64, u8
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Concatenated, Final, Iteration, Loop, Merged, Sliced

@@ -7,7 +7,7 @@ from typing import Any, ClassVar
 
 from mo_loop import ops
 from mo_loop.graph import Node, Use
-from mo_loop.graph.shape import Dimension
+from mo_loop.graph.dimension import Dimension
 from mo_loop.ops.control import Loop
 from transforms.function_pass import FunctionPass
 from transforms.operands import behind

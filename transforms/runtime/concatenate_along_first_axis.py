@@ -7,7 +7,7 @@ from typing import cast
 
 from mo_loop import ops
 from mo_loop.graph import Value
-from mo_loop.graph.shape import low
+from mo_loop.graph.dimension import low
 from mo_loop.ops.control import Concatenated, Iteration, Loop, TensorIterator
 from mo_loop.target import CRASH, Gap
 from transforms.function_pass import FunctionPass

@@ -8,7 +8,8 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Value
-from mo_loop.graph.shape import Dimension, high, is_static, low
+from mo_loop.graph.dimension import Dimension, high, low
+from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import string
 from mo_loop.ops.base import Constant, Result
 from mo_loop.ops.control import If, Selected

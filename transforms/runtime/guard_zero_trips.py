@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import high, low
+from mo_loop.graph.dimension import high, low
 from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Concatenated, Final, Loop, Merged

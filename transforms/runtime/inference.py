@@ -6,7 +6,8 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Node, Value
-from mo_loop.graph.shape import Dimension, high, is_static, low
+from mo_loop.graph.dimension import Dimension, high, low
+from mo_loop.graph.shape import is_static
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control, Final, If, Loop
 from mo_loop.ops.random import RandomUniform

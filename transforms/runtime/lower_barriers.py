@@ -6,7 +6,8 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import high, is_static
+from mo_loop.graph.dimension import high
+from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import If

@@ -6,7 +6,8 @@ from functools import partial
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import Dimension, Shape
+from mo_loop.graph.dimension import Dimension
+from mo_loop.graph.shape import Shape
 from mo_loop.graph.types import i64
 from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant

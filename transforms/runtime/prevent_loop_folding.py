@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import is_static, low
+from mo_loop.graph.dimension import low
+from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import boolean
 from mo_loop.ops.base import Constant, Op, Parameter
 from mo_loop.ops.control import Concatenated, Control, Invariant, Loop

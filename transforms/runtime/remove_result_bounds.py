@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mo_loop.graph import Use, Value
-from mo_loop.graph.shape import Dim, Shape, Symbol, high, low
+from mo_loop.graph.dimension import Dim, Symbol, high, low
+from mo_loop.graph.shape import Shape
 from mo_loop.ops.base import Result
 from mo_loop.ops.control import Concatenated, Loop, Merged
 from mo_loop.ops.joining import symbols_in

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 
 from mo_loop import ops
 from mo_loop.graph import Value
-from mo_loop.graph.shape import Dimension, low
+from mo_loop.graph.dimension import Dimension, low
 from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant
 

@@ -6,7 +6,8 @@ from dataclasses import dataclass
 
 from mo_loop import ops
 from mo_loop.graph import Value
-from mo_loop.graph.shape import is_static, least, low
+from mo_loop.graph.dimension import least, low
+from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import boolean
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Final, Loop, Merged, Sliced

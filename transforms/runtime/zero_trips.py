@@ -8,7 +8,8 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.shape import fresh, is_static, low
+from mo_loop.graph.dimension import fresh, low
+from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import i64, string
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Branched, Loop, Selected

@@ -20,7 +20,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Node, Value
-from mo_loop.graph.shape import Dim, Dimension, Symbol
+from mo_loop.graph.dimension import Dim, Dimension, Symbol
 from mo_loop.ops.base import Constant
 
 _LONGEST = 16

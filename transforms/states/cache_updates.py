@@ -16,7 +16,7 @@ from typing import Any, TypeAlias
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.shape import Dim
+from mo_loop.graph.dimension import Dim
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Final, If, Iteration, Merged

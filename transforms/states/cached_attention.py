@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 
 from mo_loop import ops
 from mo_loop.graph import Node, Value
-from mo_loop.graph.shape import Dimension, high
+from mo_loop.graph.dimension import Dimension, high
 from mo_loop.graph.types import f32
 from transforms.states.cache_movements import Chain, chain_to, is_repeated, scalar, scalar_factor
 from transforms.states.caches import Cache, why_not_held

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mo_loop.errors import UnsupportedError
-from mo_loop.graph.shape import Dim, Dimension
+from mo_loop.graph.dimension import Dim, Dimension
 from mo_loop.ops.base import Parameter, Result
 
 

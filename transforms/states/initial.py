@@ -23,7 +23,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import Dim, Dimension, fresh
+from mo_loop.graph.dimension import Dim, Dimension, fresh
 from mo_loop.graph.types import ElementType, TensorType
 from mo_loop.ops.base import Constant, Parameter
 from transforms.states.pairing import Pair

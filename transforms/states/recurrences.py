@@ -8,7 +8,8 @@ from typing import TypeAlias
 from mo_loop import ops
 from mo_loop.errors import ConversionErrors, UnsupportedError
 from mo_loop.graph import Graph
-from mo_loop.graph.shape import Dim, Dimension, Symbol, normalise_axis, substituted, symbols_of
+from mo_loop.graph.dimension import Dim, Dimension, Symbol, substituted
+from mo_loop.graph.shape import normalise_axis, symbols_of
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Op, Parameter
 from mo_loop.ops.control import Concatenated, Control, If, Iteration, Loop, Sliced

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.dimension import Dim, fresh
 from mo_loop.graph.origin import made_for
-from mo_loop.graph.shape import Dim, fresh
 from mo_loop.graph.types import TensorType, i32
 from mo_loop.ops.base import Parameter
 from transforms.replace import replace_node

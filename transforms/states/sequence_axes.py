@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 
 from mo_loop.errors import UnsupportedError
 from mo_loop.graph import Graph
-from mo_loop.graph.shape import Dim, Dimension
+from mo_loop.graph.dimension import Dim, Dimension
 from mo_loop.graph.types import TensorType
 from mo_loop.ops import recurrent
 from mo_loop.ops.base import Parameter

@@ -17,7 +17,8 @@ from typing import TypeAlias
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.shape import Dim, Symbol, normalise_axis
+from mo_loop.graph.dimension import Dim, Symbol
+from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import Concatenated, If, Iteration, Sliced

@@ -14,7 +14,8 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.shape import Dim, Dimension, is_static, normalise_axis
+from mo_loop.graph.dimension import Dim, Dimension
+from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control, Invariant, Iteration, Loop, Merged
 

@@ -20,7 +20,7 @@ import numpy as np
 from mo_loop.compare.execution.runtime import Compiled
 from mo_loop.compare.layers.onnx_side import size_of
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.shape import fresh
+from mo_loop.graph.dimension import fresh
 from mo_loop.graph.types import TensorType
 from mo_loop.ir.bin import Weights
 from mo_loop.ir.xml import XmlWriter

@@ -6,7 +6,7 @@ from typing import Any
 
 from mo_loop.compare.layers.onnx_side import LARGEST, OnnxPlan
 from mo_loop.graph import Value
-from mo_loop.graph.shape import Symbol
+from mo_loop.graph.dimension import Symbol
 
 
 class Sizes:

@@ -15,7 +15,8 @@ from typing import Any
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.shape import Dim, Shape, Symbol
+from mo_loop.graph.dimension import Dim, Symbol
+from mo_loop.graph.shape import Shape
 from mo_loop.ops.opaque import Opaque
 from transforms.states.port_names import BEAM_INDEX, variable_id
 

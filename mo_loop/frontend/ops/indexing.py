@@ -4,7 +4,8 @@ from mo_loop import ops as operations
 from mo_loop.frontend.ops.ranking import Mode, top
 from mo_loop.frontend.ops.unique import unique_elements, unique_slices
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.graph.shape import low, normalise_axis
+from mo_loop.graph.dimension import low
+from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import i64
 from mo_loop.ops.lengths import as_i64, dimension, joined, scalar, vector
 from mo_loop.ops.ranges import AtLeast1, Vector

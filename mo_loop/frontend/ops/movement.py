@@ -5,7 +5,8 @@ import numpy as np
 from mo_loop.frontend.arrays import ones, zeros
 from mo_loop.frontend.ops.shared import FAR, integers, near
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.graph.shape import element_count, low, normalise_axis
+from mo_loop.graph.dimension import low
+from mo_loop.graph.shape import element_count, normalise_axis
 from mo_loop.ops.infer import vector_length
 from mo_loop.ops.lengths import as_i64, dimension, joined
 from mo_loop.ops.ranges import Outputs, Positive

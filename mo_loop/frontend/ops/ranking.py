@@ -20,7 +20,8 @@ import numpy as np
 
 from mo_loop.frontend.ops.shared import FAR, converted, integers
 from mo_loop.frontend.vocabulary import Graph, Value, ops
-from mo_loop.graph.shape import element_count, high, normalise_axis
+from mo_loop.graph.dimension import high
+from mo_loop.graph.shape import element_count, normalise_axis
 from mo_loop.graph.types import ElementType, i32, i64, u32, u64
 from mo_loop.ops.lengths import dimension
 

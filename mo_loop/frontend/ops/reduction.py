@@ -12,7 +12,8 @@ import numpy as np
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type, divided, number
 from mo_loop.frontend.ops.ranking import Mode, first
 from mo_loop.frontend.vocabulary import UnsupportedError, Value, ops, translates
-from mo_loop.graph.shape import element_count, low, normalise_axis
+from mo_loop.graph.dimension import low
+from mo_loop.graph.shape import element_count, normalise_axis
 from mo_loop.graph.types import boolean, f32, i32, i64
 from mo_loop.target import Gap
 

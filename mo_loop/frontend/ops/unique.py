@@ -12,7 +12,8 @@ import numpy as np
 
 from mo_loop.frontend.ops.shared import converted
 from mo_loop.frontend.vocabulary import UnsupportedError, Value, ops
-from mo_loop.graph.shape import element_count, low, normalise_axis
+from mo_loop.graph.dimension import low
+from mo_loop.graph.shape import element_count, normalise_axis
 from mo_loop.graph.types import boolean, i32, i64
 from mo_loop.ops.lengths import dimension, joined, vector
 

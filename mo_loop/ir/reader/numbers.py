@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import re
 
-from mo_loop.graph.shape import MOST_DIMENSIONS, Dimension, Shape, fresh, named
+from mo_loop.graph.dimension import Dimension, fresh, named
+from mo_loop.graph.shape import MOST_DIMENSIONS, Shape
 
 LEAST, MOST = -(2**63), 2**63 - 1
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any
 
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.shape import Dim
+from mo_loop.graph.dimension import Dim
 from mo_loop.graph.types import TensorType
 from mo_loop.ir.xml import layer_names, layer_order
 from mo_loop.look.records.data import Data

@@ -20,7 +20,7 @@ from mo_loop.compare.execution.isolated import isolated
 from mo_loop.compare.execution.runtime import run_ir
 from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph
-from mo_loop.graph.shape import high, low
+from mo_loop.graph.dimension import high, low
 from mo_loop.graph.tensor import ArrayTensor, FileTensor
 from mo_loop.graph.types import BY_NAME, f32, i64, string
 from mo_loop.ir.reader import layer_types

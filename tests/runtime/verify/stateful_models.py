@@ -17,7 +17,7 @@ from mo_loop import ops
 from mo_loop.api import Model, convert_model, save_model
 from mo_loop.compare.execution.isolated import isolated
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import Dim, fresh
+from mo_loop.graph.dimension import Dim, fresh
 from mo_loop.graph.types import f32, i32
 
 

@@ -11,7 +11,8 @@ from mo_loop import convert_model, ops
 from mo_loop.errors import ConversionErrors, TypeError_
 from mo_loop.frontend.registry import describe, find
 from mo_loop.graph import Graph
-from mo_loop.graph.shape import MOST_ELEMENTS, named, require_sizes
+from mo_loop.graph.dimension import named
+from mo_loop.graph.shape import MOST_ELEMENTS, require_sizes
 from mo_loop.graph.types import f32
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.ranges import MOST, Indices, Positive, Range, range_of

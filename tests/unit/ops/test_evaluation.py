@@ -9,7 +9,7 @@ import pytest
 
 from mo_loop import ops
 from mo_loop.graph import Graph
-from mo_loop.graph.shape import fresh
+from mo_loop.graph.dimension import fresh
 from mo_loop.graph.types import f32
 from mo_loop.ops.base import Parameter
 

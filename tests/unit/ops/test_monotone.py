@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from mo_loop.graph.shape import LEAST, Dimension, fresh, high, least, low, most, named, unknown
+from mo_loop.graph.dimension import LEAST, Dimension, fresh, high, least, low, most, named, unknown
 from mo_loop.graph.types import TensorType, known_array
 from mo_loop.text import parse
 from tests.unit.ops.examples import BODIES, EXAMPLES, SOURCES, Example, operations

@@ -9,7 +9,7 @@ import pytest
 
 from mo_loop import ops
 from mo_loop.graph import Graph
-from mo_loop.graph.shape import Dimension, fresh, high, low
+from mo_loop.graph.dimension import Dimension, fresh, high, low
 from mo_loop.graph.types import f32, i64
 
 

@@ -6,7 +6,7 @@ from itertools import product
 
 import pytest
 
-from mo_loop.graph.shape import Dimension, fresh, high, low, unknown
+from mo_loop.graph.dimension import Dimension, fresh, high, low, unknown
 from mo_loop.ops.control import slice_count
 from mo_loop.ops.slicing import sliced_dim
 

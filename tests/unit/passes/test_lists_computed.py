@@ -11,7 +11,7 @@ import pytest
 from mo_loop import ops
 from mo_loop.errors import TypeError_
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import fresh, named
+from mo_loop.graph.dimension import fresh, named
 from mo_loop.graph.types import OptionalType, SequenceType, f32, i64
 from mo_loop.ops.base import Parameter, Result
 from tests.interpreter import Invalid, interpret

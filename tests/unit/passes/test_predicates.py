@@ -7,7 +7,7 @@ import pytest
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import fresh
+from mo_loop.graph.dimension import fresh
 from mo_loop.graph.types import UNKNOWN, SequenceType, TensorType, f16, f32, i64
 from tests.unit.graphs import parameter
 from transforms.predicates import (

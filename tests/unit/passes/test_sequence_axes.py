@@ -6,7 +6,7 @@ import pytest
 
 from mo_loop.api import convert_model
 from mo_loop.errors import UnsupportedError
-from mo_loop.graph.shape import Dim
+from mo_loop.graph.dimension import Dim
 from mo_loop.ops import Gather, ReadValue
 from tests.harness import parsed
 

@@ -19,7 +19,8 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Node, Value
-from mo_loop.graph.shape import Dimension, normalise_axis
+from mo_loop.graph.dimension import Dimension
+from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops.base import Constant
 from transforms.operands import integers
 

@@ -13,7 +13,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Value
-from mo_loop.graph.shape import Dimension, low
+from mo_loop.graph.dimension import Dimension, low
 from mo_loop.graph.types import i32
 from mo_loop.ops.base import Constant
 from mo_loop.ops.slicing import FAR

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Value
-from mo_loop.graph.shape import Dimension, normalise_axis
+from mo_loop.graph.dimension import Dimension
+from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import f16, f32
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Concatenated, Final, Invariant, Iteration, Loop, Merged, Sliced, TensorIterator

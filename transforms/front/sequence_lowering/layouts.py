@@ -20,7 +20,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.shape import fresh
+from mo_loop.graph.dimension import fresh
 from mo_loop.graph.types import ElementType, SequenceType, TensorType, i64
 from mo_loop.ops.base import Constant
 from transforms.front.sequence_lowering.shapes import (

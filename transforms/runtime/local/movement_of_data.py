@@ -8,7 +8,8 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Node, Value
-from mo_loop.graph.shape import Dimension, normalise_axis
+from mo_loop.graph.dimension import Dimension
+from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import i64, u2, u4
 from mo_loop.ops.activation import PReLU

@@ -9,7 +9,8 @@ import numpy as np
 from mo_loop.frontend.ops.images.sampling import Axis, Sampling, sampled
 from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.graph.shape import low, normalise_axis
+from mo_loop.graph.dimension import low
+from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import f32, i64
 from mo_loop.ops.exact import quotient
 from mo_loop.ops.lengths import dimension, joined, vector

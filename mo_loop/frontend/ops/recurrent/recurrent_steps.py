@@ -18,7 +18,7 @@ from mo_loop.frontend.arrays import zeros
 from mo_loop.frontend.ops.elementwise.activation_names import DEFAULTS, Activation
 from mo_loop.frontend.ops.weight_layout import array_of, rearranged, rows_rearranged
 from mo_loop.frontend.vocabulary import Context, Graph, ModelError, Value, ops
-from mo_loop.graph.shape import fresh
+from mo_loop.graph.dimension import fresh
 from mo_loop.graph.types import TensorType, i32
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Concatenated, Final, Invariant, Merged, Sliced
