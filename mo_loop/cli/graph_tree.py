@@ -16,7 +16,7 @@ from textwrap import wrap
 
 from mo_loop.cli.output import counted, painted
 from mo_loop.look.inspection.skeleton import ControlNode, Entry, FunctionCall, Outline, Run, Skeleton
-from mo_loop.look.records.tensor_ports import Port
+from mo_loop.look.records.tensor_ports import TensorPort
 from mo_loop.support.printable import printable_record, shortened
 
 ENTRIES = 8
@@ -180,12 +180,12 @@ def _body(outline: Outline) -> str:
     return f"{_name(outline.tag)} {_name(outline.path)}: {counted(outline.nodes, 'node')}{constants}"
 
 
-def _ports(title: str, ports: Sequence[Port]) -> str:
+def _ports(title: str, ports: Sequence[TensorPort]) -> str:
     more = f" and {len(ports) - ENTRIES} more" if len(ports) > ENTRIES else ""
     return f"{title} {', '.join(map(_typed, ports[:ENTRIES]))}{more}" if ports else ""
 
 
-def _typed(port: Port) -> str:
+def _typed(port: TensorPort) -> str:
     """A name and a type; only the name if nothing is known of the type."""
     name = _name(port.name)
     return name if not port.is_known else f"{name} {shortened(str(port), NAME)}"

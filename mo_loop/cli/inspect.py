@@ -18,8 +18,8 @@ from mo_loop.errors import UsageError
 from mo_loop.support.printable import printable_record
 
 if TYPE_CHECKING:
-    from mo_loop.look.inspection.description import Branch, Control, Inspection
-    from mo_loop.look.records.tensor_ports import Port
+    from mo_loop.look.inspection.description import Branch, ControlFacts, Inspection
+    from mo_loop.look.records.tensor_ports import TensorPort
 
 LONGEST = 300
 """The number of characters of a name that the text shows; JSON has all of them."""
@@ -155,13 +155,13 @@ def _only(inspection: Inspection, name: str) -> Inspection:
     return replace(inspection, operators=operators, scopes=scopes, control=control)
 
 
-def _every(control: list[Control]) -> Iterator[Control]:
+def _every(control: list[ControlFacts]) -> Iterator[ControlFacts]:
     from mo_loop.look.inspection.description import below
 
     return below(control)
 
 
-def _cut(control: Control, depth: int) -> Control:
+def _cut(control: ControlFacts, depth: int) -> ControlFacts:
     """A control-flow node with `depth` levels of bodies; the last level is without nodes."""
     branches = [
         replace(each, children=[_cut(child, depth - 1) for child in each.children] if depth > 1 else [])
@@ -214,10 +214,11 @@ def _text(inspection: Inspection) -> Iterator[str]:
 
 
 def _states(inspection: Inspection) -> list[tuple[str, ...]]:
-    from mo_loop.look.records.tensor_ports import Port
+    from mo_loop.look.records.tensor_ports import TensorPort
 
     return [
-        (each.id, str(Port("", each.type, each.shape)), str(each.initial), *map(_listed, (each.read, each.assigned)))
+        (each.id, str(TensorPort("", each.type, each.shape)), str(each.initial),
+         *map(_listed, (each.read, each.assigned)))
         for each in inspection.states
     ]
 
@@ -230,7 +231,7 @@ def _section(
         yield table([heads, *rows] if heads else rows, right, indent="  ", heads=bool(heads))
 
 
-def _tree(control: Control, indent: str) -> Iterator[str]:
+def _tree(control: ControlFacts, indent: str) -> Iterator[str]:
     yield f"{indent}{painted(control.operator, fg='cyan')} {control.path}"
     facts = [
         ("trip count", control.trip_count), ("condition", control.condition), ("continues", control.goes_on),
@@ -255,7 +256,7 @@ def _branch(branch: Branch, indent: str) -> Iterator[str]:
         yield from _tree(child, indent + "  ")
 
 
-def _typed(port: Port) -> str:
+def _typed(port: TensorPort) -> str:
     return str(port) if port.is_known else ""
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mo_loop.cli.output import painted
 from mo_loop.look.inspection.node_rows import NodeRow
-from mo_loop.look.records.tensor_ports import Port
+from mo_loop.look.records.tensor_ports import TensorPort
 from mo_loop.support.printable import printable
 from mo_loop.text.scanner import quoted
 
@@ -39,7 +39,7 @@ def _cells(row: NodeRow) -> tuple[str, ...]:
     )  # fmt: skip
 
 
-def _port(port: Port) -> str:
+def _port(port: TensorPort) -> str:
     name = _name(port.name)
     return name if not port.is_known else f"{name} {printable(str(port))}"
 

@@ -13,7 +13,7 @@ from pathlib import Path, PurePath
 from typing import Any
 
 from mo_loop.errors import FileError, UsageError
-from mo_loop.look.differences.comparing import Comparison, compare, require_scope
+from mo_loop.look.differences.comparing import ModelComparison, compare, require_scope
 from mo_loop.look.dump.run_folder import PAGE
 from mo_loop.look.page.document import Document
 from mo_loop.look.page.html import is_page, page
@@ -117,7 +117,7 @@ def _of_folder(folder: Path, other: Any, scope: str | None) -> Page:
     return Page(page(document.as_json()))
 
 
-def _of_both(found: Comparison, scope: str | None) -> Document:
+def _of_both(found: ModelComparison, scope: str | None) -> Document:
     contents = Contents()
     old, new = described(found.old, contents), described(found.new, contents)
     return diff_document(found, old, new, f"{_name(found.old)} -> {_name(found.new)}", scope)

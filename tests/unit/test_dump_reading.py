@@ -200,13 +200,13 @@ class TestDamage:
 def test_the_text_of_a_whole_graph_is_its_json() -> None:
     """Also the second time, when unchanged nodes are taken from the first; with additions, bodies, odd names."""
     from mo_loop.look.dump.json_text import JsonTexts
-    from mo_loop.look.records.node_records import Describer, State
+    from mo_loop.look.records.node_records import Describer, GraphState
 
     graph = parse(TEXT)
     graph.parameters[1].name = 'a "b" \ud800 \\ \u2028 \x00'
     describer, texts = Describer(), JsonTexts()
 
-    def plain(state: State) -> str:
+    def plain(state: GraphState) -> str:
         return json.dumps(node_link(state), separators=(",", ":")) + "\n"
 
     assert texts.whole(describer.state(graph), {}) == plain(describer.state(graph))

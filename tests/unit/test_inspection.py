@@ -13,7 +13,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from mo_loop.api import convert_model, save_model
 from mo_loop.errors import FileError, IrError, ModelError, MoLoopError, UnsupportedError
-from mo_loop.look.inspection.description import Control, Inspection, below
+from mo_loop.look.inspection.description import ControlFacts, Inspection, below
 from mo_loop.look.inspection.read import inspect
 from mo_loop.look.records.opening import opened
 from tests import MODELS
@@ -28,7 +28,7 @@ def saved_ir(model: Any, folder: Path, **arguments: Any) -> Path:
     return path
 
 
-def control(inspection: Inspection, operator: str) -> Control:
+def control(inspection: Inspection, operator: str) -> ControlFacts:
     """The only one of that operator."""
     (found,) = [each for each in below(inspection.control) if each.operator == operator]
     return found
@@ -142,7 +142,7 @@ def test_weights_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
 
 def loop(
     trip: str = "n", condition: str = '""', more: str = "", returned: str = "Identity (c)", extra: str = ""
-) -> Control:
+) -> ControlFacts:
     text = f"""main (float[3] x, int64 n, bool go) => (float[3] y) {extra} {{ {more}
       [loop] y, z = Loop ({trip}, {condition}, x) <
         body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[3] o)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mo_loop.graph import Graph
 from mo_loop.look.page.document import delta
-from mo_loop.look.records.node_records import Describer, State
+from mo_loop.look.records.node_records import Describer, GraphState
 from mo_loop.ops.base import Constant
 from mo_loop.text import parse
 from tests.unit.test_dump import TEXT
@@ -30,12 +30,12 @@ Result(%y)
 """
 
 
-def both(graph: Graph) -> tuple[Describer, State]:
+def both(graph: Graph) -> tuple[Describer, GraphState]:
     describer = Describer()
     return describer, describer.state(graph)
 
 
-def find(state: State, op: str) -> int:
+def find(state: GraphState, op: str) -> int:
     return next(number for number, record in state.nodes.items() if record["op"] == op)
 
 

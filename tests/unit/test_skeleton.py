@@ -16,7 +16,7 @@ from mo_loop.look.inspection.node_rows import node_rows
 from mo_loop.look.inspection.read import inspect
 from mo_loop.look.inspection.skeleton import ControlNode, Entry, FunctionCall, Run, Skeleton, skeleton
 from mo_loop.look.records.opening import opened
-from mo_loop.look.records.tensor_ports import Port, port_of
+from mo_loop.look.records.tensor_ports import TensorPort, port_of
 from tests import MODELS
 from tests.fuzz.control_flow.generator import generate
 from tests.harness import parsed
@@ -98,11 +98,11 @@ def test_loop() -> None:
     loop = only(parsed(LOOP))
     assert (loop.trip_count, loop.condition, loop.goes_on) == ("input n", "none", "computed (Less)")
     assert loop.iteration == "i"
-    x = Port("x", "f32", [2, 3])
+    x = TensorPort("x", "f32", [2, 3])
     assert loop.inputs == [Entry("merged", x, {"body": "s"}, "t"), Entry("captured", x)]
     assert loop.outputs == [
-        Entry("final", Port("y", "f32", [2, 3]), {"body": "t"}),
-        Entry("concatenated", Port("all", "f32", ["K", 2, 3]), {"body": "u"}, None, {"axis": 0, "stride": 1}),
+        Entry("final", TensorPort("y", "f32", [2, 3]), {"body": "t"}),
+        Entry("concatenated", TensorPort("all", "f32", ["K", 2, 3]), {"body": "u"}, None, {"axis": 0, "stride": 1}),
     ]
     (body,) = loop.bodies
     assert (body.path, body.tag, body.nodes, body.constants) == ("loop/step", "body", 5, 1)
@@ -210,13 +210,13 @@ def test_constant_without_outputs() -> None:
 @pytest.mark.parametrize(
     ("dtype", "shape", "port"),
     [
-        ("f32", "[2,N,?]", Port("x", "f32", [2, "N", "?"])),
-        ("f32", "[]", Port("x", "f32", [])),
-        ("f32", "[...]", Port("x", "f32", None)),
-        ("f32", '["a, \\"b",2..5,"c d"{1..}]', Port("x", "f32", ['a, "b', "2..5", '"c d"{1..}'])),
-        ("seq(f32[?])", "", Port("x", "seq(f32[?])", None)),
-        ("", "", Port("x", "?", None)),
+        ("f32", "[2,N,?]", TensorPort("x", "f32", [2, "N", "?"])),
+        ("f32", "[]", TensorPort("x", "f32", [])),
+        ("f32", "[...]", TensorPort("x", "f32", None)),
+        ("f32", '["a, \\"b",2..5,"c d"{1..}]', TensorPort("x", "f32", ['a, "b', "2..5", '"c d"{1..}'])),
+        ("seq(f32[?])", "", TensorPort("x", "seq(f32[?])", None)),
+        ("", "", TensorPort("x", "?", None)),
     ],
 )
-def test_types(dtype: str, shape: str, port: Port) -> None:
+def test_types(dtype: str, shape: str, port: TensorPort) -> None:
     assert port_of("x", dtype, shape) == port

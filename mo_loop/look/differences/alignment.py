@@ -12,9 +12,9 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
-from mo_loop.look.differences.keys import DATA, EXACT, OPERATOR, Keys
+from mo_loop.look.differences.keys import DATA, EXACT, OPERATOR, NodeKeys
 from mo_loop.look.differences.pairs import Pairs
-from mo_loop.look.records.structure import Item, Scope
+from mo_loop.look.records.structure import Item, ScopeRecord
 
 Groups = dict[Any, list[Item]]
 
@@ -25,8 +25,8 @@ ROUNDS = 100
 class Alignment:
     """Adds pairs of items of two scopes to `pairs`."""
 
-    def __init__(self, old: Scope, new: Scope, pairs: Pairs) -> None:
-        self.keys = Keys(old, new, pairs.number)
+    def __init__(self, old: ScopeRecord, new: ScopeRecord, pairs: Pairs) -> None:
+        self.keys = NodeKeys(old, new, pairs.number)
         self._scopes = (old, new)
         self._pairs = pairs
         self._rounds = 0
@@ -148,7 +148,7 @@ class Alignment:
                 taken |= {(True, old[item]), (False, new[other])}
                 yield item, other
 
-    def _parts(self, scope: Scope) -> dict[Item, int]:
+    def _parts(self, scope: ScopeRecord) -> dict[Item, int]:
         """For each item without a partner the number of its part: items of a part are connected by such items."""
         found: dict[Item, int] = {}
         for start in scope.items:

@@ -83,7 +83,7 @@ class Change:
 
 
 @dataclass(frozen=True)
-class Side:
+class ChangeSide:
     """One of the two models."""
 
     source: str

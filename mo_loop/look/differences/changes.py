@@ -20,7 +20,7 @@ from mo_loop.look.differences.change import (
 from mo_loop.look.differences.pairs import Pairs
 from mo_loop.look.differences.port_changes import port_details
 from mo_loop.look.records.data import changed
-from mo_loop.look.records.structure import Item, Output, Result, Scope, Structure, shown
+from mo_loop.look.records.structure import Item, Output, OutputRecord, ScopeRecord, Structure, shown
 
 Details = list[Detail]
 
@@ -43,7 +43,7 @@ def changes_of(old: Structure, new: Structure, pairs: Pairs, tolerance: float = 
 
 
 def _of_scope(
-    old: Scope, new: Scope, pairs: Pairs, found: Mapping[tuple[Item, Item], Details], moved: set[Item]
+    old: ScopeRecord, new: ScopeRecord, pairs: Pairs, found: Mapping[tuple[Item, Item], Details], moved: set[Item]
 ) -> Iterator[Change]:
     path = old.text
     details = [*_texts("", old.settings, new.settings), *_texts("rt_info", old.info, new.info, METADATA)]
@@ -74,7 +74,7 @@ def _of_scope(
 class _Readers:
     """Who reads the items of two scopes."""
 
-    def __init__(self, old: Scope, new: Scope, pairs: Pairs) -> None:
+    def __init__(self, old: ScopeRecord, new: ScopeRecord, pairs: Pairs) -> None:
         self._pairs = pairs
         self._readers: dict[Item, list[Item]] = {}
         self._stored = {
@@ -168,7 +168,7 @@ def _outputs(old: Item, new: Item, pairs: Pairs) -> Iterator[Detail]:
             yield Detail("output", str(place), "", _typed(output))
 
 
-def types(old: Output | Result, new: Output | Result, name: str) -> Iterator[Detail]:
+def types(old: Output | OutputRecord, new: Output | OutputRecord, name: str) -> Iterator[Detail]:
     """Element types and dimensions, where both are known."""
     if old.dtype and new.dtype and old.dtype != new.dtype:
         yield Detail("type", name, old.dtype, new.dtype)
@@ -189,7 +189,7 @@ def _texts(what: str, old: Mapping[str, str], new: Mapping[str, str], aspect: st
 # -- outputs and inputs of a model or function
 
 
-def _results(old: Sequence[Result], new: Sequence[Result], pairs: Pairs, path: str) -> Iterator[Change]:
+def _results(old: Sequence[OutputRecord], new: Sequence[OutputRecord], pairs: Pairs, path: str) -> Iterator[Change]:
     places = partners(old, new)
     matched = [(each, None if place is None else new[place]) for each, place in zip(old, places, strict=True)]
     for each, other in matched:
@@ -213,7 +213,7 @@ def _results(old: Sequence[Result], new: Sequence[Result], pairs: Pairs, path: s
         yield Change(CHANGED, path, "", "", (Detail("order", "of outputs", ", ".join(before), ", ".join(after)),))
 
 
-def partners(old: Sequence[Result], new: Sequence[Result]) -> list[int | None]:
+def partners(old: Sequence[OutputRecord], new: Sequence[OutputRecord]) -> list[int | None]:
     """For each output its place among those of the other graph: that of the same name, else, where as many are left on
     both sides, that of the same place among them."""
     known, others = _names(old), {key: place for place, key in enumerate(_names(new))}
@@ -224,7 +224,7 @@ def partners(old: Sequence[Result], new: Sequence[Result]) -> list[int | None]:
     return [others.get(key, matched.get(key)) for key in known]
 
 
-def _names(results: Sequence[Result]) -> list[tuple[str, int]]:
+def _names(results: Sequence[OutputRecord]) -> list[tuple[str, int]]:
     """The names of outputs; one that a body returns several times is numbered."""
     seen: Counter[str] = Counter()
     found = []

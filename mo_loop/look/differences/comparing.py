@@ -8,7 +8,7 @@ from difflib import get_close_matches
 from typing import Any, NamedTuple
 
 from mo_loop.errors import UsageError
-from mo_loop.look.differences.change import ASPECTS, CHANGED, Change, Side
+from mo_loop.look.differences.change import ASPECTS, CHANGED, Change, ChangeSide
 from mo_loop.look.differences.changes import changes_of
 from mo_loop.look.differences.difference import Difference
 from mo_loop.look.differences.pairing import pair
@@ -43,7 +43,7 @@ def diff(
     return Difference(_side(found.old), _side(found.new), len(found.pairs.items), found.changes)
 
 
-class Comparison(NamedTuple):
+class ModelComparison(NamedTuple):
     """Two models of one kind, their pairs and the changes that count."""
 
     old: Structure
@@ -55,7 +55,7 @@ class Comparison(NamedTuple):
 def compare(
     old: Structure, new: Structure, *, ignore: str | Iterable[str] = (), scope: str | None = None,
     tolerance: float = 0.0,
-) -> Comparison:  # fmt: skip
+) -> ModelComparison:  # fmt: skip
     """Compare two structures; arguments and errors are those of `diff`."""
     ignored = {ignore} if isinstance(ignore, str) else set(ignore)
     for each in sorted(ignored - set(ASPECTS)):
@@ -65,11 +65,11 @@ def compare(
     require_same_kind(old, new)
     pairs = pair(old, new)
     found = changes_of(old, new, pairs, tolerance)
-    return Comparison(old, new, pairs, tuple(_counted(_within(found, scope, old, new), ignored)))
+    return ModelComparison(old, new, pairs, tuple(_counted(_within(found, scope, old, new), ignored)))
 
 
-def _side(model: Structure) -> Side:
-    return Side(model.source, model.kind, model.count, tuple(scope.text for scope in model.scopes()))
+def _side(model: Structure) -> ChangeSide:
+    return ChangeSide(model.source, model.kind, model.count, tuple(scope.text for scope in model.scopes()))
 
 
 def _within(changes: Iterable[Change], scope: str | None, old: Structure, new: Structure) -> Iterator[Change]:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mo_loop.look.differences.change import Change, Side
+from mo_loop.look.differences.change import Change, ChangeSide
 from mo_loop.look.differences.listing import Paint, lines, plain
 
 SCHEMA, VERSION = "mo-loop diff", 1
@@ -23,8 +23,8 @@ SCHEMA, VERSION = "mo-loop diff", 1
 class Difference:
     """The changes from the model `old` to the model `new`, by scope, outer ones first."""
 
-    old: Side
-    new: Side
+    old: ChangeSide
+    new: ChangeSide
     paired: int
     changes: tuple[Change, ...]
 

@@ -1,6 +1,6 @@
-"""Keys: numbers that are equal for items of equal structure in two scopes.
+"""NodeKeys: numbers that are equal for items of equal structure in two scopes.
 
-    left, right = Keys(old, new, pairs.number).of(EXACT, forward=True, ends=True)     # item -> key
+    left, right = NodeKeys(old, new, pairs.number).of(EXACT, forward=True, ends=True)     # item -> key
 
 A forward key tells what an item computes: its operator, attributes and data, and the keys of its inputs. A backward key
 tells what it is computed for: the same, and the keys of its readers with their ports. An item that is paired has the
@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-from mo_loop.look.records.structure import Item, Ref, Scope
+from mo_loop.look.records.structure import Item, Ref, ScopeRecord
 
 EXACT, DATA, OPERATOR = 0, 1, 2
 """What has to be equal: everything; all but the data of constants; the operator and the kind of data."""
@@ -27,10 +27,10 @@ VISITS = 3_000_000
 Number = Callable[[Item], int | None]
 
 
-class Keys:
+class NodeKeys:
     """The keys of the items of two scopes; `number` is that of the pair of an item."""
 
-    def __init__(self, old: Scope, new: Scope, number: Number) -> None:
+    def __init__(self, old: ScopeRecord, new: ScopeRecord, number: Number) -> None:
         self._scopes = (old, new)
         self._number = number
         self._table: dict[Any, int] = {}
@@ -68,7 +68,7 @@ class Keys:
             found.append(sides)
         return found
 
-    def _refined(self, scope: Scope, keys: dict[Item, int]) -> dict[Item, int]:
+    def _refined(self, scope: ScopeRecord, keys: dict[Item, int]) -> dict[Item, int]:
         self._left -= len(scope.items)
         found: dict[Item, int] = {}
         readers = self._readers_in(scope)
@@ -108,7 +108,7 @@ class Keys:
 
     # -- forward
 
-    def _forward(self, scope: Scope, level: int) -> dict[Item, int]:
+    def _forward(self, scope: ScopeRecord, level: int) -> dict[Item, int]:
         keys: dict[Item, int] = {}
         places = {item: place for place, item in enumerate(scope.parameters)}
         for item in scope.items:
@@ -138,7 +138,7 @@ class Keys:
 
     # -- backward
 
-    def _backward(self, scope: Scope, level: int, ends: bool) -> dict[Item, int]:
+    def _backward(self, scope: ScopeRecord, level: int, ends: bool) -> dict[Item, int]:
         keys: dict[Item, int] = {}
         readers = self._readers_in(scope)
         for item in reversed(scope.items):
@@ -155,7 +155,7 @@ class Keys:
             keys[item] = self._key((self._content(item, level), tuple(sorted(found)), "readers"))
         return keys
 
-    def _readers_in(self, scope: Scope) -> dict[Item, list[tuple[Any, ...]]]:
+    def _readers_in(self, scope: ScopeRecord) -> dict[Item, list[tuple[Any, ...]]]:
         """Item -> (output, kind of use, reader, port); a use at the end of the scope has the place instead."""
         known = self._readers.get(id(scope))
         if known is not None:
@@ -173,7 +173,7 @@ class Keys:
         self._readers[id(scope)] = found
         return found
 
-    def _ends(self, scope: Scope) -> list[tuple[str, Any, Ref | None]]:
+    def _ends(self, scope: ScopeRecord) -> list[tuple[str, Any, Ref | None]]:
         """The uses at the end of a scope: outputs of the model, of the owner, next values of states, conditions."""
         owner = scope.owner
         if owner is None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from itertools import groupby
 
-from mo_loop.look.differences.change import ADDED, CHANGED, NAMES, REMOVED, Change, Side
+from mo_loop.look.differences.change import ADDED, CHANGED, NAMES, REMOVED, Change, ChangeSide
 from mo_loop.support.printable import printable
 
 SHOWN = 20
@@ -26,7 +26,8 @@ def plain(text: str, colour: str) -> str:
 
 
 def lines(
-    old: Side, new: Side, paired: int, changes: Sequence[Change], paint: Paint = plain, *, complete: bool = False
+    old: ChangeSide, new: ChangeSide, paired: int, changes: Sequence[Change], paint: Paint = plain, *,
+    complete: bool = False,
 ) -> Iterator[str]:
     """The lines of the text. Shapes that follow from others, and constants that belong to added and removed nodes, are
     counted only, unless it is to be `complete`."""

@@ -32,7 +32,7 @@ from typing import Any
 from mo_loop.look.differences.alignment import Alignment
 from mo_loop.look.differences.keys import DATA, EXACT, OPERATOR
 from mo_loop.look.differences.pairs import Pairs, bodies_of
-from mo_loop.look.records.structure import Item, Ref, Scope, Structure
+from mo_loop.look.records.structure import Item, Ref, ScopeRecord, Structure
 
 STRONG, NUMBERED, GENERATED = range(3)
 """Kinds of names: any; one that ends in a number; the operator with a number."""
@@ -59,7 +59,7 @@ def pair(old: Structure, new: Structure) -> Pairs:
 class _Scopes:
     """Pairs the items of two scopes."""
 
-    def __init__(self, old: Scope, new: Scope, pairs: Pairs) -> None:
+    def __init__(self, old: ScopeRecord, new: ScopeRecord, pairs: Pairs) -> None:
         self.old, self.new, self.pairs = old, new, pairs
         self.alignment = Alignment(old, new, pairs)
 
@@ -84,7 +84,7 @@ class _Scopes:
         while self.alignment.rest():
             self.alignment.exhaust(EXACT, DATA, OPERATOR)
 
-    def _free(self, scope: Scope) -> list[Item]:
+    def _free(self, scope: ScopeRecord) -> list[Item]:
         return [item for item in scope.items if not self.pairs.has(item)]
 
     # -- parameters

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from mo_loop.look.records.data import changed
-from mo_loop.look.records.structure import Item, Ref, Scope
+from mo_loop.look.records.structure import Item, Ref, ScopeRecord
 
 
 class Pairs:
@@ -13,7 +13,7 @@ class Pairs:
 
     def __init__(self) -> None:
         self.items: list[tuple[Item, Item]] = []
-        self.scopes: list[tuple[Scope, Scope]] = []
+        self.scopes: list[tuple[ScopeRecord, ScopeRecord]] = []
         self._other: dict[Item, Item] = {}
         self._numbers: dict[Item, int] = {}
 
@@ -65,7 +65,7 @@ class Pairs:
         return one.key == other.key and changed(one, other) is None
 
 
-def bodies_of(old: Item, new: Item) -> Iterator[tuple[Scope, Scope]]:
+def bodies_of(old: Item, new: Item) -> Iterator[tuple[ScopeRecord, ScopeRecord]]:
     """The bodies of two items that correspond: those of one tag, or the only two."""
     if len(old.bodies) == len(new.bodies) == 1:
         yield next(iter(old.bodies.values())), next(iter(new.bodies.values()))

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from mo_loop.look.differences.change import Detail
 from mo_loop.look.differences.pairs import Pairs, bodies_of
-from mo_loop.look.records.structure import Drain, Feed, Item, Scope, shown
+from mo_loop.look.records.structure import Drain, Feed, Item, ScopeRecord, shown
 
 
 def port_details(old: Item, new: Item, pairs: Pairs) -> Iterator[Detail]:
@@ -36,7 +36,7 @@ def _feed(old: Feed | None, new: Feed | None, name: str, pairs: Pairs) -> Iterat
         yield Detail("back edge of", name, shown(old.next), shown(new.next))
 
 
-def _drains(old: Item, new: Item, left: Scope, right: Scope, prefix: str, pairs: Pairs) -> Iterator[Detail]:
+def _drains(old: Item, new: Item, left: ScopeRecord, right: ScopeRecord, prefix: str, pairs: Pairs) -> Iterator[Detail]:
     for place, drain in enumerate(old.drains):
         partner = pairs.output(old, place)
         if partner is None or partner >= len(new.drains):

@@ -1,7 +1,7 @@
 """The neighbourhood of one node: what lies within some edges of it, followed through the passes.
 
     around = Around("conv1", 3)
-    around.of(state)         # a smaller State
+    around.of(state)         # a smaller GraphState
 
 The node is named by its name, by the ONNX node, by a tensor, or by the path of an ONNX node or tensor (loop/step/add).
 Nodes that a pass makes in its place have its name or its origin. Edges are inputs, and those of port maps.
@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from difflib import get_close_matches
 
 from mo_loop.errors import UsageError
-from mo_loop.look.records.node_records import Record, State
+from mo_loop.look.records.node_records import GraphState, Record
 from mo_loop.look.records.port_entries import ENDS
 
 DEPTH = 3
@@ -36,14 +36,14 @@ class Around:
         self._origins: set[Origin] = set()
         self._last: set[int] = set()
 
-    def of(self, state: State) -> State:
+    def of(self, state: GraphState) -> GraphState:
         """The nodes within the depth. Those that they read beyond it are there without their own inputs."""
         centre = self._centre(state)
         near = _within(state, centre, self._depth)
         self._last = near
         return _cut(state, near)
 
-    def _centre(self, state: State) -> set[int]:
+    def _centre(self, state: GraphState) -> set[int]:
         if self._names is None:
             centre = {number for number, record in state.nodes.items() if self._name in known_names(record)}
             if not centre:
@@ -76,7 +76,7 @@ def _origins(record: Record) -> Iterator[Origin]:
             yield (scope, node, operator) if node else (scope, output)
 
 
-def _within(state: State, centre: set[int], depth: int) -> set[int]:
+def _within(state: GraphState, centre: set[int], depth: int) -> set[int]:
     neighbours: dict[int, list[int]] = {number: [] for number in state.nodes}
     for number, record in state.nodes.items():
         for other in (*(source[0] for source in record["inputs"] if source is not None), *_ends(record)):
@@ -101,7 +101,7 @@ def _ends(record: Record) -> Iterator[int]:
     yield from (ports[key] for key in ("iteration", "condition") if key in ports)
 
 
-def _cut(state: State, near: set[int]) -> State:
+def _cut(state: GraphState, near: set[int]) -> GraphState:
     owners: set[int] = set()
     scopes = {"": state.scopes[""]}
     for number in near:
@@ -112,7 +112,7 @@ def _cut(state: State, near: set[int]) -> State:
             scope = state.nodes[scopes[scope]["owner"]]["scope"]
     read = {source[0] for number in near | owners for source in state.nodes[number]["inputs"] if source is not None}
     shown = near | owners | read
-    found = State()
+    found = GraphState()
     for number, record in state.nodes.items():
         if number in near or number in owners:
             found.nodes[number] = _partly(record, shown, scopes)

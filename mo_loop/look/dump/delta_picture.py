@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator
 
-from mo_loop.look.records.node_records import Record, State
+from mo_loop.look.records.node_records import GraphState, Record
 from mo_loop.text.dot import HEAD, quoted
 
 COLORS = {"added": "#c8ecc8", "changed": "#f7ebb0", "removed": "#f7c9c4", "context": "#ffffff"}
@@ -17,17 +17,17 @@ Nodes = dict[int, tuple[str, Record]]
 """By id: the status of a node and its record."""
 
 
-def delta_dot(before: State, after: State, change: Record, *, shapes: bool, types: bool) -> str:
+def delta_dot(before: GraphState, after: GraphState, change: Record, *, shapes: bool, types: bool) -> str:
     """The neighbourhood of what changed; `shapes` and `types` label the edges."""
     return _picture(_shown(before, after, change), [before, after], shapes, types)
 
 
-def state_dot(state: State, *, shapes: bool, types: bool) -> str:
+def state_dot(state: GraphState, *, shapes: bool, types: bool) -> str:
     """All nodes of a state."""
     return _picture({number: ("context", record) for number, record in state.nodes.items()}, [state], shapes, types)
 
 
-def _picture(nodes: Nodes, states: list[State], shapes: bool, types: bool) -> str:
+def _picture(nodes: Nodes, states: list[GraphState], shapes: bool, types: bool) -> str:
     scopes = {name: scope for state in states for name, scope in state.scopes.items()}
     places = {name: place for place, name in enumerate(scopes)}
     lines = ["digraph delta {", *HEAD]
@@ -39,7 +39,7 @@ def _picture(nodes: Nodes, states: list[State], shapes: bool, types: bool) -> st
     return "".join(f"{line}\n" for line in [*lines, "}"])
 
 
-def _shown(before: State, after: State, change: Record) -> Nodes:
+def _shown(before: GraphState, after: GraphState, change: Record) -> Nodes:
     nodes: Nodes = {number: ("removed", before.nodes[number]) for number in change["removed"]}
     for status in ("changed", "added"):
         nodes |= {record["id"]: (status, record) for record in change[status]}

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from mo_loop.look.dump.labels import Labels
-from mo_loop.look.records.node_records import Record, State
+from mo_loop.look.records.node_records import GraphState, Record
 from mo_loop.text.scanner import quoted
 
 INLINE = 40
@@ -26,8 +26,8 @@ _DEFAULTS = {"start": 0, "end": -1, "stride": 1, "part_size": 1, "declared": []}
 
 
 def delta_text(
-    before: State, after: State, change: Record, labels: Labels, defaults: Mapping[str, Mapping[str, str]], name: str,
-    previous: str,
+    before: GraphState, after: GraphState, change: Record, labels: Labels, defaults: Mapping[str, Mapping[str, str]],
+    name: str, previous: str,
 ) -> str:  # fmt: skip
     """What the pass `name` changed; `defaults` are the attributes of the operations that are left out."""
     old, new = _Statements(before, labels, defaults), _Statements(after, labels, defaults)
@@ -52,7 +52,7 @@ def delta_text(
     return "".join(f"{line}\n" for line in lines)
 
 
-def state_text(state: State, labels: Labels, defaults: Mapping[str, Mapping[str, str]]) -> str:
+def state_text(state: GraphState, labels: Labels, defaults: Mapping[str, Mapping[str, str]]) -> str:
     """All statements of a part of a graph."""
     statements = _Statements(state, labels, defaults)
     lines: list[str] = []
@@ -62,7 +62,7 @@ def state_text(state: State, labels: Labels, defaults: Mapping[str, Mapping[str,
     return "".join(f"{line}\n" for line in lines)
 
 
-def _title(scope: str, before: State, after: State) -> Iterator[str]:
+def _title(scope: str, before: GraphState, after: GraphState) -> Iterator[str]:
     if not scope:
         return
     state = after if scope in after.scopes else before
@@ -74,7 +74,7 @@ def _title(scope: str, before: State, after: State) -> Iterator[str]:
 class _Statements:
     """The statements of one state."""
 
-    def __init__(self, state: State, labels: Labels, defaults: Mapping[str, Mapping[str, str]]) -> None:
+    def __init__(self, state: GraphState, labels: Labels, defaults: Mapping[str, Mapping[str, str]]) -> None:
         self._state = state
         self._labels = labels
         self._defaults = defaults

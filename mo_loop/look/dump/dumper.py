@@ -35,7 +35,7 @@ from mo_loop.look.dump.step_files import FORMATS, StepFiles
 from mo_loop.look.dump.steps import described, described_change, described_off
 from mo_loop.look.page.document import Document, delta
 from mo_loop.look.page.html import page
-from mo_loop.look.records.node_records import Describer, Record, State
+from mo_loop.look.records.node_records import Describer, GraphState, Record
 from mo_loop.look.records.trip_counts import set_trip_counts
 from mo_loop.ops.base import Constant
 from transforms.config import PassConfig, name_of
@@ -189,7 +189,7 @@ class Dumper:
             run.described(step.graph)
             run.write_whole(f"{_stem(found)}.full", beside=True)
 
-    def _changed(self, step: Record, run: _Run, before: State, change: Record) -> None:
+    def _changed(self, step: Record, run: _Run, before: GraphState, change: Record) -> None:
         if self._whole and (not self._only or step["name"] in self._only):
             step["file"] = _stem(step)
             run.write_whole(_stem(step))
@@ -203,7 +203,7 @@ def _stem(step: Record) -> str:
     return f"{step['place']:03d}_{_UNSAFE.sub('_', step['name'])}"
 
 
-def _written(event: Phase, describer: Describer, state: State) -> tuple[Record, dict[int, Record]]:
+def _written(event: Phase, describer: Describer, state: GraphState) -> tuple[Record, dict[int, Record]]:
     """The ids of the layers and, of constants, the offsets in the .bin if it is written: once for the page, once for
     the nodes of the JSON."""
     assert event.graph is not None
@@ -235,7 +235,7 @@ class _Run:
         self.files = StepFiles(folder, formats, self.describer, **edges)
         self.count = 0
         self.graph: Graph | None = None
-        self.state = State()
+        self.state = GraphState()
         self.has_ended = False
         self._around = around
         self._info: dict[str, Any] = {}
@@ -249,7 +249,7 @@ class _Run:
         self._config = manager.config
         self._config.listener = self._decisions
 
-    def described(self, graph: Graph) -> State:
+    def described(self, graph: Graph) -> GraphState:
         """The present state of the graph."""
         self.graph = graph
         self._info = deepcopy(graph.rt_info)

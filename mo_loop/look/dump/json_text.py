@@ -10,7 +10,7 @@ import json
 from collections.abc import Mapping
 
 from mo_loop.look.records.node_link import described_graph, described_node
-from mo_loop.look.records.node_records import Record, State
+from mo_loop.look.records.node_records import GraphState, Record
 
 _spelled = json.JSONEncoder(separators=(",", ":")).encode
 
@@ -22,7 +22,7 @@ class JsonTexts:
         self._nodes: dict[int, tuple[Record, str]] = {}
         self._types: dict[str, str] = {}
 
-    def whole(self, state: State, more: Mapping[int, Record]) -> str:
+    def whole(self, state: GraphState, more: Mapping[int, Record]) -> str:
         """A graph; `more` is added to what it says about nodes, by id."""
         members: dict[str, list[Record]] = {name: [] for name in state.scopes}
         for number in sorted(state.nodes):
@@ -31,7 +31,7 @@ class JsonTexts:
         return self._graph(state, members, "", more) + "\n"
 
     def _graph(
-        self, state: State, members: Mapping[str, list[Record]], scope: str, more: Mapping[int, Record]
+        self, state: GraphState, members: Mapping[str, list[Record]], scope: str, more: Mapping[int, Record]
     ) -> str:
         nodes = []
         for record in members[scope]:
@@ -55,7 +55,7 @@ class JsonTexts:
             known = self._nodes[number] = record, _spelled(described_node(record))[:-1]
         return known[1]
 
-    def _edges(self, state: State, records: list[Record]) -> list[str]:
+    def _edges(self, state: GraphState, records: list[Record]) -> list[str]:
         nodes, types = state.nodes, self._types
         found = []
         for record in records:

@@ -18,7 +18,7 @@ from mo_loop.look.dump.json_text import JsonTexts
 from mo_loop.look.dump.labels import Labels
 from mo_loop.look.dump.run_folder import RunFolder
 from mo_loop.look.records.node_link import delta_link
-from mo_loop.look.records.node_records import Describer, Record, State
+from mo_loop.look.records.node_records import Describer, GraphState, Record
 from mo_loop.ops.base import Constant
 from mo_loop.text import to_text
 from mo_loop.text.dot import to_dot
@@ -44,7 +44,7 @@ class StepFiles:
         self._edges = {"shapes": shapes, "types": types}
 
     def whole(
-        self, stem: str, state: State, graph: Graph | None, more: Mapping[int, Record] | None = None, *,
+        self, stem: str, state: GraphState, graph: Graph | None, more: Mapping[int, Record] | None = None, *,
         beside: bool = False,
     ) -> None:  # fmt: skip
         """A graph in full; without `graph` the state is only a part of it. `more` adds to what the JSON says of nodes.
@@ -60,7 +60,7 @@ class StepFiles:
         if not beside:
             self.previous = stem
 
-    def delta(self, stem: str, name: str, before: State, after: State, change: Record) -> None:
+    def delta(self, stem: str, name: str, before: GraphState, after: GraphState, change: Record) -> None:
         """What the step `name` changed."""
         previous, self.previous = self.previous, stem
         self._write(
@@ -70,7 +70,7 @@ class StepFiles:
             lambda: delta_dot(before, after, change, **self._edges),
         )
 
-    def _text(self, state: State, graph: Graph | None) -> str:
+    def _text(self, state: GraphState, graph: Graph | None) -> str:
         if graph is None:
             return state_text(state, self._labels, self._describer.defaults)
         return to_text(graph, known=_Known(self._describer, self._labels, self._ends, state))
@@ -117,7 +117,7 @@ class _Known:
     """What the records of a state say of the statements of its text."""
 
     def __init__(
-        self, describer: Describer, labels: Labels, ends: dict[int, tuple[Record, str]], state: State
+        self, describer: Describer, labels: Labels, ends: dict[int, tuple[Record, str]], state: GraphState
     ) -> None:
         """`ends` keeps the ends of statements between the texts of a run."""
         self._id = describer.id

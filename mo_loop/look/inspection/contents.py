@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Iterator, Mapping
 
-from mo_loop.look.inspection.description import Branch, Control, Operator, ScopeSize, Sliced, State
+from mo_loop.look.inspection.description import Branch, ControlFacts, Operator, ScopeSize, SlicedFacts, StateFacts
 from mo_loop.look.records.sources import condition, goes_on, slicing, trip_count
-from mo_loop.look.records.structure import IR, Drain, Item, Ref, Scope, Structure
-from mo_loop.look.records.tensor_ports import Port, port_of, tensor_name, tensor_port
+from mo_loop.look.records.structure import IR, Drain, Item, Ref, ScopeRecord, Structure
+from mo_loop.look.records.tensor_ports import TensorPort, port_of, tensor_name, tensor_port
 
 
 def operators(structure: Structure) -> list[Operator]:
@@ -36,7 +36,7 @@ def scope_sizes(structure: Structure) -> list[ScopeSize]:
     ]
 
 
-def _size(scope: Scope, kind: str, format_: str) -> ScopeSize:
+def _size(scope: ScopeRecord, kind: str, format_: str) -> ScopeSize:
     constants = scope.constants
     data = [item.data for item in constants if item.data is not None]
     counts = Counter(name for name, _ in _computed(scope, format_))
@@ -46,7 +46,7 @@ def _size(scope: Scope, kind: str, format_: str) -> ScopeSize:
     )  # fmt: skip
 
 
-def _computed(scope: Scope, format_: str) -> Iterator[tuple[str, list[Ref | None]]]:
+def _computed(scope: ScopeRecord, format_: str) -> Iterator[tuple[str, list[Ref | None]]]:
     """The operator and the inputs of what the file has as nodes or layers; an IR has its outputs as layers."""
     for item in scope.items:
         if item.made_of is not None:
@@ -66,13 +66,13 @@ def _behind(ref: Ref | None) -> Item | None:
 # -- control flow
 
 
-def controls(scope: Scope, format_: str) -> list[Control]:
+def controls(scope: ScopeRecord, format_: str) -> list[ControlFacts]:
     """The control flow of a scope, with nested control flow inside."""
     return [_control(item, format_) for item in scope.items if item.bodies]
 
 
-def _control(item: Item, format_: str) -> Control:
-    found = Control("/".join((*item.scope.path, item.label)), item.operator, item.scope.text)
+def _control(item: Item, format_: str) -> ControlFacts:
+    found = ControlFacts("/".join((*item.scope.path, item.label)), item.operator, item.scope.text)
     found.trip_count, found.condition, found.goes_on = trip_count(item), condition(item), goes_on(item)
     captures = {tensor_name(ref) for ref in item.captures}
     for tag, body in item.bodies.items():
@@ -82,7 +82,7 @@ def _control(item: Item, format_: str) -> Control:
             feed = parameter.feed
             if feed is not None and feed.kind == "merged":
                 inner = tensor_port(Ref(parameter, 0))
-                found.states.append(State(inner.name, _typed_as(tensor_port(feed.source), inner)))
+                found.states.append(StateFacts(inner.name, _typed_as(tensor_port(feed.source), inner)))
             elif feed is not None and feed.kind == "sliced":
                 found.scan_inputs.append(_sliced(tensor_port(feed.source), feed.settings))
             elif feed is not None and feed.kind == "invariant":
@@ -95,18 +95,18 @@ def _control(item: Item, format_: str) -> Control:
     return found
 
 
-def _typed_as(port: Port, other: Port) -> Port:
+def _typed_as(port: TensorPort, other: TensorPort) -> TensorPort:
     """A value; with the type of another if its own is not known."""
-    return port if port.is_known else Port(port.name, other.type, other.shape)
+    return port if port.is_known else TensorPort(port.name, other.type, other.shape)
 
 
-def _inner(item: Item, drain: Drain) -> Port:
+def _inner(item: Item, drain: Drain) -> TensorPort:
     """What is concatenated, as the body declares it."""
     ((tag, ref),) = drain.sources.items()
     declared = (each for each in item.bodies[tag].results if each.ref == ref)
-    return next((_typed_as(tensor_port(ref), port_of("", each.dtype, each.shape)) for each in declared), Port(""))
+    return next((_typed_as(tensor_port(ref), port_of("", each.dtype, each.shape)) for each in declared), TensorPort(""))
 
 
-def _sliced(value: Port, settings: Mapping[str, str]) -> Sliced:
+def _sliced(value: TensorPort, settings: Mapping[str, str]) -> SlicedFacts:
     cut = slicing(settings)
-    return Sliced(value.name, cut["axis"], cut["stride"] < 0, value)
+    return SlicedFacts(value.name, cut["axis"], cut["stride"] < 0, value)

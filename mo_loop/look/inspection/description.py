@@ -13,7 +13,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mo_loop.errors import UsageError
-from mo_loop.look.records.tensor_ports import Port, Shape
+from mo_loop.look.records.tensor_ports import Shape, TensorPort
 
 VERSION = 2
 """The version of the JSON."""
@@ -43,21 +43,21 @@ class ScopeSize:
 
 
 @dataclass
-class State:
+class StateFacts:
     """A state that a loop carries from one iteration to the next: its name in the body, and the initial value."""
 
     name: str
-    initial: Port
+    initial: TensorPort
 
 
 @dataclass
-class Sliced:
+class SlicedFacts:
     """A sliced input or a concatenated output and its axis. `backward`: from the end to the beginning."""
 
     name: str
     axis: int | None
     backward: bool
-    value: Port
+    value: TensorPort
 
 
 @dataclass
@@ -68,11 +68,11 @@ class Branch:
     path: str
     nodes: int
     constants: int
-    children: list[Control] = field(default_factory=list)
+    children: list[ControlFacts] = field(default_factory=list)
 
 
 @dataclass
-class Control:
+class ControlFacts:
     """A Loop, Scan, If, TensorIterator, or another operator with bodies.
 
     `trip_count` is the source of the number of iterations: "constant 10", "input n", "computed (Size)", "none",
@@ -86,9 +86,9 @@ class Control:
     trip_count: str | None = None
     condition: str | None = None
     goes_on: str | None = None
-    states: list[State] = field(default_factory=list)
-    scan_inputs: list[Sliced] = field(default_factory=list)
-    scan_outputs: list[Sliced] = field(default_factory=list)
+    states: list[StateFacts] = field(default_factory=list)
+    scan_inputs: list[SlicedFacts] = field(default_factory=list)
+    scan_outputs: list[SlicedFacts] = field(default_factory=list)
     captures: list[str] = field(default_factory=list)
     branches: list[Branch] = field(default_factory=list)
 
@@ -132,11 +132,12 @@ class Initial:
         is_static = self.shape is not None and all(isinstance(dim, int) for dim in self.shape)
         if self.value and (self.kind == "constant" or is_static):
             return self.value
-        return f"{f'{self.value} of computed shape' if self.value else self.kind} {Port('', self.type, self.shape)}"
+        what = f"{self.value} of computed shape" if self.value else self.kind
+        return f"{what} {TensorPort('', self.type, self.shape)}"
 
 
 @dataclass
-class Variable:
+class VariableFacts:
     """A state that the runtime keeps between inferences. `read` and `assigned` are paths of layers."""
 
     id: str
@@ -159,14 +160,14 @@ class Inspection:
     producer: str = ""
     opsets: dict[str, int] = field(default_factory=dict)
     metadata: dict[str, str] = field(default_factory=dict)
-    inputs: list[Port] = field(default_factory=list)
-    outputs: list[Port] = field(default_factory=list)
+    inputs: list[TensorPort] = field(default_factory=list)
+    outputs: list[TensorPort] = field(default_factory=list)
     operators: list[Operator] = field(default_factory=list)
     scopes: list[ScopeSize] = field(default_factory=list)
-    control: list[Control] = field(default_factory=list)
+    control: list[ControlFacts] = field(default_factory=list)
     functions: list[Function] = field(default_factory=list)
     external: list[ExternalFile] = field(default_factory=list)
-    states: list[Variable] = field(default_factory=list)
+    states: list[VariableFacts] = field(default_factory=list)
     """The variables of an IR; an ONNX model has none."""
 
     @property
@@ -183,7 +184,7 @@ class Inspection:
         return {"version": VERSION, **asdict(self), "elements": self.elements, "bytes": self.bytes}
 
 
-def below(control: list[Control]) -> Iterator[Control]:
+def below(control: list[ControlFacts]) -> Iterator[ControlFacts]:
     """The given control flow and all that is nested in it, outer before inner."""
     for each in control:
         yield each

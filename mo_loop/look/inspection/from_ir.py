@@ -14,8 +14,8 @@ from mo_loop.look.inspection.contents import controls, operators, scope_sizes
 from mo_loop.look.inspection.description import ExternalFile, Inspection
 from mo_loop.look.inspection.states_of_ir import states_of
 from mo_loop.look.records.of_layers import number, structure_of_layers
-from mo_loop.look.records.structure import IR, Ref, Result
-from mo_loop.look.records.tensor_ports import Port, tensor_port
+from mo_loop.look.records.structure import IR, OutputRecord, Ref
+from mo_loop.look.records.tensor_ports import TensorPort, tensor_port
 
 
 def inspect_ir(path: Path) -> Inspection:
@@ -55,9 +55,9 @@ def _layers(net: Net) -> Iterator[Layer]:
             yield from _layers(body)
 
 
-def _output(result: Result) -> Port:
+def _output(result: OutputRecord) -> TensorPort:
     port = tensor_port(result.ref)
-    return Port(result.name, port.type, port.shape)
+    return TensorPort(result.name, port.type, port.shape)
 
 
 def _file_size(path: Path) -> int | None:

@@ -12,8 +12,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any
 
-from mo_loop.look.records.structure import ONNX, Ref, Scope, Structure
-from mo_loop.look.records.tensor_ports import Port, tensor_name, tensor_port
+from mo_loop.look.records.structure import ONNX, Ref, ScopeRecord, Structure
+from mo_loop.look.records.tensor_ports import TensorPort, tensor_name, tensor_port
 
 VERSION = 1
 """The version of the JSON; increased when a field changes its meaning or is removed, not when one is added."""
@@ -31,7 +31,7 @@ class NodeRow:
     name: str
     operator: str
     inputs: list[str]
-    outputs: list[Port]
+    outputs: list[TensorPort]
 
     def as_json(self) -> dict[str, Any]:
         outputs = [{"name": each.name, "type": each.type, "shape": each.shape} for each in self.outputs]
@@ -59,11 +59,11 @@ def node_rows(
                 yield from _of_scope(each, result, operator)
 
 
-def _named(structure: Structure, path: str) -> list[Scope]:
+def _named(structure: Structure, path: str) -> list[ScopeRecord]:
     return [each for each in structure.scopes() if each.text == path]
 
 
-def _levels(scope: Scope, start: Scope) -> int:
+def _levels(scope: ScopeRecord, start: ScopeRecord) -> int:
     """The number of bodies from `start` down to `scope`."""
     count = 0
     while scope is not start and scope.owner is not None:
@@ -72,7 +72,7 @@ def _levels(scope: Scope, start: Scope) -> int:
     return count
 
 
-def _of_scope(scope: Scope, result: str, operator: str | None) -> Iterator[NodeRow]:
+def _of_scope(scope: ScopeRecord, result: str, operator: str | None) -> Iterator[NodeRow]:
     path = scope.text
     for item in scope.items:
         if item.is_constant if operator is None else item.operator != operator:

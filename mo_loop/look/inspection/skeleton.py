@@ -18,8 +18,8 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mo_loop.look.records.sources import condition, goes_on, slicing, trip_count
-from mo_loop.look.records.structure import Feed, Item, Ref, Scope, Structure
-from mo_loop.look.records.tensor_ports import Port, port_of, tensor_name, tensor_port
+from mo_loop.look.records.structure import Feed, Item, Ref, ScopeRecord, Structure
+from mo_loop.look.records.tensor_ports import TensorPort, port_of, tensor_name, tensor_port
 
 VERSION = 1
 """The version of the JSON; increased when a field changes its meaning or is removed, not when one is added."""
@@ -57,7 +57,7 @@ class Entry:
     """
 
     kind: str
-    value: Port
+    value: TensorPort
     inner: dict[str, str] = field(default_factory=dict)
     back_edge: str | None = None
     slicing: dict[str, int] = field(default_factory=dict)
@@ -89,8 +89,8 @@ class Outline:
     tag: str
     nodes: int
     constants: int
-    inputs: list[Port]
-    outputs: list[Port]
+    inputs: list[TensorPort]
+    outputs: list[TensorPort]
     steps: list[Run | ControlNode | FunctionCall] = field(default_factory=list)
 
     def controls(self) -> Iterator[ControlNode]:
@@ -140,13 +140,13 @@ class _Reader:
         self._functions = structure.functions
         self._with_control = _with_control(structure)
 
-    def outline(self, scope: Scope, tag: str) -> Outline:
+    def outline(self, scope: ScopeRecord, tag: str) -> Outline:
         inputs = [tensor_port(Ref(each, 0)) for each in scope.parameters]
         outputs = [_result(*each) for each in scope.results]
         nodes, constants = len(scope.nodes), len(scope.constants)
         return Outline(scope.text, tag, nodes, constants, inputs, outputs, list(self._steps(scope)))
 
-    def _steps(self, scope: Scope) -> Iterator[Run | ControlNode | FunctionCall]:
+    def _steps(self, scope: ScopeRecord) -> Iterator[Run | ControlNode | FunctionCall]:
         plain: Counter[str] = Counter()
         for item in scope.nodes:
             step = self._step(item)
@@ -194,12 +194,12 @@ def _run(operators: Counter[str]) -> Run:
     return Run(operators.total(), dict(sorted(operators.items(), key=lambda pair: (-pair[1], pair[0]))))
 
 
-def _result(name: str, ref: Ref | None, dtype: str, shape: str) -> Port:
+def _result(name: str, ref: Ref | None, dtype: str, shape: str) -> TensorPort:
     """An output of a graph, with the type that is declared, else that of its tensor."""
     if dtype or ref is None:
         return port_of(name, dtype, shape)
     port = tensor_port(ref)
-    return Port(name, port.type, port.shape)
+    return TensorPort(name, port.type, port.shape)
 
 
 # -- inputs and outputs of a node with bodies
@@ -238,14 +238,14 @@ def _unknown_inputs(item: Item) -> Iterator[Entry]:
             yield Entry("input", tensor_port(ref))
     for tag, body in item.bodies.items():
         for parameter in body.parameters:
-            yield Entry("parameter", Port(""), {tag: tensor_name(Ref(parameter, 0))})
+            yield Entry("parameter", TensorPort(""), {tag: tensor_name(Ref(parameter, 0))})
     yield from _captures(item)
 
 
 def _unknown_outputs(item: Item) -> Iterator[Entry]:
     for tag, body in item.bodies.items():
         for each in body.results:
-            yield Entry("result", Port(""), {tag: tensor_name(each.ref)})
+            yield Entry("result", TensorPort(""), {tag: tensor_name(each.ref)})
     for place in range(len(item.outputs)):
         yield Entry("output", tensor_port(Ref(item, place)))
 
@@ -261,6 +261,6 @@ def _outputs(item: Item) -> Iterator[Entry]:
         yield from _unknown_outputs(item)
         return
     for place, drain in enumerate(item.drains):
-        value = tensor_port(Ref(item, place)) if place < len(item.outputs) else Port("")
+        value = tensor_port(Ref(item, place)) if place < len(item.outputs) else TensorPort("")
         inner = {tag: tensor_name(ref) for tag, ref in drain.sources.items()}
         yield Entry(drain.kind, value, inner, None, slicing(drain.settings) if drain.kind == "concatenated" else {})

@@ -8,7 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from mo_loop.ir.reader.variable_layers import VariableLayers, declared, shape_text, variables
-from mo_loop.look.inspection.description import Initial, Variable
+from mo_loop.look.inspection.description import Initial, VariableFacts
 from mo_loop.look.records.data import Data
 from mo_loop.look.records.of_layers import shape_of
 from mo_loop.look.records.structure import Item, Structure
@@ -18,19 +18,19 @@ _LOOKED_AT = 1 << 22
 """The number of elements of a constant above which its values are not compared with each other."""
 
 
-def states_of(structure: Structure) -> list[Variable]:
+def states_of(structure: Structure) -> list[VariableFacts]:
     """The variables in the order of the file, of a structure that was made of layers."""
     items = {id(item.made_of): item for scope in structure.scopes() for item in scope.items}
     return [_state(each, items) for each in variables(structure.made_of).values()]
 
 
-def _state(found: VariableLayers, items: dict[int, Item]) -> Variable:
+def _state(found: VariableLayers, items: dict[int, Item]) -> VariableFacts:
     read, assigned = ([layer.where for _, layer in ends] for ends in (found.reads, found.assigns))
     if not found.reads:
-        return Variable(found.id, "?", None, Initial("none"), read, assigned)
+        return VariableFacts(found.id, "?", None, Initial("none"), read, assigned)
     layer = found.reads[0][1]
     initial = _initial(items[id(layer)])
-    return Variable(found.id, declared(layer)[0], shape_of(shape_text(layer)), initial, read, assigned)
+    return VariableFacts(found.id, declared(layer)[0], shape_of(shape_text(layer)), initial, read, assigned)
 
 
 def _initial(item: Item) -> Initial:

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from mo_loop.look.records.node_records import Record, State
+from mo_loop.look.records.node_records import GraphState, Record
 from mo_loop.version import __version__
 
 SCHEMA, VERSION = "mo-loop page", 1
@@ -37,15 +37,15 @@ class Document:
         """The ids of the layers and the offsets of the constants in the files of the IR, by the ids of the nodes. Port
         maps get the layers of their parameters and results."""
         self.facts: list[tuple[str, str]] = []
-        self._first = State()
-        self._last = State()
+        self._first = GraphState()
+        self._last = GraphState()
         self._steps: list[Record] = []
 
-    def begin(self, state: State) -> None:
+    def begin(self, state: GraphState) -> None:
         """Set the first state."""
         self._first = self._last = state
 
-    def step(self, step: Mapping[str, Any], state: State | None, change: Record | None = None) -> None:
+    def step(self, step: Mapping[str, Any], state: GraphState | None, change: Record | None = None) -> None:
         """Add a step with the state after it, None if it changed nothing; `change` is the delta, if it is known."""
         found = dict(step)
         if state is not None:
@@ -66,7 +66,7 @@ class Document:
         return found
 
 
-def delta(old: State, new: State) -> Record:
+def delta(old: GraphState, new: GraphState) -> Record:
     """What changed between two states; `changed` has whole records.
 
     Fast where unchanged nodes have the same dictionaries in both, as those of one Describer.

@@ -15,16 +15,16 @@ from collections.abc import Mapping
 from mo_loop.errors import UsageError
 from mo_loop.look.differences.change import ADDED, CHANGED, REMOVED, Change
 from mo_loop.look.differences.changes import partners
-from mo_loop.look.differences.comparing import Comparison
+from mo_loop.look.differences.comparing import ModelComparison
 from mo_loop.look.page.document import Document
-from mo_loop.look.records.node_records import State
+from mo_loop.look.records.node_records import GraphState
 from mo_loop.look.records.of_structure import Described, body_of, facts
 from mo_loop.look.records.port_entries import renamed
 from mo_loop.look.records.structure import Item
 
 
 def diff_document(
-    found: Comparison, old: Described, new: Described, title: str, scope: str | None = None
+    found: ModelComparison, old: Described, new: Described, title: str, scope: str | None = None
 ) -> Document:
     """The document of two models. With `scope` that of one body, which must be in both."""
     ids = _common_ids(old, new, found)
@@ -51,7 +51,7 @@ def diff_document(
     return document
 
 
-def _paired_scope(old: Described, found: Comparison, scope: str) -> str:
+def _paired_scope(old: Described, found: ModelComparison, scope: str) -> str:
     for left, right in found.pairs.scopes:
         if scope in (left.text, right.text):
             return old.scopes[left]
@@ -63,7 +63,7 @@ def _paired_scope(old: Described, found: Comparison, scope: str) -> str:
 # -- ids and scopes that both models share
 
 
-def _common_ids(old: Described, new: Described, found: Comparison) -> dict[int, int]:
+def _common_ids(old: Described, new: Described, found: ModelComparison) -> dict[int, int]:
     """Id in the second model -> id of the node that corresponds in the first, or a new one."""
     ids = {new.items[right]: old.items[left] for left, right in found.pairs.items}
     for left, right in found.pairs.scopes:
@@ -78,7 +78,7 @@ def _common_ids(old: Described, new: Described, found: Comparison) -> dict[int, 
     return ids
 
 
-def _common_scopes(old: Described, new: Described, found: Comparison, ids: Mapping[int, int]) -> dict[str, str]:
+def _common_scopes(old: Described, new: Described, found: ModelComparison, ids: Mapping[int, int]) -> dict[str, str]:
     """Scope of the second model -> the scope that corresponds in the first, or one named for the new owner."""
     names = {new.scopes[right]: old.scopes[left] for left, right in found.pairs.scopes}
     for name, record in new.state.scopes.items():
@@ -87,9 +87,9 @@ def _common_scopes(old: Described, new: Described, found: Comparison, ids: Mappi
     return names
 
 
-def _renumbered(state: State, old: State, ids: Mapping[int, int], scopes: Mapping[str, str]) -> State:
+def _renumbered(state: GraphState, old: GraphState, ids: Mapping[int, int], scopes: Mapping[str, str]) -> GraphState:
     """The second model in the ids of both. A constant that only stands elsewhere in its file is the same."""
-    found = State()
+    found = GraphState()
     for record in state.nodes.values():
         other = record | {
             "id": ids[record["id"]], "scope": scopes[record["scope"]],
@@ -114,7 +114,7 @@ def _renumbered(state: State, old: State, ids: Mapping[int, int], scopes: Mappin
 # -- texts
 
 
-def _details(found: Comparison, old: Described, new: Described, ids: Mapping[int, int]) -> dict[int, list[str]]:
+def _details(found: ModelComparison, old: Described, new: Described, ids: Mapping[int, int]) -> dict[int, list[str]]:
     """The texts of what changed, by id. A node that was added or removed has none."""
     details: dict[int, list[str]] = {}
     for change in found.changes:

@@ -14,7 +14,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from mo_loop.look.records.node_records import Record, State
+from mo_loop.look.records.node_records import GraphState, Record
 from mo_loop.support.producers_first import producers_first
 
 ELSEWHERE = frozenset({"scope", "inputs", "bodies"})
@@ -27,7 +27,7 @@ SCOPE = ("tag", "name", "parameters", "results", "info")
 """What a scope says about itself."""
 
 
-def node_link(state: State) -> Record:
+def node_link(state: GraphState) -> Record:
     """The whole graph."""
     members: dict[str, list[Record]] = {name: [] for name in state.scopes}
     for number in sorted(state.nodes):
@@ -36,7 +36,7 @@ def node_link(state: State) -> Record:
     return _graph(state, members, "")
 
 
-def _graph(state: State, members: Mapping[str, list[Record]], scope: str) -> Record:
+def _graph(state: GraphState, members: Mapping[str, list[Record]], scope: str) -> Record:
     nodes = []
     for record in members[scope]:
         node = described_node(record)
@@ -46,7 +46,7 @@ def _graph(state: State, members: Mapping[str, list[Record]], scope: str) -> Rec
     return _data(described_graph(state, scope), nodes, edges(members[scope], state.nodes))
 
 
-def delta_link(before: State, after: State, change: Record, **about: Any) -> Record:
+def delta_link(before: GraphState, after: GraphState, change: Record, **about: Any) -> Record:
     """What a pass changed; `about` is added to what the form says about it as a whole."""
     written = [("added", record) for record in change["added"]] + [("changed", record) for record in change["changed"]]
     nodes = [
@@ -69,7 +69,7 @@ def _brief(record: Record) -> Record:
     return {key: record[key] for key in ("id", "scope", "op", "name")}
 
 
-def described_graph(state: State, scope: str) -> Record:
+def described_graph(state: GraphState, scope: str) -> Record:
     """What the form says about a graph itself."""
     return {"scope": scope, **{key: value for key, value in state.scopes[scope].items() if key in SCOPE}}
 
@@ -100,14 +100,14 @@ def edges(records: Iterable[Record], nodes: Mapping[int, Record]) -> list[Record
 # -- and back
 
 
-def state_of(data: Mapping[str, Any]) -> State:
+def state_of(data: Mapping[str, Any]) -> GraphState:
     """The state that `node_link` wrote, producers before consumers in each scope."""
-    state = State()
+    state = GraphState()
     _read(data, None, state)
     return in_order(state)
 
 
-def _read(data: Mapping[str, Any], owner: int | None, state: State) -> None:
+def _read(data: Mapping[str, Any], owner: int | None, state: GraphState) -> None:
     graph = data["graph"]
     scope = graph["scope"]
     described = {key: value for key, value in graph.items() if key in SCOPE}
@@ -122,11 +122,11 @@ def _read(data: Mapping[str, Any], owner: int | None, state: State) -> None:
             _read(body, node["id"], state)
 
 
-def applied(state: State, data: Mapping[str, Any]) -> State:
+def applied(state: GraphState, data: Mapping[str, Any]) -> GraphState:
     """The state after the step that `delta_link` wrote; `state` is the one before it."""
     graph = data["graph"]
     gone = {each["id"] for each in graph["removed"]}
-    found = State({number: record for number, record in state.nodes.items() if number not in gone})
+    found = GraphState({number: record for number, record in state.nodes.items() if number not in gone})
     removed = set(graph["removed_scopes"])
     found.scopes = {name: scope for name, scope in state.scopes.items() if name not in removed}
     found.scopes |= {scope["id"]: scope for scope in graph["scopes"]}
@@ -153,11 +153,11 @@ def _record(node: Mapping[str, Any], scope: str, inputs: Mapping[int, list[int]]
     return record | {key: value for key, value in node.items() if key not in FORM}
 
 
-def in_order(state: State) -> State:
+def in_order(state: GraphState) -> GraphState:
     """The same state with producers before consumers, else by id."""
     numbers = sorted(state.nodes)
     places = {number: place for place, number in enumerate(numbers)}
     inputs = (state.nodes[number]["inputs"] for number in numbers)
     order = producers_first([[places[source[0]] for source in each if source is not None] for each in inputs])
     nodes = {numbers[place]: state.nodes[numbers[place]] for place in order}
-    return State(nodes, state.scopes)
+    return GraphState(nodes, state.scopes)

@@ -35,7 +35,7 @@ _OPSET = re.compile("opset([0-9]{1,4})")
 
 
 @dataclass
-class State:
+class GraphState:
     """A graph as plain data: records by id, producers before consumers in each scope, and scopes by id."""
 
     nodes: dict[int, Record] = field(default_factory=dict)
@@ -87,9 +87,9 @@ class Describer:
                 self._scopes[new_body] = self._scopes.pop(old_body)
                 self.continue_with(old_body, new_body)
 
-    def state(self, graph: Graph) -> State:
+    def state(self, graph: Graph) -> GraphState:
         """The graph with its bodies."""
-        state = State()
+        state = GraphState()
         self._describe(graph, "", None, "", state)
         if len(self._ids) > len(state.nodes):  # removed nodes are not kept alive
             self._ids = {node: number for node, number in self._ids.items() if number in state.nodes}
@@ -97,7 +97,7 @@ class Describer:
             self._scopes = {body: name for body, name in self._scopes.items() if name in state.scopes}
         return state
 
-    def _describe(self, graph: Graph, scope: str, owner: Node | None, tag: str, state: State) -> None:
+    def _describe(self, graph: Graph, scope: str, owner: Node | None, tag: str, state: GraphState) -> None:
         ids = self._ids
         for node in graph.ordered():  # new nodes are numbered in this order
             if node not in ids:

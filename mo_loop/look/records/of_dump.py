@@ -8,11 +8,11 @@ from typing import Any
 
 from mo_loop.errors import InputError
 from mo_loop.look.records.data import Data
-from mo_loop.look.records.node_records import Record, State
+from mo_loop.look.records.node_records import GraphState, Record
 from mo_loop.look.records.of_graph import flat, split
 from mo_loop.look.records.port_entries import connect
 from mo_loop.look.records.reading import checked, state_at
-from mo_loop.look.records.structure import DUMP, Item, Output, Ref, Result, Scope, Structure, in_order
+from mo_loop.look.records.structure import DUMP, Item, Output, OutputRecord, Ref, ScopeRecord, Structure, in_order
 from mo_loop.text.attributes import parse_attribute
 from mo_loop.text.scanner import Scanner
 
@@ -27,16 +27,16 @@ def structure_of_file(path: Path, source: str) -> Structure:
     return checked(source, lambda: _structure(state, source))
 
 
-def _structure(state: State, source: str) -> Structure:
+def _structure(state: GraphState, source: str) -> Structure:
     members: dict[str, list[Record]] = {name: [] for name in state.scopes}
     for record in state.nodes.values():
         members[record["scope"]].append(record)
     about = state.scopes[""]
     metadata = _info(about.get("info")) | ({"name": about["name"]} if about.get("name") else {})
-    return Structure(DUMP, source, _scope(state, members, "", Scope()), metadata=metadata, made_of=state)
+    return Structure(DUMP, source, _scope(state, members, "", ScopeRecord()), metadata=metadata, made_of=state)
 
 
-def _scope(state: State, members: Mapping[str, list[Record]], name: str, scope: Scope) -> Scope:
+def _scope(state: GraphState, members: Mapping[str, list[Record]], name: str, scope: ScopeRecord) -> ScopeRecord:
     records, about = members[name], state.scopes[name]
     items = {record["id"]: _item(record, scope) for record in records if record["op"] != "Result"}
 
@@ -57,13 +57,13 @@ def _scope(state: State, members: Mapping[str, list[Record]], name: str, scope: 
         record = state.nodes[number]
         ref = next(iter(refs(record)), None)
         names = [*record.get("names", ()), *(() if ref is None else ref.item.outputs[ref.output].names)]
-        scope.results.append(Result((*names, record["name"])[0] or f"output {place}", ref))
+        scope.results.append(OutputRecord((*names, record["name"])[0] or f"output {place}", ref))
     if scope.owner is not None:
         scope.info = _info(about.get("info"))
     return scope
 
 
-def _item(record: Record, scope: Scope) -> Item:
+def _item(record: Record, scope: ScopeRecord) -> Item:
     outputs = [Output(tuple(each["names"]), *split(each["type"])) for each in record["outputs"]]
     data = None
     if "value" in record:
@@ -82,12 +82,12 @@ def _item(record: Record, scope: Scope) -> Item:
     )
 
 
-def _bodies(record: Record, item: Item, state: State, members: Mapping[str, list[Record]]) -> None:
+def _bodies(record: Record, item: Item, state: GraphState, members: Mapping[str, list[Record]]) -> None:
     inner: dict[int, Item] = {}
     ends: dict[int, Ref | None] = {}
     tags = ("body",) if len(record["bodies"]) == 1 else ("then_body", "else_body")
     for tag, name in zip(tags, record["bodies"], strict=True):
-        body = _scope(state, members, name, Scope((*item.scope.path, item.label, tag), item, tag))
+        body = _scope(state, members, name, ScopeRecord((*item.scope.path, item.label, tag), item, tag))
         item.bodies[tag] = body
         inner |= zip(state.scopes[name]["parameters"], body.parameters, strict=True)
         ends |= zip(state.scopes[name]["results"], [each.ref for each in body.results], strict=True)

@@ -12,7 +12,7 @@ from mo_loop.ir.xml import layer_names, layer_order
 from mo_loop.look.records.data import Data
 from mo_loop.look.records.node_records import shown_attributes
 from mo_loop.look.records.port_entries import connect, ports_of, tags
-from mo_loop.look.records.structure import Item, Output, Ref, Result, Scope, Structure, in_order
+from mo_loop.look.records.structure import Item, Output, OutputRecord, Ref, ScopeRecord, Structure, in_order
 from mo_loop.ops import base
 from mo_loop.ops.opaque import Opaque
 from mo_loop.text.literals import show_data
@@ -25,7 +25,7 @@ LIMIT = 16
 def structure_of(graph: Graph, kind: str, source: str, *, dumped: bool = False) -> Structure:
     """The structure of a graph. With `dumped` names, types and data are those that a dump shows."""
     reader = _Reader(dumped)
-    main = reader.scope(graph, Scope())
+    main = reader.scope(graph, ScopeRecord())
     metadata = dict(flat(graph.rt_info))
     if graph.name:
         metadata["name"] = graph.name
@@ -38,7 +38,7 @@ class _Reader:
     def __init__(self, dumped: bool) -> None:
         self.dumped = dumped
 
-    def scope(self, graph: Graph, scope: Scope) -> Scope:
+    def scope(self, graph: Graph, scope: ScopeRecord) -> ScopeRecord:
         """Fill `scope` with the items of a graph and those of its bodies."""
         order = layer_order(graph)
         names = [node.name for node in order] if self.dumped else layer_names(order)
@@ -55,12 +55,12 @@ class _Reader:
         scope.parameters = [items[node] for node in graph.parameters]
         for place, node in enumerate(graph.results):
             known = (*node.output_names, *node.value.names, node.name)[0] or f"output {place}"
-            scope.results.append(Result(known, _ref(items, node.value)))
+            scope.results.append(OutputRecord(known, _ref(items, node.value)))
         if scope.owner is not None:
             scope.info = dict(flat(graph.rt_info))
         return scope
 
-    def _item(self, node: Any, name: str, scope: Scope) -> Item:
+    def _item(self, node: Any, name: str, scope: ScopeRecord) -> Item:
         tensor = node.tensor if isinstance(node, base.Constant) else getattr(node, "blob", None)
         info = dict(flat(getattr(node, "_rt_info", None) or {}))
         for (side, port), fields in getattr(node, "port_info", {}).items():
@@ -96,7 +96,7 @@ class _Reader:
         inner: dict[Node, Item] = {}
         ends: dict[Node, Ref | None] = {}
         for tag, graph in zip(tags(node), node.bodies, strict=True):
-            body = self.scope(graph, Scope((*item.scope.path, item.label, tag), item, tag))
+            body = self.scope(graph, ScopeRecord((*item.scope.path, item.label, tag), item, tag))
             item.bodies[tag] = body
             inner |= zip(graph.parameters, body.parameters, strict=True)
             ends |= {result: found.ref for result, found in zip(graph.results, body.results, strict=True)}

@@ -20,13 +20,13 @@ from mo_loop.ir.reader.numbers import integer
 from mo_loop.look.records.data import Data
 from mo_loop.look.records.of_graph import flat
 from mo_loop.look.records.port_entries import branch_key, connect
-from mo_loop.look.records.structure import IR, Item, Output, Ref, Result, Scope, Structure, in_order
+from mo_loop.look.records.structure import IR, Item, Output, OutputRecord, Ref, ScopeRecord, Structure, in_order
 from mo_loop.look.records.tensor_ports import Shape, shown_dims
 
 
 def structure_of_layers(net: Net, path: Path) -> Structure:
     """The structure of the records of the .xml at `path`."""
-    main = _Reader(WeightFile(path.with_suffix(".bin"))).scope(net, Scope())
+    main = _Reader(WeightFile(path.with_suffix(".bin"))).scope(net, ScopeRecord())
     return Structure(IR, str(path), main, metadata=dict(flat(net.rt_info, ".")), made_of=net)
 
 
@@ -34,7 +34,7 @@ class _Reader:
     def __init__(self, weights: WeightFile) -> None:
         self._weights = weights
 
-    def scope(self, net: Net, scope: Scope) -> Scope:
+    def scope(self, net: Net, scope: ScopeRecord) -> ScopeRecord:
         """Fill `scope` with the items of a net and of its bodies."""
         layers = {layer.id: layer for layer in net.layers}
         items = {layer.id: self._item(layer, scope) for layer in net.layers if layer.type != "Result"}
@@ -57,7 +57,7 @@ class _Reader:
                 scope.results.append(_result(layer, ref))
         return scope
 
-    def _item(self, layer: Layer, scope: Scope) -> Item:
+    def _item(self, layer: Layer, scope: ScopeRecord) -> Item:
         outputs = [_output(port) for port in layer.outputs]
         item = Item(layer.type, layer.name, scope, layer.version, layer.data, outputs=outputs, made_of=layer)
         if layer.type == "Parameter":
@@ -74,7 +74,7 @@ class _Reader:
         inner: dict[Any, Item] = {}
         ends: dict[Any, Ref | None] = {}
         for tag, net in layer.bodies.items():
-            body = self.scope(net, Scope((*item.scope.path, item.label, tag), item, tag))
+            body = self.scope(net, ScopeRecord((*item.scope.path, item.label, tag), item, tag))
             item.bodies[tag] = body
             ids = {kind: [each.id for each in net.layers if each.type == kind] for kind in ("Parameter", "Result")}
             inner |= {(tag, id_): each for id_, each in zip(ids["Parameter"], body.parameters, strict=True)}
@@ -149,11 +149,11 @@ def _cut(link: Link) -> dict[str, Any]:
     return {"axis": cut.axis, "start": cut.start, "end": cut.end, "stride": cut.stride, "part_size": cut.part_size}
 
 
-def _result(layer: Layer, ref: Ref | None) -> Result:
+def _result(layer: Layer, ref: Ref | None) -> OutputRecord:
     if ref is None:
-        return Result(layer.name, None)
+        return OutputRecord(layer.name, None)
     names = ref.item.outputs[ref.output].names if ref.output < len(ref.item.outputs) else ()
-    return Result((*layer.output_names, *names, ref.item.name)[0], ref)
+    return OutputRecord((*layer.output_names, *names, ref.item.name)[0], ref)
 
 
 def _output(port: LayerPort) -> Output:

@@ -19,7 +19,18 @@ from mo_loop.graph.types import BY_ONNX, string
 from mo_loop.look.records.data import Data
 from mo_loop.look.records.onnx_types import declared, element_type
 from mo_loop.look.records.port_entries import branch_key, connect
-from mo_loop.look.records.structure import ONNX, Drain, Feed, Item, Output, Ref, Result, Scope, Structure, in_order
+from mo_loop.look.records.structure import (
+    ONNX,
+    Drain,
+    Feed,
+    Item,
+    Output,
+    OutputRecord,
+    Ref,
+    ScopeRecord,
+    Structure,
+    in_order,
+)
 from mo_loop.look.records.tensor_ports import shown_dims
 from mo_loop.text.literals import show_array
 
@@ -56,11 +67,11 @@ def structure_of_onnx(
     """
     reader = _Reader(model, unread, weights)
     proto = model.proto
-    main = reader.scope(main_graph(model), Scope(), {})
+    main = reader.scope(main_graph(model), ScopeRecord(), {})
     functions = {}
     for (domain, name, overload), function in model.functions.items():
         full = "::".join(each for each in (domain, name, overload) if each)
-        functions[full] = reader.scope(function_graph(model, function, (full,)), Scope((full,)), {})
+        functions[full] = reader.scope(function_graph(model, function, (full,)), ScopeRecord((full,)), {})
         functions[full].settings = reader.settings(function)
     metadata = {f"metadata/{each.key}": each.value for each in proto.metadata_props}
     for key in ("ir_version", "producer_name", "producer_version", "domain", "model_version", "doc_string"):
@@ -75,7 +86,7 @@ def structure_of_onnx(
     return found
 
 
-def _names(scope: Scope) -> Iterator[str]:
+def _names(scope: ScopeRecord) -> Iterator[str]:
     yield from (*scope.path, scope.tag)
     yield from (result.name for result in scope.results)
     for item in scope.items:
@@ -90,7 +101,7 @@ class _Reader:
         self._unread = unread
         self._weights = weights
 
-    def scope(self, graph: OnnxGraph, scope: Scope, outer: Names) -> Scope:
+    def scope(self, graph: OnnxGraph, scope: ScopeRecord, outer: Names) -> ScopeRecord:
         """Fill `scope` with the items of a graph and of its bodies; `outer` are the values that it can capture."""
         types = self._types(graph)
         names: dict[str, Ref] = dict(outer)
@@ -122,7 +133,7 @@ class _Reader:
         for node, item in made:
             for body in _then_first(graph.bodies(node)) if node.attribute else ():
                 tag = body.kind if body.kind not in item.bodies else f"{body.kind}/{len(item.bodies)}"
-                item.bodies[tag] = self.scope(body, Scope(body.scope, item, tag), names)
+                item.bodies[tag] = self.scope(body, ScopeRecord(body.scope, item, tag), names)
             if item.bodies:
                 _connect(node, item, graph.opsets.get("", 9) < 9)
                 item.captures = _captured(item)
@@ -131,7 +142,7 @@ class _Reader:
             dtype, shape = types.get(name, ("", ""))
             if graph.kind == "model":
                 dtype, shape = dtype or "?", shape or "[...]"
-            scope.results.append(Result(name, self._ref(name, names, scope), dtype, shape))
+            scope.results.append(OutputRecord(name, self._ref(name, names, scope), dtype, shape))
         return scope
 
     def settings(self, function: Any) -> dict[str, str]:
@@ -140,7 +151,7 @@ class _Reader:
         found |= {f"attribute {name}": "required" for name in function.attribute}
         return found | {f"attribute {each.name}": self._text(each) for each in function.attribute_proto}
 
-    def _ref(self, name: str, names: Names, scope: Scope) -> Ref | None:
+    def _ref(self, name: str, names: Names, scope: ScopeRecord) -> Ref | None:
         """The value of a name; a name that nothing defines stands for itself."""
         if not name:
             return None
@@ -200,7 +211,7 @@ class _Reader:
 
     # -- nodes
 
-    def _item(self, node: Any, scope: Scope, types: Mapping[str, tuple[str, str]]) -> Item:
+    def _item(self, node: Any, scope: ScopeRecord, types: Mapping[str, tuple[str, str]]) -> Item:
         outputs = [_output(name, types) for name in node.output]
         item = Item(operator_of(node), node.name, scope, outputs=outputs, made_of=node)
         if self._weights:
@@ -313,7 +324,7 @@ def _connect(node: Any, item: Item, is_old: bool) -> None:
         item.input_names, item.direct = ("sequence lengths",), 1
 
 
-def _connect_unknown(item: Item, bodies: Sequence[Scope]) -> None:
+def _connect_unknown(item: Item, bodies: Sequence[ScopeRecord]) -> None:
     """How the outputs depend on those of the bodies only the operator knows: they are compared one by one."""
     for body in bodies:
         for place, parameter in enumerate(body.parameters):
@@ -324,12 +335,12 @@ def _connect_unknown(item: Item, bodies: Sequence[Scope]) -> None:
         item.drains.append(Drain("body output", {tag: end[0].ref if end else None for tag, end in ends.items()}))
 
 
-def _end(body: Scope, place: int) -> tuple[Scope, int] | None:
+def _end(body: ScopeRecord, place: int) -> tuple[ScopeRecord, int] | None:
     """The key of an output of a body; None in a damaged model that lacks it."""
     return (body, place) if place < len(body.results) else None
 
 
-def _if_ports(item: Item, bodies: Sequence[Scope]) -> dict[str, Any]:
+def _if_ports(item: Item, bodies: Sequence[ScopeRecord]) -> dict[str, Any]:
     outputs = [
         {"role": "Selected", "port": port, **{branch_key(body.tag): _end(body, port) for body in bodies}}
         for port in range(len(item.outputs))
@@ -337,7 +348,7 @@ def _if_ports(item: Item, bodies: Sequence[Scope]) -> dict[str, Any]:
     return {"inputs": [], "outputs": outputs}
 
 
-def _loop_ports(item: Item, body: Scope) -> dict[str, Any]:
+def _loop_ports(item: Item, body: ScopeRecord) -> dict[str, Any]:
     """The condition is a state of the body, which input 1 begins."""
     found: dict[str, Any] = {"inputs": [], "outputs": []}
     for port, parameter in enumerate(body.parameters):
@@ -353,7 +364,7 @@ def _loop_ports(item: Item, body: Scope) -> dict[str, Any]:
     return found
 
 
-def _scan_ports(node: Any, item: Item, body: Scope, is_old: bool) -> dict[str, Any]:
+def _scan_ports(node: Any, item: Item, body: ScopeRecord, is_old: bool) -> dict[str, Any]:
     given = {each.name: each for each in node.attribute}
     count = given["num_scan_inputs"].i if "num_scan_inputs" in given else 0
     first = int(is_old)

@@ -14,9 +14,9 @@ from typing import Any
 
 from mo_loop.graph.tensor import FileTensor
 from mo_loop.look.records.constant_records import Contents, described_constant
-from mo_loop.look.records.node_records import Describer, Record, State
+from mo_loop.look.records.node_records import Describer, GraphState, Record
 from mo_loop.look.records.port_entries import Ports, renamed
-from mo_loop.look.records.structure import ONNX, Item, Output, Ref, Scope, Structure
+from mo_loop.look.records.structure import ONNX, Item, Output, Ref, ScopeRecord, Structure
 from mo_loop.look.records.trip_counts import set_trip_counts
 from mo_loop.text.attributes import show_attribute
 
@@ -26,11 +26,11 @@ class Described:
     """A model as a state, with the ids of the items and results of its structure."""
 
     structure: Structure
-    state: State
+    state: GraphState
     items: dict[Item, int]
     results: dict[int, int]
     """By the identity of a Result: equal ones can be in several scopes."""
-    scopes: dict[Scope, str]
+    scopes: dict[ScopeRecord, str]
     id_of: Callable[[Any], int]
     """The id of a Node of a graph, or of what else the items are made of."""
 
@@ -39,7 +39,7 @@ def described(structure: Structure, contents: Contents) -> Described:
     """The records of a model. `contents` names its constants, also those of another model that it is compared with."""
     if structure.kind == ONNX:
         found = _of_onnx(structure, contents)
-    elif isinstance(structure.made_of, State):  # of a dump, whose records have their trip counts
+    elif isinstance(structure.made_of, GraphState):  # of a dump, whose records have their trip counts
         return _described_by(structure, structure.made_of, int)
     else:
         describer = Describer(contents)
@@ -49,7 +49,7 @@ def described(structure: Structure, contents: Contents) -> Described:
     return found
 
 
-def _described_by(structure: Structure, state: State, id_of: Callable[[Any], int]) -> Described:
+def _described_by(structure: Structure, state: GraphState, id_of: Callable[[Any], int]) -> Described:
     """A model whose state is known; `id_of` gives the id of what an item is made of."""
     items = {item: id_of(item.made_of) for scope in structure.scopes() for item in scope.items}
     found = Described(structure, state, items, {}, {structure.main: ""}, id_of)
@@ -67,7 +67,7 @@ def facts(structure: Structure) -> list[tuple[str, str]]:
     return found + [(key.removeprefix("metadata/"), text) for key, text in structure.metadata.items()]
 
 
-def written(model: Described, state: State) -> Record:
+def written(model: Described, state: GraphState) -> Record:
     """Where the nodes of a state stand in the files of an IR: the ids of layers, and the offsets of constants."""
     layers, offsets = {}, {}
     for node, layer in model.structure.layers.items():
@@ -80,10 +80,10 @@ def written(model: Described, state: State) -> Record:
     return {"layers": layers, "offsets": offsets}
 
 
-def body_of(state: State, scope: str) -> State:
+def body_of(state: GraphState, scope: str) -> GraphState:
     """One body with those below it as a state. Nodes outside that it reads are kept without their own inputs."""
     below = {scope}
-    found = State()
+    found = GraphState()
     for name, record in state.scopes.items():  # outer before inner
         if name == scope:
             found.scopes[""] = record | {"id": "", "owner": None}
@@ -101,7 +101,7 @@ def body_of(state: State, scope: str) -> State:
 
 
 def _of_onnx(structure: Structure, contents: Contents) -> Described:
-    found = Described(structure, State(), {}, {}, {}, int)
+    found = Described(structure, GraphState(), {}, {}, {}, int)
     functions = {scope: name for name, scope in structure.functions.items()}
     for scope in structure.scopes():
         for item in scope.items:
@@ -123,13 +123,13 @@ class _OnnxRecords:
         self._model = model
         self._contents = contents
         self._file = PurePath(model.structure.source).name
-        self._undefined: dict[tuple[Scope, str], int] = {}
+        self._undefined: dict[tuple[ScopeRecord, str], int] = {}
 
     def add(self) -> None:
         for scope in self._model.structure.scopes():
             self._scope(scope)
 
-    def _scope(self, scope: Scope) -> None:
+    def _scope(self, scope: ScopeRecord) -> None:
         model = self._model
         name = model.scopes[scope]
         record: Record = {
@@ -154,7 +154,7 @@ class _OnnxRecords:
                 "inputs": [self._ref(each.ref)], "outputs": [], "names": [each.name],
             }  # fmt: skip
 
-    def _opsets(self, scope: Scope) -> dict[str, str]:
+    def _opsets(self, scope: ScopeRecord) -> dict[str, str]:
         """The versions of the domains: a function and its bodies have their own."""
         at = scope
         while at.owner is not None:

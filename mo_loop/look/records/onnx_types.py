@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from mo_loop.graph.types import BY_ONNX
-from mo_loop.look.records.tensor_ports import Port, Shape
+from mo_loop.look.records.tensor_ports import Shape, TensorPort
 
 
-def declared(name: str, proto: Any) -> Port:
+def declared(name: str, proto: Any) -> TensorPort:
     """A value of a declared type."""
     type_, shape = _type(proto)
-    return Port(name, type_, shape)
+    return TensorPort(name, type_, shape)
 
 
 def _type(proto: Any) -> tuple[str, Shape]:
@@ -21,10 +21,11 @@ def _type(proto: Any) -> tuple[str, Shape]:
         shape: Shape = [_dim(dim) for dim in tensor.shape.dim] if tensor.HasField("shape") else None
         return element_type(tensor.elem_type), shape
     if kind in ("sequence_type", "optional_type"):
-        inner = Port("", *_type(getattr(proto, kind).elem_type))
+        inner = TensorPort("", *_type(getattr(proto, kind).elem_type))
         return f"{'seq' if kind == 'sequence_type' else 'optional'}({inner})", None
     if kind == "map_type":
-        return f"map({element_type(proto.map_type.key_type)}, {Port('', *_type(proto.map_type.value_type))})", None
+        value = TensorPort("", *_type(proto.map_type.value_type))
+        return f"map({element_type(proto.map_type.key_type)}, {value})", None
     return "?" if kind is None else f"{kind.removesuffix('_type')}()", None
 
 

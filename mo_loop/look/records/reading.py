@@ -21,7 +21,7 @@ from typing import Any, TypeVar
 
 from mo_loop.errors import FileError
 from mo_loop.look.records.node_link import applied, node_link, state_of
-from mo_loop.look.records.node_records import Record, State
+from mo_loop.look.records.node_records import GraphState, Record
 from mo_loop.support.files import refuse_device
 
 Read = TypeVar("Read")
@@ -44,9 +44,9 @@ class Dump:
     def __init__(self, folder: Path, steps: list[DumpStep]) -> None:
         self.folder = folder
         self.steps = steps
-        self._states: dict[Path, State] = {}
+        self._states: dict[Path, GraphState] = {}
 
-    def state(self, step: int) -> State:
+    def state(self, step: int) -> GraphState:
         """The graph after a step, by its index in `steps`; a negative one counts from the end."""
         return self._state(self.steps[step].file)
 
@@ -54,7 +54,7 @@ class Dump:
         """The whole graph after a step, in the node-link form of networkx."""
         return node_link(self.state(step))
 
-    def _state(self, file: Path) -> State:
+    def _state(self, file: Path) -> GraphState:
         if file not in self._states:
             self._states[file] = state_at(file, self._states)
         return self._states[file]
@@ -80,7 +80,7 @@ def read_dump(folder: str | os.PathLike[str]) -> Dump:
     return Dump(path, found)
 
 
-def state_at(file: Path, known: dict[Path, State] | None = None) -> State:
+def state_at(file: Path, known: dict[Path, GraphState] | None = None) -> GraphState:
     """The graph that a file of a dump stands for: it is applied to the files before it.
 
     Raises:

@@ -9,7 +9,7 @@ from collections.abc import Mapping
 
 from mo_loop.look.records.data import Data
 from mo_loop.look.records.structure import Item, Ref
-from mo_loop.look.records.tensor_ports import Port, tensor_name, tensor_port
+from mo_loop.look.records.tensor_ports import TensorPort, tensor_name, tensor_port
 from mo_loop.ops.control import slice_count
 
 _TRANSPARENT = frozenset(("Identity", "Cast", "Convert", "Squeeze", "Unsqueeze", "Reshape"))
@@ -93,7 +93,7 @@ def slicing(settings: Mapping[str, str]) -> dict[str, int]:
     return {key: int(value) for key, value in found.items() if value is not None}
 
 
-def slices(value: Port, settings: Mapping[str, int]) -> str:
+def slices(value: TensorPort, settings: Mapping[str, int]) -> str:
     """The number of slices, as text; it names the dimension if its size is not known."""
     axis, shape = settings["axis"], value.shape
     text = f"dimension {axis} of {value.name}"

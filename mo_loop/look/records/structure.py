@@ -1,7 +1,7 @@
 """The structure of a model, the same for ONNX, IR and dumps: what is inspected, compared and shown.
 
     Structure            the model: its main scope, functions, opsets, metadata
-      Scope              a graph: items in topological order, parameters and results
+      ScopeRecord        a graph: items in topological order, parameters and results
         Item             a node: operator, attributes, inputs, types of outputs, data of a constant, bodies
           Feed           how the node that holds a body feeds one of its parameters: slices, back edge, outer value
           Drain          what an output of that node takes from its bodies
@@ -84,7 +84,7 @@ class Item:
 
     operator: str
     name: str
-    scope: Scope
+    scope: ScopeRecord
     version: str = ""
     attributes: dict[str, str] = field(default_factory=dict)
     mapped: dict[str, str] = field(default_factory=dict)
@@ -94,7 +94,7 @@ class Item:
     data: Data | None = None
     origins: tuple[str, ...] = ()
     info: dict[str, str] = field(default_factory=dict)
-    bodies: dict[str, Scope] = field(default_factory=dict)
+    bodies: dict[str, ScopeRecord] = field(default_factory=dict)
     feed: Feed | None = None
     drains: list[Drain] = field(default_factory=list)
     condition: Ref | None = None
@@ -142,7 +142,7 @@ class Item:
 _NUMBERED = re.compile(r"_\d+$")
 
 
-class Result(NamedTuple):
+class OutputRecord(NamedTuple):
     """An output of a model or a body."""
 
     name: str
@@ -152,7 +152,7 @@ class Result(NamedTuple):
 
 
 @dataclass(eq=False, slots=True)
-class Scope:
+class ScopeRecord:
     """A graph. `path` has the name of each enclosing node, followed by the tag of its body.
 
     `info` is its rt_info, `settings` are the opsets and attributes of a function.
@@ -163,7 +163,7 @@ class Scope:
     tag: str = ""
     items: list[Item] = field(default_factory=list)
     parameters: list[Item] = field(default_factory=list)
-    results: list[Result] = field(default_factory=list)
+    results: list[OutputRecord] = field(default_factory=list)
     info: dict[str, str] = field(default_factory=dict)
     settings: dict[str, str] = field(default_factory=dict)
 
@@ -181,7 +181,7 @@ class Scope:
         parameters = set(map(id, self.parameters))
         return [item for item in self.items if not item.is_constant and id(item) not in parameters]
 
-    def all(self) -> Iterator[Scope]:
+    def all(self) -> Iterator[ScopeRecord]:
         """This scope and all below, outer before inner."""
         stack = [self]
         while stack:
@@ -200,14 +200,14 @@ class Structure:
 
     kind: str
     source: str
-    main: Scope
-    functions: dict[str, Scope] = field(default_factory=dict)
+    main: ScopeRecord
+    functions: dict[str, ScopeRecord] = field(default_factory=dict)
     opsets: dict[str, str] = field(default_factory=dict)
     metadata: dict[str, str] = field(default_factory=dict)
     made_of: Any = None
     layers: dict[Any, str] = field(default_factory=dict)
 
-    def scopes(self) -> Iterator[Scope]:
+    def scopes(self) -> Iterator[ScopeRecord]:
         for start in (self.main, *self.functions.values()):
             yield from start.all()
 

@@ -19,7 +19,7 @@ _DIM = re.compile(r'(?:"(?:[^"\\]|\\.)*"|[^",])+')
 
 
 @dataclass
-class Port:
+class TensorPort:
     """An input or output. `type` is an element type, or text such as "seq(f32[?])" for a value that is not a tensor."""
 
     name: str
@@ -53,17 +53,17 @@ def tensor_name(ref: Ref | None) -> str:
     return names[0] if names else f"{item.label}:{place}" if len(item.outputs) > 1 else item.label
 
 
-def tensor_port(ref: Ref | None) -> Port:
+def tensor_port(ref: Ref | None) -> TensorPort:
     """A tensor with its type; without a name if there is none."""
     if ref is None:
-        return Port("")
+        return TensorPort("")
     known = ref.item.outputs[ref.output] if ref.output < len(ref.item.outputs) else Output()
     return port_of(tensor_name(ref), known.dtype, known.shape)
 
 
-def port_of(name: str, dtype: str, shape: str) -> Port:
+def port_of(name: str, dtype: str, shape: str) -> TensorPort:
     """A value of an element type and of dimensions in brackets, both as a Structure has them; "" is not known."""
-    return Port(name, dtype or "?", _dims(shape) if shape else None)
+    return TensorPort(name, dtype or "?", _dims(shape) if shape else None)
 
 
 def _dims(shape: str) -> Shape:

@@ -11,14 +11,14 @@ from __future__ import annotations
 from functools import cached_property
 from typing import Any
 
-from mo_loop.look.records.node_records import Record, State
+from mo_loop.look.records.node_records import GraphState, Record
 from mo_loop.look.records.sources import origin
 from mo_loop.look.records.structure import Feed, Ref
 
 ALWAYS = ("true", "1")
 
 
-def set_trip_counts(state: State) -> None:
+def set_trip_counts(state: GraphState) -> None:
     """Add the text to each Loop, TensorIterator and Scan. Their records are replaced: other states can hold them."""
     loops = [record for record in state.nodes.values() if "port_map" in record]
     if not loops:
@@ -33,7 +33,7 @@ def set_trip_counts(state: State) -> None:
 class _Sources:
     """Follows values to what computes them."""
 
-    def __init__(self, state: State) -> None:
+    def __init__(self, state: GraphState) -> None:
         self.nodes = state.nodes
         self.feeds: dict[int, tuple[Record, Record]] = {}
         """A parameter of a body -> the owner and its entry."""
