@@ -18,7 +18,8 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops.base import Constant, Op, Parameter, Result
-from mo_loop.ops.control import Concatenated, Final, If, Invariant, Iteration, Loop, Merged, Sliced
+from mo_loop.ops.control import If, Iteration, Loop
+from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.ops.quantization import limits, spread
 
 MOST_ITERATIONS = 50

@@ -32,7 +32,8 @@ from mo_loop.graph import Graph, Node
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.ir.xml import layer_names, layer_order
 from mo_loop.ops.base import Constant
-from mo_loop.ops.control import Concatenated, If, Iteration, Sliced
+from mo_loop.ops.control import If, Iteration
+from mo_loop.ops.port_map import Concatenated, Sliced
 from tests.fuzz.control_flow.generator import generate
 
 WEIGHT, BACK_EDGE, AXIS, SLICE = KINDS = ("weight", "back edge", "axis", "reversed slice")

@@ -10,7 +10,8 @@ from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import low
 from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.base import Constant, Parameter, Result
-from mo_loop.ops.control import Branched, Concatenated, Control, Final, If, Invariant, Iteration, Loop, Merged, Sliced
+from mo_loop.ops.control import Control, If, Iteration, Loop
+from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merged, Sliced
 from transforms.replace import replace_output
 
 

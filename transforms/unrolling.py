@@ -17,7 +17,8 @@ from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.ops.base import Constant
-from mo_loop.ops.control import Concatenated, Invariant, Iteration, Loop, Merged, Sliced
+from mo_loop.ops.control import Iteration, Loop
+from mo_loop.ops.port_map import Concatenated, Invariant, Merged, Sliced
 from transforms.port_maps import is_one_after_another
 from transforms.replace import replace_output
 

@@ -15,8 +15,9 @@ from mo_loop.graph.types import TensorType, f64, i64, u32, u64
 from mo_loop.ops.arithmetic import Binary, Negative, Power
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.casting import Convert
-from mo_loop.ops.control import If, Iteration, Loop, Merged
+from mo_loop.ops.control import If, Iteration, Loop
 from mo_loop.ops.filling import Broadcast
+from mo_loop.ops.port_map import Merged
 from mo_loop.ops.quantization import quantised_constant
 from mo_loop.ops.random import RandomUniform
 from transforms.config import PassConfig

@@ -8,7 +8,8 @@ from mo_loop.diagnostics.diagnostic import Diagnostic
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim, Dimension
 from mo_loop.ops.base import Parameter
-from mo_loop.ops.control import Concatenated, If, Iteration, Merged, Sliced
+from mo_loop.ops.control import If, Iteration
+from mo_loop.ops.port_map import Concatenated, Merged, Sliced
 from mo_loop.ops.recurrent import Sequence
 from transforms.states.pairing import find_pairs
 from transforms.states.port_names import is_next

@@ -20,7 +20,7 @@ from mo_loop.errors import UnsupportedError
 from mo_loop.frontend.branch_extension import extended
 from mo_loop.frontend.context import Body, Context, TranslatedBody, Translation, as_values
 from mo_loop.frontend.onnx_graphs import body_name, label, operator_of
-from mo_loop.frontend.ops.control import is_decided, selected
+from mo_loop.frontend.ops.conditional import is_decided, selected
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
 from mo_loop.graph.origin import Origin, made_for

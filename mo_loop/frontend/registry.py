@@ -33,7 +33,8 @@ from mo_loop.ops.ranges import Form, Range, form_of, kinds_of, range_of
 F = TypeVar("F", bound=Callable[..., Any])
 
 FAMILIES: dict[str, str] = {
-    "control": "Loop Scan If",
+    "control": "Loop Scan",
+    "conditional": "If",
     "tensors": "Constant ConstantOfShape Identity Cast CastLike Shape Size",
     "elementwise.arithmetic": "Add Sub Mul Div Abs Ceil Floor Neg Sign Sqrt Exp Log Sin Cos Tan Asin Acos Atan Sinh "
     "Cosh Tanh Asinh Acosh Atanh Erf Round Reciprocal Pow Mod Max Min Sum Mean CumSum CumProd",

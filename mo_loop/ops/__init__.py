@@ -10,7 +10,8 @@ from typing import Any
 
 FAMILIES: dict[str, str] = {
     "base": "Op Parameter Result Constant Identity",
-    "control": "Loop TensorIterator If Control Iteration Invariant Merged Sliced Final Concatenated Branched Selected",
+    "control": "Loop TensorIterator If Control Iteration",
+    "port_map": "Invariant Merged Sliced Final Concatenated Branched Selected",
     "front": "AtLeast Barrier Failed Scan",
     "sequences": "SequenceEmpty SequenceConstruct SequenceInsert SequenceErase SequenceAt SequenceLength "
     "SplitToSequence ConcatFromSequence SequenceExtend StackedSequence JoinedSequence PackedSequence PackSequence "

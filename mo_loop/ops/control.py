@@ -1,17 +1,7 @@
-"""Loop-5, TensorIterator-1 and If-8, with the port maps that connect them with their bodies.
-
-A port map refers to Parameter and Result nodes of the body; ids exist only in the file. `input_map` has an entry for
-each data input, `output_map` one for each output:
-
-    Invariant(p)              the whole tensor, the same in every iteration
-    Merged(p, r)              the initial value of a state; result r is its next value (a back edge)
-    Sliced(p, axis, ...)      piece number i of the tensor in iteration i
-    Final(r)                  the value of r in the last iteration
-    Concatenated(r, axis)     the values of r of all iterations, concatenated along an axis
-"""
+"""Loop-5, TensorIterator-1 and If-8; mo_loop/ops/port_map.py connects them with their bodies."""
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any, ClassVar
 
 from mo_loop.errors import TypeError_
@@ -19,75 +9,9 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dimension, Symbol, fresh, high, least, low
 from mo_loop.graph.shape import element_count, normalise_axis
 from mo_loop.graph.types import UNKNOWN, TensorType, boolean, i32, i64
-from mo_loop.ops.base import Constant, Op, Parameter, Result
+from mo_loop.ops.base import Constant, Op, Parameter
 from mo_loop.ops.joining import covers_type, exported, join_types, symbols_in, widen_types
-
-
-@dataclass(frozen=True)
-class Invariant:
-    """The whole tensor, the same in every iteration."""
-
-    parameter: Parameter
-
-
-@dataclass(frozen=True)
-class Merged:
-    """The initial value of a state whose next value is `result`."""
-
-    parameter: Parameter
-    result: Result
-
-
-@dataclass(frozen=True)
-class Sliced:
-    """Piece number i of the tensor in iteration i. A stride below 0 runs backwards (start -1, end 0)."""
-
-    parameter: Parameter
-    axis: int
-    start: int = 0
-    end: int = -1
-    stride: int = 1
-    part_size: int = 1
-
-
-@dataclass(frozen=True)
-class Final:
-    """The value of `result` in the last iteration."""
-
-    result: Result
-
-
-@dataclass(frozen=True)
-class Concatenated:
-    """The values of `result` of all iterations, concatenated along `axis`; with a negative stride in reverse order.
-
-    `declared` has the dimensions of the whole that are known only from the declaration in the model, -1 for others. An
-    output after zero iterations has these dimensions.
-    """
-
-    result: Result
-    axis: int
-    start: int = 0
-    end: int = -1
-    stride: int = 1
-    part_size: int = 1
-    declared: tuple[int, ...] = ()
-
-
-@dataclass(frozen=True)
-class Branched:
-    """An input of If: the Parameter that receives it in each branch, None if the branch does not read it."""
-
-    then: Parameter | None
-    else_: Parameter | None
-
-
-@dataclass(frozen=True)
-class Selected:
-    """An output of If: its Result in each branch."""
-
-    then: Result
-    else_: Result
+from mo_loop.ops.port_map import Concatenated, Invariant, Merged, Sliced
 
 
 def slice_count(dim: Dimension, start: int, end: int, stride: int, part_size: int) -> Dimension:

@@ -9,8 +9,9 @@ from mo_loop.graph.dimension import Dimension, Symbol, fresh, high, low
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import UNKNOWN, TensorType
 from mo_loop.ops.base import Op
-from mo_loop.ops.control import Concatenated, Iteration, Sliced, iteration_count
+from mo_loop.ops.control import Iteration, iteration_count
 from mo_loop.ops.joining import exported
+from mo_loop.ops.port_map import Concatenated, Sliced
 
 
 class Failed(Op):

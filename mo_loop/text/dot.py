@@ -15,8 +15,9 @@ from typing import Any
 from mo_loop.graph import Graph, Node
 from mo_loop.graph.types import OptionalType, SequenceType
 from mo_loop.ops.base import Constant, Parameter, Result
-from mo_loop.ops.control import Control, Merged
+from mo_loop.ops.control import Control
 from mo_loop.ops.front import Failed
+from mo_loop.ops.port_map import Merged
 from mo_loop.text.literals import INLINE_LIMIT, show_array
 from mo_loop.text.spelling import show_type
 

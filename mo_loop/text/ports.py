@@ -12,17 +12,8 @@ from typing import Any, NamedTuple
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import TensorType, i64
 from mo_loop.ops.base import Result
-from mo_loop.ops.control import (
-    Branched,
-    Concatenated,
-    Control,
-    Final,
-    Invariant,
-    Iteration,
-    Merged,
-    Selected,
-    Sliced,
-)
+from mo_loop.ops.control import Control, Iteration
+from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merged, Selected, Sliced
 from mo_loop.text.attributes import parse_list
 from mo_loop.text.scanner import INTEGER, RESULT, VALUE, WORD, Scanner
 

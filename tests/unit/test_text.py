@@ -20,7 +20,7 @@ from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import ALL, TensorType, f32, i64
 from mo_loop.graph.verifier import invariants
 from mo_loop.ops.base import Constant, Parameter, Result
-from mo_loop.ops.control import Branched, Concatenated, Final, Invariant, Merged, Selected, Sliced
+from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merged, Selected, Sliced
 from mo_loop.text import parse, to_text
 from mo_loop.text.literals import SeededTensor
 from mo_loop.text.spelling import show_dim

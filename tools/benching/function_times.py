@@ -19,7 +19,7 @@ from typing import Any
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import boolean, f32, i64
-from mo_loop.ops.control import Branched, Concatenated, Final, Invariant, Merged, Selected
+from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merged, Selected
 from mo_loop.support.garbage_collection import paused_collector
 from transforms.manager import Manager
 from transforms.pattern import Match, any_input, wrap_type

@@ -13,7 +13,8 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import element_count
 from mo_loop.graph.types import KNOWN_LIMIT
 from mo_loop.ops.base import Constant, Op, Parameter
-from mo_loop.ops.control import Branched, Control, If, Loop, Merged, Selected
+from mo_loop.ops.control import Control, If, Loop
+from mo_loop.ops.port_map import Branched, Merged, Selected
 
 
 def deciding_constants(graph: Graph) -> frozenset[Node]:

@@ -9,7 +9,8 @@ from mo_loop.graph import Graph, Value
 from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.graph.types import string
 from mo_loop.ops.base import Constant, Parameter, Result
-from mo_loop.ops.control import If, Selected
+from mo_loop.ops.control import If
+from mo_loop.ops.port_map import Selected
 from transforms.function_pass import FunctionPass
 from transforms.replace import replace_output
 

@@ -9,8 +9,9 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim
 from mo_loop.graph.types import SequenceType
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.ops.control import Concatenated, Final, Loop, Merged
+from mo_loop.ops.control import Loop
 from mo_loop.ops.joining import symbols_in
+from mo_loop.ops.port_map import Concatenated, Final, Merged
 from transforms.front.sequence_lowering.shapes import joined, merged
 from transforms.function_pass import FunctionPass
 from transforms.replace import drop_dead, replace_output

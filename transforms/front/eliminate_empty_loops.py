@@ -8,7 +8,8 @@ from mo_loop.graph import Value
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import UNKNOWN
 from mo_loop.ops.base import Constant
-from mo_loop.ops.control import Concatenated, Final, Iteration, Merged
+from mo_loop.ops.control import Iteration
+from mo_loop.ops.port_map import Concatenated, Final, Merged
 from mo_loop.target import CRASH, ERROR, Gap
 from transforms.function_pass import FunctionPass
 from transforms.replace import replace_output

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mo_loop.graph.dimension import low
-from mo_loop.ops.control import Final, Iteration
+from mo_loop.ops.control import Iteration
+from mo_loop.ops.port_map import Final
 from mo_loop.target import ERROR, Gap
 from transforms.function_pass import FunctionPass
 from transforms.port_maps import invariant_behind

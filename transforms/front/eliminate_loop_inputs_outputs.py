@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from mo_loop.ops.control import Final, Invariant, Iteration, Merged
+from mo_loop.ops.control import Iteration
+from mo_loop.ops.port_map import Final, Invariant, Merged
 from transforms.function_pass import FunctionPass
 from transforms.replace import replace_output
 

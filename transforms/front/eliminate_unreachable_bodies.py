@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.ops.control import Control, Final, If, Loop, Merged
+from mo_loop.ops.control import Control, If, Loop
+from mo_loop.ops.port_map import Final, Merged
 from mo_loop.ops.sequences import OptionalGetElement
 from transforms.function_pass import FunctionPass
 from transforms.port_maps import take_branch

@@ -10,7 +10,8 @@ from mo_loop.graph.types import TensorType, string
 from mo_loop.ops.activation import AlongAxis
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant, Op, Parameter, Result
-from mo_loop.ops.control import Control, Invariant, Iteration
+from mo_loop.ops.control import Control, Iteration
+from mo_loop.ops.port_map import Invariant
 from mo_loop.ops.reduction import Reduction
 from transforms.function_pass import FunctionPass
 from transforms.port_maps import drop_unused_inputs

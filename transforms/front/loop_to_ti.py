@@ -8,7 +8,8 @@ from mo_loop import ops
 from mo_loop.graph import Value
 from mo_loop.graph.dimension import low
 from mo_loop.ops.base import Parameter
-from mo_loop.ops.control import Invariant, Loop, Sliced, TensorIterator
+from mo_loop.ops.control import Loop, TensorIterator
+from mo_loop.ops.port_map import Invariant, Sliced
 from transforms.function_pass import FunctionPass
 from transforms.port_maps import drop_unused_inputs, replace_iteration
 from transforms.slice_reads import SliceRead, ends_by_trip_count, slice_reads

@@ -6,7 +6,8 @@ from collections.abc import Sequence
 
 from mo_loop.graph import Graph
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.ops.control import Concatenated, Control, Final, If, Invariant, Iteration, Loop, Merged, Sliced
+from mo_loop.ops.control import Control, If, Iteration, Loop
+from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from transforms.function_pass import FunctionPass
 
 _INPUT_RANK = {Merged: 0, Sliced: 1, Invariant: 2}

@@ -9,8 +9,9 @@ from mo_loop.graph import Graph
 from mo_loop.graph.dimension import low
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.ops.control import Concatenated, Sliced, TensorIterator
+from mo_loop.ops.control import TensorIterator
 from mo_loop.ops.front import Scan
+from mo_loop.ops.port_map import Concatenated, Sliced
 from mo_loop.target import ERROR, Gap
 from transforms.function_pass import FunctionPass
 from transforms.port_maps import replace_by_loop, replace_iteration

@@ -7,7 +7,8 @@ from dataclasses import dataclass, field
 from mo_loop import ops
 from mo_loop.conversion_limits import budget
 from mo_loop.graph import Graph, Node
-from mo_loop.ops.control import If, Iteration, Sliced
+from mo_loop.ops.control import If, Iteration
+from mo_loop.ops.port_map import Sliced
 from transforms.folding import fold_constants
 from transforms.function_pass import FunctionPass
 from transforms.port_maps import take_branch

@@ -7,7 +7,8 @@ from mo_loop.graph import Value
 from mo_loop.graph.dimension import Dimension, least
 from mo_loop.graph.types import TensorType, boolean, i32, i64
 from mo_loop.ops.base import Constant, Parameter
-from mo_loop.ops.control import Invariant, Loop, Merged
+from mo_loop.ops.control import Loop
+from mo_loop.ops.port_map import Invariant, Merged
 from transforms.function_pass import FunctionPass
 
 ENDLESS = 2**31 - 1

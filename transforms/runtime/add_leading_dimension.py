@@ -12,7 +12,8 @@ from mo_loop.graph.dimension import high, low
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import TensorType, bf16, boolean, f16, f32, f64, u8
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.ops.control import Concatenated, Final, Iteration, Loop, Merged, Sliced
+from mo_loop.ops.control import Iteration, Loop
+from mo_loop.ops.port_map import Concatenated, Final, Merged, Sliced
 from mo_loop.target import CRASH, Gap
 from transforms.function_pass import FunctionPass
 from transforms.operands import integers

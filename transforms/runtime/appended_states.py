@@ -6,7 +6,8 @@ from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops.base import Parameter
-from mo_loop.ops.control import Final, If, Loop, Merged
+from mo_loop.ops.control import If, Loop
+from mo_loop.ops.port_map import Final, Merged
 
 
 def growing_axis(last: Value, initial: Value) -> int | None:

@@ -5,7 +5,8 @@ from __future__ import annotations
 from mo_loop import ops
 from mo_loop.graph import Use, Value
 from mo_loop.graph.types import string
-from mo_loop.ops.control import Loop, Merged
+from mo_loop.ops.control import Loop
+from mo_loop.ops.port_map import Merged
 from mo_loop.target import Gap
 from transforms.runtime.barriers import BarrierPass, HiddenPort
 

@@ -8,7 +8,8 @@ from typing import cast
 from mo_loop import ops
 from mo_loop.graph import Value
 from mo_loop.graph.dimension import low
-from mo_loop.ops.control import Concatenated, Iteration, Loop, TensorIterator
+from mo_loop.ops.control import Iteration, Loop, TensorIterator
+from mo_loop.ops.port_map import Concatenated
 from mo_loop.target import CRASH, Gap
 from transforms.function_pass import FunctionPass
 from transforms.operands import integers

@@ -12,7 +12,8 @@ from mo_loop.graph.dimension import Dimension, high, low
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import string
 from mo_loop.ops.base import Constant, Result
-from mo_loop.ops.control import If, Selected
+from mo_loop.ops.control import If
+from mo_loop.ops.port_map import Selected
 from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 from transforms.replace import replace_output

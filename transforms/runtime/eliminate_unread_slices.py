@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from mo_loop.graph import Graph
-from mo_loop.ops.control import Sliced, TensorIterator
+from mo_loop.ops.control import TensorIterator
+from mo_loop.ops.port_map import Sliced
 from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 from transforms.port_maps import drop_unused_inputs, keep_inputs, replace_by_loop

@@ -6,7 +6,8 @@ from mo_loop import ops
 from mo_loop.graph import Value
 from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant, Parameter
-from mo_loop.ops.control import Concatenated, Invariant, Loop
+from mo_loop.ops.control import Loop
+from mo_loop.ops.port_map import Concatenated, Invariant
 from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 

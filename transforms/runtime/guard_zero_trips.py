@@ -7,7 +7,8 @@ from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import high, low
 from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant
-from mo_loop.ops.control import Concatenated, Final, Loop, Merged
+from mo_loop.ops.control import Loop
+from mo_loop.ops.port_map import Concatenated, Final, Merged
 from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 from transforms.port_maps import invariant_behind, keep_inputs

@@ -9,7 +9,8 @@ from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import Dimension, high, low
 from mo_loop.graph.shape import is_static
 from mo_loop.ops.base import Constant, Parameter
-from mo_loop.ops.control import Control, Final, If, Loop
+from mo_loop.ops.control import Control, If, Loop
+from mo_loop.ops.port_map import Final
 from mo_loop.ops.random import RandomUniform
 
 UNKNOWN_TO_INFERENCE = (Control, ops.Barrier, ops.CumSum, ops.RandomUniform, ops.ReverseSequence)

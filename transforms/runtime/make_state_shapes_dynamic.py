@@ -6,7 +6,8 @@ from typing import ClassVar
 
 from mo_loop.graph import Use, Value
 from mo_loop.graph.types import string
-from mo_loop.ops.control import Final, Iteration, Merged
+from mo_loop.ops.control import Iteration
+from mo_loop.ops.port_map import Final, Merged
 from mo_loop.target import Gap
 from transforms.runtime.barriers import BarrierPass, HiddenPort
 from transforms.runtime.inference import is_bounded

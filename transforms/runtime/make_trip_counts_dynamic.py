@@ -5,7 +5,8 @@ from __future__ import annotations
 from mo_loop import ops
 from mo_loop.graph import Use
 from mo_loop.ops.base import Constant
-from mo_loop.ops.control import Concatenated, Loop
+from mo_loop.ops.control import Loop
+from mo_loop.ops.port_map import Concatenated
 from mo_loop.target import Gap
 from transforms.runtime.barriers import BarrierPass, HiddenPort
 

@@ -10,7 +10,8 @@ from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import f32, i32
 from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
-from mo_loop.ops.control import Control, Invariant, Iteration, Loop, Merged
+from mo_loop.ops.control import Control, Iteration, Loop
+from mo_loop.ops.port_map import Invariant, Merged
 from transforms.replace import move_readers
 
 IN_PLACE = frozenset({

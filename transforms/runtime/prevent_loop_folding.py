@@ -8,7 +8,8 @@ from mo_loop.graph.dimension import low
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import boolean
 from mo_loop.ops.base import Constant, Op, Parameter
-from mo_loop.ops.control import Concatenated, Control, Invariant, Loop
+from mo_loop.ops.control import Control, Loop
+from mo_loop.ops.port_map import Concatenated, Invariant
 from mo_loop.target import CRASH, ERROR, Gap
 from transforms.function_pass import FunctionPass
 from transforms.runtime.barriers import iterations

@@ -6,8 +6,9 @@ from mo_loop.graph import Use, Value
 from mo_loop.graph.dimension import Dim, Symbol, high, low
 from mo_loop.graph.shape import Shape
 from mo_loop.ops.base import Result
-from mo_loop.ops.control import Concatenated, Loop, Merged
+from mo_loop.ops.control import Loop
 from mo_loop.ops.joining import symbols_in
+from mo_loop.ops.port_map import Concatenated, Merged
 from mo_loop.target import Gap
 from transforms.runtime.barriers import BarrierPass, HiddenPort, iterations
 from transforms.runtime.inference import covers, has_hidden_sizes, is_bound_tighter

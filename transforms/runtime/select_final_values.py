@@ -10,7 +10,8 @@ from mo_loop.graph.dimension import least, low
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import boolean
 from mo_loop.ops.base import Constant
-from mo_loop.ops.control import Final, Loop, Merged, Sliced
+from mo_loop.ops.control import Loop
+from mo_loop.ops.port_map import Final, Merged, Sliced
 from mo_loop.target import Gap
 from transforms.function_pass import FunctionPass
 from transforms.operands import behind

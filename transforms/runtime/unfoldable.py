@@ -10,7 +10,8 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant, Parameter
-from mo_loop.ops.control import Branched, Control, If, Invariant, Loop
+from mo_loop.ops.control import Control, If, Loop
+from mo_loop.ops.port_map import Branched, Invariant
 
 
 def opaque_zero(graph: Graph) -> Value:

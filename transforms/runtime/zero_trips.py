@@ -12,7 +12,8 @@ from mo_loop.graph.dimension import fresh, low
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import i64, string
 from mo_loop.ops.base import Constant, Parameter, Result
-from mo_loop.ops.control import Branched, Loop, Selected
+from mo_loop.ops.control import Loop
+from mo_loop.ops.port_map import Branched, Selected
 from mo_loop.ops.slicing import FAR
 from transforms.operands import behind
 from transforms.runtime.reshaping import at_least, reshaped, size_of

@@ -19,7 +19,8 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter
-from mo_loop.ops.control import Final, If, Iteration, Merged
+from mo_loop.ops.control import If, Iteration
+from mo_loop.ops.port_map import Final, Merged
 from mo_loop.ops.recurrent import Cell, Sequence
 from transforms.operands import integers
 

@@ -12,7 +12,8 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.ops.base import Constant, Parameter
-from mo_loop.ops.control import Invariant, Loop, Merged
+from mo_loop.ops.control import Loop
+from mo_loop.ops.port_map import Invariant, Merged
 
 Array = np.ndarray[Any, Any]
 

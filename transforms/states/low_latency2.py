@@ -16,7 +16,8 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.origin import Origin
 from mo_loop.graph.shape import is_static
 from mo_loop.ops.base import Constant
-from mo_loop.ops.control import If, Iteration, Loop, Merged
+from mo_loop.ops.control import If, Iteration, Loop
+from mo_loop.ops.port_map import Merged
 from mo_loop.ops.recurrent import Sequence as Recurrent
 from transforms.folding import fold_constants
 from transforms.function_pass import FunctionPass, argument

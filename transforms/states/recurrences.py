@@ -12,7 +12,8 @@ from mo_loop.graph.dimension import Dim, Dimension, Symbol, substituted
 from mo_loop.graph.shape import normalise_axis, symbols_of
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Op, Parameter
-from mo_loop.ops.control import Concatenated, Control, If, Iteration, Loop, Sliced
+from mo_loop.ops.control import Control, If, Iteration, Loop
+from mo_loop.ops.port_map import Concatenated, Sliced
 from mo_loop.ops.recurrent import Sequence
 from transforms.slice_reads import slice_reads
 from transforms.states.first_iteration import runs_once

@@ -21,8 +21,9 @@ from mo_loop.graph.dimension import Dim, Symbol
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant, Op, Parameter, Result
-from mo_loop.ops.control import Concatenated, If, Iteration, Sliced
+from mo_loop.ops.control import If, Iteration
 from mo_loop.ops.pooling import Pooling
+from mo_loop.ops.port_map import Concatenated, Sliced
 from mo_loop.ops.recurrent import Sequence
 from mo_loop.ops.reduction import Reduction
 from transforms.operands import integers

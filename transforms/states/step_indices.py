@@ -17,7 +17,8 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim, Dimension
 from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.ops.base import Constant, Parameter
-from mo_loop.ops.control import Control, Invariant, Iteration, Loop, Merged
+from mo_loop.ops.control import Control, Iteration, Loop
+from mo_loop.ops.port_map import Invariant, Merged
 
 _INDEXED = (
     ops.Gather, ops.GatherND, ops.GatherElements, ops.Slice, ops.ScatterUpdate, ops.ScatterNDUpdate,

@@ -36,7 +36,8 @@ from mo_loop.graph.types import (
     u64,
 )
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.ops.control import Branched, If, Selected
+from mo_loop.ops.control import If
+from mo_loop.ops.port_map import Branched, Selected
 
 _STORED = {i64: i32, u64: i32, u32: i32, i16: i32, u16: i32, f64: f32}
 """Element types that the runtime has no variables of -> those in which it computes them."""

@@ -18,7 +18,8 @@ from mo_loop.compare.layers.ir_side import IrFrame, IrRunError
 from mo_loop.graph import Value
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops.base import Parameter
-from mo_loop.ops.control import Concatenated, Invariant, Iteration, Loop, Merged, Sliced
+from mo_loop.ops.control import Iteration, Loop
+from mo_loop.ops.port_map import Concatenated, Invariant, Merged, Sliced
 
 
 class IrLoop:

@@ -24,13 +24,11 @@ from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.node_order import in_order, listed_order, needed
 from mo_loop.frontend.onnx_graphs import OnnxGraph, body_protos, called, domain_of, function_graph
+from mo_loop.frontend.registry import FAMILIES
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.graph.origin import Origin
 
-OF_LISTS = frozenset((
-    "SequenceAt", "SequenceConstruct", "SequenceEmpty", "SequenceErase", "SequenceInsert", "SequenceLength",
-    "SplitToSequence", "ConcatFromSequence", "Optional", "OptionalGetElement", "OptionalHasElement",
-))  # fmt: skip
+OF_LISTS = frozenset(FAMILIES["sequences"].split())
 """Operators that make or read sequences and optionals."""
 
 ALONE = ("SequenceInsert", "SplitToSequence")

@@ -1,4 +1,4 @@
-"""Loop, Scan and If.
+"""Loop and Scan.
 
 Roles of body inputs and outputs follow from POSITION, never from names: exporters reuse outer names inside bodies.
 """
@@ -9,26 +9,23 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops as operations
-from mo_loop.errors import ConversionErrors, MoLoopError
 from mo_loop.frontend.arrays import ones
 from mo_loop.frontend.carried_types import (
     least_of,
-    lower_of,
-    require_one_kind,
     require_one_rank,
     set_final_ranks,
     settled,
     with_ranks_of,
 )
 from mo_loop.frontend.context import TranslatedBody
-from mo_loop.frontend.leading_ones import with_equal_ranks, with_rank
+from mo_loop.frontend.ops.conditional import as_condition, cannot_run, failed_outputs, one_element, set_value
 from mo_loop.frontend.scope import Capture, Scope
 from mo_loop.frontend.vocabulary import Body, Context, Graph, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.graph.shape import element_count, normalise_axis
+from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import UNKNOWN, TensorType, boolean, i64, tensor_of_known
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.ops.control import Branched, Concatenated, Final, Invariant, Merged, Selected, Sliced
 from mo_loop.ops.front import Failed
+from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 
 
 @translates("Loop", since=1)
@@ -45,10 +42,10 @@ def loop(trip_count=None, condition=None, *initial: Value | None, body: Body, no
     carried = [state.type.without_known() for state in states]
     ranks = node.scope.least_ranks
     translated, truth = _translated_loop(body, condition, carried, [least_of(state, ranks) for state in states])
-    if _cannot_run(translated) and len(body.outputs) == 1 + len(states):
+    if cannot_run(translated) and len(body.outputs) == 1 + len(states):
         return states
     if translated.has_failed:
-        return _failed_outputs(node, translated, [trip, go, *states])
+        return failed_outputs(node, translated, [trip, go, *states])
     iteration, flag, *parameters = translated.parameters
     results = translated.results
     starts, ends = states, [result.value for result in results[1 : 1 + len(states)]]
@@ -56,7 +53,7 @@ def loop(trip_count=None, condition=None, *initial: Value | None, body: Body, no
     flag.output.replace_with(ops.Constant(truth, graph=translated.graph))
     translated.graph.remove(flag)
     condition_result = results[0]
-    _set_value(condition_result, as_condition(condition_result.value))
+    set_value(condition_result, as_condition(condition_result.value))
     input_map: list[Any] = [Merged(p, r) for p, r in zip(parameters, results[1:], strict=False)]
     inputs = list(states)
     _add_captures(translated.captures, input_map, inputs)
@@ -64,7 +61,7 @@ def loop(trip_count=None, condition=None, *initial: Value | None, body: Body, no
     for place, result in enumerate(results[1 + len(states) :], 1 + len(states)):
         require_one_rank("a scan output collects a value", result.value, node.scope)
         declared = _declared_output(body, place, result.value, 0)
-        _set_value(result, ops.Unsqueeze(result.value, 0))
+        set_value(result, ops.Unsqueeze(result.value, 0))
         output_map.append(Concatenated(result, axis=0, declared=declared))
     made = operations.Loop(
         trip, go, *inputs, graph=node.graph, body=translated.graph, input_map=tuple(input_map),
@@ -202,7 +199,7 @@ def _scan(
         raise ModelError(f"the body returns too few values: {len(body.outputs)} for the states ({count})", code="ML226")
     translated = settled(body, [], carried, elements, [least_of(value, ranks) for value in values[:count]])
     if translated.has_failed:
-        return _failed_outputs(node, translated, values, graph=graph)
+        return failed_outputs(node, translated, values, graph=graph)
     results = translated.results
     starts, ends = values[:count], [result.value for result in results[:count]]
     values = [*with_ranks_of(translated.parameters[:count], starts, results), *values[count:]]
@@ -230,89 +227,16 @@ def _scan(
     return made
 
 
-_NAMES = ("then_branch", "else_branch")
 
 
-@translates("If", since=1)
-def if_(condition, *, then_branch: Body, else_branch: Body, node: Context):
-    """If-8, or one branch alone if the condition is known."""
-    return selected(condition, then_branch, else_branch, node)
 
 
-def selected(condition: Value, then_branch: Body, else_branch: Body, node: Context, *, by_ones: bool = False) -> Any:
-    """An If; with `by_ones`, outputs whose ranks differ by leading sizes of 1 alone get the wider rank."""
-    decided = is_decided(condition)
-    if decided is not None:
-        return (then_branch if decided else else_branch).inline()
-    flag = as_condition(condition)
-    then, else_ = then_branch.translate([]), else_branch.translate([])
-    for branch, other in ((then, else_branch), (else_, then_branch)):
-        if _cannot_run(branch):
-            return other.inline()
-    impossible = [_is_impossible(then) and not else_.has_failed, _is_impossible(else_) and not then.has_failed]
-    if any(impossible):
-        (dead, alive), failures = _NAMES if impossible[0] else _NAMES[::-1], (*then.failures(), *else_.failures())
-        node.translation.doubts.branch_left_out(
-            node.proto,
-            f"{node.path}: {dead} is taken to be never run, for its shapes do not fit ({failures[0].where}: "
-            f"{failures[0].message}); the model is converted with {alive} alone",
-            node.origin,
-        )
-        return (else_branch if impossible[0] else then_branch).inline()
-    node.translation.doubts.branch_left_out(node.proto)
-    if then.has_failed or else_.has_failed:
-        return _failed_outputs(node, then, [flag], else_)
-    if len(then.results) != len(else_.results):
-        raise ModelError(
-            f"numbers of outputs of then_branch ({len(then.results)}) and else_branch ({len(else_.results)}) differ",
-            code="ML226",
-        )
-    pairs = list(zip(then.results, else_.results, strict=True))
-    for a, b in pairs:
-        require_one_kind(a.value.type, b.value.type)
-    ranks = node.scope.least_ranks
-    least = [lower_of(least_of(a.value, ranks), b.value, ranks) for a, b in pairs]
-    for a, b in pairs if by_ones else ():
-        one, other = with_equal_ranks(a.value.type, b.value.type)
-        _set_value(a, with_rank(a.value, getattr(one, "rank", None)))
-        _set_value(b, with_rank(b.value, getattr(other, "rank", None)))
-    values: dict[Value, None] = dict.fromkeys(c.outer for c in (*then.captures, *else_.captures))
-    then_of = {capture.outer: capture.parameter for capture in then.captures}
-    else_of = {capture.outer: capture.parameter for capture in else_.captures}
-    made = operations.If(
-        flag, *values, graph=node.graph, then_body=then.graph, else_body=else_.graph,
-        input_map=tuple(Branched(then_of.get(value), else_of.get(value)) for value in values),
-        output_map=tuple(Selected(a, b) for a, b in pairs),
-    )  # fmt: skip
-    for output, rank in zip(made.outputs, least, strict=True):
-        if isinstance(output.type, TensorType):
-            node.scope.set_least_rank(output, rank)
-    return made
 
 
-def _cannot_run(body: TranslatedBody) -> bool:
-    """Whether the only error is that a body reads an absent element: then no successful run executes the body."""
-    failures = body.failures()  # none if each failed node reads one that failed outside
-    return bool(failures) and all(error.code in ("ML241", "ML243") for error in failures)
 
 
-def _is_impossible(body: TranslatedBody) -> bool:
-    """Whether the only errors are shapes that do not fit an operation: then no successful run executes the body.
-
-    In a loop they may be those of the first iteration. Later ones have other shapes only through a branch that runs.
-    """
-    failures = body.failures()
-    return bool(failures) and all(error.code in ("ML231", "ML232", "ML233", "ML235") for error in failures)
 
 
-def one_element(value: Value) -> Value:
-    """A tensor of one element and any rank as a scalar."""
-    if value.rank == 0:
-        return value
-    count = element_count(value.shape)
-    if isinstance(count, int) and count != 1:
-        raise ModelError(f"a trip count or condition has {count} elements, not one", code="ML229")
-    return ops.Reshape(value, np.zeros(0, np.int64), special_zero=False)
 
 
 def _given_shape(body: Body, index: int, source: Value | None) -> tuple[int, ...]:
@@ -347,19 +271,8 @@ def _declared_output(body: Body, index: int, element: Value, axis: int) -> tuple
     return (*found[:axis], -1, *found[axis:]) if max(found, default=-1) >= 0 else ()
 
 
-def as_condition(value: Value) -> Value:
-    """The condition as a boolean scalar; old exporters write conditions of integer type."""
-    if value.dtype is not boolean:
-        value = ops.NotEqual(value, 0)
-    return one_element(value)
 
 
-def is_decided(condition: Value) -> bool | None:
-    """The value of a constant condition, None for any other."""
-    known = condition.type.integers
-    if known is not None and len(known) == 1:
-        return bool(known[0])
-    return None
 
 
 def _present(values: Sequence[Value | None], what: str) -> list[Value]:
@@ -368,8 +281,6 @@ def _present(values: Sequence[Value | None], what: str) -> list[Value]:
     return [value for value in values if value is not None]
 
 
-def _set_value(result: Result, value: Value) -> None:
-    result.graph.set_input(result, 0, value)
 
 
 def _add_captures(captures: Sequence[Capture], input_map: list[Any], inputs: list[Value]) -> None:
@@ -378,20 +289,6 @@ def _add_captures(captures: Sequence[Capture], input_map: list[Any], inputs: lis
         inputs.append(outer)
 
 
-def _failed_outputs(
-    node: Context,
-    body: TranslatedBody,
-    inputs: Sequence[Value],
-    other: TranslatedBody | None = None,
-    graph: Graph | None = None,
-) -> Failed:
-    """A Failed node with the errors of the bodies; `unsupported_operators` finds further errors."""
-    errors = [*body.failures(), *(other.failures() if other is not None else ())]
-    error: MoLoopError | None = ConversionErrors(errors) if errors else None
-    captured = [each.outer for one in (body, other) if one is not None for each in one.captures]
-    home = graph or node.graph
-    read = [value for value in captured if isinstance(value.node, Failed) and value.graph is home]
-    return Failed(*inputs, *read, graph=home, error=error, count=max(len(node.outputs), 1), name=node.path)
 
 
 def _per_input(given: Sequence[int], count: int, what: str) -> Sequence[int]:

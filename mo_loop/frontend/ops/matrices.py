@@ -9,7 +9,7 @@ from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.vocabulary import Graph, ModelError, Value, ops, translates
 from mo_loop.graph.types import TensorType, f32, i64
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.ops.control import Final, Invariant, Merged, Sliced
+from mo_loop.ops.port_map import Final, Invariant, Merged, Sliced
 
 
 @translates("Det", since=11)

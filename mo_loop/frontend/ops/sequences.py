@@ -5,7 +5,7 @@ from typing import Any, TypeAlias
 import numpy as np
 
 from mo_loop import ops as operations
-from mo_loop.frontend.ops.control import one_element
+from mo_loop.frontend.ops.conditional import one_element
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import element_count

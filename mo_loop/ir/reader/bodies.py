@@ -16,18 +16,8 @@ from mo_loop.graph.types import TensorType
 from mo_loop.ir.reader.layer_records import Layer, Link, Net, PortMap, SliceRange
 from mo_loop.ir.reader.layer_types import declared_type
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.ops.control import (
-    Branched,
-    Concatenated,
-    Final,
-    If,
-    Invariant,
-    Loop,
-    Merged,
-    Selected,
-    Sliced,
-    TensorIterator,
-)
+from mo_loop.ops.control import If, Loop, TensorIterator
+from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merged, Selected, Sliced
 
 CONTROL = {"Loop": "opset5", "TensorIterator": "opset1", "If": "opset8"}
 """Type -> version."""

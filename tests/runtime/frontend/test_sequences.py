@@ -11,7 +11,8 @@ from onnx import helper
 import mo_loop
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, MoLoopError, UnsupportedError, UsageError
-from mo_loop.ops.control import Concatenated, Loop
+from mo_loop.ops.control import Loop
+from mo_loop.ops.port_map import Concatenated
 from mo_loop.ops.sequences import OnSequences
 from tests.harness import check, floats, oracle, parsed
 

@@ -19,7 +19,7 @@ from itertools import islice
 import numpy as np
 
 from mo_loop.graph import Value
-from mo_loop.ops.control import Merged
+from mo_loop.ops.port_map import Merged
 from transforms.front.recurrence.columns import (
     Active,
     Affine,

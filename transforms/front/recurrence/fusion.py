@@ -8,7 +8,8 @@ from mo_loop.graph.dimension import Dimension
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import f16, f32
 from mo_loop.ops.base import Parameter
-from mo_loop.ops.control import Concatenated, Final, Invariant, Iteration, Loop, Merged, Sliced, TensorIterator
+from mo_loop.ops.control import Iteration, Loop, TensorIterator
+from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from transforms.front.recurrence.cells import RecognisedCell, recognised
 from transforms.front.recurrence.columns import Columns, NotACell, batch_of
 from transforms.front.recurrence.emission import (

@@ -21,7 +21,8 @@ from mo_loop.errors import InternalError
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import UNKNOWN, SequenceType
 from mo_loop.ops.base import Identity, Parameter, Result
-from mo_loop.ops.control import Branched, Control, Final, Invariant, Merged, Selected
+from mo_loop.ops.control import Control
+from mo_loop.ops.port_map import Branched, Final, Invariant, Merged, Selected
 from mo_loop.ops.sequences import OnSequences
 from transforms.folding import fold_all_scopes
 from transforms.front.sequence_lowering.always_empty import NOTHING, Nothing, sequence_of

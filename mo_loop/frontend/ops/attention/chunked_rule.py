@@ -19,8 +19,8 @@ import numpy as np
 from mo_loop.frontend.vocabulary import Graph, Value, ops
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.ops.control import Concatenated, Final, Merged, Sliced
 from mo_loop.ops.lengths import Length, dimension, joined
+from mo_loop.ops.port_map import Concatenated, Final, Merged, Sliced
 
 CHUNK = 16
 """The number of tokens of a chunk; all tokens if there are fewer."""

@@ -19,8 +19,8 @@ from mo_loop.frontend.ops.shared import counted
 from mo_loop.frontend.vocabulary import Graph, ModelError, Value, ops
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.ops.control import Concatenated, Final, Merged, Sliced
 from mo_loop.ops.lengths import dimension, joined
+from mo_loop.ops.port_map import Concatenated, Final, Merged, Sliced
 
 
 def recurrence(

@@ -21,7 +21,7 @@ from mo_loop.frontend.vocabulary import Context, Graph, ModelError, Value, ops
 from mo_loop.graph.dimension import fresh
 from mo_loop.graph.types import TensorType, i32
 from mo_loop.ops.base import Constant, Parameter, Result
-from mo_loop.ops.control import Concatenated, Final, Invariant, Merged, Sliced
+from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
