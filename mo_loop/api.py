@@ -151,6 +151,10 @@ def convert_model(source: Any, **arguments: Any) -> Model:
         UnsupportedError: the IR cannot express a part of the model; several errors are one ConversionErrors.
         LimitError: the model makes the conversion do more than `limits` allow.
     """
+    known = signature(convert_model).parameters
+    for name in arguments:
+        if name not in known:  # the error of a dataclass would name the class, which callers do not know
+            raise TypeError(f"convert_model() got an unexpected keyword argument {name!r}")
     options = ConvertArguments(**arguments)
     observers = list(options.observers)
     if options.dump is not None:

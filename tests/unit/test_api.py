@@ -166,3 +166,9 @@ def test_ports_of_a_model_that_was_read(tmp_path: Path) -> None:
     model = mo_loop.read_model(tmp_path / "m.xml")
     assert [port.type_text for port in (model.inputs[0], model.outputs[0])] == ["f32[2,3]", "f32[2,3]"]
     assert [(port.name, port.type) for port in (model.inputs[1], model.outputs[1])] == [("n", i64), ("m", i64)]
+
+
+@pytest.mark.parametrize("name", ["unheard_of", "compress_to_fp16"])
+def test_an_unknown_argument_is_an_error_of_the_function(name: str) -> None:
+    with pytest.raises(TypeError, match=rf"^convert_model\(\) got an unexpected keyword argument '{name}'$"):
+        mo_loop.convert_model(b"", **{name: True})
