@@ -11,6 +11,7 @@ differences of sums, and I + L is inverted by halves: the numbers are as exact a
 NaN or an infinity of one token reaches all tokens of its chunk.
 """
 
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -115,17 +116,24 @@ def _scanned(
     if count == 1:
         read, after = _step(given, ops.Unsqueeze(state, [1]), has_retrieval)
         return read, ops.Squeeze(after, [1])
-    body = Graph("chunk")
+    return scanned("chunk", state, given, lambda now, held: _step(now, held, has_retrieval))
+
+
+def scanned(
+    name: str, state: Value, tensors: Sequence[Value], step: Callable[[list[Value], Value], tuple[Value, Value]]
+) -> tuple[Value, Value]:
+    """`read, state = step(elements, state)` for the elements of all tensors along axis 1: all that is read, and the
+    last state."""
+    body = Graph(name)
     held = Parameter(graph=body, type=state.type)
-    now = [Parameter(graph=body, type=_element(each)) for each in given]
-    read, after = _step([each.output for each in now], held.output, has_retrieval)
+    now = [Parameter(graph=body, type=_element(each)) for each in tensors]
+    read, after = step([each.output for each in now], held.output)
     final, every = Result(after), Result(read)
-    scan = ops.Scan(
-        state, *given, graph=state.graph, body=body,
+    last, whole = ops.Scan(
+        state, *tensors, graph=state.graph, body=body,
         input_map=(Merged(held, final), *(Sliced(each, 1) for each in now)),
         output_map=(Final(final), Concatenated(every, 1)),
     )  # fmt: skip
-    last, whole = scan
     return whole, last
 
 

@@ -14,13 +14,10 @@ this state, and returns it; everything else is computed for all tokens at once:
 from typing import Any
 
 from mo_loop.frontend.arrays import first_numbers
-from mo_loop.frontend.ops.attention.chunked_rule import chunked_recurrence, is_chunkable
+from mo_loop.frontend.ops.attention.chunked_rule import chunked_recurrence, is_chunkable, scanned
 from mo_loop.frontend.ops.shared import counted
-from mo_loop.frontend.vocabulary import Graph, ModelError, Value, ops
-from mo_loop.graph.types import TensorType
-from mo_loop.ops.base import Parameter, Result
+from mo_loop.frontend.vocabulary import ModelError, Value, ops
 from mo_loop.ops.lengths import dimension, joined
-from mo_loop.ops.port_map import Concatenated, Final, Merged, Sliced
 
 
 def recurrence(
@@ -60,34 +57,21 @@ def _scanned(
     readers: Value, keys: Value, added: Value, factors: Value | None, state: Value, has_retrieval: bool
 ) -> tuple[Value, Value]:
     """The products of the readers with the state before each token, and the last state."""
-    body = Graph("token")
-    held = Parameter(graph=body, type=state.type)
+
+    def step(now: list[Value], held: Value) -> tuple[Value, Value]:
+        reader, key, new, *factor = now
+        product = reader @ held
+        if has_retrieval:
+            new = new - ops.Slice(product, [0], [1], [1], [2])
+        return product, (held * factor[0] if factor else held) + key * new
+
     tokens = [each for each in (readers, keys, added, factors) if each is not None]
-    now = [_element(body, each) for each in tokens]
-    reader, key, new = (each.output for each in now[:3])
-    product = reader @ held.output
-    if has_retrieval:
-        new = new - ops.Slice(product, [0], [1], [1], [2])
-    before: Any = held.output if factors is None else held * now[3]
-    after = Result(before + key * new)
-    every = Result(product)
-    scan = ops.Scan(
-        state, *tokens, graph=state.graph, body=body,
-        input_map=(Merged(held, after), *(Sliced(each, 1) for each in now)),
-        output_map=(Final(after), Concatenated(every, 1)),
-    )  # fmt: skip
-    last, read = scan
+    read, last = scanned("token", state, tokens, step)
     if isinstance(readers.type.dims[1], int):
         return read, last
     # After 0 tokens, a Scan returns 0 for every dimension that is known only at run time.
     shape = joined([*(dimension(readers, axis) for axis in range(4)), dimension(added, 4)], readers)
     return ops.Reshape(read, shape), last
-
-
-def _element(body: Graph, outer: Value) -> Parameter:
-    """A Parameter for one token of [batch, T, ..]."""
-    batch, _, *rest = outer.type.dims
-    return Parameter(graph=body, type=TensorType(outer.dtype, (batch, *rest)))
 
 
 def shared(x: Value, heads: Any) -> Value:
