@@ -22,14 +22,7 @@ from collections.abc import Callable, Iterator, Sequence
 from dataclasses import field, fields, replace
 from typing import Any, ClassVar, Literal, TypeVar
 
-from mo_loop.errors import (
-    ExtensionError,
-    InternalError,
-    MoLoopError,
-    UnsupportedError,
-    UsageError,
-    extension_failed,
-)
+from mo_loop.errors import ExtensionError, InternalError, MoLoopError, UnsupportedError, UsageError, extension_failed
 from mo_loop.graph import Graph, Node
 from mo_loop.graph.origin import current, made_for
 from mo_loop.target import Gap

@@ -32,16 +32,7 @@ from mo_loop.compare.packages import require_packages
 from mo_loop.compare.results.array_comparison import ROUNDING
 from mo_loop.compare.results.output_rows import type_text
 from mo_loop.compare.results.report import AGAINST, DIFFERS, InputSet, Report, Side
-from mo_loop.compare.results.verify_settings import (
-    F32,
-    LIMIT,
-    PRECISIONS,
-    SETS,
-    STEPS,
-    Feeds,
-    Settings,
-    properties_of,
-)
+from mo_loop.compare.results.verify_settings import F32, LIMIT, PRECISIONS, SETS, STEPS, Feeds, Settings, properties_of
 from mo_loop.compare.sides.expected_sets import ExpectedSets
 from mo_loop.compare.sides.plain_side import PlainSide, save_sets
 from mo_loop.compare.stepping.state_variables import has_states

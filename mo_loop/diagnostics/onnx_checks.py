@@ -14,13 +14,7 @@ from mo_loop.frontend.input_text import InputEntry
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.node_order import needed
-from mo_loop.frontend.onnx_graphs import (
-    OnnxGraph,
-    all_graphs,
-    called,
-    function_graph,
-    main_graph,
-)
+from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs, called, function_graph, main_graph
 from mo_loop.frontend.strip_weights import OWN_FILE
 from mo_loop.frontend.tensor_protos import IN_MEMORY, tensor_from
 from mo_loop.graph.origin import Origin

@@ -3,7 +3,7 @@
     doubts = Doubts(strict=False)
     doubts.add("at/y: axis 1.0 is read as 1", where=origin, code="ML517")      # warns, once for each text
     doubts.branch_left_out(node, "its rank fits no reader", origin)            # known at the end
-    doubts.warn_of_the_last()
+    doubts.warn_at_the_end()
 
 A body may be translated again with wider types: the last translation counts. An entry keeps its message alive, because
 protobuf makes a new wrapper for a released message.
@@ -60,7 +60,7 @@ class Doubts:
             if scope.is_outer_name(name):
                 self.add(f"{origin.path}: {name!r} hides an outer value of that name", where=origin, code="ML511")
 
-    def warn_of_the_last(self) -> None:
+    def warn_at_the_end(self) -> None:
         """Issue the warnings that depend on the last translation of each body."""
         for _, found in self._contradictions.values():
             for warning in found:

@@ -14,14 +14,7 @@ from typing import Any
 
 from mo_loop import ops
 from mo_loop.conversion_limits import budget
-from mo_loop.errors import (
-    ExtensionError,
-    InternalError,
-    LimitError,
-    ModelError,
-    MoLoopError,
-    error_of_numbers,
-)
+from mo_loop.errors import ExtensionError, InternalError, LimitError, ModelError, MoLoopError, error_of_numbers
 from mo_loop.frontend import functions, refusals, registry
 from mo_loop.frontend.assumed_ranks import SHAPED, with_length, with_rank
 from mo_loop.frontend.boundary import made_input, make_result
@@ -44,11 +37,7 @@ from mo_loop.frontend.repeated_names import repeated_names, without_repeated
 from mo_loop.frontend.schemas import has_outputs
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
-from mo_loop.frontend.tolerated_nodes import (
-    Reading,
-    attribute_names,
-    has_form,
-)
+from mo_loop.frontend.tolerated_nodes import Reading, attribute_names, has_form
 from mo_loop.frontend.translator_table import TranslatorTable
 from mo_loop.frontend.unsupported_operators import certain_refusal
 from mo_loop.graph import Graph, Value
@@ -95,7 +84,7 @@ def translate(
             scope.values[start.name] = _input(graph, start, packed)
     translation.top = scope
     translation.statements(proto, scope, outputs)
-    translation.doubts.warn_of_the_last()
+    translation.doubts.warn_at_the_end()
     declared = {entry.name: entry.type for entry in proto.output}
     for name in outputs:
         make_result(translation.with_one_rank(scope[name], name, scope, declared.get(name)), name, packed)

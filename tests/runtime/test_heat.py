@@ -24,17 +24,7 @@ from mo_loop.ops.control import Iteration, Loop
 from tests.judging import expected_place
 from tests.planting import converted as converted_model
 from tests.planting import nested, plant
-from tests.runtime.test_layers import (
-    FUNCTION,
-    LOOP,
-    NESTED,
-    NESTED_FEEDS,
-    X,
-    converted,
-    found_in,
-    layers,
-    replaced,
-)
+from tests.runtime.test_layers import FUNCTION, LOOP, NESTED, NESTED_FEEDS, X, converted, found_in, layers, replaced
 
 
 def heat_of(model: Any, graph: Graph, feeds: dict[str, Any]) -> tuple[Heat, LayerDifference | None]:

@@ -10,12 +10,7 @@ from mo_loop.graph import Graph, Node, Use
 from mo_loop.ops.base import Result
 from mo_loop.ops.convolution import Convolution, ConvolutionBackpropData
 from transforms.function_pass import FunctionPass
-from transforms.low_precision.saturation import (
-    PRODUCTS,
-    has_quantised_activations,
-    multiplies_activations,
-    saturates,
-)
+from transforms.low_precision.saturation import PRODUCTS, has_quantised_activations, multiplies_activations, saturates
 from transforms.low_precision.weights import StoredWeights, is_weights
 from transforms.operands import integers
 from transforms.replace import drop_dead, insert_before, move_readers, replace_output

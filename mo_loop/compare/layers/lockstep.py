@@ -20,14 +20,7 @@ from mo_loop.compare.layers.findings import Different, Findings, Iterations
 from mo_loop.compare.layers.heat import Heat
 from mo_loop.compare.layers.ir_loops import IrLoop
 from mo_loop.compare.layers.ir_side import IrFrame, IrRunError, IrSide
-from mo_loop.compare.layers.layer_difference import (
-    BODY_INPUT,
-    BRANCH,
-    COUNT,
-    MODEL_OUTPUT,
-    OUTPUT,
-    LayerDifference,
-)
+from mo_loop.compare.layers.layer_difference import BODY_INPUT, BRANCH, COUNT, MODEL_OUTPUT, OUTPUT, LayerDifference
 from mo_loop.compare.layers.onnx_loops import BatchedScan, OnnxLoop, OnnxMap, branch_of, outputs_of_no_iterations
 from mo_loop.compare.layers.onnx_side import OnnxFrame, OnnxPlan
 from mo_loop.compare.layers.sizes import Sizes

@@ -21,15 +21,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.compare.reducing.candidate import Candidate
-from mo_loop.compare.reducing.condition import (
-    COMMAND,
-    CRASHES,
-    DIFFERS,
-    FAILS,
-    UNCOMPILABLE,
-    UNREADABLE,
-    Condition,
-)
+from mo_loop.compare.reducing.condition import COMMAND, CRASHES, DIFFERS, FAILS, UNCOMPILABLE, UNREADABLE, Condition
 from mo_loop.compare.results.array_comparison import compare_all, is_limited
 from mo_loop.compare.results.output_rows import by_wanted_name
 from mo_loop.options import ConvertOptions

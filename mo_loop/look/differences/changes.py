@@ -6,17 +6,7 @@ from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
-from mo_loop.look.differences.change import (
-    ADDED,
-    CHANGED,
-    METADATA,
-    NAMES,
-    REMOVED,
-    SHAPES,
-    WEIGHTS,
-    Change,
-    Detail,
-)
+from mo_loop.look.differences.change import ADDED, CHANGED, METADATA, NAMES, REMOVED, SHAPES, WEIGHTS, Change, Detail
 from mo_loop.look.differences.pairs import Pairs
 from mo_loop.look.differences.port_changes import port_details
 from mo_loop.look.records.data import changed
