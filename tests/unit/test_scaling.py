@@ -1,7 +1,8 @@
-"""Twice the nodes take twice the time: no structure that a file can have takes quadratic time.
+"""The time grows as the number of parts: no structure that a file can have takes quadratic time.
 
 The time is CPU time, and only the smallest of several measurements counts, so that other work of the machine does not
-matter. A quadratic step makes the larger model four times as slow.
+matter. Four times the parts take four times as long, and up to twice of that where the smaller model fits the caches
+of the processor and the larger does not. A quadratic step takes sixteen times as long.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from mo_loop.api import convert_model, save_model
 
-BOUND = 3.0
+BOUND = 8.0
 TRIES = 4
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
@@ -31,7 +32,7 @@ MODELS: dict[str, tuple[Model, int]] = {}
 
 
 def of_size(count: int) -> Callable[[Model], Model]:
-    """Register a model that is converted with `count` and with twice as many parts."""
+    """Register a model that is converted with half of `count` and with twice as many parts."""
 
     def registered(made: Model) -> Model:
         MODELS[made.__name__] = (made, count)
@@ -213,13 +214,17 @@ def loops(count: int) -> onnx.ModelProto:
 
 
 def seconds(made: onnx.ModelProto, folder: Path) -> float:
-    """The CPU time of a conversion."""
+    """The CPU time of a conversion; the collector does not look at what earlier tests of the process made."""
     gc.collect()
-    start = time.process_time()
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        save_model(convert_model(made), folder / "model.xml")
-    return time.process_time() - start
+    gc.freeze()
+    try:
+        start = time.process_time()
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            save_model(convert_model(made), folder / "model.xml")
+        return time.process_time() - start
+    finally:
+        gc.unfreeze()
 
 
 def ratios(small: onnx.ModelProto, large: onnx.ModelProto, folder: Path) -> Iterator[float]:
@@ -231,11 +236,11 @@ def ratios(small: onnx.ModelProto, large: onnx.ModelProto, folder: Path) -> Iter
 
 
 @pytest.mark.parametrize("name", MODELS)
-def test_twice_the_parts_take_twice_the_time(name: str, tmp_path: Path) -> None:
+def test_four_times_the_parts_take_four_times_the_time(name: str, tmp_path: Path) -> None:
     made, count = MODELS[name]
     found = []
-    for ratio in ratios(made(count), made(2 * count), tmp_path):
+    for ratio in ratios(made(count // 2), made(2 * count), tmp_path):
         found.append(ratio)
         if ratio < BOUND:
             return
-    raise AssertionError(f"{name}: {count} parts take quadratic time, ratios {found}")
+    raise AssertionError(f"{name}: {2 * count} parts take quadratic time, ratios to {count // 2} {found}")
