@@ -229,6 +229,7 @@ def seconds(made: onnx.ModelProto, folder: Path) -> float:
 
 def ratios(small: onnx.ModelProto, large: onnx.ModelProto, folder: Path) -> Iterator[float]:
     """How much longer the larger model takes, by the smallest times so far."""
+    seconds(small, folder)  # imports what it needs
     shortest = [float("inf")] * 2
     for _ in range(TRIES):
         shortest = [min(best, seconds(each, folder)) for best, each in zip(shortest, (small, large), strict=True)]
