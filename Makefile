@@ -12,7 +12,9 @@ BASE    ?= main
 GOLDEN  ?= tests/golden/test_golden.py
 
 PY  := $(VENV)/bin/python
-PIP := $(PY) -m pip --disable-pip-version-check
+PIP := $(PY) -m pip --disable-pip-version-check --quiet
+# Groups of pyproject.toml need pip 25.1; a new environment may have an older one.
+INSTALL := $(PIP) install 'pip>=25.1' && $(PIP) install --editable
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -138,21 +140,21 @@ $(VENV)/pyvenv.cfg:
 	$(PYTHON) -m venv $(VENV)
 
 $(VENV)/.installed-verify: $(VENV)/pyvenv.cfg pyproject.toml
-	$(PIP) install --quiet --editable '.[verify]'
+	$(INSTALL) '.[verify]'
 	@touch $@
 
 $(VENV)/.installed-mutants: $(VENV)/pyvenv.cfg pyproject.toml
-	$(PIP) install --quiet --editable '.[mutants]'
+	$(INSTALL) '.[verify]' --group mutants
 	@touch $(VENV)/.installed-verify $(VENV)/.installed-dev $@
 
 $(VENV)/.installed-browser: $(VENV)/pyvenv.cfg pyproject.toml
-	$(PIP) install --quiet --editable '.[browser]'
+	$(INSTALL) '.[verify]' --group browser
 	@touch $(VENV)/.installed-verify $(VENV)/.installed-dev $@
 
 $(VENV)/.installed-cluster: $(VENV)/pyvenv.cfg pyproject.toml
-	$(PIP) install --quiet --editable '.[cluster-tests]'
+	$(INSTALL) '.[verify,cluster]' --group cluster-tests
 	@touch $(VENV)/.installed-verify $(VENV)/.installed-dev $@
 
 $(VENV)/.installed-dev: $(VENV)/pyvenv.cfg pyproject.toml
-	$(PIP) install --quiet --editable '.[dev]'
+	$(INSTALL) '.[verify]' --group dev
 	@touch $(VENV)/.installed-verify $@

@@ -11,7 +11,7 @@ from mo_loop import ops
 from mo_loop.errors import ConversionErrors
 from mo_loop.extensions import Body, Context, Extensions
 from mo_loop.graph.types import f16, f32
-from transforms import Match, MatcherPass, any_input, any_order, consumers_count, type_matches, wrap_type
+from mo_loop.transforms import Match, MatcherPass, any_input, any_order, consumers_count, type_matches, wrap_type
 
 
 class ToSquaredDifference(MatcherPass):

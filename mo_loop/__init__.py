@@ -7,6 +7,7 @@
 Each name loads its module on first use: importing the package costs nothing.
 """
 
+import os
 from typing import TYPE_CHECKING
 
 from mo_loop.support.lazy_names import lazy_names
@@ -42,6 +43,10 @@ _NAMES = {
 }
 
 __all__ = ["__version__", *(name for names in _NAMES.values() for name in names)]
+
+_HERE = os.path.dirname(__file__)
+if not os.path.isdir(os.path.join(_HERE, "transforms")):  # an sdist or a system without symbolic links: it lies beside
+    __path__.append(os.path.dirname(_HERE))
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(globals(), _NAMES)

@@ -35,7 +35,7 @@ from mo_loop.support.files import keep_sources
 from mo_loop.support.garbage_collection import paused_collector
 
 if TYPE_CHECKING:
-    from transforms.manager import Observer
+    from mo_loop.transforms.manager import Observer
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -140,8 +140,8 @@ def convert_model(source: Any, **arguments: Any) -> Model:
         source: path or URL of an .onnx file, an open binary file, the bytes of one, or an `onnx.ModelProto`. A model
             at a URL is brought to the local disk, where it stays as long as the returned Model.
         dump: a folder for the graph as loaded, what each pass changes, and a page that shows it (docs/dump.md).
-        observers: called with a `transforms.manager.Step` after every pass, and with a `transforms.manager.Phase` when
-            another part of the conversion begins and when it has ended.
+        observers: called with a `mo_loop.transforms.manager.Step` after every pass, and with a
+            `mo_loop.transforms.manager.Phase` when another part of the conversion begins and when it has ended.
         stop_after: the name of the last pass to run. For debugging: the runtime needs the later passes.
         check_passes: check the invariants of the graph after every pass that changes it; slow.
         arguments: the options: see `mo_loop.options.ConvertOptions`.
@@ -260,7 +260,7 @@ def _save_at_url(
 
 def compressed(graph: Graph, observers: Sequence[Observer] = ()) -> Graph:
     """A copy whose weights are stored as f16, as `save_model` writes it."""
-    from transforms.common.compress_float_constants import CompressFloatConstants
+    from mo_loop.transforms.common.compress_float_constants import CompressFloatConstants
 
     with phase("compressing", observers, graph) as compressing:
         graph = compressing.graph = graph.clone()

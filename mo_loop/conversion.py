@@ -70,9 +70,9 @@ from mo_loop.report.conversion_info import conversion_info
 from mo_loop.support.garbage_collection import paused_collector
 from mo_loop.support.option_texts import parts
 from mo_loop.target import Target, shown
-from transforms.downgrade.first_releases import newer_uses
-from transforms.last_check import failures, last_check, outputs_without
-from transforms.manager import Manager, Observer, Phase, check_invariants, stop_after
+from mo_loop.transforms.downgrade.first_releases import newer_uses
+from mo_loop.transforms.last_check import failures, last_check, outputs_without
+from mo_loop.transforms.manager import Manager, Observer, Phase, check_invariants, stop_after
 
 CHECK_PASSES = False
 """Whether invariants are checked after each pass if the argument `check_passes` is not given. The tests set it."""
@@ -113,7 +113,7 @@ class Conversion:
     @cached_property
     def manager(self) -> Manager:
         """The pipeline. ExtensionError if an extension adds a pass at a place that does not exist."""
-        from transforms.pipelines import default_pipeline
+        from mo_loop.transforms.pipelines import default_pipeline
 
         options = self.options
         passes = default_pipeline(options.unroll, options.releases, options.quantization, state_passes(options))
@@ -124,7 +124,7 @@ class Conversion:
         """The names of default passes that do not run; UsageError for names that no pass has."""
         if self.options.config is None and self._stop_after is None:
             return ()
-        from transforms.selection import Selection
+        from mo_loop.transforms.selection import Selection
 
         return Selection(self.manager, self._stop_after).skipped
 
@@ -217,7 +217,7 @@ class Conversion:
         if self._check_passes:
             manager.observers.append(check_invariants)
             if self.options.config is None and not self._extensions.passes:
-                from transforms.pipelines import check_rules
+                from mo_loop.transforms.pipelines import check_rules
 
                 manager.observers.append(check_rules(self.options.releases))
         if self._stop_after is not None:  # after the observers that need the last step
@@ -225,7 +225,7 @@ class Conversion:
         with phase("passes", self.observers, graph, manager), self._named_before_renaming():
             manager.run(graph)
             if self._stop_after is not None:  # the IR has no Barriers, and a run that ends early leaves some
-                from transforms.runtime.lower_barriers import LowerBarriers
+                from mo_loop.transforms.runtime.lower_barriers import LowerBarriers
 
                 LowerBarriers().run(graph)
                 graph.validate()
@@ -292,7 +292,7 @@ class Conversion:
 
         if self._collect or not any(scope.has(FakeQuantize) for scope in graph.scopes()):
             return
-        from transforms.low_precision.saturation import warning_of
+        from mo_loop.transforms.low_precision.saturation import warning_of
 
         warning = warning_of(graph)
         if warning is not None:

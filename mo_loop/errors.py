@@ -29,10 +29,8 @@ read; as text (`str`) each is one line of printable characters, so that a name c
 
 from __future__ import annotations
 
-import os
 import traceback
 from collections.abc import Iterable, Iterator, Sequence
-from pathlib import Path
 from typing import TYPE_CHECKING, Final, Self
 
 from mo_loop.support.printable import printable
@@ -277,16 +275,14 @@ def extension_failed(what: str, origin: str, error: BaseException, code: str) ->
     )  # fmt: skip
 
 
-_OWN = tuple(str(Path(__file__).parent.with_name(name)) + os.sep for name in ("mo_loop", "transforms"))
-
-
 def line_of(error: BaseException) -> str:
     """`file:line`: the first file outside mo_loop in the traceback of `error`, and its last line there."""
     foreign = ""
     found = ""
     for frame, line in traceback.walk_tb(error.__traceback__):
         file = frame.f_code.co_filename
-        if not foreign and not file.startswith((*_OWN, "<frozen")):
+        own = frame.f_globals.get("__name__", "").partition(".")[0] == "mo_loop"
+        if not foreign and not own and not file.startswith("<frozen"):
             foreign = file
         if file == foreign:
             found = f"{file}:{line}"

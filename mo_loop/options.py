@@ -21,7 +21,7 @@ from mo_loop.target import Target
 from mo_loop.transformations import Transformation, transformations
 
 if TYPE_CHECKING:
-    from transforms.config import PassConfig
+    from mo_loop.transforms.config import PassConfig
 
 QUANTIZATION = ("fast", "portable", "exact")
 """The values of the option `quantization`."""
@@ -61,7 +61,7 @@ class ConvertOptions:
         metavar="OLD=NEW", multiple=True, note="A dict: name -> new name.",
     )
     config: PassConfig | None = field(default=None)
-    """Passes to enable, disable or explain, and callbacks that exclude nodes (`transforms.config`)."""
+    """Passes to enable, disable or explain, and callbacks that exclude nodes (`mo_loop.transforms.config`)."""
     unroll: int = flag(
         0, "Unroll loops whose number of iterations is known and at most N.", CONVERSION, metavar="N", least=0, place=1,
     )

@@ -28,7 +28,7 @@ from mo_loop.preprocessing.per_input import BRACKETS, PARENTHESES, PerInput
 if TYPE_CHECKING:
     from mo_loop.frontend.model import OnnxModel
     from mo_loop.options import ConvertOptions
-    from transforms.function_pass import FunctionPass
+    from mo_loop.transforms.function_pass import FunctionPass
 
 
 @dataclass(frozen=True)
@@ -94,16 +94,16 @@ class Preprocessing:
         return [*self._checks(), *passes[:place], *self._first(), *passes[place:], *self._last()]
 
     def _checks(self) -> list[FunctionPass]:
-        from transforms.preprocess.check_batch import CheckBatch
+        from mo_loop.transforms.preprocess.check_batch import CheckBatch
 
         return [] if self.batch is None else [CheckBatch(self.batch)]
 
     def _first(self) -> list[FunctionPass]:
         """The passes. Each inserts nodes directly after the inputs, so the nodes of the last pass run first."""
-        from transforms.preprocess.change_layouts import ChangeLayouts
-        from transforms.preprocess.channel_values import DivideByScale, SubtractMean
-        from transforms.preprocess.merge_channel_order import MergeChannelOrder
-        from transforms.preprocess.reverse_channels import ReverseChannels
+        from mo_loop.transforms.preprocess.change_layouts import ChangeLayouts
+        from mo_loop.transforms.preprocess.channel_values import DivideByScale, SubtractMean
+        from mo_loop.transforms.preprocess.merge_channel_order import MergeChannelOrder
+        from mo_loop.transforms.preprocess.reverse_channels import ReverseChannels
 
         passes: list[FunctionPass] = []
         if self.layouts is not None:
@@ -117,7 +117,7 @@ class Preprocessing:
         return passes
 
     def _last(self) -> list[FunctionPass]:
-        from transforms.preprocess.change_layouts import RecordLayouts
+        from mo_loop.transforms.preprocess.change_layouts import RecordLayouts
 
         return [] if self.layouts is None else [RecordLayouts(self.layouts)]
 
@@ -155,13 +155,13 @@ def state_passes(options: ConvertOptions) -> list[FunctionPass]:
     made: list[FunctionPass] = []
     low_latency = options.arguments_of("LowLatency2")
     if low_latency is not None:
-        from transforms.states.low_latency2 import LowLatency2
-        from transforms.states.set_sequence_length import SetSequenceLength
+        from mo_loop.transforms.states.low_latency2 import LowLatency2
+        from mo_loop.transforms.states.set_sequence_length import SetSequenceLength
 
         made += [LowLatency2(**low_latency), SetSequenceLength(low_latency.get("sequence_length"))]
     if options.makes_states:
-        from transforms.states.fuse_stateful_attention import FuseStatefulAttention
-        from transforms.states.make_stateful import MakeStateful
+        from mo_loop.transforms.states.fuse_stateful_attention import FuseStatefulAttention
+        from mo_loop.transforms.states.make_stateful import MakeStateful
 
         named = (options.arguments_of("MakeStateful") or {}).get("param_res_names", {})
         pairs = {**named, **(options.stateful_pairs or {})}

@@ -55,8 +55,8 @@ def transformations(given: Any) -> tuple[Transformation, ...]:
 
 
 def _check(given: Transformation) -> None:
-    from transforms.states.low_latency2 import LowLatency2  # options without transformations load no pass
-    from transforms.states.make_stateful import MakeStateful
+    from mo_loop.transforms.states.low_latency2 import LowLatency2  # options without transformations load no pass
+    from mo_loop.transforms.states.make_stateful import MakeStateful
 
     known = LowLatency2.arguments() if given.name == LowLatency2.__name__ else MakeStateful.arguments()
     for key, value in given.arguments.items():

@@ -13,8 +13,8 @@ import random
 from typing import Any
 
 from mo_loop.graph import Graph
+from mo_loop.transforms.function_pass import FunctionPass
 from tests.planting import WEIGHT, Fault, _node_at, _places
-from transforms.function_pass import FunctionPass
 
 VARIABLE = "PLANTED_FAULT"
 

@@ -92,7 +92,7 @@ def _chosen(
     chosen = [known[name] for name in dict.fromkeys(options.benches)] if options.benches else every
     lacking = {row.name: row.lacks for row in chosen if isinstance(row, FunctionRow) and row.lacks}
     if options.benches and lacking:
-        parser.error(f"{', '.join(lacking)}: pip install 'mo_loop[cluster-tests]'")
+        parser.error(f"{', '.join(lacking)}: pip install -e '.[verify,cluster]' --group cluster-tests")
     if options.benches:
         return chosen
     return [row for row in every if (options.full or not row.full) and row.name not in lacking]

@@ -28,11 +28,11 @@ from mo_loop.compare.reducing.reducing import reduce
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import InputError, MoLoopError
 from mo_loop.options import ConvertOptions
+from mo_loop.transforms.config import PassConfig
+from mo_loop.transforms.pipelines import default_pipeline
 from tests.fuzz.control_flow.generator import generate
 from tests.planted_extension import VARIABLE, described
 from tests.planting import planted
-from transforms.config import PassConfig
-from transforms.pipelines import default_pipeline
 
 MEDIAN, SECONDS = 10, 120.0
 
@@ -81,7 +81,7 @@ def _planted(seed: int) -> Iterator[tuple[str, Any, Any, ConvertOptions]]:
 
 def _with_rules_off(seed: int) -> Iterator[tuple[str, Any, Any, ConvertOptions]]:
     config = PassConfig()
-    rules = {each.name for each in default_pipeline() if type(each).__module__.startswith("transforms.runtime")}
+    rules = {each.name for each in default_pipeline() if type(each).__module__.startswith("mo_loop.transforms.runtime")}
     config.disable(*rules)
     for index in range(10_000):
         case = generate(seed, index)

@@ -30,11 +30,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from mo_loop.compare.execution.isolated import FILLED
 from mo_loop.compare.execution.judge import CONVERTERS, EXCUSED, Sample, Verdict, settle
 from mo_loop.support.workers import Pool, TaskOutcome
+from mo_loop.transforms.config import PassConfig
 from tests.fuzz.control_flow.features import rare
 from tests.fuzz.control_flow.options import add_common, parse
 from tests.fuzz.control_flow.page import page
 from tests.fuzz.control_flow.report import counted, groups, pattern, rates, tally
-from transforms.config import PassConfig
 
 MEMORY = 6 << 30
 MOST_EXCUSED = 0.01

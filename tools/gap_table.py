@@ -11,9 +11,9 @@ from importlib import import_module
 
 from mo_loop.frontend.registry import FAMILIES
 from mo_loop.target import Gap
-from transforms import last_check
-from transforms.pipelines import avoided_gaps
-from transforms.runtime.not_avoided import NOT_AVOIDED
+from mo_loop.transforms import last_check
+from mo_loop.transforms.pipelines import avoided_gaps
+from mo_loop.transforms.runtime.not_avoided import NOT_AVOIDED
 
 
 def _collected() -> Iterator[Gap]:

@@ -44,7 +44,7 @@ def main() -> int:
     reach = work / "reach"
     if arguments.measure or not reach.exists():
         print("measuring which lines the tests execute", file=sys.stderr)
-        measure(tree, ("transforms", "mo_loop"), _files(arguments.measure or SUITES), reach)
+        measure(tree, ("mo_loop",), _files(arguments.measure or SUITES), reach)
         if arguments.measure:
             return 0
     mutants = _drawn(work / "drawn.pickle", arguments)

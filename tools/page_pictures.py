@@ -1,6 +1,6 @@
 """Take the pictures of docs/dump.md anew, each in light and in dark: docs/pictures/NAME-light.png and NAME-dark.png.
 
-    python tools/page_pictures.py              # all of them; needs the extra `browser` and Chromium
+    python tools/page_pictures.py              # all of them; needs the group `browser` and Chromium
     python tools/page_pictures.py steps tile
 
 The pages are those of tests/browser/made_pages.py. Look at the pictures before you commit them.

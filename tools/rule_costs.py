@@ -38,13 +38,13 @@ from mo_loop.ops import Reshape, Squeeze, Unsqueeze
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Control
 from mo_loop.support.workers import Pool
+from mo_loop.transforms.config import PassConfig
+from mo_loop.transforms.pipelines import RULES
+from mo_loop.transforms.runtime import local_rules
 from tests.models.exported import Exported
 from tests.runtime.probing import probes
 from tools.gap_table import GAPS
 from tools.timing import alternated
-from transforms.config import PassConfig
-from transforms.pipelines import RULES
-from transforms.runtime import local_rules
 
 FILE = Path(__file__).resolve().parents[1] / "tests" / "runtime" / "rule_costs.json"
 FOLDERS = ("pytorch", "pytorch_sequences", "tensorflow", "transformers")

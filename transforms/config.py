@@ -20,7 +20,7 @@ from typing import Any, Literal, Protocol
 
 from mo_loop.graph import Node
 from mo_loop.graph.origin import Origin
-from transforms.old_names import current_name
+from mo_loop.transforms.old_names import current_name
 
 Veto = Callable[[Node], bool | str]
 """Called with a candidate node. If it returns True, or a text with the reason, the pass does not change the node."""

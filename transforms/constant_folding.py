@@ -6,8 +6,8 @@ import logging
 from dataclasses import dataclass, field
 
 from mo_loop.graph import Graph
-from transforms.folding import ConstantFolder, FoldingLimits, Skipped, fold_constants
-from transforms.function_pass import FunctionPass
+from mo_loop.transforms.folding import ConstantFolder, FoldingLimits, Skipped, fold_constants
+from mo_loop.transforms.function_pass import FunctionPass
 
 log = logging.getLogger(__name__)
 

@@ -17,9 +17,9 @@ from typing import ClassVar
 from mo_loop.graph import Value
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Constant, Identity, Parameter, Result
-from transforms.pattern import Match, Pattern
-from transforms.replace import replace_output_update_name
-from transforms.rewrite import MatcherPass
+from mo_loop.transforms.pattern import Match, Pattern
+from mo_loop.transforms.replace import replace_output_update_name
+from mo_loop.transforms.rewrite import MatcherPass
 
 
 class Elimination(MatcherPass):

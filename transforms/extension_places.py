@@ -12,9 +12,9 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mo_loop.errors import ExtensionError, MoLoopError, extension_failed
-from transforms.config import did_you_mean, name_of
-from transforms.function_pass import FunctionPass
-from transforms.pipelines import PLACES
+from mo_loop.transforms.config import did_you_mean, name_of
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.pipelines import PLACES
 
 
 @dataclass(frozen=True)

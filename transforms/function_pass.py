@@ -26,7 +26,7 @@ from mo_loop.errors import ExtensionError, InternalError, MoLoopError, Unsupport
 from mo_loop.graph import Graph, Node
 from mo_loop.graph.origin import current, made_for
 from mo_loop.target import Gap
-from transforms.config import Explanation, PassConfig
+from mo_loop.transforms.config import Explanation, PassConfig
 
 N = TypeVar("N", bound=Node)
 

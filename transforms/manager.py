@@ -20,10 +20,10 @@ from mo_loop.conversion_limits import budget
 from mo_loop.errors import InternalError, UsageError
 from mo_loop.graph import Graph
 from mo_loop.graph.verifier import invariants
-from transforms.config import PassConfig, name_of
-from transforms.function_pass import FunctionPass, blamed
-from transforms.rewrite import GraphRewrite
-from transforms.validate import Validate
+from mo_loop.transforms.config import PassConfig, name_of
+from mo_loop.transforms.function_pass import FunctionPass, blamed
+from mo_loop.transforms.rewrite import GraphRewrite
+from mo_loop.transforms.validate import Validate
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any
 from mo_loop.errors import InternalError
 from mo_loop.graph import Node, Value
 from mo_loop.ops.base import Constant
-from transforms.predicates import Check, Predicate, as_predicate
+from mo_loop.transforms.predicates import Check, Predicate, as_predicate
 
 Bound = dict["Pattern", Any]
 """Pattern -> the Value that it matched (for the inner end of a `repeated`, the values of each step)."""

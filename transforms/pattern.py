@@ -24,8 +24,8 @@ from typing import Any
 from mo_loop.errors import InternalError
 from mo_loop.graph import Node, Value
 from mo_loop.ops.base import Constant
-from transforms.matcher import Agenda, Bound, Match, Matcher, Pattern, Refusal, Trace, Way, matched_nodes, solve
-from transforms.predicates import Check
+from mo_loop.transforms.matcher import Agenda, Bound, Match, Matcher, Pattern, Refusal, Trace, Way, matched_nodes, solve
+from mo_loop.transforms.predicates import Check
 
 __all__ = [
     "Match", "Matcher", "Pattern", "any_input", "any_of", "any_order", "constant", "optional", "repeated", "wrap_type",

@@ -12,7 +12,7 @@ from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Control, If, Iteration, Loop
 from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merged, Sliced
-from transforms.replace import replace_output
+from mo_loop.transforms.replace import replace_output
 
 
 def invariant_behind(node: Iteration, entry: Final) -> Value | None:

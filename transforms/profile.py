@@ -23,7 +23,7 @@ from __future__ import annotations
 from typing import Any
 
 from mo_loop.support.printable import aligned
-from transforms.manager import Phase, Step
+from mo_loop.transforms.manager import Phase, Step
 
 NUMBERS = (1, 2, 3)
 """The columns of the table that hold numbers."""

@@ -32,10 +32,10 @@ from mo_loop.errors import InternalError
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.origin import all_of, made_for
 from mo_loop.ops.base import Result
-from transforms.config import PassConfig
-from transforms.function_pass import FunctionPass, blamed
-from transforms.matcher import Match, Matcher, Pattern, Trace
-from transforms.replace import copy_runtime_info, replace_node
+from mo_loop.transforms.config import PassConfig
+from mo_loop.transforms.function_pass import FunctionPass, blamed
+from mo_loop.transforms.matcher import Match, Matcher, Pattern, Trace
+from mo_loop.transforms.replace import copy_runtime_info, replace_node
 
 Callback = Callable[[Match], bool]
 Passes = tuple["MatcherPass", ...]

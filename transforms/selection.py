@@ -15,10 +15,10 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 
 from mo_loop.errors import UsageError
-from transforms.config import did_you_mean, name_of
-from transforms.function_pass import FunctionPass
-from transforms.manager import Manager, flattened
-from transforms.rewrite import GraphRewrite
+from mo_loop.transforms.config import did_you_mean, name_of
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.manager import Manager, flattened
+from mo_loop.transforms.rewrite import GraphRewrite
 
 PARTS = "give the pass that contains it, or one that it contains; --passes lists them"
 

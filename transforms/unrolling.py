@@ -19,8 +19,8 @@ from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.ops.port_map import Concatenated, Invariant, Merged, Sliced
-from transforms.port_maps import is_one_after_another
-from transforms.replace import replace_output
+from mo_loop.transforms.port_maps import is_one_after_another
+from mo_loop.transforms.replace import replace_output
 
 
 def is_cut_evenly(entry: Sliced, value: Value) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mo_loop.errors import InternalError, MoLoopError
 from mo_loop.graph import Graph
-from transforms.function_pass import FunctionPass
+from mo_loop.transforms.function_pass import FunctionPass
 
 
 class Validate(FunctionPass):

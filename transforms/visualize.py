@@ -20,7 +20,7 @@ from mo_loop.errors import UsageError
 from mo_loop.graph import Graph
 from mo_loop.support.files import write_whole
 from mo_loop.text.dot import to_dot
-from transforms.function_pass import FunctionPass
+from mo_loop.transforms.function_pass import FunctionPass
 
 LIMIT = 60.0
 """Seconds that Graphviz may take: its layout of a large graph can take hours."""

@@ -26,7 +26,7 @@ from mo_loop.options import ConvertOptions
 from mo_loop.support.flags import IMAGES, flag, flags_of
 
 if TYPE_CHECKING:
-    from transforms.config import PassConfig
+    from mo_loop.transforms.config import PassConfig
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -96,7 +96,7 @@ def _config(passes: PassOptions) -> PassConfig | None:
     """Which passes run. None, without loading anything, if no option is about passes."""
     if not passes.disable_pass and not passes.enable_pass:
         return None
-    from transforms.config import PassConfig
+    from mo_loop.transforms.config import PassConfig
 
     config = PassConfig()
     config.disable(*passes.disable_pass)

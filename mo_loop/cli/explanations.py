@@ -11,8 +11,8 @@ from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 
 from mo_loop.support.printable import printable
-from transforms.config import PassConfig
-from transforms.manager import Phase, Step
+from mo_loop.transforms.config import PassConfig
+from mo_loop.transforms.manager import Phase, Step
 
 
 class Explanations:

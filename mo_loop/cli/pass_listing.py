@@ -14,7 +14,7 @@ from mo_loop.support.flags import flags_of
 
 if TYPE_CHECKING:
     from mo_loop.conversion import Conversion
-    from transforms.selection import ListedPass, Selection
+    from mo_loop.transforms.selection import ListedPass, Selection
 
 
 def listing(options: PassOptions, conversion: Conversion) -> str:
@@ -37,7 +37,7 @@ def listing(options: PassOptions, conversion: Conversion) -> str:
 
 def selection_of(options: PassOptions, conversion: Conversion) -> Selection:
     """The passes that run with these options; UsageError for unknown names and options without effect."""
-    from transforms.selection import PARTS, Selection
+    from mo_loop.transforms.selection import PARTS, Selection
 
     selection = Selection(conversion.manager, options.stop_after)
     selection.require(*options.explain_pass, *options.visualize_after, *options.dump_after)
@@ -72,8 +72,8 @@ def _why_not(entries: Iterable[ListedPass], name: str) -> str:
 
 def warn_of_skipped(selection: Selection) -> None:
     """Warn of front passes that do not run. The runtime needs them; the last check finds only some of the faults."""
-    from transforms.config import name_of
-    from transforms.pipelines import COMMON, FRONT
+    from mo_loop.transforms.config import name_of
+    from mo_loop.transforms.pipelines import COMMON, FRONT
 
     front = {name_of(each) for each in FRONT if each not in COMMON}
     skipped = [name for name in selection.skipped if name in front]

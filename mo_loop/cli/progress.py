@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 from mo_loop.cli.output import sized
 
 if TYPE_CHECKING:
-    from transforms.manager import Phase, Step
+    from mo_loop.transforms.manager import Phase, Step
 
 
 class Progress:
@@ -31,7 +31,7 @@ class Progress:
         self._thread = threading.Thread(target=self._show, daemon=True)
 
     def __call__(self, event: Step | Phase) -> None:
-        from transforms.manager import Phase
+        from mo_loop.transforms.manager import Phase
 
         if isinstance(event, Phase):
             self._phase = event

@@ -26,7 +26,7 @@ from mo_loop.support.process_memory import peak_memory
 
 if TYPE_CHECKING:
     from mo_loop.graph import Graph
-    from transforms.manager import Phase, Step
+    from mo_loop.transforms.manager import Phase, Step
 
 SLOWEST = 5
 """The number of passes with a row of their own."""
@@ -51,7 +51,7 @@ class TimeTable:
         self._first = 0.0  # the time of the first event
 
     def __call__(self, event: Step | Phase) -> None:
-        from transforms.manager import Step
+        from mo_loop.transforms.manager import Step
 
         if isinstance(event, Step):
             nodes = _nodes(event.nodes_before, event.nodes_after)

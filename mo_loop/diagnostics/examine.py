@@ -33,7 +33,7 @@ from mo_loop.frontend.model import OnnxModel, opened, require_opset
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
 from mo_loop.support.garbage_collection import paused_collector
-from transforms.config import PassConfig
+from mo_loop.transforms.config import PassConfig
 
 
 def examine(source: Any, options: ConvertOptions | None = None) -> CheckReport:

@@ -20,9 +20,9 @@ from mo_loop.ops.filling import Broadcast
 from mo_loop.ops.port_map import Merged
 from mo_loop.ops.quantization import quantised_constant
 from mo_loop.ops.random import RandomUniform
-from transforms.config import PassConfig
-from transforms.low_precision.saturation import integer_layers
-from transforms.manager import Phase, Step
+from mo_loop.transforms.config import PassConfig
+from mo_loop.transforms.low_precision.saturation import integer_layers
+from mo_loop.transforms.manager import Phase, Step
 
 N = TypeVar("N", bound=Node)
 
@@ -273,7 +273,7 @@ def _uncounted(graph: Graph, seen: Seen) -> Iterator[Diagnostic]:
 
 def clipped(graph: Graph) -> Iterator[Diagnostic]:
     """Weights that change when they are compressed to f16. Reads all weights."""
-    from transforms.common.compress_float_constants import CompressFloatConstants
+    from mo_loop.transforms.common.compress_float_constants import CompressFloatConstants
 
     compressing = CompressFloatConstants()
     compressing.run(graph.clone())

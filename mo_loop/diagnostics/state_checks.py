@@ -11,9 +11,9 @@ from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import If, Iteration
 from mo_loop.ops.port_map import Concatenated, Merged, Sliced
 from mo_loop.ops.recurrent import Sequence
-from transforms.states.pairing import find_pairs
-from transforms.states.port_names import is_next
-from transforms.states.step_axes import mixing_along
+from mo_loop.transforms.states.pairing import find_pairs
+from mo_loop.transforms.states.port_names import is_next
+from mo_loop.transforms.states.step_axes import mixing_along
 
 _SHOWN = 3
 """The number of pairs that a message names."""

@@ -15,11 +15,11 @@ from typing import TYPE_CHECKING, Any
 from mo_loop.graph import Graph, Node
 from mo_loop.graph.origin import Origins
 from mo_loop.ops.control import Control, Iteration
-from transforms.manager import Phase, Step
+from mo_loop.transforms.manager import Phase, Step
 
 if TYPE_CHECKING:
     from mo_loop.frontend.model import OnnxModel
-    from transforms.common.compress_float_constants import Compression
+    from mo_loop.transforms.common.compress_float_constants import Compression
 
 FATES = {
     "UnrollLoops": "unrolled",

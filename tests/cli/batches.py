@@ -30,7 +30,7 @@ TROUBLE = """
 import os
 import time
 
-from transforms.function_pass import FunctionPass
+from mo_loop.transforms.function_pass import FunctionPass
 
 
 class Trouble(FunctionPass):

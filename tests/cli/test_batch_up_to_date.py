@@ -18,7 +18,7 @@ from tests.harness import floats, parsed
 from .batches import batch, files_in, good, read, refused, statuses
 
 EXTENSION = """
-from transforms.function_pass import FunctionPass
+from mo_loop.transforms.function_pass import FunctionPass
 
 class Nothing(FunctionPass):
     def run_on_graph(self, graph):

@@ -17,7 +17,7 @@ WRONG = '''
 import numpy as np
 
 from mo_loop.ops.base import Constant
-from transforms.function_pass import FunctionPass
+from mo_loop.transforms.function_pass import FunctionPass
 
 
 class Wrong(FunctionPass):

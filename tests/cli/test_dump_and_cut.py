@@ -17,9 +17,9 @@ from mo_loop.errors import UsageError
 from mo_loop.look.dump import Dumper
 from mo_loop.look.dump.run_folder import INDEX, PAGE
 from mo_loop.text import parse, to_text
+from mo_loop.transforms.pipelines import default_pipeline
 from tests.harness import check, floats, parsed
 from tests.pages import after, assert_whole, document
-from transforms.pipelines import default_pipeline
 
 from .commands import PYTORCH, convert
 

@@ -37,7 +37,7 @@ main (float[N,3,4,4] x, float[3] scale, int64 trips) => (float[M,K,I,J] y, float
 }"""
 
 EXTENSION = '''
-from transforms.function_pass import FunctionPass
+from mo_loop.transforms.function_pass import FunctionPass
 
 class Written(FunctionPass):
     """leaves the graph as it is"""

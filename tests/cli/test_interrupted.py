@@ -44,7 +44,7 @@ def register(extensions):
 
 WHILE_CONVERTING = """
 import os, signal
-from transforms.function_pass import FunctionPass
+from mo_loop.transforms.function_pass import FunctionPass
 
 class Stopping(FunctionPass):
     def run_on_graph(self, graph):

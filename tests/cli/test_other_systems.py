@@ -31,11 +31,10 @@ for name in ("fork", "getpgrp", "killpg", "sched_getaffinity", "setsid"):
 IMPORT_ALL = """
 import importlib, os, pkgutil
 
-import mo_loop, transforms
+import mo_loop
 
 assert not hasattr(os, "killpg")
-names = [each.name for package in (mo_loop, transforms)
-         for each in pkgutil.walk_packages(package.__path__, package.__name__ + ".")]
+names = [each.name for each in pkgutil.walk_packages(mo_loop.__path__, "mo_loop.")]
 for name in names:
     # The package distributed itself does not import here, where it is installed at all.
     if not name.endswith("__main__") and not name.startswith("mo_loop.batch.cluster."):

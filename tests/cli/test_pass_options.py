@@ -21,15 +21,15 @@ from mo_loop.compare.execution.runtime import run_ir
 from mo_loop.errors import InternalError, MoLoopError, UsageError
 from mo_loop.graph import Graph
 from mo_loop.look.dump.run_folder import INDEX, PAGE
+from mo_loop.transforms import pipelines, visualize
+from mo_loop.transforms.config import PassConfig
+from mo_loop.transforms.front.loop_to_ti import LoopToTI
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.manager import Phase, Step
+from mo_loop.transforms.pattern import any_input, wrap_type
+from mo_loop.transforms.predicates import consumers_count
+from mo_loop.transforms.rewrite import GraphRewrite, MatcherPass
 from tests.harness import parsed
-from transforms import pipelines, visualize
-from transforms.config import PassConfig
-from transforms.front.loop_to_ti import LoopToTI
-from transforms.function_pass import FunctionPass
-from transforms.manager import Phase, Step
-from transforms.pattern import any_input, wrap_type
-from transforms.predicates import consumers_count
-from transforms.rewrite import GraphRewrite, MatcherPass
 
 from .commands import assert_clear, body, convert, run, saved
 
@@ -637,8 +637,8 @@ class TestLibrary:
             "import sys",
             "from mo_loop.cli import main",
             "main(['convert', sys.argv[1], '-o', sys.argv[2]], standalone_mode=False)",
-            "modules = ('transforms.selection', 'transforms.profile', 'transforms.visualize', 'mo_loop.text.dot', "
-            "'mo_loop.look.dump', 'mo_loop.look.page')",
+            "modules = ('mo_loop.transforms.selection', 'mo_loop.transforms.profile', 'mo_loop.transforms.visualize', "
+            "'mo_loop.text.dot', 'mo_loop.look.dump', 'mo_loop.look.page')",
             "print([each for each in modules if each in sys.modules])",
         )
         command = [sys.executable, "-c", "\n".join(lines), str(loop), str(target)]

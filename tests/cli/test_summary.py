@@ -185,7 +185,7 @@ class TestStreams:
 
 SLOW = """
 import time
-from transforms.function_pass import FunctionPass
+from mo_loop.transforms.function_pass import FunctionPass
 
 class Slow(FunctionPass):
     def run_on_graph(self, graph):

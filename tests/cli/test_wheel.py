@@ -1,4 +1,4 @@
-"""The wheel: it holds the two packages and nothing else, and converts a model from outside the checkout."""
+"""The wheel holds one package and nothing else, and converts a model from outside the checkout."""
 
 from __future__ import annotations
 
@@ -7,6 +7,9 @@ import os
 import re
 import subprocess
 import sys
+import sysconfig
+import tarfile
+import venv
 import xml.etree.ElementTree as ET
 import zipfile
 from collections.abc import Iterator
@@ -39,35 +42,39 @@ def pip(*arguments: str, cwd: Path) -> None:
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
 
 
+def isolation(*more: str) -> list[str]:
+    """With the build backend installed (group `dev`) pip downloads nothing."""
+    installed = all(map(importlib.util.find_spec, ("hatchling", "hatch_fancy_pypi_readme", *more)))
+    return ["--no-build-isolation"] if installed else []
+
+
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
-    """A wheel of this checkout. With the build backend installed (extra `dev`) pip downloads nothing."""
+    """A wheel of this checkout."""
     if importlib.util.find_spec("pip") is None:
         pytest.skip("this environment has no pip")
     folder = tmp_path_factory.mktemp("wheel")
-    backend = ("hatchling", "hatch_fancy_pypi_readme")
-    isolation = ["--no-build-isolation"] if all(map(importlib.util.find_spec, backend)) else []
-    pip("wheel", str(ROOT), "--no-deps", *isolation, "--wheel-dir", str(folder), cwd=folder)
+    pip("wheel", str(ROOT), "--no-deps", *isolation(), "--wheel-dir", str(folder), cwd=folder)
     (built,) = folder.glob("*.whl")
     yield built
 
 
 def package_files() -> set[str]:
-    """The files of the two packages in the checkout, without caches."""
+    """The files of the package in the checkout, at their places in a wheel, without caches."""
     return {
-        path.relative_to(ROOT).as_posix()
-        for package in ("mo_loop", "transforms")
-        for path in (ROOT / package).rglob("*")
+        (place / path.relative_to(ROOT / folder)).as_posix()
+        for folder, place in (("mo_loop", Path("mo_loop")), ("transforms", Path("mo_loop/transforms")))
+        for path in (ROOT / folder).rglob("*")
         if path.is_file() and "__pycache__" not in path.parts
     }
 
 
-def test_the_wheel_holds_both_packages_and_nothing_else(wheel: Path) -> None:
+def test_the_wheel_holds_the_package_and_nothing_else(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         names = set(archive.namelist())
     metadata = {name for name in names if name.split("/")[0].endswith(".dist-info")}
     assert names - metadata == package_files()
-    assert {"mo_loop/py.typed", "transforms/py.typed"} <= names
+    assert {"mo_loop/py.typed", "mo_loop/transforms/py.typed", "mo_loop/transforms/front/loop_to_ti.py"} <= names
 
 
 def test_the_page_adds_little_to_the_wheel(wheel: Path) -> None:
@@ -87,6 +94,7 @@ def test_the_wheel_names_its_script_and_dependencies(wheel: Path) -> None:
         if line.startswith("Requires-Dist: ") and "extra ==" not in line
     }
     assert required == {"click", "lxml", "networkx", "numpy", "onnx", "protobuf", "rich"}
+    assert re.findall(r"^Provides-Extra: (.*)", read["METADATA"], re.MULTILINE) == ["cluster", "verify"]
 
 
 def test_the_wheel_is_licensed_and_described_without_the_repository(wheel: Path) -> None:
@@ -108,28 +116,77 @@ def test_the_wheel_is_licensed_and_described_without_the_repository(wheel: Path)
     assert len(description) > 0.9 * len(page) and "docs/cli.md has all of them" in description
 
 
-def test_an_installed_wheel_converts_a_model_outside_the_checkout(wheel: Path, tmp_path: Path) -> None:
-    site = tmp_path / "site"
-    pip("install", "--no-deps", "--no-compile", "--target", str(site), str(wheel), cwd=tmp_path)
-    onnx.save(onnx.parser.parse_model(TINY), tmp_path / "tiny.onnx")
-    environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV_"))}
-    environment["PYTHONPATH"] = str(site)
+@pytest.fixture(scope="module")
+def sdist(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """An sdist of this checkout, unpacked."""
+    folder = tmp_path_factory.mktemp("sdist")
+    program = f"from hatchling.build import build_sdist; build_sdist({os.fspath(folder)!r})"
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, timeout=300)
+    (packed,) = folder.glob("*.tar.gz")
+    with tarfile.open(packed) as archive:
+        archive.extractall(folder, filter="data")
+    return folder / packed.name.removesuffix(".tar.gz")
 
-    def python(*arguments: str) -> subprocess.CompletedProcess[str]:
-        return subprocess.run(
-            [sys.executable, *arguments],
-            cwd=tmp_path,
-            env=environment,
-            capture_output=True,
-            text=True,
-            stdin=subprocess.DEVNULL,
-            timeout=300,
-        )
 
-    origin = python("-c", "import mo_loop, transforms; print(mo_loop.__file__); print(transforms.__file__)")
-    assert [Path(line).parent.parent for line in origin.stdout.split("\n") if line] == [site, site], origin.stderr
-    done = python("-m", "mo_loop", "convert", "tiny.onnx", "-o", "tiny.xml")
-    assert done.returncode == 0, done.stdout + done.stderr
-    layers = {layer.get("type") for layer in ET.parse(tmp_path / "tiny.xml").getroot().iterfind("layers/layer")}
+class Environment:
+    """An environment with the libraries of this one, and without the mo_loop that is installed in it."""
+
+    def __init__(self, folder: Path) -> None:
+        venv.create(folder, symlinks=os.name != "nt")
+        self.python = folder / ("Scripts/python.exe" if os.name == "nt" else "bin/python")
+        paths = sysconfig.get_paths("venv", {"base": os.fspath(folder), "platbase": os.fspath(folder)})
+        libraries = sorted({sysconfig.get_path("purelib"), sysconfig.get_path("platlib")})
+        Path(paths["purelib"], "libraries.pth").write_text("\n".join(libraries), "utf-8")  # their .pth are not read
+
+    def install(self, *what: str) -> None:
+        pip("--python", os.fspath(self.python), "install", *what, cwd=self.python.parent)
+
+    def run(self, *arguments: str, cwd: Path) -> str:
+        environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV_"))}
+        done = subprocess.run(
+            [os.fspath(self.python), *arguments],
+            cwd=cwd, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300,
+        )  # fmt: skip
+        assert done.returncode == 0, done.stdout + done.stderr
+        return done.stdout
+
+
+ORIGINS = """
+import mo_loop, mo_loop.transforms.front, transforms.images
+print(mo_loop.__file__, mo_loop.transforms.__file__, transforms.images.__file__, sep="\\n")
+try:
+    import tools, tests
+except ModuleNotFoundError:
+    print("no other package")
+"""
+
+
+@pytest.mark.parametrize("form", ["wheel", "sdist", "editable"])
+def test_what_is_installed_converts_beside_a_folder_transforms(
+    form: str, tmp_path: Path, request: pytest.FixtureRequest
+) -> None:
+    """Projects that train models have a folder ./transforms: neither package hides the other."""
+    environment = Environment(tmp_path / "environment")
+    what = ("--editable", os.fspath(ROOT)) if form == "editable" else (os.fspath(request.getfixturevalue(form)),)
+    environment.install(*(isolation("editables") if form == "editable" else isolation()), *what)
+    project = tmp_path / "project"
+    (project / "transforms").mkdir(parents=True)
+    (project / "transforms" / "images.py").write_text("def read(path): ...\n", "utf-8")
+    onnx.save(onnx.parser.parse_model(TINY), project / "tiny.onnx")
+    ours, passes, theirs, *others = environment.run("-c", ORIGINS, cwd=project).splitlines()
+    home = ROOT if form == "editable" else environment.python.parents[1]
+    assert [Path(each).is_relative_to(home) for each in (ours, passes)] == [True, True]
+    assert Path(theirs) == project / "transforms" / "images.py" and others == ["no other package"]
+    environment.run("-m", "mo_loop", "convert", "tiny.onnx", "-o", "tiny.xml", cwd=project)
+    layers = {layer.get("type") for layer in ET.parse(project / "tiny.xml").getroot().iterfind("layers/layer")}
     assert layers & {"Loop", "TensorIterator"}
-    assert (tmp_path / "tiny.bin").is_file()
+    assert (project / "tiny.bin").is_file()
+
+
+def test_the_tests_run_in_an_unpacked_sdist(sdist: Path) -> None:
+    """An archive of sources has no links: the folder transforms/ is found beside mo_loop."""
+    assert (sdist / "transforms" / "config.py").is_file() and not (sdist / "mo_loop" / "transforms").exists()
+    environment = {**os.environ, "PYTHONPATH": os.fspath(sdist)}
+    command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit/test_public_names.py"]
+    done = subprocess.run(command, cwd=sdist, env=environment, capture_output=True, text=True, timeout=300)
+    assert done.returncode == 0, done.stdout

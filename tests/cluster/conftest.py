@@ -18,7 +18,7 @@ NEEDED = ("fsspec", "s3fs", "moto", "distributed")
 def missing() -> str | None:
     """What these tests lack in this environment, as a sentence; None if it has everything."""
     lacking = [name for name in NEEDED if importlib.util.find_spec(name) is None]
-    return f"need {', '.join(lacking)}: pip install 'mo_loop[cluster-tests]'" if lacking else None
+    return f"need {', '.join(lacking)}: pip install -e '.[verify,cluster]' --group cluster-tests" if lacking else None
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:

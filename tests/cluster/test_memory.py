@@ -21,7 +21,7 @@ pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="processes of a 
 NOTED = """
 import time
 from pathlib import Path
-from transforms.function_pass import FunctionPass
+from mo_loop.transforms.function_pass import FunctionPass
 
 class Noted(FunctionPass):
     def run_on_graph(self, graph):

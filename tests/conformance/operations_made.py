@@ -22,8 +22,8 @@ from mo_loop.graph import Graph
 from mo_loop.ops import Scan
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.front import Failed
-from transforms.low_precision.compress_weights import CompressWeights
-from transforms.low_precision.lower_quantization import LowerQuantization
+from mo_loop.transforms.low_precision.compress_weights import CompressWeights
+from mo_loop.transforms.low_precision.lower_quantization import LowerQuantization
 
 TABLE = Path(mo_loop.frontend.operators.__file__).with_name("operations_made.json")
 

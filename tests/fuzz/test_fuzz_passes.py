@@ -13,9 +13,9 @@ from mo_loop.conversion import Conversion
 from mo_loop.errors import ConversionErrors
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
+from mo_loop.transforms.manager import Phase, Step
 from tests.fuzz.control_flow.generator import generate
 from tests.interpreter import UNDEFINED, Invalid, Uninterpreted, interpret
-from transforms.manager import Phase, Step
 
 SEED, COUNT, LEAST = 31, 60, 52
 

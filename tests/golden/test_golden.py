@@ -26,7 +26,7 @@ from typing import Any, NamedTuple
 
 import pytest
 
-import transforms
+from mo_loop import transforms
 from mo_loop.graph import Graph
 from mo_loop.graph.verifier import invariants
 from mo_loop.text import parse, to_text
@@ -76,14 +76,14 @@ def passes_of(text: str) -> list[Any]:
 
 
 def find(name: str) -> Any:
-    """The pass class `name`: from the file of that name, else from any module below transforms."""
+    """The pass class `name`: from the file of that name, else from any module below mo_loop.transforms."""
     file = WORD_ENDS.sub("_", name).lower()
-    modules = [module.name for module in pkgutil.walk_packages(transforms.__path__, "transforms.")]
+    modules = [module.name for module in pkgutil.walk_packages(transforms.__path__, "mo_loop.transforms.")]
     for module in sorted(modules, key=lambda each: each.rpartition(".")[2] != file):
         found = getattr(importlib.import_module(module), name, None)
         if found is not None:
             return found
-    raise LookupError(f"no module below transforms has a pass {name}")
+    raise LookupError(f"no module below mo_loop.transforms has a pass {name}")
 
 
 def outcome(case: Case) -> tuple[str, bool]:

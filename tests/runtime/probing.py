@@ -47,12 +47,12 @@ from mo_loop.text import parse
 from mo_loop.text.literals import parse_data, shaped
 from mo_loop.text.scanner import Scanner
 from mo_loop.text.spelling import parse_type
+from mo_loop.transforms.config import PassConfig
+from mo_loop.transforms.last_check import last_check
+from mo_loop.transforms.manager import Manager
+from mo_loop.transforms.pipelines import default_pipeline
 from tests.harness import parsed
 from tests.processor import has_avx512
-from transforms.config import PassConfig
-from transforms.last_check import last_check
-from transforms.manager import Manager
-from transforms.pipelines import default_pipeline
 
 FOLDER = Path(__file__).parent / "probes"
 SECTION = re.compile(r"^# (infer|limit|rtol|skips|opset|isa|without|graph|onnx)\b", re.MULTILINE)

@@ -13,8 +13,8 @@ from mo_loop import ops
 from mo_loop.compare.verdict.passes import AGREES, DIFFERS, NOT_RUN, PassDifference, _Trials, changing_pass
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
-from transforms.config import PassConfig
-from transforms.function_pass import FunctionPass
+from mo_loop.transforms.config import PassConfig
+from mo_loop.transforms.function_pass import FunctionPass
 
 MODEL = parse_model("""<ir_version: 8, opset_import: ["" : 17]>
     main (float[3,4] x, float[T,3,4] z) => (float[3,4] y, float[T,3,4] parts) {

@@ -16,8 +16,8 @@ from mo_loop.graph.tensor import ArrayTensor, DeferredTensor
 from mo_loop.graph.types import f16, f32
 from mo_loop.ops.base import Constant
 from mo_loop.report.record import Record
+from mo_loop.transforms.common.compress_float_constants import CompressFloatConstants, Compression
 from tests.harness import floats, parsed
-from transforms.common.compress_float_constants import CompressFloatConstants, Compression
 
 LARGEST = 65504.0
 

@@ -20,11 +20,11 @@ from mo_loop.compare.execution.isolated import IsolatedError, isolated
 from mo_loop.graph import Graph
 from mo_loop.graph.types import boolean, string
 from mo_loop.text import parse, to_text
+from mo_loop.transforms.low_precision.compress_weights import CompressWeights
+from mo_loop.transforms.low_precision.lower_quantization import LowerQuantization
+from mo_loop.transforms.runtime.lower_barriers import LowerBarriers
 from tests.golden.test_golden import CASES, FOLDER, Case, passes_of, read
 from tests.interpreter import UNDEFINED, Invalid, Uninterpreted, interpret
-from transforms.low_precision.compress_weights import CompressWeights
-from transforms.low_precision.lower_quantization import LowerQuantization
-from transforms.runtime.lower_barriers import LowerBarriers
 
 SIZES = ((2, 3, 4), (3, 3, 3), (1, 1, 1), (4, 2, 1), (0, 2, 3), (0, 0, 0))
 """The sizes of the first, second and further symbols of a graph; further tries are random."""

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from transforms import visualize
+from mo_loop.transforms import visualize
 
 
 def use_as_graphviz(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:

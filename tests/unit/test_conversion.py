@@ -13,12 +13,12 @@ from mo_loop.errors import ConversionErrors, ExtensionError, InternalError, MoLo
 from mo_loop.frontend.model import load
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
+from mo_loop.transforms import pipelines
+from mo_loop.transforms.config import PassConfig
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.manager import Phase, Step
 from tests import ROOT
 from tests.harness import parsed
-from transforms import pipelines
-from transforms.config import PassConfig
-from transforms.function_pass import FunctionPass
-from transforms.manager import Phase, Step
 
 NEG = "main (float[3] x) => (float[3] y) { y = Neg (x) }"
 SCAN = """

@@ -11,7 +11,7 @@ import pytest
 
 import mo_loop
 from mo_loop.compare.layers.matching import recorded_options
-from transforms.config import PassConfig
+from mo_loop.transforms.config import PassConfig
 
 MODEL = onnx.parser.parse_model(
     '<ir_version: 9, opset_import: ["": 18]> m (float[N,3] x, float[3] s) => (float[N,3] y) { y = Mul (x, s) }'

@@ -25,11 +25,11 @@ from mo_loop.errors import LimitError, UsageError
 from mo_loop.graph import Graph, Node
 from mo_loop.options import ConvertOptions
 from mo_loop.text import parse
+from mo_loop.transforms.manager import Manager, Phase, Step
+from mo_loop.transforms.pattern import Match, any_input, wrap_type
+from mo_loop.transforms.rewrite import GraphRewrite, MatcherPass
 from tests.harness import parsed
 from tests.interpreter import interpret
-from transforms.manager import Manager, Phase, Step
-from transforms.pattern import Match, any_input, wrap_type
-from transforms.rewrite import GraphRewrite, MatcherPass
 
 
 def chain(count: int, name: str = "t") -> onnx.ModelProto:

@@ -14,12 +14,12 @@ from mo_loop.graph.types import f32
 from mo_loop.look.dump import Dumper
 from mo_loop.look.dump.decisions import LIMIT, TRIED, Decisions
 from mo_loop.look.dump.run_folder import PAGE
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.manager import Manager
+from mo_loop.transforms.pattern import Match, any_input, wrap_type
+from mo_loop.transforms.predicates import rank_equals
+from mo_loop.transforms.rewrite import MatcherPass
 from tests.pages import document
-from transforms.function_pass import FunctionPass
-from transforms.manager import Manager
-from transforms.pattern import Match, any_input, wrap_type
-from transforms.predicates import rank_equals
-from transforms.rewrite import MatcherPass
 
 
 class Decide(FunctionPass):

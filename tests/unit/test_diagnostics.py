@@ -25,10 +25,10 @@ from mo_loop.diagnostics.diagnostic import CheckReport, Diagnostic, exit_code
 from mo_loop.errors import ConversionErrors, ExtensionError, MoLoopError, UsageError
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
+from mo_loop.transforms.config import PassConfig
 from tests import ROOT
 from tests.cli.test_bad_input import BROKEN
 from tests.harness import parsed
-from transforms.config import PassConfig
 
 MODELS = sorted((ROOT / "tests" / "models").glob("*/*.onnx"))
 

@@ -30,9 +30,10 @@ from typing import Any
 import pytest
 
 import mo_loop
-import transforms
-from mo_loop import ops
+from mo_loop import ops, transforms
 from tests import ROOT
+
+from .test_structure import module_of_file
 
 PACKAGES = ("mo_loop", "transforms")
 FILES = [path for name in PACKAGES for path in sorted((ROOT / name).rglob("*.py"))]
@@ -72,7 +73,7 @@ class Several(typing.NamedTuple):
 
 
 def module_of(path: Path) -> str:
-    return ".".join(path.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__")
+    return module_of_file(path.relative_to(ROOT).as_posix())
 
 
 def examples(docstring: str) -> Iterator[ast.Module]:
@@ -247,7 +248,7 @@ def _of_hint(hint: Any) -> Any:
         hint = next((each for each in typing.get_args(hint) if each is not types.NoneType), None)
     if typing.get_origin(hint) is tuple and ... not in typing.get_args(hint):
         return Several(tuple(map(_of_hint, typing.get_args(hint))))
-    is_ours = isinstance(hint, type) and hint.__module__.partition(".")[0] in PACKAGES
+    is_ours = isinstance(hint, type) and hint.__module__.partition(".")[0] == "mo_loop"
     return Instance(hint) if is_ours else UNKNOWN
 
 

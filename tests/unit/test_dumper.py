@@ -22,14 +22,14 @@ from mo_loop.look.dump.run_folder import INDEX, PAGE, RunFolder
 from mo_loop.ops.base import Constant
 from mo_loop.text import parse, to_text
 from mo_loop.text.dot import to_dot
+from mo_loop.transforms import visualize
+from mo_loop.transforms.common.eliminate_movement import EliminateGather
+from mo_loop.transforms.config import PassConfig
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.manager import Manager
 from tests.harness import parsed
 from tests.pages import after, assert_whole, document
 from tests.unit.graphviz import use_as_graphviz
-from transforms import visualize
-from transforms.common.eliminate_movement import EliminateGather
-from transforms.config import PassConfig
-from transforms.function_pass import FunctionPass
-from transforms.manager import Manager
 
 TEXT = """
 graph main {

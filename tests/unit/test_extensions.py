@@ -16,14 +16,14 @@ from mo_loop.api import convert_model
 from mo_loop.cli import main
 from mo_loop.errors import ConversionErrors, ExtensionError, UnsupportedError
 from mo_loop.extensions import Extensions, collect_extensions
+from mo_loop.transforms.extension_places import Placed, arranged
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.manager import Manager
+from mo_loop.transforms.pattern import Match, any_input, wrap_type
+from mo_loop.transforms.pipelines import PLACES, default_pipeline
+from mo_loop.transforms.rewrite import GraphRewrite, MatcherPass
 from tests import ROOT
 from tests.harness import parsed
-from transforms.extension_places import Placed, arranged
-from transforms.function_pass import FunctionPass
-from transforms.manager import Manager
-from transforms.pattern import Match, any_input, wrap_type
-from transforms.pipelines import PLACES, default_pipeline
-from transforms.rewrite import GraphRewrite, MatcherPass
 
 EXAMPLE = ROOT / "docs" / "extension_example.py"
 
@@ -422,53 +422,55 @@ FAULTY: dict[str, tuple[str | bytes, list[str]]] = {
         ["ML263", "**more", "where: FILE:1"],
     ),
     "unknown place": (
-        "from transforms.front.loop_to_ti import LoopToTI as P\ndef register(e):\n    e.add_pass(P, before='LoopTI')\n",
+        "from mo_loop.transforms.front.loop_to_ti import LoopToTI as P\n"
+        "def register(e):\n    e.add_pass(P, before='LoopTI')\n",
         ["ML264", "'LoopTI'", "did you mean 'LoopToTI'?", "where: FILE:3"],
     ),
     "a pass that wants arguments": (
-        "from transforms.function_pass import FunctionPass\nclass P(FunctionPass):\n    def __init__(self, size): ...\n"
+        "from mo_loop.transforms.function_pass import FunctionPass\n"
+        "class P(FunctionPass):\n    def __init__(self, size): ...\n"
         "def register(e): e.add_pass(P, at='end')\n",
         ["ML265", "the pass P of FILE", "TypeError"],
     ),
     "a pass that raises": (
-        "from mo_loop import ops\nfrom transforms.function_pass import FunctionPass\nclass P(FunctionPass):\n"
+        "from mo_loop import ops\nfrom mo_loop.transforms.function_pass import FunctionPass\nclass P(FunctionPass):\n"
         "    def run_on_graph(self, graph):\n        for node in self.candidates(graph, ops.Negative):\n"
         "            node.nothing\ndef register(e): e.add_pass(P, at='end')\n",
         ["ML265", "the pass P of FILE", "AttributeError", "where: y", "FILE:6", "fault is in the extension"],
     ),
     "a pass without run_on_graph": (
-        "from transforms.function_pass import FunctionPass\nclass P(FunctionPass): ...\n"
+        "from mo_loop.transforms.function_pass import FunctionPass\nclass P(FunctionPass): ...\n"
         "def register(e): e.add_pass(P, at='end')\n",
         ["ML265", "the pass P of FILE", "NotImplementedError"],
     ),
     "a matcher without a pattern": (
-        "from transforms.rewrite import MatcherPass\nclass P(MatcherPass): ...\n"
+        "from mo_loop.transforms.rewrite import MatcherPass\nclass P(MatcherPass): ...\n"
         "def register(e): e.add_pass(P, at='end')\n",
         ["ML265", "the pass P of FILE", "registered no matcher"],
     ),
     "a callback that raises": (
-        "from mo_loop import ops\nfrom transforms.pattern import wrap_type\n"
-        "from transforms.rewrite import MatcherPass\n"
+        "from mo_loop import ops\nfrom mo_loop.transforms.pattern import wrap_type\n"
+        "from mo_loop.transforms.rewrite import MatcherPass\n"
         "class P(MatcherPass):\n    def __init__(self):\n        super().__init__()\n"
         "        self.register_matcher(wrap_type(ops.Negative), self.go)\n    def go(self, match):\n"
         "        return match[None]\ndef register(e): e.add_pass(P, at='end')\n",
         ["ML265", "the pass P of FILE", "KeyError", "where: y", "FILE:9"],
     ),
     "a pass in a Manager that raises": (
-        "from transforms.function_pass import FunctionPass\nfrom transforms.manager import Manager\n"
+        "from mo_loop.transforms.function_pass import FunctionPass\nfrom mo_loop.transforms.manager import Manager\n"
         "class P(FunctionPass):\n"
         "    def run_on_graph(self, graph): return 1 / 0\n"
         "def register(e): e.add_pass(Manager([P()]), at='end')\n",
         ["ML265", "the pass P of FILE", "ZeroDivisionError", "FILE:4"],
     ),
     "a graph that is not whole": (
-        "from mo_loop import ops\nfrom transforms.function_pass import FunctionPass\nclass P(FunctionPass):\n"
+        "from mo_loop import ops\nfrom mo_loop.transforms.function_pass import FunctionPass\nclass P(FunctionPass):\n"
         "    def run_on_graph(self, graph):\n        graph.results.append(graph.results[0])\n        return True\n"
         "def register(e): e.add_pass(P, at='end')\n",
         ["ML265", "the pass P of FILE", "violates its invariants"],
     ),
     "types that do not fit": (
-        "from mo_loop import ops\nfrom transforms.function_pass import FunctionPass\nclass P(FunctionPass):\n"
+        "from mo_loop import ops\nfrom mo_loop.transforms.function_pass import FunctionPass\nclass P(FunctionPass):\n"
         "    def run_on_graph(self, graph):\n"
         "        ops.Add(graph.parameters[0], ops.Constant([1, 2], graph=graph))\n"
         "def register(e): e.add_pass(P, at='end')\n",

@@ -7,9 +7,9 @@ from mo_loop.look.page.document import delta
 from mo_loop.look.records.node_records import Describer, GraphState
 from mo_loop.ops.base import Constant
 from mo_loop.text import parse
+from mo_loop.transforms.common.compress_float_constants import CompressFloatConstants
+from mo_loop.transforms.front.loop_to_ti import LoopToTI
 from tests.unit.test_dump import TEXT
-from transforms.common.compress_float_constants import CompressFloatConstants
-from transforms.front.loop_to_ti import LoopToTI
 
 LOOP = """
 %x = Parameter : f32[5,2]

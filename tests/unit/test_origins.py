@@ -17,9 +17,9 @@ from mo_loop.graph.types import f32
 from mo_loop.report.record import Record
 from mo_loop.report.tensor_map import mapping
 from mo_loop.support.ordered_union import union
+from mo_loop.transforms import FunctionPass, Manager, MatcherPass, any_input, wrap_type
+from mo_loop.transforms.replace import copy_runtime_info, insert_after, replace_node
 from tests.harness import parsed
-from transforms import FunctionPass, Manager, MatcherPass, any_input, wrap_type
-from transforms.replace import copy_runtime_info, insert_after, replace_node
 
 LOOP = """
 main (float[3] x, int64 n) => (float[3] y) {

@@ -21,9 +21,9 @@ import networkx
 import onnx.helper
 import pytest
 
-import transforms
+from mo_loop import transforms
+from mo_loop.transforms.function_pass import FunctionPass
 from tests import ROOT
-from transforms.function_pass import FunctionPass
 
 CIRCLES = (
     {"mo_loop.graph", "mo_loop.graph.graph", "mo_loop.graph.networkx_view", "mo_loop.graph.node", "mo_loop.ops.base"},
@@ -38,27 +38,28 @@ and what has no knowledge of models raises errors; a node knows its graph."""
 
 # Which packages a package never imports, at any level: nothing in them but the package itself.
 OFFERS = ("mo_loop.api", "mo_loop.conversion", "mo_loop.cli", "mo_loop.compare")
-ABOVE_FOUNDATION = ("transforms", "mo_loop.frontend", "mo_loop.ir", *OFFERS)
+PASSES = "mo_loop.transforms"
+ABOVE_FOUNDATION = (PASSES, "mo_loop.frontend", "mo_loop.ir", *OFFERS)
 LOOKS = ("inspection", "differences", "dump", "page", "viewing")
 NEVER = {
     **{f"mo_loop.{name}": ABOVE_FOUNDATION for name in ("graph", "ops", "errors", "text", "options")},
-    "mo_loop.frontend": ("transforms", "mo_loop.ir", *OFFERS),
-    "mo_loop.ir": ("transforms", "mo_loop.frontend", *OFFERS),
+    "mo_loop.frontend": (PASSES, "mo_loop.ir", *OFFERS),
+    "mo_loop.ir": (PASSES, "mo_loop.frontend", *OFFERS),
     "mo_loop.api": ("mo_loop.cli",),
     "mo_loop.conversion": ("mo_loop.api", "mo_loop.cli"),
-    "mo_loop.look.records": ("transforms", *OFFERS, *(f"mo_loop.look.{name}" for name in LOOKS)),
+    "mo_loop.look.records": (PASSES, *OFFERS, *(f"mo_loop.look.{name}" for name in LOOKS)),
     "mo_loop.look.dump": ("mo_loop.cli",),
-    "mo_loop.look.page": ("transforms", "mo_loop.api", "mo_loop.conversion", "mo_loop.look.dump", "mo_loop.cli"),
+    "mo_loop.look.page": (PASSES, "mo_loop.api", "mo_loop.conversion", "mo_loop.look.dump", "mo_loop.cli"),
     "mo_loop.diagnostics": ("mo_loop.cli", "mo_loop.compare"),
-    "mo_loop.look.inspection": ("transforms", "mo_loop.api", "mo_loop.conversion", "mo_loop.cli", "mo_loop.compare"),
-    "mo_loop.look.differences": ("transforms", *OFFERS),
+    "mo_loop.look.inspection": (PASSES, "mo_loop.api", "mo_loop.conversion", "mo_loop.cli", "mo_loop.compare"),
+    "mo_loop.look.differences": (PASSES, *OFFERS),
     "mo_loop.report": ("mo_loop.api", "mo_loop.conversion", "mo_loop.cli", "mo_loop.compare"),
     "mo_loop.compare": ("mo_loop.cli",),
     "mo_loop.support": (*ABOVE_FOUNDATION, "mo_loop.batch", "mo_loop.graph", "mo_loop.ops", "mo_loop.look"),
     "mo_loop.preprocessing": ABOVE_FOUNDATION,
     "mo_loop.batch": ("mo_loop.cli", "mo_loop.batch.cluster"),
     "mo_loop.batch.cluster": ("mo_loop.cli", "mo_loop.frontend", "mo_loop.ir", "mo_loop.api", "mo_loop.conversion"),
-    "mo_loop.batch.storage": ("transforms", "mo_loop.ir", "mo_loop.batch", *OFFERS),
+    "mo_loop.batch.storage": (PASSES, "mo_loop.ir", "mo_loop.batch", *OFFERS),
 }
 
 # The modules of mo_loop that the transformation library may import.
@@ -68,6 +69,7 @@ TRANSFORMS_MAY_IMPORT = {
     "mo_loop.graph",
     "mo_loop.support",
     "mo_loop.target",
+    "mo_loop.transforms",
     "mo_loop.ops",
     "mo_loop.preprocessing",
     "mo_loop.text",
@@ -180,13 +182,19 @@ class ImportReader(ast.NodeVisitor):
 
 def is_module(root: Path, name: str) -> bool:
     """Whether a dotted name is a module or package of this repository."""
-    path = root.joinpath(*name.split("."))
+    path = place_of(name, root)
     return path.is_dir() or path.with_suffix(".py").is_file()
+
+
+def place_of(module: str, root: Path = ROOT) -> Path:
+    """The folder of a package, or the file of a module without its suffix."""
+    place = module.replace(".", "/")
+    return root / (place.removeprefix("mo_loop/") if within(module, PASSES) else place)
 
 
 @cache
 def imports(root: Path = ROOT) -> tuple[Import, ...]:
-    """Every import of both packages."""
+    """Every import of mo_loop, transforms/ included."""
     found: list[Import] = []
     for package in ("mo_loop", "transforms"):
         for path in sorted((root / package).rglob("*.py")):
@@ -202,22 +210,22 @@ def within(module: str, package: str) -> bool:
 
 
 def module_of_file(file: str) -> str:
-    """`mo_loop/ops/__init__.py` -> `mo_loop.ops`."""
-    return file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    """`mo_loop/ops/__init__.py` -> `mo_loop.ops`, `transforms/config.py` -> `mo_loop.transforms.config`."""
+    module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
+    return f"mo_loop.{module}" if within(module, "transforms") else module
 
 
 def folder_of(module: str) -> str:
     """The folder of a module; the modules in the root of mo_loop are their own."""
-    place = ROOT / module.replace(".", "/")
     parent = module.rpartition(".")[0]
-    return module if place.is_dir() or parent == "mo_loop" else parent
+    return module if place_of(module).is_dir() or parent == "mo_loop" else parent
 
 
 def folder_rings() -> list[set[str]]:
     """Groups of folders that import each other; a folder and those below it are one thing."""
     graph: networkx.DiGraph[str] = networkx.DiGraph()
     for found in imports():
-        if found.target.split(".")[0] in ("mo_loop", "transforms"):
+        if within(found.target, "mo_loop"):
             source, target = folder_of(module_of_file(found.file)), folder_of(found.target)
             if not within(source, target) and not within(target, source):
                 graph.add_edge(source, target)
@@ -271,15 +279,15 @@ class TestImportDirection:
         broken = [
             found
             for found in imports()
-            if within(module_of_file(found.file), "transforms")
+            if within(module_of_file(found.file), PASSES)
             and within(found.target, "mo_loop")
             and not any(within(found.target, each) for each in TRANSFORMS_MAY_IMPORT)
         ]
-        complain(broken, f"transforms imports of mo_loop only {', '.join(sorted(TRANSFORMS_MAY_IMPORT))}")
+        complain(broken, f"mo_loop.transforms imports of mo_loop only {', '.join(sorted(TRANSFORMS_MAY_IMPORT))}")
 
     def test_nothing_in_transforms_knows_onnx(self) -> None:
-        broken = [f for f in imports() if within(module_of_file(f.file), "transforms") and within(f.target, "onnx")]
-        complain(broken, "transforms never imports onnx")
+        broken = [f for f in imports() if within(module_of_file(f.file), PASSES) and within(f.target, "onnx")]
+        complain(broken, "mo_loop.transforms never imports onnx")
 
     @pytest.mark.parametrize("library", sorted(LIBRARY_HOMES))
     def test_a_library_is_imported_only_in_its_home(self, library: str) -> None:
@@ -311,20 +319,20 @@ BASES = {"FunctionPass", "MatcherPass", "GraphRewrite", "BackwardGraphRewrite", 
 def pass_modules() -> set[str]:
     """The modules that define a pass: a subclass of FunctionPass that is neither in BASES nor a base of others."""
     found: dict[type, str] = {}
-    for info in pkgutil.walk_packages(transforms.__path__, "transforms."):
+    for info in pkgutil.walk_packages(transforms.__path__, "mo_loop.transforms."):
         for value in vars(importlib.import_module(info.name)).values():
             if isinstance(value, type) and issubclass(value, FunctionPass) and value.__name__ not in BASES:
                 found[value] = value.__module__
     bases = {base for each in found for base in each.__mro__[1:]}
-    return {module for each, module in found.items() if each not in bases and module.startswith("transforms.")}
+    return {module for each, module in found.items() if each not in bases and module.startswith("mo_loop.transforms.")}
 
 
 class TestPasses:
     def test_no_pass_imports_a_pass(self) -> None:
         """Not through a helper either: only compositions import modules that define passes."""
         passes = pass_modules()
-        assert {"transforms.constant_folding", "transforms.front.loop_to_ti"} < passes
-        assert not passes & {"transforms.elimination", "transforms.front.sequence_lowering.walk"}
+        assert {"mo_loop.transforms.constant_folding", "mo_loop.transforms.front.loop_to_ti"} < passes
+        assert not passes & {"mo_loop.transforms.elimination", "mo_loop.transforms.front.sequence_lowering.walk"}
         broken = [
             found for found in imports()
             if found.file.startswith("transforms/") and found.target in passes and found.file not in COMPOSITIONS

@@ -12,8 +12,8 @@ from mo_loop.errors import ConversionWarning, UsageError
 from mo_loop.options import ConvertOptions
 from mo_loop.report.conversion_info import conversion_info
 from mo_loop.transformations import Transformation, transformations
+from mo_loop.transforms.config import PassConfig
 from tests.harness import parsed
-from transforms.config import PassConfig
 
 
 @pytest.mark.parametrize(

@@ -21,12 +21,12 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import boolean, f32, i64
 from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merged, Selected
 from mo_loop.support.garbage_collection import paused_collector
-from transforms.manager import Manager
-from transforms.pattern import Match, any_input, wrap_type
-from transforms.pipelines import default_pipeline
-from transforms.predicates import consumers_count
-from transforms.replace import copy_runtime_info, replace_node
-from transforms.rewrite import GraphRewrite, MatcherPass
+from mo_loop.transforms.manager import Manager
+from mo_loop.transforms.pattern import Match, any_input, wrap_type
+from mo_loop.transforms.pipelines import default_pipeline
+from mo_loop.transforms.predicates import consumers_count
+from mo_loop.transforms.replace import copy_runtime_info, replace_node
+from mo_loop.transforms.rewrite import GraphRewrite, MatcherPass
 
 FUSIONS = 25_000
 SMALL, LARGE = 3_000, 100_000

@@ -48,7 +48,7 @@ class Tree:
         for name in COPIED:
             source = root / name
             if source.is_dir():
-                shutil.copytree(source, place / name, ignore=shutil.ignore_patterns("__pycache__"))
+                shutil.copytree(source, place / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
             elif source.exists():
                 shutil.copy2(source, place / name)
         # A mutant may have the size and the second of the original: what is compiled is told by the content.

@@ -15,8 +15,8 @@ from mo_loop.graph.transposed_tensor import TransposedTensor
 from mo_loop.graph.types import f16, f32, f64
 from mo_loop.ops.base import Constant
 from mo_loop.ops.quantization import quantised_constant
-from transforms.common.deciding_constants import deciding_constants
-from transforms.function_pass import FunctionPass
+from mo_loop.transforms.common.deciding_constants import deciding_constants
+from mo_loop.transforms.function_pass import FunctionPass
 
 T = TypeVar("T")
 

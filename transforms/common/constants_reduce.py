@@ -7,8 +7,8 @@ from collections.abc import Hashable
 from mo_loop.graph import Graph
 from mo_loop.graph.tensor import SAMPLE, FileTensor, Tensor
 from mo_loop.ops.base import Constant
-from transforms.function_pass import FunctionPass
-from transforms.replace import absorb
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.replace import absorb
 
 
 class ConstantsReduce(FunctionPass):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph.types import bf16, f16, f32, f64
-from transforms.elimination import Elimination
-from transforms.pattern import Match, any_input, any_of, any_order, constant, wrap_type
-from transforms.predicates import type_matches, value_equals
-from transforms.rewrite import MatcherPass
+from mo_loop.transforms.elimination import Elimination
+from mo_loop.transforms.pattern import Match, any_input, any_of, any_order, constant, wrap_type
+from mo_loop.transforms.predicates import type_matches, value_equals
+from mo_loop.transforms.rewrite import MatcherPass
 
 SMALL = 1 << 12
 """Constants of more bytes are not searched for zeros or ones; neutral constants are scalars and vectors."""

@@ -6,9 +6,9 @@ from mo_loop import ops
 from mo_loop.graph import Value
 from mo_loop.graph.types import ElementType, bf16, boolean, f16, f32, f64
 from mo_loop.ops.base import Identity
-from transforms.elimination import Elimination, is_model_output
-from transforms.pattern import Match, any_input, wrap_type
-from transforms.predicates import Predicate
+from mo_loop.transforms.elimination import Elimination, is_model_output
+from mo_loop.transforms.pattern import Match, any_input, wrap_type
+from mo_loop.transforms.predicates import Predicate
 
 DIGITS = {f16: 11, bf16: 8, f32: 24, f64: 53}
 """Float type -> the number of bits of the integers that it holds exactly."""

@@ -8,11 +8,11 @@ from mo_loop import ops
 from mo_loop.graph import Value
 from mo_loop.graph.dimension import Dim
 from mo_loop.graph.shape import is_static
-from transforms.elimination import Elimination, is_alike
-from transforms.operands import order_of
-from transforms.pattern import Match, any_input, constant, wrap_type
-from transforms.predicates import Predicate, has_static_rank
-from transforms.rewrite import MatcherPass
+from mo_loop.transforms.elimination import Elimination, is_alike
+from mo_loop.transforms.operands import order_of
+from mo_loop.transforms.pattern import Match, any_input, constant, wrap_type
+from mo_loop.transforms.predicates import Predicate, has_static_rank
+from mo_loop.transforms.rewrite import MatcherPass
 
 RESHAPING = (ops.Reshape, ops.Squeeze, ops.Unsqueeze)
 """Operations that change only the shape."""

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from transforms.common import eliminate_arithmetic, eliminate_conversions, eliminate_movement
-from transforms.rewrite import GraphRewrite, passes_in
+from mo_loop.transforms.common import eliminate_arithmetic, eliminate_conversions, eliminate_movement
+from mo_loop.transforms.rewrite import GraphRewrite, passes_in
 
 NO_OPS = passes_in(eliminate_conversions, eliminate_arithmetic, eliminate_movement)
 """All passes of the files, in the order in which they stand there."""

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph.dimension import Dimension
-from transforms.pattern import Match, any_input, wrap_type
-from transforms.predicates import has_static_rank
-from transforms.rewrite import MatcherPass
+from mo_loop.transforms.pattern import Match, any_input, wrap_type
+from mo_loop.transforms.predicates import has_static_rank
+from mo_loop.transforms.rewrite import MatcherPass
 
 
 class ReshapeToSqueeze(MatcherPass):

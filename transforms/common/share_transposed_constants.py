@@ -10,8 +10,8 @@ from mo_loop.graph import Graph
 from mo_loop.graph.tensor import SAMPLE, DeferredTensor, Tensor, same_bytes
 from mo_loop.graph.transposed_tensor import TransposedTensor
 from mo_loop.ops.base import Constant
-from transforms.function_pass import FunctionPass
-from transforms.replace import drop_dead
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.replace import drop_dead
 
 
 class ShareTransposedConstants(FunctionPass):

@@ -13,8 +13,8 @@ from mo_loop.graph.types import ElementType
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import Control
 from mo_loop.ops.front import Barrier, Failed
-from transforms.function_pass import FunctionPass
-from transforms.replace import absorb, replace_output
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.replace import absorb, replace_output
 
 NEVER_MERGED = (Parameter, Result, Constant, Control, Failed, Barrier)
 """Equal constants are one node already, after ConstantsReduce; two Barriers keep two values apart."""

@@ -5,8 +5,8 @@ from __future__ import annotations
 from mo_loop import ops
 from mo_loop.graph import Value
 from mo_loop.ops.base import Constant, Identity
-from transforms.function_pass import FunctionPass
-from transforms.replace import drop_dead
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.replace import drop_dead
 
 FORMS = (Identity, ops.Convert, ops.Reshape, ops.Squeeze, ops.Unsqueeze)
 """Operations that make another form of a constant without moving its elements."""

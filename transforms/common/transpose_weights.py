@@ -11,7 +11,7 @@ from mo_loop.graph.tensor import ArrayTensor, FileTensor, Tensor
 from mo_loop.graph.transposed_tensor import TransposedTensor
 from mo_loop.graph.types import bf16, f16, f32
 from mo_loop.ops.base import Constant
-from transforms.function_pass import FunctionPass
+from mo_loop.transforms.function_pass import FunctionPass
 
 LEAST = 1 << 16
 """Bytes of the smallest weights that are transposed: smaller ones compile in the same time in both forms."""

@@ -8,9 +8,9 @@ from mo_loop import ops
 from mo_loop.graph import Value
 from mo_loop.graph.types import boolean
 from mo_loop.ops.base import Constant
-from transforms.pattern import Match, any_input, wrap_type
-from transforms.predicates import Predicate, has_static_rank
-from transforms.rewrite import MatcherPass
+from mo_loop.transforms.pattern import Match, any_input, wrap_type
+from mo_loop.transforms.predicates import Predicate, has_static_rank
+from mo_loop.transforms.rewrite import MatcherPass
 
 
 class SoftSignDecomposition(MatcherPass):

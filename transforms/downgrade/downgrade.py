@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from transforms.downgrade import decompositions, lowest_opset
-from transforms.rewrite import GraphRewrite, passes_in
+from mo_loop.transforms.downgrade import decompositions, lowest_opset
+from mo_loop.transforms.rewrite import GraphRewrite, passes_in
 
 DOWNGRADES = passes_in(lowest_opset, decompositions)
 """All passes of the files, in the order in which they stand there."""

@@ -7,9 +7,9 @@ from typing import Any, ClassVar
 from mo_loop import ops
 from mo_loop.graph import Value
 from mo_loop.ops.base import Op
-from transforms.pattern import Match, any_input, wrap_type
-from transforms.predicates import Predicate
-from transforms.rewrite import MatcherPass
+from mo_loop.transforms.pattern import Match, any_input, wrap_type
+from mo_loop.transforms.predicates import Predicate
+from mo_loop.transforms.rewrite import MatcherPass
 
 
 class LowerOpset(MatcherPass):

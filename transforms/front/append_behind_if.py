@@ -11,8 +11,8 @@ from mo_loop.graph.types import string
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import If
 from mo_loop.ops.port_map import Selected
-from transforms.function_pass import FunctionPass
-from transforms.replace import replace_output
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.replace import replace_output
 
 
 class AppendBehindIf(FunctionPass):

@@ -12,9 +12,9 @@ from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Loop
 from mo_loop.ops.joining import symbols_in
 from mo_loop.ops.port_map import Concatenated, Final, Merged
-from transforms.front.sequence_lowering.shapes import joined, merged
-from transforms.function_pass import FunctionPass
-from transforms.replace import drop_dead, replace_output
+from mo_loop.transforms.front.sequence_lowering.shapes import joined, merged
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.replace import drop_dead, replace_output
 
 
 class ConcatenateAppends(FunctionPass):

@@ -11,8 +11,8 @@ from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Iteration
 from mo_loop.ops.port_map import Concatenated, Final, Merged
 from mo_loop.target import CRASH, ERROR, Gap
-from transforms.function_pass import FunctionPass
-from transforms.replace import replace_output
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.replace import replace_output
 
 
 class EliminateEmptyLoops(FunctionPass):

@@ -6,9 +6,9 @@ from mo_loop.graph.dimension import low
 from mo_loop.ops.control import Iteration
 from mo_loop.ops.port_map import Final
 from mo_loop.target import ERROR, Gap
-from transforms.function_pass import FunctionPass
-from transforms.port_maps import invariant_behind
-from transforms.replace import replace_output
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.port_maps import invariant_behind
+from mo_loop.transforms.replace import replace_output
 
 
 class EliminateInvariantOutputs(FunctionPass):

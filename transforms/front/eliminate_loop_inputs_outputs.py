@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mo_loop.ops.control import Iteration
 from mo_loop.ops.port_map import Final, Invariant, Merged
-from transforms.function_pass import FunctionPass
-from transforms.replace import replace_output
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.replace import replace_output
 
 
 class EliminateLoopInputsOutputs(FunctionPass):

@@ -7,9 +7,9 @@ from mo_loop.graph import Graph, Value
 from mo_loop.ops.control import Control, If, Loop
 from mo_loop.ops.port_map import Final, Merged
 from mo_loop.ops.sequences import OptionalGetElement
-from transforms.function_pass import FunctionPass
-from transforms.port_maps import take_branch
-from transforms.replace import drop_dead, replace_node, replace_output
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.port_maps import take_branch
+from mo_loop.transforms.replace import drop_dead, replace_node, replace_output
 
 READING = (ops.SequenceAt, ops.ConcatFromSequence, OptionalGetElement)
 

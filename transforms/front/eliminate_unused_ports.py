@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mo_loop.graph import Graph
 from mo_loop.ops.control import Control
-from transforms.function_pass import FunctionPass
-from transforms.port_maps import drop_unused_inputs, drop_unused_outputs
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.port_maps import drop_unused_inputs, drop_unused_outputs
 
 
 class EliminateUnusedPorts(FunctionPass):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mo_loop.graph import Graph
 from mo_loop.ops.control import Iteration
-from transforms.function_pass import FunctionPass
+from mo_loop.transforms.function_pass import FunctionPass
 
 
 class FuseRecurrentCells(FunctionPass):
@@ -30,7 +30,7 @@ class FuseRecurrentCells(FunctionPass):
 
     def _fuse(self, node: Iteration) -> bool:
         # Models without loops do not load the thousand lines of this package.
-        from transforms.front.recurrence.fusion import fused
+        from mo_loop.transforms.front.recurrence.fusion import fused
 
         reason = fused(node)
         return self.refuse(node, reason) if reason else self.accept(node)

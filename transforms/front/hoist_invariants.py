@@ -13,9 +13,9 @@ from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import Control, Iteration
 from mo_loop.ops.port_map import Invariant
 from mo_loop.ops.reduction import Reduction
-from transforms.function_pass import FunctionPass
-from transforms.port_maps import drop_unused_inputs
-from transforms.runtime.bodies_for_any_numbers import fit
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.port_maps import drop_unused_inputs
+from mo_loop.transforms.runtime.bodies_for_any_numbers import fit
 
 STAY = (ops.Parameter, ops.Result, Control, ops.Barrier, ops.Failed, ops.Opaque, ops.ReadValue)
 

@@ -10,9 +10,9 @@ from mo_loop.graph.dimension import low
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Loop, TensorIterator
 from mo_loop.ops.port_map import Invariant, Sliced
-from transforms.function_pass import FunctionPass
-from transforms.port_maps import drop_unused_inputs, replace_iteration
-from transforms.slice_reads import SliceRead, ends_by_trip_count, slice_reads
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.port_maps import drop_unused_inputs, replace_iteration
+from mo_loop.transforms.slice_reads import SliceRead, ends_by_trip_count, slice_reads
 
 Key = tuple[Invariant, int, bool]
 """One sliced input: a tensor, the axis along which it is read, and whether in reverse."""

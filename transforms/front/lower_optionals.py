@@ -10,8 +10,8 @@ from mo_loop.graph.types import OptionalType, SequenceType, TensorType
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Control
 from mo_loop.ops.sequences import Optional, OptionalGetElement, OptionalHasElement
-from transforms.function_pass import FunctionPass
-from transforms.replace import replace_node
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.replace import replace_node
 
 
 class LowerOptionals(FunctionPass):

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from mo_loop.graph.types import SequenceType
 from mo_loop.target import ERROR, Gap
-from transforms.front.sequence_lowering.layouts import ElementKind, Packed
-from transforms.front.sequence_lowering.walk import SequencePass
+from mo_loop.transforms.front.sequence_lowering.layouts import ElementKind, Packed
+from mo_loop.transforms.front.sequence_lowering.walk import SequencePass
 
 
 class PackSequences(SequencePass):

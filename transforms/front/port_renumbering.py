@@ -8,7 +8,7 @@ from mo_loop.graph import Graph
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Control, If, Iteration, Loop
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
-from transforms.function_pass import FunctionPass
+from mo_loop.transforms.function_pass import FunctionPass
 
 _INPUT_RANK = {Merged: 0, Sliced: 1, Invariant: 2}
 _OUTPUT_RANK = {Final: 0, Concatenated: 1}

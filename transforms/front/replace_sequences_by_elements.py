@@ -13,10 +13,10 @@ from mo_loop.ops.base import Identity, Parameter, Result
 from mo_loop.ops.control import Control
 from mo_loop.ops.joining import of_one_element
 from mo_loop.ops.port_map import Final, Merged
-from transforms.front.sequence_lowering.always_empty import Nothing
-from transforms.front.sequence_lowering.rules import Rule, same
-from transforms.front.sequence_lowering.shapes import joined, known, numbers
-from transforms.front.sequence_lowering.walk import SequencePass
+from mo_loop.transforms.front.sequence_lowering.always_empty import Nothing
+from mo_loop.transforms.front.sequence_lowering.rules import Rule, same
+from mo_loop.transforms.front.sequence_lowering.shapes import joined, known, numbers
+from mo_loop.transforms.front.sequence_lowering.walk import SequencePass
 
 MOST = 64
 """Longer sequences do not become as many ports or tensors."""

@@ -13,8 +13,8 @@ from mo_loop.ops.control import TensorIterator
 from mo_loop.ops.front import Scan
 from mo_loop.ops.port_map import Concatenated, Sliced
 from mo_loop.target import ERROR, Gap
-from transforms.function_pass import FunctionPass
-from transforms.port_maps import replace_by_loop, replace_iteration
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.port_maps import replace_by_loop, replace_iteration
 
 
 class ScanLowering(FunctionPass):

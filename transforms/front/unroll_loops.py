@@ -9,10 +9,10 @@ from mo_loop.conversion_limits import budget
 from mo_loop.graph import Graph, Node
 from mo_loop.ops.control import If, Iteration
 from mo_loop.ops.port_map import Sliced
-from transforms.folding import fold_constants
-from transforms.function_pass import FunctionPass
-from transforms.port_maps import take_branch
-from transforms.unrolling import is_cut_evenly, unrolled
+from mo_loop.transforms.folding import fold_constants
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.port_maps import take_branch
+from mo_loop.transforms.unrolling import is_cut_evenly, unrolled
 
 MOST_NODES = 20_000
 """The copies of one body have at most this number of nodes together."""
@@ -53,7 +53,7 @@ class UnrollLoops(FunctionPass):
         """Whether LowLatency2 takes the body of the loop in its place, and so does what this pass would."""
         if not self.keeps_steps or not isinstance(node, Iteration):
             return False
-        from transforms.states.recurrences import length_of  # only for LowLatency2, which loads it as well
+        from mo_loop.transforms.states.recurrences import length_of  # only for LowLatency2, which loads it as well
 
         return length_of(node) == 1
 

@@ -9,7 +9,7 @@ from mo_loop.graph.types import TensorType, boolean, i32, i64
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Loop
 from mo_loop.ops.port_map import Invariant, Merged
-from transforms.function_pass import FunctionPass
+from mo_loop.transforms.function_pass import FunctionPass
 
 ENDLESS = 2**31 - 1
 """A trip count of at least this number, or below 0, is not a limit."""

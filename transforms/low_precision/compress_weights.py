@@ -9,11 +9,16 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Node, Use
 from mo_loop.ops.base import Result
 from mo_loop.ops.convolution import Convolution, ConvolutionBackpropData
-from transforms.function_pass import FunctionPass
-from transforms.low_precision.saturation import PRODUCTS, has_quantised_activations, multiplies_activations, saturates
-from transforms.low_precision.weights import StoredWeights, is_weights
-from transforms.operands import integers
-from transforms.replace import drop_dead, insert_before, move_readers, replace_output
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.low_precision.saturation import (
+    PRODUCTS,
+    has_quantised_activations,
+    multiplies_activations,
+    saturates,
+)
+from mo_loop.transforms.low_precision.weights import StoredWeights, is_weights
+from mo_loop.transforms.operands import integers
+from mo_loop.transforms.replace import drop_dead, insert_before, move_readers, replace_output
 
 
 @dataclass(eq=False)

@@ -7,8 +7,8 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.ops.base import Constant
-from transforms.function_pass import FunctionPass
-from transforms.replace import drop_dead, replace_output
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.replace import drop_dead, replace_output
 
 MOVING = (
     ops.Reshape, ops.Transpose, ops.Squeeze, ops.Unsqueeze, ops.Slice, ops.DepthToSpace, ops.Gather, ops.MaxPool,

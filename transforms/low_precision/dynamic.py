@@ -14,7 +14,7 @@ from mo_loop import ops
 from mo_loop.graph import Value
 from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import as_float, extremes, quotient
-from transforms.replace import drop_dead, replace_output
+from mo_loop.transforms.replace import drop_dead, replace_output
 
 EXACT_FORM = 3
 """The input of a Quantize that has the exact form of its numbers."""

@@ -12,9 +12,9 @@ from mo_loop.graph.types import f32, i8
 from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import centred_weights
 from mo_loop.ops.quantization import limits, spread
-from transforms.function_pass import FunctionPass
-from transforms.low_precision.dynamic import MOST, integers_of, is_read_as_float
-from transforms.replace import drop_dead, replace_output
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.low_precision.dynamic import MOST, integers_of, is_read_as_float
+from mo_loop.transforms.replace import drop_dead, replace_output
 
 Array = np.ndarray[Any, Any]
 FACTOR = 128.0

@@ -5,9 +5,9 @@ from __future__ import annotations
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.ops.exact import centred, centred_weights
-from transforms.function_pass import FunctionPass
-from transforms.low_precision.dynamic import MOST, integers_of, is_read_as_float, numbers_of, replace_converted
-from transforms.replace import drop_dead, replace_output
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.low_precision.dynamic import MOST, integers_of, is_read_as_float, numbers_of, replace_converted
+from mo_loop.transforms.replace import drop_dead, replace_output
 
 
 class IntegerProductToFloat(FunctionPass):

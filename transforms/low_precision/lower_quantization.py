@@ -21,10 +21,10 @@ from mo_loop.ops.exact import (
     shortened,
     steps,
 )
-from transforms.folding import fold_constants
-from transforms.function_pass import FunctionPass
-from transforms.low_precision.weights import is_weights
-from transforms.replace import drop_dead, replace_node, replace_output
+from mo_loop.transforms.folding import fold_constants
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.low_precision.weights import is_weights
+from mo_loop.transforms.replace import drop_dead, replace_node, replace_output
 
 
 class LowerQuantization(FunctionPass):

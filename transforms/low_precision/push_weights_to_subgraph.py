@@ -5,9 +5,9 @@ from __future__ import annotations
 from mo_loop.graph import Value
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Control
-from transforms.function_pass import FunctionPass
-from transforms.low_precision.weights import is_weights
-from transforms.port_maps import push_inputs
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.low_precision.weights import is_weights
+from mo_loop.transforms.port_maps import push_inputs
 
 
 class PushWeightsToSubgraph(FunctionPass):

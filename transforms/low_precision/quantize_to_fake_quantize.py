@@ -12,8 +12,8 @@ from mo_loop.graph.types import f32
 from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import as_float
 from mo_loop.ops.quantization import limits, spread
-from transforms.function_pass import FunctionPass
-from transforms.replace import drop_dead, replace_output
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.replace import drop_dead, replace_output
 
 Array = np.ndarray[Any, Any]
 LARGEST_BOUND = 2.0**17

@@ -25,7 +25,7 @@ from mo_loop.ops.base import Constant
 from mo_loop.ops.convolution import Convolution, ConvolutionBackpropData, GroupConvolution, GroupConvolutionBackpropData
 from mo_loop.ops.linear import MatMul
 from mo_loop.ops.quantization import Array, FakeQuantize, pairs_exceed
-from transforms.operands import behind
+from mo_loop.transforms.operands import behind
 
 LEVELS = 256
 """The levels of a FakeQuantize that the runtime computes in 8 bits."""

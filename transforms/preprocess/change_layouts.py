@@ -14,9 +14,17 @@ from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.preprocessing.layout import Layouts, layouts_of, permutation, record_layout
 from mo_loop.preprocessing.per_input import PARENTHESES, PerInput
-from transforms.function_pass import FunctionPass
-from transforms.preprocess.inputs import inputs_of, is_done, mark_done, names_of, put_behind, require_known, state_of
-from transforms.replace import insert_before
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.preprocess.inputs import (
+    inputs_of,
+    is_done,
+    mark_done,
+    names_of,
+    put_behind,
+    require_known,
+    state_of,
+)
+from mo_loop.transforms.replace import insert_before
 
 FLAG = "--layout"
 

@@ -14,8 +14,8 @@ from mo_loop.graph.types import TensorType
 from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Parameter
 from mo_loop.preprocessing.per_input import BRACKETS, PerInput
-from transforms.function_pass import FunctionPass
-from transforms.preprocess.inputs import (
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.preprocess.inputs import (
     channel_axis,
     inputs_of,
     is_done,

@@ -9,7 +9,7 @@ from mo_loop import ops
 from mo_loop.errors import ConversionWarning
 from mo_loop.graph import Graph
 from mo_loop.ops.base import Constant
-from transforms.function_pass import FunctionPass
+from mo_loop.transforms.function_pass import FunctionPass
 
 
 @dataclass(eq=False)

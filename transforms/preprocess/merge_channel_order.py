@@ -22,8 +22,8 @@ from mo_loop.graph import Graph, Node, Use, Value
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant, Identity
-from transforms.function_pass import FunctionPass
-from transforms.replace import drop_dead, replace_output
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.replace import drop_dead, replace_output
 
 LIMIT = 256
 """The order is followed through at most this number of values."""

@@ -12,8 +12,8 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter
 from mo_loop.preprocessing.layout import layout_of
-from transforms.function_pass import FunctionPass
-from transforms.preprocess.inputs import axes_of_size, is_done, mark_done, narrow, put_behind
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.preprocess.inputs import axes_of_size, is_done, mark_done, narrow, put_behind
 
 FLAG = "--reverse-input-channels"
 STEP = "reverse_input_channels"

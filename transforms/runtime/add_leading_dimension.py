@@ -15,9 +15,9 @@ from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.ops.port_map import Concatenated, Final, Merged, Sliced
 from mo_loop.target import CRASH, Gap
-from transforms.function_pass import FunctionPass
-from transforms.operands import integers
-from transforms.replace import move_readers
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.operands import integers
+from mo_loop.transforms.replace import move_readers
 
 CONCERNED = (f32, f16, bf16, f64, boolean, u8)
 """Element types whose tensors the runtime copies by that division; integers of other types are copied otherwise."""

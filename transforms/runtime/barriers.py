@@ -9,8 +9,8 @@ from mo_loop import ops
 from mo_loop.graph import Node, Use
 from mo_loop.graph.dimension import Dimension
 from mo_loop.ops.control import Loop
-from transforms.function_pass import FunctionPass
-from transforms.operands import behind
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.operands import behind
 
 HiddenPort = tuple[Use, tuple[int, ...]]
 """A port that is to read a Barrier, and the axes that this hides; none for what is no size."""

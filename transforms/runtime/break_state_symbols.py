@@ -8,7 +8,7 @@ from mo_loop.graph.types import string
 from mo_loop.ops.control import Loop
 from mo_loop.ops.port_map import Merged
 from mo_loop.target import Gap
-from transforms.runtime.barriers import BarrierPass, HiddenPort
+from mo_loop.transforms.runtime.barriers import BarrierPass, HiddenPort
 
 
 class BreakStateSymbols(BarrierPass):

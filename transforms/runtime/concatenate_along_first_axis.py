@@ -11,9 +11,9 @@ from mo_loop.graph.dimension import low
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Concatenated
 from mo_loop.target import CRASH, Gap
-from transforms.function_pass import FunctionPass
-from transforms.operands import integers
-from transforms.replace import move_readers
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.operands import integers
+from mo_loop.transforms.replace import move_readers
 
 
 class ConcatenateAlongFirstAxis(FunctionPass):

@@ -11,8 +11,8 @@ from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import Gap
-from transforms.runtime.barriers import BarrierPass, HiddenPort
-from transforms.runtime.memory import computed_from_constants, is_in_place
+from mo_loop.transforms.runtime.barriers import BarrierPass, HiddenPort
+from mo_loop.transforms.runtime.memory import computed_from_constants, is_in_place
 
 REMOVED = (ops.Convert, ops.Slice, ops.Tile, ops.Broadcast, ops.Pad, Reduction)
 """Operations that the runtime removes, or makes a view of, where they change nothing but the shape or the type."""

@@ -14,9 +14,9 @@ from mo_loop.ops.base import Op
 from mo_loop.ops.comparison import Select
 from mo_loop.ops.control import Control
 from mo_loop.target import ERROR, Gap
-from transforms.function_pass import FunctionPass
-from transforms.replace import move_readers
-from transforms.runtime.memory import computed_from_constants
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.replace import move_readers
+from mo_loop.transforms.runtime.memory import computed_from_constants
 
 ELEMENTWISE = (Binary, Select, PReLU)
 """Operations that write into the memory of their first input. A chain of them is one operation of the runtime, so the

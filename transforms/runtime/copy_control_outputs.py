@@ -9,8 +9,15 @@ from mo_loop.graph.types import string
 from mo_loop.ops.base import Result
 from mo_loop.ops.control import Control, If, Iteration, Loop
 from mo_loop.target import Gap
-from transforms.function_pass import FunctionPass
-from transforms.runtime.memory import UNCONVERTED, Resized, has_run_time_ends, hide_memory, overwritten, views_of
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.runtime.memory import (
+    UNCONVERTED,
+    Resized,
+    has_run_time_ends,
+    hide_memory,
+    overwritten,
+    views_of,
+)
 
 KINDS: tuple[type[Control], ...] = (If, Loop)
 

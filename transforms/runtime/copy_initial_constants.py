@@ -8,7 +8,7 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Constant, Op, Parameter
 from mo_loop.target import ERROR, Gap
-from transforms.function_pass import FunctionPass
+from mo_loop.transforms.function_pass import FunctionPass
 
 
 class CopyInitialConstants(FunctionPass):

@@ -15,9 +15,9 @@ from mo_loop.ops.base import Constant, Result
 from mo_loop.ops.control import If
 from mo_loop.ops.port_map import Selected
 from mo_loop.target import Gap
-from transforms.function_pass import FunctionPass
-from transforms.replace import replace_output
-from transforms.runtime.reshaping import pattern, reshaped
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.replace import replace_output
+from mo_loop.transforms.runtime.reshaping import pattern, reshaped
 
 PADDING = 2
 """Elements that are appended: one would be the shape [1, 1] for both branches if they return no elements."""

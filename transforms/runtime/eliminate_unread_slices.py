@@ -6,8 +6,8 @@ from mo_loop.graph import Graph
 from mo_loop.ops.control import TensorIterator
 from mo_loop.ops.port_map import Sliced
 from mo_loop.target import Gap
-from transforms.function_pass import FunctionPass
-from transforms.port_maps import drop_unused_inputs, keep_inputs, replace_by_loop
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.port_maps import drop_unused_inputs, keep_inputs, replace_by_loop
 
 
 class EliminateUnreadSlices(FunctionPass):

@@ -9,7 +9,7 @@ from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Loop
 from mo_loop.ops.port_map import Concatenated, Invariant
 from mo_loop.target import Gap
-from transforms.function_pass import FunctionPass
+from mo_loop.transforms.function_pass import FunctionPass
 
 I32_MAX = 2**31 - 1
 PREALLOCATED = 1 << 16

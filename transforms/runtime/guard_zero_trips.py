@@ -10,11 +10,11 @@ from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Loop
 from mo_loop.ops.port_map import Concatenated, Final, Merged
 from mo_loop.target import Gap
-from transforms.function_pass import FunctionPass
-from transforms.port_maps import invariant_behind, keep_inputs
-from transforms.replace import move_readers
-from transforms.runtime.barriers import iterations
-from transforms.runtime.zero_trips import Ran, are_equal, final_value, is_selection
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.port_maps import invariant_behind, keep_inputs
+from mo_loop.transforms.replace import move_readers
+from mo_loop.transforms.runtime.barriers import iterations
+from mo_loop.transforms.runtime.zero_trips import Ran, are_equal, final_value, is_selection
 
 
 class GuardZeroTrips(FunctionPass):

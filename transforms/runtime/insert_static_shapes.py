@@ -8,9 +8,9 @@ from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import string
 from mo_loop.ops.base import Constant
 from mo_loop.target import Gap
-from transforms.function_pass import FunctionPass
-from transforms.replace import move_readers
-from transforms.runtime.zero_trips import is_cut
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.replace import move_readers
+from mo_loop.transforms.runtime.zero_trips import is_cut
 
 
 class InsertStaticShapes(FunctionPass):

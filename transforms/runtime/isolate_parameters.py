@@ -7,8 +7,8 @@ from mo_loop.graph.types import string
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Iteration
 from mo_loop.target import ERROR, Gap
-from transforms.function_pass import FunctionPass
-from transforms.runtime.memory import overwritten
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.runtime.memory import overwritten
 
 
 class IsolateParameters(FunctionPass):

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from transforms.rewrite import GraphRewrite, passes_in
-from transforms.runtime.local import (
+from mo_loop.transforms.rewrite import GraphRewrite, passes_in
+from mo_loop.transforms.runtime.local import (
     attention_heads,
     elementwise_layers,
     empty_tensors,

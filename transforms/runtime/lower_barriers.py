@@ -12,10 +12,10 @@ from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import If
 from mo_loop.ops.slicing import FAR
-from transforms.function_pass import FunctionPass
-from transforms.replace import move_readers
-from transforms.runtime.reshaping import size_of
-from transforms.runtime.unfoldable import nearest_zero
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.replace import move_readers
+from mo_loop.transforms.runtime.reshaping import size_of
+from mo_loop.transforms.runtime.unfoldable import nearest_zero
 
 
 class LowerBarriers(FunctionPass):

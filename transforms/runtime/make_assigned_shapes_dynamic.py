@@ -5,7 +5,7 @@ from __future__ import annotations
 from mo_loop import ops
 from mo_loop.graph import Use
 from mo_loop.target import ERROR, Gap
-from transforms.runtime.barriers import BarrierPass, HiddenPort
+from mo_loop.transforms.runtime.barriers import BarrierPass, HiddenPort
 
 
 class MakeAssignedShapesDynamic(BarrierPass):

@@ -9,8 +9,8 @@ from mo_loop.graph.types import string
 from mo_loop.ops.control import Iteration
 from mo_loop.ops.port_map import Final, Merged
 from mo_loop.target import Gap
-from transforms.runtime.barriers import BarrierPass, HiddenPort
-from transforms.runtime.inference import is_bounded
+from mo_loop.transforms.runtime.barriers import BarrierPass, HiddenPort
+from mo_loop.transforms.runtime.inference import is_bounded
 
 
 class InitialShapesPass(BarrierPass):

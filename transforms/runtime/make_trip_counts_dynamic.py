@@ -8,7 +8,7 @@ from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Loop
 from mo_loop.ops.port_map import Concatenated
 from mo_loop.target import Gap
-from transforms.runtime.barriers import BarrierPass, HiddenPort
+from mo_loop.transforms.runtime.barriers import BarrierPass, HiddenPort
 
 
 class MakeTripCountsDynamic(BarrierPass):

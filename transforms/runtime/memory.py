@@ -12,7 +12,7 @@ from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 from mo_loop.ops.control import Control, Iteration, Loop
 from mo_loop.ops.port_map import Invariant, Merged
-from transforms.replace import move_readers
+from mo_loop.transforms.replace import move_readers
 
 IN_PLACE = frozenset({
     "Reshape", "Squeeze", "Unsqueeze", "Concat", "Split", "VariadicSplit", "Gather", "Transpose", "SoftMax", "Softmax",

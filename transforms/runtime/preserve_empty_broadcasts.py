@@ -12,11 +12,11 @@ from mo_loop.graph.types import i64
 from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant
 from mo_loop.target import Gap
-from transforms.function_pass import FunctionPass
-from transforms.predicates import consumed_only_by
-from transforms.replace import drop_dead, insert_after, replace_output
-from transforms.runtime.inference import may_be_empty
-from transforms.runtime.reshaping import size_of
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.predicates import consumed_only_by
+from mo_loop.transforms.replace import drop_dead, insert_after, replace_output
+from mo_loop.transforms.runtime.inference import may_be_empty
+from mo_loop.transforms.runtime.reshaping import size_of
 
 
 class PreserveEmptyBroadcasts(FunctionPass):

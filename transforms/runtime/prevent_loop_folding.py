@@ -11,10 +11,10 @@ from mo_loop.ops.base import Constant, Op, Parameter
 from mo_loop.ops.control import Control, Loop
 from mo_loop.ops.port_map import Concatenated, Invariant
 from mo_loop.target import CRASH, ERROR, Gap
-from transforms.function_pass import FunctionPass
-from transforms.runtime.barriers import iterations
-from transforms.runtime.inference import is_computable
-from transforms.runtime.unfoldable import zero_from_outside
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.runtime.barriers import iterations
+from mo_loop.transforms.runtime.inference import is_computable
+from mo_loop.transforms.runtime.unfoldable import zero_from_outside
 
 
 class PreventLoopFolding(FunctionPass):

@@ -6,8 +6,8 @@ from mo_loop.graph import Value
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control
 from mo_loop.target import CRASH, Gap
-from transforms.function_pass import FunctionPass
-from transforms.port_maps import push_inputs
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.port_maps import push_inputs
 
 
 class PushConstantToSubgraph(FunctionPass):

@@ -6,8 +6,8 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import is_static
 from mo_loop.target import Gap
-from transforms.function_pass import FunctionPass
-from transforms.runtime.inference import has_bounds, is_known, may_be_negative
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.runtime.inference import has_bounds, is_known, may_be_negative
 
 WRONG_BELOW_0 = (ops.Mod, ops.Abs, ops.Power, ops.ReduceProd)
 """Operations whose extremes lie at the ends of an interval, unless it contains negative numbers."""

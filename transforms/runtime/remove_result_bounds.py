@@ -10,8 +10,8 @@ from mo_loop.ops.control import Loop
 from mo_loop.ops.joining import symbols_in
 from mo_loop.ops.port_map import Concatenated, Merged
 from mo_loop.target import Gap
-from transforms.runtime.barriers import BarrierPass, HiddenPort, iterations
-from transforms.runtime.inference import covers, has_hidden_sizes, is_bound_tighter
+from mo_loop.transforms.runtime.barriers import BarrierPass, HiddenPort, iterations
+from mo_loop.transforms.runtime.inference import covers, has_hidden_sizes, is_bound_tighter
 
 
 class RemoveResultBounds(BarrierPass):

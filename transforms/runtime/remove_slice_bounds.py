@@ -8,7 +8,7 @@ from mo_loop.graph.dimension import high
 from mo_loop.graph.types import string
 from mo_loop.ops.base import Constant
 from mo_loop.target import Gap
-from transforms.function_pass import FunctionPass
+from mo_loop.transforms.function_pass import FunctionPass
 
 
 class RemoveSliceBounds(FunctionPass):

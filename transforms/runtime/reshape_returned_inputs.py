@@ -8,9 +8,9 @@ from mo_loop.graph.shape import is_static
 from mo_loop.ops.base import Identity, Parameter, Result
 from mo_loop.ops.control import Control
 from mo_loop.target import CRASH, Gap
-from transforms.function_pass import FunctionPass
-from transforms.operands import behind
-from transforms.replace import move_readers
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.operands import behind
+from mo_loop.transforms.replace import move_readers
 
 
 class ReshapeReturnedInputs(FunctionPass):

@@ -13,13 +13,13 @@ from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Loop
 from mo_loop.ops.port_map import Final, Merged, Sliced
 from mo_loop.target import Gap
-from transforms.function_pass import FunctionPass
-from transforms.operands import behind
-from transforms.replace import move_readers
-from transforms.runtime.appended_states import begins_with, growing_axis
-from transforms.runtime.barriers import iterations
-from transforms.runtime.bodies_for_any_numbers import is_harmless
-from transforms.runtime.zero_trips import Ran, are_equal, chosen, final_value, is_selection, prefix
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.operands import behind
+from mo_loop.transforms.replace import move_readers
+from mo_loop.transforms.runtime.appended_states import begins_with, growing_axis
+from mo_loop.transforms.runtime.barriers import iterations
+from mo_loop.transforms.runtime.bodies_for_any_numbers import is_harmless
+from mo_loop.transforms.runtime.zero_trips import Ran, are_equal, chosen, final_value, is_selection, prefix
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from mo_loop import ops
 from mo_loop.graph import Use, Value
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.target import ERROR, Gap
-from transforms.function_pass import FunctionPass
-from transforms.replace import insert_before
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.replace import insert_before
 
 
 class SeparateReadValues(FunctionPass):

@@ -10,11 +10,11 @@ from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.target import ERROR, Gap
-from transforms.function_pass import FunctionPass
-from transforms.operands import behind
-from transforms.predicates import consumed_by
-from transforms.replace import insert_before
-from transforms.runtime.memory import is_in_place
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.operands import behind
+from mo_loop.transforms.predicates import consumed_by
+from mo_loop.transforms.replace import insert_before
+from mo_loop.transforms.runtime.memory import is_in_place
 
 
 class ShareInitialValues(FunctionPass):
@@ -164,6 +164,6 @@ def _empty_axis(initial: Value) -> int | None:
 
 def _is_huge(value: Value | None) -> bool:
     """Whether sizes divided by it are 0 (transforms/states/initial.py)."""
-    from transforms.states.initial import HUGE  # conversions without variables do not load it
+    from mo_loop.transforms.states.initial import HUGE  # conversions without variables do not load it
 
     return value is not None and value.type.integers == (HUGE,)

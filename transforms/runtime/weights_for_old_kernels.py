@@ -13,10 +13,10 @@ from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, Tensor
 from mo_loop.graph.types import ElementType, i4, u4, u8
 from mo_loop.ops.base import Constant
 from mo_loop.target import Gap
-from transforms.function_pass import FunctionPass
-from transforms.low_precision.weights import is_weights
-from transforms.operands import integers
-from transforms.replace import drop_dead, move_readers
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.low_precision.weights import is_weights
+from mo_loop.transforms.operands import integers
+from mo_loop.transforms.replace import drop_dead, move_readers
 
 WHOLE = 16
 """Columns that the kernels of older releases compute at once."""

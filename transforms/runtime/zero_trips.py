@@ -15,8 +15,8 @@ from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Loop
 from mo_loop.ops.port_map import Branched, Selected
 from mo_loop.ops.slicing import FAR
-from transforms.operands import behind
-from transforms.runtime.reshaping import at_least, reshaped, size_of
+from mo_loop.transforms.operands import behind
+from mo_loop.transforms.runtime.reshaping import at_least, reshaped, size_of
 
 
 class Ran:

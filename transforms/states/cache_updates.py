@@ -22,7 +22,7 @@ from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import If, Iteration
 from mo_loop.ops.port_map import Final, Merged
 from mo_loop.ops.recurrent import Cell, Sequence
-from transforms.operands import integers
+from mo_loop.transforms.operands import integers
 
 
 @dataclass(frozen=True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mo_loop.graph import Graph
 from mo_loop.ops.linear import MatMul
 from mo_loop.ops.variables import ReadValue
-from transforms.function_pass import FunctionPass
+from mo_loop.transforms.function_pass import FunctionPass
 
 
 class FuseStatefulAttention(FunctionPass):
@@ -26,9 +26,9 @@ class FuseStatefulAttention(FunctionPass):
     def run_on_graph(self, graph: Graph) -> bool:
         if not graph.has(ReadValue):
             return False
-        from transforms.states.attention_form import AttentionWriter
-        from transforms.states.cached_attention import AttentionSearch
-        from transforms.states.caches import caches_of
+        from mo_loop.transforms.states.attention_form import AttentionWriter
+        from mo_loop.transforms.states.cached_attention import AttentionSearch
+        from mo_loop.transforms.states.caches import caches_of
 
         caches = caches_of(graph)
         if not caches:

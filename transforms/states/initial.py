@@ -26,7 +26,7 @@ from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import Dim, Dimension, fresh
 from mo_loop.graph.types import ElementType, TensorType
 from mo_loop.ops.base import Constant, Parameter
-from transforms.states.pairing import Pair
+from mo_loop.transforms.states.pairing import Pair
 
 HUGE = 2**31 - 1
 """More than any size: the quotient is 0."""

@@ -19,11 +19,11 @@ from mo_loop.ops.base import Constant
 from mo_loop.ops.control import If, Iteration, Loop
 from mo_loop.ops.port_map import Merged
 from mo_loop.ops.recurrent import Sequence as Recurrent
-from transforms.folding import fold_constants
-from transforms.function_pass import FunctionPass, argument
-from transforms.operands import behind
-from transforms.replace import replace_node
-from transforms.states.recurrences import (
+from mo_loop.transforms.folding import fold_constants
+from mo_loop.transforms.function_pass import FunctionPass, argument
+from mo_loop.transforms.operands import behind
+from mo_loop.transforms.replace import replace_node
+from mo_loop.transforms.states.recurrences import (
     Recurrence,
     counts_steps,
     has_states,
@@ -33,9 +33,9 @@ from transforms.states.recurrences import (
     refusal,
     single_step_inside,
 )
-from transforms.states.step_indices import index_with_zero
-from transforms.states.variable import GraphVariable, drop_unobserved
-from transforms.unrolling import unrolled
+from mo_loop.transforms.states.step_indices import index_with_zero
+from mo_loop.transforms.states.variable import GraphVariable, drop_unobserved
+from mo_loop.transforms.unrolling import unrolled
 
 _CELLS: dict[type[Recurrent], Callable[..., Any]] = {
     ops.LSTMSequence: ops.LSTMCell, ops.GRUSequence: ops.GRUCell, ops.RNNSequence: ops.RNNCell,

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING
 from mo_loop.errors import UsageError
 from mo_loop.graph import Graph
 from mo_loop.ops.variables import ReadValue
-from transforms.function_pass import FunctionPass, argument
-from transforms.states.port_names import BEAM_INDEX, variable_id
+from mo_loop.transforms.function_pass import FunctionPass, argument
+from mo_loop.transforms.states.port_names import BEAM_INDEX, variable_id
 
 if TYPE_CHECKING:
-    from transforms.states.pairing import Pair
+    from mo_loop.transforms.states.pairing import Pair
 
 
 @dataclass(eq=False)
@@ -40,7 +40,7 @@ class MakeStateful(FunctionPass):
         if not self.find and not any(self.param_res_names.values()):
             return False
         # Conversions without this option do not load these modules.
-        from transforms.states.rewriting import Rewriting, startable
+        from mo_loop.transforms.states.rewriting import Rewriting, startable
 
         pairs = startable(graph, [pair for pair in self._pairs(graph) if not self.leaves(pair.parameter)])
         self.at = None
@@ -59,7 +59,7 @@ class MakeStateful(FunctionPass):
         return True
 
     def _pairs(self, graph: Graph) -> tuple[Pair, ...]:
-        from transforms.states.pairing import find_pairs, given_pairs
+        from mo_loop.transforms.states.pairing import find_pairs, given_pairs
 
         present = {node.variable_id for node in graph.of(ReadValue)}
         inputs = {name for each in graph.parameters for name in (each.name, *each.output.names)}

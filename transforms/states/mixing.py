@@ -22,7 +22,7 @@ from mo_loop.ops.pooling import Pooling
 from mo_loop.ops.recurrent import Sequence
 from mo_loop.ops.reduction import Reduction
 from mo_loop.ops.slicing import FAR
-from transforms.operands import behind, integers
+from mo_loop.transforms.operands import behind, integers
 
 
 def mixing(node: Node, port: int, axis: int) -> str:

@@ -21,9 +21,9 @@ from mo_loop.errors import UsageError
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
-from transforms.states.cache_updates import Trail, trails_of
-from transforms.states.growth import Growth, growth_of, misfit
-from transforms.states.port_names import is_next, is_past, variable_id
+from mo_loop.transforms.states.cache_updates import Trail, trails_of
+from mo_loop.transforms.states.growth import Growth, growth_of, misfit
+from mo_loop.transforms.states.port_names import is_next, is_past, variable_id
 
 Given = Mapping[str, str] | Iterable[tuple[str, str]]
 N = TypeVar("N")

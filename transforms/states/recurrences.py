@@ -15,10 +15,10 @@ from mo_loop.ops.base import Op, Parameter
 from mo_loop.ops.control import Control, If, Iteration, Loop
 from mo_loop.ops.port_map import Concatenated, Sliced
 from mo_loop.ops.recurrent import Sequence
-from transforms.slice_reads import slice_reads
-from transforms.states.first_iteration import runs_once
-from transforms.states.step_axes import mixing_along, stepped_axes
-from transforms.states.step_indices import lengths_by_index, obstacle_of_places, obstacle_of_reads
+from mo_loop.transforms.slice_reads import slice_reads
+from mo_loop.transforms.states.first_iteration import runs_once
+from mo_loop.transforms.states.step_axes import mixing_along, stepped_axes
+from mo_loop.transforms.states.step_indices import lengths_by_index, obstacle_of_places, obstacle_of_reads
 
 Recurrence: TypeAlias = Iteration | Sequence
 

@@ -11,11 +11,11 @@ from mo_loop.graph.dimension import Dim, fresh
 from mo_loop.graph.origin import made_for
 from mo_loop.graph.types import TensorType, i32
 from mo_loop.ops.base import Parameter
-from transforms.replace import replace_node
-from transforms.states.initial import InitialValues, variable_shape
-from transforms.states.pairing import Pair
-from transforms.states.sequence_axes import sequence_axes
-from transforms.states.variable import GraphVariable, drop_unobserved
+from mo_loop.transforms.replace import replace_node
+from mo_loop.transforms.states.initial import InitialValues, variable_shape
+from mo_loop.transforms.states.pairing import Pair
+from mo_loop.transforms.states.sequence_axes import sequence_axes
+from mo_loop.transforms.states.variable import GraphVariable, drop_unobserved
 
 
 def startable(graph: Graph, pairs: Sequence[Pair]) -> list[Pair]:

@@ -10,8 +10,8 @@ from mo_loop.graph.dimension import Dim, Dimension
 from mo_loop.graph.types import TensorType
 from mo_loop.ops import recurrent
 from mo_loop.ops.base import Parameter
-from transforms.states.cache_updates import trails_of
-from transforms.states.pairing import Pair
+from mo_loop.transforms.states.cache_updates import trails_of
+from mo_loop.transforms.states.pairing import Pair
 
 
 def sequence_axes(graph: Graph, pairs: Sequence[Pair], remaining: Sequence[Parameter]) -> dict[Pair, int | None]:

@@ -7,9 +7,9 @@ from dataclasses import dataclass
 
 from mo_loop.errors import ConversionWarning
 from mo_loop.graph import Graph
-from transforms.function_pass import FunctionPass
-from transforms.states.recurrences import make_single, single_steps
-from transforms.states.step_axes import mixing_of_single
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.states.recurrences import make_single, single_steps
+from mo_loop.transforms.states.step_axes import mixing_of_single
 
 
 @dataclass(eq=False)

@@ -26,9 +26,9 @@ from mo_loop.ops.pooling import Pooling
 from mo_loop.ops.port_map import Concatenated, Sliced
 from mo_loop.ops.recurrent import Sequence
 from mo_loop.ops.reduction import Reduction
-from transforms.operands import integers
-from transforms.states.mixing import mixing, serves_lengths
-from transforms.states.step_indices import indexed_data
+from mo_loop.transforms.operands import integers
+from mo_loop.transforms.states.mixing import mixing, serves_lengths
+from mo_loop.transforms.states.step_indices import indexed_data
 
 Axis: TypeAlias = tuple[Value, int]
 

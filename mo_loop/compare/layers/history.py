@@ -11,7 +11,7 @@ from typing import Any
 
 from mo_loop.graph import Graph, Node
 from mo_loop.graph.origin import Origin
-from transforms.manager import Phase, Step
+from mo_loop.transforms.manager import Phase, Step
 
 Place = tuple[tuple[str, ...], str]
 

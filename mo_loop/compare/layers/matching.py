@@ -24,9 +24,9 @@ from mo_loop.ir.xml import layer_names, layer_order
 from mo_loop.ops.control import If
 from mo_loop.options import ConvertOptions
 from mo_loop.target import Target
-from transforms.common.compress_float_constants import CompressFloatConstants
-from transforms.config import PassConfig
-from transforms.manager import Observer
+from mo_loop.transforms.common.compress_float_constants import CompressFloatConstants
+from mo_loop.transforms.config import PassConfig
+from mo_loop.transforms.manager import Observer
 
 
 def assign_origins(

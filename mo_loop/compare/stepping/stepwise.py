@@ -41,7 +41,7 @@ from mo_loop.compare.stepping.stateful_runtime import InitialStates
 from mo_loop.compare.stepping.stepped_side import SequenceRun, SteppedSide, StepRun
 from mo_loop.errors import InputError, NotComparableError, UnsupportedError, UsageError
 from mo_loop.frontend.model import OnnxModel
-from transforms.states.port_names import BEAM_INDEX
+from mo_loop.transforms.states.port_names import BEAM_INDEX
 
 
 @dataclass

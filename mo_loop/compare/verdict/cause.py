@@ -10,8 +10,8 @@ from mo_loop.compare.results.array_comparison import ROUNDING
 from mo_loop.compare.results.report import DIFFERS, Side
 from mo_loop.compare.verdict.explaining import VANISHES
 from mo_loop.graph import Graph
-from transforms.low_precision.saturation import integer_layers
-from transforms.pipelines import avoided_gaps
+from mo_loop.transforms.low_precision.saturation import integer_layers
+from mo_loop.transforms.pipelines import avoided_gaps
 
 
 def cause_of(side: Side, layers: Any, graph: Graph, disabled: set[str], exact: Callable[[], Side | None]) -> str:

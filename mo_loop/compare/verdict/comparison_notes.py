@@ -14,7 +14,7 @@ from mo_loop.compare.results.array_comparison import Named
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import all_graphs
 from mo_loop.graph import Graph
-from transforms.low_precision.saturation import integer_layers
+from mo_loop.transforms.low_precision.saturation import integer_layers
 
 
 def notes_about(model: OnnxModel, converted: Graph, oracle: str, expected: Iterable[Named]) -> Iterator[str]:

@@ -24,7 +24,7 @@ from mo_loop.conversion import Conversion
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
 from mo_loop.support.workers import CRASH, Pool
-from transforms.manager import Observer
+from mo_loop.transforms.manager import Observer
 
 VANISHES = (
     "No tensor differs when inner tensors become outputs: the difference comes from what the runtime does with the "

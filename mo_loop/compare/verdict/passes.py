@@ -30,8 +30,8 @@ from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
 from mo_loop.support.printable import printable
-from transforms.config import PassConfig
-from transforms.manager import Observer, Phase, Step
+from mo_loop.transforms.config import PassConfig
+from mo_loop.transforms.manager import Observer, Phase, Step
 
 Feeds = Mapping[str, Any]
 
@@ -307,7 +307,7 @@ class _Taker:
 
 def _completed(graph: Graph) -> Graph:
     """The graph without Barriers, which the IR does not have."""
-    from transforms.runtime.lower_barriers import LowerBarriers
+    from mo_loop.transforms.runtime.lower_barriers import LowerBarriers
 
     LowerBarriers().run(graph)
     graph.validate()

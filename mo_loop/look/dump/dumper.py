@@ -38,9 +38,9 @@ from mo_loop.look.page.html import page
 from mo_loop.look.records.node_records import Describer, GraphState, Record
 from mo_loop.look.records.trip_counts import set_trip_counts
 from mo_loop.ops.base import Constant
-from transforms.config import PassConfig, name_of
-from transforms.function_pass import FunctionPass
-from transforms.manager import Manager, Phase, Step, flattened
+from mo_loop.transforms.config import PassConfig, name_of
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.manager import Manager, Phase, Step, flattened
 
 DEFAULT_FORMATS = ("text", "json", "dot")
 

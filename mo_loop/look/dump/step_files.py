@@ -22,7 +22,7 @@ from mo_loop.look.records.node_records import Describer, GraphState, Record
 from mo_loop.ops.base import Constant
 from mo_loop.text import to_text
 from mo_loop.text.dot import to_dot
-from transforms.visualize import GraphvizMissing, NotDrawn, draw
+from mo_loop.transforms.visualize import GraphvizMissing, NotDrawn, draw
 
 FORMATS = {"text": ".txt", "json": ".json", "dot": ".dot", "svg": ".svg"}
 """Format -> the ending of its files."""

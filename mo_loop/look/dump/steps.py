@@ -6,8 +6,8 @@ import inspect
 from typing import Any
 
 from mo_loop.look.records.node_records import Record
-from transforms.function_pass import FunctionPass
-from transforms.manager import Step
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.manager import Step
 
 
 def described(step: Step, place: int) -> Record:

@@ -28,11 +28,11 @@ from mo_loop.ir.xml import spelled
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import Loop
 from mo_loop.text import parse
+from mo_loop.transforms.last_check import last_check
 from tests.fuzz.control_flow.generator import generate
 from tests.golden.test_golden import CASES, read
 from tests.harness import check, parsed
 from tests.runtime.ir.support import assert_identical
-from transforms.last_check import last_check
 
 SEED = 2026
 

@@ -16,9 +16,9 @@ from mo_loop import convert_model, save_model
 from mo_loop.errors import ConversionWarning
 from mo_loop.graph.types import i8
 from mo_loop.ops.base import Constant
+from mo_loop.transforms.low_precision.saturation import integer_layers
 from tests import ROOT
 from tests.harness import oracle, parsed
-from transforms.low_precision.saturation import integer_layers
 
 Array = np.ndarray[Any, Any]
 STEP, SIZE = 1.0, 0.01

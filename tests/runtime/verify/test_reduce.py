@@ -32,7 +32,7 @@ WRONG = """
 import numpy as np
 
 from mo_loop import ops
-from transforms.function_pass import FunctionPass
+from mo_loop.transforms.function_pass import FunctionPass
 
 
 class Wrong(FunctionPass):

@@ -63,7 +63,7 @@ def test_a_pair_that_a_killed_worker_had_set_aside_is_restored(tmp_path: Path) -
     (out / "m.bin").write_text("old bin")
     (tmp_path / "extension.py").write_text(
         "import os, signal\n"
-        "from transforms.function_pass import FunctionPass\n"
+        "from mo_loop.transforms.function_pass import FunctionPass\n"
         "class Idle(FunctionPass):\n"
         "    def run_on_graph(self, graph):\n"
         "        return False\n"

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Graph
-from transforms.function_pass import FunctionPass
-from transforms.pattern import Match, any_input, wrap_type
-from transforms.predicates import consumers_count
-from transforms.rewrite import MatcherPass
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.pattern import Match, any_input, wrap_type
+from mo_loop.transforms.predicates import consumers_count
+from mo_loop.transforms.rewrite import MatcherPass
 
 
 class Notes(FunctionPass):

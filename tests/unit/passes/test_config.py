@@ -7,18 +7,18 @@ import pytest
 from mo_loop import ops
 from mo_loop.graph import Graph, Node
 from mo_loop.text import parse
+from mo_loop.transforms.config import Explanation, PassConfig
+from mo_loop.transforms.front.eliminate_unused_ports import EliminateUnusedPorts
+from mo_loop.transforms.front.loop_to_ti import LoopToTI
+from mo_loop.transforms.front.scan_lowering import ScanLowering
+from mo_loop.transforms.manager import Manager
+from mo_loop.transforms.pattern import any_input, wrap_type
+from mo_loop.transforms.predicates import has_static_rank, rank_equals
+from mo_loop.transforms.rewrite import GraphRewrite, MatcherPass
+from mo_loop.transforms.runtime.lower_barriers import LowerBarriers
 from tests import ROOT
 from tests.golden.test_golden import read
 from tests.unit.graphs import LOOP, chain, parameter
-from transforms.config import Explanation, PassConfig
-from transforms.front.eliminate_unused_ports import EliminateUnusedPorts
-from transforms.front.loop_to_ti import LoopToTI
-from transforms.front.scan_lowering import ScanLowering
-from transforms.manager import Manager
-from transforms.pattern import any_input, wrap_type
-from transforms.predicates import has_static_rank, rank_equals
-from transforms.rewrite import GraphRewrite, MatcherPass
-from transforms.runtime.lower_barriers import LowerBarriers
 
 from .small_passes import AbsToReLU, NegativeToAbs, Notes, ReLUToTanh
 

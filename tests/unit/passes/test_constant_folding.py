@@ -21,8 +21,8 @@ from mo_loop.graph.types import f16, f32, f64, i4, i32, u8
 from mo_loop.ir.bin import Weights
 from mo_loop.ops.base import Constant
 from mo_loop.text import parse
-from transforms.common.compress_float_constants import CompressFloatConstants
-from transforms.constant_folding import ConstantFolding
+from mo_loop.transforms.common.compress_float_constants import CompressFloatConstants
+from mo_loop.transforms.constant_folding import ConstantFolding
 
 LARGE = 1 << 20
 
@@ -65,7 +65,7 @@ class TestSkips:
 
     def test_each_is_listed_and_logged(self, caplog: pytest.LogCaptureFixture) -> None:
         each = ConstantFolding(growth=4, allowance=32)
-        with caplog.at_level(logging.DEBUG, "transforms.constant_folding"):
+        with caplog.at_level(logging.DEBUG, "mo_loop.transforms.constant_folding"):
             assert not each.run(parse(self.TEXT))
         fill, beyond = each.skipped
         assert (fill.path, fill.type, fill.read, fill.made) == ("fill", "Broadcast", 12, 400)

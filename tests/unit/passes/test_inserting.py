@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.text import parse, to_text
-from transforms.replace import insert_before
+from mo_loop.transforms.replace import insert_before
 
 
 def test_a_node_before_a_model_output_takes_its_name() -> None:

@@ -14,9 +14,9 @@ from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import fresh, named
 from mo_loop.graph.types import OptionalType, SequenceType, f32, i64
 from mo_loop.ops.base import Parameter, Result
+from mo_loop.transforms.front.pack_sequences import PackSequences, StackSequences
+from mo_loop.transforms.front.replace_sequences_by_elements import ReplaceSequencesByElements
 from tests.interpreter import Invalid, interpret
-from transforms.front.pack_sequences import PackSequences, StackSequences
-from transforms.front.replace_sequences_by_elements import ReplaceSequencesByElements
 
 SOURCES = ("elements", "rows", "pieces", "ragged", "empty")
 

@@ -10,12 +10,12 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import SequenceType, TensorType, f32, i64
 from mo_loop.ops.base import Identity, Parameter, Result
-from tests.unit.graphs import parameter
-from transforms.front.replace_sequences_by_elements import (
+from mo_loop.transforms.front.replace_sequences_by_elements import (
     ListKind,
     ReplaceSequencesByElements,
     is_read_at_known_positions,
 )
+from tests.unit.graphs import parameter
 
 
 def sequence(graph: Graph, length: int = 2) -> Value:

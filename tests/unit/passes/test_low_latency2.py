@@ -9,8 +9,8 @@ import pytest
 
 from mo_loop import convert_model, ops
 from mo_loop.errors import ConversionErrors, ConversionWarning, UnsupportedError, UsageError
+from mo_loop.transforms.states.low_latency2 import LowLatency2
 from tests.harness import parsed
-from transforms.states.low_latency2 import LowLatency2
 
 SCAN = """(float[2] s, float[{length},2] x) => (z, y) {{
   z, y = Scan <num_scan_inputs = 1 {attributes}, body = step (float[2] a, float[2] b) => (float[2] c, float[2] d) {{

@@ -8,18 +8,18 @@ import pkgutil
 
 import pytest
 
-import transforms
-from transforms.config import PassConfig, name_of
-from transforms.extension_places import Placed, arranged
-from transforms.function_pass import FunctionPass
-from transforms.manager import Manager
-from transforms.old_names import OLD_NAMES
-from transforms.pipelines import default_pipeline
-from transforms.selection import Selection
+from mo_loop import transforms
+from mo_loop.transforms.config import PassConfig, name_of
+from mo_loop.transforms.extension_places import Placed, arranged
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.manager import Manager
+from mo_loop.transforms.old_names import OLD_NAMES
+from mo_loop.transforms.pipelines import default_pipeline
+from mo_loop.transforms.selection import Selection
 
 CLASSES = {
     name
-    for module in pkgutil.walk_packages(transforms.__path__, "transforms.")
+    for module in pkgutil.walk_packages(transforms.__path__, "mo_loop.transforms.")
     for name, value in vars(importlib.import_module(module.name)).items()
     if inspect.isclass(value) and issubclass(value, FunctionPass)
 }

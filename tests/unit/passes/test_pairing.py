@@ -1,4 +1,4 @@
-"""transforms.states.pairing: which outputs continue which inputs."""
+"""mo_loop.transforms.states.pairing: which outputs continue which inputs."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ import pytest
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError, UsageError
 from mo_loop.text import parse
-from transforms.states.fuse_stateful_attention import FuseStatefulAttention
-from transforms.states.make_stateful import MakeStateful
-from transforms.states.pairing import find_pairs
-from transforms.states.port_names import is_next
+from mo_loop.transforms.states.fuse_stateful_attention import FuseStatefulAttention
+from mo_loop.transforms.states.make_stateful import MakeStateful
+from mo_loop.transforms.states.pairing import find_pairs
+from mo_loop.transforms.states.port_names import is_next
 
 
 def found(text: str, given: Any = ()) -> dict[str, tuple[str, int | None, str]]:

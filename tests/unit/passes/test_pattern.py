@@ -8,9 +8,8 @@ from mo_loop import ops
 from mo_loop.errors import InternalError
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import i64
-from tests.unit.graphs import chain, parameter
-from transforms.matcher import Trace
-from transforms.pattern import (
+from mo_loop.transforms.matcher import Trace
+from mo_loop.transforms.pattern import (
     Matcher,
     Pattern,
     any_input,
@@ -21,7 +20,8 @@ from transforms.pattern import (
     repeated,
     wrap_type,
 )
-from transforms.predicates import consumers_count, rank_equals, value_equals
+from mo_loop.transforms.predicates import consumers_count, rank_equals, value_equals
+from tests.unit.graphs import chain, parameter
 
 
 @pytest.fixture

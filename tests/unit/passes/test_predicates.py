@@ -9,8 +9,7 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import fresh
 from mo_loop.graph.types import UNKNOWN, SequenceType, TensorType, f16, f32, i64
-from tests.unit.graphs import parameter
-from transforms.predicates import (
+from mo_loop.transforms.predicates import (
     Predicate,
     as_predicate,
     consumed_by,
@@ -27,6 +26,7 @@ from transforms.predicates import (
     type_matches,
     value_equals,
 )
+from tests.unit.graphs import parameter
 
 ALL = (
     consumers_count(1), consumers_count(2), consumers_more_than(1), rank_equals(1, 2), rank_more_than(1),

@@ -8,10 +8,10 @@ import time
 import pytest
 
 from mo_loop.conversion import phase
+from mo_loop.transforms.manager import Manager
+from mo_loop.transforms.profile import Profile
+from mo_loop.transforms.rewrite import GraphRewrite
 from tests.unit.graphs import chain
-from transforms.manager import Manager
-from transforms.profile import Profile
-from transforms.rewrite import GraphRewrite
 
 from .small_passes import AbsToReLU, NegativeToAbs, Notes
 

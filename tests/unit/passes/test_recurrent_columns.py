@@ -9,9 +9,8 @@ import pytest
 
 from mo_loop import ops
 from mo_loop.graph import Graph
-from tests.unit.graphs import parameter
-from transforms.front.recurrence.cells import _affine, _cell_gates
-from transforms.front.recurrence.columns import (
+from mo_loop.transforms.front.recurrence.cells import _affine, _cell_gates
+from mo_loop.transforms.front.recurrence.columns import (
     Active,
     Affine,
     Columns,
@@ -24,6 +23,7 @@ from transforms.front.recurrence.columns import (
     as_sum,
     scaled,
 )
+from tests.unit.graphs import parameter
 
 NONE = np.zeros(3, np.float32)
 

@@ -16,9 +16,8 @@ from mo_loop.graph.types import f32
 from mo_loop.graph.verifier import invariants
 from mo_loop.ops.base import Identity
 from mo_loop.text import parse
-from tests.unit.graphs import LOOP, parameter
-from transforms.front.eliminate_unused_ports import EliminateUnusedPorts
-from transforms.replace import (
+from mo_loop.transforms.front.eliminate_unused_ports import EliminateUnusedPorts
+from mo_loop.transforms.replace import (
     copy_runtime_info,
     drop_dead,
     eliminate,
@@ -29,6 +28,7 @@ from transforms.replace import (
     replace_output,
     replace_output_update_name,
 )
+from tests.unit.graphs import LOOP, parameter
 
 
 @pytest.fixture

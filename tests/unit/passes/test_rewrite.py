@@ -14,9 +14,8 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import f32
 from mo_loop.graph.verifier import invariants
 from mo_loop.text import parse, to_text
-from tests.unit.graphs import LOOP, chain, parameter
-from transforms.function_pass import FunctionPass
-from transforms.pattern import (
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.pattern import (
     Match,
     Matcher,
     Pattern,
@@ -28,8 +27,9 @@ from transforms.pattern import (
     repeated,
     wrap_type,
 )
-from transforms.predicates import consumers_count, rank_equals
-from transforms.rewrite import BackwardGraphRewrite, Dispatch, GraphRewrite, MatcherPass
+from mo_loop.transforms.predicates import consumers_count, rank_equals
+from mo_loop.transforms.rewrite import BackwardGraphRewrite, Dispatch, GraphRewrite, MatcherPass
+from tests.unit.graphs import LOOP, chain, parameter
 
 
 class Finds(MatcherPass):

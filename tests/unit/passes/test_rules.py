@@ -8,9 +8,9 @@ from mo_loop.conversion import Conversion
 from mo_loop.errors import InternalError
 from mo_loop.graph import Graph
 from mo_loop.ops.front import Barrier
+from mo_loop.transforms import pipelines
+from mo_loop.transforms.function_pass import FunctionPass
 from tests.harness import parsed
-from transforms import pipelines
-from transforms.function_pass import FunctionPass
 
 LOOP = parsed("""
     main (float[N] x, int64 n) => (float[?] y, float[?,?] z) {

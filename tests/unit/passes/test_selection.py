@@ -10,13 +10,13 @@ from mo_loop.errors import UsageError
 from mo_loop.graph import Graph
 from mo_loop.ops.base import Identity
 from mo_loop.text import parse
-from transforms.config import PassConfig
-from transforms.function_pass import FunctionPass
-from transforms.manager import Manager
-from transforms.pattern import wrap_type
-from transforms.profile import Profile
-from transforms.rewrite import GraphRewrite, MatcherPass
-from transforms.selection import Selection
+from mo_loop.transforms.config import PassConfig
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.manager import Manager
+from mo_loop.transforms.pattern import wrap_type
+from mo_loop.transforms.profile import Profile
+from mo_loop.transforms.rewrite import GraphRewrite, MatcherPass
+from mo_loop.transforms.selection import Selection
 
 
 class First(FunctionPass):

@@ -8,9 +8,9 @@ import pytest
 
 from mo_loop.graph import Value
 from mo_loop.text import parse
-from transforms.manager import Manager
-from transforms.runtime import share_initial_values
-from transforms.runtime.share_initial_values import ShareInitialValues
+from mo_loop.transforms.manager import Manager
+from mo_loop.transforms.runtime import share_initial_values
+from mo_loop.transforms.runtime.share_initial_values import ShareInitialValues
 
 CACHE = """
     %x = Parameter : f32[N,1]

@@ -8,8 +8,8 @@ import pytest
 
 from mo_loop import convert_model
 from mo_loop.errors import ConversionErrors, ConversionWarning, UnsupportedError
+from mo_loop.transforms.states.low_latency2 import LowLatency2
 from tests.harness import parsed
-from transforms.states.low_latency2 import LowLatency2
 
 SET = "LowLatency2[use_const_initializer=False,sequence_length=1]"
 GIVEN = "LowLatency2[use_const_initializer=False]"

@@ -8,10 +8,10 @@ from mo_loop import target
 from mo_loop.errors import UsageError
 from mo_loop.options import ConvertOptions
 from mo_loop.target import Gap, Target
-from transforms import pipelines
-from transforms.function_pass import FunctionPass
-from transforms.pipelines import is_needed
-from transforms.runtime import local_rules
+from mo_loop.transforms import pipelines
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.pipelines import is_needed
+from mo_loop.transforms.runtime import local_rules
 
 
 @pytest.fixture(autouse=True)

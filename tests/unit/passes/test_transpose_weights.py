@@ -14,8 +14,8 @@ from mo_loop.graph.transposed_tensor import TransposedTensor
 from mo_loop.graph.types import f32, i64
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.text import parse
-from transforms.common import transpose_weights
-from transforms.common.transpose_weights import TransposeWeights
+from mo_loop.transforms.common import transpose_weights
+from mo_loop.transforms.common.transpose_weights import TransposeWeights
 
 ROWS, COLUMNS = 160, 120
 BRANCHES = """

@@ -20,7 +20,7 @@ import numpy as np
 
 from mo_loop.graph import Value
 from mo_loop.ops.port_map import Merged
-from transforms.front.recurrence.columns import (
+from mo_loop.transforms.front.recurrence.columns import (
     Active,
     Affine,
     Array,

@@ -22,7 +22,7 @@ from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import Dimension
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops.base import Constant
-from transforms.operands import integers
+from mo_loop.transforms.operands import integers
 
 Array = np.ndarray[Any, Any]
 

@@ -17,8 +17,8 @@ from mo_loop.graph.dimension import Dimension, low
 from mo_loop.graph.types import i32
 from mo_loop.ops.base import Constant
 from mo_loop.ops.slicing import FAR
-from transforms.front.recurrence.cells import Gate, RecognisedCell
-from transforms.front.recurrence.columns import width_of
+from mo_loop.transforms.front.recurrence.cells import Gate, RecognisedCell
+from mo_loop.transforms.front.recurrence.columns import width_of
 
 FROM_THE_END, TO_THE_START = -1, -(2**31) + 1
 

@@ -10,9 +10,9 @@ from mo_loop.graph.types import f16, f32
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
-from transforms.front.recurrence.cells import RecognisedCell, recognised
-from transforms.front.recurrence.columns import Columns, NotACell, batch_of
-from transforms.front.recurrence.emission import (
+from mo_loop.transforms.front.recurrence.cells import RecognisedCell, recognised
+from mo_loop.transforms.front.recurrence.columns import Columns, NotACell, batch_of
+from mo_loop.transforms.front.recurrence.emission import (
     EmittedOutputs,
     Leaf,
     as_concatenated,
@@ -20,9 +20,9 @@ from transforms.front.recurrence.emission import (
     emitted,
     reversed_along,
 )
-from transforms.port_maps import drop_unused_inputs, drop_unused_outputs, is_one_after_another
-from transforms.replace import copy_runtime_info, replace_output
-from transforms.slice_reads import ends_by_trip_count, slice_reads
+from mo_loop.transforms.port_maps import drop_unused_inputs, drop_unused_outputs, is_one_after_another
+from mo_loop.transforms.replace import copy_runtime_info, replace_output
+from mo_loop.transforms.slice_reads import ends_by_trip_count, slice_reads
 
 
 def fused(node: Iteration) -> str:

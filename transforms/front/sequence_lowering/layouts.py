@@ -23,7 +23,7 @@ from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import fresh
 from mo_loop.graph.types import ElementType, SequenceType, TensorType, i64
 from mo_loop.ops.base import Constant
-from transforms.front.sequence_lowering.shapes import (
+from mo_loop.transforms.front.sequence_lowering.shapes import (
     as_list,
     column,
     cut,

@@ -24,12 +24,12 @@ from mo_loop.ops.base import Identity, Parameter, Result
 from mo_loop.ops.control import Control
 from mo_loop.ops.port_map import Branched, Final, Invariant, Merged, Selected
 from mo_loop.ops.sequences import OnSequences
-from transforms.folding import fold_all_scopes
-from transforms.front.sequence_lowering.always_empty import NOTHING, Nothing, sequence_of
-from transforms.front.sequence_lowering.layouts import Joined, Layout, Packed, Stacked
-from transforms.front.sequence_lowering.rules import RULES, Rule
-from transforms.function_pass import FunctionPass
-from transforms.replace import drop_dead, replace_output
+from mo_loop.transforms.folding import fold_all_scopes
+from mo_loop.transforms.front.sequence_lowering.always_empty import NOTHING, Nothing, sequence_of
+from mo_loop.transforms.front.sequence_lowering.layouts import Joined, Layout, Packed, Stacked
+from mo_loop.transforms.front.sequence_lowering.rules import RULES, Rule
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.replace import drop_dead, replace_output
 
 GIVEN = (ops.SequenceEmpty, ops.SequenceConstruct, ops.StackedSequence, ops.JoinedSequence, ops.PackedSequence)
 """The nodes that make a sequence of its tensors or elements."""

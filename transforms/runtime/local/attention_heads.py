@@ -10,9 +10,9 @@ from mo_loop.graph.shape import is_static
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant
 from mo_loop.target import Gap
-from transforms.operands import order_of
-from transforms.pattern import wrap_type
-from transforms.runtime.local.rule import MaximumRule, is_one_element
+from mo_loop.transforms.operands import order_of
+from mo_loop.transforms.pattern import wrap_type
+from mo_loop.transforms.runtime.local.rule import MaximumRule, is_one_element
 
 BETWEEN = (Binary, Unary, ops.Convert, ops.Select, ops.Reshape)
 """Operations that may stand between the products and the softmax."""

@@ -9,10 +9,10 @@ from mo_loop.ops.activation import PReLU
 from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant, Identity
 from mo_loop.target import CRASH, ERROR, Gap
-from transforms.operands import behind
-from transforms.pattern import any_input, any_of, wrap_type
-from transforms.predicates import is_constant, type_matches
-from transforms.runtime.local.rule import LocalRule, both_orders, is_one_element
+from mo_loop.transforms.operands import behind
+from mo_loop.transforms.pattern import any_input, any_of, wrap_type
+from mo_loop.transforms.predicates import is_constant, type_matches
+from mo_loop.transforms.runtime.local.rule import LocalRule, both_orders, is_one_element
 
 
 class IdentityToLogicalOr(LocalRule):

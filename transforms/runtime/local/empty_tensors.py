@@ -12,11 +12,11 @@ from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.graph.types import i64, string
 from mo_loop.ops.base import Constant, Identity, Result
 from mo_loop.target import CRASH, Gap
-from transforms.operands import behind
-from transforms.pattern import wrap_type
-from transforms.predicates import type_matches
-from transforms.replace import drop_dead, move_readers
-from transforms.runtime.local.rule import LocalRule
+from mo_loop.transforms.operands import behind
+from mo_loop.transforms.pattern import wrap_type
+from mo_loop.transforms.predicates import type_matches
+from mo_loop.transforms.replace import drop_dead, move_readers
+from mo_loop.transforms.runtime.local.rule import LocalRule
 
 
 class EmptyConcatToBroadcast(LocalRule):

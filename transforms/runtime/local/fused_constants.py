@@ -13,9 +13,9 @@ from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import Gap
-from transforms.operands import behind
-from transforms.pattern import wrap_type
-from transforms.runtime.local.rule import MaximumRule, both_orders, is_one_element
+from mo_loop.transforms.operands import behind
+from mo_loop.transforms.pattern import wrap_type
+from mo_loop.transforms.runtime.local.rule import MaximumRule, both_orders, is_one_element
 
 FUSED = (Binary, Unary, PReLU, Scaled, ops.Convert, ops.Swish, ops.FakeQuantize, ops.BatchNormInference)
 """What the runtime computes together with the operation before, if its other inputs are constants."""

@@ -12,8 +12,8 @@ from mo_loop.graph import Node, Use, Value
 from mo_loop.graph.types import f16
 from mo_loop.ops.base import Constant
 from mo_loop.target import Gap
-from transforms.pattern import wrap_type
-from transforms.runtime.local.rule import MaximumRule
+from mo_loop.transforms.pattern import wrap_type
+from mo_loop.transforms.runtime.local.rule import MaximumRule
 
 FACTORS = (ops.Multiply, ops.Divide)
 ADDENDS = (ops.Add, ops.Subtract)

@@ -16,12 +16,12 @@ from mo_loop.ops.activation import PReLU
 from mo_loop.ops.base import Constant
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import CRASH, ERROR, Gap
-from transforms.operands import behind, order_of
-from transforms.pattern import any_input, wrap_type
-from transforms.predicates import is_constant, type_matches
-from transforms.replace import drop_dead
-from transforms.runtime.inference import may_be_empty
-from transforms.runtime.local.rule import LocalRule
+from mo_loop.transforms.operands import behind, order_of
+from mo_loop.transforms.pattern import any_input, wrap_type
+from mo_loop.transforms.predicates import is_constant, type_matches
+from mo_loop.transforms.replace import drop_dead
+from mo_loop.transforms.runtime.inference import may_be_empty
+from mo_loop.transforms.runtime.local.rule import LocalRule
 
 
 class ReduceBeforeTranspose(LocalRule):

@@ -11,9 +11,9 @@ from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.ops.base import Constant
 from mo_loop.ops.slicing import FAR
 from mo_loop.target import CRASH, ERROR, Gap
-from transforms.pattern import any_input, wrap_type
-from transforms.predicates import is_constant, rank_equals
-from transforms.runtime.local.rule import LocalRule, MaximumRule
+from mo_loop.transforms.pattern import any_input, wrap_type
+from mo_loop.transforms.predicates import is_constant, rank_equals
+from mo_loop.transforms.runtime.local.rule import LocalRule, MaximumRule
 
 
 def _is_outer_product(value: Value) -> bool:

@@ -8,8 +8,8 @@ from mo_loop import ops
 from mo_loop.graph import Node, Use, Value
 from mo_loop.ops.base import Constant
 from mo_loop.target import Gap
-from transforms.pattern import wrap_type
-from transforms.runtime.local.rule import LocalRule, MaximumRule
+from mo_loop.transforms.pattern import wrap_type
+from mo_loop.transforms.runtime.local.rule import LocalRule, MaximumRule
 
 MOVING = (ops.Reshape, ops.Transpose, ops.Squeeze, ops.Unsqueeze, ops.Gather, ops.Slice, ops.Clamp, ops.ReLU)
 SUMS = (ops.Add, ops.Subtract)

@@ -8,9 +8,9 @@ from mo_loop import ops
 from mo_loop.graph import Node, Use, Value
 from mo_loop.graph.shape import element_count
 from mo_loop.ops.base import Constant
-from transforms.pattern import Match
-from transforms.replace import replace_node
-from transforms.rewrite import MatcherPass
+from mo_loop.transforms.pattern import Match
+from mo_loop.transforms.replace import replace_node
+from mo_loop.transforms.rewrite import MatcherPass
 
 
 class LocalRule(MatcherPass):
