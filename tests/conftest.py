@@ -58,3 +58,13 @@ def checked_passes() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setattr("mo_loop.conversion.CHECK_PASSES", True)
         yield
+
+
+@pytest.fixture(autouse=True)
+def kept_loops(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tests with the mark `keeps_loops`, whose subject is the loop itself, convert without passes that shorten it."""
+    if request.node.get_closest_marker("keeps_loops"):
+        from mo_loop.transforms.pipelines import LOOPS
+
+        for each in LOOPS:
+            monkeypatch.setattr(each, "enabled_by_default", False)

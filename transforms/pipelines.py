@@ -33,6 +33,7 @@ from mo_loop.transforms.front.scan_lowering import ScanLowering
 from mo_loop.transforms.front.unroll_loops import UnrollLoops
 from mo_loop.transforms.front.while_loop_to_counted_loop import WhileLoopToCountedLoop
 from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.loops.vectorize_loops import VectorizeLoops
 from mo_loop.transforms.low_precision.compress_weights import CompressWeights
 from mo_loop.transforms.low_precision.dequantize_before_movement import DequantizeBeforeMovement
 from mo_loop.transforms.low_precision.integer_mat_mul_to_fake_quantize import IntegerMatMulToFakeQuantize
@@ -84,6 +85,11 @@ COMMON: tuple[type[FunctionPass], ...] = (
 )
 """Makes a graph smaller and simpler; its results stay the same."""
 
+LOOPS: tuple[type[FunctionPass], ...] = (
+    VectorizeLoops,  # no loop is left where its iterations do not depend on each other
+)
+"""Passes that take work out of loops; only speed depends on them."""
+
 FRONT: tuple[type[FunctionPass], ...] = (
     SetSequenceLength,  # only for LowLatency2; all others see the known length
     TransposeMatMul,  # before the next pass moves the elements of weights
@@ -121,6 +127,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     LowLatency2,  # what loops over a sequence is one now; before the guards, which loops of one step do not need
     MakeStateful,  # what the caller carried is a variable, as which the rules below see it
     FuseStatefulAttention,  # behind what makes caches of inputs
+    *LOOPS,  # all counted loops over slices have their last form, recurrent cells and states have their nodes
     PushConstantToSubgraph,  # constants are in the bodies that read them
     GuardTripCounts,  # a negative trip count means 0 iterations in ONNX, no limit in Loop-5
     SelectFinalValues,  # the final value of a loop that did not run would be old contents

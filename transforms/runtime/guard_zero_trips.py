@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Graph
 from mo_loop.graph.dimension import high, low
-from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Loop
 from mo_loop.ops.port_map import Concatenated, Final, Merged
@@ -14,7 +13,7 @@ from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.port_maps import invariant_behind, keep_inputs
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.barriers import iterations
-from mo_loop.transforms.runtime.zero_trips import Ran, are_equal, final_value, is_selection
+from mo_loop.transforms.runtime.zero_trips import Ran, are_equal, cut, final_value, is_selection
 
 
 class GuardZeroTrips(FunctionPass):
@@ -62,7 +61,7 @@ class GuardZeroTrips(FunctionPass):
                 continue
             if isinstance(entry, Concatenated):
                 ran = ran or Ran(node)
-                corrected = _cut(output, entry, ran)
+                corrected = cut(output, entry, ran, output.shape or ())
                 _remove_trip_count_bounds(node)
             elif isinstance(entry, Final) and entry.result in initial:
                 parameter, value = initial[entry.result]
@@ -93,29 +92,3 @@ def _remove_trip_count_bounds(node: Loop) -> None:
     trip = node.operands[0]
     if not isinstance(trip.node, Constant | ops.Barrier) and high(iterations(node)) is not None:
         node.graph.set_input(node, 0, ops.Barrier(trip, hides="bounds").output)
-
-
-def _cut(output: Value, entry: Concatenated, ran: Ran) -> Value:
-    dims = output.shape or ()
-    unknown = [i for i, dim in enumerate(dims) if not isinstance(dim, int) and i != entry.axis]
-    declared = {i: entry.declared[i] for i in unknown if entry.declared and entry.declared[i] >= 0}
-    for axis in sorted([entry.axis, *(i for i in unknown if i not in declared)]):
-        output = ops.Slice(output, [0], ran.end, [1], [axis]).output
-    # The runtime may know fewer dimensions: outputs of an inner If or Scan are often dynamic to it.
-    static = {i: dim for i, dim in enumerate(dims) if isinstance(dim, int) and i != entry.axis}
-    return _sized(output, entry.axis, static, declared, ran.condition) if declared or static else output
-
-
-def _sized(output: Value, axis: int, static: dict[int, int], declared: dict[int, int], ran: Value) -> Value:
-    """`output` with its known sizes, by axis; the `declared` ones only after zero iterations, when it is empty.
-
-    Then the size along `axis` is what remains: to OpenVINO 2024.6, a 0 that is copied is no size of 0.
-    """
-    rank = output.type.rank
-    copied = [static.get(at, 0) for at in range(rank)]  # Reshape copies a dimension where the pattern is 0
-    empty = [declared.get(at, size) for at, size in enumerate(copied)]
-    empty[axis] = -1
-    if len(static) == rank - 1 and 0 not in empty:
-        return ops.Reshape(output, empty).output
-    sizes = [Constant(each, graph=output.graph, dtype=i64) for each in (copied, empty)]
-    return ops.Reshape(output, ops.Select(ran, *sizes), special_zero=True).output

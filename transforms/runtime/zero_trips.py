@@ -2,18 +2,19 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import cached_property
 
 import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.dimension import fresh, low
+from mo_loop.graph.dimension import Dimension, fresh, low
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import i64, string
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Loop
-from mo_loop.ops.port_map import Branched, Selected
+from mo_loop.ops.port_map import Branched, Concatenated, Selected
 from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.operands import behind
 from mo_loop.transforms.runtime.reshaping import at_least, reshaped, size_of
@@ -45,7 +46,7 @@ def _has_run(node: Loop) -> Value:
     known = trip.type.integers
     if known is not None and known[0] != 0:
         return go
-    positive = ops.NotEqual(trip, 0).output
+    positive = (ops.Greater if node.none_below_zero else ops.NotEqual)(trip, 0).output
     return positive if go.type.integers == (1,) else ops.LogicalAnd(positive, go).output
 
 
@@ -69,6 +70,32 @@ def _conditions(node: Loop) -> tuple[Value, Value]:
     """The trip count and the execution condition, without Barriers."""
     trip, go = node.operands[:2]
     return behind(trip, ops.Barrier), behind(go, ops.Barrier)
+
+
+def cut(output: Value, entry: Concatenated, ran: Ran, dims: Sequence[Dimension]) -> Value:
+    """An output with sizes of 0 if the loop did not run, as in ONNX Runtime; `dims` are those of the loop's output."""
+    unknown = [i for i, dim in enumerate(dims) if not isinstance(dim, int) and i != entry.axis]
+    declared = {i: entry.declared[i] for i in unknown if entry.declared and entry.declared[i] >= 0}
+    for axis in sorted([entry.axis, *(i for i in unknown if i not in declared)]):
+        output = ops.Slice(output, [0], ran.end, [1], [axis]).output
+    # The runtime may know fewer dimensions: outputs of an inner If or Scan are often dynamic to it.
+    static = {i: dim for i, dim in enumerate(dims) if isinstance(dim, int) and i != entry.axis}
+    return _sized(output, entry.axis, static, declared, ran.condition) if declared or static else output
+
+
+def _sized(output: Value, axis: int, static: dict[int, int], declared: dict[int, int], ran: Value) -> Value:
+    """`output` with its known sizes, by axis; the `declared` ones only after zero iterations, when it is empty.
+
+    Then the size along `axis` is what remains: to OpenVINO 2024.6, a 0 that is copied is no size of 0.
+    """
+    rank = output.type.rank
+    copied = [static.get(at, 0) for at in range(rank)]  # Reshape copies a dimension where the pattern is 0
+    empty = [declared.get(at, size) for at, size in enumerate(copied)]
+    empty[axis] = -1
+    if len(static) == rank - 1 and 0 not in empty:
+        return ops.Reshape(output, empty).output
+    sizes = [Constant(each, graph=output.graph, dtype=i64) for each in (copied, empty)]
+    return ops.Reshape(output, ops.Select(ran, *sizes), special_zero=True).output
 
 
 def is_cut(node: Node) -> bool:

@@ -86,6 +86,7 @@ def test_a_list_of_one_length_becomes_states_of_the_loop() -> None:
 # -- lists that a loop appends to, or reads
 
 
+@pytest.mark.keeps_loops
 def test_an_append_of_one_shape_is_a_concatenated_output() -> None:
     model = parsed("""
         main (float[N,3] x, int64 n) => (float[?,?,3] y) {

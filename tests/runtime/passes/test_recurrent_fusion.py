@@ -97,6 +97,7 @@ def test_a_scan_of_any_length() -> None:
     check(model, *feeds(CELLS["lstm_split_ifgo"], (3, 2), (4, 1), (1, 3)), rtol=1e-5, atol=1e-6)
 
 
+@pytest.mark.keeps_loops
 def test_other_nodes_of_the_body_stay() -> None:
     """A projection of the hidden state in each iteration: the loop reads it from the sequence."""
     cell = CELLS["lstm_split_ifgo"]

@@ -1,0 +1,184 @@
+"""Loops whose iterations do not depend on each other: the numbers, for each rule, and that no loop is left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from mo_loop import convert_model, ops
+from tests.harness import check, floats, parsed
+
+K = "k = Constant<value=int64[1] {{{}}}>()\n".format
+PAIR = "k = Constant<value=int64[2] {{{}}}>()\n".format
+
+BODIES = {
+    # what a step reads of x [T, ...], what it makes, how; h is captured
+    "element-wise": ("float[4]", "float[4]", "b = Mul(a, h)\n c = Tanh(b)", "float[4]"),
+    "a captured tensor of more dimensions": ("float[4]", "float[3, 4]", "c = Add(a, h)", "float[3, 4]"),
+    "a scalar": ("float", "float[3, 4]", "c = Sub(a, h)", "float[3, 4]"),
+    "a choice": ("float[4]", "float[4]", "b = Greater(a, h)\n e = Exp(a)\n c = Where(b, e, h)", "float[4]"),
+    "slopes": ("float[2, 4]", "float[2, 4]", "c = PRelu(a, h)", "float[4]"),
+    "row by matrix": ("float[4]", "float[3]", "c = MatMul(a, h)", "float[4, 3]"),
+    "matrix by column": ("float[4]", "float[3]", "c = MatMul(h, a)", "float[3, 4]"),
+    "row by column": ("float[4]", "float", "c = MatMul(a, a)", "float[4]"),
+    "row by matrices": ("float[4]", "float[2, 3]", "c = MatMul(a, h)", "float[2, 4, 3]"),
+    "matrix by row": ("float[2, 4]", "float[2]", "c = MatMul(a, h)", "float[4]"),
+    "matrix by matrices": ("float[2, 4]", "float[3, 2, 3]", "c = MatMul(a, h)", "float[3, 4, 3]"),
+    "matrix by its transposed": ("float[3, 4]", "float[3, 3]",
+                                 "b = Transpose<perm=[1, 0]>(a)\n c = MatMul(a, b)", "float"),
+    "affine": ("float[2, 4]", "float[2, 3]", "c = Gemm<transB=1>(a, h)", "float[3, 4]"),
+    "subscripts": ("float[2, 3]", "float[2, 4]", 'c = Einsum<equation="ij,jk->ik">(a, h)', "float[3, 4]"),
+    "sum": ("float[2, 4]", "float[2]", K(-1) + "c = ReduceSum<keepdims=0>(a, k)", "float"),
+    "mean": ("float[2, 4]", "float[1, 4]", K(0) + "c = ReduceMean(a, k)", "float"),
+    "shares": ("float[2, 4]", "float[2, 4]", "c = Softmax<axis=0>(a)", "float"),
+    "normalised": ("float[2, 4]", "float[2, 4]", "c = LayerNormalization<axis=-1>(a, h)", "float[4]"),
+    "running sums": ("float[2, 4]", "float[2, 4]", "k = Constant<value=int64 {1}>()\n c = CumSum(a, k)", "float"),
+    "joined": ("float[4]", "float[8]", "c = Concat<axis=0>(h, a)", "float[4]"),
+    "pieces": ("float[2, 4]", "float[2, 2]", "p, q = Split<axis=-1, num_outputs=2>(a)\n c = Sub(p, q)", "float"),
+    "a piece": ("float[2, 4]", "float[2, 2]", K(1) +
+                "l = Constant<value=int64[1] {3}>()\n c = Slice(a, k, l, k)", "float"),
+    "another shape": ("float[2, 6]", "float[3, 4]", PAIR("3, -1") + "c = Reshape(a, k)", "float"),
+    "copied sizes": ("float[2, 6]", "float[2, 2, 3]",
+                     "k = Constant<value=int64[3] {0, 2, 3}>()\n c = Reshape(a, k)", "float"),
+    "repeated": ("float[4]", "float[8]", K(2) + "c = Tile(a, k)", "float"),
+    "expanded": ("float[4]", "float[3, 4]", PAIR("3, 1") + "c = Expand(a, k)", "float"),
+    "padded": ("float[4]", "float[7]", PAIR("2, 1") + "c = Pad(a, k)", "float"),
+    "sizes": ("float[4]", "int64[1]", "c = Shape(a)", "float"),
+    "rows of a table": ("int64[2]", "float[2, 4]", "c = Gather(h, a)", "float[3, 4]"),
+    "a column of a table": ("int64", "float[4]", "c = Gather<axis=1>(h, a)", "float[4, 3]"),
+    "elements": ("float[2, 4]", "float[2, 2]", "k = Constant<value=int64[2, 2] {3, 0, 1, 1}>()\n"
+                 "c = GatherElements<axis=1>(a, k)", "float"),
+    "the largest": ("float[6]", "float[2]", K(2) + "c, places = TopK(a, k)", "float"),
+    "one of three": ("int64[2]", "float[2, 3]", "k = Constant<value=int64 {3}>()\n"
+                     "v = Constant<value=float[2] {0, 1}>()\n c = OneHot(a, k, v)", "float"),
+    "a convolution": ("float[2, 3, 8]", "float[2, 4, 6]", "c = Conv(a, h)", "float[4, 3, 3]"),
+    "the largest of windows": ("float[2, 3, 8]", "float[2, 3, 4]",
+                               "c = MaxPool<kernel_shape=[2], strides=[2]>(a)", "float"),
+    "a numbered step": ("float[4]", "float[4]", "number = CastLike(i, a)\n c = Mul(a, number)", "float"),
+}  # fmt: skip
+
+REFUSE_NO_STEPS = ("a convolution", "the largest of windows")
+"""Bodies that could fail where there is no step, as far as the passes know."""
+
+
+def loop(read: str, made: str, body: str, captured: str, length: str) -> onnx.ModelProto:
+    """A Loop over the rows of x."""
+    return parsed(f"""
+        main ({_stacked(read, length)} x, {captured} h) => ({_stacked(made, length)} y) {{
+          sizes = Shape (x)
+          zero = Constant<value=int64 {{0}}>()
+          n = Gather<axis=0> (sizes, zero)
+          y = Loop (n, "") <body = step (int64 i, bool go) => (bool goes, {made} c) {{
+            goes = Identity (go)
+            a = Gather<axis=0> (x, i)
+            {body}
+          }}>
+        }}""")
+
+
+def scan(read: str, made: str, body: str, captured: str, length: str, reads: int, writes: int) -> onnx.ModelProto:
+    """A Scan over the rows of x, from the first or the last one."""
+    return parsed(f"""
+        main ({_stacked(read, length)} x, {captured} h) => ({_stacked(made, length)} y) {{
+          y = Scan<num_scan_inputs=1, scan_input_directions=[{reads}], scan_output_directions=[{writes}],
+            body = step ({read} a) => ({made} c) {{ {body} }}>(x)
+        }}""")
+
+
+def _stacked(type_: str, length: str) -> str:
+    return type_.replace("[", f"[{length}, ") if "[" in type_ else f"{type_}[{length}]"
+
+
+def feeds(model: onnx.ModelProto, *lengths: int) -> list[dict[str, Any]]:
+    """Numbers for the inputs, with these lengths of x."""
+    result = []
+    for seed, length in enumerate(lengths):
+        given = {}
+        for port in model.graph.input:
+            shape = [dim.dim_value or length for dim in port.type.tensor_type.shape.dim]
+            if port.type.tensor_type.elem_type == onnx.TensorProto.INT64:
+                given[port.name] = np.random.default_rng(seed).integers(0, 3, shape)
+            else:
+                given[port.name] = floats(*shape, seed=seed)
+        result.append(given)
+    return result
+
+
+def loops(model: onnx.ModelProto, **options: Any) -> int:
+    graph = convert_model(model, **options).graph
+    return sum(len(scope.of(ops.Iteration)) for scope in graph.scopes())
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_a_loop_of_known_length(name: str) -> None:
+    model = loop(*BODIES[name], "5")
+    assert loops(model) == 0
+    check(model, *feeds(model, 5))
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_a_loop_of_any_length(name: str) -> None:
+    model = loop(*BODIES[name], "T")
+    assert loops(model) == (name in REFUSE_NO_STEPS)
+    check(model, *feeds(model, 5, 0, 1, 3))
+
+
+@pytest.mark.parametrize("name", [each for each in BODIES if each != "a numbered step"])
+@pytest.mark.parametrize(("reads", "writes"), [(0, 0), (1, 0), (1, 1), (0, 1)])
+def test_a_scan(name: str, reads: int, writes: int) -> None:
+    model = scan(*BODIES[name], "5", reads, writes)
+    assert loops(model) == 0
+    check(model, *feeds(model, 5))
+
+
+def test_other_axes() -> None:
+    model = parsed("""
+        main (float[2, 5, 3] x, float[4, 2, 5] w, float[3, 4] h) => (float[2, 4, 5] y) {
+          y = Scan<num_scan_inputs=2, scan_input_axes=[1, 2], scan_input_directions=[1, 0], scan_output_axes=[-1],
+            body = step (float[2, 3] a, float[4, 2] b) => (float[2, 4] c) {
+              p = MatMul (a, h)
+              q = Transpose<perm=[1, 0]> (b)
+              c = Sub (p, q)
+            }>(x, w)
+        }""")
+    assert loops(model) == 0
+    check(model, {"x": floats(2, 5, 3), "w": floats(4, 2, 5, seed=1), "h": floats(3, 4, seed=2)})
+
+
+@pytest.mark.parametrize("length", ["5", "T"])
+def test_a_loop_in_a_loop(length: str) -> None:
+    """All pairs of rows; the inner loop reads the slice of the outer one."""
+    model = parsed(f"""
+        main (float[{length}, 3] x) => (float[{length}, {length}, 3] y) {{
+          sizes = Shape (x)
+          zero = Constant<value=int64 {{0}}>()
+          n = Gather<axis=0> (sizes, zero)
+          y = Loop (n, "") <body = outer (int64 i, bool go) => (bool goes, float[{length}, 3] c) {{
+            goes = Identity (go)
+            a = Gather<axis=0> (x, i)
+            c = Loop (n, "") <body = inner (int64 j, bool go2) => (bool goes2, float[3] e) {{
+              goes2 = Identity (go2)
+              b = Gather<axis=0> (x, j)
+              d = Sub (a, b)
+              e = Abs (d)
+            }}>
+          }}>
+        }}""")
+    assert loops(model) == 0
+    check(model, *feeds(model, *((5,) if length == "5" else (4, 0, 1))))
+
+
+def test_a_condition_before_the_first_step() -> None:
+    model = parsed("""
+        main (float[5, 3] x, int64 n, bool go) => (float[T, 3] y) {
+          y = Loop (n, go) <body = step (int64 i, bool g) => (bool d, float[3] c) {
+            d = Identity (g)
+            a = Gather<axis=0> (x, i)
+            c = Exp (a)
+          }>
+        }""")
+    runs = [(5, True), (5, False), (2, True), (0, True), (-1, True), (3, True), (3, False)]
+    check(model, *({"x": floats(5, 3), "n": n, "go": go} for n, go in runs))

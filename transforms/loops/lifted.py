@@ -1,0 +1,135 @@
+"""A value of a body for all steps at once, and what the rules of operators make such values of.
+
+    body value f32[3,4], in every iteration another one    ->  f32[T,3,4]: one more dimension, of the steps, in front
+    body value f32[3,4], the same in every iteration       ->  f32[3,4]
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Value
+from mo_loop.graph.dimension import Dimension
+from mo_loop.graph.shape import normalise_axis
+from mo_loop.ops.base import Op
+from mo_loop.ops.lengths import Length, dimension, joined
+from mo_loop.ops.slicing import FAR
+
+
+@dataclass(frozen=True)
+class Lifted:
+    """`value` holds a body value for all steps; if it `varies`, its first dimension is that of the steps."""
+
+    value: Value
+    varies: bool
+
+    @property
+    def rank(self) -> int:
+        """The rank of the body value."""
+        assert self.value.rank is not None
+        return self.value.rank - self.varies
+
+    @property
+    def dims(self) -> tuple[Dimension, ...]:
+        """The dimensions of the body value."""
+        dims: tuple[Dimension, ...] = self.value.type.dims
+        return dims[1:] if self.varies else dims
+
+
+@dataclass
+class Steps:
+    """The steps of a loop in a graph: how many there are, and values for all of them."""
+
+    graph: Graph
+    count: Length
+
+    def each(self, x: Lifted) -> Value:
+        """`x` with the dimension of the steps, also if it is the same in all of them."""
+        if x.varies:
+            return x.value
+        shape = joined([self.count, *(dimension(x.value, axis) for axis in range(x.rank))], x.value)
+        return ops.Broadcast(x.value, shape).output
+
+    def wide(self, x: Lifted, rank: int) -> Value:
+        """`x` as an operand of numpy broadcasting beside body values of up to `rank` dimensions."""
+        gap = rank - x.rank
+        return unsqueezed(x.value, range(1, 1 + gap)) if x.varies and gap > 0 else x.value
+
+    def folded(self, x: Lifted) -> Value:
+        """`x` [T, N, ...] as [T * N, ...]."""
+        whole = self.each(x)
+        if whole.type.dims[1] == 1:
+            return squeezed(whole, 1)
+        sizes = [dimension(whole, axis) for axis in range(whole.type.rank)]
+        return ops.Reshape(whole, joined([sizes[0] * sizes[1], *sizes[2:]], whole)).output
+
+    def unfolded(self, made: Value, batch: Length) -> Value:
+        """[T * N, ...] as [T, N, ...], where N is `batch`."""
+        if isinstance(batch, int) and batch == 1:
+            return unsqueezed(made, [1])
+        sizes = [dimension(made, axis) for axis in range(1, made.type.rank)]
+        return ops.Reshape(made, joined([self.count, batch, *sizes], made)).output
+
+
+Rule: TypeAlias = Callable[[Any, Sequence[Any], Steps], Any]
+"""Called with a node of the body, its lifted inputs (None: absent), of which at least one varies, and the steps. Gives
+the value that has the steps in front, or one for each output; None if it has no form for these inputs."""
+
+
+def again(node: Op, *values: Any, **changes: Any) -> Any:
+    """The node once more with other inputs and, as far as given, other attributes: its output, or all of several."""
+    attributes: dict[str, Any] = {**node.attribute_values(), **changes}
+    made = type(node)(*values, name=node.path if node.name else "", **attributes)  # its name alone may be another one's
+    if getattr(node, "_rt_info", None):
+        made.rt_info.update(node.rt_info)
+    return made.outputs[0] if len(made.outputs) == 1 else made.outputs
+
+
+def numbers(x: Lifted | None) -> tuple[int, ...] | None:
+    """The integers of an input that are known and the same in every step."""
+    return None if x is None or x.varies else x.value.type.integers
+
+
+def axis_behind(axis: int, rank: int) -> int:
+    """An axis of a body value, counted from the front behind the steps."""
+    return normalise_axis(axis, rank) + 1
+
+
+def vector(*items: int) -> np.ndarray[Any, Any]:
+    return np.array(items, np.int64)
+
+
+def squeezed(value: Value, axis: int) -> Value:
+    """`value` without a dimension of 1."""
+    source = value.node
+    if isinstance(source, ops.Unsqueeze) and source.operands[1].type.integers == (axis,):
+        return source.operands[0]
+    return ops.Squeeze(value, vector(axis)).output
+
+
+def unsqueezed(value: Value, axes: Sequence[int]) -> Value:
+    """`value` with dimensions of 1 at some places of the result."""
+    source = value.node
+    if isinstance(source, ops.Squeeze) and len(source.inputs) == 2 and source.operands[1].type.integers == tuple(axes):
+        return source.operands[0]
+    return ops.Unsqueeze(value, vector(*axes)).output
+
+
+def moved(value: Value, source: int, target: int) -> Value:
+    """`value` with one of its dimensions at another place."""
+    order = list(range(value.type.rank))
+    order.insert(target, order.pop(source))
+    return value if source == target else ops.Transpose(value, vector(*order)).output
+
+
+def reversed_along(value: Value, axis: int) -> Value:
+    """The elements along an axis in reverse order."""
+    return ops.Slice(value, [-1], [-FAR], [-1], [axis]).output
+
+
+

@@ -1,0 +1,129 @@
+"""Applies the body of a loop once, to the tensors of all its steps.
+
+    for i in range(T): Y[i] = f(X[i], v)      ->  Y = f(X, v), with a rule for each operator in f
+
+`give` says what the Parameters of the body are in the new graph, `lift_all` makes what follows from them as far as
+there are rules, and `lifting[value]` is the Lifted of a value of the body, or None.
+
+The new graph is only a draft: `Graph.inline` puts it where it is needed, and a draft that is not needed leaves nothing.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from mo_loop import ops
+from mo_loop.errors import MoLoopError
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.origin import made_for
+from mo_loop.graph.shape import is_static
+from mo_loop.graph.types import TensorType, string
+from mo_loop.ops.base import Constant, Op, Parameter, Result
+from mo_loop.ops.lengths import Length
+from mo_loop.transforms.loops.lifted import Lifted, Steps, again
+from mo_loop.transforms.loops.step_rules import batch_rules, rule_of
+from mo_loop.transforms.runtime.bodies_for_any_numbers import fit
+from mo_loop.transforms.total_operations import is_total
+
+
+class Lifting:
+    """The values of a body for all steps, in another graph.
+
+    Args:
+        count: the number of steps there.
+        may_not_run: whether there may be none. Then nothing is lifted that could fail.
+    """
+
+    def __init__(self, body: Graph, draft: Graph, count: Length, *, may_not_run: bool) -> None:
+        self.body = body
+        self.steps = Steps(draft, count)
+        self._may_not_run = may_not_run
+        self._made: dict[Value, Lifted] = {}
+        self.obstacles: dict[Node, str] = {}
+        """The nodes that could be lifted by their inputs, and are not: why."""
+
+    def __getitem__(self, value: Value | None) -> Lifted | None:
+        return None if value is None else self._made.get(value)
+
+    def give(self, parameter: Parameter, value: Value, *, varies: bool) -> None:
+        """What a Parameter of the body is in the new graph."""
+        self._made[parameter.output] = Lifted(value, varies)
+
+    def lift_all(self, nodes: Iterable[Node] | None = None) -> None:
+        """Lift all nodes of the body, or `nodes` in their order, whose inputs are lifted."""
+        for node in self.body.ordered() if nodes is None else nodes:
+            if isinstance(node, Parameter | Result) or node.outputs[0] in self._made:
+                continue
+            if all(value is None or value in self._made for value in node.inputs):
+                self._lift(node)
+
+    def _lift(self, node: Node) -> None:
+        with made_for(node.origins):
+            if isinstance(node, Constant):
+                copy = Constant(node.tensor, graph=self.steps.graph, name=node.name)
+                self._made[node.output] = Lifted(copy.output, False)
+                return
+            obstacle = self._obstacle(node)
+            made = None if obstacle else self._applied(node)
+            if made is None:
+                self.obstacles[node] = obstacle or f"{kind(node)} has no form for all steps with these inputs"
+                return
+            for output, lifted in zip(node.outputs, made, strict=True):
+                self._made[output] = lifted
+
+    def _obstacle(self, node: Node) -> str:
+        if not isinstance(node, Op) or node.random or node.is_kept or node.bodies:
+            return f"{kind(node)} stays in the loop"
+        if self._varies(node) and rule_of(node) is None:
+            return f"{kind(node)} has no rule for all steps at once"
+        for value in (*node.operands, *node.outputs):
+            if not isinstance(value.type, TensorType) or value.type.shape is None or value.type.dtype is string:
+                return f"{kind(node)} reads or makes a tensor of unknown rank"
+        if self._may_not_run and not _is_safe(node, self._varies(node)):
+            return f"{kind(node)} could fail where the loop has no step"
+        return ""
+
+    def _varies(self, node: Node) -> bool:
+        return any(self._made[value].varies for value in node.operands)
+
+    def _applied(self, node: Node) -> list[Lifted] | None:
+        inputs = [self[value] for value in node.inputs]
+        assert isinstance(node, Op)
+        if not self._varies(node):
+            same = again(node, *(None if each is None else each.value for each in inputs))
+            return [Lifted(each, False) for each in (same if isinstance(same, tuple) else (same,))]
+        rule = rule_of(node)
+        assert rule is not None
+        try:
+            made = rule(node, inputs, self.steps)
+        except MoLoopError:  # shapes that do not fit: the loop may never run
+            return None
+        if made is None:
+            return None
+        values = made if isinstance(made, tuple) else (made,)
+        lifted = [each if isinstance(each, Lifted) else Lifted(each, True) for each in values]
+        pairs = list(zip(lifted, node.outputs, strict=True))
+        return lifted if all(each.rank == output.rank for each, output in pairs) else None
+
+
+def kind(node: Node) -> str:
+    """The operation of a node in the IR."""
+    return str(getattr(node, "type", type(node).__name__))
+
+
+DIVISIONS = (ops.Divide, ops.FloorMod, ops.Mod, ops.Power)
+
+
+def _is_safe(node: Node, varies: bool) -> bool:
+    """Whether `node` cannot fail if there are no steps: what varies has no elements then."""
+    if is_total(node):
+        return True
+    if not varies:
+        return isinstance(node, ops.Range) and node.operands[2].type.integers is not None
+    if isinstance(node, DIVISIONS):
+        return fit(value.shape for value in node.operands)
+    if isinstance(node, ops.Gather):
+        return node.batch_dims == 0 and node.operands[2].type.integers is not None
+    if rule_of(node) in batch_rules.RULES.values():  # the runtime refuses an empty batch in some of them
+        return False
+    return all(is_static(each.shape) for each in (*node.operands, *node.outputs))  # inference has checked the sizes

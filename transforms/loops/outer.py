@@ -1,0 +1,122 @@
+"""The inputs of a loop for all steps at once, and outputs made of values of all steps."""
+
+from __future__ import annotations
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Value
+from mo_loop.graph.dimension import low
+from mo_loop.ops.base import Parameter, Result
+from mo_loop.ops.control import Iteration, Loop
+from mo_loop.ops.lengths import Length, as_i64, as_value, dimension, joined, scalar
+from mo_loop.ops.port_map import Concatenated, Final, Invariant, Sliced
+from mo_loop.transforms.loops.lifted import Lifted, Steps, moved, reversed_along, squeezed, unsqueezed
+from mo_loop.transforms.loops.lifting import Lifting
+from mo_loop.transforms.port_maps import is_one_after_another
+from mo_loop.transforms.runtime.zero_trips import Ran, cut
+from mo_loop.transforms.slice_reads import ends_by_trip_count
+
+
+def obstacle_of(node: Iteration) -> str:
+    """Why not all steps of a loop are known before it starts, or empty."""
+    if isinstance(node, Loop) and not node.continues_always:
+        return "its condition may end it"
+    if node.body.acts:
+        return "its body has an effect"
+    for entry, value in node.fed:
+        if isinstance(entry, Sliced):
+            if not is_one_after_another(entry) or value.shape is None:
+                return "its slices are not one after another"
+            if isinstance(node, Loop) and value.shape[entry.axis] != node.count:
+                return "its trip count is not proven to be the length of its slices"
+    return ""
+
+
+class Draft:
+    """A graph for the values of all steps of a loop, with a Parameter for each outer value that it reads."""
+
+    def __init__(self, node: Iteration) -> None:
+        self.node = node
+        self.graph = Graph("draft")
+        self._parameters: dict[Value, Parameter] = {}
+        sliced = [entry for entry in node.input_map if isinstance(entry, Sliced)]
+        self.backwards = bool(sliced) and all(entry.stride < 0 for entry in sliced)
+        """Whether the steps are in reverse order: where all slices are read so, none has to be reversed."""
+        self.lifting = Lifting(node.body, self.graph, self._count(), may_not_run=low(node.count) < 1)
+        for entry, value in node.fed:
+            if isinstance(entry, Invariant):
+                self.lifting.give(entry.parameter, self.inner(value), varies=False)
+            elif isinstance(entry, Sliced):
+                self.lifting.give(entry.parameter, self._slices(entry, value), varies=True)
+        if isinstance(node, Loop) and node.iteration is not None:
+            self.lifting.give(node.iteration, self._numbers(node.iteration), varies=True)
+
+    @property
+    def steps(self) -> Steps:
+        return self.lifting.steps
+
+    def inner(self, value: Value) -> Value:
+        """An outer value in the draft."""
+        if value not in self._parameters:
+            self._parameters[value] = Parameter(graph=self.graph, type=value.type)
+        return self._parameters[value].output
+
+    def place(self, values: list[Value]) -> list[Value]:
+        """Put the draft into the graph of the loop; `values` of the draft there."""
+        for value in values:
+            Result(value)
+        self.graph.sweep()
+        return self.node.graph.inline(self.graph, list(self._parameters))
+
+    def _count(self) -> Length:
+        node = self.node
+        if isinstance(node.count, int):
+            return node.count
+        found = next(((entry, value) for entry, value in node.fed if isinstance(entry, Sliced)), None)
+        if found is not None:
+            return dimension(self.inner(found[1]), found[0].axis)
+        trip, go = node.operands[:2]
+        count = ops.Maximum(scalar(as_i64(self.inner(trip))), 0).output
+        if ends_by_trip_count(node):  # type: ignore[arg-type]
+            return count
+        return ops.Select(scalar(self.inner(go)), count, as_value(0, self.graph)).output
+
+    def _slices(self, entry: Sliced, value: Value) -> Value:
+        """[T, ...] with the dimension of 1 that slices have."""
+        whole = self.inner(value)
+        if (entry.stride < 0) != self.backwards:
+            whole = reversed_along(whole, entry.axis)
+        return unsqueezed(moved(whole, entry.axis, 0), [entry.axis + 1])
+
+    def _numbers(self, iteration: Parameter) -> Value:
+        """The iteration numbers."""
+        count = as_value(self.steps.count, self.graph)
+        number = iteration.output
+        made = ops.Range(as_value(0, self.graph), count, as_value(1, self.graph), output_type=number.dtype).output
+        if self.backwards:
+            made = reversed_along(made, 0)
+        return unsqueezed(made, [1]) if number.rank == 1 else made
+
+
+def output_of(draft: Draft, entry: Concatenated | Final, x: Lifted) -> Value:
+    """An output of the loop, made of the values of a Result in all steps."""
+    if isinstance(entry, Final):
+        return ops.Gather(x.value, 0 if draft.backwards else -1, 0).output if x.varies else x.value
+    whole = draft.steps.each(x)
+    axis = entry.axis
+    if x.dims[axis] == 1:
+        made = moved(squeezed(whole, axis + 1), 0, axis)
+    else:
+        steps_inside = moved(whole, 0, axis)
+        sizes = [dimension(steps_inside, place) for place in range(x.rank + 1)]
+        joint = [*sizes[:axis], sizes[axis] * sizes[axis + 1], *sizes[axis + 2 :]]
+        made = ops.Reshape(steps_inside, joined(joint, steps_inside)).output
+    return reversed_along(made, axis) if (entry.stride < 0) != draft.backwards else made
+
+
+def as_after_no_steps(made: Value, entry: Concatenated, output: Value, node: Loop) -> Value:
+    """What takes the place of a concatenated output, with the sizes that it has in ONNX where the loop had no step."""
+    dims = output.type.dims
+    others = [dim for axis, dim in enumerate(dims) if axis != entry.axis]
+    if all(isinstance(dim, int) or dim == node.count for dim in others):
+        return made
+    return cut(made, entry, Ran(node), dims)

@@ -1,0 +1,81 @@
+"""Element-wise operations, reductions and normalisations over axes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mo_loop import ops
+from mo_loop.graph import Value
+from mo_loop.ops.activation import AlongAxis, Scaled
+from mo_loop.ops.arithmetic import Binary, Unary
+from mo_loop.ops.comparison import Classification
+from mo_loop.ops.reduction import Reduction
+from mo_loop.transforms.loops.lifted import Lifted, Rule, Steps, again, axis_behind, numbers, vector
+
+
+def broadcasting(node: Binary, xs: Sequence[Lifted], steps: Steps) -> Value:
+    """f(a, b)"""
+    rank = max(x.rank for x in xs)
+    made: Value = again(node, *(steps.wide(x, rank) for x in xs), auto_broadcast="numpy")
+    return made
+
+
+def of_first(node: ops.Op, xs: Sequence[Lifted | None], steps: Steps) -> Value | None:
+    """f(x), with scalars that are the same in every step"""
+    first, *others = xs
+    if first is None or any(x is not None and (x.varies or x.rank) for x in others):
+        return None
+    made: Value = again(node, first.value, *(None if x is None else x.value for x in others))
+    return made
+
+
+def with_slopes(node: ops.PReLU, xs: Sequence[Lifted], steps: Steps) -> Value | None:
+    """A vector of slopes has one for each element along dimension 1 of the body value"""
+    x, slope = xs
+    if slope.varies:
+        return None
+    if slope.rank == 1 and x.rank > 1 and slope.dims[0] != 1:
+        return again(node, x.value, ops.Reshape(slope.value, vector(1, 1, -1, *[1] * (x.rank - 2))))
+    return again(node, x.value, slope.value) if slope.dims in ((), (1,)) else None
+
+
+def along_axis(node: AlongAxis, xs: Sequence[Lifted], steps: Steps) -> Value:
+    """softmax(x, axis)  ->  softmax(x, axis + 1)"""
+    (x,) = xs
+    made: Value = again(node, x.value, axis=axis_behind(node.axis, x.rank))
+    return made
+
+
+def over_axes(node: ops.Op, xs: Sequence[Lifted], steps: Steps) -> Value | None:
+    """sum(x, axes)  ->  sum(x, axes + 1)"""
+    x, axes = xs
+    known = numbers(axes)
+    if known is None:
+        return None
+    made: Value = again(node, x.value, vector(*(axis_behind(axis, x.rank) for axis in known)))
+    return made
+
+
+def cumulative(node: ops.CumSum, xs: Sequence[Lifted], steps: Steps) -> Value | None:
+    """cumsum(x, axis)  ->  cumsum(x, axis + 1)"""
+    x, axis = xs
+    known = numbers(axis)
+    return None if known is None else again(node, x.value, vector(axis_behind(known[0], x.rank))[0])
+
+
+RULES: dict[type, Rule] = {
+    Binary: broadcasting,
+    ops.Select: broadcasting,
+    Unary: of_first,
+    Classification: of_first,
+    Scaled: of_first,
+    ops.Convert: of_first,
+    ops.Identity: of_first,
+    ops.Swish: of_first,
+    ops.PReLU: with_slopes,
+    AlongAxis: along_axis,
+    Reduction: over_axes,
+    ops.MVN: over_axes,
+    ops.NormalizeL2: over_axes,
+    ops.CumSum: cumulative,
+}

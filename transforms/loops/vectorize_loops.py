@@ -1,0 +1,73 @@
+"""Loops whose iterations do not depend on each other."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mo_loop.graph import Graph, Value
+from mo_loop.graph.dimension import low
+from mo_loop.ops.control import Iteration, Loop
+from mo_loop.ops.port_map import Concatenated
+from mo_loop.transforms.function_pass import FunctionPass, argument
+from mo_loop.transforms.loops.memory_bound import too_large
+from mo_loop.transforms.loops.outer import Draft, as_after_no_steps, obstacle_of, output_of
+from mo_loop.transforms.replace import move_readers
+
+
+@dataclass(eq=False)
+class VectorizeLoops(FunctionPass):
+    """for i in range(T): Y[i] = f(X[i], v)  ->  Y = f(X, v)
+
+    A loop without states over slices, or over its iteration number, becomes its body applied once to the whole tensors,
+    which have the steps as one more dimension. Inner loops come first. transforms/loops/step_rules has the form of each
+    operation; a loop with an operation that has none stays.
+
+    A loop that may run zero times stays if its body has an operation that could fail: it would fail on what is not
+    computed.
+
+    Args:
+        memory: the largest tensor of all steps, as a multiple of what the inputs and outputs of the loop take.
+    """
+
+    memory: float = argument(4.0, float)
+
+    kinds = (Iteration,)
+
+    def rewrite(self, node: Iteration) -> bool:
+        if node.back_edges:
+            return self.refuse(node, "it has states")
+        obstacle = obstacle_of(node)
+        if obstacle:
+            return self.refuse(node, obstacle)
+        may_not_run = low(node.count) < 1
+        if may_not_run and not all(isinstance(entry, Concatenated) for entry in node.output_map):
+            return self.refuse(node, "it may have no last step")
+        draft = Draft(node)
+        draft.lifting.lift_all()
+        outputs = []
+        for entry in node.output_map:
+            lifted = draft.lifting[entry.result.value]
+            if lifted is None:
+                return self.refuse(node, next(iter(draft.lifting.obstacles.values()), "an output has no form"))
+            outputs.append(output_of(draft, entry, lifted))
+        beside = [*node.operands, *node.outputs]
+        large = too_large((each for one in draft.graph.ordered() for each in one.outputs), beside, self.memory)
+        if large:
+            return self.refuse(node, large)
+        _replace(node, draft.place(outputs), may_not_run)
+        return self.accept(node)
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = super().run_on_graph(graph)
+        if changed:
+            graph.sweep()
+            graph.validate()
+        return changed
+
+
+def _replace(node: Iteration, values: list[Value], may_not_run: bool) -> None:
+    for entry, output, value in zip(node.output_map, node.outputs, values, strict=True):
+        if may_not_run and isinstance(node, Loop):
+            value = as_after_no_steps(value, entry, output, node)
+        move_readers(output, value, output.uses)
+    node.graph.remove(node)

@@ -1,0 +1,46 @@
+"""Operations that cannot fail on any data."""
+
+from __future__ import annotations
+
+from mo_loop import ops
+from mo_loop.graph import Node
+from mo_loop.graph.shape import Shape, is_static
+from mo_loop.graph.types import TensorType
+from mo_loop.ops.activation import AlongAxis
+from mo_loop.ops.arithmetic import Binary, Unary
+from mo_loop.ops.reduction import Reduction
+from mo_loop.transforms.runtime.bodies_for_any_numbers import fit
+
+
+def is_total(node: Node) -> bool:
+    """Whether `node` cannot fail on any data: its shapes are proven to fit, and it neither divides nor indexes."""
+    types = [None if value is None else value.type for value in node.inputs]
+    if not all(isinstance(each, TensorType) and each.shape is not None for each in types if each is not None):
+        return False
+    shapes = [None if each is None else each.shape for each in types]
+    if isinstance(node, ops.Divide | ops.FloorMod | ops.Mod | ops.Power) and not node.inputs[0].dtype.is_float:
+        return False
+    if isinstance(node, Binary | ops.Select):
+        return fit(shapes)
+    if isinstance(node, ops.MatMul):
+        return _is_total_product(node, shapes)
+    if isinstance(node, ops.Reshape | ops.Squeeze):
+        return is_static(shapes[0]) and _has_known_parameters(node)
+    if isinstance(node, ops.Concat):
+        return all(is_static(shape) for shape in shapes)
+    if isinstance(node, Reduction | ops.Unsqueeze | ops.Transpose):
+        return _has_known_parameters(node)
+    return isinstance(node, Unary | AlongAxis | ops.Convert | ops.Identity | ops.ShapeOf)
+
+
+def _has_known_parameters(node: Node) -> bool:
+    """Whether pattern, axes or order are known at conversion, so that inference has checked them."""
+    return all(value is None or value.type.integers is not None for value in node.inputs[1:])
+
+
+def _is_total_product(node: ops.MatMul, shapes: list[Shape]) -> bool:
+    a, b = shapes
+    if not a or not b or len(a) < 2 or len(b) < 2:
+        return is_static(a) and is_static(b)
+    inner = (a[-2 if node.transpose_a else -1], b[-1 if node.transpose_b else -2])
+    return inner[0] == inner[1] and fit([a[:-2], b[:-2]])
