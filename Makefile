@@ -19,7 +19,7 @@ INSTALL := $(PIP) install 'pip>=25.1' && $(PIP) install --editable
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help audit demo determinism load load-cluster test test-times test-fast lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-fusions fuzz-options fuzz-states fuzz-weights fuzz-quantised dynamic-int8 fuzz-bytes faults reduce mutants runtimes probes test-browser test-cluster page page-check clean
+.PHONY: help audit demo determinism load load-cluster test test-all test-times test-fast lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-fusions fuzz-options fuzz-states fuzz-weights fuzz-quantised dynamic-int8 fuzz-bytes faults reduce mutants runtimes probes test-browser test-cluster page page-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -32,6 +32,9 @@ test-fast: $(VENV)/.installed-dev ## run the unit and golden tests alone
 
 test: $(VENV)/.installed-dev ## run the tests on WORKERS processes
 	$(PY) -m pytest -n $(WORKERS) --dist worksteal $(ARGS)
+
+test-all: $(VENV)/.installed-dev ## run the tests with all rows of the sweeps, of which `test` runs a part by the commit
+	$(PY) -m pytest -n $(WORKERS) --dist worksteal --all $(ARGS)
 
 test-times: $(VENV)/.installed-dev ## run the tests and print where the time goes, by file and by kind of work
 	$(PY) -m pytest -n $(WORKERS) --dist worksteal --times $(ARGS)

@@ -11,6 +11,10 @@ from collections.abc import Iterator
 import pytest
 from hypothesis import settings
 
+from mo_loop import conversion
+from tests import warm_workers
+from tests.rotation import checks_passes, choose, header, without_other_parts
+
 # No deadline: times vary with the load of the machine. The same examples in every run: a failure can be repeated.
 settings.register_profile("repository", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("repository")
@@ -25,19 +29,41 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
-    """The options of tests/rows.py, tests/times.py, tests/browser and tests/cluster."""
+    """The options of tests/rows.py, tests/rotation.py, tests/times.py, tests/browser and tests/cluster."""
     parser.addoption("--each-row", action="store_true", help="make each row of parameters a test of its own")
+    parser.addoption("--all", action="store_true", help="run all rows of sweeps, and check all passes in every test")
     parser.addoption("--times", action="store_true", help="print where the time goes, by file and by kind of work")
     parser.addoption("--browser", action="store_true", help="run tests/browser, which need playwright and Chromium")
     parser.addoption("--cluster", action="store_true", help="run tests/cluster, which need moto, s3fs and distributed")
 
 
 def pytest_configure(config: pytest.Config) -> None:
-    """Measure, if asked."""
+    """Choose the parts of sweeps, keep workers; measure, if asked."""
+    config.addinivalue_line("markers", "sweep(parts): rows of which one part runs, chosen by the commit")
+    choose(config)
+    warm_workers.use()
     if config.getoption("times"):
         from tests.times import Times
 
         config.pluginmanager.register(Times(config), "times")
+
+
+def pytest_report_header() -> str:
+    """Which parts of sweeps run."""
+    return header()
+
+
+@pytest.hookimpl(trylast=True)
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    """Leave out the other parts of sweeps."""
+    items[:], left = without_other_parts(items)
+    config.hook.pytest_deselected(items=left)
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """Conversions of the tests that tests/rotation.py chooses check the invariants of the graph after each pass."""
+    conversion.CHECK_PASSES = checks_passes(item.nodeid)
 
 
 @pytest.hookimpl(wrapper=True)
@@ -50,14 +76,6 @@ def pytest_runtest_call() -> Iterator[None]:
         judge_all()
     finally:
         forget()
-
-
-@pytest.fixture(scope="session", autouse=True)
-def checked_passes() -> Iterator[None]:
-    """Every conversion in a test checks the invariants of the graph after each pass, unless the test turns it off."""
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("mo_loop.conversion.CHECK_PASSES", True)
-        yield
 
 
 @pytest.fixture(autouse=True)

@@ -69,6 +69,7 @@ def check(
     """
     sets = [{name: np.asarray(value) for name, value in each.items()} for each in feeds] or [{}]
     converted = convert_model(model, **arguments)
+    assert not invariants(converted.graph)  # tests/rotation.py chooses who checks them after each pass
     wanted = oracle(model, sets) if expected is None else Expected(list(expected), "the test")
     folder = tempfile.TemporaryDirectory()
     path = Path(folder.name) / "model.xml"

@@ -19,6 +19,7 @@ from tests.harness import parsed
 SEED, COUNT = 2026, 1000
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("half", range(2))
 def test_executions(half: int) -> None:
     found = run("onnx", SEED, half * COUNT, COUNT, jobs=1)

@@ -14,6 +14,7 @@ SEED, COUNT = 20261126, 4
 FUSED = ("Reduce3", "Global", "MatMul", "Reduce", "BatchNormalization", "ReversedChannels")
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("start", FUSED)
 def test_chains(start: str) -> None:
     chosen = [each for each in chosen_cells(SEED, start=start) if each.follower != "Sum"][: 12 * COUNT]

@@ -14,6 +14,7 @@ SEED, COUNT, BATCH = 2026, 320, 80
 EVERY = [op for family in FAMILIES for op in operators_of(family)]
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("first", range(0, COUNT, BATCH))
 def test_configurations(first: int) -> None:
     tasks = tasks_of(EVERY, SEED, COUNT)[first : first + BATCH]
@@ -24,6 +25,7 @@ def test_configurations(first: int) -> None:
     assert not wrong, "\n".join(wrong)
 
 
+@pytest.mark.sweep(3)
 @pytest.mark.parametrize("quantization", QUANTIZATION)
 def test_quantised_operators_in_both_modes(quantization: str) -> None:
     """A single operator has the same numbers in both."""

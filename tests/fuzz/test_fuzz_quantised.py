@@ -22,6 +22,7 @@ def pool() -> Iterator[Pool]:
         yield pool
 
 
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("quantization", QUANTIZATION)
 @pytest.mark.parametrize("style", STYLES)
 def test_right(pool: Pool, style: str, quantization: str) -> None:

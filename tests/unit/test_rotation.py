@@ -1,0 +1,53 @@
+"""tests/rotation.py: every row of a sweep runs at some commit, and everything else at each."""
+
+from __future__ import annotations
+
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+
+from tests import rotation
+from tests.rotation import CHECKED, checks_passes, header, without_other_parts
+
+
+def item(name: str, mark: Any) -> Any:
+    return SimpleNamespace(nodeid=f"a.py::{name}", get_closest_marker=lambda _: mark)
+
+
+SWEEP = SimpleNamespace(args=(3,))
+ITEMS = [*(item(f"swept[{row}]", SWEEP) for row in range(7)), *(item(f"plain[{row}]", None) for row in range(2))]
+
+
+def run(part: str, monkeypatch: pytest.MonkeyPatch) -> list[str]:
+    monkeypatch.setenv(rotation.VARIABLE, part)
+    kept, left = without_other_parts(ITEMS)
+    assert len(kept) + len(left) == len(ITEMS)
+    return [each.nodeid for each in kept]
+
+
+def test_parts_are_disjoint_and_cover_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = [run(part, monkeypatch) for part in ("7", "8", "9")]
+    assert all(names[-2:] == ["a.py::plain[0]", "a.py::plain[1]"] for names in found)
+    swept = [name for names in found for name in names[:-2]]
+    assert sorted(swept) == [each.nodeid for each in ITEMS[:-2]]
+    assert run("10", monkeypatch) == found[0]
+
+
+def test_a_row_that_is_asked_for_alone_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    for part in ("0", "1", "2"):
+        monkeypatch.setenv(rotation.VARIABLE, part)
+        assert without_other_parts(ITEMS[:1]) == (ITEMS[:1], [])
+
+
+def test_without_a_part_everything_runs_and_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert len(run("", monkeypatch)) == len(ITEMS)
+    assert checks_passes("any") and header() == "sweeps: all rows"
+
+
+def test_each_test_checks_passes_at_one_of_the_commits(monkeypatch: pytest.MonkeyPatch) -> None:
+    chosen = []
+    for part in range(CHECKED):
+        monkeypatch.setenv(rotation.VARIABLE, str(part))
+        chosen += [name for name in map(str, range(100)) if checks_passes(name)]
+    assert sorted(chosen) == sorted(map(str, range(100)))
