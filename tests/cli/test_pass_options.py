@@ -626,8 +626,9 @@ class TestLibrary:
         with pytest.raises(InternalError) as caught:
             convert_model(loop, check_passes=True)
         assert caught.value.code == "ML410"
+        monkeypatch.setattr("mo_loop.conversion.CHECK_PASSES", True)
         with pytest.raises(InternalError):
-            convert_model(loop)  # the tests turn the check on
+            convert_model(loop)
         with pytest.raises(MoLoopError) as other:
             convert_model(loop, check_passes=False, stop_after="Tearing", output="no such")
         assert other.value.code != "ML410"
