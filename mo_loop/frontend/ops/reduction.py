@@ -21,7 +21,7 @@ AVOIDS = {
     "ReduceMax": (
         Gap(
             "reduced-infinities", "`ReduceMax` and `ReduceMin` of infinities give the largest finite number",
-            "`Select` if all are infinite",
+            "of halves, doubled",
         ),
         Gap("reduce-max-i32", "`ReduceMax` of i32 confuses the largest with the smallest number", "composed"),
     ),
@@ -53,12 +53,9 @@ def _extreme(cls, logical, *, largest: bool) -> Rule:
             return _filled(x, axes, keep, _limit(x, largest=not largest))
         if not x.dtype.is_float:
             return _extreme_integer(cls, x, axes, keep, nothing=0 if largest else _LOWER)
-        extreme = cls(x, axes, keep_dims=keep)
         # The runtime starts from the largest finite number, and would return it for rows without elements and for
-        # rows that contain only the infinity, as in masks.
-        limit = number(x, _limit(x, largest=not largest))
-        nothing_else = ops.ReduceLogicalAnd(ops.Equal(x, limit), axes, keep_dims=keep)
-        return ops.Select(nothing_else, limit, extreme)
+        # rows that contain only the infinity, as in masks. Twice that number is the infinity.
+        return cls(x * number(x, 0.5), axes, keep_dims=keep) * number(x, 2)
 
     return rule
 
