@@ -96,7 +96,7 @@ class Model:
         except ImportError as error:
             raise InputError(
                 "the package openvino cannot be imported", why=str(error), code="ML203",
-                hint="pip install 'mo_loop[verify]'",
+                hint="pip install openvino",
             ) from error  # fmt: skip
         xml, data = io.StringIO(), io.BytesIO()
         with writing_within(self.graph.remaining, _size_of(_data_files(self.graph))):

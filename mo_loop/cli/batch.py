@@ -54,7 +54,7 @@ class Asked:
     )
     scheduler: str | None = flag(
         None, "Convert on a cluster of Dask: tcp://host:8786, tls:// or ws://; `local` starts one of -j workers on "
-        "this machine. Needs mo_loop[cluster].", RUN, metavar="ADDRESS", place=1,
+        "this machine. Needs distributed and fsspec.", RUN, metavar="ADDRESS", place=1,
     )
     jobs: int | None = flag(
         None, "Worker processes.  [default: one for each processor]", RUN, "-j", "--jobs", least=1, metavar="N",

@@ -13,5 +13,5 @@ def require_packages() -> None:
     if missing:
         raise InputError(
             f"{' and '.join(missing)} cannot be imported", why="verify runs the model and its IR", code="ML203",
-            hint="pip install 'mo_loop[verify]'",
+            hint="pip install openvino onnxruntime",
         )  # fmt: skip

@@ -125,7 +125,7 @@ CODES: dict[str, Code] = {
     "ML280": Code(
         "a URL whose package is not installed",
         "fsspec opens URLs, with a package for each kind of store: s3fs, gcsfs, adlfs",
-        "pip install 'mo_loop[cluster]' s3fs",
+        "pip install fsspec s3fs",
     ),
     "ML281": Code(
         "credentials that are missing, or that a store refuses",

@@ -227,7 +227,7 @@ def test_to_openvino_without_the_package_names_the_extra(monkeypatch: pytest.Mon
         model.to_openvino()
     assert (raised.value.code, raised.value.exit_code) == ("ML203", 2)
     assert "the package openvino cannot be imported" in str(raised.value)
-    assert raised.value.hint == "pip install 'mo_loop[verify]'"
+    assert raised.value.hint == "pip install openvino"
 
 
 def test_unsupported(tmp_path: Path, old_pair: Path) -> None:

@@ -257,7 +257,7 @@ def test_a_store_that_cannot_be_reached(
 def test_a_package_that_is_not_installed(url: str, package: str) -> None:
     with pytest.raises(StorageError) as caught:
         stores.info(Location(url))
-    assert caught.value.code == "ML280" and f"pip install 'mo_loop[cluster]' {package}" in str(caught.value)
+    assert caught.value.code == "ML280" and f"pip install fsspec {package}" in str(caught.value)
 
 
 def test_a_scheme_that_nobody_knows() -> None:

@@ -44,7 +44,7 @@ def require_address(address: str) -> None:
     if find_spec("distributed") is None:
         raise InputError(
             "distributed cannot be imported", why="--scheduler runs the batch on a cluster of Dask", code="ML203",
-            hint="pip install 'mo_loop[cluster]'",
+            hint="pip install distributed fsspec",
         )  # fmt: skip
 
 

@@ -81,5 +81,5 @@ def _not_installed(where: Location, package: str) -> StorageError:
     more = f" {package}" if package and package != "fsspec" else ""
     return StorageError(
         f"{where} needs the package {name}, which is not installed" if package else f"{where} needs {name}",
-        code="ML280", hint=f"pip install 'mo_loop[cluster]'{more}",
+        code="ML280", hint=f"pip install fsspec{more}",
     )  # fmt: skip
