@@ -19,6 +19,9 @@ if TYPE_CHECKING:
     from mo_loop.api import convert_model as convert_model
     from mo_loop.api import read_model as read_model
     from mo_loop.api import save_model as save_model
+    from mo_loop.batching.calling import batch as batch
+    from mo_loop.checking import check as check
+    from mo_loop.compare.reducing.reducing import reduce as reduce
     from mo_loop.compare.verifying import verify as verify
     from mo_loop.errors import MoLoopError as MoLoopError
     from mo_loop.extensions import Extensions as Extensions
@@ -26,14 +29,21 @@ if TYPE_CHECKING:
     from mo_loop.graph import Node as Node
     from mo_loop.graph import Value as Value
     from mo_loop.look.differences.comparing import diff as diff
+    from mo_loop.look.inspection.read import inspect as inspect
     from mo_loop.look.viewing import Page as Page
     from mo_loop.look.viewing import view as view
+    from mo_loop.options import ConvertOptions as ConvertOptions
     from mo_loop.support.packed_sequences import pack_sequence as pack_sequence
     from mo_loop.support.packed_sequences import unpack_sequence as unpack_sequence
 
 _NAMES = {
     "mo_loop.api": ("Model", "Port", "convert_model", "read_model", "save_model"),
+    "mo_loop.batching.calling": ("batch",),
+    "mo_loop.checking": ("check",),
+    "mo_loop.compare.reducing.reducing": ("reduce",),
     "mo_loop.look.differences.comparing": ("diff",),
+    "mo_loop.look.inspection.read": ("inspect",),
+    "mo_loop.options": ("ConvertOptions",),
     "mo_loop.errors": ("MoLoopError",),
     "mo_loop.extensions": ("Extensions",),
     "mo_loop.graph": ("Graph", "Node", "Value"),

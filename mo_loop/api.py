@@ -11,14 +11,13 @@ from __future__ import annotations
 import io
 import os
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from contextlib import AbstractContextManager, ExitStack
 from dataclasses import dataclass, field
-from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, BinaryIO, Concatenate, ParamSpec, TextIO, TypeVar
+from typing import TYPE_CHECKING, Any, BinaryIO, TextIO
 
-from mo_loop.batch.storage.locations import Location, is_url, location_of
+from mo_loop.batching.storage.locations import Location, is_url, location_of
 from mo_loop.conversion import Conversion, phase, told_of_failures
 from mo_loop.conversion_limits import Limits, writing_within
 from mo_loop.errors import InputError, UsageError
@@ -33,12 +32,10 @@ from mo_loop.ops.base import Constant, Result
 from mo_loop.options import ConvertOptions
 from mo_loop.support.files import keep_sources
 from mo_loop.support.garbage_collection import paused_collector
+from mo_loop.support.signatures import made_of, takes
 
 if TYPE_CHECKING:
     from mo_loop.transforms.manager import Observer
-
-P = ParamSpec("P")
-R = TypeVar("R")
 
 
 class Port(str):
@@ -111,51 +108,40 @@ class Model:
 class ConvertArguments(ConvertOptions):
     """The arguments of `convert_model` besides the source: the options, and these."""
 
+    # fmt: off
     compress_to_fp16: bool = field(default=False, init=False)
     """This is an argument of `save_model`."""
-    dump: str | os.PathLike[str] | None = None
-    observers: Iterable[Observer] = ()
-    stop_after: str | None = None
-    check_passes: bool | None = None
+    dump: str | os.PathLike[str] | None = field(default=None, metadata={
+        "text": "A folder for the graph as loaded, what each pass changes, and a page that shows it (docs/dump.md).",
+    })
+    observers: Iterable[Observer] = field(default=(), metadata={
+        "text": "Called with a `mo_loop.transforms.manager.Step` after every pass, and with a "
+        "`mo_loop.transforms.manager.Phase` when another part of the conversion begins and when it has ended.",
+    })
+    stop_after: str | None = field(default=None, metadata={
+        "text": "The name of the last pass to run. For debugging: the runtime needs the later passes.",
+    })
+    check_passes: bool | None = field(default=None, metadata={
+        "text": "Check the invariants of the graph after every pass that changes it; slow.",
+    })
+    # fmt: on
 
 
-def _takes(arguments: Callable[P, object]) -> Callable[[Callable[..., R]], Callable[Concatenate[Any, P], R]]:
-    """The function has the keyword arguments that a class has; type checkers and `help` know them."""
-
-    def decorated(function: Callable[..., R]) -> Callable[Concatenate[Any, P], R]:
-        own, more = signature(function), signature(arguments).parameters
-        first = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
-        named = [each.replace(kind=each.KEYWORD_ONLY) for each in more.values()]
-        function.__signature__ = own.replace(parameters=[*first, *named])  # type: ignore[attr-defined]
-        return function
-
-    return decorated
-
-
-@_takes(ConvertArguments)
+@takes(ConvertArguments)
 def convert_model(source: Any, **arguments: Any) -> Model:
     """Convert an ONNX model.
 
     Args:
-        source: path or URL of an .onnx file, an open binary file, the bytes of one, or an `onnx.ModelProto`. A model
+        source: Path or URL of an .onnx file, an open binary file, the bytes of one, or an `onnx.ModelProto`. A model
             at a URL is brought to the local disk, where it stays as long as the returned Model.
-        dump: a folder for the graph as loaded, what each pass changes, and a page that shows it (docs/dump.md).
-        observers: called with a `mo_loop.transforms.manager.Step` after every pass, and with a
-            `mo_loop.transforms.manager.Phase` when another part of the conversion begins and when it has ended.
-        stop_after: the name of the last pass to run. For debugging: the runtime needs the later passes.
-        check_passes: check the invariants of the graph after every pass that changes it; slow.
-        arguments: the options: see `mo_loop.options.ConvertOptions`.
+        arguments: The options, which follow.
 
     Raises:
         InputError: the file, the model or an argument is wrong.
         UnsupportedError: the IR cannot express a part of the model; several errors are one ConversionErrors.
         LimitError: the model makes the conversion do more than `limits` allow.
     """
-    known = signature(convert_model).parameters
-    for name in arguments:
-        if name not in known:  # the error of a dataclass would name the class, which callers do not know
-            raise TypeError(f"convert_model() got an unexpected keyword argument {name!r}")
-    options = ConvertArguments(**arguments)
+    options = made_of(ConvertArguments, arguments, "convert_model")
     observers = list(options.observers)
     if options.dump is not None:
         from mo_loop.look.dump import Dumper
@@ -169,8 +155,8 @@ def convert_model(source: Any, **arguments: Any) -> Model:
 
 def _converted_at_url(conversion: Conversion, where: Location) -> Model:
     """The model at a URL; its files are removed when nothing uses the Model any more."""
-    from mo_loop.batch.storage.scratch import Scratch
-    from mo_loop.batch.storage.staging import staged
+    from mo_loop.batching.storage.scratch import Scratch
+    from mo_loop.batching.storage.staging import staged
 
     with ExitStack() as stack:
         here = stack.enter_context(staged(where, Scratch()))
@@ -222,6 +208,13 @@ def save_model(
         FileError: a file cannot be written, or one with weights of the model has changed.
         LimitError: the .bin has more bytes, or the conversion takes longer, than the limits of the conversion allow.
     """
+    if not isinstance(model, Model):
+        name = f"{type(model).__module__}.{type(model).__qualname__}"
+        is_of_openvino = name.startswith("openvino.")
+        raise UsageError(
+            f"save_model got an object of type {name}", why="it writes what convert_model and read_model return",
+            hint="openvino.save_model writes a model of OpenVINO" if is_of_openvino else "",
+        )  # fmt: skip
     write_model(model, xml_path, compress_to_fp16, observers, durable=durable)
 
 
@@ -244,9 +237,9 @@ def write_model(
 def _save_at_url(
     model: Model, where: Location, compress_to_fp16: bool, observers: Sequence[Observer]
 ) -> tuple[int, int]:
-    from mo_loop.batch.storage.scratch import Scratch
-    from mo_loop.batch.storage.staging import local_name
-    from mo_loop.batch.storage.uploading import upload_pair
+    from mo_loop.batching.storage.scratch import Scratch
+    from mo_loop.batching.storage.staging import local_name
+    from mo_loop.batching.storage.uploading import upload_pair
 
     if where.suffix != ".xml":
         raise UsageError(f"the output {where.name!r} does not end in .xml", hint="name it, for example, model.xml")

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any
 from mo_loop.conversion_limits import Limits
 from mo_loop.errors import UsageError
 from mo_loop.support.flags import CONVERSION, FILES, IMAGES, STATES, described, flag
+from mo_loop.support.signatures import made_of
 from mo_loop.target import Target
 from mo_loop.transformations import Transformation, transformations
 
@@ -60,8 +61,9 @@ class ConvertOptions:
         None, "Rename a tensor in the IR; OLD is a path for a tensor in a body. Can be repeated.", FILES,
         metavar="OLD=NEW", multiple=True, note="A dict: name -> new name.",
     )
-    config: PassConfig | None = field(default=None)
-    """Passes to enable, disable or explain, and callbacks that exclude nodes (`mo_loop.transforms.config`)."""
+    config: PassConfig | None = field(default=None, metadata={
+        "text": "Passes to enable, disable or explain, and callbacks that exclude nodes (`mo_loop.transforms.config`).",
+    })
     unroll: int = flag(
         0, "Unroll loops whose number of iterations is known and at most N.", CONVERSION, metavar="N", least=0, place=1,
     )
@@ -147,9 +149,11 @@ class ConvertOptions:
         "files in the folder of the model are read. May be given more than once.", FILES, metavar="DIR", kind="folder",
         recorded=False,
     )
-    external_data_dir: str | os.PathLike[str] | None = field(default=None, metadata={"recorded": False})
-    """The folder of the external data of a model in memory (bytes, an `onnx.ModelProto`); its files are read by the
-    rules for files beside a model."""
+    external_data_dir: str | os.PathLike[str] | None = field(default=None, metadata={
+        "recorded": False,
+        "text": "The folder of the external data of a model in memory (bytes, an `onnx.ModelProto`); its files are "
+        "read by the rules for files beside a model.",
+    })
     limits: Limits | Mapping[str, Any] | None = flag(
         None, "How much the model may make the conversion do, for example nodes=5000000, folded_bytes=4G or time=10m. "
         "docs/limits.md lists the names. May be given more than once.", CONVERSION, "--limit", metavar="NAME=VALUE",
@@ -160,6 +164,11 @@ class ConvertOptions:
         note="It is an argument of `save_model`.",
     )
     # fmt: on
+
+    @classmethod
+    def of(cls, given: ConvertOptions | Mapping[str, Any] | None) -> ConvertOptions:
+        """The options themselves, or those of a mapping by name."""
+        return given if isinstance(given, ConvertOptions) else made_of(cls, given or {}, "options")
 
     def __post_init__(self) -> None:
         if self.sequence_io not in (None, "packed"):
@@ -228,4 +237,4 @@ def _require_pairs(given: Any) -> None:
         )  # fmt: skip
 
 
-ConvertOptions.__doc__ = f"{ConvertOptions.__doc__}{described(ConvertOptions)}"
+ConvertOptions.__doc__ = f"{(ConvertOptions.__doc__ or '').rstrip()}\n{described(ConvertOptions, indent=8)}    "

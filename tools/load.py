@@ -103,7 +103,7 @@ def write_models(folder: Path, count: int) -> dict[str, str]:
 
 def soak(folder: Path, count: int) -> list[str]:
     """What does not hold of `count` conversions in one worker."""
-    from mo_loop.batch.task import Task, Work
+    from mo_loop.batching.task import Task, Work
     from mo_loop.options import ConvertOptions
     from mo_loop.support.workers import Pool
 
@@ -127,7 +127,7 @@ def soak(folder: Path, count: int) -> list[str]:
 
 def converted(task: object) -> float:
     """Convert in a worker; the resident memory of the process behind it, in MiB."""
-    from mo_loop.batch.job import convert
+    from mo_loop.batching.job import convert
 
     done = convert(task)  # type: ignore[arg-type]  # a Task: this module imports it where it is needed
     assert done.entry is not None, done.errors

@@ -16,9 +16,9 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
+from mo_loop.batching.report_places import Places
 from mo_loop.cli.batch_cluster import engine_of, machines_of
 from mo_loop.cli.batch_config import Works, comparing_options, comparing_values, config_option
-from mo_loop.cli.batch_places import Places
 from mo_loop.cli.conversion_options import conversion_options, options_of, plain_options
 from mo_loop.cli.error_output import message, printed_warnings, reported
 from mo_loop.cli.flag_options import GroupedCommand, durable_option, flags, made, option
@@ -28,12 +28,12 @@ from mo_loop.errors import UsageError
 from mo_loop.support.flags import FILES, PASSES, REPORTS, RUN, flag
 
 if TYPE_CHECKING:
-    from mo_loop.batch.engine import WorkerLimits
-    from mo_loop.batch.outputs import Outputs
-    from mo_loop.batch.plan import BatchPlan
-    from mo_loop.batch.report import About
-    from mo_loop.batch.result import Results
-    from mo_loop.batch.run import Batch
+    from mo_loop.batching.engine import WorkerLimits
+    from mo_loop.batching.outputs import Outputs
+    from mo_loop.batching.plan import BatchPlan
+    from mo_loop.batching.report import About
+    from mo_loop.batching.result import Results
+    from mo_loop.batching.run import Batch
     from mo_loop.cli.batch_progress import Display
     from mo_loop.options import ConvertOptions
 
@@ -158,11 +158,11 @@ class Prepared:
 
 def _planned(context: click.Context, asked: Asked, flags: Mapping[str, Any]) -> Prepared:
     """Check the arguments, and find the models. Warnings and notes are printed."""
-    from mo_loop.batch.baseline import earlier_report, known_failures
-    from mo_loop.batch.engine import WorkerLimits
-    from mo_loop.batch.finding import planned
-    from mo_loop.batch.outputs import Outputs
-    from mo_loop.batch.weights_of_models import refuse_weights
+    from mo_loop.batching.baseline import earlier_report, known_failures
+    from mo_loop.batching.engine import WorkerLimits
+    from mo_loop.batching.finding import planned
+    from mo_loop.batching.outputs import Outputs
+    from mo_loop.batching.weights_of_models import refuse_weights
     from mo_loop.support.process_memory import NO_MEMORY_LIMIT, can_limit_memory
 
     if asked.folder == "-":
@@ -195,7 +195,7 @@ def _planned(context: click.Context, asked: Asked, flags: Mapping[str, Any]) -> 
 
 def _show_plan(asked: Asked, prepared: Prepared, *, is_debug: bool) -> None:
     """Print what would be done."""
-    from mo_loop.batch.estimates import earlier_of
+    from mo_loop.batching.estimates import earlier_of
     from mo_loop.cli.batch_plan import plan_lines
 
     places, limits = prepared.places, prepared.limits
@@ -212,9 +212,9 @@ def _show_plan(asked: Asked, prepared: Prepared, *, is_debug: bool) -> None:
 
 def _run(asked: Asked, prepared: Prepared, *, is_debug: bool) -> int:
     """Convert the models, write the reports, print the results; returns the exit code."""
-    from mo_loop.batch.estimates import earlier_of
-    from mo_loop.batch.report import About
-    from mo_loop.batch.run import Batch
+    from mo_loop.batching.estimates import earlier_of
+    from mo_loop.batching.report import About
+    from mo_loop.batching.run import Batch
     from mo_loop.cli.batch_progress import display
 
     plan, limits, places = prepared.plan, prepared.limits, prepared.places
@@ -305,10 +305,10 @@ def _exit_code(results: Results) -> int:
 
 def _write(about: About, results: Results, exit_code: int, places: Places) -> None:
     """Write the reports, each whole or not at all."""
-    from mo_loop.batch.junit import as_junit
-    from mo_loop.batch.markdown import as_markdown
-    from mo_loop.batch.places import write_content
-    from mo_loop.batch.report import as_json
+    from mo_loop.batching.junit import as_junit
+    from mo_loop.batching.markdown import as_markdown
+    from mo_loop.batching.places import write_content
+    from mo_loop.batching.report import as_json
 
     if places.report is not None:
         write_content(places.report, as_json(about, results, exit_code))
@@ -324,8 +324,8 @@ def _write(about: About, results: Results, exit_code: int, places: Places) -> No
 
 
 def _print(results: Results, folder: str, is_quiet: bool) -> None:
-    from mo_loop.batch.markdown import counted
-    from mo_loop.batch.result import BAD, CANCELLED
+    from mo_loop.batching.markdown import counted
+    from mo_loop.batching.result import BAD, CANCELLED
     from mo_loop.support.printable import printable
 
     for note in results.notes:

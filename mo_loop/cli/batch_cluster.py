@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 from mo_loop.cli.error_output import message
 
 if TYPE_CHECKING:
-    from mo_loop.batch.engine import Engine, WorkerLimits
+    from mo_loop.batching.engine import Engine, WorkerLimits
 
 
 def machines_of(scheduler: str, jobs: int, *, is_debug: bool) -> tuple[int, int]:
@@ -19,16 +19,16 @@ def machines_of(scheduler: str, jobs: int, *, is_debug: bool) -> tuple[int, int]
         ClusterError: there is no scheduler, or no worker.
         InputError: distributed is not installed.
     """
-    from mo_loop.batch.cluster.connecting import LOCAL, connected, local_memory, require_address
+    from mo_loop.batching.cluster.connecting import LOCAL, connected, local_memory, require_address
 
     require_address(scheduler)
     if scheduler == LOCAL:
         return jobs, local_memory(jobs)
-    from mo_loop.batch.cluster.agreement import require_workers
+    from mo_loop.batching.cluster.agreement import require_workers
 
     with connected(scheduler, is_debug=is_debug) as client:
         require_workers(client)
-        from mo_loop.batch.cluster.watching import machines
+        from mo_loop.batching.cluster.watching import machines
 
         return machines(client)
 
@@ -44,17 +44,17 @@ def engine_of(
         ClusterError: there is no scheduler, no worker, or a worker with other versions.
         InputError: distributed is not installed.
     """
-    from mo_loop.batch.cluster.connecting import LOCAL, connected, require_address
+    from mo_loop.batching.cluster.connecting import LOCAL, connected, require_address
 
     require_address(scheduler)
-    from mo_loop.batch.cluster.agreement import require_versions, require_workers
-    from mo_loop.batch.cluster.sent_files import read_files
+    from mo_loop.batching.cluster.agreement import require_versions, require_workers
+    from mo_loop.batching.cluster.sent_files import read_files
 
     sent = read_files(files)
     with connected(scheduler, limits.jobs, is_debug=is_debug) as client:
         require_workers(client)
         require_versions(client)
-        from mo_loop.batch.cluster.dask_engine import DaskEngine
+        from mo_loop.batching.cluster.dask_engine import DaskEngine
 
         if jobs is not None and scheduler != LOCAL and not is_quiet:
             message("warning", "-j has no effect: the workers of the cluster have their own number of threads")

@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Any, TypeVar
 import click
 from click.core import ParameterSource
 
-from mo_loop.batch.comparison_options import Comparing
-from mo_loop.batch.places import read_bytes
-from mo_loop.batch.storage.locations import masked, place_of
-from mo_loop.batch.task import Work
+from mo_loop.batching.comparison_options import Comparing
+from mo_loop.batching.places import read_bytes
+from mo_loop.batching.storage.locations import masked, place_of
+from mo_loop.batching.task import Work
 from mo_loop.cli.conversion_options import OF_ONE_MODEL, conversion_options, options_of, plain_options
 from mo_loop.cli.error_output import reported
 from mo_loop.cli.file_checks import require_local
@@ -39,7 +39,7 @@ from mo_loop.errors import FileError, UsageError
 from mo_loop.support.flags import COMPARISON, RUN
 
 if TYPE_CHECKING:
-    from mo_loop.batch.plan import Planned
+    from mo_loop.batching.plan import Planned
 
 F = TypeVar("F", bound=Callable[..., Any])
 MODELS, MATCH = "models", "match"
@@ -134,7 +134,7 @@ def _values(context: click.Context) -> Iterator[tuple[str, dict[str, Any]]]:
 
 
 def _work(values: dict[str, Any]) -> Work:
-    from mo_loop.batch.fingerprint import of_options
+    from mo_loop.batching.fingerprint import of_options
 
     with _of_one_model.make_context("models", [], default_map=values) as context:
         comparing = made(context, Comparing)

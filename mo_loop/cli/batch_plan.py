@@ -14,14 +14,13 @@ from concurrent.futures import ThreadPoolExecutor
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from mo_loop.cli.output import sized
-from mo_loop.support.printable import printable
+from mo_loop.support.printable import printable, sized
 
 if TYPE_CHECKING:
-    from mo_loop.batch.estimates import Earlier
-    from mo_loop.batch.outputs import Outputs
-    from mo_loop.batch.plan import BatchPlan, Planned
-    from mo_loop.batch.task import Work
+    from mo_loop.batching.estimates import Earlier
+    from mo_loop.batching.outputs import Outputs
+    from mo_loop.batching.plan import BatchPlan, Planned
+    from mo_loop.batching.task import Work
 
 THREADS = 8
 """Models that are looked at at the same time: most of the time is waiting for a disk or a store."""
@@ -35,7 +34,7 @@ def plan_lines(
     jobs: int, force: bool, most_memory: int | None = None, limit: int | None = None,
 ) -> Iterator[str]:  # fmt: skip
     """The lines that --plan prints. `most_memory` is what the largest worker of a cluster has, `limit` is --memory."""
-    from mo_loop.batch.estimates import estimate, size_of
+    from mo_loop.batching.estimates import estimate, size_of
 
     count, total, needed, measured = len(plan.models), 0, 0, 0
     seconds, longest, most, name = 0.0, 0.0, -1, ""

@@ -19,8 +19,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mo_loop.batch.plan import Planned
-from mo_loop.batch.result import GOOD, SKIPPED, ModelResult
+from mo_loop.batching.plan import Planned
+from mo_loop.batching.result import GOOD, SKIPPED, ModelResult
 from mo_loop.cli.output import is_coloured
 from mo_loop.support.printable import printable
 

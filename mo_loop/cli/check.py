@@ -15,18 +15,15 @@ from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.error_output import message, printed_warnings, reported
 from mo_loop.cli.file_checks import named, opened
 from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option
-from mo_loop.cli.output import painted, show, table, tell
+from mo_loop.cli.output import TERMINAL, show, table, tell
 from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import UsageError
 from mo_loop.support.flags import REPORTS
 from mo_loop.support.printable import printable
 
 if TYPE_CHECKING:
-    from mo_loop.diagnostics.diagnostic import CheckReport, Group, Level
+    from mo_loop.diagnostics.diagnostic import CheckReport, Level
     from mo_loop.options import ConvertOptions
-
-COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
-
 
 @click.command(cls=GroupedCommand)
 @click.argument("models", nargs=-1, type=click.Path(), metavar="MODEL...")
@@ -92,7 +89,7 @@ def command(
 
 def _files(models: tuple[str, ...]) -> Iterator[str]:
     """The models; those of a folder are sorted by name."""
-    from mo_loop.batch.finding import models_below
+    from mo_loop.batching.finding import models_below
 
     for model in models:
         found = sorted(models_below(model)) if os.path.isdir(model) else []
@@ -120,7 +117,7 @@ def _reports(models: tuple[str, ...], options: ConvertOptions, debug: bool) -> I
 
 
 def _formatted(form: str, reports: list[CheckReport]) -> str:
-    from mo_loop.diagnostics.formats import as_json, as_markdown
+    from mo_loop.diagnostics.formats import as_json, as_markdown, as_text
 
     if form == "json":
         return json.dumps(as_json(reports), indent=1, ensure_ascii=False, default=str)
@@ -130,32 +127,7 @@ def _formatted(form: str, reports: list[CheckReport]) -> str:
         return json.dumps(as_sarif(reports), indent=1, ensure_ascii=False, default=str)
     if form == "markdown":
         return as_markdown(reports)
-    return "\n".join(_text(reports))
-
-
-def _text(reports: list[CheckReport]) -> Iterator[str]:
-    from mo_loop.diagnostics.diagnostic import grouped
-    from mo_loop.diagnostics.formats import counted
-
-    for report in reports:
-        yield f"{painted(report.file, bold=True)}: {counted(report)}"
-        for group in grouped(report.shown):
-            yield from _lines(group)
-    if len(reports) > 1:
-        bad = sum(report.exit_code != 0 for report in reports)
-        yield f"{len(reports)} models, {bad} with errors or warnings"
-
-
-def _lines(group: Group) -> Iterator[str]:
-    from mo_loop.diagnostics.formats import places_text
-
-    first, places = group.first, group.places
-    count = f" ({len(places)} times)" if len(places) > 1 else ""
-    level = painted(first.level, fg=COLOURS[first.level], bold=True)
-    yield f"  {level} {first.code}: {printable(first.message)}{count}"
-    for name, text in (("where", places_text(places)), ("why", first.why), ("help", first.help)):
-        if text:
-            yield f"    {name + ':':6} {printable(text)}"
+    return as_text(reports, TERMINAL)
 
 
 # -- codes

@@ -34,8 +34,8 @@ import os
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
-from mo_loop.cli.output import painted, sized
-from mo_loop.support.printable import printable
+from mo_loop.cli.output import painted
+from mo_loop.support.printable import printable, sized
 
 if TYPE_CHECKING:
     from mo_loop.api import Model

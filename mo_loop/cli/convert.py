@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from mo_loop import __version__
-from mo_loop.batch.storage.locations import is_url, place_of
+from mo_loop.batching.storage.locations import is_url, place_of
 from mo_loop.cli.conversion_options import OF_ONE_MODEL, conversion_options, options_of
 from mo_loop.cli.error_output import printed_warnings, reported
 from mo_loop.cli.file_checks import named, opened, require_local, require_places, sources_of
@@ -171,7 +171,7 @@ def _require_sense(given: PassOptions, form: str, quiet: bool, verbose: bool) ->
 
 
 def _save_mapping(file: str, model: str, record: Record) -> None:
-    from mo_loop.batch.places import write_content
+    from mo_loop.batching.places import write_content
     from mo_loop.report.tensor_map import mapping
 
     write_content(place_of(file), json.dumps({**mapping(record), "model": model}, indent=1) + "\n")

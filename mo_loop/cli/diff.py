@@ -83,7 +83,7 @@ def command(
         if quiet:
             text = ""
         elif form == "json":
-            text = json.dumps(found.as_json(), indent=1, ensure_ascii=False)
+            text = json.dumps(found.to_dict(), indent=1, ensure_ascii=False)
         else:
             text = "\n".join(found.lines(_painted, complete=complete))
     if text:

@@ -26,7 +26,7 @@ from typing import Any, NoReturn
 
 import click
 
-from mo_loop.batch.storage.locations import masked
+from mo_loop.batching.storage.locations import masked
 from mo_loop.cli.output import is_coloured, safe, show, tell
 from mo_loop.errors import MoLoopError, UsageError, traceback_text
 from mo_loop.support.printable import printable
@@ -68,7 +68,7 @@ def reported(debug: bool, *, as_json: bool = False, writes: bool = True) -> Iter
 
 
 def _failure(error: Exception, exit_code: int) -> dict[str, Any]:
-    from mo_loop.batch.result import errors_of
+    from mo_loop.batching.result import errors_of
 
     errors = [asdict(each) for each in errors_of(error)]
     first = {**errors[0], "where": next(iter(errors[0]["where"]), "")}

@@ -9,7 +9,7 @@ import tempfile
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import ExitStack, contextmanager
 
-from mo_loop.batch.storage.locations import Location, is_url, location_of
+from mo_loop.batching.storage.locations import Location, is_url, location_of
 from mo_loop.errors import ConversionErrors, FileError, MoLoopError, UsageError
 from mo_loop.support.files import is_among
 
@@ -61,14 +61,14 @@ def opened(source: str) -> Iterator[str]:
 
 @contextmanager
 def _staged(where: Location) -> Iterator[str]:
-    from mo_loop.batch.storage.scratch import Scratch
-    from mo_loop.batch.storage.staging import copied, staged
+    from mo_loop.batching.storage.scratch import Scratch
+    from mo_loop.batching.storage.staging import copied, staged
 
     if where.suffix not in (".xml", ".json", ".txt"):
         with staged(where, Scratch()) as here:
             yield str(here.path)
         return
-    from mo_loop.batch.storage.stores import find
+    from mo_loop.batching.storage.stores import find
 
     files = [where]
     if where.suffix == ".xml" and find(data := where.with_suffix(".bin")) is not None:
@@ -100,8 +100,8 @@ def opened_inputs(given: Iterable[str]) -> Iterator[list[tuple[str, str]]]:
             if not is_url(file):
                 found.append((text, text))
                 continue
-            from mo_loop.batch.storage.scratch import Scratch
-            from mo_loop.batch.storage.staging import copied
+            from mo_loop.batching.storage.scratch import Scratch
+            from mo_loop.batching.storage.staging import copied
 
             where = location_of(file)
             (path,) = stack.enter_context(copied([where], Scratch()))

@@ -14,10 +14,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from textwrap import wrap
 
-from mo_loop.cli.output import counted, painted
+from mo_loop.cli.output import painted
 from mo_loop.look.inspection.skeleton import ControlNode, Entry, FunctionCall, Outline, Run, Skeleton
 from mo_loop.look.records.tensor_ports import TensorPort
-from mo_loop.support.printable import printable_record, shortened
+from mo_loop.support.printable import counted, printable_record, shortened
 
 ENTRIES = 8
 """The number of inputs or outputs of one kind that a node shows; JSON has all of them."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
 
@@ -12,20 +12,12 @@ import click
 from mo_loop.cli.error_output import reported
 from mo_loop.cli.file_checks import named, opened
 from mo_loop.cli.model_options import allow_external_option, limit_option
-from mo_loop.cli.output import counted, painted, show, show_lines, sized, table
+from mo_loop.cli.output import TERMINAL, show, show_lines
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import UsageError
-from mo_loop.support.printable import printable_record
 
 if TYPE_CHECKING:
-    from mo_loop.look.inspection.description import Branch, ControlFacts, Inspection
-    from mo_loop.look.records.tensor_ports import TensorPort
-
-LONGEST = 300
-"""The number of characters of a name that the text shows; JSON has all of them."""
-
-STATES = 8
-"""The number of states, slices and captures of a loop in the text; JSON has all of them."""
+    from mo_loop.look.inspection.description import ControlFacts, Inspection
 
 
 @click.command()
@@ -102,9 +94,9 @@ def command(
             found = _chosen(inspect(path, allow_external=allow_external), depth, scope, operator)
         found = replace(found, file=named(model))
         if form == "json":
-            text = json.dumps(found.as_json(), indent=1, ensure_ascii=False, default=str)
+            text = json.dumps(found.to_dict(), indent=1, ensure_ascii=False, default=str)
         else:
-            text = "\n".join(_text(printable_record(found, LONGEST)))
+            text = found.text(TERMINAL)
     show(text)
 
 
@@ -168,102 +160,3 @@ def _cut(control: ControlFacts, depth: int) -> ControlFacts:
         for each in control.branches
     ]
     return replace(control, branches=branches)
-
-
-# -- text
-
-
-def _text(inspection: Inspection) -> Iterator[str]:
-    kind = "ONNX" if inspection.format == "onnx" else "OpenVINO IR"
-    by = f", made by {inspection.producer}" if inspection.producer else ""
-    size = sized(inspection.file_bytes)
-    yield f"{painted(inspection.file, bold=True)}: {kind} version {inspection.ir_version}, {size}{by}"
-    if inspection.name:
-        yield f"name       {inspection.name}"
-    opsets = [f"{name or 'unnamed'} {version}" for name, version in inspection.opsets.items()]
-    yield f"opsets     {', '.join(opsets)}"
-    nodes = sum(each.nodes for each in inspection.scopes)
-    weights = _amount(inspection.elements, inspection.bytes)
-    yield f"contents   {counted(nodes, 'node')} in {counted(len(inspection.scopes), 'scope')}, {weights}"
-    for title, ports in (("inputs", inspection.inputs), ("outputs", inspection.outputs)):
-        yield from _section(title, [(port.name, str(port)) for port in ports])
-    operators = [(each.name, str(each.count), sized(each.bytes) if each.bytes else "") for each in inspection.operators]
-    yield from _section("operators", operators, (1, 2), ("operator", "nodes", "constants"))
-    scopes = [
-        (each.path or "(main)", each.kind, str(each.nodes), str(each.elements), sized(each.bytes))
-        for each in inspection.scopes
-    ]
-    yield from _section("scopes", scopes, (2, 3, 4), ("path", "kind", "nodes", "elements", "constants"))
-    if inspection.control:
-        yield painted("control flow", bold=True)
-        for each in inspection.control:
-            yield from _tree(each, "  ")
-    yield from _section("states", _states(inspection), (), ("variable", "type", "initial", "read", "assigned"))
-    functions = [
-        (each.name, counted(each.nodes, "node"), counted(each.calls, "call"), f"({', '.join(each.inputs)})")
-        for each in inspection.functions
-    ]
-    yield from _section("functions", functions, (1, 2))
-    files = [
-        (each.path, counted(each.tensors, "tensor"), "missing, or refused" if each.size is None else sized(each.size))
-        for each in inspection.external
-    ]
-    yield from _section("weights in", files, (1, 2))
-    metadata = [(key, " ".join(value.split())[:100]) for key, value in inspection.metadata.items()]
-    yield from _section("metadata", metadata)
-
-
-def _states(inspection: Inspection) -> list[tuple[str, ...]]:
-    from mo_loop.look.records.tensor_ports import TensorPort
-
-    return [
-        (each.id, str(TensorPort("", each.type, each.shape)), str(each.initial),
-         *map(_listed, (each.read, each.assigned)))
-        for each in inspection.states
-    ]
-
-
-def _section(
-    title: str, rows: Sequence[tuple[str, ...]], right: tuple[int, ...] = (), heads: tuple[str, ...] = ()
-) -> Iterator[str]:
-    if rows:
-        yield painted(title, bold=True)
-        yield table([heads, *rows] if heads else rows, right, indent="  ", heads=bool(heads))
-
-
-def _tree(control: ControlFacts, indent: str) -> Iterator[str]:
-    yield f"{indent}{painted(control.operator, fg='cyan')} {control.path}"
-    facts = [
-        ("trip count", control.trip_count), ("condition", control.condition), ("continues", control.goes_on),
-        ("states", _listed([f"{each.name} {_typed(each.initial)}" for each in control.states])),
-        ("slices", _listed([f"{each.name} {_typed(each.value)} axis {each.axis}{' backwards' * each.backward}"
-                            for each in control.scan_inputs])),
-        ("joins", _listed([f"{each.name} axis {each.axis}{' backwards' * each.backward}"
-                           for each in control.scan_outputs])),
-        ("captures", _listed(control.captures)),
-    ]  # fmt: skip
-    for name, text in facts:
-        if text:
-            yield f"{indent}  {name:10} {text}"
-    for branch in control.branches:
-        yield from _branch(branch, indent + "  ")
-
-
-def _branch(branch: Branch, indent: str) -> Iterator[str]:
-    constants = f", {counted(branch.constants, 'constant')}" if branch.constants else ""
-    yield f"{indent}{branch.name}: {counted(branch.nodes, 'node')}{constants}"
-    for child in branch.children:
-        yield from _tree(child, indent + "  ")
-
-
-def _typed(port: TensorPort) -> str:
-    return str(port) if port.is_known else ""
-
-
-def _listed(texts: list[str]) -> str:
-    more = f" and {len(texts) - STATES} more" if len(texts) > STATES else ""
-    return ", ".join(each.strip() for each in texts[:STATES]) + more
-
-
-def _amount(elements: int, size: int) -> str:
-    return f"{counted(elements, 'element')} in constants ({sized(size)})" if elements else "no constants"

@@ -21,6 +21,7 @@ import click
 
 from mo_loop.errors import FileError
 from mo_loop.support.printable import aligned, printable, without_commands
+from mo_loop.support.results import Style
 
 BLOCK = 1000
 """The number of lines that are written at once."""
@@ -103,20 +104,6 @@ def painted(text: str, **style: Any) -> str:
     return click.style(text, **style).replace(ESCAPE, MARK) if is_coloured(sys.stdout) else text
 
 
-def sized(count: int) -> str:
-    """A number of bytes with a unit: 999 B, 12.3 kB, 4.2 MB, 1.0 GB."""
-    size, unit = float(count), "B"
-    for larger in ("kB", "MB", "GB", "TB"):
-        if size < 999.95:
-            break
-        size, unit = size / 1000, larger
-    return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
-
-
-def counted(number: int, noun: str) -> str:
-    return f"{number} {noun}{'s' * (number != 1)}"
-
-
 def table(
     rows: Sequence[Sequence[str]], right: Sequence[int] = (), indent: str = "", *, heads: bool = True, err: bool = False
 ) -> str:
@@ -144,3 +131,13 @@ def table(
     with console.capture() as captured:
         console.print(Padding(shown, (0, 0, 0, len(indent))))
     return "\n".join(line.rstrip() for line in captured.get().split("\n")).rstrip("\n").replace(ESCAPE, MARK)
+
+
+class _Terminal(Style):
+    """Colours and tables of the terminal, if stdout is one."""
+
+    paint = staticmethod(painted)
+    table = staticmethod(table)
+
+
+TERMINAL = _Terminal()

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-from mo_loop.batch.storage.locations import place_of
+from mo_loop.batching.storage.locations import place_of
 from mo_loop.cli.output import table, tell
 from mo_loop.cli.pass_listing import selection_of, warn_of_skipped
 from mo_loop.cli.pass_options import PassOptions
@@ -68,7 +68,7 @@ class PassObservers:
     def save(self) -> None:
         """Write the profile to its file. FileError if that fails."""
         if self._options.profile_json is not None and self._profile is not None:
-            from mo_loop.batch.places import write_content
+            from mo_loop.batching.places import write_content
 
             write_content(place_of(self._options.profile_json), json.dumps(self._profile.as_json(), indent=1) + "\n")
 

@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import sys
 import time
-from collections import Counter
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from mo_loop.batch.comparison_options import Comparing
+from mo_loop.batching.comparison_options import Comparing
 from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.error_output import INTERRUPTED, message, printed_warnings, reported
 from mo_loop.cli.file_checks import named, opened, require_local
@@ -21,7 +21,6 @@ from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import UsageError
 from mo_loop.support.files import is_among
 from mo_loop.support.flags import FILES, RUN
-from mo_loop.support.printable import printable
 
 if TYPE_CHECKING:
     from mo_loop.compare.reducing.candidate import Candidate
@@ -95,9 +94,9 @@ def command(
                 raise
             message("error", f"interrupted: {target} holds the smallest model so far; to continue, reduce it")
             sys.exit(INTERRUPTED)
-        progress.save(found.best)
+        found.save(path)
     if not quiet:
-        show(_summary(named(model), target, found, time.monotonic() - progress.start))
+        show(replace(found, model=named(model)).text(target=target))
 
 
 def _place(model: str, target: str) -> Path:
@@ -123,38 +122,10 @@ class _Progress:
     def better(self, candidate: Candidate, trials: int) -> None:
         """A smaller candidate shows the condition."""
         self.count += 1
-        self.save(candidate)
+        candidate.save(self._path)
         now = time.monotonic()
         if self._is_quiet or now - self._shown < 1:
             return
         self._shown = now
         seconds = now - self.start
-        click.echo(f"{_sized(candidate)}, {trials} trials, {seconds:.0f} s", err=True)
-
-    def save(self, candidate: Candidate) -> None:
-        """Write the model, and its inputs beside it."""
-        from mo_loop.compare.input_sets.given import save
-        from mo_loop.support.files import write_whole
-
-        write_whole(self._path, candidate.model)
-        for number, feeds in enumerate(candidate.sets):
-            name = self._path.stem if len(candidate.sets) == 1 else f"{self._path.stem}-{number}"
-            save(self._path.with_name(f"{name}.npz"), feeds.items())
-
-
-def _sized(candidate: Candidate) -> str:
-    size = candidate.size
-    return f"{size.all_nodes} nodes, {candidate.weight_bytes} bytes of weights"
-
-
-def _summary(model: str, target: str, found: Any, seconds: float) -> str:
-    from mo_loop.compare.reducing.candidate import graphs
-    from mo_loop.frontend.onnx_graphs import operator_of
-
-    counts = Counter(operator_of(node) for graph in graphs(found.best.proto) for node in graph.node)
-    operators = ", ".join(f"{count} {name}" if count > 1 else name for name, count in counts.items())
-    lines = (
-        f"{model}: {_sized(found.start)}", f"{target}: {_sized(found.best)}: {operators}",
-        f"{found.trials} trials, {seconds:.1f} s",
-    )  # fmt: skip
-    return "\n".join(map(printable, lines))
+        click.echo(f"{candidate}, {trials} trials, {seconds:.0f} s", err=True)

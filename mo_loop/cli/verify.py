@@ -11,8 +11,8 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mo_loop.batch.comparison_options import Comparing
-from mo_loop.batch.storage.locations import is_url
+from mo_loop.batching.comparison_options import Comparing
+from mo_loop.batching.storage.locations import is_url
 from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.error_output import printed_warnings, reported
 from mo_loop.cli.file_checks import fetched, named, opened, opened_inputs, require_local
@@ -186,7 +186,7 @@ def _formatted(report: Report, form: str) -> str:
     from mo_loop.compare.results.report_formats import as_junit, as_markdown, as_text
 
     if form == "json":
-        return json.dumps(report.as_json(), indent=1, ensure_ascii=False)
+        return json.dumps(report.to_dict(), indent=1, ensure_ascii=False)
     if form == "markdown":
         return as_markdown(report)
     if form == "junit":

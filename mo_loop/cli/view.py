@@ -7,7 +7,7 @@ from pathlib import Path, PurePath
 
 import click
 
-from mo_loop.batch.storage.locations import Location, is_url, place_of
+from mo_loop.batching.storage.locations import Location, is_url, place_of
 from mo_loop.cli.diff import ASPECTS
 from mo_loop.cli.error_output import message, reported
 from mo_loop.cli.file_checks import fetched, named, opened
@@ -80,7 +80,7 @@ def command(
             write(found.html)
             return
         if output is not None and is_url(output):
-            from mo_loop.batch.places import write_content
+            from mo_loop.batching.places import write_content
 
             write_content(place_of(output), found.html)
             _tell(named(output), quiet)

@@ -72,13 +72,14 @@ def verify(
     custom_ops: Sequence[str | os.PathLike[str]] = (),
     tolerances: Mapping[str, tuple[float, float]] | None = None,
     python: str | None = None,
-    options: ConvertOptions | None = None,
+    options: ConvertOptions | Mapping[str, Any] | None = None,
 ) -> Report:
     """Compare the IR of an ONNX model with ONNX Runtime.
 
     Args:
         model: path of an .onnx file, the bytes of one, or an `onnx.ModelProto`.
-        ir: the .xml of its IR; without it the model is converted, with `options`.
+        ir: the .xml of its IR; without it the model is converted, with `options`, which can also be given by name:
+            {"target": "2026.4"}.
         inputs: sets of inputs: .npz files, .npy files, folders of .pb in the layout of ONNX's tests, or arrays by name.
             Without them, `sets` of them are generated from `seed`.
         expected: the outputs for each set of `inputs`, in their order: .npz files, folders with output_0.pb, or arrays
@@ -119,7 +120,7 @@ def verify(
 
         RunFolder(settings.dump).begin()
     with _as_file(model) as path:
-        return _Verification(path, None if ir is None else Path(ir), options or ConvertOptions(), settings).run()
+        return _Verification(path, None if ir is None else Path(ir), ConvertOptions.of(options), settings).run()
 
 
 def _require(precision: str, against: Sequence[str], sets: int, steps: int) -> None:

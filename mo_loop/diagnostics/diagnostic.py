@@ -6,11 +6,12 @@ from collections import Counter
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Literal
+from typing import Any, Literal
 
 from mo_loop.diagnostics.codes import CODES
 from mo_loop.errors import MoLoopError
 from mo_loop.graph.origin import Origin
+from mo_loop.support.results import PLAIN, ShownResult, Style
 
 Level = Literal["error", "warning", "note"]
 
@@ -73,8 +74,8 @@ class Diagnostic:
         return cls(code, message, place, CODES[code].why, CODES[code].help)
 
 
-@dataclass
-class CheckReport:
+@dataclass(repr=False)
+class CheckReport(ShownResult):
     """All diagnostics of one model, worst first. `refused` is the error if the model could not be checked: the file is
     not a model, or an argument does not fit it."""
 
@@ -108,6 +109,27 @@ class CheckReport:
         if self.refused is not None:
             return self.refused.exit_code
         return 1 if self.counts["error"] or self.counts["warning"] else 0
+
+    def text(self, style: Style = PLAIN) -> str:
+        """What `mo-loop check` prints."""
+        from mo_loop.diagnostics.formats import as_text
+
+        return as_text([self], style)
+
+    def to_dict(self) -> dict[str, Any]:
+        """What `mo-loop check --format json` prints for one model."""
+        from mo_loop.diagnostics.formats import as_json
+
+        return as_json([self])
+
+    def _brief(self) -> str:
+        from mo_loop.diagnostics.formats import counted
+
+        return f"{self.file}: {counted(self)}"
+
+    def __bool__(self) -> bool:
+        """Whether nothing stops or worsens the conversion."""
+        return self.exit_code == 0
 
 
 def exit_code(reports: Iterable[CheckReport]) -> int:

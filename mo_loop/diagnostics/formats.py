@@ -1,4 +1,4 @@
-"""Reports as JSON and as Markdown. sarif.py writes the third form for machines, the command line the text.
+"""Reports as text, JSON and Markdown. sarif.py writes SARIF.
 
 The JSON is one object:
 
@@ -12,15 +12,19 @@ The JSON is one object:
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 from mo_loop import __version__
-from mo_loop.diagnostics.diagnostic import LEVELS, CheckReport, Diagnostic, exit_code, grouped
+from mo_loop.diagnostics.diagnostic import LEVELS, CheckReport, Diagnostic, Group, exit_code, grouped
 from mo_loop.errors import MoLoopError
+from mo_loop.support.printable import printable
+from mo_loop.support.results import Style
 
 VERSION = 1
 """The version of the JSON."""
+
+COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
 SHOWN = 5
 """The number of places of a group that are listed."""
@@ -74,6 +78,31 @@ def places_text(places: Iterable[Any]) -> str:
     texts = [str(each) for each in places]
     more = f" and {len(texts) - SHOWN} more" if len(texts) > SHOWN else ""
     return ", ".join(texts[:SHOWN]) + more
+
+
+def as_text(reports: Sequence[CheckReport], style: Style) -> str:
+    """Each diagnostic with its place, reason and help; of several models the number of bad ones."""
+    return "\n".join(_text(reports, style))
+
+
+def _text(reports: Sequence[CheckReport], style: Style) -> Iterator[str]:
+    for report in reports:
+        yield f"{style.paint(report.file, bold=True)}: {counted(report)}"
+        for group in grouped(report.shown):
+            yield from _lines(group, style)
+    if len(reports) > 1:
+        bad = sum(report.exit_code != 0 for report in reports)
+        yield f"{len(reports)} models, {bad} with errors or warnings"
+
+
+def _lines(group: Group, style: Style) -> Iterator[str]:
+    first, places = group.first, group.places
+    count = f" ({len(places)} times)" if len(places) > 1 else ""
+    level = style.paint(first.level, fg=COLOURS[first.level], bold=True)
+    yield f"  {level} {first.code}: {printable(first.message)}{count}"
+    for name, text in (("where", places_text(places)), ("why", first.why), ("help", first.help)):
+        if text:
+            yield f"    {name + ':':6} {printable(text)}"
 
 
 def as_markdown(reports: Iterable[CheckReport]) -> str:

@@ -94,6 +94,11 @@ def opened(source: Any, allowed: Sequence[str] = (), data_folder: Folder = None)
         proto, name = _parse(bytes(source), "the given bytes"), "model"
     elif hasattr(source, "read"):
         proto, name, folder = _parse(_content(source), "the given file"), "model", _folder_of(source)
+    elif not isinstance(source, str | os.PathLike):
+        raise UsageError(
+            f"{_kind(source)} is not an ONNX model",
+            hint="give a path, an open binary file, the bytes of a file, or an onnx.ModelProto",
+        )
     else:
         path = Path(source)
         data, own = _read(path)
@@ -113,6 +118,12 @@ def opened(source: Any, allowed: Sequence[str] = (), data_folder: Folder = None)
         domain = "" if function.domain == "ai.onnx" else function.domain
         model.functions[domain, function.name, getattr(function, "overload", "")] = function
     return model
+
+
+def _kind(value: Any) -> str:
+    """What a value is, for a message: `123, of type int`, or the type alone where the value has no short text."""
+    name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
+    return f"{value!r}, of type {name}," if isinstance(value, int | float | None) else f"an object of type {name}"
 
 
 def _content(file: Any) -> bytes:

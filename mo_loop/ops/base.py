@@ -45,6 +45,25 @@ _OF_ONE = (0, 1)
 """The ranks of a tensor of one number."""
 
 
+class _OpSignature:
+    """The signature of an operation: its ports, its attributes, and what every operation takes. `help` shows it."""
+
+    def __get__(self, _: object, cls: "type[Op]") -> inspect.Signature:
+        own = list(inspect.signature(cls.__init__).parameters.values())[1:]
+        if cls.__init__ is not Op.__init__:
+            return inspect.Signature(own)
+        ports = list(inspect.signature(cls.infer).parameters.values())[1:]
+        attributes = [
+            inspect.Parameter(
+                name, inspect.Parameter.KEYWORD_ONLY, annotation=cls._kinds[name],
+                default=inspect.Parameter.empty if default is _MISSING else default,
+            )
+            for name, default in cls.attributes.items()
+        ]  # fmt: skip
+        common = [each for each in own if each.kind is each.KEYWORD_ONLY]
+        return inspect.Signature([*ports, *attributes, *common])
+
+
 class Op(Node):
     """Base of all operations. Class keywords: `opset` (the lowest that has it), `type` (the IR's name, default the
     class name), `index` (input ports whose scalars and arrays become i64), `ranks` (input port -> its rank, or ranks),
@@ -63,6 +82,7 @@ class Op(Node):
     """The rt_info of ports: ("input" or "output", index) -> rt_info."""
     abstract: ClassVar[bool] = True
     REQUIRED: ClassVar[object] = _MISSING
+    __signature__: ClassVar[Any] = _OpSignature()
 
     _kinds: ClassVar[dict[str, Any]] = {}
     _ranges: ClassVar[Mapping[str, Range]] = {}

@@ -11,6 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import field, fields
+from textwrap import wrap
 from typing import Any, NamedTuple
 
 FILES, IMAGES, CONVERSION, STATES = "Inputs and outputs", "Preparation of images", "Conversion", "States"
@@ -62,6 +63,23 @@ def flags_of(cls: type) -> dict[str, Flag]:
     return {each.name: each.metadata["flag"] for each in fields(cls) if "flag" in each.metadata}
 
 
-def described(cls: type) -> str:
-    """The fields with a flag, as the `Args` of a docstring."""
-    return "".join(f"    {name}: {f'{each.help} {each.note}'.strip()}\n    " for name, each in flags_of(cls).items())
+def described(cls: Any, indent: int = 4) -> str:
+    """The fields as the `Args` of a docstring, with their types; of those without a flag the `text` in the metadata."""
+    lines = []
+    for each in fields(cls):
+        if not each.init:
+            continue
+        known = each.metadata.get("flag")
+        text = f"{known.help} {known.note}" if known else each.metadata.get("text", "")
+        for sentence in REPEATED:
+            text = text.replace(sentence, "")
+        if text:
+            lines += wrap(
+                f"{each.name} ({each.type}): {' '.join(text.split())}", 116, initial_indent=" " * indent,
+                subsequent_indent=" " * (indent + 4), break_long_words=False, break_on_hyphens=False,
+            )  # fmt: skip
+    return "\n".join(lines) + "\n"
+
+
+REPEATED = (" May be given more than once.", " Can be repeated.")
+"""What is true of the flags alone."""

@@ -26,6 +26,6 @@ def lazy_names(
         return namespace[name]
 
     def listed() -> list[str]:
-        return sorted({*namespace, *module_of})
+        return sorted(namespace["__all__"])
 
     return load, listed

@@ -94,6 +94,21 @@ def aligned(rows: Sequence[Sequence[str]], right: Sequence[int] = (), indent: st
         lines.append((indent + "  ".join(cells)).rstrip())
     return "\n".join(lines)
 
+def sized(count: int) -> str:
+    """A number of bytes with a unit: 999 B, 12.3 kB, 4.2 MB, 1.0 GB."""
+    size, unit = float(count), "B"
+    for larger in ("kB", "MB", "GB", "TB"):
+        if size < 999.95:
+            break
+        size, unit = size / 1000, larger
+    return f"{count} B" if unit == "B" else f"{size:.1f} {unit}"
+
+
+def counted(number: int, noun: str) -> str:
+    """`1 node`, `2 nodes`."""
+    return f"{number} {noun}{'s' * (number != 1)}"
+
+
 def xml_text(text: str) -> str:
     """Without characters that XML forbids: control characters, lone surrogates of names that are not UTF-8."""
     return _NOT_XML.sub("\ufffd", text)

@@ -37,7 +37,7 @@ assert not hasattr(os, "killpg")
 names = [each.name for each in pkgutil.walk_packages(mo_loop.__path__, "mo_loop.")]
 for name in names:
     # The package distributed itself does not import here, where it is installed at all.
-    if not name.endswith("__main__") and not name.startswith("mo_loop.batch.cluster."):
+    if not name.endswith("__main__") and not name.startswith("mo_loop.batching.cluster."):
         importlib.import_module(name)
 print(len(names))
 """

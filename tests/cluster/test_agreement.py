@@ -38,7 +38,7 @@ def test_what_is_no_address(address: str, folder: Path) -> None:
 
 
 def test_without_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mo_loop.batch.cluster.connecting.find_spec", lambda _: None)
+    monkeypatch.setattr("mo_loop.batching.cluster.connecting.find_spec", lambda _: None)
     said = assert_refused(batch("in", "-o", "out", "--scheduler", "local", cwd=folder), "ML203", folder)
     assert "pip install distributed fsspec" in said
 
@@ -64,7 +64,7 @@ def test_tls_without_certificates(folder: Path) -> None:
 
 
 def test_no_workers(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mo_loop.batch.cluster.agreement.WORKERS", 1.0)
+    monkeypatch.setattr("mo_loop.batching.cluster.agreement.WORKERS", 1.0)
     with cluster(folder / "cluster", 0) as running:
         done = batch("in", "-o", "out", "--scheduler", running.address, cwd=folder)
     assert "within 1 s" in assert_refused(done, "ML291", folder)

@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from mo_loop import convert_model, save_model
-from mo_loop.batch.storage import stores
-from mo_loop.batch.storage.locations import Location
+from mo_loop.batching.storage import stores
+from mo_loop.batching.storage.locations import Location
 from mo_loop.errors import FileError, UsageError
 from tests.cli.batches import good
 from tests.cli.installed import mo_loop

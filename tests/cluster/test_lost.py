@@ -107,7 +107,7 @@ def test_all_workers_are_killed(models: Path, monkeypatch: pytest.MonkeyPatch) -
     """No worker comes back: the batch does not wait for ever."""
     (models / "patience.py").write_text(
         "import runpy, sys\n"
-        "import mo_loop.batch.cluster.watching as watching\n"
+        "import mo_loop.batching.cluster.watching as watching\n"
         "watching.PATIENCE = 3.0\n"
         "from mo_loop.cli import main\n"
         "main()\n"

@@ -10,7 +10,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from mo_loop.batch.estimates import estimate
+from mo_loop.batching.estimates import estimate
 from tests.cli.batches import batch, good, read, statuses
 from tests.cluster.dask_cluster import cluster
 from tests.cluster.s3_server import Store
@@ -44,7 +44,8 @@ def at_once(times: Path) -> int:
 
 @pytest.mark.parametrize(("need", "most"), [(4.5e9, 1), (4e9, 2), (1e9, 3)])
 def test_a_worker_is_given_what_fits(need: float, most: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("mo_loop.batch.cluster.portions.estimate", lambda *_, **__: SimpleNamespace(memory=int(need)))
+    estimated = SimpleNamespace(memory=int(need))
+    monkeypatch.setattr("mo_loop.batching.cluster.portions.estimate", lambda *_, **__: estimated)
     for number in range(6):
         good(tmp_path / "in" / f"m{number}.onnx", number)
     (tmp_path / "noted.py").write_text(NOTED.format(place=str(tmp_path / "times.txt")))
@@ -60,7 +61,7 @@ def test_a_model_above_every_worker_is_refused(tmp_path: Path, monkeypatch: pyte
     good(tmp_path / "in" / "large.onnx", name="a_much_longer_name_of_a_graph")
     limit = small.stat().st_size
     found = lambda size, *_, **__: SimpleNamespace(memory=1 if size <= limit else 9 << 30)  # noqa: E731
-    monkeypatch.setattr("mo_loop.batch.cluster.portions.estimate", found)
+    monkeypatch.setattr("mo_loop.batching.cluster.portions.estimate", found)
     with cluster(tmp_path / "cluster", 1, "--memory-limit", "2GiB") as running:
         flags = ("--report", "r.json", "--scheduler", running.address)
         done = batch("in", "-o", "out", *flags, cwd=tmp_path)
@@ -90,7 +91,7 @@ def test_a_report_says_what_models_at_urls_need(store: Store, tmp_path: Path) ->
 
 def test_a_converted_model_is_not_refused_after_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """The formula for layers says far too much, as it does for large bodies; what was measured counts."""
-    monkeypatch.setattr("mo_loop.batch.estimates.LAYER", 1 << 30)
+    monkeypatch.setattr("mo_loop.batching.estimates.LAYER", 1 << 30)
     with cluster(tmp_path / "cluster", 1, "--resources", "MEMORY=1e9") as running:
         for number in (1, 2):
             good(tmp_path / "in" / "m.onnx", number)

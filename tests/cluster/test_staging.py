@@ -13,11 +13,11 @@ from pathlib import Path
 
 import pytest
 
-from mo_loop.batch.storage.locations import Location
-from mo_loop.batch.storage.scratch import Scratch
-from mo_loop.batch.storage.staging import staged
-from mo_loop.batch.storage.stamps import Info
-from mo_loop.batch.storage.stores import info
+from mo_loop.batching.storage.locations import Location
+from mo_loop.batching.storage.scratch import Scratch
+from mo_loop.batching.storage.staging import staged
+from mo_loop.batching.storage.stamps import Info
+from mo_loop.batching.storage.stores import info
 from mo_loop.errors import FileError, StorageError, UsageError
 from tests.cli.batches import good
 from tests.cluster.models import numbers, with_external
@@ -210,7 +210,7 @@ class TestRoom:
     def test_what_a_killed_process_left_is_removed(self, tmp_path: Path) -> None:
         scratch = Scratch(str(tmp_path / "scratch"), 100)
         code = (
-            "import sys, time; from mo_loop.batch.storage.scratch import Scratch\n"
+            "import sys, time; from mo_loop.batching.storage.scratch import Scratch\n"
             "with Scratch(sys.argv[1], 100).room('m', 90) as room:\n"
             "    (room.folder / 'file').write_text('x'); print('ready', flush=True); time.sleep(60)"
         )
@@ -235,7 +235,7 @@ class TestRoom:
         monkeypatch.setattr("mo_loop.support.locking.try_lock", lambda _: None)
         (tmp_path / "room-1-x").mkdir()
         (tmp_path / "room-1-x" / "bytes").write_text("90")
-        monkeypatch.setattr("mo_loop.batch.storage.scratch.LONGEST_WAIT", 0.1)
+        monkeypatch.setattr("mo_loop.batching.storage.scratch.LONGEST_WAIT", 0.1)
         scratch = Scratch(str(tmp_path), 100)
         with scratch.room("m", 60) as room:
             assert room.grow(90) and not room.grow(110)

@@ -11,11 +11,11 @@ import pytest
 
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 
-from mo_loop.batch.cluster.dask_engine import CHECKS_AT_ONCE, DaskEngine
-from mo_loop.batch.engine import WorkerLimits
-from mo_loop.batch.plan import Planned
-from mo_loop.batch.storage.locations import Location
-from mo_loop.batch.storage.stores import Info
+from mo_loop.batching.cluster.dask_engine import CHECKS_AT_ONCE, DaskEngine
+from mo_loop.batching.engine import WorkerLimits
+from mo_loop.batching.plan import Planned
+from mo_loop.batching.storage.locations import Location
+from mo_loop.batching.storage.stores import Info
 
 
 def test_models_are_looked_at_at_once_and_stay_in_order() -> None:

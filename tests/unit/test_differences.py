@@ -213,7 +213,7 @@ def test_a_model_equals_itself_in_all_forms(text: str, tmp_path: Path) -> None:
     for old, new in pairs:
         found = diff(old, new)
         assert found.equal and not found and not len(found), str(found)
-        assert found.as_json()["equal"] is True
+        assert found.to_dict()["equal"] is True
 
 
 def test_names_numbered_anew_do_not_matter() -> None:
@@ -358,7 +358,7 @@ def test_every_element_counts(old: np.ndarray[Any, Any], new: np.ndarray[Any, An
     found = constants(old, new)
     assert found is not None and found.details[0].data["count"] == count
     assert constants(old, old.copy()) is None and constants(new, new.copy()) is None
-    json.dumps(found.as_json(), allow_nan=False)
+    json.dumps(found.to_dict(), allow_nan=False)
 
 
 def test_weights_of_another_type_are_compared_as_numbers() -> None:
@@ -480,7 +480,7 @@ def test_json_can_be_written_and_repeats(tmp_path: Path) -> None:
     old, new = tmp_path / "old.onnx", tmp_path / "new.onnx"
     onnx.save(parsed(LOOP), old)
     onnx.save(parsed(LOOP.replace("Mul (t, w)", "Div (w, t)").replace("[join] q = Add", "[end] q = Max")), new)
-    code = f"import json, mo_loop; print(json.dumps(mo_loop.diff({str(old)!r}, {str(new)!r}).as_json()))"
+    code = f"import json, mo_loop; print(json.dumps(mo_loop.diff({str(old)!r}, {str(new)!r}).to_dict()))"
     texts = {
         subprocess.run(
             [sys.executable, "-c", code], capture_output=True, text=True, check=True, timeout=120,

@@ -357,7 +357,7 @@ def test_what_counts_as_wrong(text: str, said: str) -> None:
 
 
 def test_what_is_iterated_and_entered_is_known() -> None:
-    example = Example("mo_loop.batch.storage.stores")
+    example = Example("mo_loop.batching.storage.stores")
     for text in ("for place, block, more in blocks(where, []): ...", "for where, found in listed(where): found.length"):
         example.check(ast.parse(text))
     assert example.wrong == ["(place, block, more) are 2 values", "found has no length"]

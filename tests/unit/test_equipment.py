@@ -11,8 +11,8 @@ import pytest
 
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 
-from mo_loop.batch.cluster import on_worker
-from mo_loop.batch.cluster.sent_files import SentFile
+from mo_loop.batching.cluster import on_worker
+from mo_loop.batching.cluster.sent_files import SentFile
 from mo_loop.errors import ClusterError
 
 

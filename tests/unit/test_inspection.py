@@ -291,7 +291,7 @@ def test_damaged_models(seed: int) -> None:
     for _ in range(int(rng.integers(1, 6))):
         data[rng.integers(len(data))] = rng.integers(256)
     try:
-        json.dumps(inspect(bytes(data)).as_json())
+        json.dumps(inspect(bytes(data)).to_dict())
     except MoLoopError as error:
         assert error.exit_code in (2, 3), error
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from mo_loop.batch.storage.locations import Location, is_url, location_of, masked, place_of
+from mo_loop.batching.storage.locations import Location, is_url, location_of, masked, place_of
 from mo_loop.errors import UsageError
 
 

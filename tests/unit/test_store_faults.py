@@ -6,9 +6,9 @@ import errno
 
 import pytest
 
-from mo_loop.batch.storage import faults
-from mo_loop.batch.storage.faults import Fault, called, coded, fault_of
-from mo_loop.batch.storage.locations import Location
+from mo_loop.batching.storage import faults
+from mo_loop.batching.storage.faults import Fault, called, coded, fault_of
+from mo_loop.batching.storage.locations import Location
 from mo_loop.errors import StorageError
 
 WHERE = Location("s3://zoo/m.onnx")

@@ -55,11 +55,11 @@ NEVER = {
     "mo_loop.look.differences": (PASSES, *OFFERS),
     "mo_loop.report": ("mo_loop.api", "mo_loop.conversion", "mo_loop.cli", "mo_loop.compare"),
     "mo_loop.compare": ("mo_loop.cli",),
-    "mo_loop.support": (*ABOVE_FOUNDATION, "mo_loop.batch", "mo_loop.graph", "mo_loop.ops", "mo_loop.look"),
+    "mo_loop.support": (*ABOVE_FOUNDATION, "mo_loop.batching", "mo_loop.graph", "mo_loop.ops", "mo_loop.look"),
     "mo_loop.preprocessing": ABOVE_FOUNDATION,
-    "mo_loop.batch": ("mo_loop.cli", "mo_loop.batch.cluster"),
-    "mo_loop.batch.cluster": ("mo_loop.cli", "mo_loop.frontend", "mo_loop.ir", "mo_loop.api", "mo_loop.conversion"),
-    "mo_loop.batch.storage": (PASSES, "mo_loop.ir", "mo_loop.batch", *OFFERS),
+    "mo_loop.batching": ("mo_loop.cli", "mo_loop.batching.cluster"),
+    "mo_loop.batching.cluster": ("mo_loop.cli", "mo_loop.frontend", "mo_loop.ir", "mo_loop.api", "mo_loop.conversion"),
+    "mo_loop.batching.storage": (PASSES, "mo_loop.ir", "mo_loop.batching", *OFFERS),
 }
 
 # The modules of mo_loop that the transformation library may import.
@@ -81,9 +81,9 @@ LIBRARY_HOMES = {
     "lxml": ("mo_loop/ir/reader/",),
     "click": ("mo_loop/cli/",),
     "rich": ("mo_loop/cli/",),
-    "dask": ("mo_loop/batch/cluster/",),
-    "distributed": ("mo_loop/batch/cluster/",),
-    "fsspec": ("mo_loop/batch/storage/",),
+    "dask": ("mo_loop/batching/cluster/",),
+    "distributed": ("mo_loop/batching/cluster/",),
+    "fsspec": ("mo_loop/batching/storage/",),
     "openvino": ("mo_loop/compare/",),
     "onnxruntime": ("mo_loop/compare/",),
 }
@@ -508,11 +508,11 @@ class TestStartUp:
         assert (out / "model.xml").is_file()
 
     def test_the_file_layer_loads_fsspec_with_the_first_url(self) -> None:
-        folder = ROOT / "mo_loop/batch/storage"
-        modules = sorted(f"mo_loop.batch.storage.{path.stem}" for path in folder.glob("[a-z]*.py"))
+        folder = ROOT / "mo_loop/batching/storage"
+        modules = sorted(f"mo_loop.batching.storage.{path.stem}" for path in folder.glob("[a-z]*.py"))
         assert len(modules) > 5
-        assert not loaded_by("-c", f"import {', '.join(modules)}, mo_loop.batch.url_state") & set(HEAVY)
-        assert not loaded_by("-c", "import mo_loop.batch.job") & set(URLS)
+        assert not loaded_by("-c", f"import {', '.join(modules)}, mo_loop.batching.url_state") & set(HEAVY)
+        assert not loaded_by("-c", "import mo_loop.batching.job") & set(URLS)
 
     def test_the_check_sees_what_is_loaded(self) -> None:
         assert {"numpy", "json"} <= loaded_by("-c", "import numpy, json")

@@ -47,19 +47,19 @@ PLAN = """
 import sys
 from pathlib import Path
 
-import mo_loop.batch.storage.stores as stores
-import mo_loop.batch.url_state as url_state
-from mo_loop.batch.engine import WorkerLimits
-from mo_loop.batch.finding import planned
-from mo_loop.batch.outputs import Outputs
-from mo_loop.batch.run import Batch
-from mo_loop.batch.task import Work
-from mo_loop.batch.cluster.dask_engine import DaskEngine
+import mo_loop.batching.storage.stores as stores
+import mo_loop.batching.url_state as url_state
+from mo_loop.batching.engine import WorkerLimits
+from mo_loop.batching.finding import planned
+from mo_loop.batching.outputs import Outputs
+from mo_loop.batching.run import Batch
+from mo_loop.batching.task import Work
+from mo_loop.batching.cluster.dask_engine import DaskEngine
 from mo_loop.options import ConvertOptions
 from mo_loop.support.process_memory import peak_memory
-from mo_loop.batch.storage.locations import Location, location_of
-from mo_loop.batch.storage.scratch import Scratch
-from mo_loop.batch.storage.stamps import Info
+from mo_loop.batching.storage.locations import Location, location_of
+from mo_loop.batching.storage.scratch import Scratch
+from mo_loop.batching.storage.stamps import Info
 
 count = int(sys.argv[1])
 

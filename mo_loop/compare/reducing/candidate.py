@@ -9,11 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 
 from mo_loop.frontend.onnx_graphs import body_protos
+from mo_loop.support.files import write_whole
 
 Feeds = Mapping[str, Any]
 
@@ -75,6 +77,22 @@ class Candidate:
         """The bytes of the initializers of all graphs."""
         return sum(len(each.raw_data) or 4 * int(np.prod(each.dims))
                    for graph in graphs(self.proto) for each in graph.initializer)  # fmt: skip
+
+    def sizes(self) -> dict[str, int]:
+        """The numbers that are shown."""
+        return {"nodes": self.size.all_nodes, "weight_bytes": self.weight_bytes}
+
+    def __str__(self) -> str:
+        return f"{self.size.all_nodes} nodes, {self.weight_bytes} bytes of weights"
+
+    def save(self, path: Path) -> None:
+        """Write the model, and its inputs beside it."""
+        from mo_loop.compare.input_sets.given import save
+
+        write_whole(path, self.model)
+        for number, feeds in enumerate(self.sets):
+            name = path.stem if len(self.sets) == 1 else f"{path.stem}-{number}"
+            save(path.with_name(f"{name}.npz"), feeds.items())
 
 
 def made(proto: Any, sets: Sequence[Feeds]) -> Candidate:

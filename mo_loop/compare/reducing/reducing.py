@@ -1,10 +1,14 @@
 """reduce: the smallest model that still shows a condition.
 
-    found = reduce("model.onnx", "differs", options=ConvertOptions(), better=save)
+    found = reduce("model.onnx", "differs")
+    found.save("small.onnx")
 """
 
 from __future__ import annotations
 
+import os
+import time
+from collections import Counter
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -17,7 +21,7 @@ from mo_loop.compare.input_sets.generated import Generator
 from mo_loop.compare.input_sets.given import read_sets
 from mo_loop.compare.oracle.checked_oracle import Oracle
 from mo_loop.compare.packages import require_packages
-from mo_loop.compare.reducing.candidate import Candidate
+from mo_loop.compare.reducing.candidate import Candidate, graphs
 from mo_loop.compare.reducing.condition import Condition
 from mo_loop.compare.reducing.search import ReductionSearch
 from mo_loop.compare.reducing.trial import Trials
@@ -25,23 +29,52 @@ from mo_loop.conversion import Conversion
 from mo_loop.errors import InputError, MoLoopError
 from mo_loop.frontend.external_data import needs_permission, with_data
 from mo_loop.frontend.model import load
+from mo_loop.frontend.onnx_graphs import operator_of
 from mo_loop.options import ConvertOptions
+from mo_loop.support.printable import printable
+from mo_loop.support.results import PLAIN, ShownResult, Style
 
 LEAST_SECONDS = 2.0
 """The least time of a trial; a process that is replaced needs most of it for its imports."""
 
 
-@dataclass(frozen=True)
-class Reduced:
-    """The smallest candidate, the one at the beginning, and the number of trials."""
+@dataclass(frozen=True, repr=False)
+class Reduced(ShownResult):
+    """The smallest candidate, the one at the beginning, the number of trials, and the seconds that they took."""
 
+    model: str
     best: Candidate
     start: Candidate
     trials: int
+    seconds: float
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the smallest model, and its inputs beside it as .npz."""
+        self.best.save(Path(path))
+
+    def text(self, style: Style = PLAIN, target: str = "reduced") -> str:
+        """What `mo-loop reduce` prints; `target` is what the smallest model is called."""
+        counts = Counter(operator_of(node) for graph in graphs(self.best.proto) for node in graph.node)
+        operators = ", ".join(f"{count} {name}" if count > 1 else name for name, count in counts.items())
+        lines = (
+            f"{self.model}: {self.start}", f"{target}: {self.best}: {operators}",
+            f"{self.trials} trials, {self.seconds:.1f} s",
+        )  # fmt: skip
+        return "\n".join(map(printable, lines))
+
+    def to_dict(self) -> dict[str, Any]:
+        """The sizes before and after, the trials and the seconds."""
+        return {
+            "schema": "mo-loop reduce", "version": 1, "model": self.model, "before": self.start.sizes(),
+            "after": self.best.sizes(), "trials": self.trials, "seconds": round(self.seconds, 3),
+        }  # fmt: skip
+
+    def _brief(self) -> str:
+        return f"{self.model}: {self.start.size.all_nodes} -> {self.best.size.all_nodes} nodes"
 
 
 def reduce(
-    model: str | Path,
+    model: str | os.PathLike[str],
     condition: str,
     *,
     inputs: Sequence[str | Path | Mapping[str, Any]] = (),
@@ -52,7 +85,7 @@ def reduce(
     seconds: float = 600.0,
     trial_seconds: float = 60.0,
     jobs: int = 2,
-    options: ConvertOptions | None = None,
+    options: ConvertOptions | Mapping[str, Any] | None = None,
     better: Callable[[Candidate, int], None] = lambda candidate, trials: None,
 ) -> Reduced:
     """Reduce a model. `better` is called with each smaller candidate and the number of trials so far.
@@ -60,14 +93,16 @@ def reduce(
     Raises:
         InputError: the model cannot be read, does not show the condition, or an argument is wrong.
     """
+    begin = time.monotonic()
+    options = ConvertOptions.of(options)
     wanted = Condition.parse(condition)
     if wanted.runs_ir:
         require_packages()
-    opened = load(str(model), options.allowed_folders if options is not None else ())
+    opened = load(str(model), options.allowed_folders)
     _require_uncut(options)
     data = with_data(opened).SerializeToString()
     start = Candidate(data, _sets(opened, data if needs_permission(opened) else str(model), wanted, inputs, sets, seed))
-    trials = Trials(wanted, options or ConvertOptions(), jobs=jobs, seconds=trial_seconds, rtol=rtol, atol=atol)
+    trials = Trials(wanted, options, jobs=jobs, seconds=trial_seconds, rtol=rtol, atol=atol)
     try:
         if trials.first([start]) is None:
             raise InputError(
@@ -77,14 +112,15 @@ def reduce(
         # A smaller model can run forever, for example with a condition that became constant.
         trials.seconds = min(trial_seconds, LEAST_SECONDS + 2 * trials.slowest)
         search = ReductionSearch(start, trials, seconds=seconds, better=lambda found: better(found, trials.count))
-        return Reduced(search.run(), start, trials.count)
+        best = search.run()
+        return Reduced(str(model), best, start, trials.count, time.monotonic() - begin)
     finally:
         trials.close()
 
 
-def _require_uncut(options: ConvertOptions | None) -> None:
+def _require_uncut(options: ConvertOptions) -> None:
     """InputError for options that name tensors of the whole model, which a smaller one does not have."""
-    if options is not None and (options.input or options.output or options.freeze or options.rename):
+    if options.input or options.output or options.freeze or options.rename:
         raise InputError(
             "the options name tensors of the model", why="a smaller model does not have all of them", code="ML203",
             hint="reduce without --input, --output, --freeze and --rename",

@@ -2,7 +2,7 @@
 
 report.passed, report.exit_code           # whether every output agrees; 0, or 1 for a difference
 report.sides[0].rows                      # one for each output and set of inputs
-print(as_text(report))                    # mo_loop/compare/results/report_formats.py
+print(report)                             # mo_loop/compare/results/report_formats.py
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mo_loop.compare.results.array_comparison import ArrayComparison
+from mo_loop.support.results import PLAIN, ShownResult, Style
 
 PASSED, DIFFERS = "passed", "differs"
 ENDED = {"crash": "crash", "timeout": "hang", "memory": "memory"}
@@ -89,8 +90,8 @@ def _badness(row: Row) -> tuple[bool, bool, int, float]:
     return (not result, result.kind != "values", result.count, result.largest_abs)
 
 
-@dataclass(frozen=True)
-class Report:
+@dataclass(frozen=True, repr=False)
+class Report(ShownResult):
     """One verification.
 
     `model` and `ir` are paths, `ir` empty if the model was converted for it. `oracle` is the source of the expected
@@ -143,7 +144,18 @@ class Report:
     def __bool__(self) -> bool:
         return self.passed
 
-    def as_json(self) -> dict[str, Any]:
+    def text(self, style: Style = PLAIN) -> str:
+        """What `mo-loop verify` prints."""
+        from mo_loop.compare.results.report_formats import as_text
+
+        return as_text(self, style.table)
+
+    def _brief(self) -> str:
+        from mo_loop.compare.results.report_formats import title
+
+        return f"{self.model}: {title(self)}"
+
+    def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON. Differences that are not finite are strings."""
         found = {
             "version": VERSION, "passed": self.passed, "status": self.status, "exit_code": self.exit_code,

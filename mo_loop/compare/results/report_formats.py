@@ -1,4 +1,4 @@
-"""A Report as text, Markdown and JUnit XML; JSON is `report.as_json()`."""
+"""A Report as text, Markdown and JUnit XML; JSON is `report.to_dict()`."""
 
 from __future__ import annotations
 

@@ -15,12 +15,13 @@ from typing import Any
 
 from mo_loop.look.differences.change import Change, ChangeSide
 from mo_loop.look.differences.listing import Paint, lines, plain
+from mo_loop.support.results import PLAIN, ShownResult, Style
 
 SCHEMA, VERSION = "mo-loop diff", 1
 
 
-@dataclass(frozen=True)
-class Difference:
+@dataclass(frozen=True, repr=False)
+class Difference(ShownResult):
     """The changes from the model `old` to the model `new`, by scope, outer ones first."""
 
     old: ChangeSide
@@ -45,7 +46,7 @@ class Difference:
         """How many nodes were added, removed and changed."""
         return Counter(each.kind for each in self.changes)
 
-    def as_json(self) -> dict[str, Any]:
+    def to_dict(self) -> dict[str, Any]:
         """Everything as plain data."""
         return {
             "schema": SCHEMA,
@@ -61,5 +62,10 @@ class Difference:
         """The lines of the text: short, or `complete`; `paint` colours them."""
         return lines(self.old, self.new, self.paired, self.changes, paint, complete=complete)
 
-    def __str__(self) -> str:
+    def text(self, style: Style = PLAIN) -> str:
+        """What `mo-loop diff` prints."""
         return "\n".join(self.lines())
+
+    def _brief(self) -> str:
+        counts = ", ".join(f"{count} {kind}" for kind, count in self.counts.items())
+        return f"{self.old.source} -> {self.new.source}: {counts or 'no difference'}"

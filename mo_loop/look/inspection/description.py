@@ -14,6 +14,8 @@ from typing import Any
 
 from mo_loop.errors import UsageError
 from mo_loop.look.records.tensor_ports import Shape, TensorPort
+from mo_loop.support.printable import counted
+from mo_loop.support.results import PLAIN, ShownResult, Style
 
 VERSION = 2
 """The version of the JSON."""
@@ -148,8 +150,8 @@ class VariableFacts:
     assigned: list[str]
 
 
-@dataclass
-class Inspection:
+@dataclass(repr=False)
+class Inspection(ShownResult):
     """One model. `format` is "onnx" or "ir", `file_bytes` the size of the file without external data."""
 
     file: str
@@ -179,7 +181,17 @@ class Inspection:
         """The size of all constants."""
         return sum(each.bytes for each in self.scopes)
 
-    def as_json(self) -> dict[str, Any]:
+    def text(self, style: Style = PLAIN) -> str:
+        """What `mo-loop inspect` prints."""
+        from mo_loop.look.inspection.inspection_text import text_of
+
+        return text_of(self, style)
+
+    def _brief(self) -> str:
+        nodes = sum(each.nodes for each in self.scopes)
+        return f"{self.file}: {counted(nodes, 'node')} in {counted(len(self.scopes), 'scope')}"
+
+    def to_dict(self) -> dict[str, Any]:
         """The inspection as plain data; the version comes first."""
         return {"version": VERSION, **asdict(self), "elements": self.elements, "bytes": self.bytes}
 

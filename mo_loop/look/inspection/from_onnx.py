@@ -29,7 +29,7 @@ def inspect_onnx(source: Any, allowed: Sequence[str] = ()) -> Inspection:
     model = opened(source, allowed)
     with check_names_on_error(model.proto):
         inspection = _inspection(model)
-        json.dumps(inspection.as_json())  # fails if a name is not UTF-8
+        json.dumps(inspection.to_dict())  # fails if a name is not UTF-8
     return inspection
 
 

@@ -33,7 +33,7 @@ def use(pair: Pair) -> None:
     path, saved = (_folder() / name for name in ("model.xml", "saved.xml"))
     pair.write(path)
     try:
-        json.dumps(inspect(path).as_json())
+        json.dumps(inspect(path).to_dict())
     except MoLoopError as error:
         if error.exit_code == 4:
             raise

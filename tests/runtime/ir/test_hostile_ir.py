@@ -79,7 +79,7 @@ def test_numbers_are_decimal_digits_of_64_bits(number: str, tmp_path: Path) -> N
 
 def inspect_or_refuse(path: Path) -> None:
     try:
-        inspect(path).as_json()
+        inspect(path).to_dict()
     except MoLoopError as error:
         assert error.exit_code in (2, 3)
 

@@ -138,4 +138,4 @@ def test_a_folder_that_cannot_hold_a_dump_is_refused_at_once(model: Path, tmp_pa
 def test_a_dump_compares_layers(model: Path, tmp_path: Path) -> None:
     report = verify(model, other_ir(tmp_path), inputs=[FEEDS], dump=tmp_path / "steps")
     assert report.layers == verify(model, tmp_path / "other.xml", inputs=[FEEDS], layers=True).layers
-    assert report.as_json()["page"] == str(tmp_path / "steps" / "index.html")
+    assert report.to_dict()["page"] == str(tmp_path / "steps" / "index.html")

@@ -228,7 +228,7 @@ def test_the_cause_of_a_wrong_weight_is_a_fault_with_its_place(tmp_path: Path) -
     save_model(convert_model(with_weights(text, w=w + np.float32(1))), ir)
     report = verify(path, ir, inputs=[{"x": floats(4, 16)}], layers=True)
     assert report.cause.startswith("a fault in the node product (MatMul): "), report.cause
-    assert report.as_json()["cause"] == report.cause
+    assert report.to_dict()["cause"] == report.cause
     assert f"cause: {report.cause}" in as_text(report)
     assert not verify(path, ir, inputs=[{"x": floats(4, 16)}]).cause
 

@@ -284,7 +284,7 @@ class TestReports:
         assert "2 sequences of 4 steps, 16 inferences" in text
         said = "The first difference is in step 2 of 4 of sequence 1: y."
         assert said in text and "in step 2 of 4 of sequence 1" in as_markdown(report)
-        found = json.loads(json.dumps(report.as_json()))
+        found = json.loads(json.dumps(report.to_dict()))
         assert (found["steps"], found["inferences"]) == ([4, 4], 16)
         assert found["sides"][0]["first_difference"] == {"set": 0, "step": 2, "output": "y", "inference": 1}
         assert {row["step"] for row in found["sides"][0]["rows"]} <= {1, 2, 3, 4}

@@ -303,7 +303,7 @@ def test_limits_of_the_comparison_are_notes(tmp_path: Path) -> None:
 
 def test_the_report_in_all_formats(model: Path) -> None:
     report = verify(model, faulty(model, 2.0, 9.0), sets=1)
-    found = json.loads(json.dumps(report.as_json()))
+    found = json.loads(json.dumps(report.to_dict()))
     assert (found["passed"], found["status"], found["exit_code"]) == (False, "differs", 1)
     bad = next(row for row in found["sides"][0]["rows"] if row["output"] == "y" and row["kind"] == "values")
     assert bad["beyond"] > 0

@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from mo_loop.batch.cluster.sent_files import read_files, written
-from mo_loop.batch.declared_files import declared_files
-from mo_loop.batch.fingerprint import of_options
+from mo_loop.batching.cluster.sent_files import read_files, written
+from mo_loop.batching.declared_files import declared_files
+from mo_loop.batching.fingerprint import of_options
 from mo_loop.errors import ExtensionError
 
 

@@ -5,10 +5,10 @@ from __future__ import annotations
 from dataclasses import replace
 from pathlib import Path
 
-from mo_loop.batch.estimates import BASE, HEAD, Earlier, earlier_of, estimate, largest_first
-from mo_loop.batch.plan import Planned
-from mo_loop.batch.storage.locations import Location
-from mo_loop.batch.storage.stores import Info
+from mo_loop.batching.estimates import BASE, HEAD, Earlier, earlier_of, estimate, largest_first
+from mo_loop.batching.plan import Planned
+from mo_loop.batching.storage.locations import Location
+from mo_loop.batching.storage.stores import Info
 
 MB = 1 << 20
 

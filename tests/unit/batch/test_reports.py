@@ -5,11 +5,11 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
-from mo_loop.batch.junit import as_junit
-from mo_loop.batch.markdown import FAILURES, OTHERS, as_markdown, counted
-from mo_loop.batch.plan import Planned
-from mo_loop.batch.report import About
-from mo_loop.batch.result import FAILED, Error, Facts, FileSizes, ModelResult, Results
+from mo_loop.batching.junit import as_junit
+from mo_loop.batching.markdown import FAILURES, OTHERS, as_markdown, counted
+from mo_loop.batching.plan import Planned
+from mo_loop.batching.report import About
+from mo_loop.batching.result import FAILED, Error, Facts, FileSizes, ModelResult, Results
 
 ABOUT = About("2026-01-31T12:00:00Z", "in", "out", 2, 600.0, None, {})
 

@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from mo_loop.batch.folder_state import NAME
-from mo_loop.batch.plan import BatchPlan, Planned
-from mo_loop.batch.result import ModelResult
-from mo_loop.batch.run import Batch, WorkerLimits
-from mo_loop.batch.task import Work
+from mo_loop.batching.folder_state import NAME
+from mo_loop.batching.plan import BatchPlan, Planned
+from mo_loop.batching.result import ModelResult
+from mo_loop.batching.run import Batch, WorkerLimits
+from mo_loop.batching.task import Work
 from mo_loop.errors import FileError
 from mo_loop.ir.pair import restore_pair
 from mo_loop.options import ConvertOptions
@@ -35,7 +35,7 @@ def test_a_state_that_cannot_be_written_costs_only_the_next_batch(
 
     source = good(tmp_path / "m.onnx")
     plan = BatchPlan((Planned(source, tmp_path / "out" / "m.xml", "m.onnx"),), tmp_path)
-    monkeypatch.setattr("mo_loop.batch.folder_state.append_lines", refuse)
+    monkeypatch.setattr("mo_loop.batching.folder_state.append_lines", refuse)
     batch = Batch(plan, tmp_path / "out", lambda _: Work(ConvertOptions(), "x"), WorkerLimits())
     found = batch.run(Silent())
     assert [each.status for each in found.results] == ["converted"]

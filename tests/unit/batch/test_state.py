@@ -12,11 +12,11 @@ from typing import BinaryIO
 
 import pytest
 
-from mo_loop.batch.entries import StateEntry
-from mo_loop.batch.fingerprint import is_current, of_options, stamp
-from mo_loop.batch.folder_state import HEAD, NAME, FolderState
-from mo_loop.batch.plan import Planned
-from mo_loop.batch.result import Facts
+from mo_loop.batching.entries import StateEntry
+from mo_loop.batching.fingerprint import is_current, of_options, stamp
+from mo_loop.batching.folder_state import HEAD, NAME, FolderState
+from mo_loop.batching.plan import Planned
+from mo_loop.batching.result import Facts
 from mo_loop.errors import FileError
 from mo_loop.extensions import GROUP
 from tests.batch_state import entries_in, write_entries
@@ -75,7 +75,7 @@ def test_names_in_a_state_that_are_no_paths(model: Planned, made: StateEntry) ->
 def test_sizes_are_looked_at_before_anything_is_read(
     model: Planned, made: StateEntry, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("mo_loop.batch.fingerprint.stamp", lambda path: pytest.fail(f"{path} is read"))
+    monkeypatch.setattr("mo_loop.batching.fingerprint.stamp", lambda path: pytest.fail(f"{path} is read"))
     model.outputs[1].write_bytes(b"of another size")
     assert not is_current(made, model, "options")
     assert not is_current(made, model, "others")
@@ -109,17 +109,18 @@ def test_versions_and_plugins_are_part_of_the_hash(monkeypatch: pytest.MonkeyPat
 
     asked = []
     with monkeypatch.context() as patch:
-        patch.setattr("mo_loop.batch.fingerprint.metadata.entry_points", lambda group: asked.append(group) or [Point])
+        entries = "mo_loop.batching.fingerprint.metadata.entry_points"
+        patch.setattr(entries, lambda group: asked.append(group) or [Point])
         first = of_options({}, [], True)
         patch.setattr(Package, "version", "1.1")
         assert len({before, first, of_options({}, [], True)}) == 3
         assert of_options({}, [], False) == of_options({}, [], False)
     assert set(asked) == {GROUP}
     with monkeypatch.context() as patch:
-        patch.setattr("mo_loop.batch.fingerprint.__version__", "9.9")
+        patch.setattr("mo_loop.batching.fingerprint.__version__", "9.9")
         assert of_options({}, [], True) != before
     with monkeypatch.context() as patch:
-        patch.setattr("mo_loop.batch.fingerprint.metadata.version", lambda name: "9.9")
+        patch.setattr("mo_loop.batching.fingerprint.metadata.version", lambda name: "9.9")
         assert of_options({}, [], True) != before
 
 

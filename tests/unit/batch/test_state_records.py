@@ -10,18 +10,18 @@ from pathlib import Path
 
 import pytest
 
-from mo_loop.batch.entries import StateEntry, entry_of, plain
-from mo_loop.batch.estimates import Earlier
-from mo_loop.batch.finding import planned
-from mo_loop.batch.outputs import Outputs
-from mo_loop.batch.plan import Planned
-from mo_loop.batch.result import Cost, Facts
-from mo_loop.batch.storage.locations import Location
-from mo_loop.batch.storage.scratch import Scratch
-from mo_loop.batch.storage.stamps import Info, Stamp
-from mo_loop.batch.storage.stores import is_glob
-from mo_loop.batch.task import Work
-from mo_loop.batch.url_records import (
+from mo_loop.batching.entries import StateEntry, entry_of, plain
+from mo_loop.batching.estimates import Earlier
+from mo_loop.batching.finding import planned
+from mo_loop.batching.outputs import Outputs
+from mo_loop.batching.plan import Planned
+from mo_loop.batching.result import Cost, Facts
+from mo_loop.batching.storage.locations import Location
+from mo_loop.batching.storage.scratch import Scratch
+from mo_loop.batching.storage.stamps import Info, Stamp
+from mo_loop.batching.storage.stores import is_glob
+from mo_loop.batching.task import Work
+from mo_loop.batching.url_records import (
     StateRecord,
     entry_from,
     facts_from,
@@ -129,7 +129,7 @@ def simulate(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[tuple[Location, 
         return iter(() if is_literal and is_glob(where) else contents[where.url])
 
     for module in ("storage.stores", "url_state"):
-        monkeypatch.setattr(f"mo_loop.batch.{module}.listed", listed)
+        monkeypatch.setattr(f"mo_loop.batching.{module}.listed", listed)
     return contents
 
 

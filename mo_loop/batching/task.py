@@ -1,0 +1,71 @@
+"""Task and Done: the messages to and from a worker. They are not in job.py, which loads the converter."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from mo_loop.batching.comparison_options import Comparing
+from mo_loop.batching.entries import StateEntry
+from mo_loop.batching.result import Error
+from mo_loop.options import ConvertOptions
+
+if TYPE_CHECKING:
+    from mo_loop.batching.storage.locations import Location
+    from mo_loop.batching.storage.scratch import Scratch
+    from mo_loop.batching.storage.stamps import Info
+    from mo_loop.batching.url_records import StateRecord
+
+
+@dataclass(frozen=True)
+class Work:
+    """What is done with a model: the options of its conversion, the comparison, and the hash of both."""
+
+    options: ConvertOptions
+    digest: str
+    comparing: Comparing | None = None
+
+
+@dataclass(frozen=True)
+class Remote:
+    """What else a task with URLs needs: room on the local disk, what a listing said about the model.
+
+    If the outputs are at a URL, their prefix, the name of the .xml below it, whether none was there, and the records of
+    earlier conversions.
+    """
+
+    scratch: Scratch
+    listed: Info | None = None
+    prefix: Location | None = None
+    name: str = ""
+    is_new: bool = False
+    records: tuple[StateRecord, ...] = ()
+
+
+@dataclass(frozen=True)
+class Task:
+    """A model, its draft .xml, its final .xml, what is done with it, and whether the files are to be on the disk at the
+    end. `source` and `target` are paths, or URLs if there is `remote`."""
+
+    source: str
+    draft: str
+    target: str
+    work: Work
+    durable: bool = False
+    remote: Remote | None = None
+
+
+@dataclass(frozen=True)
+class Done:
+    """The result of one conversion: an entry if it succeeded, else errors; `detail` is a traceback.
+
+    `comparison` is the report of the comparison as plain data; `difference` says what differs, and there is no entry.
+    """
+
+    entry: StateEntry | None = None
+    errors: tuple[Error, ...] = ()
+    exit_code: int = 0
+    detail: str = ""
+    warnings: tuple[str, ...] = ()
+    difference: str = ""
+    comparison: Any = None

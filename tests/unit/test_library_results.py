@@ -1,0 +1,143 @@
+"""The functions of the library: what they return is typed, short in a session, and complete as text and plain data."""
+
+from __future__ import annotations
+
+import dataclasses
+import inspect
+import json
+from pathlib import Path
+from typing import Any
+
+import onnx
+import onnx.parser
+import pytest
+
+import mo_loop
+from mo_loop import ops
+from mo_loop.errors import UsageError
+from mo_loop.support.results import ShownResult
+
+MODEL = """
+<ir_version: 9, opset_import: ["": 18]>
+m (float[N, 2] x, int64 n) => (float[N, 2] y) <float[2] w = {0.5, 2.0}> {
+  [loop] y = Loop (n, "", x) <body = step (int64 i, bool c, float[N, 2] s) => (bool d, float[N, 2] t) {
+    d = Identity (c) [times] t = Mul (s, w) }>
+}
+"""
+
+
+@pytest.fixture
+def model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> str:
+    monkeypatch.chdir(tmp_path)
+    onnx.save(onnx.parser.parse_model(MODEL), "model.onnx")
+    return "model.onnx"
+
+
+def shown(result: Any) -> dict[str, Any]:
+    """Its plain data; every form is there."""
+    assert isinstance(result, ShownResult)
+    short = repr(result)
+    assert short.startswith(f"<{type(result).__name__} ") and "\n" not in short and len(short) < 100
+    assert str(result) == result.text() and result._repr_html_().startswith("<pre>")
+    data: dict[str, Any] = json.loads(json.dumps(result.to_dict()))
+    return data
+
+
+def test_check(model: str) -> None:
+    report = mo_loop.check(model, target="2026.4")
+    assert repr(report) == "<CheckReport model.onnx: 1 note>" and report
+    (entry,) = shown(report)["models"]
+    assert [each["code"] for each in entry["findings"]] == ["ML520"]
+    assert not mo_loop.check("none.onnx") and mo_loop.check("none.onnx").refused is not None
+
+
+def test_inspect(model: str) -> None:
+    found = mo_loop.inspect(model)
+    assert repr(found) == "<Inspection model.onnx: 3 nodes in 2 scopes>"
+    assert "Loop loop" in found.text() and shown(found)["inputs"][0]["name"] == "x"
+
+
+def test_diff(model: str) -> None:
+    onnx.save(onnx.parser.parse_model(MODEL.replace("2.0", "3.0")), "other.onnx")
+    found = mo_loop.diff(model, "other.onnx")
+    assert repr(found) == "<Difference model.onnx -> other.onnx: 1 changed>" and len(shown(found)["changes"]) == 1
+
+
+def test_verify_and_reduce(model: str) -> None:
+    report = mo_loop.verify(model, options={"target": "2026.4"})
+    assert repr(report) == "<Report model.onnx: every output agrees>" and shown(report)["passed"]
+    found = mo_loop.reduce(model, "test -f {}", sets=1, seconds=5, jobs=1)
+    assert shown(found)["after"]["nodes"] < shown(found)["before"]["nodes"]
+    found.save("small.onnx")
+    assert len(onnx.load("small.onnx").graph.node) <= 1
+
+
+def test_batch(model: str) -> None:
+    onnx.save(onnx.parser.parse_model(MODEL.replace("Mul (s, w)", "Unknown (s, w)")), "bad.onnx")
+    report = mo_loop.batch([model, "bad.onnx"], "ir", jobs=1, options={"target": "2026.4"})
+    assert repr(report) == "<BatchReport ir: 2 models: 1 converted, 1 failed>" and not report
+    assert [each.model.name for each in report.failures] == ["bad.onnx"] and Path("ir", "model.xml").is_file()
+    assert shown(report)["totals"]["failed"] == 1 and report.text().startswith("failed bad.onnx: ML302")
+    Path("report.json").write_text(json.dumps(report.to_dict()), "utf-8")
+    again = mo_loop.batch([model, "bad.onnx"], "ir", jobs=1, options={"target": "2026.4"}, baseline="report.json")
+    assert again and repr(again) == "<BatchReport ir: 2 models: 1 skipped, 1 failed>"
+    other = mo_loop.batch(model, "ir", jobs=1, options={"target": "2025.4"})
+    assert repr(other) == "<BatchReport ir: 1 model: 1 converted>"
+
+
+def test_a_batch_refuses_what_a_worker_cannot_have(model: str) -> None:
+    with pytest.raises(UsageError, match="extensions as paths"):
+        mo_loop.batch(model, "ir", options={"extensions": (print,)})
+
+
+@pytest.mark.parametrize("function", [mo_loop.convert_model, mo_loop.check])
+def test_the_help_of_a_function_has_every_option_with_its_type(function: Any) -> None:
+    text = function.__doc__
+    fields = {each.name: each.type for each in dataclasses.fields(mo_loop.ConvertOptions) if each.name in text}
+    named = [name for name in inspect.signature(function).parameters if name not in ("source", "model")]
+    assert [name for name in named if f"        {name} ({fields.get(name, '')}" not in text] == []
+    assert "see `" not in text and "May be given more than once" not in text
+
+
+def test_an_unknown_argument_names_the_closest_one() -> None:
+    with pytest.raises(TypeError, match=r"convert_model\(\) got .*'targt': did you mean 'target'\?"):
+        mo_loop.convert_model("model.onnx", targt="2026.4")  # type: ignore[call-arg]
+
+
+@pytest.mark.parametrize("source", [123, None, object(), ["model.onnx"]])
+def test_what_is_no_model_is_an_error_that_says_what_is_one(source: Any) -> None:
+    for function in (mo_loop.convert_model, mo_loop.inspect):
+        with pytest.raises(UsageError, match=r"is not an ONNX model(?s:.*)give a path, an open binary file"):
+            function(source)
+
+
+def test_saving_a_model_of_openvino_names_its_function(model: str) -> None:
+    openvino = pytest.importorskip("openvino")
+    assert openvino
+    with pytest.raises(UsageError, match=r"openvino\.save_model"):
+        mo_loop.save_model(mo_loop.convert_model(model).to_openvino(), "model.xml")
+
+
+def test_dir_lists_public_names_alone() -> None:
+    assert dir(mo_loop) == sorted(mo_loop.__all__)
+
+
+@pytest.mark.parametrize(
+    ("operation", "signature"),
+    [
+        ("Softmax", "(x, *, axis: int = 1, "),
+        ("MatMul", "(a, b, *, transpose_a: bool = False, transpose_b: bool = False, "),
+        ("Concat", "(*xs, axis: int, "),
+        ("Constant", "(value, *, graph: "),
+    ],
+)
+def test_the_signature_of_an_operation_has_its_ports_and_attributes(operation: str, signature: str) -> None:
+    assert str(inspect.signature(getattr(ops, operation))).startswith(signature)
+
+
+def test_every_operation_has_a_signature() -> None:
+    for names in ops.FAMILIES.values():
+        for name in names.split():
+            found = getattr(ops, name)
+            if isinstance(found, type) and issubclass(found, ops.Op):
+                inspect.signature(found)
