@@ -12,9 +12,10 @@ BASE    ?= main
 GOLDEN  ?= tests/golden/test_golden.py
 
 PY  := $(VENV)/bin/python
-PIP := $(PY) -m pip --disable-pip-version-check --quiet
+PIP := $(PY) -m pip --disable-pip-version-check
 # Groups of pyproject.toml need pip 25.1; a new environment may have an older one.
-INSTALL := $(PIP) install 'pip>=25.1' && $(PIP) install --editable
+INSTALL = $(PIP) install --quiet 'pip>=25.1' && $(PIP) install $(QUIET) --editable
+QUIET   = --quiet
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
@@ -24,6 +25,7 @@ INSTALL := $(PIP) install 'pip>=25.1' && $(PIP) install --editable
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
+demo: QUIET = --progress-bar on
 demo: $(VENV)/.installed-verify ## convert a small model with a loop and compare OpenVINO with ONNX Runtime
 	$(PY) tools/demo.py $(ARGS)
 

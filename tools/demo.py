@@ -12,6 +12,8 @@ Exit code: 0 when every output agrees within the tolerance, 1 when one does not.
 from __future__ import annotations
 
 import argparse
+import os
+import shutil
 import sys
 import tempfile
 import time
@@ -67,6 +69,15 @@ TRIPS = (0, 1, 5, 50, 1000)  # the integer 27 takes 111 steps to reach 1, so the
 SEED = 27
 SIZE = 4
 TOLERANCE = 1e-5  # relative to the larger of 1 and the largest expected magnitude; integers must agree exactly
+
+NEXT = """\
+Next, with a model of your own:
+
+    {command} check model.onnx                    # what would stop or worsen the conversion
+    {command} convert model.onnx -o model.xml
+    {command} verify model.onnx model.xml         # compares with ONNX Runtime
+
+docs/tutorials/first-model.md explains them; `make demo ARGS="--keep out"` keeps this model and its IR."""
 
 CONTROL_FLOW_OPS = {"Loop", "Scan", "If"}
 CONTROL_FLOW_LAYERS = {"Loop", "TensorIterator", "If"}
@@ -191,6 +202,14 @@ def close(name: str, expected: np.ndarray, actual: np.ndarray) -> ArrayCompariso
     return compare_arrays(expected, actual, name, rtol=0, atol=TOLERANCE * max(1.0, np.abs(expected).max(initial=0)))
 
 
+def command() -> str:
+    """How to call mo-loop in this environment: its path from here, if it is not on the PATH."""
+    script = Path(sys.executable).with_name("mo-loop")
+    if shutil.which("mo-loop") or not script.exists():
+        return "mo-loop"
+    return os.path.relpath(script)
+
+
 def main(arguments: list[str] | None = None) -> int:
     """Convert, read back, compare, print."""
     parser = argparse.ArgumentParser(description="Convert a small model with a loop and compare the results.")
@@ -218,7 +237,8 @@ def main(arguments: list[str] | None = None) -> int:
         console.print(table)
 
     if agree:
-        console.print(f"[green]Every output agrees[/green] (floats within {TOLERANCE:g}, integers exactly).")
+        console.print(f"[green]Every output agrees[/green] (floats within {TOLERANCE:g}, integers exactly).\n")
+        console.print(NEXT.format(command=command()), highlight=False)
         return 0
     console.print(f"[bold red]An output differs[/bold red] beyond {TOLERANCE:g} for floats, or at all for integers.")
     return 1
