@@ -6,6 +6,7 @@ The fenced blocks of a page run from top to bottom in one folder and one namespa
   `# name.py` it becomes that file instead.
 - ```console contains `$ mo-loop ...` and the output of the command, with `...` for parts that vary.
 - ```text with `# pass:` is a golden case with the passes of the page. ```toml must be TOML.
+- ```cpp is compiled and run where there is a compiler.
 - ```yaml must be YAML, and the command must accept every `mo-loop ...` in it. ```make runs with `make -n`.
 """
 
@@ -15,6 +16,7 @@ import doctest
 import importlib
 import re
 import shlex
+import shutil
 import subprocess
 import sys
 import tomllib
@@ -39,7 +41,7 @@ from tests.golden.test_golden import read, shown
 from tests.unit.test_structure import CIRCLES, LIBRARY_HOMES, NEVER, TRANSFORMS_MAY_IMPORT, is_module
 
 PAGES = [
-    *sorted((ROOT / "docs").glob("*.md")),
+    *sorted((ROOT / "docs").rglob("*.md")),
     *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")),
 ]
 PACKAGES = ("mo_loop", "transforms")
@@ -111,6 +113,20 @@ class Page:
         found = shown(graph, names=False)
         if found != shown(parse(case.expected), names=False):
             self.wrong.append(f"line {block.line}: {case.passes} makes\n{found}")
+
+    def cpp(self, block: Block) -> None:
+        """The program is compiled with the headers of the package openvino, if there is a compiler, and has to run."""
+        import openvino
+
+        home = Path(openvino.__file__).parent
+        libraries = sorted((home / "libs").glob("libopenvino.so*"))
+        compiler = shutil.which("g++")
+        if compiler is None or not libraries:
+            return
+        (self.folder / "main.cpp").write_text(block.text, "utf-8")
+        options = ["-std=c++17", "-O0", f"-I{home / 'include'}", f"-Wl,-rpath,{home / 'libs'}", str(libraries[0])]
+        subprocess.run([compiler, "main.cpp", "-o", "main", *options], check=True, cwd=self.folder, timeout=300)
+        subprocess.run([self.folder / "main"], check=True, cwd=self.folder, timeout=60)
 
     def toml(self, block: Block) -> None:
         tomllib.loads(block.text)
