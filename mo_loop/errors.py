@@ -191,7 +191,7 @@ class ConversionErrors(MoLoopError):
         # The user has to repair a broken model first; only then does missing support matter.
         codes = {error.exit_code for error in self.errors}
         self.exit_code = 4 if 4 in codes else 2 if 2 in codes else 3
-        super().__init__(self._grouped(), code=self.code)
+        super().__init__("\n".join(self.texts()), code=self.code)
 
     def at(
         self, origin: Origin | str | None = None, *, message: str | None = None, why: str | None = None,
@@ -206,7 +206,8 @@ class ConversionErrors(MoLoopError):
         new.__cause__ = self.__cause__
         return new.with_traceback(self.__traceback__)
 
-    def _grouped(self) -> str:
+    def texts(self) -> list[str]:
+        """The text of each group."""
         groups: dict[tuple[str, str, str, str], list[str]] = {}
         for error in self.errors:
             groups.setdefault((error.code, error.message, error.why, error.hint), []).append(error.where)
@@ -216,7 +217,7 @@ class ConversionErrors(MoLoopError):
             shown = [place for place in places if place][:5]
             more = f" and {len(places) - len(shown)} more" if shown and len(places) > len(shown) else ""
             lines.append(as_text(code, message + count, where=", ".join(shown) + more, why=why, hint=hint))
-        return "\n".join(lines)
+        return lines
 
     def __str__(self) -> str:
         return self.message

@@ -28,7 +28,7 @@ import click
 
 from mo_loop.batching.storage.locations import masked
 from mo_loop.cli.output import is_coloured, safe, show, tell
-from mo_loop.errors import MoLoopError, UsageError, traceback_text
+from mo_loop.errors import ConversionErrors, MoLoopError, UsageError, traceback_text
 from mo_loop.support.printable import printable
 
 VERSION = 1
@@ -55,16 +55,25 @@ def reported(debug: bool, *, as_json: bool = False, writes: bool = True) -> Iter
     except (click.ClickException, click.exceptions.Exit):
         raise
     except Exception as error:
-        is_ours = isinstance(error, MoLoopError)
         exit_code = error.exit_code if isinstance(error, MoLoopError) else 4
         if as_json:
             show(json.dumps(_failure(error, exit_code), indent=1))
         if debug:
             tell(masked(traceback_text(error)))
-        message("error", str(error) if is_ours else masked(printable(f"ML499: {type(error).__name__}: {error}")))
+        for text in _texts(error):
+            message("error", text)
         if exit_code == 4:
             tell(BUG)
         sys.exit(exit_code)
+
+
+def _texts(error: Exception) -> list[str]:
+    """The text of each error: several can stop one conversion."""
+    if isinstance(error, ConversionErrors):
+        return error.texts()
+    if isinstance(error, MoLoopError):
+        return [str(error)]
+    return [masked(printable(f"ML499: {type(error).__name__}: {error}"))]
 
 
 def _failure(error: Exception, exit_code: int) -> dict[str, Any]:

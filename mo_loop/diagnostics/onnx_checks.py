@@ -86,7 +86,7 @@ class LostData:
 
     def explains(self, error: MoLoopError) -> bool:
         """Whether an error of the conversion has the same cause."""
-        return isinstance(error, FileError) and any(error.message.endswith(each) for each in self._messages)
+        return isinstance(error, FileError) and error.message in self._messages
 
 
 def lost_data(model: OnnxModel, usage: Usage) -> LostData:
@@ -107,11 +107,11 @@ def lost_data(model: OnnxModel, usage: Usage) -> LostData:
                 found.inputs.append(InputEntry(tensor.name, tuple(tensor.dims), from_onnx(tensor.data_type)))
         except MoLoopError:
             pass  # translation finds faults of the tensor itself
-    for (_, location), each in groups.items():
+    for each in groups.values():
         first, scope, name = each[0]
         diagnostic = Diagnostic.of_error(first, Origin(scope.scope, output=name))
         if len(each) > 1:
-            text = f"{first.message}; {len(each)} tensors lie in {location!r} and have this fault"
+            text = f"{first.message}; {len(each)} tensors lie in it and have this fault"
             diagnostic = Diagnostic(diagnostic.code, text, diagnostic.place, diagnostic.why, diagnostic.help)
         found.diagnostics.append(diagnostic)
     return found

@@ -6,7 +6,7 @@ from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from mo_loop.errors import ConversionErrors, InputError, ModelError, MoLoopError
+from mo_loop.errors import ConversionErrors, FileError, InputError, ModelError, MoLoopError
 from mo_loop.frontend.declared_types import type_from
 from mo_loop.frontend.doubts import Doubts
 from mo_loop.frontend.names_read import NamesRead
@@ -81,7 +81,8 @@ class Context:
         """The error at this node, with its operator and opset. An error that a node in a body raised stays as it is."""
         if self.is_above(error):
             return error
-        if self.op_type in error.message and "opset" in error.message:
+        # A fault of a file is not one of the operator: the nodes that read the file are one error.
+        if isinstance(error, FileError) or (self.op_type in error.message and "opset" in error.message):
             return error.at(self.origin)
         operator = f"{self.proto.domain}::{self.op_type}" if self.proto.domain else self.op_type
         return error.at(self.origin, message=f"{operator} (opset {self.opset}): {error.message}")

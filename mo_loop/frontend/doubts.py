@@ -37,7 +37,7 @@ class Doubts:
             ModelError: the conversion is strict.
         """
         if self._strict:
-            raise ModelError(f"refused because the conversion is strict: {text}", code="ML229")
+            raise ModelError(f"refused because the conversion is strict: {text}", code="ML208")
         if text not in self._said:  # a body may be translated more than once
             self._said.add(text)
             warnings.warn(ConversionWarning(text, where=where, code=code), stacklevel=2)

@@ -97,7 +97,7 @@ def with_data(model: OnnxModel) -> Any:
     data = [tensor_from(each, model.files) for each in tensors]
     if copy.ByteSize() + sum(each.nbytes for each in data) > LARGEST:
         raise InputError(
-            "the model has more than 2 GB", why="all of it has to be in one message", code="ML203",
+            "the model has more than 2 GB", why="all of it has to be in one message", code="ML204",
             hint="cut it first: mo-loop convert --input, --output show where",
         )  # fmt: skip
     for proto, tensor in zip(tensors, data, strict=True):

@@ -65,7 +65,7 @@ class ExternalFiles:
         root = self._root
         if root is None:
             raise FileError(
-                f"tensor {tensor!r} lies in {location!r}, but a model in memory has no folder",
+                f"weights lie in {location!r}, but a model in memory has no folder",
                 code="ML215",
                 hint="convert from the path of the .onnx file, or name the folder of its data: external_data_dir=",
             )  # fmt: skip
@@ -76,7 +76,7 @@ class ExternalFiles:
             plain, real = os.path.normpath(path), os.path.realpath(path)
         except UnicodeEncodeError as error:
             raise FileError(
-                f"the external data {location!r} of tensor {tensor!r} cannot be read", code="ML212",
+                f"the external data {location!r} cannot be read", code="ML212",
                 why=f"the locale's encoding of file names ({error.encoding}) does not have all of its letters",
                 hint="set PYTHONUTF8=1, or a locale with UTF-8 such as LC_ALL=C.UTF-8",
             ) from None  # fmt: skip
@@ -113,14 +113,14 @@ def _checked(base: str, path: str, location: str, tensor: str, is_allowed: bool)
         descriptor = _opened(base, path)
     except (FileNotFoundError, NotADirectoryError):
         raise FileError(
-            f"the external data {location!r} of tensor {tensor!r} is missing", code="ML217",
+            f"the external data {location!r} is missing", code="ML217",
             why="the file does not exist", hint="keep the data files beside the .onnx file",
         ) from None  # fmt: skip
     except _OtherKindError as error:
         raise _other_kind(location, str(error)) from None
     except OSError as error:
         raise FileError(
-            f"the external data {location!r} of tensor {tensor!r} cannot be read", code="ML212",
+            f"the external data {location!r} cannot be read", code="ML212",
             why=error.strerror or str(error), hint="check who may read the file",
         ) from None  # fmt: skip
     try:

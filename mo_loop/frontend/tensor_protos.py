@@ -103,6 +103,11 @@ def _external(proto: Any, dtype: ElementType, shape: tuple[int, ...], files: Ext
     if length != need or offset < 0 or offset + need > available:
         if file is files.own:
             raise _misfit(proto, f"{info.get('length')} bytes", dtype, shape)
+        if length == need and offset >= 0:
+            raise FileError(
+                f"the external data {location!r} ends before the weights in it",
+                why=f"the file has {available} bytes", hint="copy the data file again", code="ML213",
+            )  # fmt: skip
         raise FileError(
             f"the external data {location!r} has no {need} bytes at {info.get('offset', 0)} for tensor {proto.name!r}",
             why=f"the file has {available} bytes", hint="copy the data file again", code="ML213",

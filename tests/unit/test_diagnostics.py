@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import inspect
+import os
 import re
 import warnings
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import fields
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -16,6 +19,7 @@ import onnx
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
+from mo_loop import errors
 from mo_loop.api import ConvertArguments, convert_model, save_model
 from mo_loop.conversion import Conversion
 from mo_loop.conversion_limits import Limits
@@ -548,6 +552,56 @@ def test_the_table_holds_every_code() -> None:
     assert CODES.keys() - given == set(), "nothing gives these"
 
 
+MEANINGS = ROOT / "tests" / "golden" / "codes.txt"
+"""Each code with its meaning, and below it every message that has it."""
+
+
+@cache
+def messages_by_code() -> dict[str, set[tuple[str, str]]]:
+    """Code -> the classes and messages of the errors and warnings with it; `_` is a part known at run time."""
+    found: dict[str, set[tuple[str, str]]] = {code: set() for code in CODES}
+    for path in [*(ROOT / "mo_loop").rglob("*.py"), *(ROOT / "transforms").rglob("*.py")]:
+        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+            code = next((each.value for each in getattr(node, "keywords", ()) if each.arg == "code"), None)
+            if isinstance(node, ast.Call) and isinstance(code, ast.Constant) and code.value in CODES and node.args:
+                name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")
+                found[str(code.value)].add((name, template(node.args[0])))
+    return found
+
+
+def template(text: ast.expr) -> str:
+    """The text of a message without what it learns at run time."""
+    if isinstance(text, ast.JoinedStr):
+        return "".join(str(each.value) if isinstance(each, ast.Constant) else "_" for each in text.values)
+    return str(text.value) if isinstance(text, ast.Constant) else "_"
+
+
+def test_a_code_has_one_meaning() -> None:
+    """A message with a code stands below the meaning of the code, where a reader sees whether it fits.
+
+    UPDATE_GOLDEN=1 writes the list anew: look at the difference before you keep it.
+    """
+    lines = []
+    for code, messages in messages_by_code().items():
+        texts = sorted({text for _, text in messages if text != "_"})
+        lines += [f"{code} {CODES[code].title}", *(f"    {each}" for each in texts)]
+    text = "\n".join(lines) + "\n"
+    if os.environ.get("UPDATE_GOLDEN"):
+        MEANINGS.write_text(text, "utf-8")
+    assert text == MEANINGS.read_text("utf-8")
+
+
+@pytest.mark.parametrize("code", CODES)
+def test_the_errors_of_a_code_end_with_one_exit_code(code: str) -> None:
+    classes = [getattr(errors, name, None) for name, _ in messages_by_code()[code]]
+    assert len({each.exit_code for each in classes if hasattr(each, "exit_code")}) <= 1
+
+
+def test_two_codes_do_not_have_one_meaning() -> None:
+    titles = [each.title for each in CODES.values()]
+    assert len({*titles}) == len(titles)
+
+
 @pytest.mark.parametrize("code", CODES)
 def test_texts_of_the_table(code: str) -> None:
     """Their parts are joined: a title is a phrase, reasons and helps are sentences without a full stop."""
@@ -555,8 +609,7 @@ def test_texts_of_the_table(code: str) -> None:
     for text in (meaning.title, meaning.why, meaning.help):
         assert text == text.strip() and not text.endswith(".") and "  " not in text
     assert meaning.title and (meaning.level == "error") == (code < "ML500")
-    if meaning.level != "error":
-        assert meaning.why and meaning.help
+    assert meaning.why and meaning.help
 
 
 def test_reports_are_the_same_every_time() -> None:

@@ -169,7 +169,7 @@ def test_a_model_without_the_file_of_its_weights_is_shown(tmp_path: Path) -> Non
     onnx.save(model, tmp_path / "model.onnx", save_as_external_data=True, location="weights", size_threshold=0)
     (tmp_path / "weights").unlink()
     data = shown(tmp_path / "model.onnx")
-    assert data["notes"] == ["a constant has no content here: the external data 'weights' of tensor 'w' is missing"]
+    assert data["notes"] == ["a constant has no content here: the external data 'weights' is missing"]
     weight = named(data, "w")
     assert (weight["op"], weight["outputs"][0]["type"], "value" in weight) == ("Constant", "f32[300]", False)
     with pytest.raises(FileError, match="external data 'weights'"):

@@ -187,7 +187,7 @@ def _require_inputs(text: str, feeds: Feeds, names: Sequence[str]) -> None:
 def _read_array(path: Path) -> np.ndarray:
     found = _loaded(path)
     if not isinstance(found, np.ndarray):
-        raise FileError(f"{path} is not one array", hint="give an .npy file", code="ML212")
+        raise FileError(f"{path} is not one array", hint="give an .npy file", code="ML214")
     return found
 
 
@@ -195,7 +195,7 @@ def _read_arrays(path: Path) -> Feeds:
     found = _loaded(path)
     if isinstance(found, np.ndarray):
         raise FileError(
-            f"{path} has one array without a name", hint="give an .npz file, or NAME=FILE.npy", code="ML212"
+            f"{path} has one array without a name", hint="give an .npz file, or NAME=FILE.npy", code="ML214"
         )
     with found:
         try:
@@ -217,7 +217,7 @@ def _loaded(path: Path) -> Any:
     except Exception as error:  # those of numpy and zipfile share no base class
         raise FileError(
             f"{path} is not a file of arrays", why=(str(error).splitlines() or [type(error).__name__])[0],
-            hint="give .npz or .npy files, or a folder with input_0.pb", code="ML212",
+            hint="give .npz or .npy files, or a folder with input_0.pb", code="ML214",
         ) from None  # fmt: skip
 
 
@@ -227,7 +227,7 @@ def _data_sets(folder: Path) -> list[Path]:
     if not found:
         raise FileError(
             f"{folder} has no inputs", why="neither it nor a folder in it has a file input_0.pb",
-            hint="give a folder in the layout of ONNX's tests: test_data_set_0/input_0.pb", code="ML212",
+            hint="give a folder in the layout of ONNX's tests: test_data_set_0/input_0.pb", code="ML214",
         )  # fmt: skip
     return found
 
@@ -265,7 +265,7 @@ def _read_proto(path: Path) -> tuple[str, Any]:
         except Exception:  # those of protobuf, onnx and numpy share no base class
             continue
     raise FileError(
-        f"{path} is not a tensor of ONNX", why="it cannot be parsed, or has its values in another file", code="ML212"
+        f"{path} is not a tensor of ONNX", why="it cannot be parsed, or has its values in another file", code="ML214"
     )
 
 

@@ -26,7 +26,7 @@ from mo_loop.compare.reducing.condition import Condition
 from mo_loop.compare.reducing.search import ReductionSearch
 from mo_loop.compare.reducing.trial import Trials
 from mo_loop.conversion import Conversion
-from mo_loop.errors import InputError, MoLoopError
+from mo_loop.errors import InputError, MoLoopError, UsageError
 from mo_loop.frontend.external_data import needs_permission, with_data
 from mo_loop.frontend.model import load
 from mo_loop.frontend.onnx_graphs import operator_of
@@ -107,7 +107,7 @@ def reduce(
         if trials.first([start]) is None:
             raise InputError(
                 f"{model} does not show the condition", why=f"it is not so that {wanted}",
-                hint="give the options and the inputs with which it does", code="ML203",
+                hint="give the options and the inputs with which it does", code="ML205",
             )  # fmt: skip
         # A smaller model can run forever, for example with a condition that became constant.
         trials.seconds = min(trial_seconds, LEAST_SECONDS + 2 * trials.slowest)
@@ -121,8 +121,8 @@ def reduce(
 def _require_uncut(options: ConvertOptions) -> None:
     """InputError for options that name tensors of the whole model, which a smaller one does not have."""
     if options.input or options.output or options.freeze or options.rename:
-        raise InputError(
-            "the options name tensors of the model", why="a smaller model does not have all of them", code="ML203",
+        raise UsageError(
+            "the options name tensors of the model", why="a smaller model does not have all of them",
             hint="reduce without --input, --output, --freeze and --rename",
         )  # fmt: skip
     Conversion(options)  # wrong names of passes and extensions are errors here, not in every trial

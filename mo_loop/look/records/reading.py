@@ -74,7 +74,7 @@ def read_dump(folder: str | os.PathLike[str]) -> Dump:
             found.append(DumpStep(int(match[1]), match[2], file))
     if not found:
         raise FileError(
-            f"{path} has no .json file of a dump", code="ML211",
+            f"{path} has no .json file of a dump", code="ML214",
             hint="write one with mo-loop convert MODEL --dump DIR, with json among the formats",
         )  # fmt: skip
     return Dump(path, found)
@@ -121,7 +121,7 @@ def read_file(file: Path, needed_by: Path | None = None) -> Any:
         raise FileError(
             f"{file} cannot be read", why=reason if needed_by is None else f"{needed_by.name} needs it: {reason}",
             hint="" if needed_by is None else "a file of a step has only what changed: keep the files before it",
-            code="ML211",
+            code="ML212",
         ) from None  # fmt: skip
     except (ValueError, RecursionError) as error:
         raise not_of_dump(file, f"it is not JSON: {error}") from None
@@ -130,7 +130,7 @@ def read_file(file: Path, needed_by: Path | None = None) -> Any:
 def not_of_dump(source: str | Path, why: str) -> FileError:
     """The error for a file that no dump wrote."""
     return FileError(
-        f"{source} is not a graph of --dump", why=why, code="ML211",
+        f"{source} is not a graph of --dump", why=why, code="ML214",
         hint="give a .json or .txt file that mo-loop convert --dump wrote",
     )  # fmt: skip
 

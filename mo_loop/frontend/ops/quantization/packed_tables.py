@@ -4,6 +4,7 @@ from typing import Any
 
 import numpy as np
 
+from mo_loop.errors import TypeError_
 from mo_loop.frontend.arrays import zeros
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.quantization.packed_integers import middle, require_bits, unpacked
@@ -75,7 +76,7 @@ def mat_mul_bnb4(
 ):  # fmt: skip
     """a * W^T, where W is [N, K]: 4 bits are the place of a number in a table, and blocks of W have one scale each."""
     if quant_type not in TABLES:
-        raise UnsupportedError(f"MatMulBnb4 of type {quant_type}: it defines 0 (FP4) and 1 (NF4)", code="ML227")
+        raise TypeError_(f"the attribute quant_type is {quant_type}, and its range is 0 (FP4) to 1 (NF4)", code="ML236")
     if not transB:
         raise UnsupportedError(
             "MatMulBnb4 with transB 0, which training uses: ONNX Runtime computes something else than it says",
