@@ -16,13 +16,13 @@ from io import FileIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from mo_loop import __version__
 from mo_loop.batching.declared_files import declared_files
 from mo_loop.batching.entries import StateEntry
 from mo_loop.batching.plan import Planned
 from mo_loop.batching.storage.locations import PathOrUrl
 from mo_loop.batching.storage.stamps import Info, Stamp
 from mo_loop.errors import UsageError
+from mo_loop.version import __version__
 
 if TYPE_CHECKING:
     from mo_loop.graph.data_file import DataFile

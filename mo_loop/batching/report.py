@@ -27,10 +27,10 @@ from collections.abc import Iterator, Mapping
 from dataclasses import asdict, dataclass
 from typing import Any
 
-from mo_loop import __version__
 from mo_loop.batching.result import BAD, STATUSES, ModelResult, Results
 from mo_loop.support.printable import printable
-from mo_loop.support.results import PLAIN, ShownResult, Style
+from mo_loop.support.shown_result import PLAIN, ShownResult, Style
+from mo_loop.version import __version__
 
 SCHEMA, VERSION = "mo-loop batch report", 1
 LINE = "\n"

@@ -8,8 +8,8 @@ from typing import Any, NoReturn
 
 import click
 
-from mo_loop import __version__
 from mo_loop.support.garbage_collection import paused_collector
+from mo_loop.version import __version__
 
 COMMANDS = {
     "convert": "Convert one ONNX model to OpenVINO IR.",

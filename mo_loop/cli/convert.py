@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from mo_loop import __version__
 from mo_loop.batching.storage.locations import is_url, place_of
 from mo_loop.cli.conversion_options import OF_ONE_MODEL, conversion_options, options_of
 from mo_loop.cli.error_output import printed_warnings, reported
@@ -37,6 +36,7 @@ from mo_loop.ir.pair import restore_pair
 from mo_loop.options import ConvertOptions
 from mo_loop.support.flags import FILES, REPORTS
 from mo_loop.support.garbage_collection import paused_collector
+from mo_loop.version import __version__
 
 if TYPE_CHECKING:
     from mo_loop.report.record import Record

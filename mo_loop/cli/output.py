@@ -21,7 +21,7 @@ import click
 
 from mo_loop.errors import FileError
 from mo_loop.support.printable import aligned, printable, without_commands
-from mo_loop.support.results import Style
+from mo_loop.support.shown_result import Style
 
 BLOCK = 1000
 """The number of lines that are written at once."""

@@ -11,7 +11,7 @@ from typing import Any, Literal
 from mo_loop.diagnostics.codes import CODES
 from mo_loop.errors import MoLoopError
 from mo_loop.graph.origin import Origin
-from mo_loop.support.results import PLAIN, ShownResult, Style
+from mo_loop.support.shown_result import PLAIN, ShownResult, Style
 
 Level = Literal["error", "warning", "note"]
 

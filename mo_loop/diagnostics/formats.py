@@ -15,11 +15,11 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
-from mo_loop import __version__
 from mo_loop.diagnostics.diagnostic import LEVELS, CheckReport, Diagnostic, Group, exit_code, grouped
 from mo_loop.errors import MoLoopError
 from mo_loop.support.printable import printable
-from mo_loop.support.results import Style
+from mo_loop.support.shown_result import Style
+from mo_loop.version import __version__
 
 VERSION = 1
 """The version of the JSON."""

@@ -18,9 +18,9 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import quote
 
-from mo_loop import __version__
 from mo_loop.diagnostics.codes import CODES, Code
 from mo_loop.diagnostics.diagnostic import CheckReport, Diagnostic, NodePlace, exit_code
+from mo_loop.version import __version__
 
 SCHEMA = "https://docs.oasis-open.org/sarif/sarif/v2.1.0/errata01/os/schemas/sarif-schema-2.1.0.json"
 

@@ -552,7 +552,7 @@ def test_the_table_holds_every_code() -> None:
     assert CODES.keys() - given == set(), "nothing gives these"
 
 
-MEANINGS = ROOT / "tests" / "golden" / "codes.txt"
+MEANINGS = ROOT / "tests" / "unit" / "codes.txt"
 """Each code with its meaning, and below it every message that has it."""
 
 

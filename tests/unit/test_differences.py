@@ -358,7 +358,7 @@ def test_every_element_counts(old: np.ndarray[Any, Any], new: np.ndarray[Any, An
     found = constants(old, new)
     assert found is not None and found.details[0].data["count"] == count
     assert constants(old, old.copy()) is None and constants(new, new.copy()) is None
-    json.dumps(found.to_dict(), allow_nan=False)
+    json.dumps(found.as_json(), allow_nan=False)
 
 
 def test_weights_of_another_type_are_compared_as_numbers() -> None:

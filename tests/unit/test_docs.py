@@ -280,8 +280,9 @@ def test_modules_that_the_rules_of_imports_name_exist(name: str) -> None:
 
 def test_the_index_lists_every_page() -> None:
     text = (ROOT / "docs" / "README.md").read_text("utf-8")
-    listed = {*re.findall(r"\]\((\w[\w.-]+)\)", text)}
-    assert listed == {path.name for path in (ROOT / "docs").iterdir() if path.suffix in (".md", ".py")} - {"README.md"}
+    listed = {*re.findall(r"\]\((\w[\w./-]+)\)", text)}
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.*")}
+    assert listed == {page for page in pages if page.endswith((".md", ".py"))} - {"README.md"}
 
 
 def test_places_are_those_of_the_pipeline() -> None:

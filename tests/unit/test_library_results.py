@@ -15,7 +15,7 @@ import pytest
 import mo_loop
 from mo_loop import ops
 from mo_loop.errors import UsageError
-from mo_loop.support.results import ShownResult
+from mo_loop.support.shown_result import ShownResult
 
 MODEL = """
 <ir_version: 9, opset_import: ["": 18]>

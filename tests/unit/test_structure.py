@@ -26,9 +26,12 @@ from mo_loop.transforms.function_pass import FunctionPass
 from tests import ROOT
 
 CIRCLES = (
+    {"mo_loop.compare.results.report", "mo_loop.compare.results.report_formats"},
+    {"mo_loop.diagnostics.diagnostic", "mo_loop.diagnostics.formats"},
+    {"mo_loop.look.inspection.description", "mo_loop.look.inspection.inspection_text"},
     {"mo_loop.graph", "mo_loop.graph.graph", "mo_loop.graph.networkx_view", "mo_loop.graph.node", "mo_loop.ops.base"},
 )
-"""The only import cycles of modules."""
+"""The only import cycles of modules. A result and its text know each other: `report.text()` loads what makes it."""
 
 RINGS = (
     {"mo_loop.conversion_limits", "mo_loop.errors", "mo_loop.graph", "mo_loop.ops", "mo_loop.support"},
@@ -255,7 +258,7 @@ def allowed_library(found: Import, library: str) -> bool:
 
 
 class TestImportDirection:
-    def test_there_is_no_import_circle_but_that_of_graph_and_ops(self) -> None:
+    def test_there_is_no_import_circle_but_the_declared_ones(self) -> None:
         """A node knows its graph, and a graph makes a Constant from a scalar; imports for typing count too."""
         circles = [circle for circle in import_circles() if circle not in CIRCLES]
         assert not circles, "\n".join(", ".join(sorted(circle)) for circle in circles)
@@ -346,7 +349,6 @@ class TestPasses:
 
 SHARED_NAMES = {
     "ops": "the operations, the translators to them, and the command that lists the translators",
-    "batch": "the command and the package that it serves",
     "front": "the operations that the file cannot hold, and the passes that replace them",
     "pairing": "which nodes of two graphs, and which inputs and outputs of one, belong together",
     "report": "what is reported of one conversion, and of a batch of conversions",

@@ -32,7 +32,7 @@ from mo_loop.frontend.model import load
 from mo_loop.frontend.onnx_graphs import operator_of
 from mo_loop.options import ConvertOptions
 from mo_loop.support.printable import printable
-from mo_loop.support.results import PLAIN, ShownResult, Style
+from mo_loop.support.shown_result import PLAIN, ShownResult, Style
 
 LEAST_SECONDS = 2.0
 """The least time of a trial; a process that is replaced needs most of it for its imports."""

@@ -12,7 +12,7 @@ from dataclasses import asdict, dataclass, field
 from typing import Any
 
 from mo_loop.compare.results.array_comparison import ArrayComparison
-from mo_loop.support.results import PLAIN, ShownResult, Style
+from mo_loop.support.shown_result import PLAIN, ShownResult, Style
 
 PASSED, DIFFERS = "passed", "differs"
 ENDED = {"crash": "crash", "timeout": "hang", "memory": "memory"}

@@ -15,7 +15,7 @@ from typing import Any
 
 from mo_loop.look.differences.change import Change, ChangeSide
 from mo_loop.look.differences.listing import Paint, lines, plain
-from mo_loop.support.results import PLAIN, ShownResult, Style
+from mo_loop.support.shown_result import PLAIN, ShownResult, Style
 
 SCHEMA, VERSION = "mo-loop diff", 1
 

@@ -15,7 +15,7 @@ from typing import Any
 from mo_loop.errors import UsageError
 from mo_loop.look.records.tensor_ports import Shape, TensorPort
 from mo_loop.support.printable import counted
-from mo_loop.support.results import PLAIN, ShownResult, Style
+from mo_loop.support.shown_result import PLAIN, ShownResult, Style
 
 VERSION = 2
 """The version of the JSON."""

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from mo_loop.look.inspection.description import Branch, ControlFacts, Inspection
 from mo_loop.look.records.tensor_ports import TensorPort
 from mo_loop.support.printable import counted, printable_record, sized
-from mo_loop.support.results import Style
+from mo_loop.support.shown_result import Style
 
 LONGEST = 300
 """The number of characters of a name that the text shows; JSON has all of them."""
