@@ -75,7 +75,7 @@ def commands() -> str:
     """docs/cli.md: the --help of every command."""
     import click
 
-    from mo_loop.cli import COMMANDS, main
+    from mo_loop.cli import COMMANDS, EXIT_CODES, main
 
     context = click.Context(main, info_name="mo-loop")
     pages = []
@@ -83,8 +83,10 @@ def commands() -> str:
         command = main.get_command(context, name)
         assert command is not None
         pages.append(_command(command, click.Context(command, info_name=name, parent=context)))
-    return CLI.format(commands="\n".join(f"- [{name}](#mo-loop-{name}): {text}" for name, text in COMMANDS.items()),
-                      pages="\n".join(pages))  # fmt: skip
+    return CLI.format(
+        commands="\n".join(f"- [{name}](#mo-loop-{name}): {text}" for name, text in COMMANDS.items()),
+        exit_codes="\n".join(f"| {code} | {text} |" for code, text in EXIT_CODES.items()), pages="\n".join(pages),
+    )  # fmt: skip
 
 
 CLI = """\
@@ -93,17 +95,16 @@ CLI = """\
 {commands}
 
 `mo-loop MODEL` is short for `mo-loop convert MODEL`. `mo-loop -V` prints the version; `-h` or `--help` after a command
-prints the text on this page. Results go to stdout, everything else to stderr. Colours appear only on a terminal, and
-never if `NO_COLOR` is set.
+prints the most used options, `--help-all` the text on this page. Results go to stdout, everything else to stderr.
+Colours appear only on a terminal, and never if `NO_COLOR` is set.
 
 | exit code | |
 |---|---|
-| 0 | success |
-| 1 | a check or a comparison found a difference, or some models of a batch failed |
-| 2 | bad input or wrong usage |
-| 3 | the model needs something that the IR cannot express |
-| 4 | a bug in mo-loop |
-| 130, 143 | ended by Ctrl-C, by SIGTERM |
+{exit_codes}
+
+Documents in JSON have the keys `schema`, which says what the document is, and `version`, which increases when a key is
+removed or changes its meaning. An error of a command that was asked for JSON is a document as well (`mo-loop error`),
+on stdout.
 
 {pages}"""
 

@@ -65,7 +65,8 @@ class Profile:
 
     def as_json(self) -> dict[str, Any]:
         """The rows and their sum, and the phases around them, as plain data. Times are in seconds."""
-        return {"passes": self.rows, "seconds": self.seconds, "phases": self.phases}
+        rows = {"passes": self.rows, "seconds": self.seconds, "phases": self.phases}
+        return {"schema": "mo-loop profile", "version": 1, **rows}
 
     def lines(self) -> list[tuple[str, ...]]:
         """The cells of the table, in the order of the run: name, milliseconds, share, matches, nodes of all scopes.

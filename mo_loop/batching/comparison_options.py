@@ -16,13 +16,13 @@ class Comparing:
 
     # fmt: off
     inputs: tuple[str, ...] = flag(
-        (), "Inputs for --verify instead of generated ones. May be given more than once.", FILES, kind="path",
-        metavar="FILE",
+        (), "Inputs for --verify instead of generated ones. May be given more than once.", FILES,
+        "--input-data", "--inputs", "inputs", kind="path", metavar="FILE",
     )
     sets: int = flag(
         2, "The number of generated sets of --verify.", FILES, least=1, show_default=True, metavar="N"
     )
-    seed: int = flag(0, "The seed of these inputs.", FILES, least=0, show_default=True)
+    seed: int = flag(0, "The seed of these inputs.", FILES, least=0, show_default=True, metavar="N")
     rtol: float | None = flag(
         None, "The relative tolerance of --verify.", COMPARISON, kind="number", least=0, place=1
     )

@@ -22,6 +22,7 @@ COMMANDS = {
     "view": "Write a page that shows a model, or two side by side.",
     "ops": "Show how ONNX operators are converted.",
     "completion": "Print a completion script for a shell.",
+    "help": "Show the help of a command, or this text.",
 }
 """Command -> its line in --help."""
 
@@ -53,7 +54,7 @@ class _Lazy(click.Group):
         raise error
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
-        if args and args[0] not in COMMANDS and _is_model(args[0]):
+        if args and args[0] not in COMMANDS and (_is_model(args[0]) or _is_option_of_convert(args[0])):
             args = ["convert", *args]
         try:
             return super().parse_args(ctx, args)
@@ -69,11 +70,19 @@ class _Lazy(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         with formatter.section("Commands"):
             formatter.write_dl(list(COMMANDS.items()))
+        with formatter.section("Exit codes"):
+            formatter.write_dl(list(EXIT_CODES.items()))
 
 
 def _is_model(argument: str) -> bool:
     """Whether the first argument is the path of a model, not the name of a command."""
     return argument.endswith(".onnx") or "/" in argument or os.sep in argument or os.path.isfile(argument)
+
+
+def _is_option_of_convert(argument: str) -> bool:
+    """Whether mo or ovc would take the first argument, as in `mo --input_model model.onnx`."""
+    of_all = {"--help", *(name for each in main.params for name in each.opts)}
+    return argument.startswith("--") and argument not in {"--", *of_all}
 
 
 def _end(ctx: click.Context, error: click.UsageError) -> NoReturn:
@@ -92,6 +101,16 @@ def main() -> None:
 
     mo-loop MODEL [OPTIONS] is short for mo-loop convert MODEL [OPTIONS].
 
-    Exit codes: 0 ok, 1 a check or comparison found a difference or a batch had failures, 2 bad input or usage,
-    3 unsupported, 4 a bug of mo-loop, 130 interrupted.
+    mo-loop COMMAND --help shows the options of a command, --help-all all of them.
     """
+
+
+EXIT_CODES = {
+    "0": "success",
+    "1": "a check or a comparison found a difference, or some models of a batch failed",
+    "2": "bad input or wrong usage",
+    "3": "the model needs something that the IR cannot express",
+    "4": "a bug in mo-loop",
+    "130, 143": "ended by Ctrl-C, by SIGTERM",
+}
+"""The exit codes of all commands."""

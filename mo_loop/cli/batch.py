@@ -21,7 +21,7 @@ from mo_loop.cli.batch_cluster import engine_of, machines_of
 from mo_loop.cli.batch_config import Works, comparing_options, comparing_values, config_option
 from mo_loop.cli.conversion_options import conversion_options, options_of, plain_options
 from mo_loop.cli.error_output import message, printed_warnings, reported
-from mo_loop.cli.flag_options import GroupedCommand, durable_option, flags, made, option
+from mo_loop.cli.flag_options import GroupedCommand, durable_option, flags, made, option, verbose_option
 from mo_loop.cli.output import is_terminal, show
 from mo_loop.cli.pass_options import PassOptions, pass_choice
 from mo_loop.errors import UsageError
@@ -105,6 +105,7 @@ class Asked:
 @comparing_options
 @conversion_options()
 @pass_choice
+@verbose_option
 @option("--debug", group=PASSES, is_flag=True, help="Show the traceback of an error of the batch itself.")
 @click.pass_context
 def command(context: click.Context, paths: tuple[str, ...], durable: bool, debug: bool, **_: Any) -> None:
@@ -127,9 +128,7 @@ def command(context: click.Context, paths: tuple[str, ...], durable: bool, debug
     \b
     Ctrl-C (or SIGTERM) ends the workers and writes the reports; finished .xml
     and .bin files stay. A second Ctrl-C ends the command immediately.
-    Exit codes: 0 all converted or up to date, 1 some failed (with --baseline:
-    some that did not fail there), 2 bad usage, 130 ended by Ctrl-C,
-    143 by SIGTERM.
+    Exit code 1: some failed (with --baseline: some that did not fail there).
     """
     with reported(debug):
         asked = made(context, Asked, paths=paths, durable=durable)

@@ -139,7 +139,7 @@ def _work(values: dict[str, Any]) -> Work:
     with _of_one_model.make_context("models", [], default_map=values) as context:
         comparing = made(context, Comparing)
         # Their names are part of what is up to date: temporary copies would not do.
-        require_local({"--inputs": comparing.inputs})
+        require_local({"--input-data": comparing.inputs})
         options = options_of(context)
         facts = {**plain_options(context), **comparing_values(context)}
     del facts["extension"]  # their contents count

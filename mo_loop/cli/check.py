@@ -14,7 +14,7 @@ import click
 from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.error_output import message, printed_warnings, reported
 from mo_loop.cli.file_checks import named, opened
-from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option
+from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, quiet_option, verbose_option
 from mo_loop.cli.output import TERMINAL, show, table, tell
 from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import UsageError
@@ -41,10 +41,13 @@ if TYPE_CHECKING:
     output="Tensors that become the outputs, separated by commas.",
 )  # fmt: skip
 @pass_choice
+@quiet_option
+@verbose_option
 @debug_option
 @click.pass_context
 def command(
-    context: click.Context, models: tuple[str, ...], form: str, level: Level, codes: bool, debug: bool
+    context: click.Context, models: tuple[str, ...], form: str, level: Level, codes: bool, quiet: bool,
+    debug: bool,
 ) -> None:
     """List everything that would stop or worsen the conversion of ONNX models. Nothing is written.
 
@@ -67,22 +70,21 @@ def command(
     mo-loop check models --format sarif > findings.sarif
     mo-loop check --codes
 
-    \b
-    Exit codes: 0 only notes or nothing found, 1 errors or warnings found,
-    2 a file that cannot be read or bad usage, 4 a bug of mo-loop.
+    Exit code 1: errors or warnings were found. Notes alone are 0.
     """
-    with reported(debug):
+    with reported(debug, as_json=form == "json" and not quiet, writes=False):
         if codes:
             show(code_table(form))
             return
         if not models:
             raise click.MissingParameter(ctx=context, param=context.command.params[0])
-        with printed_warnings():
+        with printed_warnings(quiet=quiet):
             options = options_of(context)
             reports = list(_reports(models, options, debug))
         from mo_loop.diagnostics.diagnostic import exit_code
 
-        show(_formatted(form, [replace(each, level=level) for each in reports]))
+        if not quiet:
+            show(_formatted(form, [replace(each, level=level) for each in reports]))
         status = exit_code(reports)
     sys.exit(status)
 
@@ -141,7 +143,7 @@ def code_table(form: str) -> str:
         raise UsageError("--codes has no format sarif", hint="each report contains its rules: --format sarif MODEL")
     if form == "json":
         known: dict[str, Any] = {code: vars(meaning) for code, meaning in CODES.items()}
-        return json.dumps({"version": 1, "codes": known}, indent=1)
+        return json.dumps({"schema": "mo-loop codes", "version": 1, "codes": known}, indent=1)
     if form == "markdown":
         rows = [f"| {code} | {each.level} | {each.title} | {each.why} | {each.help} |" for code, each in CODES.items()]
         return "\n".join(["| code | level | meaning | why | what to do |", "|---|---|---|---|---|", *rows])

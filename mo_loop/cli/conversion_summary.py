@@ -13,7 +13,7 @@
 
 Counts are those of all scopes. As JSON (`--format json`) it is one object:
 
-    {"version": 1, "ok": true, "model": "model.onnx",
+    {"schema": "mo-loop convert", "version": 1, "ok": true, "model": "model.onnx",
      "xml": {"path": "model.xml", "bytes": 12345}, "bin": {"path": "model.bin", "bytes": 4200000},
      "inputs": [{"name": "x", "type": "f32[1,3]"}], "outputs": [...],
      "operations": {"before": 35, "after": 41},
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from mo_loop.api import Model
     from mo_loop.report.record import Record
 
-VERSION = 1
+SCHEMA, VERSION = "mo-loop convert", 1
 
 LITTLE = 1 << 12
 """Bytes of small constants, such as shapes, which a conversion may add."""
@@ -59,6 +59,7 @@ def summary(
     assert record.model is not None and record.graph is not None
     before, after = onnx_statistics(record.model), graph_statistics(record.graph)
     return {
+        "schema": SCHEMA,
         "version": VERSION,
         "ok": True,
         "model": source,

@@ -10,34 +10,37 @@ import click
 
 from mo_loop.cli.error_output import reported
 from mo_loop.cli.file_checks import fetched, named
+from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, verbose_option
 from mo_loop.cli.model_options import allow_external_option, limit_option
 from mo_loop.cli.output import painted, show
 from mo_loop.conversion_limits import Limits, limited
+from mo_loop.support.flags import COMPARISON, REPORTS
 
 ASPECTS = ("names", "shapes", "weights", "metadata")
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.argument("old", type=click.Path(), metavar="A")
 @click.argument("new", type=click.Path(), metavar="B")
-@click.option(
-    "--ignore", "ignored", type=click.Choice(ASPECTS), multiple=True,
+@option(
+    "--ignore", "ignored", group=COMPARISON, type=click.Choice(ASPECTS), multiple=True,
     help="What does not count as a difference. Can be given several times.",
 )  # fmt: skip
-@click.option("--scope", metavar="PATH", help="Compare only this body and the bodies in it.")
-@click.option(
-    "--tolerance", type=click.FloatRange(min=0), default=0.0, metavar="X",
+@option("--scope", group=COMPARISON, metavar="PATH", help="Compare only this body and the bodies in it.")
+@option(
+    "--tolerance", group=COMPARISON, type=click.FloatRange(min=0), default=0.0, metavar="X",
     help="Weights may differ by this part of the largest magnitude in the constant, 0.001 for example.",
 )  # fmt: skip
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
-    help="The format of the output.",
-)  # fmt: skip
+@format_option("text", "json")
 @allow_external_option()
 @limit_option("the command")
-@click.option("--all", "complete", is_flag=True, help="List every node and every detail in the text.")
-@click.option("-q", "--quiet", is_flag=True, help="Print nothing: the exit code tells whether there is a difference.")
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@option("--all", "complete", group=REPORTS, is_flag=True, help="List every node and every detail in the text.")
+@option(
+    "-q", "--quiet", group=REPORTS, is_flag=True,
+    help="Print nothing: the exit code tells whether there is a difference.",
+)  # fmt: skip
+@verbose_option
+@debug_option
 def command(
     old: str,
     new: str,
@@ -67,10 +70,9 @@ def command(
     mo-loop diff old.xml new.xml --scope loop/body --all
     mo-loop diff steps/010_LoopToTI.json steps/066_PortRenumbering.json
 
-    \b
-    Exit codes: 0 no difference, 1 a difference, 2 bad input or usage, 4 a bug of mo-loop.
+    Exit code 1: there is a difference.
     """
-    with reported(debug), limited(Limits.parse(limit)):
+    with reported(debug, as_json=form == "json" and not quiet, writes=False), limited(Limits.parse(limit)):
         from mo_loop.look.differences.comparing import diff
 
         with fetched(old) as one, fetched(new) as other:

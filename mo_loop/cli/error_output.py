@@ -6,7 +6,7 @@ error: ML202: the model has no tensor 'imput'
 
 A command that was asked for JSON prints the errors on stdout as well, as one object:
 
-{"version": 1, "ok": false, "exit_code": 2, "error": {...},
+{"schema": "mo-loop error", "version": 1, "ok": false, "exit_code": 2, "error": {...},
  "errors": [{"code": "ML230", "message": "...", "where": ["loop/node"], "why": "", "hint": "", "exit_code": 2}]}
 
 `errors` are as in the report of a batch; `error` is the first of them, with one place as text.
@@ -31,7 +31,7 @@ from mo_loop.cli.output import is_coloured, safe, show, tell
 from mo_loop.errors import ConversionErrors, MoLoopError, UsageError, traceback_text
 from mo_loop.support.printable import printable
 
-VERSION = 1
+SCHEMA, VERSION = "mo-loop error", 1
 
 BUG = "This is a bug of mo-loop. Please report it with the output of --debug."
 
@@ -81,7 +81,7 @@ def _failure(error: Exception, exit_code: int) -> dict[str, Any]:
 
     errors = [asdict(each) for each in errors_of(error)]
     first = {**errors[0], "where": next(iter(errors[0]["where"]), "")}
-    return {"version": VERSION, "ok": False, "exit_code": exit_code, "error": first, "errors": errors}
+    return {"schema": SCHEMA, "version": VERSION, "ok": False, "exit_code": exit_code, "error": first, "errors": errors}
 
 
 @contextmanager

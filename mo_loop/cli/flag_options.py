@@ -9,13 +9,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+import time
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import suppress
+from importlib.metadata import PackageNotFoundError, version
 from typing import Any, TypeVar
 
 import click
 
+from mo_loop.cli.output import tell
 from mo_loop.conversion_limits import BYTES, amount
-from mo_loop.support.flags import FILES, GROUPS, PASSES, REPORTS, Flag, flags_of
+from mo_loop.support.flags import FILES, GROUPS, IMAGES, PASSES, REPORTS, STATES, Flag, flags_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 T = TypeVar("T")
@@ -54,6 +58,23 @@ def option(*names: str, group: str, **settings: Any) -> Callable[[F], F]:
     return click.option(*names, cls=FlagOption, group=group, **settings)
 
 
+def _timed(context: click.Context, _: click.Parameter, is_given: bool) -> None:
+    """At the end of the command, print what it took, and the versions that a report of an error needs."""
+    if is_given:
+        start = time.monotonic()
+        context.call_on_close(lambda: tell(f"{time.monotonic() - start:.2f} s, {', '.join(_versions())}"))
+
+
+def _versions() -> Iterator[str]:
+    for name in ("mo_loop", "onnx", "openvino", "onnxruntime"):
+        with suppress(PackageNotFoundError):
+            yield f"{name} {version(name)}"
+
+
+verbose_option = option(
+    "-v", "--verbose", group=REPORTS, is_flag=True, expose_value=False, callback=_timed,
+    help="Show the time and the versions of the packages on stderr.",
+)  # fmt: skip
 debug_option = option("--debug", group=PASSES, place=2, is_flag=True, help="Show the traceback of an error.")
 durable_option = option(
     "--durable", group=FILES, place=1, is_flag=True,
@@ -141,22 +162,56 @@ def _place(cls: type) -> str:
     return f"{cls.__module__}.{cls.__qualname__}"
 
 
+WHOLE = "mo_loop.cli.help_all"
+"""The key in the meta of a context whose help has all options."""
+
+_LONG = (IMAGES, STATES, PASSES)
+"""Groups of --help-all alone."""
+
+
+def _help_all(context: click.Context, _: click.Parameter, is_given: bool) -> None:
+    if is_given and not context.resilient_parsing:
+        context.meta[WHOLE] = True
+        click.echo(context.get_help(), color=context.color)
+        context.exit()
+
+
+_HELP_ALL = FlagOption(
+    ["--help-all"], group=REPORTS, place=0, is_flag=True, is_eager=True, expose_value=False, callback=_help_all,
+    help="Show all options and exit.",
+)
+
+
 class GroupedCommand(click.Command):
     """A command whose --help lists its options below the titles of their groups."""
 
+    def get_params(self, ctx: click.Context) -> list[click.Parameter]:
+        """With --help-all, where --help leaves options out."""
+        found = super().get_params(ctx)
+        return [*found, _HELP_ALL] if any(getattr(each, "place", 0) for each in found) else found
+
     def format_options(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
-        """Write the groups."""
-        for title, records in self.groups(ctx).items():
+        """Write the groups: all options after --help-all, else the most used ones."""
+        whole, shown = self.groups(ctx), self.groups(ctx, is_short=not ctx.meta.get(WHOLE))
+        for title, records in shown.items():
             with formatter.section(title):
                 formatter.write_dl(records)
+        left = sum(map(len, whole.values())) - sum(map(len, shown.values()))
+        if left:
+            formatter.write(f"\n{left} more options: {ctx.command_path} --help-all\n")
 
-    def groups(self, ctx: click.Context) -> dict[str, list[tuple[str, str]]]:
-        """Title -> the options and their texts; --help is the last of the reports, others without a group come last."""
+    def groups(self, ctx: click.Context, *, is_short: bool = False) -> dict[str, list[tuple[str, str]]]:
+        """Title -> the options and their texts; --help is the last of the reports, others without a group come last.
+
+        If `is_short`, only those of place 0, without images, states and passes.
+        """
         found: dict[str, list[tuple[int, click.Parameter]]] = {title: [] for title in (*GROUPS, "Other options")}
         for each in self.get_params(ctx):
             title = REPORTS if "--help" in each.opts else "Other options"
-            if isinstance(each, click.Option):
-                found[getattr(each, "group", title)].append((getattr(each, "place", 3), each))
+            title = getattr(each, "group", title)
+            is_hidden = is_short and (getattr(each, "place", 0) > 0 or title in _LONG)
+            if isinstance(each, click.Option) and not is_hidden:
+                found[title].append((getattr(each, "place", 3), each))
         shown = {
             title: [each.get_help_record(ctx) for _, each in sorted(options, key=lambda pair: pair[0])]
             for title, options in found.items()

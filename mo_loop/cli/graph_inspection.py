@@ -10,7 +10,7 @@ from mo_loop.cli.graph_tree import tree
 from mo_loop.cli.node_table import node_table
 from mo_loop.cli.output import stdout_encoding, terminal_width
 from mo_loop.look.inspection.description import unknown
-from mo_loop.look.inspection.node_rows import VERSION, node_rows
+from mo_loop.look.inspection.node_rows import SCHEMA, VERSION, node_rows
 from mo_loop.look.inspection.skeleton import ControlNode, FunctionCall, Outline, Run, Skeleton, skeleton
 from mo_loop.look.records.opening import opened
 from mo_loop.look.records.structure import Structure
@@ -49,7 +49,7 @@ def node_lines(
     if form == "text":
         yield from node_table(rows)
         return
-    head = {"version": VERSION, "file": file, "format": structure.kind.lower()}
+    head = {"schema": SCHEMA, "version": VERSION, "file": file, "format": structure.kind.lower()}
     yield json.dumps(head, ensure_ascii=False)[:-1] + ', "nodes": ['
     before = ""
     for row in rows:

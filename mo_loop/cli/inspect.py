@@ -11,32 +11,36 @@ import click
 
 from mo_loop.cli.error_output import reported
 from mo_loop.cli.file_checks import named, opened
+from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, quiet_option, verbose_option
 from mo_loop.cli.model_options import allow_external_option, limit_option
 from mo_loop.cli.output import TERMINAL, show, show_lines
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import UsageError
+from mo_loop.support.flags import FILES
 
 if TYPE_CHECKING:
     from mo_loop.look.inspection.description import ControlFacts, Inspection
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.argument("model", type=click.Path(), metavar="MODEL")
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json"]), default="text", show_default=True,
-    help="The format of the output.",
-)  # fmt: skip
-@click.option(
-    "--depth", type=click.IntRange(min=0), metavar="N",
+@format_option("text", "json")
+@option(
+    "--depth", group=FILES, type=click.IntRange(min=0), metavar="N",
     help="Show control flow and scopes down to N levels of bodies; 0 shows only the main graph.",
 )  # fmt: skip
-@click.option("--scope", metavar="PATH", help="Show only this body or function and the bodies in it.")
-@click.option("--operator", metavar="NAME", help="Show only this operator: its number of nodes, and its scopes.")
-@click.option("--graph", is_flag=True, help="Show the control flow as a tree, with the nodes before, in and after it.")
-@click.option("--nodes", is_flag=True, help="List the nodes with the names, types and shapes of their tensors.")
+@option("--scope", group=FILES, metavar="PATH", help="Show only this body or function and the bodies in it.")
+@option("--operator", group=FILES, metavar="NAME", help="Show only this operator: its number of nodes, and its scopes.")
+@option(
+    "--graph", group=FILES, is_flag=True,
+    help="Show the control flow as a tree, with the nodes before, in and after it.",
+)  # fmt: skip
+@option("--nodes", group=FILES, is_flag=True, help="List the nodes with the names, types and shapes of their tensors.")
 @allow_external_option()
 @limit_option("the command")
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@quiet_option
+@verbose_option
+@debug_option
 def command(
     model: str,
     form: str,
@@ -47,6 +51,7 @@ def command(
     nodes: bool,
     allow_external: tuple[str, ...],
     limit: tuple[str, ...],
+    quiet: bool,
     debug: bool,
 ) -> None:
     """Show the contents of MODEL: an ONNX file, convertible or not, or the .xml of an IR (- is standard input).
@@ -78,7 +83,7 @@ def command(
     model in the columns "inputs" and "outputs" of lines whose scope is "(main)", and those in the column "name",
     which mean the first output of the node, unless a tensor or another node has the same name.
     """
-    with reported(debug), limited(Limits.parse(limit)):
+    with reported(debug, as_json=form == "json" and not quiet, writes=False), limited(Limits.parse(limit)):
         if graph and nodes:
             raise UsageError("--graph and --nodes cannot be combined", hint="give one of them")
         if graph or nodes:
@@ -86,7 +91,8 @@ def command(
 
             with opened(model) as path:
                 lines = graph_lines if graph else node_lines
-                show_lines(lines(path, model, form, depth, scope, operator, allow_external))
+                found_lines = lines(path, model, form, depth, scope, operator, allow_external)
+                show_lines([] if quiet else found_lines)
             return
         from mo_loop.look.inspection.read import inspect
 
@@ -97,7 +103,8 @@ def command(
             text = json.dumps(found.to_dict(), indent=1, ensure_ascii=False, default=str)
         else:
             text = found.text(TERMINAL)
-    show(text)
+    if not quiet:
+        show(text)
 
 
 # -- selection by --depth, --scope and --operator

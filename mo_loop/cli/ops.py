@@ -10,30 +10,35 @@ from typing import TYPE_CHECKING
 import click
 
 from mo_loop.cli.error_output import reported
+from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, quiet_option, verbose_option
 from mo_loop.cli.output import show, table
 from mo_loop.errors import UsageError
+from mo_loop.support.flags import FILES
+
+SCHEMA, VERSION = "mo-loop ops", 1
 
 if TYPE_CHECKING:
     from mo_loop.frontend.operators import Handling
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.argument("operators", nargs=-1, metavar="[OPERATOR]...")
-@click.option(
-    "--opset", type=click.IntRange(min=1), metavar="N", help="Only the version that opset N of a domain uses."
-)
-@click.option("--domain", metavar="NAME", help="Only this domain; ai.onnx is the one without a name.")
-@click.option(
-    "--how", type=click.Choice(["direct", "composed", "lowered", "function", "refused"]),
+@option(
+    "--opset", group=FILES, type=click.IntRange(min=1), metavar="N",
+    help="Only the version that opset N of a domain uses.",
+)  # fmt: skip
+@option("--domain", group=FILES, metavar="NAME", help="Only this domain; ai.onnx is the one without a name.")
+@option(
+    "--how", group=FILES, type=click.Choice(["direct", "composed", "lowered", "function", "refused"]),
     multiple=True, help="Only operators that are handled in this way; may be repeated.",
 )  # fmt: skip
-@click.option(
-    "--format", "form", type=click.Choice(["text", "json", "markdown"]), default="text", show_default=True,
-    help="The format of the table.",
-)  # fmt: skip
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@format_option("text", "json", "markdown")
+@quiet_option
+@verbose_option
+@debug_option
 def command(
-    operators: tuple[str, ...], opset: int | None, domain: str | None, how: tuple[str, ...], form: str, debug: bool
+    operators: tuple[str, ...], opset: int | None, domain: str | None, how: tuple[str, ...], form: str, quiet: bool,
+    debug: bool,
 ) -> None:
     """Show how the given ONNX operators, or all, are converted.
 
@@ -49,7 +54,7 @@ def command(
     mo-loop ops --how refused
     mo-loop ops --opset 11 --format json
     """
-    with reported(debug):
+    with reported(debug, as_json=form == "json" and not quiet, writes=False):
         from mo_loop.frontend.operators import handled, merged
 
         rows = handled()
@@ -66,7 +71,8 @@ def command(
         ]  # fmt: skip
         if not chosen:
             raise UsageError("no operator matches all of these options", hint="leave one of them out")
-        show(_FORMS[form](chosen))
+        if not quiet:
+            show(_FORMS[form](chosen))
 
 
 def _require(names: Sequence[str], known: set[str], what: str, hint: str) -> None:
@@ -91,17 +97,15 @@ def text(rows: Sequence[Handling]) -> str:
 
 
 def as_json(rows: Sequence[Handling]) -> str:
-    """A list of objects: domain, operator, since, until (null for the newest), how, becomes, note."""
-    return json.dumps(
-        [
-            {
-                "domain": row.domain or "ai.onnx", "operator": row.operator, "since": row.version, "until": row.until,
-                "how": row.how, "becomes": list(row.becomes), "note": row.note,
-            }
-            for row in rows
-        ],
-        indent=1, ensure_ascii=False,
-    )  # fmt: skip
+    """`operators` are objects: domain, operator, since, until (null for the newest), how, becomes, note."""
+    operators = [
+        {
+            "domain": row.domain or "ai.onnx", "operator": row.operator, "since": row.version, "until": row.until,
+            "how": row.how, "becomes": list(row.becomes), "note": row.note,
+        }
+        for row in rows
+    ]  # fmt: skip
+    return json.dumps({"schema": SCHEMA, "version": VERSION, "operators": operators}, indent=1, ensure_ascii=False)
 
 
 def markdown(rows: Sequence[Handling]) -> str:

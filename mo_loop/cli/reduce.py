@@ -15,7 +15,7 @@ from mo_loop.batching.comparison_options import Comparing
 from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.error_output import INTERRUPTED, message, printed_warnings, reported
 from mo_loop.cli.file_checks import named, opened, require_local
-from mo_loop.cli.flag_options import GroupedCommand, debug_option, flags, option, quiet_option
+from mo_loop.cli.flag_options import GroupedCommand, debug_option, flags, option, quiet_option, verbose_option
 from mo_loop.cli.output import show
 from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import UsageError
@@ -54,6 +54,7 @@ if TYPE_CHECKING:
 @conversion_options()
 @pass_choice
 @quiet_option
+@verbose_option
 @debug_option
 @click.pass_context
 def command(
@@ -70,17 +71,15 @@ def command(
     \b
     mo-loop reduce model.onnx -o small.onnx --if differs
     mo-loop reduce model.onnx -o small.onnx --if "fails ML302"
-    mo-loop reduce model.onnx -o small.onnx --if crashes --inputs inputs.npz
+    mo-loop reduce model.onnx -o small.onnx --if crashes --input-data inputs.npz
     mo-loop reduce model.onnx -o small.onnx --if "sh check.sh {}"
 
-    \b
-    Exit codes: 0 FILE is written, 2 bad input, or MODEL does not show the
-    condition, 130 ended by Ctrl-C.
+    Exit code 2 also if MODEL does not show the condition.
     """
     with reported(debug), printed_warnings(quiet=quiet):
         from mo_loop.compare.reducing.reducing import reduce
 
-        require_local({"--inputs": settings["inputs"]})
+        require_local({"--input-data": settings["inputs"]})
         path = _place(model, target)
         progress = _Progress(path, quiet)
         try:

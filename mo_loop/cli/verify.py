@@ -16,7 +16,15 @@ from mo_loop.batching.storage.locations import is_url
 from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.error_output import printed_warnings, reported
 from mo_loop.cli.file_checks import fetched, named, opened, opened_inputs, require_local
-from mo_loop.cli.flag_options import ByteSize, GroupedCommand, debug_option, flags, format_option, option
+from mo_loop.cli.flag_options import (
+    ByteSize,
+    GroupedCommand,
+    debug_option,
+    flags,
+    format_option,
+    option,
+    verbose_option,
+)
 from mo_loop.cli.output import is_terminal, painted, show, table, terminal_width
 from mo_loop.cli.pass_options import pass_choice
 from mo_loop.errors import UsageError
@@ -52,8 +60,8 @@ REFUSED = ("mean_values", "scale_values", "scale", "reverse_input_channels", "so
 )  # fmt: skip
 @option(
     "--expected", group=COMPARISON, metavar="FILE", multiple=True, type=click.Path(),
-    help="The outputs for a set of --inputs, in their order, that take the place of ONNX Runtime's: an .npz by tensor "
-    "name, or a folder with output_0.pb. Outputs in the files of --inputs are used without it.",
+    help="The outputs for a set of --input-data, in their order, that take the place of ONNX Runtime's: an .npz by "
+    "tensor name, or a folder with output_0.pb. Outputs in the files of --input-data are used without it.",
 )  # fmt: skip
 @option(
     "--custom-ops", group=COMPARISON, metavar="LIB", multiple=True, type=click.Path(),
@@ -106,6 +114,7 @@ REFUSED = ("mean_values", "scale_values", "scale", "reverse_input_channels", "so
     "every tensor has the colour of its difference, and loops have a plot by iteration. Implies --layers. With IR, the "
     "page shows the graph of the IR.",
 )  # fmt: skip
+@verbose_option
 @debug_option
 @format_option("text", "json", "markdown", "junit")
 @option("-q", "--quiet", group=REPORTS, is_flag=True, help="Print no report; the exit code tells the result.")
@@ -124,16 +133,14 @@ def command(
 
     \b
     mo-loop verify model.onnx
-    mo-loop verify model.onnx model.xml --inputs a.npz --inputs b.npz
-    mo-loop verify model.onnx --inputs test_data_set_0 --rtol 1e-4
+    mo-loop verify model.onnx model.xml --input-data a.npz --input-data b.npz
+    mo-loop verify model.onnx --input-data test_data_set_0 --rtol 1e-4
     mo-loop verify model.onnx --precision default --against ovc
     mo-loop verify model.onnx --layers --passes
     mo-loop verify model.onnx --layers --dump steps
     mo-loop verify model.onnx --save report --format markdown > report.md
 
-    \b
-    Exit codes: 0 every output agrees, 1 a difference, or OpenVINO cannot run the
-    IR, 2 bad input or usage, 3 unsupported by the conversion, 4 a bug of mo-loop.
+    Exit code 1: outputs differ, or OpenVINO cannot run the IR.
     """
     is_json = form == "json" and not quiet
     with reported(debug, as_json=is_json, writes=False), printed_warnings(quiet=quiet):

@@ -11,33 +11,36 @@ from mo_loop.batching.storage.locations import Location, is_url, place_of
 from mo_loop.cli.diff import ASPECTS
 from mo_loop.cli.error_output import message, reported
 from mo_loop.cli.file_checks import fetched, named, opened
+from mo_loop.cli.flag_options import GroupedCommand, debug_option, option, verbose_option
 from mo_loop.cli.model_options import allow_external_option, limit_option
 from mo_loop.cli.output import show, write
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import UsageError
+from mo_loop.support.flags import COMPARISON, FILES, REPORTS
 
 
-@click.command()
+@click.command(cls=GroupedCommand)
 @click.argument("model", type=click.Path(), metavar="MODEL")
 @click.argument("other", type=click.Path(), metavar="[OTHER]", required=False)
-@click.option(
-    "-o", "--output", "output", type=click.Path(), metavar="FILE",
+@option(
+    "-o", "--output", "output", group=FILES, type=click.Path(), metavar="FILE",
     help="The page; - is standard output. Default: the name of MODEL with the ending .html, in the current folder.",
 )  # fmt: skip
-@click.option("--open", "opens", is_flag=True, help="Open the page in the browser.")
-@click.option("--scope", metavar="PATH", help="Show only this body and the bodies in it.")
-@click.option(
-    "--ignore", "ignored", type=click.Choice(ASPECTS), multiple=True,
+@option("--open", "opens", group=FILES, is_flag=True, help="Open the page in the browser.")
+@option("--scope", group=COMPARISON, metavar="PATH", help="Show only this body and the bodies in it.")
+@option(
+    "--ignore", "ignored", group=COMPARISON, type=click.Choice(ASPECTS), multiple=True,
     help="What does not count as a difference. Can be given several times.",
 )  # fmt: skip
-@click.option(
-    "--tolerance", type=click.FloatRange(min=0), default=0.0, metavar="X",
+@option(
+    "--tolerance", group=COMPARISON, type=click.FloatRange(min=0), default=0.0, metavar="X",
     help="Weights may differ by this part of the largest magnitude in the constant, 0.001 for example.",
 )  # fmt: skip
 @allow_external_option()
 @limit_option("the command")
-@click.option("-q", "--quiet", is_flag=True, help="Do not print the name of the page.")
-@click.option("--debug", is_flag=True, help="Show the traceback of an error.")
+@option("-q", "--quiet", group=REPORTS, is_flag=True, help="Do not print the name of the page.")
+@verbose_option
+@debug_option
 def command(
     model: str,
     other: str | None,
@@ -65,9 +68,7 @@ def command(
     mo-loop view old.onnx new.onnx --ignore names
     mo-loop view model.onnx --scope loop/body
 
-    \b
-    Exit codes: 0 the page is written, also if the models differ, 2 bad input or usage, 3 unsupported,
-    4 a bug of mo-loop.
+    The exit code is 0 also if the models differ.
     """
     with reported(debug), limited(Limits.parse(limit)):
         from mo_loop.look.page.html import is_page

@@ -264,7 +264,7 @@ class _Verification:
         side = self._rounded(side, plain, found, source, converted)
         if side.passed and not side.rows:
             raise NotComparableError(
-                "nothing could be compared", why=self.notes[-1], hint="give inputs: --inputs FILE.npz", 
+                "nothing could be compared", why=self.notes[-1], hint="give inputs: --input-data FILE.npz", 
             )  # fmt: skip
         return plain, side
 

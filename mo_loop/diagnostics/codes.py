@@ -67,7 +67,7 @@ CODES: dict[str, Code] = {
     "ML206": Code(
         "a model whose IR cannot be compared",
         "no inputs were found that ONNX Runtime and OpenVINO run, or nothing computes the expected outputs",
-        "give inputs (--inputs FILE), and where ONNX Runtime does not run the model its outputs (--expected FILE)",
+        "give inputs (--input-data FILE), and where ONNX Runtime does not run the model its outputs (--expected FILE)",
     ),
     "ML208": Code(
         "an assumption about the model that --strict refuses",

@@ -2,6 +2,7 @@
 
 The JSON is one object:
 
+    schema      "mo-loop check"
     version     1; increased when a field changes its meaning or is removed, not when one is added
     tool        {"name", "version"}
     exit_code   that of the command
@@ -21,8 +22,8 @@ from mo_loop.support.printable import printable
 from mo_loop.support.shown_result import Style
 from mo_loop.version import __version__
 
-VERSION = 1
-"""The version of the JSON."""
+SCHEMA, VERSION = "mo-loop check", 1
+"""What the JSON is, and its version."""
 
 COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 
@@ -33,6 +34,7 @@ SHOWN = 5
 def as_json(reports: Sequence[CheckReport]) -> dict[str, Any]:
     """All reports as plain data."""
     return {
+        "schema": SCHEMA,
         "version": VERSION,
         "tool": {"name": "mo-loop", "version": __version__},
         "exit_code": exit_code(reports),

@@ -3,7 +3,7 @@
     save_model(convert_model("model.onnx", observers=[record]), "model.xml", observers=[record])
     json.dumps(mapping(record))
 
-    {"version": 1,
+    {"schema": "mo-loop mapping", "version": 1,
      "model": "model.onnx",
      "tensors": [{"scope": "", "tensor": "x", "kind": "input",
                   "became": "kept", "where": "", "layer": "x", "id": 0, "port": 0},
@@ -33,7 +33,7 @@ from mo_loop.ir.xml import layer_names, layer_order, output_port
 from mo_loop.ops.base import Constant
 from mo_loop.report.record import Record
 
-VERSION = 1
+SCHEMA, VERSION = "mo-loop mapping", 1
 
 
 class Place(NamedTuple):
@@ -64,7 +64,7 @@ def mapping(record: Record) -> dict[str, Any]:
             known = not record.known.isdisjoint(here)
             row = {"scope": graph.path, "tensor": tensor.name, "kind": tensor.kind}
             rows.append({**row, **_fate(tensor, place, known)})
-    return {"version": VERSION, "model": record.model.path, "tensors": rows}
+    return {"schema": SCHEMA, "version": VERSION, "model": record.model.path, "tensors": rows}
 
 
 def _fate(tensor: OnnxTensor, place: Place | None, known: bool) -> dict[str, Any]:

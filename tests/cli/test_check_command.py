@@ -358,10 +358,10 @@ def test_usage() -> None:
     for arguments in ((), ("--no-such-option",), ("a.onnx", "--format", "xml"), ("a.onnx", "--level", "x")):
         done = invoke(*arguments)
         assert done.exit_code == 2 and done.stderr.startswith("error: ML201"), arguments
-    shown = mo_loop("check", "--help").stdout
+    shown = mo_loop("check", "--help-all").stdout
     for option in ("--format", "--level", "--codes", "--input", "--output", "--strict", "--extension", "--debug"):
         assert option in shown
-    assert "mo-loop check models" in shown and "Exit codes" in shown
+    assert "mo-loop check models" in shown and "Exit code 1" in shown
 
 
 # -- the terminal

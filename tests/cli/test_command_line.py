@@ -14,8 +14,8 @@ import pytest
 from click.testing import CliRunner, Result
 
 from mo_loop import __version__
-from mo_loop.cli import main
-from mo_loop.cli.flag_options import FlagOption, GroupedCommand, flags, made
+from mo_loop.cli import COMMANDS, main
+from mo_loop.cli.flag_options import WHOLE, FlagOption, GroupedCommand, flags, made
 from mo_loop.support.flags import CONVERSION, GROUPS, RUN, flag
 from tests.harness import parsed
 
@@ -95,11 +95,13 @@ def test_errors_as_json_are_those_of_a_batch(tmp_path: Path) -> None:
 
 
 def help_of(name: str) -> str:
-    """The output of --help in a process of its own, because a CliRunner sets a width."""
+    """The output of --help-all in a process of its own, because a CliRunner sets a width."""
     command = main.get_command(click.Context(main), name)
     assert command is not None
     parent = click.Context(main, info_name="mo-loop", **main.context_settings)
-    return command.get_help(click.Context(command, info_name=name, parent=parent))
+    context = click.Context(command, info_name=name, parent=parent)
+    context.meta[WHOLE] = True
+    return command.get_help(context)
 
 
 class TestHelp:
@@ -109,6 +111,22 @@ class TestHelp:
         titles = [line.removesuffix(":") for line in help_of(name).splitlines() if line.removesuffix(":") in GROUPS]
         groups = {getattr(each, "group", None) for each in options_of(name).values()}
         assert titles == [title for title in GROUPS if title in groups]
+
+    @pytest.mark.parametrize("name", COMMANDS)
+    def test_the_short_help_fits_two_screens(self, name: str) -> None:
+        short = CliRunner().invoke(main, [name, "--help"], terminal_width=80).output.splitlines()
+        assert len(short) <= 85
+        whole = CliRunner().invoke(main, ["help", name]).output
+        assert whole.splitlines()[0].startswith("Usage: ") and f" {name}" in whole
+
+    def test_the_first_option_may_be_one_of_convert(self, tmp_path: Path) -> None:
+        done = CliRunner().invoke(main, ["--input_model", str(tmp_path / "none.onnx")])
+        assert done.exit_code == 2 and "ML210" in done.output
+
+    def test_every_command_has_quiet_and_verbose(self) -> None:
+        for name in COMMANDS:
+            if name not in ("completion", "help"):
+                assert {"--quiet", "--verbose", "--debug"} <= options_of(name).keys(), name
 
     def test_an_option_without_a_group_is_shown_last(self) -> None:
         made = GroupedCommand("made", params=[FlagOption(["--strict"], group=CONVERSION), click.Option(["--new"])])
@@ -130,7 +148,7 @@ class TestHelp:
             click.echo(made(context, Asked))
 
         run = CliRunner().invoke
-        shown = run(command, ["--help"]).output
+        shown = run(command, ["--help-all"]).output
         places = [shown.index(each) for each in ("-f, --first N", "--second NAME", "--no-off", "--late", "Later.")]
         assert places == sorted(places)
         assert run(command, ["-f", "2", "--second", "a", "--second", "b"]).output.endswith(
@@ -161,7 +179,7 @@ STARTED = """
 import gc, os, sys, threading
 collections = []
 gc.callbacks.append(lambda when, info: collections.append(info["generation"]) if "numpy" in sys.modules else None)
-from mo_loop.cli import main
+from mo_loop.cli import COMMANDS, main
 main(sys.argv[1:], standalone_mode=False)
 print(collections, os.environ["OPENBLAS_NUM_THREADS"])
 """

@@ -115,7 +115,7 @@ def test_usage() -> None:
         done = convert(*arguments)
         assert done.returncode == 2 and said in done.stderr, done.stderr
         assert_clear(done.stderr)
-    shown = convert("--help")
+    shown = convert("--help-all")
     assert shown.returncode == 0
     for option in ("--input", "--output", "--compress-to-fp16", "--dump", "--debug"):
         assert option in click.unstyle(shown.stdout)

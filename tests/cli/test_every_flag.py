@@ -163,7 +163,7 @@ def check_transform(folder: Path) -> None:
     step = "LowLatency2[use_const_initializer=False;sequence_length=1]"
     done = converted(folder, "--transform", step, name="recurrent.onnx")
     assert done.types.count("ReadValue") == done.types.count("Assign") == 1 and "Loop" not in done.types
-    assert "states" in done.stdout and "z/a/variable_0" in done.stdout
+    assert "states" in done.stdout and "y/a/variable_0" in done.stdout
 
 
 def check_stateful(folder: Path) -> None:

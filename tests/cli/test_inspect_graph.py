@@ -124,7 +124,7 @@ def test_ir_and_dump(nested: Path, tmp_path: Path) -> None:
 
 def test_json(nested: Path) -> None:
     found = json.loads(invoke(nested, "--graph", "--format", "json"))
-    assert list(found) == ["version", "file", "format", "graph", "functions"]
+    assert list(found) == ["schema", "version", "file", "format", "graph", "functions"]
     assert (found["version"], found["file"], found["format"]) == (1, str(nested), "onnx")
     plain, loop = found["graph"]["steps"]
     assert plain == {"kind": "nodes", "nodes": 1, "operators": {"Add": 1}}

@@ -561,7 +561,7 @@ class TestVariables:
         assert done.returncode == 2 and "did you mean 'LoopToTI'?" in done.stderr
 
     def test_help_names_them(self) -> None:
-        text = " ".join(convert("--help").stdout.split())
+        text = " ".join(convert("--help-all").stdout.split())
         assert [variable.name for variable in VARIABLES if variable.name not in text] == []
         assert "table on stderr. [env: OV_ENABLE_PROFILE_PASS, NGRAPH_PROFILE_PASS_ENABLE]" in text
 

@@ -16,9 +16,9 @@ from onnx import numpy_helper
 
 from mo_loop.api import convert_model, save_model
 from mo_loop.cli.conversion_summary import _weights
-from mo_loop.cli.output import sized
 from mo_loop.cli.progress import Progress
 from mo_loop.cli.time_table import SLOWEST, TimeTable
+from mo_loop.support.printable import sized
 from tests.harness import floats, parsed
 
 from .commands import LOOP, PLAIN, PROGRAM, PYTORCH, assert_clear, body, convert, run, saved

@@ -142,7 +142,7 @@ def test_errors_are_json_where_json_was_asked_for(tmp_path: Path) -> None:
 
 
 def test_options_that_verify_refuses_are_not_in_its_help() -> None:
-    text = mo_loop("verify", "--help").stdout
+    text = mo_loop("verify", "--help-all").stdout
     assert "--mean-values" not in text
     assert "--layers-memory" in text
     assert text.count("--call-timeout") == 1

@@ -119,7 +119,7 @@ def test_an_input_without_a_type_is_refused_with_the_option_that_helps() -> None
     model.graph.input[0].type.tensor_type.elem_type = 0
     with pytest.raises(UnsupportedError, match=r"no values .* 'x'") as raised:
         Generator(load(model), {})
-    assert "--inputs" in raised.value.hint
+    assert "--input-data" in raised.value.hint
 
 
 def test_an_input_that_is_compared_with_a_rate_has_the_usual_rates() -> None:

@@ -84,7 +84,7 @@ class SetSearch:
         name, error = next(iter(found.missing.items()))
         raise NotComparableError(
             "no inputs could be generated that ONNX Runtime accepts", why=f"{name}: {brief(error)}",
-            hint="give inputs: --inputs FILE.npz",
+            hint="give inputs: --input-data FILE.npz",
         )  # fmt: skip
 
     def _add(

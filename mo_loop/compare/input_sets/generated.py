@@ -153,7 +153,7 @@ def input_of(entry: Any, known: Sequence[int | None] | None = None, role: Role =
     if not isinstance(type_, TensorType) or type_.dtype is None:
         raise UnsupportedError(
             f"no values can be generated for the input {entry.name!r}", why="its element type is not declared",
-            hint="give values: --inputs FILE.npz",
+            hint="give values: --input-data FILE.npz",
         )  # fmt: skip
     shape = type_.shape
     names = [""] * 2 if shape is None else [_name(dim) for dim in shape]

@@ -48,8 +48,8 @@ def possible(name: str) -> Iterator[None]:
         if refused is None:
             raise
         raise InputError(
-            f"no values can be generated for the input {name!r}", why=refused.message, code="ML206",
-            hint="give values: --inputs FILE.npz, or other sizes: --input",
+            f"no values can be generated for the input {name!r}", why=refused.message, code="ML242",
+            hint="give values: --input-data FILE.npz, or other sizes: --input",
         ) from None  # fmt: skip
 
 

@@ -18,8 +18,8 @@ PASSED, DIFFERS = "passed", "differs"
 ENDED = {"crash": "crash", "timeout": "hang", "memory": "memory"}
 """How a process ended -> the status of a side."""
 
-VERSION = 1
-"""The version of the JSON."""
+SCHEMA, VERSION = "mo-loop verify", 1
+"""What the JSON is, and its version."""
 
 
 @dataclass(frozen=True)
@@ -158,8 +158,9 @@ class Report(ShownResult):
     def to_dict(self) -> dict[str, Any]:
         """Plain data for JSON. Differences that are not finite are strings."""
         found = {
-            "version": VERSION, "passed": self.passed, "status": self.status, "exit_code": self.exit_code,
-            "model": self.model, "ir": self.ir, "oracle": self.oracle, "device": self.device,
+            "schema": SCHEMA, "version": VERSION, "passed": self.passed, "status": self.status,
+            "exit_code": self.exit_code, "model": self.model, "ir": self.ir, "oracle": self.oracle,
+            "device": self.device,
             "tolerance": {"rtol": self.tolerance[0], "atol": self.tolerance[1]}, "notes": list(self.notes),
             "versions": dict(self.versions), "seconds": round(self.seconds, 3),
             "sets": [asdict(each) for each in self.sets], "order": list(self.order),

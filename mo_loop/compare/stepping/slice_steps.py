@@ -29,7 +29,7 @@ from mo_loop.graph import Value
 _WORDS = ("seq", "time", "step", "frame", "len", "t")
 """What names of the dimension of a sequence contain, the last one alone."""
 
-_WHOLE = "give whole sequences, of one step or more: --inputs FILE.npz"
+_WHOLE = "give whole sequences, of one step or more: --input-data FILE.npz"
 
 _VIEWS = ("Squeeze", "Unsqueeze", "Reshape", "Transpose", "Convert")
 

@@ -162,7 +162,7 @@ class Stepwise:
             return found
         raise NotComparableError(
             "no steps could be generated that ONNX Runtime accepts", why=refused[0],
-            hint="give the inputs of the steps, one file for each: --inputs STEP1.npz --inputs STEP2.npz",
+            hint="give the inputs of the steps, one file for each: --input-data STEP1.npz --input-data STEP2.npz",
         )  # fmt: skip
 
     def _initial_states(self) -> Hosted | None:
@@ -272,7 +272,7 @@ class Stepwise:
             except IsolatedError as error:
                 raise InputError(
                     f"ONNX Runtime does not accept the inputs of {name}", why=brief(error),
-                    hint="give the inputs of whole sequences: --inputs FILE.npz",
+                    hint="give the inputs of whole sequences: --input-data FILE.npz",
                 ) from None  # fmt: skip
             found.append(SequenceRun(name, self._slices(inputs, whole, length, outputs), [outputs]))
         return found

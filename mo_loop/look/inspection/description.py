@@ -17,8 +17,8 @@ from mo_loop.look.records.tensor_ports import Shape, TensorPort
 from mo_loop.support.printable import counted
 from mo_loop.support.shown_result import PLAIN, ShownResult, Style
 
-VERSION = 2
-"""The version of the JSON."""
+SCHEMA, VERSION = "mo-loop inspect", 2
+"""What the JSON is, and its version."""
 
 @dataclass
 class Operator:
@@ -192,8 +192,8 @@ class Inspection(ShownResult):
         return f"{self.file}: {counted(nodes, 'node')} in {counted(len(self.scopes), 'scope')}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The inspection as plain data; the version comes first."""
-        return {"version": VERSION, **asdict(self), "elements": self.elements, "bytes": self.bytes}
+        """The inspection as plain data; what it is and its version come first."""
+        return {"schema": SCHEMA, "version": VERSION, **asdict(self), "elements": self.elements, "bytes": self.bytes}
 
 
 def below(control: list[ControlFacts]) -> Iterator[ControlFacts]:

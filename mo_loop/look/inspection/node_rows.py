@@ -15,7 +15,7 @@ from typing import Any
 from mo_loop.look.records.structure import ONNX, Ref, ScopeRecord, Structure
 from mo_loop.look.records.tensor_ports import TensorPort, tensor_name, tensor_port
 
-VERSION = 1
+SCHEMA, VERSION = "mo-loop nodes", 1
 """The version of the JSON; increased when a field changes its meaning or is removed, not when one is added."""
 
 

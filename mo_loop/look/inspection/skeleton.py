@@ -21,7 +21,7 @@ from mo_loop.look.records.sources import condition, goes_on, slicing, trip_count
 from mo_loop.look.records.structure import Feed, Item, Ref, ScopeRecord, Structure
 from mo_loop.look.records.tensor_ports import TensorPort, port_of, tensor_name, tensor_port
 
-VERSION = 1
+SCHEMA, VERSION = "mo-loop graph", 1
 """The version of the JSON; increased when a field changes its meaning or is removed, not when one is added."""
 
 
@@ -125,7 +125,7 @@ class Skeleton:
 
     def as_json(self) -> dict[str, Any]:
         """The skeleton as plain data; the version comes first."""
-        return {"version": VERSION, **asdict(self)}
+        return {"schema": SCHEMA, "version": VERSION, **asdict(self)}
 
 
 def skeleton(structure: Structure) -> Skeleton:
