@@ -49,6 +49,10 @@ class Lifting:
         """What a Parameter of the body is in the new graph."""
         self._made[parameter.output] = Lifted(value, varies)
 
+    def put(self, value: Value, made: Value) -> None:
+        """What a value of the body is in all steps, made otherwise than by rules."""
+        self._made[value] = Lifted(made, True)
+
     def lift_all(self, nodes: Iterable[Node] | None = None) -> None:
         """Lift all nodes of the body, or `nodes` in their order, whose inputs are lifted."""
         for node in self.body.ordered() if nodes is None else nodes:

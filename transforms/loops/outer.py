@@ -8,8 +8,9 @@ from mo_loop.graph.dimension import low
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.ops.lengths import Length, as_i64, as_value, dimension, joined, scalar
-from mo_loop.ops.port_map import Concatenated, Final, Invariant, Sliced
-from mo_loop.transforms.loops.lifted import Lifted, Steps, moved, reversed_along, squeezed, unsqueezed
+from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
+from mo_loop.transforms.loops.closed_forms import State
+from mo_loop.transforms.loops.lifted import Steps, moved, reversed_along, squeezed, unsqueezed
 from mo_loop.transforms.loops.lifting import Lifting
 from mo_loop.transforms.port_maps import is_one_after_another
 from mo_loop.transforms.runtime.zero_trips import Ran, cut
@@ -39,8 +40,10 @@ class Draft:
         self.graph = Graph("draft")
         self._parameters: dict[Value, Parameter] = {}
         sliced = [entry for entry in node.input_map if isinstance(entry, Sliced)]
-        self.backwards = bool(sliced) and all(entry.stride < 0 for entry in sliced)
+        self.backwards = bool(sliced) and all(entry.stride < 0 for entry in sliced) and not node.back_edges
         """Whether the steps are in reverse order: where all slices are read so, none has to be reversed."""
+        self.last: dict[Result, Value] = {}
+        """The final values of the states that are solved."""
         self.lifting = Lifting(node.body, self.graph, self._count(), may_not_run=low(node.count) < 1)
         for entry, value in node.fed:
             if isinstance(entry, Invariant):
@@ -49,6 +52,32 @@ class Draft:
                 self.lifting.give(entry.parameter, self._slices(entry, value), varies=True)
         if isinstance(node, Loop) and node.iteration is not None:
             self.lifting.give(node.iteration, self._numbers(node.iteration), varies=True)
+
+    def solve(self, *, exact_order: bool) -> list[Merged]:
+        """Lift what can be lifted, and find the values of states; returns the states that are left."""
+        waiting = [(entry, value) for entry, value in self.node.fed if isinstance(entry, Merged)]
+        found = True
+        while found:
+            self.lifting.lift_all()
+            found = False
+            for entry, value in list(waiting):
+                state = State(self.node, entry, self.inner(value), self.lifting, exact_order)
+                solved = state.solved()
+                if solved is None:
+                    continue
+                found = True
+                waiting.remove((entry, value))
+                self.last[entry.result] = solved.last
+                if solved.before is not None:
+                    self.lifting.give(entry.parameter, solved.before, varies=True)
+                if solved.after is not None and self.lifting[state.next] is None:
+                    self.lifting.put(state.next, solved.after)
+        return [entry for entry, _ in waiting]
+
+    @property
+    def obstacle(self) -> str:
+        """Why something is not lifted that does not depend on states, or empty."""
+        return next(iter(self.lifting.obstacles.values()), "")
 
     @property
     def steps(self) -> Steps:
@@ -97,8 +126,13 @@ class Draft:
         return unsqueezed(made, [1]) if number.rank == 1 else made
 
 
-def output_of(draft: Draft, entry: Concatenated | Final, x: Lifted) -> Value:
-    """An output of the loop, made of the values of a Result in all steps."""
+def output_of(draft: Draft, entry: Concatenated | Final) -> Value | None:
+    """An output of the loop, made of the values of a Result in all steps; None if they are not lifted."""
+    if isinstance(entry, Final) and entry.result in draft.last:
+        return draft.last[entry.result]
+    x = draft.lifting[entry.result.value]
+    if x is None or (isinstance(entry, Final) and low(draft.node.count) < 1):  # there may be no last step
+        return None
     if isinstance(entry, Final):
         return ops.Gather(x.value, 0 if draft.backwards else -1, 0).output if x.varies else x.value
     whole = draft.steps.each(x)

@@ -18,43 +18,44 @@ from mo_loop.transforms.replace import move_readers
 class VectorizeLoops(FunctionPass):
     """for i in range(T): Y[i] = f(X[i], v)  ->  Y = f(X, v)
 
-    A loop without states over slices, or over its iteration number, becomes its body applied once to the whole tensors,
+    A loop over slices, or over its iteration number, becomes its body applied once to the whole tensors,
     which have the steps as one more dimension. Inner loops come first. transforms/loops/step_rules has the form of each
     operation; a loop with an operation that has none stays.
 
     A loop that may run zero times stays if its body has an operation that could fail: it would fail on what is not
     computed.
 
+    States vanish as well if their values in all steps have a closed form (transforms/loops/closed_forms.py): sums,
+    extremes, counters, values of the step before. A sum of floats of which only the last is read may be added in
+    another order.
+
     Args:
+        exact_order: floats are added in the order of the steps.
         memory: the largest tensor of all steps, as a multiple of what the inputs and outputs of the loop take.
     """
 
+    exact_order: bool = False
     memory: float = argument(4.0, float)
 
     kinds = (Iteration,)
 
     def rewrite(self, node: Iteration) -> bool:
-        if node.back_edges:
-            return self.refuse(node, "it has states")
         obstacle = obstacle_of(node)
         if obstacle:
             return self.refuse(node, obstacle)
-        may_not_run = low(node.count) < 1
-        if may_not_run and not all(isinstance(entry, Concatenated) for entry in node.output_map):
-            return self.refuse(node, "it may have no last step")
         draft = Draft(node)
-        draft.lifting.lift_all()
+        left = draft.solve(exact_order=self.exact_order)
         outputs = []
         for entry in node.output_map:
-            lifted = draft.lifting[entry.result.value]
-            if lifted is None:
-                return self.refuse(node, next(iter(draft.lifting.obstacles.values()), "an output has no form"))
-            outputs.append(output_of(draft, entry, lifted))
+            made = output_of(draft, entry)
+            if made is None:
+                return self.refuse(node, draft.obstacle or f"{len(left)} of its states have no closed form")
+            outputs.append(made)
         beside = [*node.operands, *node.outputs]
         large = too_large((each for one in draft.graph.ordered() for each in one.outputs), beside, self.memory)
         if large:
             return self.refuse(node, large)
-        _replace(node, draft.place(outputs), may_not_run)
+        _replace(node, draft.place(outputs))
         return self.accept(node)
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -65,9 +66,9 @@ class VectorizeLoops(FunctionPass):
         return changed
 
 
-def _replace(node: Iteration, values: list[Value], may_not_run: bool) -> None:
+def _replace(node: Iteration, values: list[Value]) -> None:
     for entry, output, value in zip(node.output_map, node.outputs, values, strict=True):
-        if may_not_run and isinstance(node, Loop):
+        if isinstance(node, Loop) and isinstance(entry, Concatenated) and low(node.count) < 1:
             value = as_after_no_steps(value, entry, output, node)
         move_readers(output, value, output.uses)
     node.graph.remove(node)

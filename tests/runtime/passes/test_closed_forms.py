@@ -1,0 +1,94 @@
+"""States of loops whose values in all steps have a closed form: the numbers, and that no loop is left."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from mo_loop import convert_model, ops
+from tests.harness import check, floats, parsed
+
+FORMS = {
+    # the type of s and x[t], and how the next value is made
+    "sum": ("float[3]", "t = Add(s, a)"),
+    "sum, turned": ("float[3]", "t = Add(a, s)"),
+    "difference": ("float[3]", "t = Sub(s, a)"),
+    "largest": ("float[3]", "t = Max(s, a)"),
+    "smallest": ("float[3]", "t = Min(a, s)"),
+    "step before": ("float[3]", "t = Identity(a)"),
+    "of a function": ("float[3]", "b = Exp(a)\n t = Add(s, b)"),
+    "of a scalar": ("float[3]", "k = Constant<value=float {0.5}>()\n t = Add(s, k)"),
+    "integers": ("int64[3]", "t = Add(s, a)"),
+    "largest integer": ("int64[3]", "t = Max(s, a)"),
+    "counter": ("int64", "k = Constant<value=int64 {3}>()\n t = Add(s, k)"),
+    "all": ("bool[3]", "t = And(s, a)"),
+    "any": ("bool[3]", "t = Or(a, s)"),
+}
+
+OUTPUTS = {
+    "the last": ("", ""),
+    "all made": ("u", "u = Identity(t)"),
+    "all read": ("u", "u = Identity(s)"),
+}
+
+NO_FORM_OF_ANY_LENGTH = ("largest", "smallest", "largest integer")
+"""Running extremes need a known number of steps."""
+
+
+def model_of(form: str, outputs: str, length: str) -> onnx.ModelProto:
+    """A Loop over the rows of x with one state; u is an output of all steps."""
+    type_, body = FORMS[form]
+    more, made = OUTPUTS[outputs]
+    every = type_.replace("[", f"[{length}, ") if "[" in type_ else f"{type_}[{length}]"
+    return parsed(f"""
+        main ({every} x, {type_} h) => ({type_} last{f", {every} {more}" if more else ""}) {{
+          sizes = Shape (x)
+          zero = Constant<value=int64 {{0}}>()
+          n = Gather<axis=0> (sizes, zero)
+          last{f", {more}" if more else ""} = Loop (n, "", h) <body = step (int64 i, bool go, {type_} s)
+            => (bool goes, {type_} t{f", {type_} {more}" if more else ""}) {{
+            goes = Identity (go)
+            a = Gather<axis=0> (x, i)
+            {body}
+            {made}
+          }}>
+        }}""")
+
+
+def feeds(model: onnx.ModelProto, *lengths: int) -> list[dict[str, Any]]:
+    result = []
+    for seed, length in enumerate(lengths):
+        given: dict[str, Any] = {}
+        for port in model.graph.input:
+            shape = [dim.dim_value or length for dim in port.type.tensor_type.shape.dim]
+            numbers = floats(*shape, seed=seed + len(port.name))
+            kind = onnx.helper.tensor_dtype_to_np_dtype(port.type.tensor_type.elem_type)
+            scaled = (100 * numbers).astype(kind) if kind == np.int64 else numbers
+            given[port.name] = numbers > -1 if kind == np.bool_ else scaled
+        result.append(given)
+    return result
+
+
+def loops(model: onnx.ModelProto, **options: Any) -> int:
+    graph = convert_model(model, **options).graph
+    return sum(len(scope.of(ops.Iteration)) for scope in graph.scopes())
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("outputs", OUTPUTS)
+def test_a_loop_of_known_length(form: str, outputs: str) -> None:
+    model = model_of(form, outputs, "9")
+    assert loops(model) == 0
+    check(model, *feeds(model, 9), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("outputs", OUTPUTS)
+def test_a_loop_of_any_length(form: str, outputs: str) -> None:
+    model = model_of(form, outputs, "T")
+    stays = form in NO_FORM_OF_ANY_LENGTH and (outputs != "the last" or form == "largest integer")
+    assert loops(model) == stays
+    check(model, *feeds(model, 9, 0, 1, 2, 17), rtol=1e-5, atol=1e-6)

@@ -1,0 +1,178 @@
+"""States whose values in all steps are known without the steps one after another.
+
+    s' = s + x[t]                          the sums s, s + x[0], s + x[0] + x[1], ...
+    s' = max(s, x[t])                      running maxima; also min, and, or
+    s' = x[t]                              s, x[0], x[1], ...: the step before
+    s' = s + c, integers                   s + c * t
+
+Each form gives the values s[0], s[1], ..., s[T]: step t reads s[t] and makes s[t + 1]; the last is the final one.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+from mo_loop import ops
+from mo_loop.graph import Node, Value
+from mo_loop.graph.types import f16, f32, f64, i32, i64
+from mo_loop.ops.base import Result
+from mo_loop.ops.control import Iteration
+from mo_loop.ops.lengths import as_value, dimension, joined
+from mo_loop.ops.port_map import Final, Merged
+from mo_loop.ops.slicing import FAR
+from mo_loop.transforms.loops.lifted import Lifted, Steps, unsqueezed
+from mo_loop.transforms.loops.lifting import Lifting
+
+FLOATS = (f16, f32, f64)
+COUNTED = (i32, i64)
+
+
+@dataclass(frozen=True)
+class Solved:
+    """The values of a state: those that the steps read and make [T, ...] (None if nothing needs them), and the last."""
+
+    before: Value | None
+    after: Value | None
+    last: Value
+
+
+@dataclass(frozen=True)
+class State:
+    """A state whose next value is not yet known, with its initial value in the draft."""
+
+    node: Iteration
+    entry: Merged
+    initial: Value
+    lifting: Lifting
+    exact_order: bool
+
+    @property
+    def next(self) -> Value:
+        return self.entry.result.value
+
+    @property
+    def steps(self) -> Steps:
+        return self.lifting.steps
+
+    def solved(self) -> Solved | None:
+        """The values in all steps, if there is a form for them."""
+        if not self.initial.shape == self.entry.parameter.output.shape == self.next.shape or self.initial.rank is None:
+            return None
+        found = self.lifting[self.next]
+        if found is not None:
+            return self._all(self._joined(found))
+        made = self.next.node
+        form = FORMS.get(type(made))
+        if form is None or self.entry.parameter.output not in made.operands:
+            return None
+        return form(self, made)
+
+    def operand(self, made: Node) -> Lifted | None:
+        """What the operation combines with the state, in all steps."""
+        state = self.entry.parameter.output
+        others = [value for value in made.operands if value is not state]
+        return self.lifting[others[0]] if len(others) == 1 else None
+
+    @property
+    def reads_only_last(self) -> bool:
+        """Whether nothing but the final value is read."""
+        made = self.next.node
+        outputs = [entry for entry in self.node.output_map if entry.result.value is self.next]
+        inside = all(isinstance(use.node, Result) for use in self.next.uses)
+        by_state = self.entry.parameter.output.only_use
+        return inside and by_state is not None and by_state.node is made and all(isinstance(e, Final) for e in outputs)
+
+    def _joined(self, x: Lifted) -> Value:
+        """[s0, x[0], x[1], ...]"""
+        every = self.steps.each(x)
+        if x.dims != self.initial.shape:
+            every = self.steps.wide(x, self.initial.type.rank)
+            sizes = [dimension(self.initial, axis) for axis in range(self.initial.type.rank)]
+            every = ops.Broadcast(every, joined([self.steps.count, *sizes], every)).output
+        return ops.Concat(unsqueezed(self.initial, [0]), every, axis=0).output
+
+    def _all(self, values: Value) -> Solved:
+        before = ops.Slice(values, [0], [-1], [1], [0]).output
+        after = ops.Slice(values, [1], [FAR], [1], [0]).output
+        return Solved(before, after, ops.Gather(values, -1, 0).output)
+
+
+def sums(state: State, made: Any) -> Solved | None:
+    """s + x[0] + x[1] + ..., also of -x"""
+    x = state.operand(made)
+    dtype = state.initial.dtype
+    if x is None or dtype not in (*FLOATS, *COUNTED):
+        return None
+    if isinstance(made, ops.Subtract):
+        if made.operands[0] is not state.entry.parameter.output:
+            return None
+        x = Lifted(ops.Negative(x.value).output, x.varies)
+    if dtype in COUNTED and not x.varies and x.rank <= state.initial.type.rank:
+        return state._all(_counted(state, x))
+    values = state._joined(x)
+    if state.reads_only_last and dtype in FLOATS and not state.exact_order:
+        return Solved(None, None, ops.ReduceSum(values, [0]).output)
+    return state._all(ops.CumSum(values, 0).output)
+
+
+def _counted(state: State, x: Lifted) -> Value:
+    """s + x * t, for t from 0 to T"""
+    dtype, graph, rank = state.initial.dtype, state.initial.graph, state.initial.type.rank
+    end = as_value(state.steps.count + 1, graph)
+    numbers = ops.Range(as_value(0, graph), end, as_value(1, graph), output_type=dtype).output
+    if rank:
+        numbers = unsqueezed(numbers, range(1, 1 + rank))
+    return ops.Add(state.initial, ops.Multiply(x.value, numbers)).output
+
+
+def extremes(state: State, made: Any) -> Solved | None:
+    """max(s, x[0], x[1], ...), or min"""
+    x = state.operand(made)
+    if x is None or state.initial.dtype not in (*FLOATS, *COUNTED):
+        return None
+    reduction = ops.ReduceMax if isinstance(made, ops.Maximum) else ops.ReduceMin
+    if state.reads_only_last and state.initial.dtype in FLOATS:  # of integers it is not exact
+        return Solved(None, None, reduction(state._joined(x), [0]).output)
+    return _doubled(state, type(made), x)
+
+
+def _doubled(state: State, combine: Any, x: Lifted) -> Solved | None:
+    """[a, b, c, d]  ->  [a, ab, bc, cd]  ->  [a, ab, abc, abcd]: log2(T) operations, of a known number of steps"""
+    if not isinstance(state.steps.count, int):
+        return None
+    values = state._joined(x)
+    reach = 1
+    while reach <= state.steps.count:
+        head = ops.Slice(values, [0], [reach], [1], [0]).output
+        left = ops.Slice(values, [0], [-reach], [1], [0])
+        right = ops.Slice(values, [reach], [FAR], [1], [0])
+        values = ops.Concat(head, combine(left, right), axis=0).output
+        reach *= 2
+    return state._all(values)
+
+
+def decisions(state: State, made: Any) -> Solved | None:
+    """s and x[0] and x[1] and ..., or the same with or: the number of those that decide it is 0, or is not"""
+    x = state.operand(made)
+    if x is None:
+        return None
+    values = state._joined(x)
+    is_and = isinstance(made, ops.LogicalAnd)
+    if state.reads_only_last:
+        return Solved(None, None, (ops.ReduceLogicalAnd if is_and else ops.ReduceLogicalOr)(values, [0]).output)
+    decide = ops.LogicalNot(values).output if is_and else values
+    count = ops.CumSum(ops.Convert(decide, destination_type=i32), 0)
+    return state._all((ops.Equal if is_and else ops.Greater)(count, 0).output)
+
+
+FORMS: dict[type, Callable[[State, Any], Solved | None]] = {
+    ops.Add: sums,
+    ops.Subtract: sums,
+    ops.Maximum: extremes,
+    ops.Minimum: extremes,
+    ops.LogicalAnd: decisions,
+    ops.LogicalOr: decisions,
+}
+"""The operation that makes the next value of a state from the state and a value that does not depend on it -> form."""
