@@ -116,7 +116,9 @@ class Conversion:
         from mo_loop.transforms.pipelines import default_pipeline
 
         options = self.options
-        passes = default_pipeline(options.unroll, options.releases, options.quantization, state_passes(options))
+        passes = default_pipeline(
+            options.unroll, options.releases, options.quantization, state_passes(options), options.exact_order
+        )
         return Manager(self._preprocessing.around(self._extensions.arranged(passes)), config=options.config)
 
     @cached_property

@@ -163,6 +163,10 @@ class ConvertOptions:
         False, "Store f32 weights as f16; the default is lossless.", CONVERSION, recorded=False,
         note="It is an argument of `save_model`.",
     )
+    exact_order: bool = flag(
+        False, "Add floating-point numbers in the order of the steps of a loop, also where only their sum is read. "
+        "docs/loops.md says what changes.", CONVERSION, place=1,
+    )
     # fmt: on
 
     @classmethod

@@ -33,6 +33,8 @@ from mo_loop.transforms.front.scan_lowering import ScanLowering
 from mo_loop.transforms.front.unroll_loops import UnrollLoops
 from mo_loop.transforms.front.while_loop_to_counted_loop import WhileLoopToCountedLoop
 from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.loops.compute_before_loops import ComputeBeforeLoops
+from mo_loop.transforms.loops.compute_behind_loops import ComputeBehindLoops
 from mo_loop.transforms.loops.vectorize_loops import VectorizeLoops
 from mo_loop.transforms.low_precision.compress_weights import CompressWeights
 from mo_loop.transforms.low_precision.dequantize_before_movement import DequantizeBeforeMovement
@@ -87,6 +89,8 @@ COMMON: tuple[type[FunctionPass], ...] = (
 
 LOOPS: tuple[type[FunctionPass], ...] = (
     VectorizeLoops,  # no loop is left where its iterations do not depend on each other
+    ComputeBehindLoops,  # before the next pass: what an output alone needs is no longer in the loop
+    ComputeBeforeLoops,
 )
 """Passes that take work out of loops; only speed depends on them."""
 
@@ -215,7 +219,8 @@ FAST_QUANTIZATION = (
 
 
 def default_pipeline(
-    unroll: int = 0, target: Target | None = None, quantization: str = "fast", states: Sequence[FunctionPass] = ()
+    unroll: int = 0, target: Target | None = None, quantization: str = "fast", states: Sequence[FunctionPass] = (),
+    exact_order: bool = False,
 ) -> list[FunctionPass]:  # fmt: skip
     """New instances of the passes of a conversion.
 
@@ -225,11 +230,13 @@ def default_pipeline(
         quantization: with "exact" the passes of `FAST_QUANTIZATION` are disabled by default; with "portable"
             `CompressWeights` keeps from integers what saturates on some processors.
         states: passes of `STATES` with their arguments; without them the pipeline has none.
+        exact_order: loops add floating-point numbers in the order of their steps.
     """
     target = target or Target()
     has_steps = any(isinstance(each, LowLatency2) for each in states)
     weights = CompressWeights(portable=quantization == "portable")
-    chosen = (UnrollLoops(unroll, keeps_steps=has_steps), weights, *states)
+    loops = (ComputeBehindLoops(exact_order), ComputeBeforeLoops(exact_order), VectorizeLoops(exact_order))
+    chosen = (UnrollLoops(unroll, keeps_steps=has_steps), weights, *loops, *states)
     given: dict[type[FunctionPass], FunctionPass] = {type(each): each for each in chosen}
     passes = [given.get(each) or _made(each, target) for each in FRONT if each in given or each not in STATES]
     for each in passes:

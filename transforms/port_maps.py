@@ -76,6 +76,14 @@ def drop_unused_outputs(node: Control) -> bool:
     return dropped
 
 
+def drop_unused_ports(node: Control) -> None:
+    """Remove outputs and inputs that are not read, and what of the bodies only they use."""
+    drop_unused_outputs(node)
+    for body in node.bodies:
+        body.sweep()
+    drop_unused_inputs(node)
+
+
 def live_states(node: Control) -> set[Result]:
     """The Results that stay without an output: the condition, and the states that values in use depend on."""
     assert isinstance(node, Iteration)

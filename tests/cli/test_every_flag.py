@@ -145,6 +145,15 @@ def check_quantization(folder: Path) -> None:
     assert '<DYNAMIC_QUANTIZATION_GROUP_SIZE value="0" />' in exact.target.read_text()
 
 
+def check_exact_order(folder: Path) -> None:
+    text = """main (float[5,2] x, float[2] h) => (float[2] z) { z = Scan <num_scan_inputs = 1,
+      body = step (float[2] a, float[2] b) => (float[2] c) { c = Add (a, b) }> (h, x) }"""
+    saved(parsed(text), folder, "sum.onnx")
+    assert "ReduceSum" in converted(folder, name="sum.onnx").types
+    in_order = converted(folder, "--exact-order", name="sum.onnx").types
+    assert "CumSum" in in_order and "ReduceSum" not in in_order
+
+
 RECURRENT = """
 main (float[N,2] x, float[2] h) => (float[N,2] y, float[2] z) {
   z, y = Scan <num_scan_inputs = 1, body = step (float[2] a, float[2] b) => (float[2] c, float[2] d) {
@@ -362,9 +371,9 @@ def check_debug(folder: Path) -> None:
 CHECKS: dict[str, Callable[[Path], None]] = {
     "--output-model": check_output_model, "--input": check_input, "--output": check_output, "--freeze": check_freeze,
     "--rename": check_rename, "--compress-to-fp16": check_compress, "--unroll": check_unroll,
-    "--target": check_target, "--quantization": check_quantization, "--strict": check_strict,
-    "--transform": check_transform, "--stateful": check_stateful, "--stateful-pair": check_stateful_pair,
-    "--beam-idx": check_beam_idx,
+    "--target": check_target, "--quantization": check_quantization, "--exact-order": check_exact_order,
+    "--strict": check_strict, "--transform": check_transform,
+    "--stateful": check_stateful, "--stateful-pair": check_stateful_pair, "--beam-idx": check_beam_idx,
     "--sequence-io": check_sequence_io, "--allow-external": check_allow_external, "--limit": check_limit,
     "--extension": check_extension, "--no-plugins": check_extension, "--layout": check_layout,
     "--source-layout": check_source_and_target_layout, "--target-layout": check_source_and_target_layout,

@@ -49,6 +49,14 @@ class Lifting:
         """What a Parameter of the body is in the new graph."""
         self._made[parameter.output] = Lifted(value, varies)
 
+    def mark(self) -> dict[Value, Lifted]:
+        """What is lifted so far, for `restore`."""
+        return dict(self._made)
+
+    def restore(self, made: dict[Value, Lifted]) -> None:
+        """Forget what was lifted since `mark`."""
+        self._made = dict(made)
+
     def put(self, value: Value, made: Value) -> None:
         """What a value of the body is in all steps, made otherwise than by rules."""
         self._made[value] = Lifted(made, True)

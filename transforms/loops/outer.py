@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Iterator, Sequence
+
 from mo_loop import ops
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import low
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Iteration, Loop
@@ -13,6 +15,7 @@ from mo_loop.transforms.loops.closed_forms import State
 from mo_loop.transforms.loops.lifted import Steps, moved, reversed_along, squeezed, unsqueezed
 from mo_loop.transforms.loops.lifting import Lifting
 from mo_loop.transforms.port_maps import is_one_after_another
+from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.zero_trips import Ran, cut
 from mo_loop.transforms.slice_reads import ends_by_trip_count
 
@@ -39,6 +42,7 @@ class Draft:
         self.node = node
         self.graph = Graph("draft")
         self._parameters: dict[Value, Parameter] = {}
+        self._outer: dict[Node, Value] = {}
         sliced = [entry for entry in node.input_map if isinstance(entry, Sliced)]
         self.backwards = bool(sliced) and all(entry.stride < 0 for entry in sliced) and not node.back_edges
         """Whether the steps are in reverse order: where all slices are read so, none has to be reversed."""
@@ -87,14 +91,24 @@ class Draft:
         """An outer value in the draft."""
         if value not in self._parameters:
             self._parameters[value] = Parameter(graph=self.graph, type=value.type)
+            self._outer[self._parameters[value]] = value
         return self._parameters[value].output
 
-    def place(self, values: list[Value]) -> list[Value]:
-        """Put the draft into the graph of the loop; `values` of the draft there."""
-        for value in values:
-            Result(value)
-        self.graph.sweep()
-        return self.node.graph.inline(self.graph, list(self._parameters))
+    def bind(self, parameter: Parameter, value: Value) -> None:
+        """What another Parameter of the draft is."""
+        self._outer[parameter] = value
+
+    def values_behind(self, values: Iterable[Value]) -> Iterator[Value]:
+        """All values of the draft that some of it are made of."""
+        nodes = self.graph.ancestors(value.node for value in values)
+        return (output for node in self.graph.ordered() if node in nodes for output in node.outputs)
+
+    def place(self, values: Sequence[Value]) -> list[Value]:
+        """Put what `values` of the draft are made of into the graph of the loop; what they are there."""
+        outer = {each.output: value for each, value in self._outer.items() if isinstance(each, Parameter)}
+        needed = self.graph.ancestors(value.node for value in values)
+        self.node.graph.adopt(self.graph, {each for each in needed if not isinstance(each, Parameter)}, outer)
+        return [outer[value] for value in values]
 
     def _count(self) -> Length:
         node = self.node
@@ -147,10 +161,13 @@ def output_of(draft: Draft, entry: Concatenated | Final) -> Value | None:
     return reversed_along(made, axis) if (entry.stride < 0) != draft.backwards else made
 
 
-def as_after_no_steps(made: Value, entry: Concatenated, output: Value, node: Loop) -> Value:
-    """What takes the place of a concatenated output, with the sizes that it has in ONNX where the loop had no step."""
-    dims = output.type.dims
-    others = [dim for axis, dim in enumerate(dims) if axis != entry.axis]
-    if all(isinstance(dim, int) or dim == node.count for dim in others):
-        return made
-    return cut(made, entry, Ran(node), dims)
+def replace_outputs(node: Iteration, places: Iterable[int], values: Iterable[Value]) -> None:
+    """Readers of outputs of a loop read other values, with the sizes that an output has in ONNX after no step."""
+    for number, made in zip(places, values, strict=True):
+        entry, output = node.output_map[number], node.outputs[number]
+        if isinstance(node, Loop) and isinstance(entry, Concatenated) and low(node.count) < 1:
+            dims = output.type.dims
+            others = [dim for axis, dim in enumerate(dims) if axis != entry.axis]
+            if not all(isinstance(dim, int) or dim == node.count for dim in others):
+                made = cut(made, entry, Ran(node), dims)
+        move_readers(output, made, output.uses)

@@ -4,14 +4,11 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mo_loop.graph import Graph, Value
-from mo_loop.graph.dimension import low
-from mo_loop.ops.control import Iteration, Loop
-from mo_loop.ops.port_map import Concatenated
+from mo_loop.graph import Graph
+from mo_loop.ops.control import Iteration
 from mo_loop.transforms.function_pass import FunctionPass, argument
 from mo_loop.transforms.loops.memory_bound import too_large
-from mo_loop.transforms.loops.outer import Draft, as_after_no_steps, obstacle_of, output_of
-from mo_loop.transforms.replace import move_readers
+from mo_loop.transforms.loops.outer import Draft, obstacle_of, output_of, replace_outputs
 
 
 @dataclass(eq=False)
@@ -52,10 +49,11 @@ class VectorizeLoops(FunctionPass):
                 return self.refuse(node, draft.obstacle or f"{len(left)} of its states have no closed form")
             outputs.append(made)
         beside = [*node.operands, *node.outputs]
-        large = too_large((each for one in draft.graph.ordered() for each in one.outputs), beside, self.memory)
+        large = too_large(draft.values_behind(outputs), beside, self.memory)
         if large:
             return self.refuse(node, large)
-        _replace(node, draft.place(outputs))
+        replace_outputs(node, range(len(outputs)), draft.place(outputs))
+        node.graph.remove(node)
         return self.accept(node)
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -64,11 +62,3 @@ class VectorizeLoops(FunctionPass):
             graph.sweep()
             graph.validate()
         return changed
-
-
-def _replace(node: Iteration, values: list[Value]) -> None:
-    for entry, output, value in zip(node.output_map, node.outputs, values, strict=True):
-        if isinstance(node, Loop) and isinstance(entry, Concatenated) and low(node.count) < 1:
-            value = as_after_no_steps(value, entry, output, node)
-        move_readers(output, value, output.uses)
-    node.graph.remove(node)

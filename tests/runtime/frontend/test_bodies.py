@@ -15,6 +15,8 @@ from tests.harness import check, floats, parsed
 
 from .models import X, nested, same_numbers
 
+pytestmark = pytest.mark.keeps_loops
+
 # -- constants, empty inputs, missing types
 
 

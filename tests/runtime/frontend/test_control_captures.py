@@ -6,6 +6,8 @@ import pytest
 
 from tests.harness import check, floats, parsed
 
+pytestmark = pytest.mark.keeps_loops
+
 X = floats(2, 3, seed=1)
 
 

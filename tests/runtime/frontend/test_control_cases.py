@@ -12,6 +12,8 @@ from tests.harness import check, floats, parsed
 
 from .models import same_numbers
 
+pytestmark = pytest.mark.keeps_loops
+
 X = floats(2, 3, seed=1)
 FLAGS = [{"a": np.array(bool(n & 1)), "b": np.array(bool(n & 2))} for n in (2, 3, 1, 0, 3)]
 

@@ -6,6 +6,8 @@ import pytest
 
 from tests.harness import check, floats, parsed
 
+pytestmark = pytest.mark.keeps_loops
+
 
 def test_grown_to_no_columns_before_operations() -> None:
     """The runtime moves the Broadcast after them, and the 0 that meets the 1 of `c` becomes 1."""

@@ -16,6 +16,8 @@ from mo_loop.graph import Node
 from tests.harness import check, floats, parsed
 from tests.runtime.passes.recurrent_models import feeds, loop, lstm_split, rnn, scan
 
+pytestmark = pytest.mark.keeps_loops
+
 STEP = """
       c = Constant<value=bool {{1}}>()
       y, ys = Loop (n, c, h) <body = step (int64 i, bool g, float[3] s) => (bool d, float[3] t, float[a, b] u) {{

@@ -24,6 +24,8 @@ from tests.runtime.passes.recurrent_models import (
     scan,
 )
 
+pytestmark = pytest.mark.keeps_loops
+
 SEQUENCES = {"lstm": ops.LSTMSequence, "gru": ops.GRUSequence, "rnn": ops.RNNSequence}
 CELLS: dict[str, Cell] = {
     **{f"lstm_split_{order}": lstm_split(order) for order in ("ifgo", "iofg", "igfo", "fiog")},
@@ -97,7 +99,6 @@ def test_a_scan_of_any_length() -> None:
     check(model, *feeds(CELLS["lstm_split_ifgo"], (3, 2), (4, 1), (1, 3)), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.keeps_loops
 def test_other_nodes_of_the_body_stay() -> None:
     """A projection of the hidden state in each iteration: the loop reads it from the sequence."""
     cell = CELLS["lstm_split_ifgo"]

@@ -1,0 +1,108 @@
+"""Work of a loop that is done before it or behind it: the numbers, and what is left in the body."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import onnx
+import pytest
+
+from mo_loop import convert_model, ops
+from mo_loop.graph import Node
+from tests.harness import check, floats, parsed
+
+CELL = "p = MatMul(a, w)\n q = MatMul(s, u)\n r = Add(p, q)\n t = Tanh(r)"
+
+BODIES = {
+    # what a step does with a of x [T, 4] and the state s [3]; o is an output; what stays in the body
+    "projections": (f"{CELL}\n z = MatMul(t, u)\n o = Softmax<axis=-1>(z)", {ops.MatMul: 1, ops.Softmax: 0}),
+    "of the state before": (f"{CELL}\n z = MatMul(s, u)\n o = Softmax<axis=-1>(z)", {ops.MatMul: 1, ops.Softmax: 0}),
+    "gates": ("p = MatMul(a, w)\n g = Sigmoid(p)\n h2 = MatMul(a, v)\n c = Mul(g, s)\n d = Mul(c, s)\n t = Add(d, h2)\n"
+              "o = Mul(t, g)", {ops.MatMul: 0, ops.Sigmoid: 0}),
+    "of the inputs alone": (f"{CELL}\n e = Exp(a)\n k = Constant<value=int64[1] {{0}}>()\n"
+                            "l = Constant<value=int64[1] {3}>()\n o = Slice(e, k, l)",
+                            {ops.MatMul: 1, ops.Exp: 0}),
+    "of the number of the step": ("f = CastLike(i1, a)\n e = Exp(f)\n p = MatMul(a, w)\n m = Mul(p, e)\n"
+                                  "c = Mul(s, s)\n t = Sub(m, c)\n o = Identity(t)", {ops.MatMul: 0, ops.Exp: 0}),
+    "without a rule": (f"{CELL}\n nz = NonZero(t)\n number = Cast<to=1>(nz)\n m = ReduceSum<keepdims=0>(number)\n"
+                       "o = Add(t, m)",
+                       {ops.MatMul: 1, ops.NonZero: 1}),
+}  # fmt: skip
+
+
+def model_of(name: str, length: str, kind: str) -> onnx.ModelProto:
+    body, _ = BODIES[name]
+    head = (
+        f"main (float[{length}, 4] x, float[3] h, float[4, 3] w, float[3, 3] u, float[4, 3] v) => "
+        f"(float[3] last, float[{length}, 3] y)"
+    )
+    number = "zero = Constant<value=int64 {0}>()\n"
+    if kind == "scan":
+        return parsed(f"""{head} {{ {number}
+            last, y = Scan<num_scan_inputs=1, scan_input_directions=[1], body = step (float[3] s, float[4] a)
+              => (float[3] t, float[3] o) {{
+                i1 = Identity(zero)
+                {body}
+              }}>(h, x) }}""")
+    return parsed(f"""{head} {{ {number}
+        sizes = Shape(x)
+        n = Gather<axis=0>(sizes, zero)
+        last, y = Loop (n, "", h) <body = step (int64 i, bool go, float[3] s) => (bool goes, float[3] t, float[3] o) {{
+            goes = Identity(go)
+            i1 = Identity(i)
+            a = Gather<axis=0>(x, i)
+            {body}
+          }}> }}""")
+
+
+def feeds(*lengths: int) -> list[dict[str, Any]]:
+    sizes = {"h": (3,), "w": (4, 3), "u": (3, 3), "v": (4, 3)}
+    return [
+        {"x": floats(length, 4, seed=length), **{name: floats(*shape, seed=1) / 4 for name, shape in sizes.items()}}
+        for length in lengths
+    ]
+
+
+def left_in_bodies(model: onnx.ModelProto, kinds: Mapping[type[Node], int]) -> dict[type[Node], int]:
+    graph = convert_model(model).graph
+    assert sum(len(scope.of(ops.Iteration)) for scope in graph.scopes()) == 1
+    return {kind: sum(len(scope.of(kind)) for scope in graph.scopes() if scope.owner is not None) for kind in kinds}
+
+
+@pytest.mark.parametrize("name", BODIES)
+@pytest.mark.parametrize("kind", ["loop", "scan"])
+def test_a_known_length(name: str, kind: str) -> None:
+    model = model_of(name, "6", kind)
+    assert left_in_bodies(model, BODIES[name][1]) == BODIES[name][1]
+    check(model, *feeds(6), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", BODIES)
+def test_any_length(name: str) -> None:
+    model = model_of(name, "T", "loop")
+    assert left_in_bodies(model, BODIES[name][1]) == BODIES[name][1]
+    check(model, *feeds(6, 0, 1, 3), rtol=1e-4, atol=1e-5)
+
+
+def test_a_projection_in_two_loops() -> None:
+    """The inner loop has a state, the outer one has not: what the inner one needs of its inputs leaves both."""
+    model = parsed("""
+        main (float[5, 6, 4] x, float[3] h, float[4, 3] w) => (float[5, 3] y) {
+          n = Constant<value=int64 {5}>()
+          m = Constant<value=int64 {6}>()
+          y = Loop (n, "") <body = outer (int64 i, bool go) => (bool goes, float[3] last) {
+            goes = Identity(go)
+            rows = Gather<axis=0>(x, i)
+            last = Loop (m, "", h) <body = inner (int64 j, bool g, float[3] s) => (bool gg, float[3] t) {
+              gg = Identity(g)
+              a = Gather<axis=0>(rows, j)
+              p = MatMul(a, w)
+              q = Mul(s, p)
+              t = Tanh(q)
+            }>
+          }>
+        }""")
+    graph = convert_model(model).graph
+    assert not any(scope.of(ops.MatMul) for scope in graph.scopes() if scope.owner is not None)
+    check(model, {"x": floats(5, 6, 4), "h": floats(3, seed=1), "w": floats(4, 3, seed=2)})

@@ -1,0 +1,101 @@
+"""Work of a loop that is done before it, for all steps at once."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.ops.base import Parameter
+from mo_loop.ops.control import Iteration
+from mo_loop.ops.port_map import Merged, Sliced
+from mo_loop.transforms.function_pass import FunctionPass, argument
+from mo_loop.transforms.loops.memory_bound import too_large
+from mo_loop.transforms.loops.outer import Draft, obstacle_of
+from mo_loop.transforms.loops.worth import is_work, is_worth
+from mo_loop.transforms.port_maps import drop_unused_ports
+
+
+@dataclass(eq=False)
+class ComputeBeforeLoops(FunctionPass):
+    """for t: s = f(s, g(x[t]))  ->  G = g(X); for t: s = f(s, G[t])
+
+    What does not depend on the states is computed before the loop, for all steps, and sliced; a state whose values have
+    a closed form (transforms/loops/closed_forms.py) becomes a slice as well. It moves only where the body loses more
+    operations and inputs than it gets inputs, or a product of matrices.
+
+    Args:
+        exact_order: floats are added in the order of the steps.
+        memory: the largest tensor of all steps, as a multiple of what the inputs and outputs of the loop take.
+    """
+
+    exact_order: bool = False
+    memory: float = argument(4.0, float)
+
+    kinds = (Iteration,)
+
+    def rewrite(self, node: Iteration) -> bool:
+        obstacle = obstacle_of(node)
+        if obstacle:
+            return self.refuse(node, obstacle)
+        draft = Draft(node)
+        draft.solve(exact_order=self.exact_order)
+        chosen = _chosen(draft)
+        gone = _gone(node, chosen)
+        ports = sum(isinstance(each, Sliced | Merged) and each.parameter in gone for each in node.input_map)
+        if not chosen or not is_worth(gone, ports, len(chosen)):
+            return self.refuse(node, "what does not depend on its states is not worth an input")
+        values = [draft.steps.each(lifted) for each in chosen if (lifted := draft.lifting[each]) is not None]
+        large = too_large(draft.values_behind(values), [*node.operands, *node.outputs], self.memory)
+        if large:
+            return self.refuse(node, large)
+        for value, whole in zip(chosen, draft.place(values), strict=True):
+            _slice(node, value, whole)
+        drop_unused_ports(node)
+        return self.accept(node, f"{len(chosen)} tensors")
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = super().run_on_graph(graph)
+        if changed:
+            graph.sweep()
+            graph.validate()
+        return changed
+
+
+def _chosen(draft: Draft) -> list[Value]:
+    """The values that are known for all steps and that something reads which is not, in order."""
+    node, lifting = draft.node, draft.lifting
+    solved: set[Node] = {entry.parameter for entry in node.back_edges if entry.result in draft.last}
+    found: dict[Value, None] = {}
+    for each in node.body.ordered():
+        if each.outputs and lifting[each.outputs[0]] is not None:
+            continue
+        for value in each.operands:
+            lifted = lifting[value]
+            if lifted is None or not lifted.varies or value in found or not each.outputs:
+                continue
+            made = node.body.ancestors({value.node})
+            if made & solved or is_work(made):
+                found[value] = None
+    return list(found)
+
+
+def _gone(node: Iteration, chosen: list[Value]) -> set[Node]:
+    """The nodes of the body that only `chosen` needs."""
+    live: set[Node] = set()
+    waiting: list[Node] = list(node.body.results)
+    while waiting:
+        each = waiting.pop()
+        if each not in live:
+            live.add(each)
+            waiting += [value.node for value in each.operands if value not in chosen]
+    return {each for each in node.body.ancestors({value.node for value in chosen}) if each not in live}
+
+
+def _slice(node: Iteration, value: Value, whole: Value) -> None:
+    """Readers of a value of the body read slices of the tensor of all steps."""
+    type_ = whole.type.with_shape((1, *whole.type.dims[1:])).without_known()
+    parameter = Parameter(graph=node.body, type=type_)
+    value.replace_with(ops.Squeeze(parameter.output, [0]).output)
+    node.input_map = (*node.input_map, Sliced(parameter, 0))
+    node.graph.set_inputs(node, [*node.inputs, whole])

@@ -1,0 +1,143 @@
+"""Outputs of a loop that are computed behind it, for all steps at once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.dimension import low
+from mo_loop.graph.shape import is_static
+from mo_loop.ops.base import Parameter, Result
+from mo_loop.ops.control import Iteration
+from mo_loop.ops.port_map import Concatenated
+from mo_loop.transforms.function_pass import FunctionPass, argument
+from mo_loop.transforms.loops.memory_bound import too_large
+from mo_loop.transforms.loops.outer import Draft, obstacle_of, output_of, replace_outputs
+from mo_loop.transforms.loops.worth import is_work, is_worth
+from mo_loop.transforms.port_maps import drop_unused_ports
+
+
+@dataclass(eq=False)
+class ComputeBehindLoops(FunctionPass):
+    """for t: s = S[t] = f(s, x[t]); Y[t] = g(s)  ->  for t: s = S[t] = f(s, x[t]); then Y = g(S)
+
+    What no state depends on is computed behind the loop, from the values of all steps that the loop gives instead. It
+    moves only where the body loses more operations and outputs than it gets outputs, or a product of matrices.
+    Operations without a form for all steps (transforms/loops/step_rules) stay, with what they read.
+
+    Args:
+        exact_order: floats are added in the order of the steps.
+        memory: the largest tensor of all steps, as a multiple of what the inputs and outputs of the loop take.
+    """
+
+    exact_order: bool = False
+    memory: float = argument(4.0, float)
+
+    kinds = (Iteration,)
+
+    def rewrite(self, node: Iteration) -> bool:
+        obstacle = obstacle_of(node)
+        if obstacle:
+            return self.refuse(node, obstacle)
+        draft = Draft(node)
+        draft.solve(exact_order=self.exact_order)
+        choice = _Choice(draft)
+        if not choice.moved:
+            return self.refuse(node, "its outputs are values of states, or moved and no longer computed")
+        ports = sum(value not in choice.given for value in choice.carried)
+        if not is_worth(choice.nodes, len(choice.moved), ports):
+            return self.refuse(node, f"it would need {ports} more outputs to compute {len(choice.moved)} behind it")
+        values = [output_of(draft, node.output_map[number]) for number in choice.moved]
+        made = [value for value in values if value is not None]
+        beside = [*node.operands, *node.outputs]
+        large = too_large(draft.values_behind(made), beside, self.memory)
+        if large:
+            return self.refuse(node, large)
+        for value, parameter in choice.carried.items():
+            draft.bind(parameter, choice.given.get(value) or _carried(node, value))
+        replace_outputs(node, choice.moved, draft.place(made))
+        drop_unused_ports(node)
+        return self.accept(node, f"{len(made)} outputs")
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        changed = super().run_on_graph(graph)
+        if changed:
+            graph.sweep()
+            graph.validate()
+        return changed
+
+
+class _Choice:
+    """What of a loop is computed behind it.
+
+    `moved` are the numbers of outputs, `nodes` what the body no longer computes for them, `carried` the values of the
+    body that are read from all steps, with their Parameters in the draft; `given` are those that are outputs already.
+    """
+
+    def __init__(self, draft: Draft) -> None:
+        self.draft, self.node, self.body = draft, draft.node, draft.node.body
+        self.lifted = {each for each in self.body.ordered() if each.outputs and draft.lifting[each.outputs[0]]}
+        self.carried: dict[Value, Parameter] = {}
+        self.given = _given(self.node)
+        stays: set[Node] = {entry.result for entry in self.node.back_edges if entry.result not in draft.last}
+        before = draft.lifting.mark()
+        while True:
+            draft.lifting.restore(before)
+            core = {each for each in self.body.ancestors(stays) if each not in self.lifted}
+            self.moved = [n for n, out in enumerate(self.node.outputs) if out.is_used and self._may_move(n, core)]
+            results = {self.node.output_map[number].result for number in self.moved}
+            self.nodes = self._open(results, core)
+            stuck = self._stuck()
+            if not stuck:
+                break
+            stays |= stuck
+
+    def _may_move(self, number: int, core: set[Node]) -> bool:
+        entry = self.node.output_map[number]
+        if entry.result in self.draft.last:
+            return True
+        opened = self._open({entry.result}, core)
+        if entry.result.value.node in self.lifted:
+            return isinstance(entry, Concatenated) or low(self.node.count) > 0
+        return isinstance(entry, Concatenated) and entry.result not in core and is_work(opened)
+
+    def _open(self, results: Iterable[Node], core: set[Node]) -> set[Node]:
+        """What results depend on, as far as it is neither lifted nor computed in the loop in any case."""
+        inside = self.lifted | core
+        return {each for each in self.body.ancestors(results) if each not in inside and not isinstance(each, Parameter)}
+
+    def _stuck(self) -> set[Node]:
+        """Lift `nodes` from values that the loop gives; those that are not lifted, or read what cannot be given."""
+        self.carried = {}
+        nodes = [each for each in self.body.ordered() if each in self.nodes and not isinstance(each, Result)]
+        for value in dict.fromkeys(value for each in nodes for value in each.operands):
+            if value.node in self.nodes or value.node in self.lifted:
+                continue
+            if value.shape is None or (low(self.node.count) < 1 and not is_static(value.shape)):
+                return {use.node for use in value.uses if use.node in self.nodes}
+            whole = value.type.with_shape((self.node.count, *value.shape)).without_known()
+            self.carried[value] = Parameter(graph=self.draft.graph, type=whole)
+            self.draft.lifting.put(value, self.carried[value].output)
+        self.draft.lifting.lift_all(nodes)
+        return {each for each in nodes if self.draft.lifting[each.outputs[0]] is None}
+
+
+def _given(node: Iteration) -> dict[Value, Value]:
+    """The values of the body that an output has for all steps, along a new first axis."""
+    found = {}
+    for entry, output in zip(node.output_map, node.outputs, strict=True):
+        made = entry.result.value.node
+        is_first = isinstance(made, ops.Unsqueeze) and made.operands[1].type.integers == (0,)
+        if is_first and isinstance(entry, Concatenated) and entry.axis == 0 and entry.stride > 0:
+            found[made.operands[0]] = output
+    return found
+
+
+def _carried(node: Iteration, value: Value) -> Value:
+    """A new output with a value of all steps."""
+    entry = Concatenated(Result(ops.Unsqueeze(value, [0]).output), 0)
+    node.output_map = (*node.output_map, entry)
+    whole = value.type.with_shape((node.count, *value.type.dims)).without_known()
+    return node.graph.add_output(node, whole)

@@ -1,0 +1,38 @@
+"""Whether it is worth an input or an output of a loop to compute something for all steps at once."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from mo_loop import ops
+from mo_loop.graph import Node
+from mo_loop.ops.arithmetic import Binary, Unary
+from mo_loop.ops.base import Constant, Parameter, Result
+from mo_loop.ops.recurrent import Recurrent
+
+CHEAP = (
+    Constant, Parameter, Result, ops.Squeeze, ops.Unsqueeze, ops.Reshape, ops.Transpose, ops.Identity, ops.Convert,
+    ops.Slice, ops.Gather, ops.ShapeOf, ops.Broadcast, ops.Tile, ops.Concat, ops.AtLeast, ops.Barrier,
+)  # fmt: skip
+"""Operations that only move elements."""
+
+DEAR = (ops.MatMul, ops.Einsum, ops.Convolution, ops.GroupConvolution, ops.ConvolutionBackpropData, Recurrent)
+"""Operations that take longer than an iteration, and less time for all steps together."""
+
+ELEMENTWISE = (Binary, Unary, ops.Select, ops.PReLU, ops.Swish)
+"""Operations of which the runtime executes several as one."""
+
+SHARE = 0.25
+"""What one of those costs an iteration, beside an input or an output of the loop."""
+
+
+def is_work(nodes: Collection[Node]) -> bool:
+    """Whether one of `nodes` computes."""
+    return any(not isinstance(node, CHEAP) for node in nodes)
+
+
+def is_worth(gone: Collection[Node], ports_less: int, ports_more: int) -> bool:
+    """Whether a loop is faster without some nodes and ports of its body, and with some other ports."""
+    work = [node for node in gone if not isinstance(node, CHEAP)]
+    saved = sum(SHARE if isinstance(node, ELEMENTWISE) else 1 for node in work)
+    return any(isinstance(node, DEAR) for node in work) or saved + ports_less > ports_more
