@@ -35,6 +35,7 @@ from mo_loop.transforms.front.while_loop_to_counted_loop import WhileLoopToCount
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.loops.compute_before_loops import ComputeBeforeLoops
 from mo_loop.transforms.loops.compute_behind_loops import ComputeBehindLoops
+from mo_loop.transforms.loops.concatenate_growing_states import ConcatenateGrowingStates
 from mo_loop.transforms.loops.vectorize_loops import VectorizeLoops
 from mo_loop.transforms.low_precision.compress_weights import CompressWeights
 from mo_loop.transforms.low_precision.dequantize_before_movement import DequantizeBeforeMovement
@@ -88,6 +89,7 @@ COMMON: tuple[type[FunctionPass], ...] = (
 """Makes a graph smaller and simpler; its results stay the same."""
 
 LOOPS: tuple[type[FunctionPass], ...] = (
+    ConcatenateGrowingStates,  # such a state is none for the passes below
     VectorizeLoops,  # no loop is left where its iterations do not depend on each other
     ComputeBehindLoops,  # before the next pass: what an output alone needs is no longer in the loop
     ComputeBeforeLoops,

@@ -35,11 +35,15 @@ class WhileLoopToCountedLoop(FunctionPass):
         assert trip is not None and go is not None
         if node.continues_always:
             return self.refuse(node, "its condition is always true")
-        counted = [_counted(node, each) for each in _parts(node.condition.value)]
+        parts = _parts(node.condition.value)
+        limits = [_limit_of_iteration(node, each) for each in parts]
+        counted = [_counted(node, part) for part, known in zip(parts, limits, strict=True) if known is None]
         if not counted or None in counted:
             return self.refuse(node, "its condition is not a conjunction of counters below invariant limits")
         (entry, start, limit), *others = [each for each in counted if each is not None]
-        if not all(_is_same(limit, start, other_limit, other_start) for _, other_start, other_limit in others):
+        ends = [(other_limit, other_start) for _, other_start, other_limit in others]
+        ends += [(each, 0) for each in limits if each is not None]  # i + 1 < n says that i < n
+        if not all(_is_same(limit, start, *each) for each in ends):
             return self.refuse(node, "its counters are not proven to reach their limits in the same iteration")
         if not _begins_below_limit(go, start, limit):
             return self.refuse(node, "its execution condition is not proven to be the same comparison")
@@ -79,6 +83,15 @@ def _counted(node: Loop, condition: Value) -> tuple[Merged, int, Value] | None:
     if compared[0].dtype.is_float and limit.type.known is None:
         return None
     return *counter, limit
+
+
+def _limit_of_iteration(node: Loop, condition: Value) -> Value | None:
+    """The outer integer n of i < n, where i is the number of the iteration that ends."""
+    compared = _compared(condition)
+    if compared is None or node.iteration is None or _plain(compared[0]) is not node.iteration.output:
+        return None
+    limit = _limit(node, compared[1])
+    return None if limit is None or (compared[0].dtype.is_float and limit.type.known is None) else limit
 
 
 def _is_same(limit: Value, start: int, other: Value, other_start: int) -> bool:

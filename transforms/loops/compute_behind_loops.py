@@ -8,13 +8,19 @@ from dataclasses import dataclass
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import low
-from mo_loop.graph.shape import is_static
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Iteration
 from mo_loop.ops.port_map import Concatenated
 from mo_loop.transforms.function_pass import FunctionPass, argument
 from mo_loop.transforms.loops.memory_bound import too_large
-from mo_loop.transforms.loops.outer import Draft, obstacle_of, output_of, replace_outputs
+from mo_loop.transforms.loops.outer import (
+    Draft,
+    has_known_sizes,
+    obstacle_of,
+    output_of,
+    replace_outputs,
+    with_known_sizes,
+)
 from mo_loop.transforms.loops.worth import is_work, is_worth
 from mo_loop.transforms.port_maps import drop_unused_ports
 
@@ -56,7 +62,8 @@ class ComputeBehindLoops(FunctionPass):
         if large:
             return self.refuse(node, large)
         for value, parameter in choice.carried.items():
-            draft.bind(parameter, choice.given.get(value) or _carried(node, value))
+            whole = choice.given.get(value) or _carried(node, value)
+            draft.bind(parameter, with_known_sizes(node, whole, value.type.dims))
         replace_outputs(node, choice.moved, draft.place(made))
         drop_unused_ports(node)
         return self.accept(node, f"{len(made)} outputs")
@@ -115,7 +122,7 @@ class _Choice:
         for value in dict.fromkeys(value for each in nodes for value in each.operands):
             if value.node in self.nodes or value.node in self.lifted:
                 continue
-            if value.shape is None or (low(self.node.count) < 1 and not is_static(value.shape)):
+            if value.shape is None or (low(self.node.count) < 1 and not has_known_sizes(self.node, value)):
                 return {use.node for use in value.uses if use.node in self.nodes}
             whole = value.type.with_shape((self.node.count, *value.shape)).without_known()
             self.carried[value] = Parameter(graph=self.draft.graph, type=whole)

@@ -132,4 +132,10 @@ def reversed_along(value: Value, axis: int) -> Value:
     return ops.Slice(value, [-1], [-FAR], [-1], [axis]).output
 
 
-
+def with_sizes(made: Value, axis: int, others: Sequence[Length]) -> Value:
+    """`made`, and if it has no elements along `axis`, with other sizes than 0 along the other axes."""
+    own = ops.ShapeOf(made).output
+    sizes: list[Length] = list(others)
+    sizes.insert(axis, -1)  # what remains: the runtime takes a size of the tensor itself for one that it may copy
+    has_any = ops.Greater(ops.Gather(own, [axis], 0), 0).output
+    return ops.Reshape(made, ops.Select(has_any, own, joined(sizes, made))).output

@@ -6,13 +6,13 @@ from collections.abc import Iterable, Iterator, Sequence
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.dimension import low
+from mo_loop.graph.dimension import Dimension, low
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.ops.lengths import Length, as_i64, as_value, dimension, joined, scalar
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.transforms.loops.closed_forms import State
-from mo_loop.transforms.loops.lifted import Steps, moved, reversed_along, squeezed, unsqueezed
+from mo_loop.transforms.loops.lifted import Steps, moved, reversed_along, squeezed, unsqueezed, with_sizes
 from mo_loop.transforms.loops.lifting import Lifting
 from mo_loop.transforms.port_maps import is_one_after_another
 from mo_loop.transforms.replace import move_readers
@@ -33,6 +33,25 @@ def obstacle_of(node: Iteration) -> str:
             if isinstance(node, Loop) and value.shape[entry.axis] != node.count:
                 return "its trip count is not proven to be the length of its slices"
     return ""
+
+
+def has_known_sizes(node: Iteration, value: Value) -> bool:
+    """Whether the sizes of a value of the body are known where the loop has no step: by those of its inputs."""
+    return value.shape is not None and all(isinstance(d, int) or _place(node, d) is not None for d in value.shape)
+
+
+def with_known_sizes(node: Iteration, made: Value, dims: Sequence[Dimension]) -> Value:
+    """The values of all steps [T, ...] with the sizes `dims` behind T, also if there are none."""
+    if low(node.count) > 0 or all(isinstance(dim, int) for dim in dims):
+        return made
+    sizes = [dim if isinstance(dim, int) else dimension(*_place(node, dim) or (made, 0)) for dim in dims]
+    return with_sizes(made, 0, sizes)
+
+
+def _place(node: Iteration, dim: Dimension) -> tuple[Value, int] | None:
+    """An input of a loop, and the axis along which it has this size."""
+    places = ((value, axis) for value in node.operands for axis, each in enumerate(value.shape or ()) if each == dim)
+    return next(places, None)
 
 
 class Draft:

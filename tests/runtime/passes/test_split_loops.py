@@ -106,3 +106,28 @@ def test_a_projection_in_two_loops() -> None:
     graph = convert_model(model).graph
     assert not any(scope.of(ops.MatMul) for scope in graph.scopes() if scope.owner is not None)
     check(model, {"x": floats(5, 6, 4), "h": floats(3, seed=1), "w": floats(4, 3, seed=2)})
+
+
+@pytest.mark.parametrize("final", [False, True])
+def test_sizes_of_no_steps(final: bool) -> None:
+    """The states of no steps have the sizes of their initial value for what is computed of them."""
+    head = "main (float[T, N, 3] x, float[N, 3] h, float[3, 2] v) => (float[N, 3] last, float[T, N, 2] y)"
+    model = parsed(f"""
+        {head} {{
+          sizes = Shape (x)
+          zero = Constant<value=int64 {{0}}>()
+          n = Gather<axis=0> (sizes, zero)
+          last, y = Loop (n, "", h) <body = step (int64 i, bool go, float[N, 3] s)
+            => (bool goes, float[N, 3] t, float[N, 2] o) {{
+            goes = Identity (go)
+            a = Gather<axis=0> (x, i)
+            m = Mul (s, a)
+            t = Tanh (m)
+            o = MatMul ({"t" if final else "s"}, v)
+          }}>
+        }}""")
+    graph = convert_model(model).graph
+    assert not any(scope.of(ops.MatMul) for scope in graph.scopes() if scope.owner is not None)
+    sizes = ((4, 2), (0, 2), (1, 3), (0, 4), (3, 1))
+    runs = [{"x": floats(t, n, 3), "h": floats(n, 3, seed=1), "v": floats(3, 2, seed=2)} for t, n in sizes]
+    check(model, *runs, rtol=1e-4, atol=1e-5)

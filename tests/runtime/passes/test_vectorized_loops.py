@@ -171,6 +171,77 @@ def test_a_loop_in_a_loop(length: str) -> None:
     check(model, *feeds(model, *((5,) if length == "5" else (4, 0, 1))))
 
 
+BRANCHES = {
+    "captured": ("flag", 'b = If (flag) <then_branch = yes () => (float[3] e) { e = Exp (a) },\n'
+                         'else_branch = no () => (float[3] f) { f = Softmax<axis=-1> (a) }>', "5"),
+    "of the step": ("h", "top = ReduceMax<keepdims=0> (a)\n c = Greater (top, h)\n"
+                         "b = If (c) <then_branch = yes () => (float[3] e) { e = Exp (a) },\n"
+                         "else_branch = no () => (float[3] f) { f = Sub (a, top) }>", "T"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BRANCHES)
+def test_branches(name: str) -> None:
+    """A captured condition chooses for all steps; for another one both branches are computed, which cannot fail."""
+    _, body, length = BRANCHES[name]
+    model = parsed(f"""
+        main (float[{length}, 3] x, bool flag, float h) => (float[{length}, 3] y) {{
+          sizes = Shape (x)
+          zero = Constant<value=int64 {{0}}>()
+          n = Gather<axis=0> (sizes, zero)
+          y = Loop (n, "") <body = step (int64 i, bool go) => (bool goes, float[3] b) {{
+            goes = Identity (go)
+            a = Gather<axis=0> (x, i)
+            {body}
+          }}>
+        }}""")
+    assert loops(model) == 0
+    lengths = (5, 5) if length == "5" else (5, 0, 1, 7)
+    given = {"h": np.float32(0.3)}
+    check(model, *({"x": floats(n, 3, seed=k), "flag": bool(k % 2), **given} for k, n in enumerate(lengths)))
+
+
+def test_a_dear_branch_stays() -> None:
+    """A product is not computed for steps that do not need it."""
+    model = parsed("""
+        main (float[5, 3] x, float[3, 3] w) => (float[5, 3] y) {
+          n = Constant<value=int64 {5}>()
+          zero = Constant<value=float {0}>()
+          y = Loop (n, "") <body = step (int64 i, bool go) => (bool goes, float[3] b) {
+            goes = Identity (go)
+            a = Gather<axis=0> (x, i)
+            top = ReduceMax<keepdims=0> (a)
+            c = Greater (top, zero)
+            b = If (c) <then_branch = yes () => (float[3] e) { e = MatMul (a, w) },
+                        else_branch = no () => (float[3] f) { f = Neg (a) }>
+          }>
+        }""")
+    assert loops(model) == 1
+    check(model, {"x": floats(5, 3), "w": floats(3, 3, seed=1)})
+
+
+@pytest.mark.parametrize("dims", ["2", "N"])
+@pytest.mark.parametrize("pair", ["s, r", "r, s"])
+def test_a_growing_state(dims: str, pair: str) -> None:
+    """Rows appended to a state, or put before it, are the rows of one output."""
+    model = parsed(f"""
+        main (float[T, {dims}] x, float[K, {dims}] h) => (float[M, {dims}] y) {{
+          sizes = Shape (x)
+          zero = Constant<value=int64 {{0}}>()
+          n = Gather<axis=0> (sizes, zero)
+          y = Loop (n, "", h) <body = step (int64 i, bool go, float[A, {dims}] s) => (bool goes, float[B, {dims}] t) {{
+            goes = Identity (go)
+            a = Gather<axis=0> (x, i)
+            e = Exp (a)
+            axis = Constant<value=int64[1] {{0}}>()
+            r = Unsqueeze (e, axis)
+            t = Concat<axis=0> ({pair})
+          }}>
+        }}""")
+    assert loops(model) == 0
+    check(model, *({"x": floats(t, 2), "h": floats(k, 2, seed=1)} for t, k in ((3, 2), (0, 2), (4, 0), (1, 1), (0, 0))))
+
+
 def test_a_condition_before_the_first_step() -> None:
     model = parsed("""
         main (float[5, 3] x, int64 n, bool go) => (float[T, 3] y) {
