@@ -90,7 +90,7 @@ def _examined(file: str, model: OnnxModel, cut: Cut, conversion: Conversion, see
     diagnostics = [*lost.diagnostics, *(Diagnostic.of_error(each) for each in _once(errors))]
     if graph is not None and not lost.inputs:
         diagnostics += ir_checks.diagnostics(graph, seen)
-        diagnostics += state_diagnostics(graph)
+        diagnostics += state_diagnostics(graph) if seen.states is None else seen.states
         diagnostics += ir_checks.clipped(graph) if conversion.options.compress_to_fp16 else ()
     diagnostics += onnx_checks.leftovers(usage)
     if all(each.level != "error" for each in diagnostics):

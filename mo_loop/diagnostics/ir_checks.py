@@ -9,6 +9,7 @@ from typing import TypeVar
 import numpy as np
 
 from mo_loop.diagnostics.diagnostic import Diagnostic
+from mo_loop.diagnostics.state_checks import state_diagnostics
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.origin import Origin
 from mo_loop.graph.types import TensorType, f64, i64, u32, u64
@@ -54,6 +55,10 @@ EXPLAINED = ("PackSequences",)
 """The passes whose explanations are read."""
 
 
+BEFORE_LOOPS = ("FuseRecurrentCells", "LowLatency2", "MakeStateful")
+"""The passes behind which the loops of the model have their last form."""
+
+
 @dataclass
 class Seen:
     """An observer of facts that only a running conversion shows. `config` is that of its passes."""
@@ -61,8 +66,12 @@ class Seen:
     config: PassConfig
     uncounted_loops: set[Origin] = field(default_factory=set)
     """The origins of Loops whose trip count is not in the model."""
+    states: list[Diagnostic] | None = None
+    """The notes about states, of the graph before the passes that shorten loops."""
 
     def __call__(self, event: Step | Phase) -> None:
+        if isinstance(event, Step) and event.name in BEFORE_LOOPS:
+            self.states = list(state_diagnostics(event.graph))
         if isinstance(event, Phase) and event.name == "passes" and event.seconds is None and event.graph is not None:
             loops = (node for scope in event.graph.scopes() for node in scope.of(Loop))
             self.uncounted_loops = {node.origin for node in loops if not isinstance(node.count, int)}

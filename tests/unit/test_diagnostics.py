@@ -401,6 +401,7 @@ GROWING = """main (float[1] x) => (float[N] y) <int64 three = {3}> {
     d = Identity (c) NEXT }> }"""
 
 
+@pytest.mark.keeps_loops
 @pytest.mark.parametrize(
     ("next_", "said"),
     [
@@ -534,6 +535,7 @@ def test_leftovers() -> None:
     assert not codes(examine(parsed(text), output="y")) & {"ML541", "ML542"}
 
 
+@pytest.mark.keeps_loops
 def test_what_only_a_body_reads_is_no_leftover() -> None:
     text = LOOP.replace("float[3] y)", "float[3] y) <float[3] w = {1.0, 2.0, 3.0}>").replace("Neg (s)", "Add (s, w)")
     assert codes(examine(parsed(text))) == {"ML520"}

@@ -125,6 +125,7 @@ main (float[7,3] x, float[3] h) => (float[3] last, float[7,3] ys) {
 }"""
 
 
+@pytest.mark.keeps_loops
 def test_scan_backwards(tmp_path: Path) -> None:
     scan = only(parsed(SCAN))
     assert scan.trip_count == "7 (dimension 0 of x)" and scan.condition is None
@@ -136,6 +137,7 @@ def test_scan_backwards(tmp_path: Path) -> None:
     assert sliced.slicing["stride"] == -1
 
 
+@pytest.mark.keeps_loops
 def test_slices_of_several_elements(tmp_path: Path) -> None:
     save_model(convert_model(parsed(SCAN)), tmp_path / "model.xml")
     text = (tmp_path / "model.xml").read_text()

@@ -21,7 +21,7 @@ from mo_loop.graph import Node, Value
 from mo_loop.graph.types import f16, f32, f64, i32, i64
 from mo_loop.ops.base import Constant, Result
 from mo_loop.ops.control import Iteration
-from mo_loop.ops.lengths import as_value, dimension, joined
+from mo_loop.ops.lengths import as_value, dimension, joined, larger
 from mo_loop.ops.port_map import Final, Merged
 from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.loops.lifted import Lifted, Steps, unsqueezed
@@ -171,7 +171,8 @@ def _in_pieces(state: State, values: Value, combine: Any) -> Solved:
     pieces = (count + (PIECE - 1)) // PIECE
     filler = Constant(np.array(least), graph=values.graph, dtype=values.dtype)
     sizes = [dimension(state.initial, axis) for axis in range(rank)]
-    missing = ops.Broadcast(filler, joined([pieces * PIECE - count, *sizes], values))
+    rest = larger(pieces * PIECE - count, 0)  # the runtime refuses a size whose least value is below 0
+    missing = ops.Broadcast(filler, joined([rest, *sizes], values))
     filled = ops.Concat(values, missing, axis=0)
     within = _running(ops.Reshape(filled, joined([pieces, PIECE, *sizes], values)).output, combine, 1, PIECE)
     tops = ops.Gather(within, -1, 1)

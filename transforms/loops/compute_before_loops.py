@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Parameter
-from mo_loop.ops.control import Iteration
+from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Merged, Sliced
 from mo_loop.transforms.function_pass import FunctionPass, argument
+from mo_loop.transforms.loops.lifting import Lifting
 from mo_loop.transforms.loops.memory_bound import too_large
 from mo_loop.transforms.loops.outer import Draft, obstacle_of
 from mo_loop.transforms.loops.worth import is_work, is_worth
@@ -32,7 +34,7 @@ class ComputeBeforeLoops(FunctionPass):
     exact_order: bool = False
     memory: float = argument(4.0, float)
 
-    kinds = (Iteration,)
+    kinds = (Loop, TensorIterator)
 
     def rewrite(self, node: Iteration) -> bool:
         obstacle = obstacle_of(node)
@@ -77,7 +79,24 @@ def _chosen(draft: Draft) -> list[Value]:
             made = node.body.ancestors({value.node})
             if made & solved or is_work(made):
                 found[value] = None
-    return list(found)
+    return _joined(found, lifting)
+
+
+PIECES = (ops.Split, ops.VariadicSplit, ops.Slice, ops.Gather, ops.Squeeze, ops.Unsqueeze, ops.Reshape, ops.Convert)
+
+
+def _joined(values: Iterable[Value], lifting: Lifting) -> list[Value]:
+    """The values, but one in place of several that are only pieces of it: the loop then gets one input."""
+    parts: dict[Value, list[Value]] = {}
+    for value in values:
+        whole = value
+        while isinstance(whole.node, PIECES) and is_work(whole.graph.ancestors({whole.node.operands[0].node})):
+            source = lifting[whole.node.operands[0]]
+            if source is None or not source.varies:
+                break
+            whole = whole.node.operands[0]
+        parts.setdefault(whole, []).append(value)
+    return [each for whole, pieces in parts.items() for each in ([whole] if len(pieces) > 1 else pieces)]
 
 
 def _gone(node: Iteration, chosen: list[Value]) -> set[Node]:

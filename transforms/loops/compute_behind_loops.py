@@ -9,7 +9,7 @@ from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import low
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.ops.control import Iteration
+from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Concatenated
 from mo_loop.transforms.function_pass import FunctionPass, argument
 from mo_loop.transforms.loops.memory_bound import too_large
@@ -41,7 +41,7 @@ class ComputeBehindLoops(FunctionPass):
     exact_order: bool = False
     memory: float = argument(4.0, float)
 
-    kinds = (Iteration,)
+    kinds = (Loop, TensorIterator)
 
     def rewrite(self, node: Iteration) -> bool:
         obstacle = obstacle_of(node)

@@ -7,7 +7,7 @@ from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import low
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops.base import Result
-from mo_loop.ops.control import Iteration
+from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.lengths import dimension
 from mo_loop.ops.port_map import Concatenated, Merged
 from mo_loop.transforms.function_pass import FunctionPass
@@ -23,7 +23,7 @@ class ConcatenateGrowingStates(FunctionPass):
     does one to which steps prepend. The runtime would copy the state in every step.
     """
 
-    kinds = (Iteration,)
+    kinds = (Loop, TensorIterator)
 
     def rewrite(self, node: Iteration) -> bool:
         found = [(entry, first, piece) for entry, first in node.fed if (piece := _piece(node, entry)) is not None]

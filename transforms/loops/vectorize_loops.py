@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mo_loop.graph import Graph
-from mo_loop.ops.control import Iteration
+from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.transforms.function_pass import FunctionPass, argument
 from mo_loop.transforms.loops.memory_bound import too_large
 from mo_loop.transforms.loops.outer import Draft, obstacle_of, output_of, replace_outputs
@@ -34,7 +34,7 @@ class VectorizeLoops(FunctionPass):
     exact_order: bool = False
     memory: float = argument(4.0, float)
 
-    kinds = (Iteration,)
+    kinds = (Loop, TensorIterator)
 
     def rewrite(self, node: Iteration) -> bool:
         obstacle = obstacle_of(node)

@@ -9,6 +9,7 @@ from mo_loop.graph import Node
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.recurrent import Recurrent
+from mo_loop.transforms.loops.memory_bound import size_of
 
 CHEAP = (
     Constant, Parameter, Result, ops.Squeeze, ops.Unsqueeze, ops.Reshape, ops.Transpose, ops.Identity, ops.Convert,
@@ -25,6 +26,12 @@ ELEMENTWISE = (Binary, Unary, ops.Select, ops.PReLU, ops.Swish)
 SHARE = 0.25
 """What one of those costs an iteration, beside an input or an output of the loop."""
 
+PRODUCT = 2
+"""What a small product costs an iteration."""
+
+LARGE = 1 << 16
+"""The bytes of operands from which on a product costs more than any port."""
+
 
 def is_work(nodes: Collection[Node]) -> bool:
     """Whether one of `nodes` computes."""
@@ -34,5 +41,10 @@ def is_work(nodes: Collection[Node]) -> bool:
 def is_worth(gone: Collection[Node], ports_less: int, ports_more: int) -> bool:
     """Whether a loop is faster without some nodes and ports of its body, and with some other ports."""
     work = [node for node in gone if not isinstance(node, CHEAP)]
-    saved = sum(SHARE if isinstance(node, ELEMENTWISE) else 1 for node in work)
-    return any(isinstance(node, DEAR) for node in work) or saved + ports_less > ports_more
+    saved = sum(PRODUCT if isinstance(node, DEAR) else SHARE if isinstance(node, ELEMENTWISE) else 1 for node in work)
+    return saved + ports_less > ports_more or any(map(_reads_large, work))
+
+
+def _reads_large(node: Node) -> bool:
+    """Whether a product reads so much in each iteration that ports do not count beside it."""
+    return isinstance(node, DEAR) and size_of(node.operands) > LARGE

@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 
-from mo_loop import convert_model, ops
+from mo_loop import convert_model, ops, save_model
+from mo_loop.compare.execution.isolated import isolated
+from mo_loop.compare.execution.runtime import run_ir
 from tests.harness import check, floats, parsed
 
 FORMS = {
@@ -91,3 +94,18 @@ def test_a_loop_of_any_length(form: str, outputs: str) -> None:
     model = model_of(form, outputs, "T")
     assert loops(model) == (form in NO_FORM_OF_ANY_LENGTH)
     check(model, *feeds(model, 9, 0, 1, 63, 64, 200), rtol=1e-5, atol=1e-6)
+
+
+def test_sums_in_the_order_of_the_steps(tmp_path: Path) -> None:
+    """Running sums, and with --exact-order a last sum as well, are those of one addition after another, bit by bit."""
+    numbers = floats(200, 7) * np.float32(10) ** (np.arange(200, dtype=np.float32)[:, None] % 7 - 3)
+    running = np.add.accumulate(np.concatenate([np.zeros((1, 7), np.float32), numbers]), dtype=np.float32)
+    for text, options, wanted in (("u = Identity(t)", {}, running[1:]), ("", {"exact_order": True}, running[-1])):
+        model = parsed(f"""
+            main (float[T, 7] x, float[7] h) => (float[7] last{", float[T, 7] u" if text else ""}) {{
+              last{", u" if text else ""} = Scan <num_scan_inputs=1, body = step (float[7] s, float[7] a)
+                => (float[7] t{", float[7] u" if text else ""}) {{ t = Add(s, a) {text} }}>(h, x) }}""")
+        path = tmp_path / "model.xml"
+        save_model(convert_model(model, **options), path)
+        (found,) = isolated(run_ir, path, [{"x": numbers, "h": np.zeros(7, np.float32)}])
+        assert np.array_equal(found[-1][1], wanted)

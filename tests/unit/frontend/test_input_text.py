@@ -98,6 +98,7 @@ class TestShapesAndTypes:
         converted = convert_model(parsed(MODEL), input="x[K,3],w[3,K]")
         assert str(converted.graph.results[0].value.type) == "f32[K,K]"
 
+    @pytest.mark.keeps_loops
     def test_bodies_too(self) -> None:
         converted = convert_model(parsed(LOOP), input="x[7]")
         assert [str(each.value.type) for each in converted.graph.results] == ["f32[7]", "f32[?,7]"]

@@ -85,6 +85,7 @@ def test_a_loop_of_a_fixed_number_beside_one_step_stays() -> None:
     assert len(graph.of(ops.TensorIterator)) == 1
 
 
+@pytest.mark.keeps_loops
 def test_a_loop_of_a_fixed_number_in_a_step_without_states_stays() -> None:
     """Such a model was refused, as if it had no loop over a sequence (tools/fuzz_states.py --seed 41 --only 115)."""
     text = """main (float[1,2] x, float[2] s) => (y) {
@@ -147,6 +148,7 @@ def test_only_one_step_can_be_set() -> None:
         LowLatency2(sequence_length=2)
 
 
+@pytest.mark.keeps_loops
 def test_it_runs_alone() -> None:
     graph = convert_model(parsed(scan("N"), opset=17)).graph
     assert LowLatency2(use_const_initializer=False, sequence_length=1).run(graph)
