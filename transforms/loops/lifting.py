@@ -10,8 +10,7 @@ The new graph is only a draft: `Graph.inline` puts it where it is needed, and a 
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
 
 from mo_loop import ops
 from mo_loop.errors import MoLoopError
@@ -20,12 +19,12 @@ from mo_loop.graph.origin import made_for
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import TensorType, string
 from mo_loop.ops.base import Constant, Op, Parameter, Result
-from mo_loop.ops.control import If
+from mo_loop.ops.control import If, Loop, TensorIterator
 from mo_loop.ops.lengths import Length
-from mo_loop.ops.port_map import Branched, Selected
-from mo_loop.transforms.loops.lifted import Lifted, Steps, again, squeezed, unsqueezed
+from mo_loop.transforms.loops.lifted import Lifted, Steps, again
+from mo_loop.transforms.loops.lifted_bodies import lifted_if, lifted_loop
 from mo_loop.transforms.loops.step_rules import batch_rules, rule_of
-from mo_loop.transforms.runtime.bodies_for_any_numbers import fit, is_harmless
+from mo_loop.transforms.runtime.bodies_for_any_numbers import fit
 from mo_loop.transforms.total_operations import is_total
 
 
@@ -40,7 +39,7 @@ class Lifting:
     def __init__(self, body: Graph, draft: Graph, count: Length, *, may_not_run: bool) -> None:
         self.body = body
         self.steps = Steps(draft, count)
-        self._may_not_run = may_not_run
+        self.may_not_run = may_not_run
         self._made: dict[Value, Lifted] = {}
         self.obstacles: dict[Node, str] = {}
         """The nodes that could be lifted by their inputs, and are not: why."""
@@ -74,8 +73,15 @@ class Lifting:
 
     def _lift(self, node: Node) -> None:
         with made_for(node.origins):
-            if isinstance(node, If):
-                self._lift_branches(node)
+            if isinstance(node, If | Loop | TensorIterator):
+                if any(output.shape is None for output in node.outputs) or node.acts:
+                    self.obstacles[node] = f"{kind(node)} stays in the loop"
+                    return
+                whole, obstacle = lifted_if(self, node) if isinstance(node, If) else lifted_loop(self, node)
+                if obstacle:
+                    self.obstacles[node] = obstacle
+                for output, lifted in zip(node.outputs, whole, strict=False):
+                    self._made[output] = lifted
                 return
             if isinstance(node, Constant):
                 copy = Constant(node.tensor, graph=self.steps.graph, name=node.name)
@@ -89,70 +95,9 @@ class Lifting:
             for output, lifted in zip(node.outputs, made, strict=True):
                 self._made[output] = lifted
 
-    def _lift_branches(self, node: If) -> None:
-        """if c: a else: b  ->  the same If over all steps, or where c varies, select(c, a, b) of both branches"""
-        condition = self._made[node.operands[0]]
-        fed = [(entry, self._made[value]) for entry, value in node.fed]
-        if node.acts or any(output.shape is None for output in node.outputs):
-            self.obstacles[node] = "If stays in the loop"
-            return
-        if condition.varies:
-            self._select(node, condition, fed)
-            return
-        if self._may_not_run or not any(lifted.varies for _, lifted in fed):
-            self.obstacles[node] = "If stays in the loop, which may have no step, or its branches are the same in all"
-            return
-        self._branch(node, condition, fed)
-
-    def _select(self, node: If, condition: Lifted, fed: Sequence[tuple[Any, Lifted]]) -> None:
-        results = []
-        for body, side in zip(node.bodies, ("then", "else_"), strict=True):
-            inner = Lifting(body, self.steps.graph, self.steps.count, may_not_run=self._may_not_run)
-            for entry, lifted in fed:
-                if getattr(entry, side) is not None:
-                    inner.give(getattr(entry, side), lifted.value, varies=lifted.varies)
-            inner.lift_all()
-            results.append([inner[getattr(entry, side).value] for entry in node.output_map])
-        for output, then, other in zip(node.outputs, *results, strict=True):
-            same = then is not None and other is not None and then.dims == other.dims == output.shape
-            if not same or not all(map(is_harmless, node.bodies)):
-                self.obstacles[node] = "a branch of If could fail, or takes long, in steps in which it does not run"
-                return
-        for output, then, other in zip(node.outputs, *results, strict=True):
-            assert then is not None and other is not None and output.rank is not None
-            flags = condition.value if condition.rank == 0 else squeezed(condition.value, 1)
-            flags = unsqueezed(flags, range(1, 1 + output.rank)) if output.rank else flags
-            whole = ops.Select(flags, self.steps.each(then), self.steps.each(other)).output
-            self._made[output] = Lifted(whole, True)
-
-    def _branch(self, node: If, condition: Lifted, fed: Sequence[tuple[Any, Lifted]]) -> None:
-        values = [lifted.value for _, lifted in fed]
-        if isinstance(self.steps.count, Value):
-            values.append(self.steps.count)
-        bodies = [Graph(body.name) for body in node.bodies]
-        given: list[list[Parameter]] = []
-        results: list[list[Result]] = []
-        for body, new, side in zip(node.bodies, bodies, ("then", "else_"), strict=True):
-            parameters = [Parameter(graph=new, type=value.type) for value in values]
-            count = parameters[-1].output if isinstance(self.steps.count, Value) else self.steps.count
-            inner = Lifting(body, new, count, may_not_run=self._may_not_run)
-            for (entry, lifted), parameter in zip(fed, parameters, strict=False):
-                if getattr(entry, side) is not None:
-                    inner.give(getattr(entry, side), parameter.output, varies=lifted.varies)
-            inner.lift_all()
-            made = [inner[getattr(entry, side).value] for entry in node.output_map]
-            if None in made:
-                self.obstacles[node] = next(iter(inner.obstacles.values()), "a branch of If has no form for all steps")
-                return
-            given.append(parameters)
-            results.append([Result(inner.steps.each(each)) for each in made if each is not None])
-        whole = If(
-            condition.value, *values, then_body=bodies[0], else_body=bodies[1], name=node.path if node.name else "",
-            input_map=tuple(Branched(*pair) for pair in zip(*given, strict=True)),
-            output_map=tuple(Selected(*pair) for pair in zip(*results, strict=True)),
-        )  # fmt: skip
-        for output, value in zip(node.outputs, whole.outputs, strict=True):
-            self._made[output] = Lifted(value, True)
+    def within(self, body: Graph, draft: Graph, count: Length, *, may_not_run: bool = False) -> Lifting:
+        """The values of a body of a node of this body."""
+        return Lifting(body, draft, count, may_not_run=self.may_not_run or may_not_run)
 
     def _obstacle(self, node: Node) -> str:
         if not isinstance(node, Op) or node.random or node.is_kept or node.bodies:
@@ -162,7 +107,7 @@ class Lifting:
         for value in (*node.operands, *node.outputs):
             if not isinstance(value.type, TensorType) or value.type.shape is None or value.type.dtype is string:
                 return f"{kind(node)} reads or makes a tensor of unknown rank"
-        if self._may_not_run and not _is_safe(node, self._varies(node)):
+        if self.may_not_run and not _is_safe(node, self._varies(node)):
             return f"{kind(node)} could fail where the loop has no step"
         return ""
 

@@ -120,7 +120,9 @@ class Draft:
     def values_behind(self, values: Iterable[Value]) -> Iterator[Value]:
         """All values of the draft that some of it are made of."""
         nodes = self.graph.ancestors(value.node for value in values)
-        return (output for node in self.graph.ordered() if node in nodes for output in node.outputs)
+        made = [node for node in self.graph.ordered() if node in nodes]
+        made += [each for node in made for body in node.bodies for scope in body.scopes() for each in scope.ordered()]
+        return (output for node in made for output in node.outputs)
 
     def place(self, values: Sequence[Value]) -> list[Value]:
         """Put what `values` of the draft are made of into the graph of the loop; what they are there."""

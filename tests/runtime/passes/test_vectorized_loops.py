@@ -253,3 +253,44 @@ def test_a_condition_before_the_first_step() -> None:
         }""")
     runs = [(5, True), (5, False), (2, True), (0, True), (-1, True), (3, True), (3, False)]
     check(model, *({"x": floats(5, 3), "n": n, "go": go} for n, go in runs))
+
+
+@pytest.mark.parametrize(("kind", "length"), [("scan", "6"), ("loop", "6"), ("loop", "M")])
+def test_an_inner_loop_with_a_state(kind: str, length: str) -> None:
+    """One inner loop for all steps: its state has a row for each of them."""
+    inner = {
+        "scan": """last, all = Scan <num_scan_inputs=1, scan_input_directions=[1], scan_output_axes=[1],
+            body = cell (float[3] s, float[4] r) => (float[3] t, float[3] u) {
+              p = MatMul (r, w) q = Mul (s, p) t = Tanh (q) u = Add (t, p) }> (z, a)""",
+        "loop": """m = Constant<value=int64 {6}>() sizes = Shape (a) first = Gather<axis=0> (sizes, zero)
+            last, rows = Loop (first, "", z) <body = cell (int64 j, bool g, float[3] s)
+              => (bool gg, float[3] t, float[3] u) {
+              gg = Identity (g) r = Gather<axis=0> (a, j)
+              p = MatMul (r, w) q = Mul (s, p) t = Tanh (q) u = Add (t, p) }>
+            all = Transpose<perm=[1, 0]> (rows)""",
+    }
+    model = parsed(f"""
+        main (float[5, {length}, 4] x, float[5, 3] h, float[4, 3] w) => (float[5, 3] y, float[5, 3, {length}] v) {{
+          zero = Constant<value=int64 {{0}}>()
+          y, v = Scan <num_scan_inputs=2, body = outer (float[{length}, 4] a, float[3] z)
+            => (float[3] last, float[3, {length}] all) {{ {inner[kind]} }}> (x, h)
+        }}""")
+    graph = convert_model(model).graph
+    assert sum(len(scope.of(ops.Iteration)) for scope in graph.scopes()) == 1
+    lengths = (6,) if length == "6" else (6, 1, 0, 3)
+    check(model, *({"x": floats(5, n, 4), "h": floats(5, 3, seed=1), "w": floats(4, 3, seed=2)} for n in lengths))
+
+
+@pytest.mark.parametrize("layer", ["LSTM", "GRU", "RNN"])
+def test_a_recurrent_layer_in_a_loop(layer: str) -> None:
+    """The steps are part of its batch."""
+    rows = {"LSTM": 12, "GRU": 9, "RNN": 3}[layer]
+    model = parsed(f"""
+        main (float[5, 4, 2, 6] x, float[1, {rows}, 6] w, float[1, {rows}, 3] r)
+          => (float[5, 4, 1, 2, 3] y, float[5, 1, 2, 3] z) {{
+          y, z = Scan <num_scan_inputs=1, body = step (float[4, 2, 6] a) => (float[4, 1, 2, 3] b, float[1, 2, 3] c) {{
+            b, c = {layer}<hidden_size=3> (a, w, r) }}> (x)
+        }}""")
+    assert loops(model) == 0
+    given = {"x": floats(5, 4, 2, 6), "w": floats(1, rows, 6, seed=1) / 3, "r": floats(1, rows, 3, seed=2) / 3}
+    check(model, given, rtol=1e-4, atol=1e-5)

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import Any
+from collections import abc
+from typing import Any, TypeAlias
 
 from mo_loop import ops
 from mo_loop.graph import Value
 from mo_loop.ops.lengths import dimension
 from mo_loop.ops.pooling import Pooling
-from mo_loop.ops.recurrent import Cell
+from mo_loop.ops.recurrent import Cell, Sequence
 from mo_loop.transforms.loops.lifted import Lifted, Rule, Steps, again
 
+Inputs: TypeAlias = abc.Sequence[Lifted | None]
 
-def over_batch(node: Any, xs: Sequence[Lifted | None], steps: Steps, batched: int = 1) -> Any:
+
+def over_batch(node: Any, xs: Inputs, steps: Steps, batched: int = 1) -> Any:
     """f(x [N, ...], weights)  ->  f(x [T * N, ...], weights); the first `batched` inputs have the batch"""
     inner, others = xs[:batched], xs[batched:]
     # The second output of a MaxPool counts places from the first batch.
@@ -29,12 +31,17 @@ def over_batch(node: Any, xs: Sequence[Lifted | None], steps: Steps, batched: in
     return unfolded[0] if len(unfolded) == 1 else unfolded
 
 
-def cell(node: Cell, xs: Sequence[Lifted | None], steps: Steps) -> Any:
+def cell(node: Cell, xs: Inputs, steps: Steps) -> Any:
     """a recurrent cell: x and states have the batch"""
     return over_batch(node, xs, steps, 3 if isinstance(node, ops.LSTMCell) else 2)
 
 
-def two(node: Any, xs: Sequence[Lifted | None], steps: Steps) -> Value | None:
+def sequence(node: Sequence, xs: Inputs, steps: Steps) -> Any:
+    """a recurrent layer: x, states and lengths have the batch"""
+    return over_batch(node, xs, steps, 4 if isinstance(node, ops.LSTMSequence) else 3)
+
+
+def two(node: Any, xs: Inputs, steps: Steps) -> Value | None:
     """f(x [N, ...], y [N, ...])"""
     return over_batch(node, xs, steps, 2)
 
@@ -49,4 +56,5 @@ RULES: dict[type, Rule] = {
     ops.SpaceToDepth: over_batch,
     ops.GridSample: two,
     Cell: cell,
+    Sequence: sequence,
 }
