@@ -20,7 +20,7 @@ QUIET   = --quiet
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help audit demo determinism load load-cluster test test-all test-times test-fast lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-fusions fuzz-options fuzz-states fuzz-weights fuzz-quantised dynamic-int8 fuzz-bytes faults reduce mutants runtimes probes test-browser test-cluster page page-check clean
+.PHONY: help audit demo docs determinism load load-cluster test test-all test-times test-fast lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-fusions fuzz-options fuzz-states fuzz-weights fuzz-quantised dynamic-int8 fuzz-bytes faults reduce mutants runtimes probes test-browser test-cluster page page-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -46,6 +46,9 @@ test-browser: $(VENV)/.installed-browser ## run the tests of the page in Chromiu
 
 test-cluster: $(VENV)/.installed-cluster ## run the tests of models and outputs at URLs, with an S3 server on this machine
 	$(PY) -m pytest tests/cluster --cluster $(ARGS)
+
+docs: $(VENV)/.installed-docs ## build the documentation as a site in build/site, with strict links
+	$(PY) -m mkdocs build $(ARGS)
 
 lint: $(VENV)/.installed-dev ## check style with ruff
 	$(PY) -m ruff check . $(ARGS)
@@ -159,6 +162,10 @@ $(VENV)/.installed-browser: $(VENV)/pyvenv.cfg pyproject.toml
 $(VENV)/.installed-cluster: $(VENV)/pyvenv.cfg pyproject.toml
 	$(INSTALL) '.[verify,cluster]' --group cluster-tests
 	@touch $(VENV)/.installed-verify $(VENV)/.installed-dev $@
+
+$(VENV)/.installed-docs: $(VENV)/pyvenv.cfg pyproject.toml
+	$(INSTALL) '.[verify]' --group docs
+	@touch $(VENV)/.installed-verify $@
 
 $(VENV)/.installed-dev: $(VENV)/pyvenv.cfg pyproject.toml
 	$(INSTALL) '.[verify]' --group dev

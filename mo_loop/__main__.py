@@ -2,4 +2,5 @@
 
 from mo_loop.cli import main
 
-main(prog_name="mo-loop")
+if __name__ == "__main__":
+    main(prog_name="mo-loop")

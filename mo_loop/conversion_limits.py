@@ -108,8 +108,8 @@ class Limits:
         "it is held in memory, where a file that is made for it takes 25 times its size",
     )  # fmt: skip
     time: int = _limit(
-        3600, SECONDS, "ML340", "time of a conversion, with writing the files",
-        "it is looked at while nodes are made, between passes, before each match of a pattern, and for each piece of "
+        3600, SECONDS, "ML340", "time of a conversion, including writing the files",
+        "it is checked while nodes are made, between passes, before each match of a pattern, and for each piece of "
         "a constant that is compared or written",
     )  # fmt: skip
 

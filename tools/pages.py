@@ -40,7 +40,7 @@ OPERATORS = """\
 # Operators
 
 How each ONNX operator is converted, by the version of its domain (onnx {version}). The operators of `com.microsoft`,
-and some of the default domain, are ONNX Runtime's own; those of `org.openvinotoolkit` stand in models that were
+and some of the default domain, are ONNX Runtime's own; those of `org.openvinotoolkit` occur in models that were
 exported for OpenVINO, and ATen in models of early PyTorch. `mo-loop ops` prints the same for all or for some operators,
 as text, JSON or Markdown:
 
@@ -120,7 +120,7 @@ def _command(command: Any, context: Any) -> str:
     groups = command.groups(context) if isinstance(command, GroupedCommand) else {"": _records(command, context)}
     for title, records in groups.items():
         lines += [*([f"{title}:", ""] if title else []), "| option | |", "|---|---|"]
-        lines += [f"| `{_cell(name)}` | {_cell(text)} |" for name, text in records if "--help" not in name] + [""]
+        lines += [f"| `{_cell(name)}` | {_cell(text).replace('[x', chr(92) + '[x')} |" for name, text in records if "--help" not in name] + [""]
     return "\n".join(lines)
 
 

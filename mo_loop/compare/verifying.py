@@ -86,12 +86,14 @@ def verify(
             by name. Sets that have outputs themselves (output_0.pb, arrays of an .npz) need none. They take the place
             of ONNX Runtime's values.
         custom_ops: libraries with custom operators, which ONNX Runtime loads.
-        rtol, atol: tolerances; the usual ones are those of `verdict.array_comparison`, and a difference beyond
-            them passes if rounding explains it (`mo_loop.compare.verdict.rounding`).
+        rtol: relative tolerance; by default that of the type, and a difference beyond it passes if rounding explains it
+            (`mo_loop.compare.verdict.rounding`).
+        atol: absolute tolerance, in the same way.
         tolerances: (rtol, atol) of single outputs.
         python: the interpreter of another OpenVINO release, which runs the IR.
-        device, precision: of OpenVINO. A precision other than f32 is compared beside f32, so that its cost is told
-            apart from an error of conversion.
+        device: that of OpenVINO.
+        precision: that of OpenVINO. Another one than f32 is compared beside f32, so that its cost is told apart from an
+            error of conversion.
         against: other converters to compare with: "ovc".
         save: a folder for the inputs and the outputs of all sides, as .npz.
         limit: seconds that one call of a runtime may take.

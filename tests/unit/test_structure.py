@@ -101,6 +101,7 @@ TOP_LEVEL = {
     "README.md",
     "SECURITY.md",
     "docs",
+    "mkdocs.yml",
     "mo_loop",
     "pyproject.toml",
     "tests",

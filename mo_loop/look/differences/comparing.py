@@ -25,8 +25,8 @@ def diff(
     """Compare two models of one kind, node by node, with the bodies of their control flow.
 
     Args:
-        old, new: each a path (.onnx, .xml, or a .json or .txt file of `--dump`), an `onnx.ModelProto`, a `Model` or a
-            `Graph`.
+        old: a path (.onnx, .xml, or a .json or .txt file of `--dump`), an `onnx.ModelProto`, a `Model` or a `Graph`.
+        new: another model of the same kind.
         ignore: what does not count: "names", "shapes", "weights", "metadata".
         scope: the path of a body; only this body and those in it count.
         tolerance: weights may differ by this part of the largest magnitude in the constant.

@@ -8,6 +8,13 @@ from .features import GROUPS
 
 Tally = Mapping[str, tuple[int, int]]
 
+OURS = (
+    "The generator of these models is our own (`tests/fuzz/control_flow`): the shares compare converters on its forms, and",
+    "are not those of models in use. Of models by others, [models.md](models.md) has the exported and packaged ones, and",
+    "`make conformance` runs the backend suite of ONNX: `tests/conformance/expectations.toml` names every case that does",
+    "not pass, with the reason.",
+)
+
 HEAD = """# Control flow
 
 How `Loop`, `Scan` and `If` of ONNX are interpreted and converted. `python tools/fuzz_controlflow.py --docs
@@ -19,7 +26,7 @@ order on one compiled model (CPU device), and compares with ONNX Runtime.
 - Trip count and condition are tensors of one element and any rank. An integer condition is true if it is not 0.
 - A trip count of 0 or below means no iteration; without a trip count there is no limit. The condition that the body
   returns is used in every mode, also if the initial condition is omitted, as in ONNX Runtime and the exporters.
-- Integers have 32 bits in the runtime. A trip count of 2^31 - 1 or more is no limit if the body can end the loop. If
+- Integers have 32 bits in the runtime. A trip count of 2^31 - 1 or more has no effect if the body can end the loop. If
   such a trip count is known only at run time, it cannot be distinguished from a smaller or a negative one.
 - The iteration number and the condition have the rank that the body declares. Without a declaration the iteration
   number is a scalar, and the condition has the rank of the initial one or else of the one that the body returns.
@@ -62,6 +69,8 @@ def page(results: Mapping[str, Tally], counts: Mapping[str, int], models: int, s
     lines = [
         f"{models} models of seed {seed}. Each number is the share of the models with a feature that were converted, "
         "compiled, and gave the expected numbers in all inferences.",
+        "",
+        *OURS,
         "",
         f"All models: {', '.join(f'{_name(name)} {_overall(results[name])}' for name in names)}.",
         "",

@@ -1,0 +1,48 @@
+"""The words that docs/style.md replaces do not come back: in pages, in help texts (docs/cli.md) and in messages."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests import ROOT
+
+PAGES = [
+    *(path for path in sorted((ROOT / "docs").rglob("*.md")) if path.name != "style.md"),
+    *(ROOT / f"{name}.md" for name in ("README", "CONTRIBUTING", "SECURITY")),
+    ROOT / "tests" / "unit" / "codes.txt",  # every message
+]
+
+BETTER = {
+    r"\bstands? (?:in|on|at|behind)\b(?! for)": "is in, occurs in, appears in",
+    r"\btells? so\b": "notes it, reports it",
+    r"\b(?:goes|go) on\b": "continues",
+    r"(?<!there )\b(?:is|are) no (?:limit|states?|candidates?|integers|options|tensor of)\b": "is not a ...",
+    r"\bthose that differ most\b": "the worst ones",
+    r"\bwhat it gave\b": "the result",
+    r"\bin short\b": "shorthand for",
+    r"\basked for \d+ at a time\b": "looked up",
+    r"\bKeys are taken exactly\b": "Keys are matched literally",
+    r"\bpages of Dask\b": "Dask's documentation",
+    r"\bmuch is left to win\b": "the remaining headroom",
+}
+"""A pattern of words, and what to write instead."""
+
+
+@pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
+def test_no_page_has_them(path: Path) -> None:
+    text = path.read_text("utf-8")
+    found = [
+        f"line {text.count(chr(10), 0, each.start()) + 1}: {each[0]!r}: write {better}"
+        for pattern, better in BETTER.items()
+        for each in re.finditer(pattern, text)
+    ]
+    assert found == []
+
+
+def test_a_word_of_the_list_is_seen() -> None:
+    assert [pattern for pattern in BETTER if re.search(pattern, "The decoder stands in the IR, and goes on.")] == [
+        *list(BETTER)[:1], list(BETTER)[2]
+    ]  # fmt: skip
