@@ -120,7 +120,8 @@ def _command(command: Any, context: Any) -> str:
     groups = command.groups(context) if isinstance(command, GroupedCommand) else {"": _records(command, context)}
     for title, records in groups.items():
         lines += [*([f"{title}:", ""] if title else []), "| option | |", "|---|---|"]
-        lines += [f"| `{_cell(name)}` | {_cell(text).replace('[x', chr(92) + '[x')} |" for name, text in records if "--help" not in name] + [""]
+        shown = [(name, text.replace("[x", "\\[x")) for name, text in records if "--help" not in name]
+        lines += [f"| `{_cell(name)}` | {_cell(text)} |" for name, text in shown] + [""]
     return "\n".join(lines)
 
 

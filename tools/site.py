@@ -1,4 +1,4 @@
-"""A hook of mkdocs: the pages at the top of the repository are part of the site, and links to other files become text."""
+"""A hook of mkdocs: pages at the top of the repository are part of the site, and links to other files become text."""
 
 from __future__ import annotations
 

@@ -96,6 +96,7 @@ LAZY_HOMES = {"openvino": {("mo_loop/api.py", "to_openvino")}}
 TOP_LEVEL = {
     "CHANGELOG.md",
     "CONTRIBUTING.md",
+    "Containerfile",
     "LICENSE",
     "Makefile",
     "README.md",
@@ -104,6 +105,7 @@ TOP_LEVEL = {
     "mkdocs.yml",
     "mo_loop",
     "pyproject.toml",
+    "templates",
     "tests",
     "tools",
     "transforms",

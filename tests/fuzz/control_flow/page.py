@@ -9,10 +9,10 @@ from .features import GROUPS
 Tally = Mapping[str, tuple[int, int]]
 
 OURS = (
-    "The generator of these models is our own (`tests/fuzz/control_flow`): the shares compare converters on its forms, and",
-    "are not those of models in use. Of models by others, [models.md](models.md) has the exported and packaged ones, and",
-    "`make conformance` runs the backend suite of ONNX: `tests/conformance/expectations.toml` names every case that does",
-    "not pass, with the reason.",
+    "The generator of these models is our own (`tests/fuzz/control_flow`): the shares compare converters on its forms,",
+    "and are not those of models in use. Of models by others, [models.md](models.md) has the exported and packaged",
+    "ones, and `make conformance` runs the backend suite of ONNX: `tests/conformance/expectations.toml` names every",
+    "case that does not pass, with the reason.",
 )
 
 HEAD = """# Control flow
