@@ -285,6 +285,13 @@ def test_the_index_lists_every_page() -> None:
     assert listed == {page for page in pages if page.endswith((".md", ".py"))} - {"README.md"}
 
 
+def test_the_navigation_of_the_site_has_every_page() -> None:
+    """`make docs` refuses a page that is not there, and needs minutes."""
+    nav = yaml.safe_load((ROOT / "mkdocs.yml").read_text("utf-8"))["nav"]
+    pages = {path.relative_to(ROOT / "docs").as_posix() for path in (ROOT / "docs").rglob("*.md")}
+    assert sorted(strings(nav)) == sorted({*pages, "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"})
+
+
 def test_places_are_those_of_the_pipeline() -> None:
     """The page lists every place by name, in the order in which they come."""
     text = (ROOT / "docs" / "passes.md").read_text("utf-8")
