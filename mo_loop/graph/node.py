@@ -55,7 +55,7 @@ class Operand:
     """What Python's operators apply to: a value, or a node of one output. `a * b + 1` makes a Multiply and an Add.
 
     An operand that is none becomes a Constant, as in the constructors of operations. `&`, `|` and `~` are those of
-    truth values; `==` compares identities. Python turns `0 < x` round: it makes `x > 0`.
+    truth values; `==` compares identities. `x > y` is `y < x`: the runtime's Greater holds for NaN.
     """
 
     __slots__ = ()
@@ -73,10 +73,10 @@ class Operand:
     __or__ = _operator("LogicalOr")
     __lt__ = _operator("Less")
     __le__ = _operator("LessEqual")
-    __gt__ = _operator("Greater")
-    __ge__ = _operator("GreaterEqual")
     __neg__ = _operator("Negative")
     __invert__ = _operator("LogicalNot")
+    __gt__ = _reflected(__lt__)
+    __ge__ = _reflected(__le__)
     __radd__ = _reflected(__add__)
     __rsub__ = _reflected(__sub__)
     __rmul__ = _reflected(__mul__)

@@ -15,6 +15,15 @@ from mo_loop.text import parse
 from tests.unit.graphs import LOOP, chain, parameter
 
 
+def test_comparisons_of_values_do_not_hold_for_nan() -> None:
+    """The runtime's Greater and GreaterEqual do (gap greater-of-nan)."""
+    graph = Graph()
+    x, y = parameter(graph, 2), parameter(graph, 2)
+    for made, cls in ((x > y, ops.Less), (x >= y, ops.LessEqual)):
+        assert isinstance(made.node, cls) and made.node.inputs == (y, x)
+    assert isinstance((0 < x).node, ops.Less) and (0 < x).node.inputs[1] is x
+
+
 class TestUses:
     def test_uses_are_a_snapshot_with_ports(self) -> None:
         graph = Graph()

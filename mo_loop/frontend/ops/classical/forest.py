@@ -1,8 +1,10 @@
-"""Decision trees as tables. Each step descends one level, for all rows and all trees at once.
+"""Decision trees as tables, one for each level. Each step descends one level, for all rows and all trees at once.
 
-    next[n, t] = yes[at] if x[n, feature[at]] meets threshold[at] else no[at],        at = the node of tree t for row n
+    at[n, t] = 2 at[n, t] + (x[n, feature[at]] meets threshold[at]),     at = the place of row n and tree t in a level
 
-The next node of a leaf is the leaf itself, so that all trees take as many steps as the deepest one has levels.
+The two nodes below each node are side by side in the next level. What is below a leaf is the leaf itself, so all trees
+take as many steps as the deepest one has levels. Where a level would repeat too many leaves, it holds each once, and a
+table gives their places.
 """
 
 from collections.abc import Callable, Sequence
@@ -15,6 +17,7 @@ import numpy as np
 from mo_loop.frontend.arrays import zeros
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.vocabulary import ModelError, Value, ops
+from mo_loop.graph.types import i32
 from mo_loop.ops.ranges import require_parts
 
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
@@ -62,38 +65,73 @@ class Forest:
             level = np.unique(np.concatenate([self.yes[inner], self.no[inner]]))
         raise ModelError("the nodes of a tree form a cycle", code="ML227")
 
-    def leaves(self, x: Value) -> Value:
-        """[N, trees]: the leaf that each tree comes to for each row of x [N, F], in f32."""
+    def leaves(self, x: Value) -> "Leaves":
+        """The leaf that each tree comes to for each row of x [N, F], in f32."""
         width = x.type.dims[1]
         if isinstance(width, int) and np.any((self.features < 0) | (self.features >= width)):
             raise ModelError(f"a tree reads a feature outside the {width} of the input", code="ML227")
-        limits = _thresholds_in_f32(self.thresholds, self.modes)
-        count = ops.Gather(ops.ShapeOf(x), [0], 0)
-        at = ops.Broadcast(self.roots, ops.Concat(count, np.array([len(self.roots)]), axis=0))
         depth = self.depth()
         require_parts(depth, "the levels of a tree")
+        if not depth:
+            count = ops.Gather(ops.ShapeOf(x), [0], 0)
+            first = np.arange(len(self.roots), dtype=np.int32)
+            return Leaves(ops.Broadcast(first, ops.Concat(count, np.array([first.size]), axis=0)), self.roots)
+        limits = _thresholds_in_f32(self.thresholds, self.modes)
+        is_dense = len(self.roots) << min(depth, 40) <= _DENSE * len(self.features)
+        level = self.roots
+        at: Value | None = None
         for _ in range(depth):
-            at = self._step(x, limits, at)
-        return at
+            met = ops.Convert(self._tested(x, limits, level, at), destination_type=i32)
+            before = 2 * np.arange(len(level), dtype=np.int32) if at is None else at * np.int32(2)
+            at = met + before
+            level = np.stack([self.no[level], self.yes[level]], 1).reshape(-1)
+            if not is_dense:
+                level, places = np.unique(level, return_inverse=True)
+                at = _looked_up(places.reshape(-1).astype(np.int32), at)
+        assert at is not None
+        return Leaves(at, level)
 
-    def _step(self, x: Value, thresholds, at: Value) -> Value:
-        values = ops.GatherElements(x, _looked_up(self.features, at), axis=1)
-        limits = _looked_up(thresholds, at)
+    def _tested(self, x: Value, thresholds, level, at: Value | None) -> Value:
+        """Whether each row meets the test of the node of `level` where it is; it is at all of them in the first one."""
+
+        def found(table):
+            return table[level][None] if at is None else _looked_up(table[level], at)
+
+        if at is None:
+            values = ops.Gather(x, self.features[level].astype(np.int32), 1)
+        else:
+            values = ops.Gather(x, found(self.features.astype(np.int32)), 1, batch_dims=1)
+        inner = level[~self.is_leaf[level]]
+        limits = found(thresholds)
         tests: list[tuple[Any, Callable[[], Any]]] = [
             (_IS_BELOW[self.modes], lambda: values < limits),
             (_IS_EQUAL[self.modes], lambda: ops.Equal(values, limits)),
-            (_IS_ABOVE[self.modes], lambda: limits < values),
+            (_IS_ABOVE[self.modes], lambda: ops.Less(limits, values)),
             (self.missing, lambda: ops.IsNaN(values)),  # NaN is not below, at or above
         ]
-        taken = [self._where(allowed, test(), at) for allowed, test in tests if allowed[~self.is_leaf].any()]
-        met = reduce(ops.LogicalOr, taken)
-        return ops.Select(met, _looked_up(self.yes, at), _looked_up(self.no, at))
 
-    def _where(self, allowed, test, at: Value):
-        """`test` at the nodes that allow it."""
-        if allowed[~self.is_leaf].all():
-            return test
-        return test & ops.NotEqual(_looked_up(allowed.astype(np.int32), at), 0)
+        def where(allowed, made):
+            if allowed[inner].all():
+                return made
+            return made & (found(allowed) if at is None else ops.NotEqual(found(allowed.astype(np.int32)), 0))
+
+        return reduce(ops.LogicalOr, [where(allowed, test()) for allowed, test in tests if allowed[inner].any()])
+
+
+_DENSE = 4
+"""Levels in which leaves repeat have at most so many places for each node of the forest."""
+
+
+@dataclass
+class Leaves:
+    """[N, trees]: the leaf of each tree for each row, as `places` in `nodes`, which are indices of the forest's."""
+
+    places: Value
+    nodes: Any
+
+    def of(self, table) -> Value:
+        """What a table of all nodes has for the leaves."""
+        return _looked_up(table[self.nodes], self.places)
 
 
 def _looked_up(table, at: Value) -> Value:
@@ -144,20 +182,20 @@ class Votes:
         given = self.given[forest.is_leaf]
         return bool(given.all()) and np.array_equal(self.weights[:, 0], -self.weights[:, 1])
 
-    def total(self, leaves: Value) -> Value:
+    def total(self, leaves: Leaves) -> Value:
         """[N, outputs], summed over the trees."""
-        return ops.ReduceSum(_looked_up(self.weights, leaves), [1], keep_dims=False)
+        return ops.ReduceSum(leaves.of(self.weights), [1], keep_dims=False)
 
-    def extreme(self, leaves: Value, largest: bool) -> Value:
+    def extreme(self, leaves: Leaves, largest: bool) -> Value:
         """[N, outputs], the largest or smallest vote of all trees, 0 where there is none."""
         none = np.float32(-np.inf if largest else np.inf)
-        found = _looked_up(np.where(self.given, self.weights, none), leaves)
+        found = leaves.of(np.where(self.given, self.weights, none))
         best = (ops.ReduceMax if largest else ops.ReduceMin)(found, [1], keep_dims=False)
         return best if self.given.all() else ops.Select(self.has_votes(leaves), best, number(best, 0))
 
-    def has_votes(self, leaves: Value) -> Value:
+    def has_votes(self, leaves: Leaves) -> Value:
         """[N, outputs]: whether any tree votes for an output."""
-        votes = ops.ReduceMax(_looked_up(self.given.astype(np.int32), leaves), [1], keep_dims=False)
+        votes = ops.ReduceMax(leaves.of(self.given.astype(np.int32)), [1], keep_dims=False)
         return ops.NotEqual(votes, 0)
 
 

@@ -6,7 +6,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.ops.classical.features import DOMAIN, without_strings
-from mo_loop.frontend.ops.classical.forest import LEAF, MODES, Forest, Votes
+from mo_loop.frontend.ops.classical.forest import LEAF, MODES, Forest, Leaves, Votes
 from mo_loop.frontend.ops.classical.predictors import labelled, rows_of
 from mo_loop.frontend.ops.classical.scores import TRANSFORMS, both_sides, transformed, transformed_alone
 from mo_loop.frontend.ops.elementwise.arithmetic import number
@@ -158,7 +158,7 @@ def _forest(table: Sequence[Any], is_leaf, roots: Sequence[int]) -> Forest:
     )  # fmt: skip
 
 
-def _leaves(forest: Forest, x: Value) -> Value:
+def _leaves(forest: Forest, x: Value) -> Leaves:
     return forest.leaves(rows_of(x, "an ensemble of trees"))
 
 
@@ -224,7 +224,7 @@ def _with_bases(scores: Value, bases: Sequence[float]) -> Value:
 
 
 def _of_many_classes(
-    leaves: Value, forest: Forest, votes: Votes, labels: Sequence[int], bases: Sequence[float], post_transform: str
+    leaves: Leaves, forest: Forest, votes: Votes, labels: Sequence[int], bases: Sequence[float], post_transform: str
 ) -> list[Any]:
     """The label is the class of the largest score among those with a vote."""
     scores = _with_bases(votes.total(leaves), bases)
@@ -235,7 +235,7 @@ def _of_many_classes(
 
 
 def _of_two_classes(
-    leaves: Value, forest: Forest, votes: Votes, labels: Sequence[int], bases: Sequence[float], ids: set[int],
+    leaves: Leaves, forest: Forest, votes: Votes, labels: Sequence[int], bases: Sequence[float], ids: set[int],
     post_transform: str,
 ) -> list[Any]:  # fmt: skip
     """The votes are for one class, whose sum is the score of the second one, a probability or a signed margin; or they
