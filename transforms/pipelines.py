@@ -120,7 +120,6 @@ FRONT: tuple[type[FunctionPass], ...] = (
     LowerQuantization,  # before the rules of the runtime, which see its nodes
     *COMMON,  # before any pass looks at states and ports of loops: nodes without effect would hide their form
     AppendBehindIf,  # sequences are tensors now
-    InsertStaticShapes,  # the passes below and the runtime then know the same static shapes
     EliminateLoopInputsOutputs,  # states that never change become invariant inputs
     EliminateInvariantOutputs,  # and their final values are the outer tensors
     WhileLoopToCountedLoop,  # before the next pass: nothing may read their counters then
@@ -134,6 +133,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     MakeStateful,  # what the caller carried is a variable, as which the rules below see it
     FuseStatefulAttention,  # behind what makes caches of inputs
     *LOOPS,  # all counted loops over slices have their last form, recurrent cells and states have their nodes
+    InsertStaticShapes,  # also of what the passes of LOOPS make; the passes below and the runtime then know the same
     PushConstantToSubgraph,  # constants are in the bodies that read them
     GuardTripCounts,  # a negative trip count means 0 iterations in ONNX, no limit in Loop-5
     SelectFinalValues,  # the final value of a loop that did not run would be old contents
