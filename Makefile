@@ -67,6 +67,7 @@ bench-full: $(VENV)/.installed-verify ## the same with large models (needs 24 GB
 
 bench-inference: $(VENV)/.installed-verify ## measure inference of both sides' IR, fail where a target is missed
 	$(PY) tools/bench_inference.py $(ARGS)
+	$(PY) tools/bench_loops.py
 
 same-ir: $(VENV)/.installed-dev ## compare the IR of 750 models with that of BASE, a commit: make same-ir BASE=main
 	$(PY) tools/same_ir.py --base $(BASE) $(ARGS)

@@ -65,7 +65,7 @@ def measure(task: Task) -> Row:
 
     proto = onnx.load_from_string(task.model)
     opset = max(each.version for each in proto.opset_import if each.domain in ("", "ai.onnx"))
-    row = Row(task.name, opset, Counter(_operators(proto)), {side: Side() for side in task.sides})
+    row = Row(task.name, opset, Counter(operators(proto)), {side: Side() for side in task.sides})
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(scratch, "model.onnx")
         source.write_bytes(task.model)
@@ -116,7 +116,7 @@ def _compare(side: Side, target: Path, sets: Sequence[Arrays], expected: Sequenc
     side.problem = WRONG if side.reason else ""
 
 
-def _operators(proto: Any) -> Iterator[str]:
+def operators(proto: Any) -> Iterator[str]:
     """The operator of every node, including those of bodies and functions."""
     pending = [proto.graph, *proto.functions]
     while pending:

@@ -1,0 +1,124 @@
+"""Measure loops on one processor: the IR of mo_loop, ONNX Runtime, and the IR of ovc.
+
+    python tools/bench_loops.py                         kinds of loops, of static and dynamic length, and exported loops
+    python tools/bench_loops.py cumulative_sum/dynamic  those whose names contain one of these
+    python tools/bench_loops.py --disable StepsPerIteration    ours without these passes
+    python tools/bench_loops.py --json                  one JSON document on stdout, progress on stderr
+
+A row is a model, a length and a number of threads: KIND/static|dynamic/LENGTH/THREADS, or FOLDER/MODEL for a model of
+tests/models with a loop. All sides run in turn in one process; a row has the shortest time of each side in
+microseconds, ours divided by that of ONNX Runtime, and the size of our .xml in kB. For loops whose iterations are
+independent, `hand` is the time of the body applied to the whole tensor, in our IR. The numbers are compared with those
+of ONNX Runtime; a peer that refuses a model or gives other numbers has no time. The targets are the geometric mean of
+the rows (0.4) and each of them (1.0); the exit code is 1 if one is missed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import math
+import statistics
+import sys
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict
+from pathlib import Path
+from typing import Any
+
+sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
+
+from mo_loop.support.workers import Pool
+from tests.models.sources.exporting.inputs import read_cases
+from tools.benching.loop_kinds import KINDS, batched, looped
+from tools.benching.loop_times import Row, Task
+from tools.measuring import operators
+
+MODELS = Path(__file__).resolve().parents[1] / "tests" / "models"
+MEAN, EACH = 0.4, 1.0
+LENGTHS = (1, 7, 128, 1000)
+
+
+def tasks(wanted: Sequence[str], rounds: int, disabled: tuple[str, ...] = ()) -> Iterator[Task]:
+    """The rows whose names contain one of `wanted`, all if it is empty."""
+    for kind in KINDS:
+        for form, length, threads in _forms():
+            name = f"{kind.name}/{form}/{length}/{threads}"
+            if not wanted or any(each in name for each in wanted):
+                size = length if form == "static" else 0
+                hand = batched(kind, size) if kind.is_map else b""
+                yield Task(name, looped(kind, size), kind.feeds(length), threads, rounds, hand, disabled)
+    for folder in sorted(path.parent for path in MODELS.glob("*/cases.toml")):
+        for model, case in sorted(read_cases(folder / "cases.toml").items()):
+            name = f"{folder.name}/{model}"
+            if (not wanted or any(each in name for each in wanted)) and _has_loop(folder / f"{model}.onnx"):
+                feeds = max(case.sets, key=lambda each: sum(array.size for array in each.values()))
+                yield Task(name, (folder / f"{model}.onnx").read_bytes(), feeds, 1, rounds, b"", disabled)
+
+
+def _forms() -> Iterator[tuple[str, int, int]]:
+    for form in ("static", "dynamic"):
+        yield from ((form, length, 1) for length in LENGTHS)
+        yield form, 128, 2
+
+
+def _has_loop(model: Path) -> bool:
+    import onnx
+
+    return not {"Loop", "Scan"}.isdisjoint(operators(onnx.load(model, load_external_data=False)))
+
+
+def judge(rows: Sequence[Row]) -> dict[str, Any]:
+    """The geometric means of the groups of rows, and what misses its target."""
+    measured = [row for row in rows if not row.problem]
+    groups: dict[str, list[float]] = {}
+    for row in measured:
+        form, *rest = row.name.split("/")[1:]
+        groups.setdefault(f"{form}, {rest[0]} steps, {rest[1]} threads" if rest else "exported", []).append(row.ratio)
+    means = {name: math.exp(statistics.mean(map(math.log, ratios))) for name, ratios in groups.items()}
+    every = [math.log(row.ratio) for row in measured]
+    mean = math.exp(statistics.mean(every)) if every else None
+    missed = [row.name for row in rows if row.problem or row.ratio > EACH]
+    return {"means": means, "geometric_mean": mean, "target": MEAN, "missed": missed}
+
+
+def table(rows: Sequence[Row], summary: Mapping[str, Any]) -> str:
+    """The rows as aligned text; times in microseconds."""
+    width = max((len(row.name) for row in rows), default=5)
+    sides = ("ours", "ort", "ovc", "hand")
+    lines = [f"{'model':{width}}" + "".join(f"  {side:>9}" for side in sides) + "   ratio  kB of .xml"]
+    for row in rows:
+        times = [f"{row.times[side]:9.1f}" if side in row.times else f"{'-':>9}" for side in sides]
+        end = row.problem or f"{'  '.join(times)}  {row.ratio:6.2f}  {row.kilobytes:10.1f}"
+        lines.append(f"{row.name:{width}}  {end}")
+    lines += ["", *(f"{name}: {mean:.3f}" for name, mean in summary["means"].items())]
+    if summary["geometric_mean"] is not None:
+        lines.append(f"geometric mean {summary['geometric_mean']:.3f}, target {MEAN}")
+    return "\n".join([*lines, f"above {EACH}: {', '.join(summary['missed']) or 'none'}"])
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measure and report; 1 if a target is missed."""
+    parser = argparse.ArgumentParser(description=(__doc__ or "").partition("\n")[0])
+    parser.add_argument("names", nargs="*", help="parts of names of rows; default: all")
+    parser.add_argument("--rounds", type=int, default=40, help="number of runs of each row (40)")
+    parser.add_argument("--limit", type=float, default=300, help="seconds for one row (300)")
+    parser.add_argument("--disable", default="", metavar="PASSES", help="passes of mo_loop to disable")
+    parser.add_argument("--json", action="store_true", help="write JSON to stdout")
+    options = parser.parse_args(arguments)
+    rows: list[Row] = []
+    disabled = tuple(name for name in options.disable.split(",") if name)
+    with Pool("tools.benching.loop_times:measure", jobs=1, limit=options.limit) as pool:
+        for outcome in pool.map(tasks(options.names, options.rounds, disabled)):
+            row = outcome.value if outcome.ok else Row(outcome.task.name, f"{outcome.status}: {outcome.message}"[:120])
+            rows.append(row)
+            print(f"{row.name}: {row.problem or f'{row.ratio:.2f}'}", file=sys.stderr, flush=True)
+    summary = judge(rows)
+    if options.json:
+        print(json.dumps({"rows": [asdict(row) for row in rows], **summary}, indent=2))
+    print(table(rows, summary), file=sys.stderr if options.json else sys.stdout)
+    mean = summary["geometric_mean"]
+    return int(bool(summary["missed"]) or mean is None or mean > MEAN)
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,107 @@
+"""Takes the times of one model with loops: our IR, ONNX Runtime, the IR of ovc, and the same model without a loop.
+
+`measure` takes a `Task` and returns a `Row`. It runs in a worker process, which may crash.
+"""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from tools.timing import timed
+
+
+@dataclass(frozen=True)
+class Task:
+    """A model and its inputs; `hand` is the same without a loop, `disabled` are passes that do not run."""
+
+    name: str
+    model: bytes
+    feeds: Mapping[str, Any]
+    threads: int
+    rounds: int
+    hand: bytes = b""
+    disabled: tuple[str, ...] = ()
+
+
+@dataclass
+class Row:
+    """The shortest times in microseconds by side, and what the .xml of ours takes."""
+
+    name: str
+    problem: str = ""
+    times: dict[str, float] = field(default_factory=dict)
+    kilobytes: float = 0.0
+
+    @property
+    def ratio(self) -> float:
+        return self.times["ours"] / self.times["ort"]
+
+
+class Oracle:
+    """A session of ONNX Runtime with fixed inputs; `again` runs it like that of `Compiled`."""
+
+    def __init__(self, model: bytes, feeds: Mapping[str, Any], threads: int) -> None:
+        import onnxruntime
+
+        options = onnxruntime.SessionOptions()
+        options.intra_op_num_threads, options.log_severity_level = threads, 3
+        self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
+        self._binding = self._session.io_binding()
+        for port in self._session.get_inputs():
+            self._binding.bind_cpu_input(port.name, feeds[port.name])
+        for port in self._session.get_outputs():
+            self._binding.bind_output(port.name)
+
+    def run(self) -> list[tuple[str, Any]]:
+        self.again()
+        names = [port.name for port in self._session.get_outputs()]
+        return list(zip(names, self._binding.copy_outputs_to_cpu(), strict=True))
+
+    def again(self) -> None:
+        self._session.run_with_iobinding(self._binding)
+
+
+def measure(task: Task) -> Row:
+    """Convert with both converters, compare all with ONNX Runtime, and time them in turn."""
+    from mo_loop import convert_model, save_model
+    from mo_loop.compare.execution.runtime import compile_ir
+    from mo_loop.compare.results.array_comparison import compare_all
+    from tools.measuring import CONVERTERS, PEER
+    from transforms.config import PassConfig
+
+    row, threads = Row(task.name), {"INFERENCE_NUM_THREADS": task.threads}
+    oracle = Oracle(task.model, task.feeds, task.threads)
+    expected, sides = oracle.run(), {}
+    with tempfile.TemporaryDirectory() as scratch:
+        source = Path(scratch, "model.onnx")
+        for side, model in (("ours", task.model), ("hand", task.hand), ("ovc", task.model)):
+            if not model:
+                continue
+            source.write_bytes(model)
+            target = Path(scratch, f"{side}.xml")
+            try:
+                if side == "ovc":
+                    CONVERTERS[PEER](source, target)
+                else:
+                    config = PassConfig()
+                    config.disable(*task.disabled)
+                    save_model(convert_model(source, config=config), target)
+                compiled = compile_ir(target, threads)
+                compiled.run(task.feeds)
+                found = compare_all(expected, compiled.run(task.feeds), rtol=1e-3, atol=1e-4)
+                wrong = [str(each) for each in found if not each]
+            except Exception as error:
+                wrong = [(str(error).strip().splitlines() or [type(error).__name__])[0][:120]]
+            if not wrong:
+                sides[side] = compiled
+            elif side == "ours":
+                row.problem = wrong[0]
+                return row
+        row.kilobytes = Path(scratch, "ours.xml").stat().st_size / 1e3
+        times = timed([oracle, *sides.values()], task.rounds)
+    row.times = {side: 1e6 * min(each) for side, each in zip(["ort", *sides], times, strict=True)}
+    return row
