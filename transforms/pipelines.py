@@ -36,6 +36,7 @@ from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.loops.compute_before_loops import ComputeBeforeLoops
 from mo_loop.transforms.loops.compute_behind_loops import ComputeBehindLoops
 from mo_loop.transforms.loops.concatenate_growing_states import ConcatenateGrowingStates
+from mo_loop.transforms.loops.steps_per_iteration import StepsPerIteration
 from mo_loop.transforms.loops.vectorize_loops import VectorizeLoops
 from mo_loop.transforms.low_precision.compress_weights import CompressWeights
 from mo_loop.transforms.low_precision.dequantize_before_movement import DequantizeBeforeMovement
@@ -93,6 +94,7 @@ LOOPS: tuple[type[FunctionPass], ...] = (
     VectorizeLoops,  # no loop is left where its iterations do not depend on each other
     ComputeBehindLoops,  # before the next pass: what an output alone needs is no longer in the loop
     ComputeBeforeLoops,
+    StepsPerIteration,  # what is left of the others
 )
 """Passes that take work out of loops; only speed depends on them."""
 

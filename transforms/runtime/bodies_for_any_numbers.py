@@ -24,10 +24,11 @@ FOR_ALL_NUMBERS = (Parameter, Result, Constant, Reduction, ops.ShapeOf, ops.Unsq
 
 def is_harmless(body: Graph) -> bool:
     """Whether the runtime executes `body` without an error, and to an end, for any numbers."""
-    return all(_is_harmless(node) for node in body.ordered())
+    return all(cannot_fail(node) for node in body.ordered())
 
 
-def _is_harmless(node: Node) -> bool:
+def cannot_fail(node: Node) -> bool:
+    """Whether the runtime executes `node` without an error, and to an end, for any numbers."""
     values = list(node.operands)
     if any(each.dtype is string or each.shape is None for each in (*values, *node.outputs)):
         return False

@@ -1,0 +1,297 @@
+"""Loops with several steps of a body in one iteration.
+
+    for i in range(q k + r): s = f(s, X[i])
+    ->  for i in range(q): s = f(f(s, X[k i]), X[k i + 1])              `repeat`: k = 2, and r copies of f behind it
+    ->  for i in range(ceil(n / k)):                                    `repeat_while_active`: n is known at run time
+            s = f(s, X[k i])
+            s = Select(k i + 1 < n, f(s, X[min(k i + 1, n - 1)]), s)
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.dimension import least, low
+from mo_loop.graph.shape import is_static
+from mo_loop.graph.types import boolean, i64
+from mo_loop.ops.base import Constant, Parameter, Result
+from mo_loop.ops.control import Iteration, Loop, TensorIterator
+from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
+from mo_loop.ops.slicing import FAR
+from mo_loop.transforms.loops.body_copies import BodyCopies, Results
+from mo_loop.transforms.port_maps import replace_iteration
+from mo_loop.transforms.replace import replace_output
+
+Values = dict[Any, Value]
+"""Values by Parameter of the former body."""
+
+
+class _Steps:
+    """The body of `count` steps of `node`, under construction."""
+
+    def __init__(self, node: Iteration, count: int) -> None:
+        self.node, self.count = node, count
+        self.graph = Graph(node.body.name)
+        self.graph.rt_info = dict(node.body.rt_info)
+        self.index: Parameter | None = None
+        self.ports: list[tuple[Invariant | Merged | Sliced, Value]] = []
+        self.fixed: Values = {}
+        self.states: Values = {}
+        self.apart: list[Values] = [{} for _ in range(count)]
+        self.rounds: list[Results] = []
+
+    def parameter(self, like: Parameter, type_: Any) -> Parameter:
+        return Parameter(graph=self.graph, type=type_, name=like.name)
+
+    def carry(self, entry: Invariant | Merged, value: Value) -> None:
+        """An input that enters as it did before."""
+        made = self.parameter(entry.parameter, entry.parameter.output.type)
+        self.ports.append((replace(entry, parameter=made), value))
+        known = self.fixed if isinstance(entry, Invariant) else self.states
+        known[entry.parameter] = made.output
+
+    def places(self) -> Value:
+        """The numbers of the steps, a vector."""
+        self.index = Parameter(graph=self.graph, dtype=i64, shape=())
+        return ops.Add(ops.Multiply(self.index, self.count), np.arange(self.count)).output
+
+    def give(self, parameter: Parameter, pieces: Sequence[Value]) -> None:
+        """What each step reads of a Parameter."""
+        for known, piece in zip(self.apart, pieces, strict=True):
+            known[parameter] = piece
+
+    def give_numbers(self, places: Value) -> None:
+        """The steps read their numbers from a vector."""
+        iteration = self.node.iteration if isinstance(self.node, Loop) else None
+        if iteration is not None:
+            self.give(iteration, [_like(each, iteration.output) for each in _split(places, 0, self.count)])
+
+    def maps(self, last: Mapping[Any, Value]) -> dict[str, Any]:
+        """The body with both port maps; the former Results have the values `last`."""
+        made: dict[Any, Result] = {}
+
+        def result(entry: Merged | Final) -> Result:
+            if entry.result not in made:
+                made[entry.result] = Result(last[entry.result])
+            return made[entry.result]
+
+        inputs = [replace(each, result=result(each)) if isinstance(each, Merged) else each for each, _ in self.ports]
+        outputs: list[Final | Concatenated] = []
+        for entry in self.node.output_map:
+            if isinstance(entry, Concatenated):
+                pieces = _in_order([each[entry.result] for each in self.rounds], entry)
+                all_ = Result(ops.Concat(*pieces, axis=entry.axis).output)
+                stride = self.count * entry.stride
+                outputs.append(replace(entry, result=all_, stride=stride, part_size=self.count))
+            else:
+                outputs.append(replace(entry, result=result(entry)))
+        return {"body": self.graph, "input_map": tuple(inputs), "output_map": tuple(outputs), "name": self.node.name}
+
+    @property
+    def inputs(self) -> list[Value]:
+        return [value for _, value in self.ports]
+
+
+def repeat(node: Iteration, steps: int, count: int) -> None:
+    """Replace a loop of `count` iterations by one with `steps` steps in each; the last ones stand behind it."""
+    new, rest = _Steps(node, steps), count % steps
+    for entry, value in node.fed:
+        if not isinstance(entry, Sliced):
+            new.carry(entry, value)
+            continue
+        piece = entry.parameter.output.type
+        dims = (*piece.dims[: entry.axis], steps, *piece.dims[entry.axis + 1 :])
+        block = new.parameter(entry.parameter, piece.with_shape(dims))
+        new.give(entry.parameter, _in_order(_split(block.output, entry.axis, steps), entry))
+        whole = _part(value, entry, 0, count - rest, count) if rest else value
+        blocks = replace(entry, parameter=block, stride=steps * entry.stride, part_size=steps)
+        new.ports.append((blocks, whole))
+    if isinstance(node, Loop) and node.iteration is not None:
+        new.give_numbers(new.places())
+    states, copies = new.states, BodyCopies(node, new.graph, new.fixed)
+    for known in new.apart:
+        new.rounds.append(copies.add({**states, **known}))
+        states = {entry.parameter: new.rounds[-1][entry.result] for entry in node.back_edges}
+    made = new.maps(new.rounds[-1])
+    if rest:
+        results = [each.result for each in made["input_map"] if isinstance(each, Merged)]
+        made["output_map"] += tuple(map(Final, results))
+    loop: Iteration
+    if isinstance(node, Loop):
+        condition = Result(Constant(True, graph=new.graph, dtype=boolean).output)
+        trip = Constant(count // steps, graph=node.graph, dtype=i64)
+        loop = Loop(trip, node.inputs[1], *new.inputs, iteration=new.index, condition=condition, **made)
+    else:
+        loop = TensorIterator(*new.inputs, **made)
+    if not rest:
+        replace_iteration(node, loop)
+        return
+    finals = loop.outputs[len(node.outputs) :]
+    merged = [entry.parameter for entry, _ in node.fed if isinstance(entry, Merged)]
+    rounds = _last_steps(node, dict(zip(merged, finals, strict=True)), count - rest, count)
+    values = []
+    for entry, begun in zip(node.output_map, loop.outputs, strict=False):
+        pieces = [each[entry.result] for each in rounds]
+        if isinstance(entry, Concatenated):
+            pieces = [ops.Concat(*_in_order([begun, *pieces], entry), axis=entry.axis).output]
+        values.append(pieces[-1])
+    _replace(node, loop, values)
+
+
+def _last_steps(node: Iteration, states: Values, start: int, count: int) -> list[Results]:
+    """Copies of the body beside the loop, for the steps from `start` on."""
+    rounds: list[Results] = []
+    copies = BodyCopies(node, node.graph, {entry.parameter: x for entry, x in node.fed if isinstance(entry, Invariant)})
+    for step in range(start, count):
+        known: Values = {
+            entry.parameter: _part(value, entry, step, step + 1, count)
+            for entry, value in node.fed if isinstance(entry, Sliced)
+        }  # fmt: skip
+        if isinstance(node, Loop) and node.iteration is not None:
+            number = Constant(step, graph=node.graph, dtype=i64).output
+            known[node.iteration] = _like(number, node.iteration.output)
+        rounds.append(copies.add({**states, **known}))
+        states = {entry.parameter: rounds[-1][entry.result] for entry in node.back_edges}
+    return rounds
+
+
+def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None:
+    """Replace a loop by one of `steps` steps in each iteration, which change no state behind the last step.
+
+    `steps` is a power of two. Without `has_limit` only the condition ends the loop.
+    """
+    new = _Steps(node, steps)
+    at = places = new.places()
+    active: list[Value] = []
+    trip = _scalar(node) if has_limit else None
+    if trip is not None:
+        limit = Parameter(graph=new.graph, dtype=i64, shape=())
+        last = ops.Subtract(limit, 1).output
+        at = ops.Minimum(places, last).output
+        # The runtime compares integers as floats, which have the sign of every difference.
+        active = _split(ops.Greater(ops.Subtract(limit, places), 0).output, 0, steps)
+    for entry, value in node.fed:
+        if not isinstance(entry, Sliced):
+            new.carry(entry, value)
+            continue
+        whole = new.parameter(entry.parameter, value.type.without_known())
+        where = at if entry.stride > 0 else ops.Subtract(last, at).output
+        new.give(entry.parameter, _split(ops.Gather(whole, where, entry.axis).output, entry.axis, steps))
+        new.ports.append((Invariant(whole), value))
+    if trip is not None:
+        new.ports.append((Invariant(limit), trip))
+    new.give_numbers(at)
+    kept, goes = _active_steps(new, active)
+    made = new.maps(kept)
+    condition = Result(Constant(True, graph=new.graph, dtype=boolean).output if goes is None else goes)
+    count, go = (node.inputs[0], node.inputs[1]) if isinstance(node, Loop) else (None, None)
+    if trip is not None:
+        count = ops.Divide(ops.Add(trip, steps - 1), steps).output
+    loop = Loop(
+        count, Constant(True, graph=node.graph, dtype=boolean).output if go is None else go, *new.inputs,
+        iteration=new.index, condition=condition, starts=low(node.count) > 0, **made,
+    )  # fmt: skip
+    values = list(loop.outputs)
+    for number, entry in enumerate(node.output_map):
+        if isinstance(entry, Concatenated) and trip is not None and count is not None:
+            whole = ops.Multiply(count, steps).output
+            values[number] = _cut(values[number], entry, trip, whole, loop.starts)
+    _replace(node, loop, values)
+
+
+def _active_steps(new: _Steps, active: Sequence[Value]) -> tuple[Results, Value | None]:
+    """All steps; returns the values of the last active one, and whether the loop goes on if its condition may end it.
+
+    The first step is active: there is no iteration without one.
+    """
+    node, states = new.node, new.states
+    copies = BodyCopies(node, new.graph, new.fixed)
+    wanted: dict[Node, None] = {each.result: None for each in node.back_edges}
+    wanted |= {each.result: None for each in node.output_map if isinstance(each, Final)}
+    condition = node.condition if isinstance(node, Loop) and not node.continues_always else None
+    kept: Results = {}
+    goes: Value | None = None
+    for step, known in enumerate(new.apart):
+        now = copies.add({**states, **known})
+        new.rounds.append(now)
+        if step == 0:
+            kept = {each: now[each] for each in wanted}
+        else:
+            masks = [each for each in (goes, active[step] if active else None) if each is not None]
+            mask = ops.LogicalAnd(*masks).output if len(masks) == 2 else masks[0]
+            kept = {each: _chosen(mask, now[each], former) for each, former in kept.items()}
+        if condition is not None:
+            here = now[condition]
+            goes = here if goes is None else ops.LogicalAnd(goes, here).output
+        states = {entry.parameter: kept[entry.result] for entry in node.back_edges}
+    return kept, goes
+
+
+def _chosen(mask: Value, new: Value, old: Value) -> Value:
+    if new is old:
+        return new
+    return ops.Select(ops.Reshape(mask, []) if new.rank == 0 and mask.rank else mask, new, old).output
+
+
+def _scalar(node: Iteration) -> Value:
+    """The number of steps, a scalar that is not below 0."""
+    if isinstance(node, TensorIterator):
+        entry, value = next((entry, value) for entry, value in node.fed if isinstance(entry, Sliced))
+        return ops.Gather(ops.ShapeOf(value), entry.axis, 0).output
+    trip = node.operands[0]
+    trip = ops.Convert(trip, destination_type=i64).output if trip.dtype is not i64 else trip
+    trip = ops.Reshape(trip, []).output if trip.shape != () else trip
+    known = trip.type.known
+    return trip if known is not None and least(known.reshape(-1)[0]) >= 0 else ops.Maximum(trip, 0).output
+
+
+def _cut(output: Value, entry: Concatenated, trip: Value, whole: Value, starts: bool) -> Value:
+    """A concatenated output of `whole` pieces without those of steps behind the last one."""
+    if entry.stride < 0:
+        start = ops.Unsqueeze(ops.Subtract(whole, trip), [0])
+        return ops.Slice(output, start, [FAR], [1], [entry.axis]).output
+    end = ops.Unsqueeze(trip, [0]).output
+    # As GuardZeroTrips, which does without its own Slice then.
+    end = end if starts else ops.Barrier(end, hides="bounds").output
+    return ops.Slice(output, [0], end, [1], [entry.axis]).output
+
+
+def _replace(node: Iteration, loop: Iteration, values: Sequence[Value]) -> None:
+    """Readers of the outputs of `node` read `values`."""
+    loop.rt_info.update(node.rt_info)
+    for output, value in zip(node.outputs, values, strict=True):
+        if output.is_used:
+            replace_output(output, value)
+    node.graph.remove(node)
+
+
+# -- slices
+
+
+def _in_order(pieces: Sequence[Value], entry: Sliced | Concatenated) -> list[Value]:
+    """Pieces along the axis in the order of the steps, and pieces of the steps in the order along the axis."""
+    return list(pieces) if entry.stride > 0 else list(reversed(pieces))
+
+
+def _split(block: Value, axis: int, count: int) -> list[Value]:
+    return list(ops.Split(block, axis, num_splits=count).outputs)
+
+
+def _part(value: Value, entry: Sliced, start: int, stop: int, count: int) -> Value:
+    """The slices of the steps from `start` to `stop` of `count`."""
+    first, end = (start, stop) if entry.stride > 0 else (count - stop, count - start)
+    return ops.Slice(value, [first], [end], [1], [entry.axis]).output
+
+
+def _like(number: Value, iteration: Value) -> Value:
+    """A number with the type and the shape of an iteration number."""
+    if number.dtype is not iteration.dtype:
+        number = ops.Convert(number, destination_type=iteration.dtype).output
+    dims = list(iteration.type.dims) if is_static(iteration.shape) else []
+    return number if list(number.type.dims) == dims else ops.Reshape(number, dims).output

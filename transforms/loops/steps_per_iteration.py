@@ -1,0 +1,156 @@
+"""Several steps of a loop in one iteration."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from mo_loop import ops
+from mo_loop.graph import Value
+from mo_loop.graph.dimension import least
+from mo_loop.graph.shape import is_static
+from mo_loop.graph.types import string
+from mo_loop.ops.control import Iteration, Loop, TensorIterator
+from mo_loop.ops.port_map import Concatenated, Sliced
+from mo_loop.ops.recurrent import Recurrent
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.loops.repeating import repeat, repeat_while_active
+from mo_loop.transforms.loops.step_costs import numbers_touched, step_nodes
+from mo_loop.transforms.port_maps import is_one_after_another
+from mo_loop.transforms.runtime.bodies_for_any_numbers import cannot_fail
+from mo_loop.transforms.slice_reads import ends_by_trip_count
+from mo_loop.transforms.unrolling import unrolled
+
+ENDLESS = 2**31 - 1
+"""A trip count of at least this number, or below 0, is not a limit."""
+
+
+@dataclass(eq=False)
+class StepsPerIteration(FunctionPass):
+    """for i in range(n): s = f(s, X[i])  ->  for i in range(n / k): s = f(f(s, X[k i]), X[k i + 1])
+
+    The runtime needs as long for an iteration as for some ten small operations, and more where a port of the loop has a
+    dynamic shape, whatever is in the body. With a number of steps that is known, k divides it, or the last steps stand
+    behind the loop. Otherwise steps beyond the last one are computed from the last slice, and states keep their values
+    there: state' = Select(step < n, f(state), state). So a step must not fail for any numbers. A while loop has its
+    condition in place of step < n.
+
+    Args:
+        nodes: the most nodes of an iteration.
+        steps: the most steps of an iteration.
+        numbers: the most numbers that a step may touch; beyond, an iteration is cheap beside its steps.
+    """
+
+    nodes: int = 160
+    steps: int = 16
+    numbers: int = 40_000
+
+    kinds = (TensorIterator, Loop)
+
+    def rewrite(self, node: Iteration) -> bool:
+        size = step_nodes(node.body)
+        reason = _obstacle(node) or self._is_large(node, size)
+        if reason:
+            return self.refuse(node, reason)
+        if _ends_always(node) and isinstance(node.count, int):
+            return self._known_number(node, node.count, min(self.steps, self.nodes // size))
+        reason = _uncertain(node)
+        if reason:
+            return self.refuse(node, reason)
+        most = min(self.steps, self.nodes // (size + len(node.back_edges)))
+        if not _ends_always(node):
+            most = min(most, self.steps // 2)  # the steps behind the last one are computed in vain
+        if most < 2:
+            return self.refuse(node, f"two steps have more than {self.nodes} nodes")
+        steps = 1 << (most.bit_length() - 1)  # the division of a large trip count by a power of two is exact
+        repeat_while_active(node, steps, has_limit=isinstance(node, TensorIterator) or not _is_endless(_trip(node)))
+        return self.accept(node, f"{steps} steps in each iteration; states keep their values behind the last step")
+
+    def _known_number(self, node: Iteration, count: int, most: int) -> bool:
+        if count < 1:
+            return self.refuse(node, "it does not run")
+        if count <= most:
+            unrolled(node, count)
+            return self.accept(node, f"{count} steps are one iteration, which needs no loop")
+        # The last steps need no iteration, but as much of the file as those in the loop.
+        steps = min(range(2, most + 1), key=lambda each: count // each + (each + count % each) / most)
+        repeat(node, steps, count)
+        return self.accept(node, f"{steps} steps in each iteration, {count % steps} behind the loop")
+
+    def _is_large(self, node: Iteration, size: int) -> str:
+        if 2 * size > self.nodes:
+            return f"two steps have more than {self.nodes} nodes"
+        if numbers_touched(node.body) > self.numbers:
+            return f"a step touches more than {self.numbers} numbers: an iteration is cheap beside it"
+        return ""
+
+
+def _ends_always(node: Iteration) -> bool:
+    """Whether only the trip count or the number of slices ends the loop."""
+    return not isinstance(node, Loop) or ends_by_trip_count(node)
+
+
+# -- what stands against it
+
+
+def _obstacle(node: Iteration) -> str:
+    body = node.body
+    if any(each.bodies for each in body):
+        return "its body has bodies, whose iterations cost more"
+    stay = (ops.Failed, ops.Opaque, Recurrent)
+    if body.acts or any(isinstance(each, stay) or getattr(each, "random", False) for each in body):
+        return "its body draws random numbers, assigns variables, or has recurrent cells"
+    if any(not is_one_after_another(each) for each in (*node.input_map, *node.output_map) if _is_in_pieces(each)):
+        return "its slices are not one after another"
+    if any(each.parameter.output.dtype is string for each in node.back_edges):
+        return "a state is a string"
+    for entry in node.back_edges:
+        if entry.parameter.output.shape is None or entry.parameter.output.shape != entry.result.value.shape:
+            return "a state changes its shape"
+    for entry in node.output_map:
+        if isinstance(entry, Concatenated):
+            shape = entry.result.value.shape
+            if shape is None or shape[entry.axis] != 1 or entry.result.value.dtype is string:
+                return "a piece of a concatenated output is not known to have the size 1"
+    return ""
+
+
+def _is_in_pieces(entry: object) -> bool:
+    return isinstance(entry, Sliced | Concatenated)
+
+
+def _uncertain(node: Iteration) -> str:
+    """Why steps that do not run cannot be computed in vain; empty if they can."""
+    if node.count == 0:
+        return "it does not run"
+    if not all(map(cannot_fail, node.body.ordered())):
+        return "a step behind the last one might fail"
+    last = [each.result.value for each in (*node.back_edges, *node.output_map) if not isinstance(each, Concatenated)]
+    if not all(is_static(value.shape) for value in last):
+        return "the size of a state or a final value is unknown"
+    if isinstance(node, TensorIterator):
+        return "" if _are_lengths(node, node.count) else "its inputs are not proven to be of equal length"
+    known = _trip(node).type.known
+    count = None if known is None else known.reshape(-1)[0]
+    if not _are_lengths(node, count):
+        return "its trip count is not proven to be the length of its slices"
+    if _ends_always(node):
+        return ""
+    if any(isinstance(entry, Concatenated) for entry in node.output_map):
+        return "its condition may end it, and it has a concatenated output"
+    has_meaning = isinstance(node, Loop) and node.none_below_zero  # of ONNX
+    if not (has_meaning or _is_endless(_trip(node)) or (count is not None and least(count) >= 0)):
+        return "its trip count may be below 0, which is no limit"
+    return ""
+
+
+def _are_lengths(node: Iteration, count: object) -> bool:
+    return all(value.type.dims[entry.axis] == count for entry, value in node.fed if isinstance(entry, Sliced))
+
+
+def _trip(node: Iteration) -> Value:
+    return node.operands[0]
+
+
+def _is_endless(trip: Value) -> bool:
+    known = trip.type.integers
+    return known is not None and not 0 <= known[0] < ENDLESS
