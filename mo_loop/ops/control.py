@@ -103,9 +103,10 @@ class Control(Op, abstract=True):
 
 
 class Iteration(Control, abstract=True):
-    """Base of Loop and TensorIterator: one body, states, slices."""
+    """Base of Loop and TensorIterator: one body, states, slices. An iteration is `steps` steps of the model's loop."""
 
     body: Graph
+    steps: int = 1
 
     def __init__(self, *inputs, graph: Graph | None = None, name: str = "", **attributes: Any) -> None:
         self.__dict__["_initial"] = None

@@ -91,7 +91,7 @@ class _Steps:
                 outputs.append(replace(entry, result=all_, stride=stride, part_size=self.count))
             else:
                 outputs.append(replace(entry, result=result(entry)))
-        return {"body": self.graph, "input_map": tuple(inputs), "output_map": tuple(outputs), "name": self.node.name}
+        return {"body": self.graph, "input_map": tuple(inputs), "output_map": tuple(outputs), "steps": self.count}
 
     @property
     def inputs(self) -> list[Value]:
@@ -119,27 +119,27 @@ def repeat(node: Iteration, steps: int, count: int) -> None:
         new.rounds.append(copies.add({**states, **known}))
         states = {entry.parameter: new.rounds[-1][entry.result] for entry in node.back_edges}
     made = new.maps(new.rounds[-1])
-    if rest:
-        results = [each.result for each in made["input_map"] if isinstance(each, Merged)]
-        made["output_map"] += tuple(map(Final, results))
+    begun = [Final(each.result) for each in made["input_map"] if isinstance(each, Merged) and rest]
+    made["output_map"] += tuple(each for each in dict.fromkeys(begun) if each not in made["output_map"])
     loop: Iteration
     if isinstance(node, Loop):
         condition = Result(Constant(True, graph=new.graph, dtype=boolean).output)
         trip = Constant(count // steps, graph=node.graph, dtype=i64)
-        loop = Loop(trip, node.inputs[1], *new.inputs, iteration=new.index, condition=condition, **made)
+        loop = Loop(trip, node.inputs[1], *new.inputs, name=node.name, iteration=new.index, condition=condition, **made)
     else:
-        loop = TensorIterator(*new.inputs, **made)
+        loop = TensorIterator(*new.inputs, name=node.name, **made)
     if not rest:
         replace_iteration(node, loop)
         return
-    finals = loop.outputs[len(node.outputs) :]
+    made_states = dict(zip(made["output_map"], loop.outputs, strict=True))
     merged = [entry.parameter for entry, _ in node.fed if isinstance(entry, Merged)]
-    rounds = _last_steps(node, dict(zip(merged, finals, strict=True)), count - rest, count)
+    states = {parameter: made_states[final] for parameter, final in zip(merged, begun, strict=True)}
+    rounds = _last_steps(node, states, count - rest, count)
     values = []
-    for entry, begun in zip(node.output_map, loop.outputs, strict=False):
+    for entry, output in zip(node.output_map, loop.outputs, strict=False):
         pieces = [each[entry.result] for each in rounds]
         if isinstance(entry, Concatenated):
-            pieces = [ops.Concat(*_in_order([begun, *pieces], entry), axis=entry.axis).output]
+            pieces = [ops.Concat(*_in_order([output, *pieces], entry), axis=entry.axis).output]
         values.append(pieces[-1])
     _replace(node, loop, values)
 
@@ -195,7 +195,7 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
         count = ops.Divide(ops.Add(trip, steps - 1), steps).output
     loop = Loop(
         count, Constant(True, graph=node.graph, dtype=boolean).output if go is None else go, *new.inputs,
-        iteration=new.index, condition=condition, starts=low(node.count) > 0, **made,
+        name=node.name, iteration=new.index, condition=condition, starts=low(node.count) > 0, **made,
     )  # fmt: skip
     values = list(loop.outputs)
     for number, entry in enumerate(node.output_map):

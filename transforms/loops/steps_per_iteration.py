@@ -5,13 +5,16 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mo_loop import ops
-from mo_loop.graph import Value
+from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import least
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import string
+from mo_loop.ops.activation import AlongAxis
+from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Concatenated, Sliced
 from mo_loop.ops.recurrent import Recurrent
+from mo_loop.transforms.folding import fold_constants
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.loops.repeating import repeat, repeat_while_active
 from mo_loop.transforms.loops.step_costs import numbers_touched, step_nodes
@@ -22,6 +25,9 @@ from mo_loop.transforms.unrolling import unrolled
 
 ENDLESS = 2**31 - 1
 """A trip count of at least this number, or below 0, is not a limit."""
+
+ANY_NUMBERS = (AlongAxis, ops.Transpose, ops.Split, ops.VariadicSplit, ops.CumSum, ops.MVN, ops.Tile, ops.Broadcast)
+"""Operations that read the numbers of their first input alone, if the other ones are constants of the body."""
 
 
 @dataclass(eq=False)
@@ -45,6 +51,14 @@ class StepsPerIteration(FunctionPass):
     numbers: int = 40_000
 
     kinds = (TensorIterator, Loop)
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        if not super().run_on_graph(graph):
+            return False
+        graph.validate()
+        fold_constants(graph)  # iteration numbers are constants behind a loop, and states that start as such
+        graph.sweep()
+        return True
 
     def rewrite(self, node: Iteration) -> bool:
         size = step_nodes(node.body)
@@ -94,6 +108,8 @@ def _ends_always(node: Iteration) -> bool:
 
 def _obstacle(node: Iteration) -> str:
     body = node.body
+    if node.steps > 1:
+        return "its iterations have several steps already"
     if any(each.bodies for each in body):
         return "its body has bodies, whose iterations cost more"
     stay = (ops.Failed, ops.Opaque, Recurrent)
@@ -122,7 +138,7 @@ def _uncertain(node: Iteration) -> str:
     """Why steps that do not run cannot be computed in vain; empty if they can."""
     if node.count == 0:
         return "it does not run"
-    if not all(map(cannot_fail, node.body.ordered())):
+    if not all(cannot_fail(each) or _keeps_fitting(each) for each in node.body.ordered()):
         return "a step behind the last one might fail"
     last = [each.result.value for each in (*node.back_edges, *node.output_map) if not isinstance(each, Concatenated)]
     if not all(is_static(value.shape) for value in last):
@@ -141,6 +157,14 @@ def _uncertain(node: Iteration) -> str:
     if not (has_meaning or _is_endless(_trip(node)) or (count is not None and least(count) >= 0)):
         return "its trip count may be below 0, which is no limit"
     return ""
+
+
+def _keeps_fitting(node: Node) -> bool:
+    """Whether the operation reads numbers of any size, and the sizes of its inputs were checked at conversion."""
+    if not all(is_static(each.shape) for each in node.operands):
+        return False
+    is_fixed = all(isinstance(each.node, Constant) for each in node.operands[1:])
+    return isinstance(node, ops.MatMul) or (isinstance(node, ANY_NUMBERS) and is_fixed)
 
 
 def _are_lengths(node: Iteration, count: object) -> bool:
