@@ -5,6 +5,7 @@
     python tools/fuzz_controlflow.py --count 2000 --seed 1 --features
     python tools/fuzz_controlflow.py --count 1000 --seed 1 --lists
     python tools/fuzz_controlflow.py --count 300 --seed 1 --widens --against mo_loop
+    python tools/fuzz_controlflow.py --count 300 --seed 1 --recurs --against mo_loop
     python tools/fuzz_controlflow.py --count 400 --seed 1 --against mo_loop --runtime 2024.6.0
     python tools/fuzz_controlflow.py --count 2000 --seed 1 --docs docs/control-flow.md
 
@@ -56,7 +57,8 @@ def main(arguments: list[str] | None = None) -> int:
         Pool("tests.fuzz.control_flow.oracle:oracle", **limits) as oracle,
         Pool("mo_loop.compare.execution.judge:judge", env=FILLED, **limits) as judge,
     ):
-        samples = _samples(oracle, [(options.seed, index, options.lists, options.widens) for index in indices], skipped)
+        tasks = [(options.seed, index, options.lists, options.widens, options.recurs) for index in indices]
+        samples = _samples(oracle, tasks, skipped)
         samples = _configured(samples, options)
         for outcome in judge.map((name, sample) for sample in samples for name in converters):
             converter, sample = outcome.task
@@ -89,7 +91,7 @@ def _fails(verdicts: list[Verdict], skipped: int) -> bool:
     )
 
 
-def _samples(oracle: Pool, tasks: list[tuple[int, int, bool]], skipped: Counter[str]) -> Iterator[Sample]:
+def _samples(oracle: Pool, tasks: list[tuple[int, int, bool, bool, bool]], skipped: Counter[str]) -> Iterator[Sample]:
     lock = threading.Lock()
     for outcome in oracle.map(iter(tasks)):
         reason = _reason(outcome)
@@ -184,6 +186,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--lists", action="store_true", help="models that consist mostly of lists of tensors")
     text = "models with states that their first type does not hold: other ranks, too few rows"
     parser.add_argument("--widens", action="store_true", help=text)
+    text = "models of recurrences over sequences of up to 40 steps, of which some end early"
+    parser.add_argument("--recurs", action="store_true", help=text)
     parser.add_argument("--against", default="mo_loop,ovc", help="converters: " + ", ".join(CONVERTERS))
     parser.add_argument("--keep", metavar="DIR", help="save failing models with inputs and expected values")
     parser.add_argument("--only", type=int, metavar="INDEX", help="one model only")

@@ -35,6 +35,8 @@ def generates(kind: str) -> Callable[[Generator], Generator]:
 
 def control(s: Scope, depth: int, kind: str | None = None) -> list[Val]:
     """A random control-flow node."""
+    if s.context.recurs and s.context.chance(0.8):
+        return GENERATORS["recurrence"](s, min(depth, 2))
     if s.context.widens and depth == 1:
         return GENERATORS["widening"](s, depth)
     nested = depth > 1 or s.outer is not None

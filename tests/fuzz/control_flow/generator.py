@@ -15,7 +15,7 @@ from dataclasses import dataclass
 import numpy as np
 from onnx import FunctionProto, ModelProto, ValueInfoProto, helper
 
-from . import branches, loops, movement, scans, widening  # noqa: F401 (they register what they generate)
+from . import branches, loops, movement, recurrences, scans, widening  # noqa: F401 (they register what they generate)
 from .bodies import control, operators
 from .disguise import disguised
 from .lists import build, shown
@@ -54,15 +54,16 @@ class Case:
         return f"{self.seed}-{self.index}"
 
 
-def generate(seed: int, index: int, lists: bool = False, widens: bool = False) -> Case:
+def generate(seed: int, index: int, lists: bool = False, widens: bool = False, recurs: bool = False) -> Case:
     """The model of the given seed and index, with three input sets; with `lists`, one that consists mostly of lists;
-    with `widens`, one with states that their first type does not hold."""
+    with `widens`, one with states that their first type does not hold; with `recurs`, one with recurrences over many
+    steps."""
     rng = random.Random(f"{seed}:{index}")
-    opsets = {opset: share for opset, share in OPSETS.items() if opset >= 16 or not (lists or widens)}
+    opsets = {opset: share for opset, share in OPSETS.items() if opset >= 16 or not (lists or widens or recurs)}
     opset = rng.choices(tuple(opsets), tuple(opsets.values()))[0]
     context = Context(rng, np.random.default_rng([seed, index]), opset, shadowing=rng.random() < 0.12)
-    context.widens = widens
-    if lists or (opset >= 11 and context.chance(0.5)):
+    context.widens, context.recurs = widens, recurs
+    if lists or (not recurs and opset >= 11 and context.chance(0.5)):
         context.lists = 0.6 if lists else 0.4
     context.features[f"opset {context.opset}"] += 1
     depth = rng.choices((1, 2, 3), (45, 35, 20) if context.lists else (58, 26, 16))[0]

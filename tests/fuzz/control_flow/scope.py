@@ -36,7 +36,8 @@ class Input:
 class Context:
     """The state that all scopes of one model share.
 
-    `lists` is the share of operators on lists; with `widens` there are states that their first type does not hold.
+    `lists` is the share of operators on lists; with `widens` there are states that their first type does not hold,
+    with `recurs` loops over sequences of many steps.
     `undeclared` to `broken` describe how the converters' model differs from ONNX Runtime's (disguise).
     """
 
@@ -46,6 +47,7 @@ class Context:
     shadowing: bool = False
     lists: float = 0.0
     widens: bool = False
+    recurs: bool = False
     features: Counter[str] = field(default_factory=Counter)
     minimum: dict[str, int] = field(default_factory=dict)
     sizes: dict[str, Sequence[int]] = field(default_factory=dict)
