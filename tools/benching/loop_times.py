@@ -70,8 +70,8 @@ def measure(task: Task) -> Row:
     from mo_loop import convert_model, save_model
     from mo_loop.compare.execution.runtime import compile_ir
     from mo_loop.compare.results.array_comparison import compare_all
-    from tools.measuring import CONVERTERS, PEER
     from mo_loop.transforms.config import PassConfig
+    from tools.measuring import CONVERTERS, PEER
 
     row, threads = Row(task.name), {"INFERENCE_NUM_THREADS": task.threads}
     oracle = Oracle(task.model, task.feeds, task.threads)
