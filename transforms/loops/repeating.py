@@ -187,8 +187,14 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
     if trip is not None:
         new.ports.append((Invariant(limit), trip))
     new.give_numbers(at)
-    kept, goes = _active_steps(new, active)
+    kept, goes, done = _active_steps(new, active, places)
     made = new.maps(kept)
+    if done is not None:
+        number, zero = Parameter(graph=new.graph, dtype=i64, shape=(1,)), Constant([0], graph=node.graph, dtype=i64)
+        counted = Merged(number, Result(done))
+        new.ports.append((counted, zero.output))
+        made["input_map"] += (counted,)
+        made["output_map"] += (Final(counted.result),)
     condition = Result(Constant(True, graph=new.graph, dtype=boolean).output if goes is None else goes)
     count, go = (node.inputs[0], node.inputs[1]) if isinstance(node, Loop) else (None, None)
     if trip is not None:
@@ -198,15 +204,20 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
         name=node.name, iteration=new.index, condition=condition, starts=low(node.count) > 0, **made,
     )  # fmt: skip
     values = list(loop.outputs)
-    for number, entry in enumerate(node.output_map):
-        if isinstance(entry, Concatenated) and trip is not None and count is not None:
-            whole = ops.Multiply(count, steps).output
-            values[number] = _cut(values[number], entry, trip, whole, loop.starts)
+    end = values.pop() if done is not None else None
+    if end is None and trip is not None:
+        end = ops.Unsqueeze(trip, [0]).output
+    for place, entry in enumerate(node.output_map):
+        if isinstance(entry, Concatenated) and end is not None:
+            values[place] = _cut(values[place], entry, end, loop.starts)
     _replace(node, loop, values)
 
 
-def _active_steps(new: _Steps, active: Sequence[Value]) -> tuple[Results, Value | None]:
-    """All steps; returns the values of the last active one, and whether the loop goes on if its condition may end it.
+def _active_steps(
+    new: _Steps, active: Sequence[Value], places: Value
+) -> tuple[Results, Value | None, Value | None]:  # fmt: skip
+    """All steps. Returns the values of the last active one; if the condition may end the loop, whether it goes on; and
+    then the number of steps so far, if there are concatenated outputs.
 
     The first step is active: there is no iteration without one.
     """
@@ -215,6 +226,9 @@ def _active_steps(new: _Steps, active: Sequence[Value]) -> tuple[Results, Value 
     wanted: dict[Node, None] = {each.result: None for each in node.back_edges}
     wanted |= {each.result: None for each in node.output_map if isinstance(each, Final)}
     condition = node.condition if isinstance(node, Loop) and not node.continues_always else None
+    is_counted = condition is not None and any(isinstance(each, Concatenated) for each in node.output_map)
+    numbers = _split(ops.Add(places, 1).output, 0, new.count) if is_counted else []
+    done = numbers[0] if numbers else None
     kept: Results = {}
     goes: Value | None = None
     for step, known in enumerate(new.apart):
@@ -226,11 +240,12 @@ def _active_steps(new: _Steps, active: Sequence[Value]) -> tuple[Results, Value 
             masks = [each for each in (goes, active[step] if active else None) if each is not None]
             mask = ops.LogicalAnd(*masks).output if len(masks) == 2 else masks[0]
             kept = {each: _chosen(mask, now[each], former) for each, former in kept.items()}
+            done = None if done is None else _chosen(mask, numbers[step], done)
         if condition is not None:
             here = now[condition]
             goes = here if goes is None else ops.LogicalAnd(goes, here).output
         states = {entry.parameter: kept[entry.result] for entry in node.back_edges}
-    return kept, goes
+    return kept, goes, done
 
 
 def _chosen(mask: Value, new: Value, old: Value) -> Value:
@@ -251,14 +266,13 @@ def _scalar(node: Iteration) -> Value:
     return trip if known is not None and least(known.reshape(-1)[0]) >= 0 else ops.Maximum(trip, 0).output
 
 
-def _cut(output: Value, entry: Concatenated, trip: Value, whole: Value, starts: bool) -> Value:
-    """A concatenated output of `whole` pieces without those of steps behind the last one."""
+def _cut(output: Value, entry: Concatenated, count: Value, starts: bool) -> Value:
+    """A concatenated output without the pieces of steps behind the last one of `count`, a vector."""
     if entry.stride < 0:
-        start = ops.Unsqueeze(ops.Subtract(whole, trip), [0])
-        return ops.Slice(output, start, [FAR], [1], [entry.axis]).output
-    end = ops.Unsqueeze(trip, [0]).output
-    # As GuardZeroTrips, which does without its own Slice then.
-    end = end if starts else ops.Barrier(end, hides="bounds").output
+        whole = ops.Gather(ops.ShapeOf(output), [entry.axis], 0)
+        return ops.Slice(output, ops.Subtract(whole, count), [FAR], [1], [entry.axis]).output
+    # With the end that GuardZeroTrips would give a Slice of its own.
+    end = count if starts else ops.Barrier(count, hides="bounds").output
     return ops.Slice(output, [0], end, [1], [entry.axis]).output
 
 

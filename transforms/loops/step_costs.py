@@ -14,13 +14,14 @@ LANES = 8
 
 def step_nodes(body: Graph) -> int:
     """The number of nodes that one step executes, at least 1."""
-    return max(1, sum(not isinstance(each, Constant | Parameter | Result) for each in body))
+    every = (each for scope in body.scopes() for each in scope)
+    return max(1, sum(not isinstance(each, Constant | Parameter | Result) for each in every))
 
 
 def numbers_touched(body: Graph) -> int:
     """About how many numbers one step writes; an unknown size counts as 1."""
     total = 0
-    for node in body:
+    for node in (each for scope in body.scopes() for each in scope):
         if isinstance(node, Constant | Parameter | Result):
             continue
         written = sum(_elements(output) for output in node.outputs)

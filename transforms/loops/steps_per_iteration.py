@@ -9,25 +9,24 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import least
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import string
-from mo_loop.ops.activation import AlongAxis
-from mo_loop.ops.base import Constant
-from mo_loop.ops.control import Iteration, Loop, TensorIterator
-from mo_loop.ops.port_map import Concatenated, Sliced
+from mo_loop.ops.control import If, Iteration, Loop, TensorIterator
+from mo_loop.ops.port_map import Concatenated, Final, Sliced
 from mo_loop.ops.recurrent import Recurrent
 from mo_loop.transforms.folding import fold_constants
-from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.function_pass import FunctionPass, argument
 from mo_loop.transforms.loops.repeating import repeat, repeat_while_active
 from mo_loop.transforms.loops.step_costs import numbers_touched, step_nodes
 from mo_loop.transforms.port_maps import is_one_after_another
 from mo_loop.transforms.runtime.bodies_for_any_numbers import cannot_fail
 from mo_loop.transforms.slice_reads import ends_by_trip_count
+from mo_loop.transforms.total_operations import is_total
 from mo_loop.transforms.unrolling import unrolled
 
 ENDLESS = 2**31 - 1
 """A trip count of at least this number, or below 0, is not a limit."""
 
-ANY_NUMBERS = (AlongAxis, ops.Transpose, ops.Split, ops.VariadicSplit, ops.CumSum, ops.MVN, ops.Tile, ops.Broadcast)
-"""Operations that read the numbers of their first input alone, if the other ones are constants of the body."""
+CHECKED = (ops.Convolution, ops.GroupConvolution, ops.CumSum, ops.TopK, ops.MaxPool, ops.AvgPool)
+"""Operations that fail only where sizes do not fit, which inference has checked if all of them are known."""
 
 
 @dataclass(eq=False)
@@ -46,9 +45,9 @@ class StepsPerIteration(FunctionPass):
         numbers: the most numbers that a step may touch; beyond, an iteration is cheap beside its steps.
     """
 
-    nodes: int = 160
-    steps: int = 16
-    numbers: int = 40_000
+    nodes: int = argument(160, int)
+    steps: int = argument(16, int)
+    numbers: int = argument(40_000, int)
 
     kinds = (TensorIterator, Loop)
 
@@ -110,10 +109,11 @@ def _obstacle(node: Iteration) -> str:
     body = node.body
     if node.steps > 1:
         return "its iterations have several steps already"
-    if any(each.bodies for each in body):
-        return "its body has bodies, whose iterations cost more"
+    every = [each for scope in body.scopes() for each in scope]
+    if any(isinstance(each, Iteration) for each in every):
+        return "its body has loops, whose iterations cost more"
     stay = (ops.Failed, ops.Opaque, Recurrent)
-    if body.acts or any(isinstance(each, stay) or getattr(each, "random", False) for each in body):
+    if body.acts or any(isinstance(each, stay) or getattr(each, "random", False) for each in every):
         return "its body draws random numbers, assigns variables, or has recurrent cells"
     if any(not is_one_after_another(each) for each in (*node.input_map, *node.output_map) if _is_in_pieces(each)):
         return "its slices are not one after another"
@@ -121,7 +121,7 @@ def _obstacle(node: Iteration) -> str:
         return "a state is a string"
     for entry in node.back_edges:
         if entry.parameter.output.shape is None or entry.parameter.output.shape != entry.result.value.shape:
-            return "a state changes its shape"
+            return f"a state changes its shape, {entry.parameter.output.type} to {entry.result.value.type}"
     for entry in node.output_map:
         if isinstance(entry, Concatenated):
             shape = entry.result.value.shape
@@ -138,11 +138,13 @@ def _uncertain(node: Iteration) -> str:
     """Why steps that do not run cannot be computed in vain; empty if they can."""
     if node.count == 0:
         return "it does not run"
-    if not all(cannot_fail(each) or _keeps_fitting(each) for each in node.body.ordered()):
-        return "a step behind the last one might fail"
-    last = [each.result.value for each in (*node.back_edges, *node.output_map) if not isinstance(each, Concatenated)]
-    if not all(is_static(value.shape) for value in last):
-        return "the size of a state or a final value is unknown"
+    unsafe = next((each for each in node.body.ordered() if not _is_safe(each)), None)
+    if unsafe is not None:
+        return f"a step behind the last one might fail: {type(unsafe).__name__}"
+    states = {each.result for each in node.back_edges}
+    for entry in node.output_map:
+        if isinstance(entry, Final) and entry.result not in states and not is_static(entry.result.value.shape):
+            return "the size of a final value is unknown"
     if isinstance(node, TensorIterator):
         return "" if _are_lengths(node, node.count) else "its inputs are not proven to be of equal length"
     known = _trip(node).type.known
@@ -151,20 +153,32 @@ def _uncertain(node: Iteration) -> str:
         return "its trip count is not proven to be the length of its slices"
     if _ends_always(node):
         return ""
-    if any(isinstance(entry, Concatenated) for entry in node.output_map):
-        return "its condition may end it, and it has a concatenated output"
+    if any(isinstance(entry, Concatenated) and entry.stride < 0 for entry in node.output_map):
+        return "its condition may end it, and it has an output in reverse order"
     has_meaning = isinstance(node, Loop) and node.none_below_zero  # of ONNX
     if not (has_meaning or _is_endless(_trip(node)) or (count is not None and least(count) >= 0)):
         return "its trip count may be below 0, which is no limit"
     return ""
 
 
-def _keeps_fitting(node: Node) -> bool:
-    """Whether the operation reads numbers of any size, and the sizes of its inputs were checked at conversion."""
-    if not all(is_static(each.shape) for each in node.operands):
-        return False
-    is_fixed = all(isinstance(each.node, Constant) for each in node.operands[1:])
-    return isinstance(node, ops.MatMul) or (isinstance(node, ANY_NUMBERS) and is_fixed)
+def _is_safe(node: Node) -> bool:
+    """Whether a step that does not run in the model may execute the operation, whatever the numbers are."""
+    if isinstance(node, If):
+        return all(_is_safe(each) for body in node.bodies for each in body.ordered())
+    are_known = all(each.type.integers is not None for each in node.operands[1:])
+    if isinstance(node, ops.Split | ops.VariadicSplit):
+        data, axis = node.operands[:2]
+        return are_known and isinstance(data.type.dims[_first(axis)], int)
+    if isinstance(node, CHECKED):
+        is_product = isinstance(node, ops.Convolution | ops.GroupConvolution)
+        return all(is_static(each.shape) for each in node.operands) and (is_product or are_known)
+    return cannot_fail(node) or is_total(node)
+
+
+def _first(value: Value) -> int:
+    integers = value.type.integers
+    assert integers is not None
+    return integers[0]
 
 
 def _are_lengths(node: Iteration, count: object) -> bool:
