@@ -190,23 +190,29 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
     kept, goes, done = _active_steps(new, active, places)
     made = new.maps(kept)
     if done is not None:
-        number, zero = Parameter(graph=new.graph, dtype=i64, shape=(1,)), Constant([0], graph=node.graph, dtype=i64)
-        counted = Merged(number, Result(done))
-        new.ports.append((counted, zero.output))
+        number = Parameter(graph=new.graph, dtype=i64, shape=())
+        counted = Merged(number, Result(ops.Squeeze(done, [0]).output))
+        new.ports.append((counted, Constant(0, graph=node.graph, dtype=i64).output))
         made["input_map"] += (counted,)
         made["output_map"] += (Final(counted.result),)
-    condition = Result(Constant(True, graph=new.graph, dtype=boolean).output if goes is None else goes)
-    count, go = (node.inputs[0], node.inputs[1]) if isinstance(node, Loop) else (None, None)
-    if trip is not None:
+    always = Constant(True, graph=node.graph, dtype=boolean).output
+    count, go = node.operands[:2] if isinstance(node, Loop) else (None, always)
+    if trip is not None and done is not None and goes is not None:
+        # The runtime would reserve the concatenated outputs of all steps, of which there may be few.
+        left = ops.Subtract(ops.Subtract(limit, ops.Multiply(new.index, steps)), steps)
+        goes = ops.LogicalAnd(goes, ops.Greater(left, 0)).output
+        go = ops.LogicalAnd(go, ops.Greater(trip, 0)).output
+        count = Constant(-1, graph=node.graph, dtype=i64).output
+    elif trip is not None:
         count = ops.Divide(ops.Add(trip, steps - 1), steps).output
+    condition = Result(Constant(True, graph=new.graph, dtype=boolean).output if goes is None else goes)
     loop = Loop(
-        count, Constant(True, graph=node.graph, dtype=boolean).output if go is None else go, *new.inputs,
-        name=node.name, iteration=new.index, condition=condition, starts=low(node.count) > 0, **made,
+        count, go, *new.inputs, name=node.name, iteration=new.index, condition=condition, starts=low(node.count) > 0,
+        none_below_zero=trip is None and isinstance(node, Loop) and node.none_below_zero, **made,
     )  # fmt: skip
     values = list(loop.outputs)
-    end = values.pop() if done is not None else None
-    if end is None and trip is not None:
-        end = ops.Unsqueeze(trip, [0]).output
+    end = trip if done is None else values.pop()
+    end = None if end is None else ops.Unsqueeze(end, [0]).output
     for place, entry in enumerate(node.output_map):
         if isinstance(entry, Concatenated) and end is not None:
             values[place] = _cut(values[place], entry, end, loop.starts)
