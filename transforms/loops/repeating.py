@@ -215,7 +215,7 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
     end = None if end is None else ops.Unsqueeze(end, [0]).output
     for place, entry in enumerate(node.output_map):
         if isinstance(entry, Concatenated) and end is not None:
-            values[place] = _cut(values[place], entry, end, loop.starts)
+            values[place] = _cut(values[place], entry, end)
     _replace(node, loop, values)
 
 
@@ -272,14 +272,12 @@ def _scalar(node: Iteration) -> Value:
     return trip if known is not None and least(known.reshape(-1)[0]) >= 0 else ops.Maximum(trip, 0).output
 
 
-def _cut(output: Value, entry: Concatenated, count: Value, starts: bool) -> Value:
+def _cut(output: Value, entry: Concatenated, count: Value) -> Value:
     """A concatenated output without the pieces of steps behind the last one of `count`, a vector."""
     if entry.stride < 0:
         whole = ops.Gather(ops.ShapeOf(output), [entry.axis], 0)
         return ops.Slice(output, ops.Subtract(whole, count), [FAR], [1], [entry.axis]).output
-    # With the end that GuardZeroTrips would give a Slice of its own.
-    end = count if starts else ops.Barrier(count, hides="bounds").output
-    return ops.Slice(output, [0], end, [1], [entry.axis]).output
+    return ops.Slice(output, [0], count, [1], [entry.axis]).output
 
 
 def _replace(node: Iteration, loop: Iteration, values: Sequence[Value]) -> None:

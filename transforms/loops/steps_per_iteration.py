@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.dimension import least
+from mo_loop.graph.dimension import high, least
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import string
 from mo_loop.ops.control import If, Iteration, Loop, TensorIterator
@@ -72,6 +72,10 @@ class StepsPerIteration(FunctionPass):
         most = min(self.steps, self.nodes // (size + len(node.back_edges)))
         if not _ends_always(node):
             most = min(most, self.steps // 2)  # the steps behind the last one are computed in vain
+        largest = high(node.count)
+        if largest is not None and largest < 2:
+            return self.refuse(node, "it has no second step")
+        most = most if largest is None else min(most, largest)
         if most < 2:
             return self.refuse(node, f"two steps have more than {self.nodes} nodes")
         steps = 1 << (most.bit_length() - 1)  # the division of a large trip count by a power of two is exact

@@ -5,7 +5,7 @@ from __future__ import annotations
 from mo_loop.compare.layers.ir_side import IrFrame
 from mo_loop.graph import Graph, Node
 from mo_loop.graph.origin import Origin
-from mo_loop.ops.control import Control, If
+from mo_loop.ops.control import Control, If, Iteration
 
 
 def counterpart(ir: IrFrame, origin: Origin, kind: type[Control]) -> tuple[IrFrame, Control] | None:
@@ -27,7 +27,7 @@ def _in_frame(frame: IrFrame, origin: Origin, kind: type[Control]) -> tuple[IrFr
     for node in sorted(frame.side.controls(frame.graph), key=lambda each: _rank(each, origin)):
         if node in frame.driven or not is_for(node, origin):
             continue
-        if isinstance(node, kind):
+        if isinstance(node, kind) and _has_single_steps(node):
             return frame, node
         if isinstance(node, If) and any(_holds(body, origin, kind) for body in node.bodies):
             guards.append(node)
@@ -52,4 +52,9 @@ def _rank(node: Node, origin: Origin) -> int:
 def _holds(graph: Graph, origin: Origin, kind: type[Control]) -> bool:
     """Whether a graph or a body in it has a node of the kind for an ONNX node."""
     nodes = (node for each in graph.scopes() for node in each.nodes_with_bodies())
-    return any(isinstance(node, kind) and is_for(node, origin) for node in nodes)
+    return any(isinstance(node, kind) and _has_single_steps(node) and is_for(node, origin) for node in nodes)
+
+
+def _has_single_steps(node: Control) -> bool:
+    """Whether an iteration is one of the model: a loop of several steps in each is compared as a whole."""
+    return not isinstance(node, Iteration) or node.steps == 1
