@@ -34,6 +34,7 @@ from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
 from mo_loop.support.garbage_collection import paused_collector
 from mo_loop.transforms.config import PassConfig
+from mo_loop.transforms.pipelines import LOOPS
 
 
 def examine(source: Any, options: ConvertOptions | None = None) -> CheckReport:
@@ -45,7 +46,9 @@ def examine(source: Any, options: ConvertOptions | None = None) -> CheckReport:
         UsageError: an option is not valid for any model.
         ExtensionError: an extension cannot be loaded.
     """
-    seen = ir_checks.Seen(PassConfig())
+    config = PassConfig()
+    config.disable(*LOOPS)  # what is said is about the loops of the model
+    seen = ir_checks.Seen(config)
     options = options or ConvertOptions()
     if options.config is not None:
         seen.config.adopt(options.config)

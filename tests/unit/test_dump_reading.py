@@ -81,6 +81,7 @@ def test_networkx_reads_every_file(name: str, tmp_path: Path) -> None:
             assert set(nx.get_node_attributes(graph, "status").values()) <= {"added", "changed", "context"}
 
 
+@pytest.mark.keeps_loops
 def test_ids_and_labels_are_those_of_the_whole_run(tmp_path: Path) -> None:
     folder = dumped(parsed(LOOP), tmp_path)
     first, *others = [json.loads(file.read_bytes()) for file in files(folder)]
@@ -93,6 +94,7 @@ def test_ids_and_labels_are_those_of_the_whole_run(tmp_path: Path) -> None:
     assert parse(texts[0]) and parse(texts[-1])
 
 
+@pytest.mark.keeps_loops
 def test_the_text_of_what_changed(tmp_path: Path) -> None:
     folder = dumped(parsed(LOOP), tmp_path)
     (text,) = [file.read_text("utf-8") for file in folder.glob("*_GuardTripCounts.txt")]

@@ -326,6 +326,7 @@ def test_a_loop_of_the_ir(tmp_path: Path) -> None:
     assert found.scopes[1].kind == "body"
 
 
+@pytest.mark.keeps_loops
 def test_constant_counts_of_the_ir(tmp_path: Path) -> None:
     """They are in the .bin: the few bytes of one number are read, and reported if they are missing."""
     text = """main (float[3] x) => (float[3] y) <int64 k = {7}> {
@@ -340,6 +341,7 @@ def test_constant_counts_of_the_ir(tmp_path: Path) -> None:
     assert control(inspect(path), "Loop").trip_count == "constant"
 
 
+@pytest.mark.keeps_loops
 def test_a_tensor_iterator_and_an_if(tmp_path: Path) -> None:
     text = """main (float[5,3] x, float[3] s, bool f) => (float[3] t, float[5,3] y) {
       v, y = Scan (s, x) <num_scan_inputs = 1, scan_input_directions = [1],

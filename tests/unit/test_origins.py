@@ -80,6 +80,7 @@ def test_functions_and_domains() -> None:
     assert add.output.origins == (Origin(("call",), "add", "Add", "b"), Origin((), "call", "my::Twice", "y"))
 
 
+@pytest.mark.keeps_loops
 def test_names_with_slashes() -> None:
     text = """main (float[3] x, int64 n) => (float[3] y) {
       l = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
@@ -116,6 +117,7 @@ def test_renaming_in_one_of_two_bodies() -> None:
     assert only(graph, ops.Negative).output.names == ("q",)
 
 
+@pytest.mark.keeps_loops
 def test_an_inner_name_that_hides_an_outer_one() -> None:
     text = LOOP.replace("BODY", "n = Neg (s) t = Exp (n)")
     with pytest.warns(match="hides an outer value"):

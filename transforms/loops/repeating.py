@@ -276,8 +276,12 @@ def _cut(output: Value, entry: Concatenated, count: Value) -> Value:
     """A concatenated output without the pieces of steps behind the last one of `count`, a vector."""
     if entry.stride < 0:
         whole = ops.Gather(ops.ShapeOf(output), [entry.axis], 0)
-        return ops.Slice(output, ops.Subtract(whole, count), [FAR], [1], [entry.axis]).output
-    return ops.Slice(output, [0], count, [1], [entry.axis]).output
+        start = ops.Barrier(ops.Subtract(whole, count), hides="bounds")
+        return ops.Slice(output, start, [FAR], [1], [entry.axis]).output
+    # If the end had bounds, the runtime could take the Slice for the whole; GuardZeroTrips takes one to a Barrier for its
+    # own.
+    end = ops.Maximum(ops.Barrier(count, hides="bounds"), 0)
+    return ops.Slice(output, [0], end, [1], [entry.axis]).output
 
 
 def _replace(node: Iteration, loop: Iteration, values: Sequence[Value]) -> None:

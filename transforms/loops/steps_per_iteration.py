@@ -119,6 +119,8 @@ def _obstacle(node: Iteration) -> str:
     stay = (ops.Failed, ops.Opaque, Recurrent)
     if body.acts or any(isinstance(each, stay) or getattr(each, "random", False) for each in every):
         return "its body draws random numbers, assigns variables, or has recurrent cells"
+    if any(isinstance(each, ops.Round | ops.FakeQuantize) for each in every):
+        return "a step rounds: in other company the runtime computes other last bits, which rounding enlarges"
     if any(not is_one_after_another(each) for each in (*node.input_map, *node.output_map) if _is_in_pieces(each)):
         return "its slices are not one after another"
     if any(each.parameter.output.dtype is string for each in node.back_edges):

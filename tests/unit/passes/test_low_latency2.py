@@ -73,6 +73,7 @@ def test_every_loop_that_cannot_be_is_named() -> None:
     assert sorted(each.where for each in error.value.errors) == ["a", "b"]
 
 
+@pytest.mark.keeps_loops
 def test_a_loop_of_a_fixed_number_beside_one_step_stays() -> None:
     text = """main (float[2] s, float[1,2] x, float[3,2] table) => (a, b) {
       a, _a = Scan <num_scan_inputs = 1, body = one (float[2] p, float[2] q) => (float[2] r, float[2] t)
