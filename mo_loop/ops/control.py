@@ -13,6 +13,9 @@ from mo_loop.ops.base import Constant, Op, Parameter
 from mo_loop.ops.joining import covers_type, exported, join_types, symbols_in, widen_types
 from mo_loop.ops.port_map import Concatenated, Invariant, Merged, Sliced
 
+STEPS = "steps_per_iteration"
+"""The entry of the rt_info of a loop with several steps in each iteration."""
+
 
 def slice_count(dim: Dimension, start: int, end: int, stride: int, part_size: int) -> Dimension:
     """The number of slices of a dimension; negative `start` and `end` count from the end, -1 is the end itself."""
@@ -106,7 +109,6 @@ class Iteration(Control, abstract=True):
     """Base of Loop and TensorIterator: one body, states, slices. An iteration is `steps` steps of the model's loop."""
 
     body: Graph
-    steps: int = 1
 
     def __init__(self, *inputs, graph: Graph | None = None, name: str = "", **attributes: Any) -> None:
         self.__dict__["_initial"] = None
@@ -115,6 +117,15 @@ class Iteration(Control, abstract=True):
     @property
     def bodies(self) -> tuple[Graph, ...]:  # type: ignore[override]  # computed here, a constant in Node
         return (self.body,)
+
+    @property
+    def steps(self) -> int:
+        """The number of steps of the model's loop in an iteration."""
+        return int(self.rt_info.get(STEPS, {"value": "1"})["value"])
+
+    @steps.setter
+    def steps(self, number: int) -> None:
+        self.rt_info[STEPS] = {"value": str(number)}
 
     @property
     def back_edges(self) -> list[Merged]:

@@ -91,7 +91,7 @@ class _Steps:
                 outputs.append(replace(entry, result=all_, stride=stride, part_size=self.count))
             else:
                 outputs.append(replace(entry, result=result(entry)))
-        return {"body": self.graph, "input_map": tuple(inputs), "output_map": tuple(outputs), "steps": self.count}
+        return {"body": self.graph, "input_map": tuple(inputs), "output_map": tuple(outputs)}
 
     @property
     def inputs(self) -> list[Value]:
@@ -128,6 +128,7 @@ def repeat(node: Iteration, steps: int, count: int) -> None:
         loop = Loop(trip, node.inputs[1], *new.inputs, name=node.name, iteration=new.index, condition=condition, **made)
     else:
         loop = TensorIterator(*new.inputs, name=node.name, **made)
+    loop.steps = steps
     if not rest:
         replace_iteration(node, loop)
         return
@@ -210,6 +211,7 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
         count, go, *new.inputs, name=node.name, iteration=new.index, condition=condition, starts=low(node.count) > 0,
         none_below_zero=trip is None and isinstance(node, Loop) and node.none_below_zero, **made,
     )  # fmt: skip
+    loop.steps = steps
     values = list(loop.outputs)
     end = trip if done is None else values.pop()
     end = None if end is None else ops.Unsqueeze(end, [0]).output
@@ -278,8 +280,8 @@ def _cut(output: Value, entry: Concatenated, count: Value) -> Value:
         whole = ops.Gather(ops.ShapeOf(output), [entry.axis], 0)
         start = ops.Barrier(ops.Subtract(whole, count), hides="bounds")
         return ops.Slice(output, start, [FAR], [1], [entry.axis]).output
-    # If the end had bounds, the runtime could take the Slice for the whole; GuardZeroTrips takes one to a Barrier for its
-    # own.
+    # If the end had bounds, the runtime could take the Slice for the whole; GuardZeroTrips takes one to a Barrier for
+    # its own.
     end = ops.Maximum(ops.Barrier(count, hides="bounds"), 0)
     return ops.Slice(output, [0], end, [1], [entry.axis]).output
 
