@@ -37,6 +37,8 @@ from mo_loop.graph.verifier import invariants
 from mo_loop.ir.bin import Weights
 from mo_loop.ir.xml import XmlWriter
 from mo_loop.text import parse
+from mo_loop.transforms.config import PassConfig
+from mo_loop.transforms.pipelines import LOOPS
 from tests.known_results import passed, values
 from tests.nodes import node_model
 from tests.together import later
@@ -50,6 +52,14 @@ def parsed(text: str, opset: int = 18, **domains: int) -> onnx.ModelProto:
     """A ModelProto from the text of its graph and functions; `domains` are imported besides ONNX's own."""
     imports = ", ".join(f'"{domain}": {version}' for domain, version in {"": opset, **domains}.items())
     return onnx.parser.parse_model(f"<ir_version: 10, opset_import: [{imports}]>\n{text}")
+
+
+def keeping_loops() -> PassConfig:
+    """A configuration without the passes that shorten loops, for other processes: the mark keeps_loops does not reach
+    them."""
+    config = PassConfig()
+    config.disable(*LOOPS)
+    return config
 
 
 def check(

@@ -35,6 +35,7 @@ from mo_loop.ops.base import Constant
 from mo_loop.ops.control import If, Iteration
 from mo_loop.ops.port_map import Concatenated, Sliced
 from tests.fuzz.control_flow.generator import generate
+from tests.harness import keeping_loops
 
 WEIGHT, BACK_EDGE, AXIS, SLICE = KINDS = ("weight", "back edge", "axis", "reversed slice")
 
@@ -134,11 +135,11 @@ def planted(count: int, seed: int) -> Iterator[Planted]:
 
 
 def converted(model: ModelProto) -> Graph | None:
-    """The graph of a model; None if it is refused."""
+    """The graph of a model with the loops that it has; None if it is refused."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         try:
-            return convert_model(model).graph
+            return convert_model(model, config=keeping_loops()).graph
         except MoLoopError:
             return None
 

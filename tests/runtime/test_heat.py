@@ -26,6 +26,8 @@ from tests.planting import converted as converted_model
 from tests.planting import nested, plant
 from tests.runtime.test_layers import FUNCTION, LOOP, NESTED, NESTED_FEEDS, X, converted, found_in, layers, replaced
 
+pytestmark = pytest.mark.keeps_loops
+
 
 def heat_of(model: Any, graph: Graph, feeds: dict[str, Any]) -> tuple[Heat, LayerDifference | None]:
     heat = Heat()

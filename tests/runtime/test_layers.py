@@ -31,6 +31,8 @@ from mo_loop.options import ConvertOptions
 from tests.fuzz.control_flow.generator import generate
 from tests.judging import RIGHT, UNJUDGED, UNSEEN, tried_number
 
+pytestmark = pytest.mark.keeps_loops
+
 X = np.random.default_rng(0).normal(size=(3, 4)).astype(np.float32)
 
 LOOP = """<ir_version: 8, opset_import: ["" : 17]>

@@ -109,6 +109,7 @@ def test_loop() -> None:
     assert body.steps == [Run(5, {"Add": 1, "CastLike": 1, "Less": 1, "Mul": 1, "ReduceSum": 1})]
 
 
+@pytest.mark.keeps_loops
 def test_loop_in_an_ir(tmp_path: Path) -> None:
     save_model(convert_model(parsed(LOOP)), tmp_path / "model.xml")
     loop = only(tmp_path / "model.xml")

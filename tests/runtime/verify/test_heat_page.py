@@ -19,11 +19,14 @@ from mo_loop.compare.verifying import verify
 from mo_loop.errors import FileError
 from mo_loop.options import ConvertOptions
 from tests.cli.commands import saved
-from tests.harness import parsed
+from tests.harness import keeping_loops, parsed
 from tests.pages import after, document
 from tests.runtime.verify.test_reduce import WRONG
 from tests.runtime.verify.test_verify import LOOP
 
+pytestmark = pytest.mark.keeps_loops
+
+KEEPING_LOOPS = ConvertOptions(config=keeping_loops())
 FEEDS = {"x": np.ones((3, 2), np.float32), "n": np.array(4)}
 
 
@@ -57,7 +60,7 @@ def differences(data: dict[str, Any]) -> dict[str, dict[str, Any]]:
 
 
 def test_where_outputs_agree_the_page_shows_how_close_everything_is(model: Path, tmp_path: Path) -> None:
-    report = verify(model, dump=tmp_path / "steps")
+    report = verify(model, dump=tmp_path / "steps", options=KEEPING_LOOPS)
     assert report and report.layers is None
     data = shown(tmp_path / "steps", report)
     assert data["kind"] == "conversion" and data["steps"]
@@ -71,7 +74,7 @@ def test_where_outputs_agree_the_page_shows_how_close_everything_is(model: Path,
 
 
 def test_a_wrong_ir_is_hot_from_its_weight_to_the_output(model: Path, tmp_path: Path) -> None:
-    report = verify(model, other_ir(tmp_path), inputs=[FEEDS], dump=tmp_path / "steps")
+    report = verify(model, other_ir(tmp_path), inputs=[FEEDS], dump=tmp_path / "steps", options=KEEPING_LOOPS)
     assert not report and report.layers.path == "y/step/t"
     data = shown(tmp_path / "steps", report)
     assert (data["kind"], data["title"], data["steps"]) == ("graph", "other.xml", [])
