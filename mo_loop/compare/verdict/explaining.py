@@ -108,7 +108,8 @@ def _graph(question: Question, history: History, page: HeatPage | None) -> Graph
         graph = Conversion(question.options, observers).run(question.model)
         return compressed(graph, observers) if question.options.compress_to_fp16 else graph
     graph = read_model(question.ir).graph
-    assign_origins(graph, question.model, observers=[history], allowed=question.options.allowed_folders)
+    known = question.options if question.options.config is not None else None  # else those that the IR records
+    assign_origins(graph, question.model, known, [history], question.options.allowed_folders)
     if page is not None:
         page.dumper.show(graph, Path(question.ir).name)
     return graph
