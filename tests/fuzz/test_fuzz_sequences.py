@@ -1,5 +1,5 @@
-"""A fixed part of the random models with lists of tensors, and with states that their first type does not hold:
-`python tools/fuzz_controlflow.py --lists --seed 2026`, and `--widens`.
+"""A fixed part of the random models with lists of tensors, with states that their first type does not hold, and with
+recurrences: `python tools/fuzz_controlflow.py --lists --seed 2026`, `--widens`, and `--recurs`.
 
 Each is converted and run on one compiled model with several input sets in changing order, and compared with ONNX
 Runtime.
@@ -35,6 +35,16 @@ def test_models_with_states_that_their_first_type_does_not_hold() -> None:
     assert features["state of ranks that differ by ones"] > 5
     assert features["stack that begins with too few rows"] > 5
     assert features["list split in ones"] > 1
+    _run(tasks)
+
+
+@pytest.mark.sweep(2)
+@pytest.mark.parametrize("first", range(0, 2 * BATCH, BATCH))
+def test_models_of_recurrences(first: int) -> None:
+    """Up to 40 steps, none among them, forwards and backwards, nested, and loops that end early."""
+    tasks = [(SEED, index, False, False, True) for index in range(first, first + BATCH)]
+    features = sum((generate(*task).features for task in tasks), Counter[str]())
+    assert features["recurrence that ends early"] and features["recurrence around another"]
     _run(tasks)
 
 

@@ -1,0 +1,95 @@
+"""Loops with several steps in each iteration, with numbers of steps that blocks divide and do not divide."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from mo_loop.api import convert_model
+from mo_loop.ops.control import Iteration
+from tests.harness import check, parsed
+
+LENGTHS = (17, 0, 1, 16, 40, 15, 2)
+
+
+def steps_of(model: object) -> list[int]:
+    graph = convert_model(model).graph
+    return [node.steps for scope in graph.scopes() for node in scope if isinstance(node, Iteration)]
+
+
+def recurrence(length: str, attributes: str = "") -> object:
+    """s' = tanh(s x) + x, and all s'."""
+    return parsed(f"""main (float[{length},3] x, float[3] first)
+      => (float[3] last, float[{length},3] y) {{
+      last, y = Scan <num_scan_inputs = 1 {attributes}, body = step (float[3] s, float[3] e) => (float[3] t, float[3] o) {{
+        p = Mul (s, e) q = Tanh (p) t = Add (q, e) o = Identity (t) }}> (first, x) }}""")
+
+
+def sequence(length: int) -> dict[str, np.ndarray]:
+    rng = np.random.default_rng(length)
+    return {"x": rng.standard_normal((length, 3)).astype(np.float32), "first": np.array([0.5, -1, 2], np.float32)}
+
+
+def expected(feeds: dict[str, np.ndarray], backwards: bool, turned: bool) -> list[tuple[str, np.ndarray]]:
+    state, rows = feeds["first"], [np.zeros((0, 3), np.float32)]
+    for element in feeds["x"][::-1] if backwards else feeds["x"]:
+        state = np.tanh(state * element) + element
+        rows.append(state[None])
+    every = np.concatenate(rows)
+    return [("last", state), ("y", every[::-1] if turned else every)]
+
+
+@pytest.mark.parametrize("attributes", [
+    "", ", scan_input_directions = [1]", ", scan_output_directions = [1]",
+    ", scan_input_directions = [1], scan_output_directions = [1]",
+])  # fmt: skip
+def test_lengths_that_change(attributes: str) -> None:
+    model = recurrence("N", attributes)
+    assert steps_of(model) == [16]
+    sets = [sequence(length) for length in LENGTHS]  # ONNX Runtime runs no Scan over nothing
+    check(model, *sets, expected=[expected(each, "input" in attributes, "output" in attributes) for each in sets])
+
+
+@pytest.mark.parametrize(("length", "found"), [(1, []), (16, []), (17, [16]), (32, [16]), (45, [16])])
+@pytest.mark.parametrize("attributes", ["", ", scan_input_directions = [1], scan_output_directions = [1]"])
+def test_known_lengths(length: int, found: list[int], attributes: str) -> None:
+    model = recurrence(str(length), attributes)
+    assert steps_of(model) == found
+    check(model, sequence(length))
+
+
+def test_a_condition_that_ends_the_loop_between_two_iterations() -> None:
+    """States, values of the last step and pieces are those of the step that ends it; a limit of steps holds, too."""
+    model = parsed("""main (float[2] x, float limit, int64 n, bool go) => (float[2] last, float sum, float[M,2] all) {
+      zero = Constant <value = float {0}> ()
+      last, sum, all = Loop (n, go, x, zero) <
+        body = step (int64 i, bool c, float[2] s, float k) => (bool d, float[2] t, float m, float[2] o) {
+          two = Constant <value = float {1.5}> () t = Mul (s, two) m = ReduceMax <keepdims = 0> (t)
+          d = Less (m, limit) o = Identity (t) }> }""")
+    assert steps_of(model) == [8]
+    x = np.array([1, 0.25], np.float32)
+    feeds = [
+        {"x": x, "limit": np.float32(limit), "n": np.int64(n), "go": np.bool_(go)}
+        for limit, n, go in (
+            (100, 1000, True), (3, 1000, True), (100, 3, True), (0, 9, True), (1e9, 17, True), (9, 9, False),
+            (9, 0, True), (1e20, 2**31 - 1, True), (9, -1, True), (30, 8, True),
+        )
+    ]  # fmt: skip
+    check(model, *feeds)
+
+
+def test_numbers_of_steps_that_other_operations_read() -> None:
+    model = parsed("""main (int64 n, float[2] x) => (float[2] last, int64[M] numbers) {
+      last, numbers = Loop (n, "", x) <body = step (int64 i, bool c, float[2] s) => (bool c2, float[2] t, int64 o) {
+        c2 = Identity (c) f = Cast <to = 1> (i) p = Tanh (s) t = Add (p, f) o = Mul (i, i) }> }""")
+    assert steps_of(model) == [16]
+    check(model, *({"n": np.int64(n), "x": np.ones(2, np.float32)} for n in (3, 0, 16, 33, -1, 1)))
+
+
+def test_infinities_and_signs_of_zeros_are_those_of_the_last_step() -> None:
+    """Steps behind the last one overflow; nothing of them is left."""
+    model = parsed("""main (float[N,2] x, float[2] first) => (float[2] last) {
+      last = Scan <num_scan_inputs = 1, body = step (float[2] s, float[2] e) => (float[2] t) {
+        p = Mul (s, s) t = Mul (p, e) }> (first, x) }""")
+    first = np.array([1e8, -0.0], np.float32)
+    check(model, *({"x": np.full((n, 2), -1, np.float32), "first": first} for n in (1, 2, 3, 5)))
