@@ -85,11 +85,11 @@ class StepsPerIteration(FunctionPass):
     def _known_number(self, node: Iteration, count: int, most: int) -> bool:
         if count < 1:
             return self.refuse(node, "it does not run")
-        if count <= most:
-            unrolled(node, count)
-            return self.accept(node, f"{count} steps are one iteration, which needs no loop")
         # The last steps need no iteration, but as much of the file as those in the loop.
         steps = min(range(2, most + 1), key=lambda each: count // each + (each + count % each) / most)
+        if count < 2 * steps:
+            unrolled(node, count)
+            return self.accept(node, f"{count} steps are one iteration, which needs no loop")
         repeat(node, steps, count)
         return self.accept(node, f"{steps} steps in each iteration, {count % steps} behind the loop")
 
