@@ -22,7 +22,8 @@ def recurrence(length: str, attributes: str = "") -> object:
     return parsed(f"""main (float[{length},3] x, float[3] first)
       => (float[3] last, float[{length},3] y) {{
       last, y = Scan <num_scan_inputs = 1 {attributes},
-        body = step (float[3] s, float[3] e) => (float[3] t, float[3] o) {{ p = Mul (s, e) q = Tanh (p) t = Add (q, e) o = Identity (t) }}> (first, x) }}""")
+        body = step (float[3] s, float[3] e) => (float[3] t, float[3] o) {{
+          p = Mul (s, e) q = Tanh (p) t = Add (q, e) o = Identity (t) }}> (first, x) }}""")
 
 
 def sequence(length: int) -> dict[str, np.ndarray]:
