@@ -290,6 +290,7 @@ def test_what_is_ignored_is_in_the_page_but_does_not_count() -> None:
     assert after(data)[0][named(data, "first")["id"]]["name"] == "other"
 
 
+@pytest.mark.keeps_loops
 def test_two_ir(tmp_path: Path) -> None:
     for name, text in (("old", NESTED), ("new", NESTED.replace("Sin", "Cos"))):
         save_model(convert_model(parsed(text)), tmp_path / f"{name}.xml")
