@@ -50,19 +50,14 @@ class Oracle:
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.log_severity_level = threads, 3
         self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        self._binding = self._session.io_binding()
-        for port in self._session.get_inputs():
-            self._binding.bind_cpu_input(port.name, feeds[port.name])
-        for port in self._session.get_outputs():
-            self._binding.bind_output(port.name)
+        self._feeds = {port.name: feeds[port.name] for port in self._session.get_inputs()}
 
     def run(self) -> list[tuple[str, Any]]:
-        self.again()
         names = [port.name for port in self._session.get_outputs()]
-        return list(zip(names, self._binding.copy_outputs_to_cpu(), strict=True))
+        return list(zip(names, self._session.run(None, self._feeds), strict=True))
 
     def again(self) -> None:
-        self._session.run_with_iobinding(self._binding)
+        self._session.run(None, self._feeds)
 
 
 def measure(task: Task) -> Row:
