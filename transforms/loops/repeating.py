@@ -26,7 +26,7 @@ from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.loops.body_copies import BodyCopies, Results
 from mo_loop.transforms.port_maps import replace_iteration
-from mo_loop.transforms.replace import replace_output
+from mo_loop.transforms.replace import move_readers, replace_output
 
 Values = dict[Any, Value]
 """Values by Parameter of the former body."""
@@ -290,8 +290,10 @@ def _replace(node: Iteration, loop: Iteration, values: Sequence[Value]) -> None:
     """Readers of the outputs of `node` read `values`."""
     loop.rt_info.update(node.rt_info)
     for output, value in zip(node.outputs, values, strict=True):
-        if output.is_used:
-            replace_output(output, value)
+        if value.node is loop:
+            replace_output(output, value)  # a layer of several outputs keeps its name
+        elif output.is_used:
+            move_readers(output, value, output.uses)
     node.graph.remove(node)
 
 
