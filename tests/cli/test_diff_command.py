@@ -67,6 +67,7 @@ def test_ir(folder: Path) -> None:
     assert "  ~ soft (SoftMax): attribute axis 0 -> -1" in done.stdout
 
 
+@pytest.mark.keeps_loops
 def test_dump(folder: Path) -> None:
     for name in ("old", "new"):
         done = mo_loop("convert", f"{name}.onnx", "-o", f"{name}.xml", "--dump", name, cwd=folder)

@@ -398,6 +398,7 @@ def test_no_flag_is_left_out() -> None:
 @pytest.mark.parametrize(
     "check", dict.fromkeys(CHECKS.values()), ids=lambda check: check.__name__.removeprefix("check_")
 )
+@pytest.mark.keeps_loops
 def test_flag(check: Callable[[Path], None], folder: Path, tmp_path: Path) -> None:
     shutil.copytree(folder, tmp_path, dirs_exist_ok=True)
     check(tmp_path)

@@ -104,6 +104,7 @@ def test_text(nested: Path) -> None:
     assert sorted(path.name for path in nested.parent.iterdir()) == ["model.onnx"]
 
 
+@pytest.mark.keeps_loops
 def test_ir(ir: Path) -> None:
     done = mo_loop("inspect", ir)
     assert done.returncode == 0 and not done.stderr
