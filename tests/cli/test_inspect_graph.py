@@ -107,6 +107,7 @@ def test_tree_in_ascii(nested: Path) -> None:
     assert shown.stdout == expected
 
 
+@pytest.mark.keeps_loops
 def test_ir_and_dump(nested: Path, tmp_path: Path) -> None:
     assert mo_loop("convert", nested, "-o", tmp_path / "model.xml", "--dump", tmp_path / "steps").returncode == 0
     shown = [invoke(each, "--graph") for each in (tmp_path / "model.xml", tmp_path / "steps" / "000_loaded.json")]

@@ -192,6 +192,7 @@ class TestRename:
         found = outputs(target, {"x": floats(2, 3), "rate": np.float32(1)})
         assert np.array_equal(found["y"], np.abs(found["z"])) and (found["z"] <= 0).any()
 
+    @pytest.mark.keeps_loops
     def test_in_a_body(self, tmp_path: Path, target: Path) -> None:
         model = saved(parsed(body("inner = Neg (s) t = Abs (inner)")), tmp_path)
         assert convert(model, "-o", target, "--rename", "loop/step/inner=state").returncode == 0
@@ -235,6 +236,7 @@ class TestMapping:
 
         return set(re.findall(r'<layer id="(\d+)" name="([^"]*)"', xml.read_text("utf-8")))
 
+    @pytest.mark.keeps_loops
     def test_every_tensor(self, tmp_path: Path, target: Path) -> None:
         text = body("size = Shape (s) inner = Neg (s) t = Abs (inner)").replace(
             "[loop]", "five = Constant <value_ints = [5]> () dead = Neg (x) n2 = Mul (five, five) [loop]"

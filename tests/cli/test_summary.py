@@ -52,6 +52,7 @@ class TestControlFlow:
     def became(self, found: dict[str, Any]) -> dict[tuple[str, str], int]:
         return {(row["operator"], row["became"]): row["count"] for row in found["control_flow"]}
 
+    @pytest.mark.keeps_loops
     def test_the_summary_counts_what_loops_and_branches_became(self, tmp_path: Path, target: Path) -> None:
         model = saved(parsed(FLOW), tmp_path)
         assert self.became(as_json(model, "-o", target, "--unroll", 4)) == {
@@ -71,6 +72,7 @@ class TestControlFlow:
             ("cnn", {}),
         ],
     )
+    @pytest.mark.keeps_loops
     def test_real_models(self, model: str, wanted: dict[tuple[str, str], int] | None, target: Path) -> None:
         found = self.became(as_json(PYTORCH / f"{model}.onnx", "-o", target))
         if wanted is not None:

@@ -101,6 +101,7 @@ def test_missing_packages_are_named_with_the_extra(folder: Path, monkeypatch: py
     assert "pip install openvino onnxruntime" in done.stderr
 
 
+@pytest.mark.keeps_loops
 def test_layers_and_passes_say_where_a_difference_begins(folder: Path) -> None:
     done = mo_loop("verify", "model.onnx", "other.xml", "--layers", "--passes", cwd=folder)
     assert done.returncode == 1
@@ -112,6 +113,7 @@ def test_layers_and_passes_say_where_a_difference_begins(folder: Path) -> None:
     assert found["layers"]["iterations"] == [{"loop": "loop", "iteration": 0}]
 
 
+@pytest.mark.keeps_loops
 def test_a_dump_has_a_page_with_the_differences(folder: Path) -> None:
     done = mo_loop("verify", "model.onnx", "other.xml", "--dump", "steps", "--inputs", "inputs.npz", cwd=folder)
     assert done.returncode == 1
