@@ -10,7 +10,15 @@ import pytest
 
 from mo_loop import convert_model, ops
 from mo_loop.graph import Node
+from mo_loop.transforms.loops.steps_per_iteration import StepsPerIteration
 from tests.harness import check, floats, parsed
+
+
+@pytest.fixture(autouse=True)
+def single_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loops that are left are counted."""
+    monkeypatch.setattr(StepsPerIteration, "enabled_by_default", False)
+
 
 CELL = "p = MatMul(a, w)\n q = MatMul(s, u)\n r = Add(p, q)\n t = Tanh(r)"
 

@@ -9,7 +9,15 @@ import onnx
 import pytest
 
 from mo_loop import convert_model, ops
+from mo_loop.transforms.loops.steps_per_iteration import StepsPerIteration
 from tests.harness import check, floats, parsed
+
+
+@pytest.fixture(autouse=True)
+def single_steps(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The loops that are left are counted."""
+    monkeypatch.setattr(StepsPerIteration, "enabled_by_default", False)
+
 
 K = "k = Constant<value=int64[1] {{{}}}>()\n".format
 PAIR = "k = Constant<value=int64[2] {{{}}}>()\n".format
