@@ -81,7 +81,9 @@ def use() -> None:
         if not function.startswith(FUNCTIONS):
             return Worker(function, memory=memory, env=env, scratch=scratch, python=python)
         here = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
-        key = (function, memory, frozenset((here | dict(env)).items()), python, os.getcwd(), tuple(sys.path))
+        # Another folder may have the path of one that was removed, but not its number while a worker is there.
+        folders = (os.getcwd(), os.stat(os.curdir).st_ino, *sys.path)
+        key = (function, memory, frozenset((here | dict(env)).items()), python, folders)
         for worker in reversed(_idle):
             if worker.key == key and worker.alive:
                 _idle.remove(worker)

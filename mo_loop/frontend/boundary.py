@@ -73,8 +73,7 @@ def make_result(value: Value, name: str, packed: bool) -> None:
         node = Identity(value)
         node.output.take_output(value, name)
         value = node.output
-    # As OpenVINO names layers; a layer of several outputs keeps its name, which is that of the ONNX node.
-    if not isinstance(node, Parameter | Constant) and (len(node.outputs) == 1 or not node.name):
+    if not isinstance(node, Parameter | Constant):
         node.name = name
     value.add_name(name)
     Result(value, name=f"{name}/sink_port_0", names=(name,))
