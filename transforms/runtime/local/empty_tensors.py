@@ -94,6 +94,25 @@ def _size(values: Sequence[Value], at: int) -> Value:
     return size
 
 
+class EmptyBroadcastToConstant(LocalRule):
+    """Broadcast(c : [1,0], [3,1,0])  ->  a Constant [3,1,0], where c is a Constant"""
+
+    instead = "a constant of the broadcast shape"
+    avoids = (Gap(
+        "broadcast-of-empty-constant",
+        "`Broadcast` of a constant without elements to a known shape crashes the process that reads the model",
+        severity=CRASH,
+    ),)  # fmt: skip
+
+    pattern = wrap_type(ops.Broadcast)
+
+    def form(self, node: ops.Broadcast) -> Node | None:
+        output = node.output
+        if not _is_empty_constant(node.operands[0]) or not is_static(output.shape):
+            return None
+        return Constant(np.zeros(output.type.dims), graph=node.graph, dtype=output.dtype)
+
+
 class EmptyOutputsToBroadcast(LocalRule):
     """a model output that is an i64 Constant without elements  ->  Broadcast(0, its shape), where zeros are computed
 
