@@ -107,7 +107,7 @@ def is_computable(value: Value, known: dict[Value, bool]) -> bool:
             pending.pop()
         elif isinstance(node, Constant) or _is_static_shape(node):
             known[current] = True
-        elif isinstance(node, Parameter | Control | RandomUniform) or _is_hidden(node):
+        elif isinstance(node, Parameter | RandomUniform) or _is_hidden(node):
             known[current] = False
         else:
             open_ = [each for each in node.operands if each not in known]

@@ -77,9 +77,9 @@ class PreventLoopFolding(FunctionPass):
     def rewrite(self, node: Loop) -> bool:
         trip, go = node.operands[:2]
         computed = all(is_computable(value, self.known) for value in node.operands)
-        if computed and _is_static(node) and not _holds_refused(node):
-            return self._feed_zero(node)
         idle = low(iterations(node)) < 1
+        if computed and not idle and _is_static(node) and not _holds_refused(node):
+            return self._feed_zero(node)
         hides_trip = computed or (idle and not isinstance(trip.node, Constant) and is_computable(trip, self.known))
         hides_go = idle and not isinstance(go.node, Constant) and is_computable(go, self.known)
         if not hides_trip and not hides_go:

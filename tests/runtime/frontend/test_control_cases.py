@@ -314,6 +314,29 @@ def test_a_loop_of_constants_whose_inner_loop_does_not_run() -> None:
     check(model, {"x": X[0]}, expected=[[("y", np.array([1, 1, 2]))]])
 
 
+def test_a_condition_that_a_loop_of_constants_gives() -> None:
+    """The runtime evaluated both loops, of which the second does not run, and did not read the model."""
+    model = parsed("""g () => (float y) {
+        half = Constant <value = float {0.5}> ()
+        on = Constant <value = bool[1,1] {1}> ()
+        off = Constant <value = bool {0}> ()
+        one = Constant <value = int64 {1}> ()
+        axes = Constant <value = int64[2] {0, 1}> ()
+        last = Loop ("", "", on) <body = first (int64 i, bool c, bool[1,1] s) => (bool d, bool[1,1] t) {
+            t = Xor (s, off)
+            d = Identity (off)
+        }>
+        whole = Cast <to = 7> (last)
+        total = ReduceSum <keepdims = 0> (whole, axes)
+        go = Greater (total, one)
+        y = Loop (one, go, half) <body = second (int64 i, bool c, float s) => (bool d, float t) {
+            t = Sin (s)
+            d = Less (i, one)
+        }>
+    }""")
+    check(model, {}, expected=[[("y", np.float32(0.5))]])
+
+
 @pytest.mark.parametrize("op", ["Add", "Mul", "Max"])
 def test_an_invariant_scalar_beside_a_view_of_a_slice(op: str) -> None:
     """The runtime let the operation write into the invariant: running sums, products and maxima came out."""
