@@ -164,6 +164,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     ConstantsReduce,  # once more, with the next pass: the runtime merges equal nodes too, and LocalRules counts readers
     SharedOpOptimization,
     LocalRules,  # forms of one node and its neighbours, after all that looks for the nodes that they change
+    PreserveEmptyBroadcasts,  # matrix products with one number are products of elements now
     ReshapeReturnedInputs,  # the runtime would return freed memory
     UnsignedWeights,
     SpreadScales,  # the weights are where CompressWeights finds them

@@ -97,6 +97,7 @@ def test_before_the_lowering_the_answer_is_a_range() -> None:
     assert any(result == NOT_RUN for _, _, result in found.runs)
 
 
+@pytest.mark.keeps_loops
 def test_a_rule_that_is_switched_off_is_named() -> None:
     """Without GuardZeroTrips the outputs of a loop that does not run are old contents."""
     loop = parse_model("""<ir_version: 8, opset_import: ["" : 17]>

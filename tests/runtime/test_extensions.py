@@ -24,6 +24,7 @@ def nested(x: Any, w: Any, n: int) -> Any:
     return x
 
 
+@pytest.mark.keeps_loops
 def test_the_example_computes_what_it_says() -> None:
     """Translators in a body, a body of their own with a capture through two levels, and both passes."""
     feeds = [{"x": floats(3), "w": floats(3, seed=1) * np.float32(0.3), "n": n} for n in (2, 0, 1)]
