@@ -6,9 +6,13 @@ import re
 from functools import cached_property
 from pathlib import Path
 
+from mo_loop.transforms.pipelines import LOOPS
 from tests import ROOT
 from tests.browser import shown_models
 from tests.cli.installed import mo_loop
+
+LOOPS_STAY = [f"--disable-pass={each.__name__}" for each in LOOPS]
+"""Flags of conversions: the pages show loops."""
 
 
 class MadePages:
@@ -71,14 +75,14 @@ class MadePages:
         model, other = shown_models.nested(self.folder / "heated.onnx"), self.folder / "heated_other.onnx"
         shown_models.nested(other, {"3.0}": "3.5}"})
         ir, target = other.with_suffix(".xml"), self.folder / "heated"
-        _run("convert", other, "-o", ir)
+        _run("convert", other, "-o", ir, *LOOPS_STAY)
         _run("verify", model, ir, "--layers", "--dump", target, code=1)
         return target / "index.html"
 
     def dump(self, model: Path) -> Path:
         """The page of a conversion."""
         target = self.folder / model.stem
-        _run("convert", model, "-o", model.with_suffix(".xml"), "--dump", target)
+        _run("convert", model, "-o", model.with_suffix(".xml"), "--dump", target, *LOOPS_STAY)
         return target / "index.html"
 
     def view(self, *models: Path) -> Path:

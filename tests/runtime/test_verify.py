@@ -187,3 +187,10 @@ def test_outputs_that_have_the_memory_of_inputs() -> None:
     assert list(found) == names and found["y"].shape == (1, 1, 8)
     np.testing.assert_array_equal(found["present_k"], expected)
     np.testing.assert_array_equal(feeds["past_k"], before)
+
+
+def test_the_worker_has_the_folder_of_its_caller(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Relative paths of a model were looked for where the worker was started."""
+    isolated(os.getcwd)
+    monkeypatch.chdir(tmp_path)
+    assert isolated(os.getcwd) == str(tmp_path)

@@ -8,6 +8,7 @@ There is one worker. It is kept for the next call, and replaced after a crash or
 from __future__ import annotations
 
 import functools
+import os
 from collections.abc import Callable
 from typing import Any, TypeVar
 
@@ -30,7 +31,7 @@ class IsolatedError(Exception):
 
 def isolated(function: Callable[..., T], *arguments: Any, limit: float = LIMIT) -> T:
     """`function(*arguments)` in the worker, for at most `limit` seconds. The function is one of a module's own."""
-    outcome = _pool().call((function, arguments), limit)
+    outcome = _pool().call((function, arguments, os.getcwd()), limit)
     if not outcome.ok:
         text = f"{function.__qualname__}: {outcome.status} {outcome.stage}: {outcome.message}\n{outcome.detail}"
         raise IsolatedError(text, outcome.status, outcome.error)
@@ -38,9 +39,10 @@ def isolated(function: Callable[..., T], *arguments: Any, limit: float = LIMIT) 
     return result
 
 
-def serve(task: tuple[Callable[..., Any], tuple[Any, ...]]) -> Any:
-    """The function of the worker."""
-    function, arguments = task
+def serve(task: tuple[Callable[..., Any], tuple[Any, ...], str]) -> Any:
+    """The function of the worker. Paths are those of the caller, which may have changed its folder since the start."""
+    function, arguments, folder = task
+    os.chdir(folder)
     return function(*arguments)
 
 
