@@ -55,15 +55,20 @@ def _place(node: Iteration, dim: Dimension) -> tuple[Value, int] | None:
 
 
 class Draft:
-    """A graph for the values of all steps of a loop, with a Parameter for each outer value that it reads."""
+    """A graph for the values of all steps of a loop, with a Parameter for each outer value that it reads.
 
-    def __init__(self, node: Iteration) -> None:
+    Args:
+        replaces: the loop goes. Only then may the steps be in reverse order; what stays of a loop reads them in order.
+    """
+
+    def __init__(self, node: Iteration, *, replaces: bool = False) -> None:
         self.node = node
         self.graph = Graph("draft")
         self._parameters: dict[Value, Parameter] = {}
         self._outer: dict[Node, Value] = {}
         sliced = [entry for entry in node.input_map if isinstance(entry, Sliced)]
-        self.backwards = bool(sliced) and all(entry.stride < 0 for entry in sliced) and not node.back_edges
+        is_backwards = bool(sliced) and all(entry.stride < 0 for entry in sliced)
+        self.backwards = replaces and is_backwards and not node.back_edges
         """Whether the steps are in reverse order: where all slices are read so, none has to be reversed."""
         self.last: dict[Result, Value] = {}
         """The final values of the states that are solved."""

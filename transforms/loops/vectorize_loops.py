@@ -40,7 +40,7 @@ class VectorizeLoops(FunctionPass):
         obstacle = obstacle_of(node)
         if obstacle:
             return self.refuse(node, obstacle)
-        draft = Draft(node)
+        draft = Draft(node, replaces=True)
         left = draft.solve(exact_order=self.exact_order)
         outputs = []
         for entry in node.output_map:

@@ -139,3 +139,23 @@ def test_sizes_of_no_steps(final: bool) -> None:
     sizes = ((4, 2), (0, 2), (1, 3), (0, 4), (3, 1))
     runs = [{"x": floats(t, n, 3), "h": floats(n, 3, seed=1), "v": floats(3, 2, seed=2)} for t, n in sizes]
     check(model, *runs, rtol=1e-4, atol=1e-5)
+
+
+def test_steps_in_reverse_order_without_states() -> None:
+    """The loop stays for its If; what was computed before it was read in the order of the steps of a loop that goes."""
+    model = parsed("""g (float[5,2,3] x, float[3,2] w) => (float[5,2] y) {
+        at = Constant <value = int64[1,1] {1}> ()
+        zero = Constant <value = float {0.0}> ()
+        y = Scan <num_scan_inputs = 1, scan_input_directions = [1], body = step (float[2,3] s) => (float[2] t) {
+            p = MatMul (s, w)
+            m = ReduceMean <keepdims = 0> (p)
+            c = Greater (m, zero)
+            t = If (c) <then_branch = yes () => (float[2] a) {
+                row = Constant <value = float[1,2] {1.0, 2.0}> ()
+                first = ScatterND (w, at, row)
+                axes = Constant <value = int64[1] {0}> ()
+                a = ReduceSum <keepdims = 0> (first, axes)
+            }, else_branch = no () => (float[2] b) { b = Constant <value = float[2] {7.0, 8.0}> () }>
+        }> (x)
+    }""")
+    check(model, {"x": floats(5, 2, 3), "w": floats(3, 2, seed=1)})
