@@ -39,10 +39,14 @@ def isolated(function: Callable[..., T], *arguments: Any, limit: float = LIMIT) 
     return result
 
 
-def serve(task: tuple[Callable[..., Any], tuple[Any, ...], str]) -> Any:
-    """The function of the worker. Paths are those of the caller, which may have changed its folder since the start."""
-    function, arguments, folder = task
-    os.chdir(folder)
+def serve(task: tuple[Any, ...]) -> Any:
+    """The function of the worker, called with a function, its arguments and, maybe, the folder of the caller.
+
+    Paths are those of the caller, which may have changed its folder since the worker was started.
+    """
+    function, arguments, *folder = task
+    if folder:
+        os.chdir(folder[0])
     return function(*arguments)
 
 
