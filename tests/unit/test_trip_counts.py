@@ -5,6 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mo_loop.look.records.node_records import Describer
+from mo_loop.look.records.of_graph import structure_of
+from mo_loop.look.records.sources import trip_count
+from mo_loop.look.records.structure import IR
 from mo_loop.look.records.trip_counts import set_trip_counts
 from mo_loop.text import parse
 
@@ -89,6 +92,30 @@ def trip_counts(text: str) -> list[str | None]:
 )
 def test_loop(trips: str, start: str, goes_on: str, expected: str) -> None:
     assert trip_counts(LOOP.format(trips=trips, start=start, goes_on=goes_on)) == [expected]
+
+
+@pytest.mark.parametrize(
+    ("trips", "expected"),
+    [
+        ("10", ["10, each of 16 steps", "constant 10, each of 16 steps"]),
+        ("%d", ["n (Parameter) steps, 16 in each iteration", "input n steps, 16 in each iteration"]),
+        ("%e", ["n (Parameter) steps, 16 in each iteration", "input n steps, 16 in each iteration"]),
+        ("%half", ["half (Divide), each of 16 steps", "computed (Divide), each of 16 steps"]),
+        ("-1", ["no limit", "constant -1"]),
+        ("%n", ["n (Parameter), each of 16 steps", "input n, each of 16 steps"]),
+    ],
+)
+def test_iterations_of_several_steps(trips: str, expected: list[str]) -> None:
+    """The page and an inspection tell the steps of the loop as it was, not a division."""
+    made = "%p = Maximum(%n, 0)\n%q = Add(%p, 15)\n%d = Divide(%q, 16)\n%half = Divide(%q, 2) \"half\"\n"
+    made += "%r = Add(15, %n)\n%e = Divide(%r, 16)\n"
+    loop = made + "%y = Loop"
+    info = '}} info {{steps_per_iteration: {{value: "16"}}}}\n  body'
+    text = LOOP.replace("}}\n  body", info).replace("%y = Loop", loop)
+    graph = text.format(trips=trips, start="true", goes_on="true")
+    assert trip_counts(graph) == expected[:1]
+    (found,) = (item for item in structure_of(parse(graph), IR, "").main.items if item.bodies)
+    assert trip_count(found) == expected[1]
 
 
 @pytest.mark.parametrize(

@@ -62,12 +62,27 @@ def test_an_onnx_model_is_shown_as_it_is() -> None:
     assert (data["kind"], data["steps"]) == ("graph", [])
     assert names(data, "") == ["x", "n", "f", "w", "first", "loop", "y"]
     first = named(data, "first")
-    assert (first["op"], first["opset"], first["outputs"]) == ("Add", 18, [{"type": "?", "names": ["a"]}])
+    assert (first["op"], first["opset"], first["outputs"]) == ("Add", 18, [{"type": "f32[3]", "names": ["a"]}])
     assert first["inputs"] == [[named(data, "x")["id"], 0], [named(data, "w")["id"], 0]]
     weight = named(data, "w")
     assert (weight["op"], weight["value"], weight["bytes"]) == ("Constant", "[1.0, 2.0, 3.0]", 12)
     assert named(data, "soft")["attributes"] == {"axis": "0"}
     assert ["opset ai.onnx", "18"] in data["facts"]
+
+
+def test_tensors_of_bodies_have_the_types_that_inference_finds() -> None:
+    data = shown(parsed(NESTED))
+    types = {named(data, name)["outputs"][0]["type"] for name in ("loop", "choice", "soft", "sine")}
+    assert types == {"f32[3]"}
+
+
+def test_inferred_types_are_no_difference_of_two_models() -> None:
+    """The page of two models lists what `mo-loop diff` finds, which compares what is declared."""
+    new = parsed(NESTED)
+    new.graph.value_info.append(helper.make_tensor_value_info("a", onnx.TensorProto.FLOAT, [3]))
+    data = shown(parsed(NESTED), new)
+    assert named(data, "first")["outputs"][0]["type"] == "f32[3]"
+    assert data["steps"][0]["details"] == {} and mo_loop.diff(parsed(NESTED), new).equal
 
 
 def test_the_port_map_of_an_onnx_loop() -> None:

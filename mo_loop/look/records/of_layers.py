@@ -59,7 +59,8 @@ class _Reader:
 
     def _item(self, layer: Layer, scope: ScopeRecord) -> Item:
         outputs = [_output(port) for port in layer.outputs]
-        item = Item(layer.type, layer.name, scope, layer.version, layer.data, outputs=outputs, made_of=layer)
+        info = dict(flat(layer.rt_info))
+        item = Item(layer.type, layer.name, scope, layer.version, layer.data, outputs=outputs, info=info, made_of=layer)
         if layer.type == "Parameter":
             names = outputs[0].names if outputs else ()
             type_ = layer.data.get("element_type", ""), _dims(shape_of(layer.data.get("shape", "")))

@@ -1,4 +1,4 @@
-"""The structure of an ONNX model. Types are those that the model declares; nothing is inferred."""
+"""The structure of an ONNX model. Types are those that the model declares; `inferred_outputs` finds others."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from mo_loop.errors import FileError
-from mo_loop.frontend.model import OnnxModel
+from mo_loop.frontend.inferred_types import with_inferred_types
+from mo_loop.frontend.model import OnnxModel, opened
 from mo_loop.frontend.onnx_graphs import OnnxGraph, domain_of, function_graph, main_graph, operator_of
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.graph.tensor import ArrayTensor, Tensor
@@ -84,6 +85,15 @@ def structure_of_onnx(
     for scope in found.scopes():
         "".join(_names(scope))  # TypeError for a name that is not UTF-8, which protobuf returns as bytes
     return found
+
+
+def inferred_outputs(structure: Structure) -> dict[Item, list[Output]]:
+    """The outputs of all items of an ONNX model, with types that inference finds where none is declared."""
+    model = with_inferred_types(opened(structure.made_of))
+    typed = structure_of_onnx(model, structure.source, weights=False)  # the same items in the same order
+    scopes = zip(structure.scopes(), typed.scopes(), strict=True)
+    pairs = (pair for old, new in scopes for pair in zip(old.items, new.items, strict=True))
+    return {item: other.outputs for item, other in pairs}
 
 
 def _names(scope: ScopeRecord) -> Iterator[str]:

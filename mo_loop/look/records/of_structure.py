@@ -1,8 +1,8 @@
 """A model that was opened for a comparison as records and scopes: `described(structure)`.
 
 An ONNX model is shown as it is in its file: initializers are Constants, inputs are Parameters, outputs are Results, and
-the port maps of Loop, Scan and If are those that their inputs and outputs mean. Other models are described by their
-Graph, as in a conversion.
+the port maps of Loop, Scan and If are those that their inputs and outputs mean. Tensors without a declared type have
+the one that inference finds. Other models are described by their Graph, as in a conversion.
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ from typing import Any
 from mo_loop.graph.tensor import FileTensor
 from mo_loop.look.records.constant_records import Contents, described_constant
 from mo_loop.look.records.node_records import Describer, GraphState, Record
+from mo_loop.look.records.of_onnx import inferred_outputs
 from mo_loop.look.records.port_entries import Ports, renamed
 from mo_loop.look.records.structure import ONNX, Item, Output, Ref, ScopeRecord, Structure
 from mo_loop.look.records.trip_counts import set_trip_counts
@@ -124,6 +125,7 @@ class _OnnxRecords:
         self._contents = contents
         self._file = PurePath(model.structure.source).name
         self._undefined: dict[tuple[ScopeRecord, str], int] = {}
+        self._outputs = inferred_outputs(model.structure)
 
     def add(self) -> None:
         for scope in self._model.structure.scopes():
@@ -167,7 +169,7 @@ class _OnnxRecords:
             "id": self._model.items[item], "scope": scope,
             "op": "Parameter" if is_input else item.operator, "opset": _version(item, opsets, is_input),
             "name": item.name, "inputs": [self._ref(ref) for ref in item.inputs],
-            "outputs": [{"type": _type(output), "names": list(output.names)} for output in item.outputs],
+            "outputs": [{"type": _type(output), "names": list(output.names)} for output in self._outputs[item]],
         }  # fmt: skip
         if item.attributes or item.mapped:
             found["attributes"] = item.attributes | item.mapped
@@ -230,7 +232,7 @@ def _version(item: Item, opsets: dict[str, str], is_input: bool) -> int | str:
 
 
 def _type(output: Output) -> str:
-    """The declared type; ? for what is not declared."""
+    """The type; ? for what is neither declared nor inferred."""
     if not output.shape and output.dtype and not output.dtype.endswith(")"):
         return f"{output.dtype}[...]"
     return f"{output.dtype or '?'}{output.shape}"

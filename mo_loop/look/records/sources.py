@@ -1,16 +1,21 @@
 """What decides how often a loop runs, as text: "constant 10", "input n", "computed (Less)", "7 (dimension 0 of x)".
 
+A loop whose iterations have several steps tells the number of its steps, "input n steps, 16 in each iteration", or what
+an iteration is: "constant 10, each of 16 steps".
+
 A value is followed through operators that hand it on, and out of a body to what feeds its parameter.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 
 from mo_loop.look.records.data import Data
 from mo_loop.look.records.structure import Item, Ref
 from mo_loop.look.records.tensor_ports import TensorPort, tensor_name, tensor_port
-from mo_loop.ops.control import slice_count
+from mo_loop.ops.control import STEPS, slice_count
+
+Told = Callable[[Ref | None], str]
 
 _TRANSPARENT = frozenset(("Identity", "Cast", "Convert", "Squeeze", "Unsqueeze", "Reshape"))
 """Operators that return their first input, possibly in another shape or type."""
@@ -26,11 +31,43 @@ def trip_count(owner: Item) -> str | None:
     """The source of the number of iterations; None of an If, and of an operator that is not known."""
     if owner.direct is None or owner.operator == "If":
         return None
+    told = owner.info.get(f"{STEPS}/value", "")
+    steps = int(told) if told.isascii() and told.isdecimal() and len(told) < 10 else 1
     if owner.is_loop:
-        return source_of(owner.input(0))
+        return in_steps(owner.input(0), steps, source_of, _number)
     feeds = [each.feed for body in owner.bodies.values() for each in body.parameters]
     sliced = next((feed for feed in feeds if feed is not None and feed.kind == "sliced"), None)
-    return "none" if sliced is None else slices(tensor_port(sliced.source), slicing(sliced.settings))
+    return "none" if sliced is None else each_of(slices(tensor_port(sliced.source), slicing(sliced.settings)), steps)
+
+
+def in_steps(count: Ref | None, steps: int, told: Told, number: Told) -> str:
+    """What decides the number of steps of a Loop with `steps` in each iteration, where (n + steps - 1) / steps counts
+    the iterations; else the text of the trip count. `told` gives the text of a value, `number` that of a constant."""
+    total = _operand(_operand(count, "Divide", str(steps), number), "Add", str(steps - 1), number)
+    if steps < 2 or total is None:
+        return each_of(told(count), steps)
+    return f"{told(_operand(total, 'Maximum', '0', number) or total)} steps, {steps} in each iteration"
+
+
+def each_of(text: str, steps: int) -> str:
+    """The text of a number of iterations that have several steps. A negative number is no limit."""
+    limits = text and not text.removeprefix("constant ").startswith("-")
+    return f"{text}, each of {steps} steps" if steps > 1 and limits else text
+
+
+def _operand(ref: Ref | None, operator: str, constant: str, number: Told) -> Ref | None:
+    """The value that `operator` combines with a constant; None for another value."""
+    at = origin(ref)
+    if at is None or at.item.operator != operator or len(at.item.inputs) != 2:
+        return None
+    left, right = at.item.inputs
+    return left if number(right) == constant else right if number(left) == constant else None
+
+
+def _number(ref: Ref | None) -> str:
+    """The value of a small constant."""
+    at = origin(ref)
+    return "" if at is None or at.item.data is None else _values(at.item.data)
 
 
 def condition(owner: Item) -> str | None:

@@ -2,20 +2,26 @@
 
     set_trip_counts(state)
     state.nodes[17]["port_map"]["trip_count"]       # "10", "at most 10, while less is true", "dimension 0 of x: N"
+    # of a loop with several steps in each iteration "10, each of 16 steps", "n (Parameter) steps, 16 in each iteration"
 
 Values are followed as in sources.py.
 """
 
 from __future__ import annotations
 
+import re
 from functools import cached_property
 from typing import Any
 
 from mo_loop.look.records.node_records import GraphState, Record
-from mo_loop.look.records.sources import origin
+from mo_loop.look.records.sources import each_of, in_steps, origin
 from mo_loop.look.records.structure import Feed, Ref
+from mo_loop.ops.control import STEPS
 
 ALWAYS = ("true", "1")
+
+_STEPS = re.compile(rf'{STEPS}: {{value: "([0-9]{{1,9}})"}}')
+"""The number of steps in the text of a rt_info."""
 
 
 def set_trip_counts(state: GraphState) -> None:
@@ -46,7 +52,11 @@ class _Sources:
 
     def of(self, source: Any) -> tuple[Record, int] | None:
         """The node and output that a value comes from; None if nothing gives it."""
-        found: Any = origin(self.ref(source))
+        return self.behind(self.ref(source))
+
+    def behind(self, ref: Ref | None) -> tuple[Record, int] | None:
+        """The same of a value of a Structure."""
+        found: Any = origin(ref)
         if found is None or (found.item.feed is not None and found.item.feed.source is None):
             return None  # the condition of an ONNX loop that is not given
         return found.item.record, found.output
@@ -89,7 +99,10 @@ def _input(record: Record, port: int) -> Any:
 
 
 def _of_loop(record: Record, sources: _Sources) -> str:
-    count = _value(sources.of(_input(record, 0)), sources)
+    count = in_steps(
+        sources.ref(_input(record, 0)), _steps(record), lambda ref: _value(sources.behind(ref), sources),
+        lambda ref: _number(sources.behind(ref)),
+    )  # fmt: skip
     conditions = [sources.of(_input(record, 1))]
     last = record["port_map"].get("condition")
     if last is not None:
@@ -127,12 +140,22 @@ def _dimension(record: Record, sources: _Sources) -> str:
     return _slices({"axis": int(axis)}, sources.nodes[ref[0]], ref[1])
 
 
+def _steps(record: Record) -> int:
+    """The number of steps in each iteration."""
+    found = _STEPS.search(record.get("info", ""))
+    return int(found[1]) if found else 1
+
+
+def _number(source: tuple[Record, int] | None) -> str:
+    return "" if source is None else str(source[0].get("value", "")).strip("[]")
+
+
 def _of_slices(record: Record, sources: _Sources) -> str:
     """The trip count of a TensorIterator or Scan: the number of slices of an input."""
     for entry in record["port_map"]["inputs"]:
         if entry["role"] == "Sliced":
             ref = _input(record, entry["port"])
-            return "" if ref is None else _slices(entry, sources.nodes[ref[0]], ref[1])
+            return "" if ref is None else each_of(_slices(entry, sources.nodes[ref[0]], ref[1]), _steps(record))
     return ""
 
 
