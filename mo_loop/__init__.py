@@ -30,6 +30,8 @@ if TYPE_CHECKING:
     from mo_loop.graph import Value as Value
     from mo_loop.look.differences.comparing import diff as diff
     from mo_loop.look.inspection.read import inspect as inspect
+    from mo_loop.look.layer_map import LayerMap as LayerMap
+    from mo_loop.look.layer_map import layer_map as layer_map
     from mo_loop.look.viewing import Page as Page
     from mo_loop.look.viewing import view as view
     from mo_loop.options import ConvertOptions as ConvertOptions
@@ -43,6 +45,7 @@ _NAMES = {
     "mo_loop.compare.reducing.reducing": ("reduce",),
     "mo_loop.look.differences.comparing": ("diff",),
     "mo_loop.look.inspection.read": ("inspect",),
+    "mo_loop.look.layer_map": ("LayerMap", "layer_map"),
     "mo_loop.options": ("ConvertOptions",),
     "mo_loop.errors": ("MoLoopError",),
     "mo_loop.extensions": ("Extensions",),

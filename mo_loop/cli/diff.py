@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import sys
 from dataclasses import replace
+from pathlib import Path
 
 import click
 
@@ -12,9 +13,11 @@ from mo_loop.cli.error_output import reported
 from mo_loop.cli.file_checks import fetched, named
 from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, verbose_option
 from mo_loop.cli.model_options import allow_external_option, limit_option
-from mo_loop.cli.output import painted, show
+from mo_loop.cli.output import TERMINAL, painted, show
 from mo_loop.conversion_limits import Limits, limited
+from mo_loop.errors import UsageError
 from mo_loop.support.flags import COMPARISON, REPORTS
+from mo_loop.support.shown_result import ShownResult
 
 ASPECTS = ("names", "shapes", "weights", "metadata")
 
@@ -56,7 +59,8 @@ def command(
 ) -> None:
     """Compare two models node by node, with the bodies of their control flow.
 
-    A and B are two .onnx files, two .xml files of an IR, or two files that convert --dump wrote (.json or .txt).
+    A and B are two .onnx files, two .xml files of an IR, or two files that convert --dump wrote (.json or .txt). Of an
+    .onnx file and the .xml of its IR, the output says which layers each node became.
 
     Nodes are matched by name and by structure, so that renamed and renumbered nodes are found again. The output lists
     by scope the nodes that were added (+), removed (-) and changed (~): operators, attributes, inputs that read
@@ -69,13 +73,25 @@ def command(
     mo-loop diff fp32.xml fp16.xml --tolerance 0.001
     mo-loop diff old.xml new.xml --scope loop/body --all
     mo-loop diff steps/010_LoopToTI.json steps/066_PortRenumbering.json
+    mo-loop diff model.onnx model.xml
 
-    Exit code 1: there is a difference.
+    Exit code 1: there is a difference; 0 for an .onnx file and an IR.
     """
     with reported(debug, as_json=form == "json" and not quiet, writes=False), limited(Limits.parse(limit)):
         from mo_loop.look.differences.comparing import diff
+        from mo_loop.look.layer_map import layer_map
+        from mo_loop.look.records.opening import kind_of
+        from mo_loop.look.records.structure import IR, ONNX
 
         with fetched(old) as one, fetched(new) as other:
+            kinds = [kind_of(Path(each)) for each in (one, other)]
+            if sorted(kinds) == [IR, ONNX]:
+                _require_no_comparison(ignored, tolerance, quiet)
+                model, ir = (one, other) if kinds[0] == ONNX else (other, one)
+                layers = layer_map(model, ir, scope=scope, allow_external=allow_external)
+                layers.model.source, layers.ir.source = (named(old if each == one else new) for each in (model, ir))
+                show(_as_json(layers) if form == "json" else "\n".join(layers.lines(TERMINAL, complete=complete)))
+                return
             found = diff(
                 one, other, ignore=ignored, scope=scope, tolerance=tolerance, allow_external=allow_external
             )
@@ -85,12 +101,23 @@ def command(
         if quiet:
             text = ""
         elif form == "json":
-            text = json.dumps(found.to_dict(), indent=1, ensure_ascii=False)
+            text = _as_json(found)
         else:
             text = "\n".join(found.lines(_painted, complete=complete))
     if text:
         show(text)
     sys.exit(0 if found.equal else 1)
+
+
+def _require_no_comparison(ignored: tuple[str, ...], tolerance: float, quiet: bool) -> None:
+    given = {"--ignore": bool(ignored), "--tolerance": bool(tolerance), "--quiet": quiet}
+    option = next((each for each, is_given in given.items() if is_given), None)
+    if option is not None:
+        raise UsageError(f"{option} is for the comparison of two models of one kind", hint=f"leave out {option}")
+
+
+def _as_json(found: ShownResult) -> str:
+    return json.dumps(found.to_dict(), indent=1, ensure_ascii=False)
 
 
 def _painted(text: str, colour: str) -> str:

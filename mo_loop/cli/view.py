@@ -58,7 +58,7 @@ def command(
 
     MODEL is an .onnx file (- is standard input), the .xml of an IR, a .json or .txt file that convert --dump wrote, or
     the folder of a dump, which has its page already. With OTHER, a file of the same kind, the page shows both side by
-    side, and what mo-loop diff finds between them.
+    side, and what mo-loop diff finds between them; with an .onnx file and its .xml, which layers each node became.
 
     The page is one file for a browser, and loads nothing. The content of weights is not in it, only the first elements.
 
@@ -66,6 +66,7 @@ def command(
     mo-loop view model.onnx --open
     mo-loop view model.xml -o page.html
     mo-loop view old.onnx new.onnx --ignore names
+    mo-loop view model.onnx model.xml
     mo-loop view model.onnx --scope loop/body
 
     The exit code is 0 also if the models differ.

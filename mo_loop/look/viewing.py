@@ -2,6 +2,7 @@
 
     view("model.onnx").save("model.html")
     view("old.xml", "new.xml", ignore="names").save("difference.html")
+    view("model.onnx", "model.xml").save("layers.html")
 """
 
 from __future__ import annotations
@@ -15,14 +16,16 @@ from typing import Any
 from mo_loop.errors import FileError, UsageError
 from mo_loop.look.differences.comparing import ModelComparison, compare, require_scope
 from mo_loop.look.dump.run_folder import PAGE
+from mo_loop.look.layer_map import layer_map_of
 from mo_loop.look.page.document import Document
 from mo_loop.look.page.html import is_page, page
 from mo_loop.look.page.of_comparison import diff_document
+from mo_loop.look.page.of_layer_map import layers_document
 from mo_loop.look.records.constant_records import Contents
 from mo_loop.look.records.of_structure import body_of, described, facts, written
 from mo_loop.look.records.opening import opened
 from mo_loop.look.records.reading import read_dump
-from mo_loop.look.records.structure import Structure
+from mo_loop.look.records.structure import IR, ONNX, Structure
 from mo_loop.support.files import write_whole
 from mo_loop.support.garbage_collection import paused_collector
 
@@ -58,12 +61,13 @@ def view(
     model: Any, other: Any = None, *, ignore: str | Iterable[str] = (), scope: str | None = None,
     tolerance: float = 0.0, allow_external: Sequence[str] = (),
 ) -> Page:  # fmt: skip
-    """The page of a model; with `other`, of both side by side and what differs between them.
+    """The page of a model; with `other`, of both side by side and what differs between them; of an ONNX model with its
+    IR, which layers each node became.
 
     Args:
         model: a path (.onnx, .xml, a .json or .txt file of `--dump`, or the folder of a dump), an `onnx.ModelProto`, a
             `Model` or a `Graph`.
-        other: another model of the same kind, not a folder.
+        other: another model of the same kind, not a folder; or the IR of an ONNX model.
         ignore: what does not count as a difference: "names", "shapes", "weights", "metadata".
         scope: the path of a body; the page shows only this body and those in it.
         tolerance: weights may differ by this part of the largest magnitude in the constant.
@@ -82,6 +86,13 @@ def view(
             models.append(opened(other, allowed=allow_external))
         if other is None:
             document = _of_one(models[0], scope, unread)
+        elif {each.kind for each in models} == {ONNX, IR}:
+            if ignore or tolerance or scope is not None:
+                raise UsageError(
+                    "scope, ignore and tolerance are for two models of one kind",
+                    hint="leave them out for a model and its IR",
+                )
+            document = _of_layers(models, (model, other), allow_external)
         else:
             document = _of_both(compare(*models, ignore=ignore, scope=scope, tolerance=tolerance), scope)
         return Page(page(document.as_json()))
@@ -121,6 +132,13 @@ def _of_both(found: ModelComparison, scope: str | None) -> Document:
     contents = Contents()
     old, new = described(found.old, contents), described(found.new, contents)
     return diff_document(found, old, new, f"{_name(found.old)} -> {_name(found.new)}", scope)
+
+
+def _of_layers(models: list[Structure], sources: tuple[Any, Any], allowed: Sequence[str]) -> Document:
+    """An ONNX model and its IR, in either order."""
+    (onnx, source), (ir, _) = sorted(zip(models, sources, strict=True), key=lambda each: each[0].kind != ONNX)
+    found, contents = layer_map_of(onnx, ir, source, allowed), Contents()
+    return layers_document(found, described(onnx, contents), described(ir, contents), f"{_name(onnx)} -> {_name(ir)}")
 
 
 def _of_one(structure: Structure, scope: str | None, unread: list[FileError]) -> Document:

@@ -6,6 +6,8 @@ import re
 from functools import cached_property
 from pathlib import Path
 
+import onnx
+
 from mo_loop.transforms.pipelines import LOOPS
 from tests import ROOT
 from tests.browser import shown_models
@@ -68,6 +70,23 @@ class MadePages:
         old, new = shown_models.nested(self.folder / "old.onnx"), self.folder / "new.onnx"
         shown_models.nested(new, {"Mul (e, scale)": "Add (e, scale)", "{0.5}": "{0.25}"})
         return self.view(old, new)
+
+    @cached_property
+    def difference_of_metadata(self) -> Path:
+        """Two models that differ in three entries of their metadata."""
+        old, new = shown_models.nested(self.folder / "told.onnx"), self.folder / "retold.onnx"
+        model = onnx.load(old)
+        for key in ("first", "second", "third"):
+            model.metadata_props.add(key=key, value=key)
+        onnx.save(model, new)
+        return self.view(old, new)
+
+    @cached_property
+    def layers(self) -> Path:
+        """A model and its IR: which layers each node became."""
+        model = shown_models.nested(self.folder / "mapped.onnx")
+        _run("convert", model, "-o", model.with_suffix(".xml"), *LOOPS_STAY)
+        return self.view(model, model.with_suffix(".xml"))
 
     @cached_property
     def heated(self) -> Path:

@@ -106,6 +106,16 @@ def test_side_by_side_overlay_and_after(shown: Shown) -> None:
     assert shown.page.locator(scans).count() == 1
 
 
+def test_the_end_key_shows_the_graph_as_written(shown: Shown) -> None:
+    """It selects the row "As written", which shows the last state without the colours of the last pass."""
+    current = shown.page.get_by_label("Passes", exact=True).locator("[aria-current=step]")
+    shown.press("End")
+    assert "As written" in current.inner_text() and shown.page.locator("g.badge").count() == 0
+    assert "as written" in shown.page.locator(".step-label").inner_text()
+    shown.press("Home")
+    assert "As loaded" in current.inner_text()
+
+
 def test_a_step_is_explained(shown: Shown) -> None:
     """What the pass does, what it decided, and about which node."""
     shown.go("ScanLowering")

@@ -38,6 +38,41 @@ def test_both_models_in_one_picture(show: Callable[..., Shown], pages: MadePages
     assert "changed" in boxes.evaluate_all("(all) => all.map((each) => each.dataset.status)")
 
 
+def test_the_layers_of_a_node_are_marked_in_the_other_graph(show: Callable[..., Shown], pages: MadePages) -> None:
+    """An ONNX model and its IR stand side by side; what is selected in one is marked in the other, both ways."""
+    shown = show(pages.layers, size=TALL)
+    before, after = (shown.page.locator(f"svg.graph[data-side={side}]") for side in ("before", "after"))
+    before.locator("g.box[data-op=Mul]", has_text="weigh").click()
+    shown.idle()
+    assert "Became these layers" in shown.details and "Multiply" in shown.details
+    assert "weigh" in after.locator("g.box.found[data-op=Multiply]").text_content()
+    after.locator("g.box[data-op=ReduceSum]").first.click()
+    shown.idle()
+    assert "Of these ONNX nodes" in shown.details
+    assert "total" in before.locator("g.box.found[data-op=ReduceSum]").text_content()
+
+
+def test_nodes_are_listed_with_their_layers(show: Callable[..., Shown], pages: MadePages) -> None:
+    shown = show(pages.layers, size=TALL)
+    panel = shown.page.get_by_label("Nodes and layers", exact=True).first
+    panel.get_by_role("button", name="Without a layer").click()
+    rows = panel.locator(".difference").all_inner_texts()
+    assert rows and all("no layer" in each and "Identity" in each for each in rows)
+    panel.get_by_role("button", name="Without a layer").click()
+    panel.get_by_label("Filter nodes and layers").fill("shrink")
+    panel.get_by_role("link").filter(has_text="shrink").first.click()
+    shown.idle()
+    assert shown.details.startswith("Mul") and "Multiply shrink" in shown.details
+
+
+def test_what_differs_in_the_models_as_a_whole_is_folded(show: Callable[..., Shown], pages: MadePages) -> None:
+    shown = show(pages.difference_of_metadata, size=TALL)
+    notes = shown.page.get_by_role("note")
+    assert "3 notes" in notes.inner_text() and "second" not in notes.inner_text()
+    notes.get_by_text("3 notes").click()
+    assert "second" in notes.inner_text()
+
+
 def test_a_model_alone_has_no_steps(show: Callable[..., Shown], pages: MadePages) -> None:
     shown = show(pages.nested_onnx, size=TALL)
     assert shown.page.get_by_label("Passes", exact=True).count() == 0

@@ -67,6 +67,17 @@ def test_ir(folder: Path) -> None:
     assert "  ~ soft (SoftMax): attribute axis 0 -> -1" in done.stdout
 
 
+@pytest.mark.parametrize("order", [1, -1])
+def test_the_layers_of_an_onnx_model(folder: Path, order: int) -> None:
+    done = mo_loop("diff", *["old.onnx", "old.xml"][::order], cwd=folder)
+    assert done.returncode == 0 and not done.stderr
+    assert done.stdout.startswith("old.onnx -> old.xml: 6 nodes, ")
+    assert "(main)\n  first (Add) -> first (Add)\n  loop (Loop) -> " in done.stdout
+    assert "/then_body/soft (SoftMax) and 12 more\n" in done.stdout
+    whole = mo_loop("diff", "old.onnx", "old.xml", "--all", "--scope", "loop/step/choice/yes", cwd=folder)
+    assert whole.stdout.count("(SoftMax)") == 16 and "first" not in whole.stdout
+
+
 @pytest.mark.keeps_loops
 def test_dump(folder: Path) -> None:
     for name in ("old", "new"):
@@ -143,7 +154,9 @@ def test_colours_on_a_terminal(folder: Path) -> None:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (["old.onnx", "new.xml"], "old.onnx is an ONNX model, new.xml is an IR"),
+        (["old.onnx", "old.xml", "--ignore", "names"], "--ignore is for the comparison of two models of one kind"),
+        (["old.onnx", "old.xml", "-q"], "--quiet is for the comparison of two models of one kind"),
+        (["old.onnx", "old.xml", "--scope", "none"], "no model has a scope 'none'"),
         (["old.onnx", "lost.onnx"], "lost.onnx does not exist"),
         (["old.xml", "lost.xml"], "lost.xml"),
         (["old.onnx", "."], "is a folder"),

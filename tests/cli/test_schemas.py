@@ -40,6 +40,7 @@ def key_of(document: Any) -> str:
         (("inspect", LOOP, "--graph"), "graph"),
         (("inspect", LOOP, "--nodes"), "nodes"),
         (("diff", LOOP, MODELS / "pytorch" / "decoder.onnx"), "diff"),
+        (("diff", LOOP, "ir.xml"), "layers"),
         (("convert", LOOP, "-o", "m.xml", "--mapping", "map.json", "--profile-json", "profile.json"), "convert"),
         (("verify", LOOP, "--sets", "1"), "verify"),
         (("ops", "Loop"), "ops"),
@@ -52,6 +53,8 @@ def key_of(document: Any) -> str:
     ids=lambda value: value if isinstance(value, str) else value[0],
 )
 def test_documents_on_stdout(arguments: tuple[Any, ...], name: str, tmp_path: Path) -> None:
+    if "ir.xml" in arguments:
+        mo_loop("convert", LOOP, "-o", "ir.xml", "--quiet", cwd=tmp_path)
     done = mo_loop(*arguments, "--format", "json", cwd=tmp_path)
     assert valid(json.loads(done.stdout)) == f"mo-loop {name}"
     for file in ("map.json", "profile.json"):

@@ -143,7 +143,7 @@ def test_the_page_is_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
         (["other.txt"], "is not a graph of --dump"),
         (["other.json"], "its JSON has another form"),
         (["old.onnx", "--scope", "loop/stop"], "did you mean 'loop/step'"),
-        (["old.onnx", "new.xml"], "convert the ONNX model and compare its IR"),
+        (["old.onnx", "old.xml", "--scope", "loop/step"], "for two models of one kind"),
         (["old.onnx", "--ignore", "names"], "--ignore is for the comparison of two models"),
         (["old.onnx", "--tolerance", "0.1"], "--tolerance is for the comparison of two models"),
         (["old.onnx", "steps"], "steps is the folder of a dump, not one graph"),

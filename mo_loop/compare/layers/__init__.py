@@ -10,7 +10,6 @@
 `counterparts`      which nodes with bodies belong together
 `sizes`             how large the tensors of a piece are
 `history`           which passes made the layers of each ONNX node
-`matching`          origins for a graph that was read from files
 `heat`              the differences of all tensors  `distance`     how far two arrays are apart
 `layer_difference`  the answer                      `answer`       what it says besides the tensor
 ==================  ===============================================================================
@@ -20,6 +19,6 @@ from mo_loop.compare.layers.first_difference import first_difference
 from mo_loop.compare.layers.heat import Heat
 from mo_loop.compare.layers.history import History
 from mo_loop.compare.layers.layer_difference import LayerDifference
-from mo_loop.compare.layers.matching import assign_origins
+from mo_loop.look.ir_origins import assign_origins
 
 __all__ = ["Heat", "History", "LayerDifference", "assign_origins", "first_difference"]

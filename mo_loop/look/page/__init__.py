@@ -3,6 +3,7 @@
 ===============  ================================================================
 `document`       states, steps and what changed between them: the data of the page
 `of_comparison`  the document of two models
+`of_layer_map`   the document of an ONNX model and its IR
 `html`           the page around a document
 ===============  ================================================================
 

@@ -20,7 +20,7 @@ SCHEMA, VERSION = "mo-loop page", 1
 
 
 class Document:
-    """The states of one conversion, or one graph. `kind` is "conversion", "graph" or "diff".
+    """The states of one conversion, or one graph. `kind` is "conversion", "graph", "diff" or "layers".
 
     `facts` are names and texts that tell about the model: its format, opsets, metadata.
     """
@@ -36,6 +36,8 @@ class Document:
         self.written: Record | None = None
         """The ids of the layers and the offsets of the constants in the files of the IR, by the ids of the nodes. Port
         maps get the layers of their parameters and results."""
+        self.pairs: list[tuple[int, list[int]]] | None = None
+        """Of an ONNX model and its IR: the layers of each node."""
         self.facts: list[tuple[str, str]] = []
         self._first = GraphState()
         self._last = GraphState()
@@ -63,6 +65,7 @@ class Document:
         }  # fmt: skip
         found |= {"heat": self.heat} if self.heat is not None else {}
         found |= {"written": self.written} if self.written is not None else {}
+        found |= {"pairs": self.pairs} if self.pairs is not None else {}
         return found
 
 

@@ -28,7 +28,7 @@ def diff_document(
 ) -> Document:
     """The document of two models. With `scope` that of one body, which must be in both."""
     ids = _common_ids(old, new, found)
-    before, after = old.state, _renumbered(new.state, old.state, ids, _common_scopes(old, new, found, ids))
+    before, after = old.state, renumbered(new.state, old.state, ids, _common_scopes(old, new, found, ids))
     details = _details(found, old, new, ids)
     if scope is not None:
         name = _paired_scope(old, found, scope)
@@ -87,7 +87,7 @@ def _common_scopes(old: Described, new: Described, found: ModelComparison, ids: 
     return names
 
 
-def _renumbered(state: GraphState, old: GraphState, ids: Mapping[int, int], scopes: Mapping[str, str]) -> GraphState:
+def renumbered(state: GraphState, old: GraphState, ids: Mapping[int, int], scopes: Mapping[str, str]) -> GraphState:
     """The second model in the ids of both. A constant that only stands elsewhere in its file is the same."""
     found = GraphState()
     for record in state.nodes.values():

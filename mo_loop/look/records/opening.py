@@ -46,7 +46,7 @@ def require_same_kind(old: Structure, new: Structure) -> None:
     one, other = _WORDS[old.kind], _WORDS[new.kind]
     hint = "compare files of one kind: two .onnx, two .xml, or two files of --dump"
     if {old.kind, new.kind} == {ONNX, IR}:
-        hint = "convert the ONNX model and compare its IR; whether both compute the same, mo-loop verify tells"
+        hint = "mo_loop.layer_map finds the layers that each node became; mo_loop.verify compares the numbers"
     if DUMP in (old.kind, new.kind) and IR in (old.kind, new.kind):
         hint = "a dump names operations and types otherwise than an IR: compare two files of --dump, or two .xml"
     raise UsageError(f"{old.source} is {one}, {new.source} is {other}", why="they have different nodes", hint=hint)

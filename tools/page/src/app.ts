@@ -12,6 +12,7 @@ import { firstShown, fromHash, History } from "./hash.ts";
 import { HeatPanel } from "./heat_panel.ts";
 import { followKeys, keyTable } from "./keys.ts";
 import { nameOf } from "./labels.ts";
+import { LayersList } from "./layers_list.ts";
 import { Layouter } from "./layout.ts";
 import { Legend } from "./legend.ts";
 import { Passes } from "./passes.ts";
@@ -65,7 +66,8 @@ function connect(context: Context, shell: Shell): void {
       if (!matchMedia("(max-width: 760px)").matches) shell.set("right", true);
     }
   });
-  if (data.kind === "diff") shell.left.append(new ChangesList(context, data.steps.length - 1).element);
+  if (data.pairs) shell.left.append(new LayersList(context, data.pairs).element);
+  else if (data.kind === "diff") shell.left.append(new ChangesList(context, data.steps.length - 1).element);
   else shell.left.append(new Passes(context).element, new Explanation(context).element);
   shell.right.append(tabs.element);
   shell.header.append(...headerParts(context, shell, search, help));
@@ -80,7 +82,7 @@ function connect(context: Context, shell: Shell): void {
   followKeys(context, {
     move: (by, any) => stepper?.move(by, any),
     first: () => context.go(-1),
-    last: () => context.go(data.steps.length - 1),
+    last: () => context.goToEnd(),
     search: () => search.focus(),
     clearSearch: () => search.clear(),
     help: () => help.showModal(),
@@ -106,7 +108,7 @@ function headerParts(context: Context, shell: Shell, search: Search, help: HTMLD
   theme.value = store.get().theme;
   return [
     h("div", { class: "brand" },
-      data.kind === "graph" ? null : shell.panelButton("left", data.kind === "diff" ? "Differences (p)" : "Passes (p)"),
+      data.kind === "graph" ? null : shell.panelButton("left", { diff: "Differences (p)", layers: "Nodes and layers (p)" }[data.kind as string] ?? "Passes (p)"),
       h("h1", {}, bdi(data.title, 60)), h("span", { class: "dim producer" }, data.producer)),
     search.element,
     h("div", { class: "actions" },
@@ -127,7 +129,8 @@ function fileName(context: Context): string {
 /** Above the drawing: how a step is shown, and what the drawing shows besides. */
 function barParts(context: Context, legend: Legend): HTMLElement[] {
   const { document: data, store } = context;
-  const words: [Mode, string][] = [["overlay", "Overlay"], ["side", "Side by side"], ["after", data.kind === "diff" ? "New" : "After"]];
+  const words: [Mode, string][] = [["overlay", "Overlay"], ["side", "Side by side"], ["after", { diff: "New", layers: "IR" }[data.kind as string] ?? "After"]];
+  if (data.pairs) words.shift();
   const modes = words.map(([mode, word]) => h("button", { type: "button", class: "segment", "data-mode": mode, click: () => store.set({ mode }) }, word));
   const types = toggle("Types", "Types on the edges (t)", () => store.set({ types: !store.get().types }));
   const heat = toggle("Differences", "Differences as colours (h)", () => store.set({ heat: !store.get().heat }));

@@ -19,7 +19,7 @@ import { pictureOf } from "./picture.ts";
 import { Progress } from "./progress.ts";
 import type { States } from "./states.ts";
 import type { EdgeKey, Shown, Store } from "./store.ts";
-import { edgeText, viewsOf } from "./view.ts";
+import { edgeText, viewsOf, type Side } from "./view.ts";
 import { Visible } from "./visible.ts";
 import { Walk, type Direction } from "./walk.ts";
 
@@ -36,7 +36,7 @@ type Target = NodeId | EdgeKey;
 /** What the camera does when the picture is drawn. */
 interface Aim {
   anchor?: { of: (pane: Pane) => Rectangle | null; at: Map<Pane, Point>; shown?: boolean }; // stays where it is on the screen
-  target?: Target; // comes to the middle
+  target?: Target; // comes to the middle of the panes that have no anchor
   changes?: boolean; // what the step changed comes into view
   all?: boolean;
   first?: boolean; // all, but large enough to be read
@@ -75,7 +75,7 @@ export class Canvas {
   /** Open the groups around a node or an edge, and bring it to the middle. */
   focus(target: Target): void {
     this.aim = { target };
-    const nodes = typeof target === "number" ? [target] : [target.from, target.to];
+    const nodes = typeof target === "number" ? [target, ...this.states.partners(target).slice(0, 1)] : [target.from, target.to];
     if (!this.open(nodes)) void this.ready.then(() => this.point());
   }
 
@@ -211,7 +211,14 @@ export class Canvas {
       this.update();
       return;
     }
-    for (const pane of this.panes) pane.decorate(shown);
+    for (const pane of this.panes) pane.decorate(this.marked(shown));
+  }
+
+  /** What is shown, with the partners of the selected node marked as what a search found. */
+  private marked(shown: Shown): Shown {
+    const { selection } = shown;
+    const partners = selection && "node" in selection ? this.states.partners(selection.node) : [];
+    return partners.length ? { ...shown, highlights: new Set([...shown.highlights, ...partners]) } : shown;
   }
 
   /** What stays where it is when the step changes: the selection, else the node nearest to the middle that stays. */
@@ -264,7 +271,7 @@ export class Canvas {
       this.setPanes(visibles);
       this.panes.forEach((pane, index) => {
         const [visible, layout] = [visibles[index], layouts[index]];
-        if (visible && layout) pane.show(visible, layout, this.store.get(), this.heat);
+        if (visible && layout) pane.show(visible, layout, this.marked(this.store.get()), this.heat);
       });
       this.drawnFolds = shown.folds;
       this.point();
@@ -301,7 +308,8 @@ export class Canvas {
       return pane;
     });
     this.frame.dataset["panes"] = String(sides.length);
-    this.panes.forEach((pane, index) => pane.svg.setAttribute("aria-label", NAMES[sides[index] ?? "after"] ?? ""));
+    const names: typeof NAMES = this.states.document.pairs ? { before: "ONNX model", after: "IR" } : NAMES;
+    this.panes.forEach((pane, index) => pane.svg.setAttribute("aria-label", names[sides[index] ?? "after"] ?? ""));
   }
 
   /** The cameras of two panes are linked. */
@@ -335,10 +343,19 @@ export class Canvas {
     const group = of?.dataset["group"];
     if (node !== undefined) {
       this.store.set({ selection: { node: Number(node) } });
+      this.showPartner(pane, Number(node));
       if (event.detail === 2 && group !== undefined) this.toggle(group);
     } else if (group !== undefined) this.toggle(group);
     else if (hit?.classList.contains("ports")) this.selectOwner(pane, hit);
     else this.store.set({ selection: null });
+  }
+
+  /** Bring what corresponds to a node of a pane to the middle of the other one. */
+  private showPartner(pane: Pane, node: NodeId): void {
+    const [target] = this.states.partners(node);
+    if (target === undefined || this.panes.length < 2) return;
+    this.aim = { target, anchor: this.anchor((each) => (each === pane ? each.rectangleOf(node) : null)) };
+    if (!this.open([target])) this.point();
   }
 
   private selectOwner(pane: Pane, row: SVGElement): void {
@@ -352,7 +369,12 @@ export class Canvas {
     this.aim = {};
     if (!this.panes.length) return;
     if (aim.all || aim.first) this.showAll(aim.first ? SMALLEST : FARTHEST);
-    else if (aim.target !== undefined) for (const pane of this.panes) this.centre(pane, aim.target);
+    else if (aim.target !== undefined) {
+      for (const pane of this.panes) {
+        if (aim.anchor?.at.has(pane)) hold(pane, aim.anchor);
+        else this.centre(pane, aim.target);
+      }
+    }
     else {
       for (const pane of this.panes) hold(pane, aim.anchor);
       if (aim.changes) this.showChanges();
@@ -377,7 +399,8 @@ export class Canvas {
   }
 
   private centre(pane: Pane, target: Target): void {
-    const node = typeof target === "number" ? this.boxed(target)?.id : undefined;
+    const alike = typeof target === "number" ? [target, ...this.states.partners(target)] : [];
+    const node = alike.flatMap((each) => this.boxed(each)?.id ?? []).find((each) => pane.rectangleOf(each));
     const curve = typeof target === "number" ? undefined : pane.curveBy(edgeText(target));
     const found = node === undefined ? null : pane.rectangleOf(node);
     if (!found && !curve) return;
@@ -414,7 +437,7 @@ export class Canvas {
   }
 }
 
-const NAMES: Record<string, string> = { before: "Graph before the step", after: "Graph after the step", both: "Graph before and after the step" };
+const NAMES: Partial<Record<Side, string>> = { before: "Graph before the step", after: "Graph after the step", both: "Graph before and after the step" };
 
 function topOf(area: Rectangle): Point {
   return { x: area.x + area.width / 2, y: area.y };

@@ -26,6 +26,11 @@ export class Context {
     return this.states.at(step < 0 ? -1 : this.states.before(step));
   }
 
+  /** The graph that has a node. */
+  stateOf(node: NodeId): State {
+    return this.state.nodes.has(node) ? this.state : this.stateBefore;
+  }
+
   /** A node at the shown step, or before it if the step removed it. */
   record(node: NodeId): NodeRecord | undefined {
     return this.state.nodes.get(node) ?? this.stateBefore.nodes.get(node);
@@ -60,6 +65,20 @@ export class Context {
 
   go(step: number): void {
     this.store.set({ step });
+  }
+
+  /** Show the last state; of a conversion the graph as written, without the colours of the pass that made it. */
+  goToEnd(): void {
+    const step = this.document.steps.length - 1;
+    const isChange = this.document.kind === "conversion" && this.document.steps[step]?.delta;
+    this.store.set(isChange ? { step, mode: "after" } : { step });
+  }
+
+  /** Whether the graph as written is what is shown. */
+  get isAtEnd(): boolean {
+    const { step, mode } = this.store.get();
+    const last = this.document.steps.length - 1;
+    return step >= 0 && step === last && (mode === "after" || !this.document.steps[last]?.delta);
   }
 
   /** Show a step with a node of it selected. */

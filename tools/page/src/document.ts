@@ -6,7 +6,7 @@ export type ScopeId = string; // "" is the main graph, "17/body" a body of node 
 export interface Document {
   schema: "mo-loop page";
   version: 1;
-  kind: "conversion" | "graph" | "diff";
+  kind: "conversion" | "graph" | "diff" | "layers"; // "layers": an ONNX model and its IR
   title: string;
   producer: string;
   notes?: string[];
@@ -16,6 +16,7 @@ export interface Document {
   steps: Step[];
   texts?: string[]; // reasons refer to them by index
   heat?: Heat;
+  pairs?: [node: NodeId, layers: NodeId[]][]; // of an ONNX model and its IR
   written?: { layers: Record<NodeId, number>; offsets: Record<NodeId, number> }; // of the last state: layers of the .xml, constants in the .bin
 }
 

@@ -61,7 +61,7 @@ function outOfBody(context: Context, edge: EdgeKey, from: NodeRecord, to: NodeRe
   if (from.op !== "Result" || !owns(context, to, from)) return null;
   const roles = innerRoles(to, from.id).filter((each) => each.side === "output");
   const role = roles.find((each) => each.entry?.port === edge.input) ?? roles[0];
-  const readers = edge.input < 0 ? [] : context.state.readers(to.id).filter((each) => each.port === edge.input);
+  const readers = edge.input < 0 ? [] : context.stateOf(to.id).readers(to.id).filter((each) => each.port === edge.input);
   const facts: Fact[] = [
     ["Role", [h("strong", {}, role?.text ?? ""), numbers(role?.entry)]],
     ["From", [context.link(from.id), h("span", { class: "dim" }, " in the body")]],

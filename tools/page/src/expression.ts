@@ -42,7 +42,7 @@ function constant(context: Context, record: NodeRecord): HTMLElement {
 }
 
 function parameter(context: Context, record: NodeRecord): HTMLElement {
-  const scope = context.state.scopes.get(record.scope);
+  const scope = context.stateOf(record.id).scopes.get(record.scope);
   const owner = scope && scope.owner !== null ? context.record(scope.owner) : undefined;
   const role = owner ? innerRoles(owner, record.id).map((each) => each.text).join(", ") : "input of the model";
   return h("span", {}, context.link(record.id, { op: false, limit: 28 }), role ? h("span", { class: "dim" }, ` (${role})`) : null);

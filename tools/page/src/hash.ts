@@ -13,7 +13,7 @@ const FOLDS = 3000; // characters of folds; more are left out
 
 /** What is shown where the hash says nothing. Differences are those of the last state. */
 export function firstShown(document: Document): Pick<Shown, "step" | "mode" | "heat"> {
-  if (document.kind === "diff") return { step: document.steps.length - 1, mode: "side", heat: false };
+  if (document.kind === "diff" || document.kind === "layers") return { step: document.steps.length - 1, mode: "side", heat: false };
   if (document.heat) return { step: document.steps.findLastIndex((step) => step.delta), mode: "after", heat: true };
   return { step: -1, mode: "overlay", heat: false };
 }

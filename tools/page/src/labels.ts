@@ -18,7 +18,7 @@ export function titleOf(record: NodeRecord): string {
 export function stepName(document: Document, step: number): string {
   const found = document.steps[step];
   if (found) return found.name;
-  return document.kind === "diff" ? "old" : "as loaded";
+  return document.kind === "diff" ? "old" : document.kind === "layers" ? "the ONNX model" : "as loaded";
 }
 
 /** The steps that changed the graph, after -1. */

@@ -42,7 +42,7 @@ export class Legend {
     const changes = (Object.keys(CHANGE_SIGNS) as Change[]).map((what) => h("li", {},
       h("span", { class: `swatch ${what}`, "aria-hidden": "true" }, CHANGE_SIGNS[what]), words[what]));
     const edges = (["added", "removed"] as const).map((what) => h("li", {}, line(`data is-${what}`), `an edge that is ${words[what]}`));
-    const marked = this.document.steps.length > 0 && shown.mode !== "after";
+    const marked = this.document.steps.length > 0 && !this.document.pairs && shown.mode !== "after";
     fill(this.element,
       marked ? h("div", {}, h("h3", {}, this.document.kind === "diff" ? "Differences" : "What the step changed"), h("ul", {}, ...changes, ...edges)) : null,
       h("div", {}, h("h3", {}, "Lines"), h("ul", {}, ...EDGES.map(([kind, meaning]) => h("li", {}, line(kind), meaning)))),

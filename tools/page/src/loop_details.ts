@@ -93,7 +93,7 @@ export function portMap(context: Context, record: NodeRecord): HTMLElement | nul
   const inputs = map.inputs.map((entry) => row(entry.port, ROLES[entry.role], entryText(entry), outside(context, record.inputs[entry.port]),
     inside(context, entry), layerIds(context, entry)));
   const outputs = map.outputs.map((entry) => {
-    const readers = context.state.readers(record.id).filter((each) => each.port === entry.port);
+    const readers = context.stateOf(record.id).readers(record.id).filter((each) => each.port === entry.port);
     const first = readers[0];
     const shown: Child[] = first ? [context.link(first.node, { limit: 22 }), readers.length > 1 ? h("span", { class: "dim" }, ` +${readers.length - 1}`) : null]
       : [h("span", { class: "dim" }, "not read")];

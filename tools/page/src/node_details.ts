@@ -16,6 +16,7 @@ export function nodeDetails(context: Context, record: NodeRecord, extra: (HTMLEl
   const isControl = record.port_map !== undefined;
   const decided = decisionsAbout(context, record);
   const sections: (HTMLElement | null)[] = [
+    partners(context, record),
     thisStep(context, record),
     isControl ? section("Iterations", iterations(context, record, decided)) : null,
     ...extra,
@@ -36,12 +37,22 @@ export function nodeDetails(context: Context, record: NodeRecord, extra: (HTMLEl
 /** The operator, the name and where the node stands. */
 export function nodeHead(context: Context, record: NodeRecord): HTMLElement {
   const change = context.changeOf(record.id);
-  const path = scopePath(context.state, record.scope);
+  const path = scopePath(context.stateOf(record.id), record.scope);
   const layer = context.state.layer(record.id);
   return h("div", { class: "details-head" },
     h("p", { class: "details-op" }, h("strong", {}, record.op), h("span", { class: "dim" }, record.opset === "" ? "" : ` opset ${record.opset}`, layer === undefined ? "" : ` · layer ${layer}`), " ", change ? changeChip(change, true) : null),
     h("p", { class: "details-name" }, record.name ? whole(record.name) : h("span", { class: "dim" }, `no name (node ${record.id} of this page)`)),
     path.length ? h("p", { class: "details-scope dim" }, "in ", ...path.flatMap(({ owner, tag }, index): Child[] => [index ? " › " : null, context.link(owner, { limit: 24 }), ` ${tag.replace("_", " ")}`])) : null);
+}
+
+/** The layers of a node of an ONNX model, or the nodes of a layer of its IR. */
+function partners(context: Context, record: NodeRecord): HTMLElement | null {
+  if (!context.document.pairs) return null;
+  const found = context.states.partners(record.id);
+  const isLayer = context.state.nodes.has(record.id);
+  const none = isLayer ? "None: no node of the model is known to have become it." : "None: it was computed, not needed, or became part of other layers.";
+  return section(isLayer ? "Of these ONNX nodes" : "Became these layers",
+    found.length ? longList([...found], (node) => context.link(node), isLayer ? "nodes of the layer" : "layers of the node", 12) : h("p", { class: "dim" }, none));
 }
 
 /** What the shown step did with the node. */
@@ -128,7 +139,7 @@ function tensorNames(names: string[] | undefined): HTMLElement | null {
 }
 
 function outputs(context: Context, record: NodeRecord): HTMLElement | null {
-  const all = context.state.nodes.has(record.id) ? context.state.readers(record.id) : context.stateBefore.readers(record.id);
+  const all = context.stateOf(record.id).readers(record.id);
   const names = record.op === "Result" && record.names?.length ? h("p", {}, h("span", { class: "dim" }, "Named "), ...record.names.flatMap((name): Child[] => [bdi(name, 80), " "])) : null;
   if (!record.outputs.length) return names;
   const row = (port: number): HTMLElement => {
@@ -162,7 +173,7 @@ function attributes(record: NodeRecord): HTMLElement | null {
 
 function origins(context: Context, record: NodeRecord): HTMLElement | null {
   const found = record.origins ?? [];
-  if (!found.length && context.document.kind !== "conversion") return null;
+  if (context.document.pairs || (!found.length && context.document.kind !== "conversion")) return null;
   if (!found.length) return section("Origin in ONNX", h("p", { class: "dim" }, "None: a pass made it without a node of the model."));
   const shown = (origin: [string, string, string, string]) => {
     const [scope, node, operator, tensor] = origin;

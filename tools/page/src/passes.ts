@@ -65,7 +65,7 @@ export class Passes {
 
   private row(step: Step, index: number): HTMLElement {
     const shown = this.context.store.get();
-    const current = shown.step === index && !this.isEnd(shown.step);
+    const current = shown.step === index && !this.context.isAtEnd;
     const changes = tally(step);
     const facts = step.delta
       ? [step.matches ? plural(step.matches, "match", "matches") : "", nodesText(this.sizes[index]!)].filter(Boolean).join(" · ")
@@ -84,30 +84,18 @@ export class Passes {
 
   private end(step: number, name: string, facts: string): HTMLElement {
     const { step: now } = this.context.store.get();
-    const current = step < 0 ? now < 0 : this.isEnd(now);
+    const current = step < 0 ? now < 0 : this.context.isAtEnd;
     return this.item(step, "end", current, h("span", { class: "row-top" },
       h("span", { class: "row-name" }, name), h("span", { class: "row-time" }, facts)));
-  }
-
-  /** Whether the graph as written is what is shown: the last state without the colours of the pass that made it. */
-  private isEnd(step: number): boolean {
-    const last = this.context.document.steps.length - 1;
-    return step >= 0 && step === last && (this.context.store.get().mode === "after" || !this.context.document.steps[last]?.delta);
   }
 
   private item(step: number, kind: string, current: boolean, ...children: (HTMLElement | null)[]): HTMLElement {
     const button = h("button", {
       type: "button", class: "pass-row", "data-step": step, "aria-current": current ? "step" : null,
       tabindex: current ? 0 : -1,
-      click: () => this.choose(step, kind === "end"),
+      click: () => (kind === "end" && step >= 0 ? this.context.goToEnd() : this.context.go(step)),
     }, ...children);
     return h("li", { class: `pass ${kind}` }, button);
-  }
-
-  private choose(step: number, isEnd: boolean): void {
-    const { store, document } = this.context;
-    const isLast = isEnd && step >= 0 && document.steps[step]?.delta;
-    store.set(isLast ? { step, mode: "after" } : { step });
   }
 
   private key(event: KeyboardEvent): void {

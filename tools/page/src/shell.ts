@@ -1,6 +1,6 @@
 // The frame of the page: header, left and right panels that can be closed and resized, the middle, dialogs and messages.
 
-import { fill, h, iconButton } from "./dom.ts";
+import { bdi, fill, h, iconButton, plural } from "./dom.ts";
 
 export type Side = "left" | "right";
 
@@ -159,10 +159,11 @@ export function dialog(title: string, ...children: HTMLElement[]): HTMLDialogEle
   return element;
 }
 
-/** The notes of the document: what is missing in it, and why. */
+/** The notes of the document: what is missing in it, and why; what differs in two models as a whole. Several are folded. */
 export function showNotes(host: HTMLElement, notes: readonly string[]): void {
   host.hidden = !notes.length;
   if (!notes.length) return;
   const close = iconButton("close", "Hide the notes", () => (host.hidden = true));
-  fill(host, h("ul", {}, ...notes.map((note) => h("li", {}, h("bdi", {}, note.slice(0, 2000))))), close);
+  const list = h("ul", {}, ...notes.map((note) => h("li", {}, h("bdi", {}, note.slice(0, 2000)))));
+  fill(host, notes.length > 1 ? h("details", { class: "fold" }, h("summary", {}, `${plural(notes.length, "note")}: `, bdi(notes[0]!, 90)), list) : list, close);
 }

@@ -44,9 +44,19 @@ export class States {
   private readonly cache = new Map<number, GraphState>();
   private readonly changeCache = new Map<number, Changes>();
   private timeline: Timeline | undefined;
+  private readonly pairs = new Map<NodeId, NodeId[]>();
 
   constructor(readonly document: Document) {
+    for (const [node, layers] of document.pairs ?? []) {
+      this.pairs.set(node, layers);
+      for (const layer of layers) this.pairs.set(layer, [...(this.pairs.get(layer) ?? []), node]);
+    }
     this.count = 1 + document.steps.filter((step) => step.delta).length;
+  }
+
+  /** Of an ONNX model and its IR: the layers of a node, the nodes of a layer. */
+  partners(node: NodeId): readonly NodeId[] {
+    return this.pairs.get(node) ?? [];
   }
 
   /** The graph after a step, -1 as loaded. A step without a delta has the state of the one before. */
@@ -129,7 +139,7 @@ export class States {
     const added: EdgeKey[] = [];
     const removed: EdgeKey[] = [];
     const delta = this.document.steps[step]?.delta;
-    if (!delta) return { nodes, edges: { added, removed } };
+    if (!delta || this.document.pairs) return { nodes, edges: { added, removed } }; // other nodes, not changed ones
     const before = this.at(step - 1);
     const counted = this.document.steps[step]?.details; // in a diff, other changes do not count
     for (const node of delta.added) {

@@ -22,8 +22,8 @@ export class Stepper {
     this.on = iconButton("next", "Next change (right arrow)", () => this.move(1));
     this.element = h("div", { class: "stepper", role: "group", "aria-label": "Steps" }, this.back, this.slider, this.on, this.label);
     context.store.subscribe((shown, before) => {
+      if (shown.mode !== before.mode || shown.step !== before.step) this.draw();
       if (shown.step === before.step) return;
-      this.draw();
       context.say(stepSentence(context.document, context.states.at(context.states.before(shown.step)), shown.step));
     });
     this.slider.disabled = this.stops.length < 2;
@@ -47,10 +47,6 @@ export class Stepper {
     this.slider.setAttribute("aria-valuetext", found ? `${found.name}, change ${at} of ${this.stops.length - 1}` : "as loaded");
     this.back.disabled = step <= -1;
     this.on.disabled = step >= this.stops[this.stops.length - 1]!;
-    fill(this.label, h("span", { class: "step-count" }, `${at} / ${this.stops.length - 1}`), " ", this.isEnd(step) ? "as written" : found?.name ?? "as loaded");
-  }
-
-  private isEnd(step: number): boolean {
-    return step >= 0 && step === this.context.document.steps.length - 1 && step > this.stops[this.stops.length - 1]!;
+    fill(this.label, h("span", { class: "step-count" }, `${at} / ${this.stops.length - 1}`), " ", this.context.isAtEnd ? "as written" : found?.name ?? "as loaded");
   }
 }

@@ -13,7 +13,7 @@ export function graphSummary(context: Context, search: (query: string) => void):
   const facts: [string, string][] = [["Nodes", context.sizeText(state)], ...(document.facts ?? [])];
   return [
     h("div", { class: "details-head" },
-      h("p", { class: "details-op" }, h("strong", {}, "Graph"), h("span", { class: "dim" }, document.kind === "diff" ? " of both models" : "")),
+      h("p", { class: "details-op" }, h("strong", {}, "Graph"), h("span", { class: "dim" }, { diff: " of both models", layers: " of the IR" }[document.kind as string] ?? "")),
       h("p", { class: "details-name" }, whole(main?.name || document.title))),
     h("section", { class: "details-section" },
       h("dl", { class: "facts-list" }, ...facts.flatMap(([name, text]) => [h("dt", {}, bdi(name, 40)), h("dd", {}, whole(text, 160))]))),

@@ -125,8 +125,9 @@ export function edgeText(key: EdgeKey): string {
 
 /** The graphs that are drawn next to each other for a step. */
 export function viewsOf(states: States, step: number, mode: Mode): View[] {
-  const changes = states.changes(step).nodes.size > 0;
+  const two = states.document.pairs !== undefined;
+  const changes = states.changes(step).nodes.size > 0 || two;
   if (!changes || mode === "after") return [new View(states, step, "after", false)];
-  if (mode === "overlay") return [new View(states, step, "both", true)];
+  if (mode === "overlay" && !two) return [new View(states, step, "both", true)];
   return [new View(states, step, "before", true), new View(states, step, "after", true)];
 }
