@@ -438,8 +438,8 @@ def test_files_of_different_kinds_are_refused(tmp_path: Path) -> None:
     mo_loop.save_model(converted, xml)
     dumped.write_text(to_text(converted.graph))
     for old, new, hint in (
-        (model, xml, "convert"),
-        (xml, model, "convert"),
+        (model, xml, "layer_map"),
+        (xml, model, "layer_map"),
         (dumped, xml, "dump"),
         (model, dumped, "kind"),
     ):

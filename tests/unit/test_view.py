@@ -337,9 +337,10 @@ def test_properties_of_the_model_are_notes() -> None:
 
 
 def test_models_of_two_kinds_are_refused(tmp_path: Path) -> None:
-    model = parsed(NESTED)
+    model, dumped = parsed(NESTED), tmp_path / "dump.txt"
+    dumped.write_text(to_text(convert_model(model).graph))
     with pytest.raises(UsageError, match="is an ONNX model"):
-        mo_loop.view(model, convert_model(model))
+        mo_loop.view(model, dumped)
 
 
 # -- notebooks and files
