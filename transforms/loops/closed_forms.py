@@ -14,14 +14,12 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-import numpy as np
-
 from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.graph.types import f16, f32, f64, i32, i64
 from mo_loop.ops.base import Constant, Result
 from mo_loop.ops.control import Iteration
-from mo_loop.ops.lengths import as_value, dimension, joined, larger
+from mo_loop.ops.lengths import as_value, dimension, joined
 from mo_loop.ops.port_map import Final, Merged
 from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.loops.lifted import Lifted, Steps, unsqueezed
@@ -142,47 +140,16 @@ def extremes(state: State, made: Any) -> Solved | None:
 
 def _doubled(state: State, combine: Any, x: Lifted) -> Solved | None:
     """[a, b, c, d]  ->  [a, ab, bc, cd]  ->  [a, ab, abc, abcd]: log2(T) operations, of a known number of steps"""
-    values = state._joined(x)
-    if isinstance(state.steps.count, int):
-        return state._all(_running(values, combine, 0, state.steps.count + 1))
-    return _in_pieces(state, values, combine) if state.initial.dtype in FLOATS else None
-
-
-def _running(values: Value, combine: Any, axis: int, length: int) -> Value:
-    reach = 1
-    while reach < length:
-        head = ops.Slice(values, [0], [reach], [1], [axis]).output
-        left = ops.Slice(values, [0], [-reach], [1], [axis])
-        right = ops.Slice(values, [reach], [FAR], [1], [axis])
-        values = ops.Concat(head, combine(left, right), axis=axis).output
+    if not isinstance(state.steps.count, int):
+        return None
+    values, reach = state._joined(x), 1
+    while reach < state.steps.count + 1:
+        head = ops.Slice(values, [0], [reach], [1], [0]).output
+        left = ops.Slice(values, [0], [-reach], [1], [0])
+        right = ops.Slice(values, [reach], [FAR], [1], [0])
+        values = ops.Concat(head, combine(left, right), axis=0).output
         reach *= 2
-    return values
-
-
-PIECE = 64
-"""The number of steps of a piece, where the number of all steps is unknown."""
-
-
-def _in_pieces(state: State, values: Value, combine: Any) -> Solved:
-    """Running extremes in pieces [C, 64, ...] by doubling, and of each piece those of all pieces before it."""
-    rank = state.initial.type.rank
-    least = -np.inf if combine is ops.Maximum else np.inf
-    count = dimension(values, 0)
-    pieces = (count + (PIECE - 1)) // PIECE
-    filler = Constant(np.array(least), graph=values.graph, dtype=values.dtype)
-    sizes = [dimension(state.initial, axis) for axis in range(rank)]
-    rest = larger(pieces * PIECE - count, 0)  # the runtime refuses a size whose least value is below 0
-    missing = ops.Broadcast(filler, joined([rest, *sizes], values))
-    filled = ops.Concat(values, missing, axis=0)
-    within = _running(ops.Reshape(filled, joined([pieces, PIECE, *sizes], values)).output, combine, 1, PIECE)
-    tops = ops.Gather(within, -1, 1)
-    numbers = ops.Range(0, as_value(pieces, values.graph), 1, output_type=i64, graph=values.graph)
-    is_before = ops.Less(ops.Unsqueeze(numbers, [0]), ops.Unsqueeze(numbers, [1])).output
-    chosen = ops.Select(unsqueezed(is_before, range(2, 2 + rank)), ops.Unsqueeze(tops, [0]), filler)
-    reduction = ops.ReduceMax if combine is ops.Maximum else ops.ReduceMin
-    carried = ops.Unsqueeze(reduction(chosen, [1]), [1])
-    whole = ops.Reshape(combine(within, carried), joined([pieces * PIECE, *sizes], values))
-    return state._all(ops.Slice(whole, [0], ops.Reshape(as_value(count, values.graph), [1]), [1], [0]).output)
+    return state._all(values)
 
 
 def decisions(state: State, made: Any) -> Solved | None:

@@ -6,6 +6,7 @@ import math
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import is_static
 from mo_loop.ops.base import Constant, Parameter, Result
 
 LANES = 8
@@ -16,6 +17,11 @@ def step_nodes(body: Graph) -> int:
     """The number of nodes that one step executes, at least 1."""
     every = (each for scope in body.scopes() for each in scope)
     return max(1, sum(not isinstance(each, Constant | Parameter | Result) for each in every))
+
+
+def has_known_shapes(body: Graph) -> bool:
+    """Whether the shapes of all that a step makes are known at conversion."""
+    return all(is_static(output.shape) for scope in body.scopes() for each in scope for output in each.outputs)
 
 
 def numbers_touched(body: Graph) -> int:

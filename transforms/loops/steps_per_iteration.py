@@ -15,7 +15,7 @@ from mo_loop.ops.recurrent import Recurrent
 from mo_loop.transforms.folding import fold_constants
 from mo_loop.transforms.function_pass import FunctionPass, argument
 from mo_loop.transforms.loops.repeating import repeat, repeat_while_active
-from mo_loop.transforms.loops.step_costs import numbers_touched, step_nodes
+from mo_loop.transforms.loops.step_costs import has_known_shapes, numbers_touched, step_nodes
 from mo_loop.transforms.port_maps import is_one_after_another
 from mo_loop.transforms.runtime.bodies_for_any_numbers import cannot_fail
 from mo_loop.transforms.slice_reads import ends_by_trip_count
@@ -70,8 +70,11 @@ class StepsPerIteration(FunctionPass):
         if reason:
             return self.refuse(node, reason)
         most = min(self.steps, self.nodes // (size + len(node.back_edges)))
+        # The steps behind the last one are computed in vain.
         if not _ends_always(node):
-            most = min(most, self.steps // 2)  # the steps behind the last one are computed in vain
+            most = min(most, self.steps // 2)
+        if not has_known_shapes(node.body):  # the runtime infers them in each step, which costs more than an iteration
+            most = min(most, self.steps // 4)
         largest = high(node.count)
         if largest is not None and largest < 2:
             return self.refuse(node, "it has no second step")
