@@ -10,14 +10,14 @@ Each form gives the values s[0], s[1], ..., s[T]: step t reads s[t] and makes s[
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
 from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.graph.types import f16, f32, f64, i32, i64
-from mo_loop.ops.base import Constant, Result
+from mo_loop.ops.base import Result
 from mo_loop.ops.control import Iteration
 from mo_loop.ops.lengths import as_value, dimension, joined
 from mo_loop.ops.port_map import Final, Merged
@@ -31,11 +31,15 @@ COUNTED = (i32, i64)
 
 @dataclass(frozen=True)
 class Solved:
-    """The values of a state: those that the steps read and make [T, ...] (None if nothing needs them), and the last."""
+    """The values of a state: those that the steps read and make [T, ...] (None if nothing needs them), and the last.
+
+    `read` has values of the body that read the state, in all steps.
+    """
 
     before: Value | None
     after: Value | None
     last: Value
+    read: Mapping[Value, Value] = field(default_factory=dict)
 
 
 @dataclass(frozen=True)

@@ -48,7 +48,7 @@ class ComputeBeforeLoops(FunctionPass):
         if not chosen or not is_worth(gone, ports, len(chosen)):
             return self.refuse(node, "what does not depend on its states is not worth an input")
         values = [draft.steps.each(lifted) for each in chosen if (lifted := draft.lifting[each]) is not None]
-        large = too_large(draft.values_behind(values), [*node.operands, *node.outputs], self.memory)
+        large = too_large(draft.values_behind(values), [*node.operands, *node.outputs], self.memory, draft.steps.usual)
         if large:
             return self.refuse(node, large)
         for value, whole in zip(chosen, draft.place(values), strict=True):

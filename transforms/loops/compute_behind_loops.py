@@ -58,7 +58,7 @@ class ComputeBehindLoops(FunctionPass):
         values = [output_of(draft, node.output_map[number]) for number in choice.moved]
         made = [value for value in values if value is not None]
         beside = [*node.operands, *node.outputs]
-        large = too_large(draft.values_behind(made), beside, self.memory)
+        large = too_large(draft.values_behind(made), beside, self.memory, draft.steps.usual)
         if large:
             return self.refuse(node, large)
         for value, parameter in choice.carried.items():

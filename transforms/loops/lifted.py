@@ -7,7 +7,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -43,10 +43,14 @@ class Lifted:
 
 @dataclass
 class Steps:
-    """The steps of a loop in a graph: how many there are, and values for all of them."""
+    """The steps of a loop in a graph: how many there are, and values for all of them.
+
+    `usual` has the sizes that unknown dimensions usually have, if they depend on the number of steps otherwise.
+    """
 
     graph: Graph
     count: Length
+    usual: dict[Dimension, int] = field(default_factory=dict)
 
     def each(self, x: Lifted) -> Value:
         """`x` with the dimension of the steps, also if it is the same in all of them."""

@@ -14,6 +14,7 @@ from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.transforms.loops.closed_forms import State
 from mo_loop.transforms.loops.lifted import Steps, moved, reversed_along, squeezed, unsqueezed, with_sizes
 from mo_loop.transforms.loops.lifting import Lifting
+from mo_loop.transforms.loops.linear_states import solved_in_chunks
 from mo_loop.transforms.port_maps import is_one_after_another
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.zero_trips import Ran, cut
@@ -90,7 +91,7 @@ class Draft:
             found = False
             for entry, value in list(waiting):
                 state = State(self.node, entry, self.inner(value), self.lifting, exact_order)
-                solved = state.solved()
+                solved = state.solved() or solved_in_chunks(state)
                 if solved is None:
                     continue
                 found = True
@@ -100,6 +101,8 @@ class Draft:
                     self.lifting.give(entry.parameter, solved.before, varies=True)
                 if solved.after is not None and self.lifting[state.next] is None:
                     self.lifting.put(state.next, solved.after)
+                for read, made in solved.read.items():
+                    self.lifting.put(read, made)
         return [entry for entry, _ in waiting]
 
     @property

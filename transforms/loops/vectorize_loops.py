@@ -49,7 +49,7 @@ class VectorizeLoops(FunctionPass):
                 return self.refuse(node, draft.obstacle or f"{len(left)} of its states have no closed form")
             outputs.append(made)
         beside = [*node.operands, *node.outputs]
-        large = too_large(draft.values_behind(outputs), beside, self.memory)
+        large = too_large(draft.values_behind(outputs), beside, self.memory, draft.steps.usual)
         if large:
             return self.refuse(node, large)
         replace_outputs(node, range(len(outputs)), draft.place(outputs))

@@ -37,12 +37,12 @@ def recurrence(s: Scope, depth: int) -> list[Val]:
     """A Scan or a Loop over one or two sequences of vectors."""
     c = s.context
     length = _length(s)
-    width = s.rng.randint(1, 4)
+    kinds = s.rng.choices(tuple(STATES), k=s.rng.choice((0, 1, 1, 2)))
+    width = 24 if "outer_product" in kinds and c.chance(0.5) else s.rng.randint(1, 4)
     is_loop = c.chance(0.5)
     sources = [_source(s, length, width) for _ in range(s.rng.choice((1, 1, 2)))]
     c.features["recurrence in a Loop" if is_loop else "recurrence in a Scan"] += 1
     body = inner(s, "Loop" if is_loop else "Scan", s.rng.choice(("full", "rank")))
-    kinds = s.rng.choices(tuple(STATES), k=s.rng.choice((0, 1, 1, 2)))
     firsts = [_first(s, kind, width) for kind in kinds]
     ends = bool(kinds) and is_loop and c.chance(0.25)
     if is_loop:
@@ -63,9 +63,9 @@ def recurrence(s: Scope, depth: int) -> list[Val]:
     for _ in range(s.rng.choice((0, 1, 1, 2)) if kinds else s.rng.randint(1, 2)):
         if ends and c.chance(0.7):
             break
-        kind = s.rng.choice(tuple(OUTPUTS))
-        c.features[f"recurrence output {kind}"] += 1
         read = s.rng.choice([*states, *nexts] or elements)
+        kind = "query" if read.rank == 2 and c.chance(0.6) else s.rng.choice(tuple(OUTPUTS))
+        c.features[f"recurrence output {kind}"] += 1
         outputs.append(OUTPUTS[kind](body, read if read.dtype == FLOAT else elements[0], s.rng.choice(elements)))
     taken: list[Val] = []
     for val in (*nexts, *outputs):
@@ -276,6 +276,22 @@ def _projection(body: Scope, state: Val, element: Val) -> Val:
 def _map(body: Scope, state: Val, element: Val) -> Val:
     width = int(element.shape[0])
     return body.emit("Tanh", [body.emit("MatMul", [element, _weights(body, width, 2)], FLOAT, (2,), 1.0)], FLOAT, (2,))
+
+
+@_kind(OUTPUTS)
+def _query(body: Scope, state: Val, element: Val) -> Val:
+    """The product of a row or a column with a matrix."""
+    if state.rank != 2:
+        return element
+    rows, columns = (int(size) for size in state.shape)
+    if rows == columns == int(element.shape[0]) and body.context.chance(0.5):
+        return body.emit("MatMul", [state, unsqueeze(body, element, 1)], FLOAT, (rows, 1), 1.0)
+    if rows != int(element.shape[0]):
+        return state
+    if body.context.chance(0.5):
+        return body.emit("MatMul", [element, state], FLOAT, (columns,), 1.0)
+    weighted = body.emit("Mul", [state, unsqueeze(body, element, 1)], FLOAT, state.shape, 1.0)
+    return body.emit("ReduceSum", [weighted, body.ints(0)], FLOAT, (columns,), 1.0, keepdims=0)
 
 
 @_kind(OUTPUTS)

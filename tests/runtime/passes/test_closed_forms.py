@@ -41,7 +41,8 @@ OUTPUTS = {
 
 def has_form_of_any_length(form: str, outputs: str) -> bool:
     """Running extremes have none; the last ones have, but not of integers, which the runtime reduces as floats."""
-    return form not in ("largest", "smallest", "largest integer") or (outputs, form != "largest integer") == ("the last", True)
+    is_extreme = form in ("largest", "smallest", "largest integer")
+    return not is_extreme or (outputs == "the last" and form != "largest integer")
 
 
 def model_of(form: str, outputs: str, length: str) -> onnx.ModelProto:

@@ -1,0 +1,239 @@
+"""Steps in chunks: the arithmetic of a state S' = a * S + k v that products q S' read.
+
+Inside a chunk of C steps, from the state S before it (i and j are steps):
+
+    d(i, j) = a[j + 1] .. a[i] for j <= i, else 0        s(i) = a[0] .. a[i]        e(j) = d(C - 1, j)
+    y[i] = (s(i) * q[i]) S + sum over j of d(i, j) (q[i] . k[j]) v[j]
+    S    = s(C - 1) * S + sum over j of e(j) k[j] v[j]
+
+Only the last line needs the chunk before: a loop of T / C iterations. Products of factors are made of those of halves;
+nothing is divided, so factors near 0 lose nothing. A NaN or an infinity of one step reaches all steps of its chunk.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mo_loop.graph import Graph, Value
+from mo_loop.ops import functional as ops
+from mo_loop.ops.base import Constant, Parameter, Result
+from mo_loop.ops.lengths import Length, as_value, ceil_divided, dimension, joined, larger
+from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
+from mo_loop.transforms.loops.lifted import Lifted, Steps, moved
+from mo_loop.transforms.loops.memory_bound import USUAL
+
+SIZE, SIZE_BY_ROW = 32, 16
+"""The steps of a chunk, powers of two: with a factor for each row, a pair of steps costs as many products as rows."""
+
+
+@dataclass(frozen=True)
+class Chunks:
+    """Rows of steps [T, .., r, N] as those of chunks [.., count, size * r, N], for states of a rank."""
+
+    steps: Steps
+    size: int
+    count: Length
+    rank: int
+
+    @classmethod
+    def of(cls, steps: Steps, rank: int, *, by_row: bool) -> Chunks:
+        size = SIZE_BY_ROW if by_row else SIZE
+        return cls(steps, size, larger(ceil_divided(steps.count, size), 1), rank)  # no steps: one chunk of nothing
+
+    @property
+    def axis(self) -> int:
+        """That of the chunks."""
+        return self.rank - 2
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether the last chunk has as many steps as the others."""
+        missing = self.count * self.size - self.steps.count
+        return isinstance(missing, int) and missing == 0
+
+    def apart(self, x: Lifted, filler: float = 0) -> Value:
+        """A body value [.., r, N] in chunks; behind the last step there is a filler."""
+        whole = self.steps.wide(Lifted(self.steps.each(x), True), self.rank)
+        rank = self.rank + 1
+        if not self.is_whole:
+            ends = joined([self.count * self.size - self.steps.count, *[0] * (rank - 1)], whole)
+            value = Constant(np.array(filler), graph=whole.graph, dtype=whole.dtype)
+            whole = ops.Pad(whole, [0] * rank, ends, value)
+        *batch, rows, columns = (dimension(whole, axis) for axis in range(1, rank))
+        whole = moved(whole, 0, self.axis)
+        made = ops.Reshape(whole, joined([*batch, self.count, rows * self.size, columns], whole))
+        if not isinstance(self.count, int):
+            self.steps.usual[made.type.dims[self.axis]] = USUAL // self.size
+        return made
+
+    def together(self, y: Value, rows: Length) -> Value:
+        """Chunks of a body value [.., r, N] as it is in all steps."""
+        batch = [dimension(y, axis) for axis in range(self.axis)]
+        shape = joined([*batch, self.count * self.size, rows, dimension(y, -1)], y)
+        every = moved(ops.Reshape(y, shape), self.axis, 0)
+        return every if self.is_whole else ops.Slice(every, [0], joined([self.steps.count], y), [1], [0])
+
+    def read(
+        self, query: Lifted, keys: Value, values: Value, before: Value, decay: Decay | None, *,
+        is_after: bool, of_transpose: bool,
+    ) -> Value:  # fmt: skip
+        """Rows times the state before or after each step."""
+        q, rows = self.apart(query), dimension(query.value, -2)
+        between, since = (_ones(self.size, q, is_after), None) if decay is None else decay.read(is_after)
+        if isinstance(rows, int) and rows > 1:
+            places = np.repeat(np.arange(self.size), rows)
+            between = ops.Gather(between, places, -3 if decay is not None and decay.by_row else -2)
+            since = None if since is None else ops.Gather(since, places, -2)
+        if decay is not None and decay.by_row:
+            every = ops.Unsqueeze(q, [-2]) * between * ops.Unsqueeze(keys, [-3])
+            seen = ops.ReduceSum(every, [-1])
+        else:
+            seen = ops.MatMul(q, keys, transpose_b=True) * between
+        q = q if since is None else q * since
+        made = seen @ values + ops.MatMul(q, before, transpose_b=of_transpose)
+        return self.together(made, rows)
+
+    def states(self, first: Value, decay: Decay | None, keys: Value, values: Value) -> tuple[Value, Value]:
+        """The states before each chunk [.., count, K, V], and the last state."""
+        weighted = keys if decay is None else keys * decay.until
+        added = ops.MatMul(weighted, values, transpose_a=True)
+        whole = ops.Unsqueeze(first, [self.axis])
+        if decay is None:
+            before = whole + ops.CumSum(added, self.axis, exclusive=True)
+            return before, first + ops.ReduceSum(added, [self.axis])
+        if self.count == 1:
+            before, last = whole, ops.Squeeze(whole * decay.total + added, [self.axis])
+        else:
+            before, last = self._scanned(first, decay.total, added)
+        if not self.is_whole and decay.since.type.dims[self.axis] == 1:  # the factors go on behind the last step
+            last = self._behind_last(before, decay, keys, values)
+        return before, last
+
+    def _behind_last(self, before: Value, decay: Decay, keys: Value, values: Value) -> Value:
+        """The state behind the last step, within the last chunk."""
+        ends, since = decay.behind(self.steps.count - (self.count - 1) * self.size)
+        ends, since = (ops.Squeeze(x, [self.axis]) for x in (ends, since))
+        before, keys, values = (ops.Gather(x, -1, self.axis) for x in (before, keys, values))
+        return before * since + ops.MatMul(keys * ends, values, transpose_a=True)
+
+    def _scanned(self, first: Value, factor: Value, added: Value) -> tuple[Value, Value]:
+        body = Graph("chunks")
+        held = Parameter(graph=body, type=first.type.without_known())
+        new = self._sliced(body, added)
+        by = self._sliced(body, factor)
+        kept, more = (ops.Squeeze(each.parameter.output, [self.axis]) for each in (by, new))
+        after = Result(held.output * kept + more)
+        before = Result(ops.Unsqueeze(held.output, [self.axis]))
+        last, every = ops.TensorIterator(
+            first, added, factor, graph=first.graph, body=body, input_map=(Merged(held, after), new, by),
+            output_map=(Final(after), Concatenated(before, self.axis)),
+        )  # fmt: skip
+        return every, last
+
+    def _sliced(self, body: Graph, x: Value) -> Any:
+        """A tensor [.., count or 1, ..] in the loop over the chunks."""
+        dims: Any = x.type.dims
+        is_same = dims[self.axis] == 1
+        type_ = x.type.with_shape((*dims[: self.axis], 1, *dims[self.axis + 1 :])).without_known()
+        parameter = Parameter(graph=body, type=type_)
+        return Invariant(parameter) if is_same else Sliced(parameter, self.axis)
+
+
+@dataclass(frozen=True)
+class Decay:
+    """Products of factors inside chunks of C steps: d [.., C, C] or, by row, [.., C, C, K]; s and e [.., C, K or 1]."""
+
+    factors: Value
+    between: Value
+    since: Value
+    until: Value
+    by_row: bool
+
+    @classmethod
+    def of(cls, chunks: Chunks, factor: Lifted, *, by_row: bool) -> Decay:
+        """Of factors that are rows, [.., 1, K or 1]."""
+        size = chunks.size
+        x = chunks.steps.wide(Lifted(factor.value, True), chunks.rank) if factor.varies else factor.value
+        if factor.varies:
+            a = chunks.apart(Lifted(x, True), 1)
+        else:  # [.., 1 chunk, C, K or 1]
+            rank = chunks.rank
+            x = ops.Unsqueeze(x, list(range(rank - factor.rank))) if factor.rank < rank else x
+            a = ops.Tile(ops.Unsqueeze(x, [chunks.axis]), [*[1] * (rank - 1), size, 1])
+        until, between = ops.Broadcast(_number(1, a), ops.ShapeOf(a)), _identity(size, a, by_row)
+        since, width = a, 1
+        while width < size:
+            block = np.arange(size) // width
+            below = (block[:, None] % 2 == 1) & (block[None] == block[:, None] - 1)
+            pairs = _outer(since, until, by_row)
+            between = ops.Select(below[..., None] if by_row else below, pairs, between)
+            lasts = block * width + width - 1
+            tops = ops.Gather(since, np.minimum(lasts - width * (block % 2 == 1), size - 1), -2)
+            ends = ops.Gather(since, np.minimum(lasts + width * (block % 2 == 0), size - 1), -2)
+            is_odd = (block % 2 == 1)[:, None]
+            since, until = (
+                ops.Select(is_odd, since * tops, since),
+                ops.Select(is_odd, until, until * ends),
+            )
+            width *= 2
+        return cls(a, between, since, until, by_row)
+
+    @property
+    def total(self) -> Value:
+        """The product p of all factors of a chunk, [.., K or 1, 1].
+
+        It multiplies the state of every chunk, so that the same rounding of factors near 1 would add up. There, p is
+        1 - sum of (1 - a[j]) e(j), whose rounding is that of 1.
+        """
+        one, product = _number(1, self.since), ops.Gather(self.since, -1, -2)
+        lost = ops.ReduceSum((one - self.factors) * self.until, [-2])
+        is_near_one = ops.Less(ops.Abs(lost), _number(0.5, lost))
+        return ops.Unsqueeze(ops.Select(is_near_one, one - lost, product), [-1])
+
+    def read(self, is_after: bool) -> tuple[Value, Value]:
+        """d and s for what reads the states after each step, or before it: those of the step before."""
+        if is_after:
+            return self.between, self.since
+        between, since = self._from_start()
+        rows = -3 if self.by_row else -2
+        return ops.Slice(between, [0], [-1], [1], [rows]), ops.Slice(since, [0], [-1], [1], [-2])
+
+    def behind(self, steps: Length) -> tuple[Value, Value]:
+        """d and s behind some steps of a chunk, [.., C, K or 1] and [.., K or 1, 1]; there may be none of them."""
+        between, since = self._from_start()
+        place = as_value(steps, since.graph)
+        ends = ops.Gather(between, place, -3 if self.by_row else -2)
+        ends = ends if self.by_row else ops.Unsqueeze(ends, [-1])
+        return ends, ops.Unsqueeze(ops.Gather(since, place, -2), [-1])
+
+    def _from_start(self) -> tuple[Value, Value]:
+        """d and s behind 0, 1, .. C steps of a chunk."""
+        made = []
+        for x, axis, number in ((self.between, -3 if self.by_row else -2, 0), (self.since, -2, 1)):
+            first = ops.Slice(x, [0], [1], [1], [axis])
+            made.append(ops.Concat(ops.Broadcast(_number(number, first), ops.ShapeOf(first)), x, axis=axis))
+        return made[0], made[1]
+
+
+def _outer(rows: Value, columns: Value, by_row: bool) -> Value:
+    """[.., i, N] and [.., j, N]: [.., i, j], or for each of N, [.., i, j, N]."""
+    if by_row:
+        return ops.Unsqueeze(rows, [-2]) * ops.Unsqueeze(columns, [-3])
+    return ops.MatMul(rows, columns, transpose_b=True)
+
+
+def _identity(size: int, a: Value, by_row: bool) -> Value:
+    eye = np.eye(size)
+    return _number(eye[..., None] if by_row else eye, a)
+
+
+def _ones(size: int, like: Value, is_after: bool) -> Value:
+    """d without factors: 1 from a step on, or from the one behind it."""
+    return _number(np.tril(np.ones((size, size)), 0 if is_after else -1), like)
+
+
+def _number(array: Any, like: Value) -> Value:
+    return Constant(np.array(array), graph=like.graph, dtype=like.dtype).output

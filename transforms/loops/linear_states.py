@@ -1,0 +1,239 @@
+"""States that are matrices to which every step adds a product of a column and a row, read by products.
+
+    S' = a * S + k v        a: a number, or one for each row or each column of S
+    y = q S'                also S' q, and both with S; sum (q * S') along rows or columns
+
+This is linear attention in the forms that RetNet, GLA, Mamba-2 and RWKV give it. No step needs S itself, so all steps
+are computed in chunks (transforms/loops/chunks.py).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from mo_loop import ops
+from mo_loop.graph import Node, Value
+from mo_loop.graph.dimension import low
+from mo_loop.graph.shape import is_static, normalise_axis
+from mo_loop.ops.base import Result
+from mo_loop.ops.port_map import Concatenated
+from mo_loop.transforms.loops.chunks import Chunks, Decay
+from mo_loop.transforms.loops.closed_forms import FLOATS, Solved, State
+from mo_loop.transforms.loops.lifted import Lifted, Steps, squeezed, unsqueezed
+from mo_loop.transforms.loops.lifting import Lifting
+
+NUMBERS = 512
+"""The least numbers of a state: smaller ones are computed faster one step after the other."""
+
+STEPS = 32
+"""The least steps, if their number is known."""
+
+
+@dataclass(frozen=True)
+class _Read:
+    """A product of rows [.., r, K] with a state [.., K, V], or with its transpose; `shaped` makes `output` of it."""
+
+    output: Value
+    rows: Lifted
+    is_after: bool
+    of_transpose: bool
+    shaped: Callable[[Value], Value]
+
+
+@dataclass(frozen=True)
+class _Update:
+    """a * S + k v: `keys` are the rows k^T, `values` the rows v; `kept` is the node that reads S."""
+
+    factor: Lifted | None
+    keys: Lifted
+    values: Lifted
+    kept: Node
+
+
+def solved_in_chunks(state: State) -> Solved | None:
+    """The last value of a state and all that reads it, if it is of this kind and large enough."""
+    dims, count = state.initial.shape, state.steps.count
+    if state.exact_order or dims is None or len(dims) < 2 or not is_static(dims) or state.initial.dtype not in FLOATS:
+        return None
+    if math.prod(map(low, dims)) < NUMBERS or (isinstance(count, int) and count < STEPS):
+        return None
+    update = _update(state)
+    reads = None if update is None else list(_reads(state, update))
+    if update is None or reads is None or None in reads:
+        return None
+    by_column = update.factor is not None and update.factor.dims[-1:] not in ((), (1,))
+    return _computed(state, update, [each for each in reads if each is not None], by_column)
+
+
+def _computed(state: State, update: _Update, reads: list[_Read], by_column: bool) -> Solved | None:
+    """All of it; with a factor for each column, for the transpose of the state."""
+    steps, rank = state.steps, state.initial.type.rank
+    keys, values, initial, factor = update.keys, update.values, state.initial, update.factor
+    if by_column:
+        keys, values, initial = values, keys, _swapped(Lifted(initial, False)).value
+        reads = [replace(each, of_transpose=not each.of_transpose) for each in reads]
+    elif factor is not None and factor.rank > 1:
+        factor = _swapped(factor)
+    by_row = factor is not None and factor.dims[-1:] not in ((), (1,))
+    if by_row and any(each.of_transpose for each in reads):
+        return None
+    chunks = Chunks.of(steps, rank, by_row=by_row)
+    decay = None if factor is None else Decay.of(chunks, factor, by_row=by_row)
+    k, v = chunks.apart(keys), chunks.apart(values)
+    before, last = chunks.states(initial, decay, k, v)
+    made = {}
+    for each in reads:
+        pair = (v, k) if each.of_transpose else (k, v)
+        found = chunks.read(each.rows, *pair, before, decay, is_after=each.is_after, of_transpose=each.of_transpose)
+        made[each.output] = each.shaped(found)
+    return Solved(None, None, _swapped(Lifted(last, False)).value if by_column else last, made)
+
+
+# -- what a step adds
+
+
+def _update(state: State) -> _Update | None:
+    made, held = state.next.node, state.entry.parameter.output
+    if not isinstance(made, ops.Add):
+        return None
+    for kept, added in (made.operands, made.operands[::-1]):
+        factor = None
+        if kept is not held:
+            by = kept.node
+            if not isinstance(by, ops.Multiply) or held not in by.operands or kept.only_use is None:
+                continue
+            others = [each for each in by.operands if each is not held]
+            factor = state.lifting[others[0]] if others else None
+            if factor is None or not _is_factor(factor, state.initial.type.dims):
+                continue
+        pair = _pair(state.lifting, added)
+        if pair is None:
+            continue
+        column, row = pair
+        sizes = (column.dims[-2], row.dims[-1])
+        if sizes == state.initial.type.dims[-2:] and max(column.rank, row.rank) <= state.initial.type.rank:
+            return _Update(factor, _swapped(column), row, made if kept is held else kept.node)
+    return None
+
+
+def _is_factor(factor: Lifted, dims: tuple[object, ...]) -> bool:
+    """Whether it is the same for all rows, or for all columns."""
+    last = (1, 1, *factor.dims)[-2:]
+    return factor.rank <= len(dims) and is_static(factor.dims) and 1 in last
+
+
+def _pair(lifting: Lifting, value: Value) -> tuple[Lifted, Lifted] | None:
+    """A column [.., K, 1] and a row [.., 1, V] or [V] of which `value` is the product."""
+    node, steps = value.node, lifting.steps
+    if isinstance(node, ops.MatMul):
+        a, b = (lifting[each] for each in node.operands)
+        if a is None or b is None or a.rank < 2 or b.rank < 2:
+            return None
+        a, b = _swapped(a) if node.transpose_a else a, _swapped(b) if node.transpose_b else b
+        return (a, b) if a.dims[-1] == 1 else None
+    if not isinstance(node, ops.Multiply):
+        return None
+    for x, y in (node.operands, node.operands[::-1]):
+        first, second = lifting[x], lifting[y]
+        if first is not None and second is not None and _is_column(first) and _is_row(second):
+            return first, second
+        inner = _pair(lifting, x)
+        if inner is None or second is None:
+            continue
+        column, row = inner
+        if second.rank == 0 or _is_column(second):
+            return _product(steps, column, second), row
+        if _is_row(second):
+            return column, _product(steps, row, second)
+    return None
+
+
+def _is_column(x: Lifted) -> bool:
+    return x.rank > 1 and x.dims[-1] == 1
+
+
+def _is_row(x: Lifted) -> bool:
+    return x.rank == 1 or (x.rank > 1 and x.dims[-2] == 1)
+
+
+def _product(steps: Steps, a: Lifted, b: Lifted) -> Lifted:
+    rank = max(a.rank, b.rank)
+    made = ops.Multiply(steps.wide(a, rank), steps.wide(b, rank)).output
+    return Lifted(made, a.varies or b.varies)
+
+
+# -- what reads a state
+
+
+def _reads(state: State, update: _Update) -> Iterator[_Read | None]:
+    """The products that read the state before and after a step; None for a use that is none."""
+    outputs = [each for each in state.node.output_map if isinstance(each, Concatenated)]
+    for value, is_after in ((state.entry.parameter.output, False), (state.next, True)):
+        for use in value.uses:
+            if use.node is update.kept and not is_after:
+                continue
+            if isinstance(use.node, Result):
+                is_known = use.node is state.entry.result and all(each.result is not use.node for each in outputs)
+                if not is_known:
+                    yield None
+            elif isinstance(use.node, ops.MatMul):
+                yield _by_product(state, use.node, value, is_after)
+            elif isinstance(use.node, ops.Multiply):
+                yield _by_sum(state, use.node, value, is_after)
+            else:
+                yield None
+
+
+def _by_product(state: State, node: ops.MatMul, value: Value, is_after: bool) -> _Read | None:
+    """q S or S q"""
+    place = node.operands.index(value)
+    query = state.lifting[node.operands[1 - place]]
+    if query is None or query.rank > state.initial.type.rank:
+        return None
+    on_left = place == 1
+    swaps = node.transpose_a if on_left else not node.transpose_b
+    transposed = node.transpose_b if on_left else not node.transpose_a
+    if query.rank == 1:
+        rows = Lifted(unsqueezed(query.value, [int(query.varies)]), query.varies)
+        return _Read(node.output, rows, is_after, transposed, lambda made: squeezed(made, made.type.rank - 2))
+    rows = _swapped(query) if swaps else query
+    return _Read(node.output, rows, is_after, transposed, _as_is if on_left else _swapped_value)
+
+
+def _by_sum(state: State, node: ops.Multiply, value: Value, is_after: bool) -> _Read | None:
+    """sum (q * S) along the rows or the columns"""
+    use = node.output.only_use
+    others = [each for each in node.operands if each is not value]
+    query = state.lifting[others[0]] if len(others) == 1 else None
+    if query is None or use is None or not isinstance(use.node, ops.ReduceSum):
+        return None
+    total, rank = use.node, state.initial.type.rank
+    axes = total.operands[1].type.integers
+    if axes is None or len(axes) != 1 or not 1 <= query.rank <= rank or node.output.rank != rank:
+        return None
+    axis = normalise_axis(axes[0], rank) - rank
+    if axis == -2 and query.rank > 1 and query.dims[-2:] == (state.initial.type.dims[-2], 1):
+        shaped = _as_is if total.keep_dims else lambda made: squeezed(made, made.type.rank - 2)
+        return _Read(total.output, _swapped(query), is_after, False, shaped)
+    if axis == -1 and _is_row(query) and query.dims[-1] == state.initial.type.dims[-1]:
+        shaped = _swapped_value if total.keep_dims else lambda made: squeezed(made, made.type.rank - 2)
+        rows = query if query.rank > 1 else Lifted(unsqueezed(query.value, [int(query.varies)]), query.varies)
+        return _Read(total.output, rows, is_after, True, shaped)
+    return None
+
+
+def _as_is(made: Value) -> Value:
+    return made
+
+
+def _swapped_value(made: Value) -> Value:
+    return _swapped(Lifted(made, False)).value
+
+
+def _swapped(x: Lifted) -> Lifted:
+    """Each matrix transposed."""
+    order = list(range(x.value.type.rank))
+    order[-2:] = order[-1], order[-2]
+    return Lifted(ops.Transpose(x.value, order).output, x.varies)
