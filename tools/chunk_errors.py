@@ -109,17 +109,17 @@ def picture(found: Sequence[Row]) -> str:
     factors = sorted({row.factor for row in kept})
 
     def place(row: Row, error: float) -> str:
-        x = left + (width - left - 130) * factors.index(row.factor) / (len(factors) - 1)
+        x = left + (width - left - 150) * factors.index(row.factor) / (len(factors) - 1)
         return f"{x:.0f},{top + (height - top - 40) * (high - np.log10(max(error, 1e-9))) / (high - low):.0f}"
 
     parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif"']
     parts[0] += ' font-size="11" fill="#888">'
     for power in range(int(low), int(high) + 1):
         y = top + (height - top - 40) * (high - power) / (high - low)
-        parts.append(f'<path d="M{left},{y:.0f}H{width - 130}" stroke="#8884"/>')
+        parts.append(f'<path d="M{left},{y:.0f}H{width - 150}" stroke="#8884"/>')
         parts.append(f'<text x="20" y="{y + 4:.0f}">1e{power}</text>')
     for at, factor in enumerate(factors):
-        x = left + (width - left - 130) * at / (len(factors) - 1)
+        x = left + (width - left - 150) * at / (len(factors) - 1)
         parts.append(f'<text x="{x - 8:.0f}" y="{height - 20}">{factor:g}</text>')
     parts.append(f'<text x="{left + 160}" y="{height - 4}">factor of a step</text>')
     for number, length in enumerate(sorted({row.length for row in kept})):
@@ -128,8 +128,8 @@ def picture(found: Sequence[Row]) -> str:
             points = " ".join(place(row, getattr(row, name)) for row in kept if row.length == length)
             parts.append(f'<polyline points="{points}" fill="none" stroke="{colour}" stroke-width="2"{dashes}/>')
             y = top + 20 + 34 * number + 15 * (name == "chunks")
-            parts.append(f'<path d="M{width - 120},{y - 4}h20" stroke="{colour}" stroke-width="2"{dashes}/>')
-            parts.append(f'<text x="{width - 95}" y="{y}">{name}, T = {length:,}</text>')
+            parts.append(f'<path d="M{width - 140},{y - 4}h20" stroke="{colour}" stroke-width="2"{dashes}/>')
+            parts.append(f'<text x="{width - 115}" y="{y}">{name}, T = {length:,}</text>')
     return "\n".join([*parts, "</svg>", ""])
 
 

@@ -247,8 +247,8 @@ def test_links_and_files_exist(path: Path) -> None:
 
 def test_pictures_exist_in_light_and_dark_and_are_small() -> None:
     """`python tools/page_pictures.py` takes them anew."""
-    text = (ROOT / "docs" / "dump.md").read_text("utf-8")
-    shown = {*re.findall(r'(?:src|srcset)="(pictures/[\w-]+\.png)"', text)}
+    text = "".join(path.read_text("utf-8") for path in (ROOT / "docs").glob("*.md"))
+    shown = {*re.findall(r'(?:src="|srcset="|\]\()(pictures/[\w-]+\.\w+)', text)}
     files = {f"pictures/{path.name}": path for path in (ROOT / "docs" / "pictures").iterdir()}
     assert shown == files.keys() and {name.replace("-light", "-dark") for name in shown} <= shown
     assert max(path.stat().st_size for path in files.values()) < 150_000
