@@ -9,7 +9,7 @@ from mo_loop.graph.types import TensorType
 from mo_loop.ops.activation import AlongAxis
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.reduction import Reduction
-from mo_loop.transforms.runtime.bodies_for_any_numbers import fit
+from mo_loop.transforms.runtime.bodies_for_any_numbers import fit, fit_beside
 
 
 def is_total(node: Node) -> bool:
@@ -24,11 +24,21 @@ def is_total(node: Node) -> bool:
         return fit(shapes)
     if isinstance(node, ops.MatMul):
         return _is_total_product(node, shapes)
-    if isinstance(node, ops.Reshape | ops.Squeeze):
+    if isinstance(node, ops.Reshape):
         return is_static(shapes[0]) and _has_known_parameters(node)
+    if isinstance(node, ops.Squeeze):
+        if len(node.operands) == 1:
+            return is_static(shapes[0])
+        axes = node.operands[1].type.integers
+        return axes is not None and all((shapes[0] or ())[axis] == 1 for axis in axes)
     if isinstance(node, ops.Concat):
-        return all(is_static(shape) for shape in shapes)
-    if isinstance(node, Reduction | ops.Unsqueeze | ops.Transpose):
+        return fit_beside(shapes, node.axis)
+    if isinstance(node, ops.Slice):
+        return all(each.type.integers is not None for each in node.operands[3:]) and all(map(is_static, shapes[1:]))
+    if isinstance(node, ops.Split | ops.VariadicSplit):
+        axes = node.operands[1].type.integers
+        return _has_known_parameters(node) and isinstance((shapes[0] or ())[(axes or (0,))[0]], int)
+    if isinstance(node, Reduction | ops.Unsqueeze | ops.Transpose | ops.CumSum | ops.MVN | ops.NormalizeL2 | ops.Tile):
         return _has_known_parameters(node)
     return isinstance(node, Unary | AlongAxis | ops.Convert | ops.Identity | ops.ShapeOf)
 

@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph import Node, Value
 from mo_loop.ops.base import Parameter
-from mo_loop.ops.control import Iteration, Loop, TensorIterator
+from mo_loop.ops.control import Iteration
 from mo_loop.ops.port_map import Merged, Sliced
-from mo_loop.transforms.function_pass import FunctionPass, argument
+from mo_loop.transforms.function_pass import argument
 from mo_loop.transforms.loops.lifting import Lifting
+from mo_loop.transforms.loops.loop_pass import LoopPass
 from mo_loop.transforms.loops.memory_bound import too_large
 from mo_loop.transforms.loops.outer import Draft, obstacle_of
 from mo_loop.transforms.loops.worth import is_work, is_worth
@@ -19,7 +20,7 @@ from mo_loop.transforms.port_maps import drop_unused_ports
 
 
 @dataclass(eq=False)
-class ComputeBeforeLoops(FunctionPass):
+class ComputeBeforeLoops(LoopPass):
     """for t: s = f(s, g(x[t]))  ->  G = g(X); for t: s = f(s, G[t])
 
     What does not depend on the states is computed before the loop, for all steps, and sliced; a state whose values have
@@ -33,8 +34,6 @@ class ComputeBeforeLoops(FunctionPass):
 
     exact_order: bool = False
     memory: float = argument(4.0, float)
-
-    kinds = (Loop, TensorIterator)
 
     def rewrite(self, node: Iteration) -> bool:
         obstacle = obstacle_of(node)
@@ -55,13 +54,6 @@ class ComputeBeforeLoops(FunctionPass):
             _slice(node, value, whole)
         drop_unused_ports(node)
         return self.accept(node, f"{len(chosen)} tensors")
-
-    def run_on_graph(self, graph: Graph) -> bool:
-        changed = super().run_on_graph(graph)
-        if changed:
-            graph.sweep()
-            graph.validate()
-        return changed
 
 
 def _chosen(draft: Draft) -> list[Value]:

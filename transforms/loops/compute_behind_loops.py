@@ -6,12 +6,13 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import low
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.ops.control import Iteration, Loop, TensorIterator
+from mo_loop.ops.control import Iteration
 from mo_loop.ops.port_map import Concatenated
-from mo_loop.transforms.function_pass import FunctionPass, argument
+from mo_loop.transforms.function_pass import argument
+from mo_loop.transforms.loops.loop_pass import LoopPass
 from mo_loop.transforms.loops.memory_bound import too_large
 from mo_loop.transforms.loops.outer import (
     Draft,
@@ -26,7 +27,7 @@ from mo_loop.transforms.port_maps import drop_unused_ports
 
 
 @dataclass(eq=False)
-class ComputeBehindLoops(FunctionPass):
+class ComputeBehindLoops(LoopPass):
     """for t: s = S[t] = f(s, x[t]); Y[t] = g(s)  ->  for t: s = S[t] = f(s, x[t]); then Y = g(S)
 
     What no state depends on is computed behind the loop, from the values of all steps that the loop gives instead. It
@@ -40,8 +41,6 @@ class ComputeBehindLoops(FunctionPass):
 
     exact_order: bool = False
     memory: float = argument(4.0, float)
-
-    kinds = (Loop, TensorIterator)
 
     def rewrite(self, node: Iteration) -> bool:
         obstacle = obstacle_of(node)
@@ -67,13 +66,6 @@ class ComputeBehindLoops(FunctionPass):
         replace_outputs(node, choice.moved, draft.place(made))
         drop_unused_ports(node)
         return self.accept(node, f"{len(made)} outputs")
-
-    def run_on_graph(self, graph: Graph) -> bool:
-        changed = super().run_on_graph(graph)
-        if changed:
-            graph.sweep()
-            graph.validate()
-        return changed
 
 
 class _Choice:

@@ -3,27 +3,25 @@
 from __future__ import annotations
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Value
 from mo_loop.graph.dimension import low
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops.base import Result
-from mo_loop.ops.control import Iteration, Loop, TensorIterator
+from mo_loop.ops.control import Iteration
 from mo_loop.ops.lengths import dimension
 from mo_loop.ops.port_map import Concatenated, Merged
-from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.loops.lifted import with_sizes
+from mo_loop.transforms.loops.loop_pass import LoopPass
 from mo_loop.transforms.port_maps import drop_unused_ports
 from mo_loop.transforms.replace import move_readers
 
 
-class ConcatenateGrowingStates(FunctionPass):
+class ConcatenateGrowingStates(LoopPass):
     """for t: s = concat(s, x[t])  ->  for t: X[t] = x[t]; then s = concat(s, X)
 
     A state that nothing reads but its own concatenation, with a piece of length 1, becomes a concatenated output; so
     does one to which steps prepend. The runtime would copy the state in every step.
     """
-
-    kinds = (Loop, TensorIterator)
 
     def rewrite(self, node: Iteration) -> bool:
         found = [(entry, first, piece) for entry, first in node.fed if (piece := _piece(node, entry)) is not None]
@@ -33,13 +31,6 @@ class ConcatenateGrowingStates(FunctionPass):
             _concatenate(node, entry, first, piece)
         drop_unused_ports(node)
         return self.accept(node)
-
-    def run_on_graph(self, graph: Graph) -> bool:
-        changed = super().run_on_graph(graph)
-        if changed:
-            graph.sweep()
-            graph.validate()
-        return changed
 
 
 def _piece(node: Iteration, entry: object) -> Value | None:

@@ -144,8 +144,10 @@ DIVISIONS = (ops.Divide, ops.FloorMod, ops.Mod, ops.Power)
 
 def _is_safe(node: Node, varies: bool) -> bool:
     """Whether `node` cannot fail if there are no steps: what varies has no elements then."""
-    if is_total(node) or _has_safe_sizes(node):
+    if is_total(node):
         return True
+    if isinstance(node, ops.Gather) and node.batch_dims == 0 and node.operands[2].type.integers is not None:
+        return True  # an index outside gives zeros, or arbitrary numbers
     if not varies:
         return isinstance(node, ops.Range) and node.operands[2].type.integers is not None
     if isinstance(node, DIVISIONS):
@@ -153,22 +155,3 @@ def _is_safe(node: Node, varies: bool) -> bool:
     if rule_of(node) in batch_rules.RULES.values():  # the runtime refuses an empty batch in some of them
         return False
     return all(is_static(each.shape) for each in (*node.operands, *node.outputs))  # inference has checked the sizes
-
-
-def _has_safe_sizes(node: Node) -> bool:
-    """Whether an operation that does not fail by its numbers has sizes that are proven to fit."""
-    dims = node.operands[0].type.dims if node.operands else ()
-    if isinstance(node, ops.Concat):
-        others = [tuple(d for at, d in enumerate(v.type.dims) if at != node.axis % len(dims)) for v in node.operands]
-        return len(set(others)) == 1
-    known = [each.type.integers for each in node.operands[1:]]
-    if isinstance(node, ops.Gather):  # an index outside gives zeros, or arbitrary numbers
-        return node.batch_dims == 0 and known[1] is not None
-    if isinstance(node, ops.Slice):
-        bounds = node.operands[1:4]
-        return None not in known[2:] and all(is_static(each.shape) for each in bounds)
-    if isinstance(node, ops.Squeeze) and known and known[0] is not None:
-        return all(dims[axis] == 1 for axis in known[0])
-    if isinstance(node, ops.Split | ops.VariadicSplit):
-        return None not in known and isinstance(dims[known[0][0]], int)
-    return isinstance(node, ops.CumSum | ops.MVN | ops.NormalizeL2 | ops.Tile) and None not in known

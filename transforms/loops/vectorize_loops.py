@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from mo_loop.graph import Graph
-from mo_loop.ops.control import Iteration, Loop, TensorIterator
-from mo_loop.transforms.function_pass import FunctionPass, argument
+from mo_loop.ops.control import Iteration
+from mo_loop.transforms.function_pass import argument
+from mo_loop.transforms.loops.loop_pass import LoopPass
 from mo_loop.transforms.loops.memory_bound import too_large
 from mo_loop.transforms.loops.outer import Draft, obstacle_of, output_of, replace_outputs
 
 
 @dataclass(eq=False)
-class VectorizeLoops(FunctionPass):
+class VectorizeLoops(LoopPass):
     """for i in range(T): Y[i] = f(X[i], v)  ->  Y = f(X, v)
 
     A loop over slices, or over its iteration number, becomes its body applied once to the whole tensors,
@@ -34,8 +34,6 @@ class VectorizeLoops(FunctionPass):
     exact_order: bool = False
     memory: float = argument(4.0, float)
 
-    kinds = (Loop, TensorIterator)
-
     def rewrite(self, node: Iteration) -> bool:
         obstacle = obstacle_of(node)
         if obstacle:
@@ -55,10 +53,3 @@ class VectorizeLoops(FunctionPass):
         replace_outputs(node, range(len(outputs)), draft.place(outputs))
         node.graph.remove(node)
         return self.accept(node)
-
-    def run_on_graph(self, graph: Graph) -> bool:
-        changed = super().run_on_graph(graph)
-        if changed:
-            graph.sweep()
-            graph.validate()
-        return changed

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from itertools import zip_longest
 
 import numpy as np
@@ -39,7 +39,7 @@ def cannot_fail(node: Node) -> bool:
     if isinstance(node, ELEMENTWISE):
         return _fit(values)
     if isinstance(node, ops.Concat):
-        return _fit_beside(values, node.axis)
+        return fit_beside([each.shape for each in values], node.axis)
     if isinstance(node, ops.Gather):  # an index outside gives zeros, or arbitrary numbers
         return node.batch_dims == 0 and isinstance(values[2].node, Constant)
     if isinstance(node, ops.Slice):
@@ -66,8 +66,10 @@ def fit(shapes: Iterable[Shape]) -> bool:
     return all(len(set(dims) - {1}) <= 1 for dims in counted_from_end)
 
 
-def _fit_beside(values: list[Value], axis: int) -> bool:
+def fit_beside(shapes: Sequence[Shape], axis: int) -> bool:
     """Whether all sizes but those along an axis are surely equal."""
-    at = normalise_axis(axis, values[0].type.rank)
-    sizes = enumerate(zip(*(each.type.dims for each in values), strict=True))
-    return all(place == at or len(set(dims)) == 1 for place, dims in sizes)
+    known = [shape for shape in shapes if shape is not None]
+    if len(known) != len(shapes):
+        return False
+    at = normalise_axis(axis, len(known[0]))
+    return all(place == at or len(set(dims)) == 1 for place, dims in enumerate(zip(*known, strict=True)))
