@@ -25,6 +25,7 @@ from mo_loop.graph.types import ElementType, SequenceType, TensorType, i64
 from mo_loop.ops.base import Constant
 from mo_loop.transforms.front.sequence_lowering.shapes import (
     as_list,
+    before_erasing,
     column,
     cut,
     dims_of,
@@ -71,6 +72,8 @@ class Stacked:
 
     def inserted(self, item: Stacked, place: Value) -> Stacked:
         position = as_list(place)
+        if (whole := before_erasing(self.stack, place)) is not None:  # list[i] = x
+            return Stacked(ops.ScatterUpdate(whole, position, item.stack, np.int64(0)).output)
         first, last = cut(self.stack, 0, None, position), cut(self.stack, 0, position, None)
         return Stacked(ops.Concat(first, item.stack, last, axis=0).output)
 

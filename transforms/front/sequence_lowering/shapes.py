@@ -11,7 +11,9 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.ops.base import Constant
+from mo_loop.ops.base import Constant, Parameter
+from mo_loop.ops.port_map import Invariant
+from mo_loop.transforms.operands import behind
 
 LARGEST = (1 << 63) - 1
 """A Slice with this constant as its end goes to the end. From any other constant the runtime infers an upper bound."""
@@ -54,10 +56,32 @@ def as_list(place: Value) -> Value:
     return numbers(place.graph, [number]) if number is not None else ops.Reshape(place, [1]).output
 
 
+SAME_NUMBERS = (ops.Reshape, ops.Squeeze, ops.Unsqueeze, ops.Identity)
+
+
+def is_from_front(place: Value) -> bool:
+    """Whether a position is proven not to be below 0: a number, the iteration number of a Loop, a remainder, a size."""
+    place = behind(place, SAME_NUMBERS)
+    number, node = known(place), place.node
+    if number is not None:
+        return number >= 0
+    if isinstance(node, ops.FloorMod):
+        divisor = known(node.operands[1])
+        return divisor is not None and divisor > 0
+    if not isinstance(node, Parameter):
+        return isinstance(node, ops.ShapeOf)
+    owner = node.graph.owner
+    if isinstance(owner, ops.Loop) and owner.iteration is node:
+        return True
+    if not isinstance(owner, ops.Iteration):
+        return False
+    return any(entry.parameter is node and is_from_front(x) for entry, x in owner.fed if isinstance(entry, Invariant))
+
+
 def from_front(place: Value, length: Value) -> Value:
     """A position of the shape of `length`, counted from the front; below 0 it counts from the end."""
     number = known(place)
-    if number is not None and number >= 0:
+    if is_from_front(place):
         return place
     behind = ops.Add(place, length).output
     if number is not None:
@@ -74,6 +98,21 @@ def cut(x: Value, axis: int, start: Value | None, stop: Value | None) -> Value:
     first = numbers(x.graph, [0]) if start is None else start
     last = numbers(x.graph, [LARGEST]) if stop is None else stop
     return ops.Slice(x, first, last, [1], [axis]).output
+
+
+def before_erasing(stack: Value, place: Value) -> Value | None:
+    """The stack S of which `stack` is S[:p] and S[p + 1:], concatenated, where p is `place` and not below 0."""
+    parts = stack.node.operands if isinstance(stack.node, ops.Concat) else ()
+    if len(parts) != 2 or not all(isinstance(part.node, ops.Slice) for part in parts) or not is_from_front(place):
+        return None
+    (whole, _, end, *_), (other, start, *_) = (part.node.operands for part in parts)
+    number = known(place)
+    if number is not None:
+        is_at_place = (known(end), known(start)) == (number, number + 1)
+    else:
+        is_at_place = behind(end, SAME_NUMBERS) is behind(place, SAME_NUMBERS)
+        is_at_place = is_at_place and isinstance(start.node, ops.Add) and start.node.operands[0] is end
+    return whole if whole is other and is_at_place else None
 
 
 def joined(values: Sequence[Value], axis: int) -> Value:
