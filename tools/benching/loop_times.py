@@ -1,12 +1,14 @@
-"""Takes the times of one model with loops: our IR, ONNX Runtime, the IR of ovc, and the same model without a loop.
+"""Takes the times of one model: our IR, ONNX Runtime, the IR of ovc, and for loops the same model without a loop.
 
 `measure` takes a `Task` and returns a `Row`. It runs in a worker process, which may crash.
 """
 
 from __future__ import annotations
 
+import math
 import tempfile
-from collections.abc import Mapping
+import time
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
@@ -16,7 +18,10 @@ from tools.timing import timed
 
 @dataclass(frozen=True)
 class Task:
-    """A model and its inputs; `hand` is the same without a loop, `disabled` are passes that do not run."""
+    """A model and its inputs; `hand` is the same without a loop, `disabled` are passes that do not run.
+
+    `expected` and the tolerances are those of the outputs, by default ONNX Runtime's; rounds end after `seconds`.
+    """
 
     name: str
     model: bytes
@@ -25,16 +30,25 @@ class Task:
     rounds: int
     hand: bytes = b""
     disabled: tuple[str, ...] = ()
+    expected: Sequence[tuple[str, Any]] = ()
+    rtol: float | None = 1e-3
+    atol: float | None = 1e-4
+    seconds: float = math.inf
 
 
 @dataclass
 class Row:
-    """The shortest times in microseconds by side, and what the .xml of ours takes."""
+    """The shortest times in microseconds by side, the seconds of conversion and compilation, and the size of our .xml.
+
+    `refused` is the reason of a peer without times.
+    """
 
     name: str
     problem: str = ""
     times: dict[str, float] = field(default_factory=dict)
     kilobytes: float = 0.0
+    compilation: dict[str, float] = field(default_factory=dict)
+    refused: dict[str, str] = field(default_factory=dict)
 
     @property
     def ratio(self) -> float:
@@ -70,7 +84,7 @@ def measure(task: Task) -> Row:
 
     row, threads = Row(task.name), {"INFERENCE_NUM_THREADS": task.threads}
     oracle = Oracle(task.model, task.feeds, task.threads)
-    expected, sides = oracle.run(), {}
+    expected, sides = task.expected or oracle.run(), {}
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(scratch, "model.onnx")
         for side, model in (("ours", task.model), ("hand", task.hand), ("ovc", task.model)):
@@ -79,6 +93,7 @@ def measure(task: Task) -> Row:
             source.write_bytes(model)
             target = Path(scratch, f"{side}.xml")
             try:
+                start = time.perf_counter()
                 if side == "ovc":
                     CONVERTERS[PEER](source, target)
                 else:
@@ -86,8 +101,9 @@ def measure(task: Task) -> Row:
                     config.disable(*task.disabled)
                     save_model(convert_model(source, config=config), target)
                 compiled = compile_ir(target, threads)
+                row.compilation[side] = time.perf_counter() - start
                 compiled.run(task.feeds)
-                found = compare_all(expected, compiled.run(task.feeds), rtol=1e-3, atol=1e-4)
+                found = compare_all(expected, compiled.run(task.feeds), rtol=task.rtol, atol=task.atol)
                 wrong = [str(each) for each in found if not each]
             except Exception as error:
                 wrong = [(str(error).strip().splitlines() or [type(error).__name__])[0][:120]]
@@ -96,7 +112,9 @@ def measure(task: Task) -> Row:
             elif side == "ours":
                 row.problem = wrong[0]
                 return row
+            else:
+                row.refused[side] = wrong[0]
         row.kilobytes = Path(scratch, "ours.xml").stat().st_size / 1e3
-        times = timed([oracle, *sides.values()], task.rounds)
+        times = timed([oracle, *sides.values()], task.rounds, 3, task.seconds)
     row.times = {side: 1e6 * min(each) for side, each in zip(["ort", *sides], times, strict=True)}
     return row

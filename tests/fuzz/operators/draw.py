@@ -71,6 +71,8 @@ class Node:
     atol: float | None = None
     narrow: bool = False
     """Whether the outputs are of 4 bits."""
+    every: bool = False
+    """Whether all dimensions of a symbolic model are symbols."""
 
 
 class Draw:

@@ -82,7 +82,8 @@ class Model:
         dims: list[Any] = []
         for axis, size in enumerate(arrays[0].shape):
             differs = any(each.shape[axis] != size for each in arrays)
-            named = self.first.symbolic and not fixed and (axis + len(arrays[0].shape) + size) % 2 == 0
+            some = self.first.every or (axis + len(arrays[0].shape) + size) % 2 == 0
+            named = self.first.symbolic and not fixed and some
             dims.append(f"{name}_{axis}" if differs or named else size)
         return dims
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -92,8 +92,13 @@ class Invalid(Exception):
     """Raised if the configuration is not valid."""
 
 
-def drawn(text: str, name: str, op: str, opset: int | None) -> tuple[Facts, Sample]:
-    """Draw a configuration from a seed, which may be any text, and compute its expected values with ONNX Runtime."""
+def drawn(
+    text: str, name: str, op: str, opset: int | None, describe: Callable[..., Any] | None = None, count: int = SETS
+) -> tuple[Facts, Sample]:
+    """Draw a configuration from a seed, which may be any text, and compute its expected values with ONNX Runtime.
+
+    `describe` draws the node of one of `count` sets from what `Draw` takes, in place of the description of `OPERATORS`.
+    """
     from mo_loop.compare.oracle.oracle import OnnxRuntime
 
     from .draw import Draw, NoKernel
@@ -109,7 +114,8 @@ def drawn(text: str, name: str, op: str, opset: int | None) -> tuple[Facts, Samp
     chosen = source.choice(source.choice(groups))
     report_stage(f"draw {op}-{chosen}")
     try:
-        sets = [OPERATORS[op](Draw(op, chosen, text, number)) for number in range(SETS)]
+        describe = describe or (lambda *arguments: OPERATORS[op](Draw(*arguments)))
+        sets = [describe(op, chosen, text, number) for number in range(count)]
     except NoKernel as error:
         raise Missing(str(error)) from error
     model = Model(_alike(sets))

@@ -1,0 +1,52 @@
+"""The goal of a row of tools/bench_operators.py, and the rows that are above it, each with its reason."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from fnmatch import fnmatchcase
+
+from tools.benching.loop_times import Row
+
+OF_OVC, OF_ORT = 1.1, 2.0
+START_OF_OVC, START_OF_ORT = 3.0, 30.0
+"""Microseconds that an inference may take more: they are those of a node, and of the start of an inference."""
+
+
+@dataclass(frozen=True)
+class Slow:
+    """Rows above their goal, by a pattern of their names, and why."""
+
+    rows: str
+    reason: str
+
+    def covers(self, row: Row) -> bool:
+        return fnmatchcase(row.name, self.rows)
+
+
+SLOW: tuple[Slow, ...] = ()
+
+
+def goal(row: Row) -> float:
+    """The time of ours divided by the longest that is allowed; 0 without times, infinite for wrong numbers."""
+    if row.problem:
+        return float("inf")
+    limits = [OF_ORT * row.times["ort"] + START_OF_ORT]
+    if "ovc" in row.times:
+        limits.append(OF_OVC * row.times["ovc"] + START_OF_OVC)
+    return row.times["ours"] / min(limits)
+
+
+def reason(row: Row) -> str:
+    """Why the row is above its goal; empty if nothing is known."""
+    return next((each.reason for each in SLOW if each.covers(row)), "")
+
+
+def stale(rows: Sequence[Row]) -> list[str]:
+    """The entries whose rows were all measured and are within their goals."""
+    found = []
+    for each in SLOW:
+        covered = [row for row in rows if each.covers(row)]
+        if covered and all(goal(row) <= 1 for row in covered):
+            found.append(f"no longer holds: {each.rows}: {each.reason}")
+    return found
