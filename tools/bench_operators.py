@@ -25,6 +25,7 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.support.workers import Pool
 from tools.benching.loop_times import Row
+from tools.fuzz_ops import NO_TELEMETRY
 from tools.benching.operator_models import FORMS, operators
 from tools.benching.slow_operators import goal, reason, stale
 from tools.real.records import append, lines
@@ -44,7 +45,7 @@ def tasks(options: argparse.Namespace) -> Iterator[tuple[Any, ...]]:
                     for form in FORMS:
                         name = f"{op}/{size}/{form}/{kind}/{number}"
                         if not options.names or any(each in name for each in options.names):
-                            yield name, op, int(float(size)), form, kind, number, options.rounds
+                            yield name, op, int(float(size)), form, kind, number, options.rounds, True
 
 
 def table(rows: Sequence[Row], most: int) -> str:
@@ -78,9 +79,12 @@ def main(arguments: list[str] | None = None) -> int:
     options = parser.parse_args(arguments)
     done = {each["name"]: Row(**each) for each in lines(options.results)} if options.results else {}
     chosen = list(tasks(options))
-    with Pool("tools.benching.operator_times:measure", jobs=1, limit=options.limit, memory=MEMORY) as pool:
+    limits = {"limit": options.limit, "memory": MEMORY, "env": NO_TELEMETRY}
+    with Pool("tools.benching.operator_times:measure", jobs=1, **limits) as pool:
         for outcome in pool.map(each for each in chosen if each[0] not in done):
             name = outcome.task[0]
+            if not outcome.ok and outcome.stage == "ovc":
+                outcome = pool.call((*outcome.task[:-1], False))
             row = outcome.value if outcome.ok else Row(name, f"{outcome.status} at {outcome.stage}: {outcome.message}")
             done[name] = row
             if options.results:

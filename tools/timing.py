@@ -104,10 +104,11 @@ def _compiled_twice(side: str, source: Path) -> list[Any]:
 def timed(compiled: Sequence[Any], rounds: int, least: int = 0, seconds: float = math.inf) -> list[list[float]]:
     """Seconds of one inference, for each of `compiled` one number per round; the first one changes with the round.
 
-    After `seconds`, rounds end as soon as there are `least` of them.
+    After `seconds`, rounds end as soon as there are `least` of them, which take no longer with several inferences each.
     """
     times: list[list[float]] = [[] for _ in compiled]
-    repeats = max(1, math.ceil(LEAST / min(_once(each, 1) for each in (*compiled, *compiled))))
+    once = [min(_once(each, 1), _once(each, 1)) for each in compiled]
+    repeats = max(1, math.ceil(min(LEAST / min(once), seconds / max(least, 1) / sum(once))))
     end = time.perf_counter() + seconds
     for number in range(rounds):
         if number >= least and time.perf_counter() > end:

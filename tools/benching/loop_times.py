@@ -21,6 +21,7 @@ class Task:
     """A model and its inputs; `hand` is the same without a loop, `disabled` are passes that do not run.
 
     `expected` and the tolerances are those of the outputs, by default ONNX Runtime's; rounds end after `seconds`.
+    `peer` is whether ovc's IR is measured, too.
     """
 
     name: str
@@ -34,6 +35,7 @@ class Task:
     rtol: float | None = 1e-3
     atol: float | None = 1e-4
     seconds: float = math.inf
+    peer: bool = True
 
 
 @dataclass
@@ -59,12 +61,13 @@ class Oracle:
     """A session of ONNX Runtime with fixed inputs; `again` runs it like that of `Compiled`."""
 
     def __init__(self, model: bytes, feeds: Mapping[str, Any], threads: int) -> None:
+        import numpy as np
         import onnxruntime
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.log_severity_level = threads, 3
         self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
-        self._feeds = {port.name: feeds[port.name] for port in self._session.get_inputs()}
+        self._feeds = {port.name: np.asarray(feeds[port.name]) for port in self._session.get_inputs()}
 
     def run(self) -> list[tuple[str, Any]]:
         names = [port.name for port in self._session.get_outputs()]
@@ -79,6 +82,7 @@ def measure(task: Task) -> Row:
     from mo_loop import convert_model, save_model
     from mo_loop.compare.execution.runtime import compile_ir
     from mo_loop.compare.results.array_comparison import compare_all
+    from mo_loop.support.workers import report_stage
     from mo_loop.transforms.config import PassConfig
     from tools.measuring import CONVERTERS, PEER
 
@@ -88,8 +92,9 @@ def measure(task: Task) -> Row:
     with tempfile.TemporaryDirectory() as scratch:
         source = Path(scratch, "model.onnx")
         for side, model in (("ours", task.model), ("hand", task.hand), ("ovc", task.model)):
-            if not model:
+            if not model or (side == "ovc" and not task.peer):
                 continue
+            report_stage(side)
             source.write_bytes(model)
             target = Path(scratch, f"{side}.xml")
             try:
@@ -115,6 +120,7 @@ def measure(task: Task) -> Row:
             else:
                 row.refused[side] = wrong[0]
         row.kilobytes = Path(scratch, "ours.xml").stat().st_size / 1e3
+        report_stage("times")
         times = timed([oracle, *sides.values()], task.rounds, 3, task.seconds)
     row.times = {side: 1e6 * min(each) for side, each in zip(["ort", *sides], times, strict=True)}
     return row

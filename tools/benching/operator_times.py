@@ -17,7 +17,7 @@ def measure(task: tuple[Any, ...]) -> Row:
     from tests.fuzz.operators.trial import Invalid, Missing
     from tools.benching.operator_models import NoKernel, model
 
-    name, op, elements, form, kind, number, rounds = task
+    name, op, elements, form, kind, number, rounds, peer = task
     report_stage("draw")
     try:
         found = model(op, elements, form, kind, number)
@@ -26,11 +26,10 @@ def measure(task: tuple[Any, ...]) -> Row:
     if found is None:
         return Row(name, "left out: no tensor of this size and type")
     facts, sample = found
-    report_stage("times")
     row = times_of(
         Task(
             name, sample.model, sample.feeds[0], 1, rounds, expected=sample.expected[0],
-            rtol=sample.rtol, atol=sample.atol, seconds=SECONDS,
+            rtol=sample.rtol, atol=sample.atol, seconds=SECONDS, peer=peer,
         )
     )  # fmt: skip
     if row.problem and any(known(facts, result) for result in ("wrong", "refused", "not compilable", "fails")):
