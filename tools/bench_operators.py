@@ -25,14 +25,15 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.support.workers import Pool
 from tools.benching.loop_times import Row
-from tools.fuzz_ops import NO_TELEMETRY
 from tools.benching.operator_models import FORMS, operators
 from tools.benching.slow_operators import goal, reason, stale
+from tools.fuzz_ops import NO_TELEMETRY
 from tools.real.records import append, lines
 
 QUICK = (
-    "Add Conv Gather Gemm LayerNormalization MatMul ReduceMax ReduceMean Resize Softmax TopK Transpose"
-).split()  # fmt: skip
+    "Add", "Conv", "Gather", "Gemm", "LayerNormalization", "MatMul", "ReduceMax", "ReduceMean", "Resize", "Softmax",
+    "TopK", "Transpose",
+)  # fmt: skip
 MEMORY = 6 << 30
 
 
@@ -54,14 +55,17 @@ def table(rows: Sequence[Row], most: int) -> str:
     sides = ("ours", "ovc", "ort")
     found = [f"{'row':{width}}" + "".join(f"  {side:>10}" for side in sides) + "   of ovc  of ort  compile  kB"]
     for row in sorted(rows, key=goal, reverse=True)[:most]:
-        times = "".join(f"  {row.times[side]:10.1f}" if side in row.times else f"  {'-':>10}" for side in sides)
-        ratios = "".join(
-            f"  {row.times['ours'] / row.times[side]:6.2f}" if side in row.times else f"  {'-':>6}" for side in sides[1:]
-        )
+        times = "".join(_cell(row.times.get(side), 10, 1) for side in sides)
+        parts = [row.times["ours"] / row.times[side] if side in row.times else None for side in sides[1:]]
+        ratios = "".join(_cell(each, 6, 2) for each in parts)
         compiled = row.compilation.get("ours", 0) / row.compilation.get("ovc", float("inf"))
         end = row.problem or f"{times} {ratios}   {compiled:6.2f}  {row.kilobytes:.0f}"
         found.append(f"{row.name:{width}}{end}  {row.refused.get('ovc', '')[:60]}".rstrip())
     return "\n".join(found)
+
+
+def _cell(number: float | None, width: int, digits: int) -> str:
+    return f"  {'-':>{width}}" if number is None else f"  {number:{width}.{digits}f}"
 
 
 def main(arguments: list[str] | None = None) -> int:

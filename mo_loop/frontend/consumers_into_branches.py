@@ -22,6 +22,7 @@ from mo_loop.frontend.context import Body, Context, TranslatedBody, Translation,
 from mo_loop.frontend.onnx_graphs import body_name, label, operator_of
 from mo_loop.frontend.ops.conditional import is_decided, selected
 from mo_loop.frontend.scope import Scope
+from mo_loop.frontend.waiting_nodes import WaitingNodes
 from mo_loop.graph import Value
 from mo_loop.graph.origin import Origin, made_for
 from mo_loop.graph.types import OptionalType, SequenceType, TensorType
@@ -40,19 +41,20 @@ RANDOM = frozenset(
 
 
 def sink_consumers(
-    translation: Translation, proto: Any, rest: Sequence[Any], outputs: Iterable[str], scope: Scope
-) -> frozenset[int]:
-    """Move the nodes that have to move from `rest`, the nodes not yet translated, into the branches of the If `proto`.
+    translation: Translation, proto: Any, waiting: WaitingNodes, outputs: Iterable[str], scope: Scope
+) -> None:
+    """Move the nodes that have to move from `waiting`, the nodes behind the If `proto`, into its branches.
 
-    Returns the positions in `rest` of the nodes that this call translates. There are none if all ranks agree, or if a
-    value whose rank differs is an output of the graph; the last check refuses the If then.
+    What this translates is done in `waiting`: nothing if all ranks agree, or if a value whose rank differs is an output
+    of the graph; the last check refuses the If then.
     """
     split = split_outputs(proto, scope)
     if not split or any(each.ref_attr_name for each in proto.attribute):
-        return frozenset()
-    sinking = _Sinking(translation, proto, rest, outputs, scope)
+        return
+    sinking = _Sinking(translation, proto, waiting, outputs, scope)
     with made_for((Origin(scope.path, label(proto), operator_of(proto)),)):
-        return sinking.run(split)
+        for place in sinking.run(split):
+            waiting.done(place)
 
 
 def split_outputs(proto: Any, scope: Scope) -> set[str]:
@@ -66,108 +68,76 @@ def _is_split(value: Value | None) -> bool:
 
 class _Sinking:
     def __init__(
-        self, translation: Translation, proto: Any, rest: Sequence[Any], outputs: Iterable[str], scope: Scope
+        self, translation: Translation, proto: Any, waiting: WaitingNodes, outputs: Iterable[str], scope: Scope
     ) -> None:
         self.translation = translation
         self.proto = proto
-        self.rest = rest
+        self.waiting = waiting
         self.scope = scope
-        self.reads = [translation.names_read.of_node(node) for node in rest]
-        self.makes = [frozenset(filter(None, node.output)) for node in rest]
         self.outputs = frozenset(outputs)
         self.own = [name for name in proto.output if name]
-        self.origins = {
-            name: Origin(scope.path, label(node), operator_of(node), name)
-            for node in (proto, *rest)
-            for name in node.output
-        }
+        self.origins = self._origins(proto)
         self.branches = {each.name: each.g for each in proto.attribute if each.name in BRANCHES}
         decided = is_decided(scope[proto.input[0]])
         self.live = BRANCHES if decided is None else (BRANCHES[not decided],)
-        self.descends = self._descending()
 
     def run(self, split: set[str]) -> frozenset[int]:
+        """Move what has to move; the places of the nodes that moved."""
         distance = 1
         while True:
             near = self._closed(self._near(split, distance))
             reason = self._obstacle(near)
             if reason:
                 return self._refuse(split, reason)
-            first = self._independent(near)
-            for i in first:
-                self.translation.node(self.rest[i], self.scope)
-            self.descends -= first
-            names = [*self.own, *(name for i in sorted(near) for name in sorted(self.makes[i]))]
+            for i in sorted(self.waiting.before(near) - near):  # they do not depend on the If
+                self.translation.node(self.waiting.nodes[i], self.scope)
+                self.waiting.done(i)
+            names = [*self.own, *(name for i in sorted(near) for name in sorted(self.waiting.makes[i]))]
             bodies = [self._body(key, near, names).translate([]) for key in self.live]
             if any(body.has_failed for body in bodies):
-                return first | self._decided(bodies)
+                return self._decided(bodies)
             differing = {name for name, ranks in _ranks(names, bodies) if len(ranks) > 1 or None in ranks}
             moved = self._differing(split, near, differing)
             if moved is not None:
-                return first | self._move(moved)
+                return self._move(moved)
             distance *= 2
 
     # -- which nodes
 
-    def _descending(self) -> frozenset[int]:
-        """The nodes of `rest` that depend on the If."""
-        names, found = set(self.own), set()
-        for i, reads in enumerate(self.reads):
-            if not names.isdisjoint(reads):
-                found.add(i)
-                names |= self.makes[i]
-        return frozenset(found)
-
     def _near(self, split: set[str], limit: int) -> set[int]:
         """The nodes at most `limit` steps after a value whose rank differs."""
-        steps = dict.fromkeys(split, 0)
-        found = set()
-        for i in sorted(self.descends):
-            nearest = min((steps[name] for name in self.reads[i] if name in steps), default=limit)
-            if nearest < limit:
-                found.add(i)
-                steps.update(dict.fromkeys(self.makes[i], nearest + 1))
+        found: set[int] = set()
+        names: Iterable[str] = split
+        for _ in range(limit):
+            new = set(self.waiting.readers(names)) - found
+            found |= new
+            names = {name for i in new for name in self.waiting.makes[i]}
         return found
 
     def _closed(self, moved: set[int]) -> frozenset[int]:
         """`moved` and every node on a path from the If to one of them."""
-        closed = set(moved)
-        names: set[str] = set()
-        for i in sorted(self.descends, reverse=True):
-            if i in closed or not names.isdisjoint(self.makes[i]):
-                closed.add(i)
-                names |= self.reads[i]
-        return frozenset(closed)
-
-    def _independent(self, moved: frozenset[int]) -> frozenset[int]:
-        """The nodes that `moved` nodes read and that do not depend on the If. They are translated first."""
-        found, names = set(), {name for i in moved for name in self.reads[i]}
-        for i in reversed(range(len(self.rest))):
-            if i not in self.descends and not names.isdisjoint(self.makes[i]) and not self._is_made(i):
-                found.add(i)
-                names |= self.reads[i]
-        return frozenset(found)
-
-    def _is_made(self, i: int) -> bool:
-        return all(name in self.scope.values for name in self.makes[i])
+        between = self.waiting.behind(self.own, max(moved, default=-1))
+        return frozenset(self.waiting.before(moved, between))
 
     def _differing(self, split: set[str], near: frozenset[int], differing: set[str]) -> frozenset[int] | None:
         """The nodes that have to move, from the ranks in `near`; None if `near` is too small to decide."""
-        moved, names = set(), set(split)
-        for i in sorted(self.descends):
-            if names.isdisjoint(self.reads[i]):
-                continue
+        moved: set[int] = set()
+        pending = self.waiting.readers(split)
+        while pending:
+            i = pending.pop()
             if i not in near:
                 return None
-            moved.add(i)
-            names |= self.makes[i] & differing
+            if i not in moved:
+                moved.add(i)
+                pending += self.waiting.readers(self.waiting.makes[i] & differing)
         return self._closed(moved)
 
     def _obstacle(self, moved: frozenset[int]) -> str:
         """Why `moved` cannot move; empty if they can."""
         if len(moved) > LIMIT:
             return f"more than {LIMIT} nodes read it before the ranks agree"
-        draws = [self.rest[i].op_type for i in sorted(moved) if self.rest[i].op_type in RANDOM]
+        operators = [self.waiting.nodes[i].op_type for i in sorted(moved)]
+        draws = [each for each in operators if each in RANDOM]
         return f"{draws[0]}, which reads it, draws random numbers once, whichever branch is taken" if draws else ""
 
     def _refuse(self, split: set[str], reason: str) -> frozenset[int]:
@@ -189,7 +159,7 @@ class _Sinking:
     def _body(self, key: str, moved: Iterable[int], names: Sequence[str]) -> Body:
         """A branch with the `moved` nodes after its own, and with the outputs `names`."""
         branch = self.branches[key]
-        nodes = [self.rest[i] for i in sorted(moved)]
+        nodes = [self.waiting.nodes[i] for i in sorted(moved)]
         aliases, proto = extended(branch, self.proto.output, nodes, names, self.translation.names_read)
         scope = self.scope
         if aliases:
@@ -197,16 +167,17 @@ class _Sinking:
             scope.depth = self.scope.depth
             scope.aliases = aliases
         context = self._context()
-        made = zip(nodes, proto.node[len(branch.node) :], strict=True)
-        moved_names = (pair for node, copy in made for pair in zip(node.output, copy.output, strict=True))
-        moved_origins = {there: self.origins[here] for here, there in moved_names if here}
+        moved_origins = {}
+        for node, copy in zip(nodes, proto.node[len(branch.node) :], strict=True):
+            origins = self._origins(node)
+            self.origins |= origins
+            moved_origins.update((copy.output[i], origins[name]) for i, name in enumerate(node.output) if name)
         path = (*context.origin.inner_scope, body_name(self.proto, key, branch))
         return Body(self.translation, proto, scope, Origin(path, operator=context.origin.operator), moved_origins)
 
     def _move(self, moved: frozenset[int]) -> frozenset[int]:
-        made = [*self.own, *(name for i in sorted(moved) for name in self.rest[i].output if name)]
-        later = {name for i, reads in enumerate(self.reads) if i not in moved for name in reads}
-        wanted = [name for name in made if name in later or name in self.outputs]
+        made = [*self.own, *(name for i in sorted(moved) for name in self.waiting.nodes[i].output if name)]
+        wanted = [name for name in made if name in self.outputs or not moved.issuperset(self.waiting.readers([name]))]
         return moved if self._made(moved, wanted) else frozenset()
 
     def _made(self, moved: Iterable[int], wanted: Sequence[str]) -> bool:
@@ -227,6 +198,9 @@ class _Sinking:
             value.define(self.origins[name])
             if not value.node.name:
                 value.node.name = self.proto.name or name
+
+    def _origins(self, node: Any) -> dict[str, Origin]:
+        return {name: Origin(self.scope.path, label(node), operator_of(node), name) for name in node.output}
 
     def _context(self) -> Context:
         return Context(self.translation, self.proto, self.scope, tuple(self.proto.output))

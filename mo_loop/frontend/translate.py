@@ -40,6 +40,7 @@ from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.frontend.tolerated_nodes import Reading, attribute_names, has_form
 from mo_loop.frontend.translator_table import TranslatorTable
 from mo_loop.frontend.unsupported_operators import certain_refusal
+from mo_loop.frontend.waiting_nodes import WaitingNodes
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.origin import Origin, current, made_for
 from mo_loop.graph.tensor import Tensor
@@ -172,16 +173,17 @@ class ModelTranslation(Translation):
         """Translate the nodes that `outputs` need, producers first. Names that the scope has already need no node."""
         outputs = list(outputs)
         kept, made = self._needed(nodes, outputs, scope)
-        done: set[int] = set()
+        waiting: WaitingNodes | None = None
         for place, proto in enumerate(kept):
-            if place in done:
-                continue
+            if waiting is not None:
+                if place not in waiting:
+                    continue
+                waiting.done(place)
             self._statement(Context(self, proto, scope, made[place]))
             kept[place] = None  # its memory is used again for the nodes of the graph
             if proto.op_type == "If" and not proto.domain and split_outputs(proto, scope):
-                rest = [each for each in range(place + 1, len(kept)) if each not in done]
-                moved = sink_consumers(self, proto, [kept[each] for each in rest], outputs, scope)
-                done.update(rest[each] for each in moved)
+                waiting = waiting or WaitingNodes(kept, self.names_read)
+                sink_consumers(self, proto, waiting, outputs, scope)
 
     def is_read(self, name: str) -> bool:
         """Whether a node of the main graph, or a body in it, reads the tensor."""

@@ -174,6 +174,26 @@ def branches(count: int) -> onnx.ModelProto:
     return model(nodes, inputs=[X, ("c", BOOL, [])], outputs=names)
 
 
+@of_size(60)
+def branches_of_different_ranks(count: int) -> onnx.ModelProto:
+    nodes = []
+    for i in range(count):
+        held, made = f"t{i}" if i else "x", [f"{name}{i}" for name in ("flat", "same", "r", "e")]
+        bodies = [
+            helper.make_graph(
+                [helper.make_node(operator, [held, *more], [name])], name, [], [onnx.ValueInfoProto(name=name)]
+            )
+            for operator, more, name in (("Reshape", ["flat"], made[0]), ("Neg", [], made[1]))
+        ]
+        nodes += [
+            helper.make_node("If", ["c"], [made[2]], then_branch=bodies[0], else_branch=bodies[1]),
+            helper.make_node("Exp", [made[2]], [made[3]]),
+            helper.make_node("Reshape", [made[3], "shape"], [f"t{i + 1}" if i < count - 1 else "y"]),
+        ]
+    constants = [constant("flat", np.int64([6])), constant("shape", np.int64([2, 3]))]
+    return model(nodes, constants, inputs=[X, ("c", BOOL, [])])
+
+
 @of_size(600)
 def calls_of_a_function(count: int) -> onnx.ModelProto:
     nodes = [helper.make_node("Exp", ["a"], ["t"]), helper.make_node("Neg", ["t"], ["b"])]
