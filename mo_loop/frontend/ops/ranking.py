@@ -32,8 +32,12 @@ _FEW = 8
 """Up to so many elements the stable search keeps what it found in registers."""
 _FAST_STEPS = 4096
 """Up to so many steps (n * k) the stable search takes less time than the operations that replace it."""
+_ARRANGED = 32
+"""Up to so many selected elements the stable search arranges them in less time."""
 _TOGETHER = 64
 """How many times more steps it may take where the elements behind the axis are searched together."""
+_USUAL = 2**14
+"""The length of an axis before others, if nothing is known of it."""
 _LONG = 2**14
 """From this length on a search for a few elements takes less time if it is one for `_FEW`."""
 _LONG_ROW = 1024
@@ -59,7 +63,8 @@ def top(x: Value, k: Any, axis: int, mode: Mode, index: ElementType = i64, *, pl
         more = _by_values(x, _FEW, at, mode, index, _FEW)
         return [ops.Slice(each, [0], [k], [1], [at]) for each in more]
     behind = element_count(x.type.dims[at + 1 :])
-    if _is_fast(length, count, _TOGETHER if isinstance(behind, int) and behind >= _FEW else 1):
+    are_many = not isinstance(behind, int) or behind >= _FEW
+    if _is_fast(_USUAL if length is None and are_many else length, count, _TOGETHER if are_many else 1):
         return ops.TopK11(x, k, axis=axis, mode=mode, stable=True, index_element_type=index)
     known = [each for each in (length, count) if each is not None]
     return _by_values(x, k, at, mode, index, min(known, default=_MOST))
@@ -120,7 +125,11 @@ def _found(x: Value, k: Any, axis: int, mode: Mode, most: int) -> tuple[Value, V
     found = order
     if not isinstance(k, int) or k != x.type.dims[axis]:
         place = _selected(x, values, axis, mode, search)
-        order = search(ops.GatherElements(x, place, axis=axis), mode)[1]
+        selected = ops.GatherElements(x, place, axis=axis)
+        if isinstance(k, int) and k <= _ARRANGED:
+            values, order = ops.TopK11(selected, k, axis=axis, mode=mode, stable=True, index_element_type=i32)
+            return values, ops.GatherElements(place, order, axis=axis)
+        order = search(selected, mode)[1]
         found = ops.GatherElements(place, order, axis=axis)
     before = ops.Concat(ops.Slice(values, [0], [1], [1], [axis]), ops.Slice(values, [0], [-1], [1], [axis]), axis=axis)
     group = ops.CumSum(ops.Convert(~_same(values, before), destination_type=i32), axis)
