@@ -9,7 +9,7 @@ elements in any order. For large n * k it finds the values v[0], v[1], ... v[k -
     group   = CumSum(v[j] != v[j - 1])                      the number of the distinct value
     result  = place[order], sorted by group * k + order     sorted by value and index
 
-All keys are different, so that the order of equal ones does not matter. The first element along a long axis is the
+All keys are different, so that the order of equal ones does not matter. The first element of a row is the
 lowest index of those that are equal to the maximum.
 """
 
@@ -40,7 +40,7 @@ _USUAL = 2**14
 """The length of an axis before others, if nothing is known of it."""
 _LONG = 2**14
 """From this length on a search for a few elements takes less time if it is one for `_FEW`."""
-_LONG_ROW = 1024
+_ROW = 32
 """From this length on reductions find the first element of a row in less time than the stable search."""
 _BEHIND = 2**30
 """A key after all others, which f32 represents: the runtime computes the keys together with the comparisons."""
@@ -75,7 +75,7 @@ def first(x: Value, axis: int, mode: Mode, index: ElementType = i64, *, last: bo
     if x.rank is not None:
         axis = normalise_axis(axis, x.rank)
         length = x.type.dims[axis]
-        is_row = axis == x.rank - 1 and isinstance(length, int) and _LONG_ROW <= length <= 2**24
+        is_row = axis == x.rank - 1 and isinstance(length, int) and _ROW <= length <= 2**24
         if is_row and x.dtype not in _WIDE:
             return converted(_place(x, axis, length, mode, last), index)
     if not last:

@@ -228,7 +228,7 @@ def test_top_k_of_other_types(dtype: Any, dynamic: Any) -> None:
     shape=[(5000,), (3, 400), (2, 300, 3), (20000,), (1, 2000, 8)],
     dtype=[np.float32, np.int64, np.int32, np.uint8, np.float64],
     largest=[0, 1],
-    k=[3, 20, 200, None],
+    k=[3, 12, 32, 33, 200, None],
     high=[2, 30, 250],
     constants=[(), ("k",)],
     dynamic=DYNAMIC,

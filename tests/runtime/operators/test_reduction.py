@@ -156,7 +156,7 @@ def test_places(op, axis, keep, last, dynamic):
     op=["ArgMax", "ArgMin"],
     dtype=[np.float32, np.int64, np.uint8],
     high=[1, 3, 200],
-    shape=[(3, 1500), (2, 1500, 1), (1200,)],
+    shape=[(3, 1500), (2, 1500, 1), (1200,), (70, 33)],
     last=[0, 1],
     keep=[0, 1],
     dynamic=[False, True],
@@ -172,9 +172,10 @@ def test_places_in_long_rows(op, dtype, high, shape, last, keep, dynamic):
 
 @pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
 @pytest.mark.parametrize("last", [0, 1])
-def test_places_of_infinities_in_long_rows(op, last):
+@pytest.mark.parametrize("length", [40, 1100])
+def test_places_of_infinities_in_long_rows(op, last, length):
     """The reductions of the runtime give the largest finite number for a row of infinities."""
-    x = np.full((4, 1100), -np.inf if op == "ArgMax" else np.inf, np.float32)
+    x = np.full((4, length), -np.inf if op == "ArgMax" else np.inf, np.float32)
     x[1] *= -1
     x[2, [7, 30]] = np.inf
     x[3, [7, 30]] = -5
@@ -188,8 +189,9 @@ def test_places_of_old(op, opset):
 
 
 @pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int32, np.int64, np.float16, np.float64])
-def test_places_of_types(dtype):
-    x = RNG.integers(0, 100, (4, 5)).astype(dtype)
+@pytest.mark.parametrize("length", [5, 50])
+def test_places_of_types(dtype, length):
+    x = RNG.integers(0, 100, (4, length)).astype(dtype)
     check_node("ArgMax", {"x": x}, {"axis": 1}, opset=13, expected=[np.argmax(x, 1)[:, None]])
 
 
