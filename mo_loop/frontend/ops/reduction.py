@@ -52,7 +52,7 @@ def _extreme(cls, logical, *, largest: bool) -> Rule:
         if _is_empty(x, axes):
             return _filled(x, axes, keep, _limit(x, largest=not largest))
         if not x.dtype.is_float:
-            return _extreme_integer(cls, x, axes, keep, nothing=0 if largest else _LOWER)
+            return _extreme_integer(cls, x, axes, keep, largest=largest)
         # The runtime starts from the largest finite number, and would return it for rows without elements and for
         # rows that contain only the infinity, as in masks. Twice that number is the infinity.
         return cls(x * number(x, 0.5), axes, keep_dims=keep) * number(x, 2)
@@ -60,23 +60,26 @@ def _extreme(cls, logical, *, largest: bool) -> Rule:
     return rule
 
 
-def _extreme_integer(cls, x: Value, axes: Sequence[int], keep: bool, nothing: int):
+def _extreme_integer(cls, x: Value, axes: Sequence[int], keep: bool, *, largest: bool):
     """The extreme of the upper 16 bits, and then that of the lower 16 bits of the elements with these upper bits.
 
     The runtime compares in f32, which is exact for integers of 24 bits: it returns the largest 32-bit integer as the
     smallest. Known values are sizes of tensors, which are smaller."""
     if x.dtype.bits < 32 or x.known is not None:
         return cls(x, axes, keep_dims=keep)
-    upper = ops.BitwiseRightShift(x, number(x, 16))
+    # f32 represents multiples of 2^16; a shift takes a hundred times as long.
+    is_signed = x.dtype in (i32, i64)
+    upper = ops.BitwiseAnd(x, number(x, ~_LOWER)) if is_signed else x - ops.BitwiseAnd(x, number(x, _LOWER))
     best = cls(upper, axes, keep_dims=True)
-    beside = ops.Select(ops.Equal(upper, best), ops.BitwiseAnd(x, number(x, _LOWER)), number(x, nothing))
-    lower = cls(beside, axes, keep_dims=True)
+    # Elements with other upper bits become the last ones of those with these.
+    among = ops.Maximum(x, best) if largest else ops.Minimum(x, best + number(x, _LOWER))
+    lower = cls(among + best * number(x, -1) if is_signed else among - best, axes, keep_dims=True)
     if x.rank is None or any(low(x.type.dims[normalise_axis(axis, x.rank)]) == 0 for axis in axes):
         # The extreme of no elements is the limit of the type.
-        bound = ops.Maximum if cls is ops.ReduceMax else ops.Minimum
-        best = bound(best, number(x, -(2**15) if cls is ops.ReduceMax else 2**15 - 1))
-        lower = bound(lower, number(x, nothing))
-    extreme = best * number(x, _LOWER + 1) + lower
+        bound, last = (ops.Maximum, 0) if largest else (ops.Minimum, _LOWER)
+        best = bound(best, number(x, -(2**31) if largest else 2**31 - 1 - _LOWER))
+        lower = bound(lower, number(x, last))
+    extreme = best + lower
     return extreme if keep else ops.Squeeze(extreme, axes)
 
 
