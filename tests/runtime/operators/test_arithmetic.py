@@ -8,6 +8,7 @@ from onnx import helper
 
 from tests.harness import check_model, check_node
 from tests.nodes import NEWEST, graph_model, node_model
+from tests.pairs import pairs
 
 RNG = np.random.default_rng(7)
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.5, 100.0], np.float32)
@@ -167,6 +168,18 @@ def test_running(op, exclusive, reverse, axis, dynamic):
     arrays = {"x": floats(2, 3, 4), "axis": np.array(axis, np.int32)}
     given = {"exclusive": exclusive, "reverse": reverse}
     check_node(op, arrays, given, opset=26 if op == "CumProd" else 14, constants=["axis"], dynamic=dynamic)
+
+
+@pairs(length=[1, 2, 5, 8, 13], dtype=[np.float32, np.int32], exclusive=[0, 1], reverse=[0, 1], dynamic=[False, True])
+def test_running_products(length, dtype, exclusive, reverse, dynamic):
+    x = np.random.default_rng(length).integers(1, 3, (3, length, 2)).astype(dtype)
+    given = {"exclusive": exclusive, "reverse": reverse}
+    ordered = np.flip(x, 1) if reverse else x
+    product = np.cumprod(ordered, 1, dtype=dtype)
+    moved = np.concatenate([np.ones((3, 1, 2), dtype), product[:, :-1]], 1) if exclusive else product
+    expected = [np.flip(moved, 1) if reverse else moved]
+    arrays = {"x": x, "axis": np.array(1)}
+    check_node("CumProd", arrays, given, opset=26, constants=["axis"], dynamic=dynamic, expected=expected)
 
 
 @pytest.mark.parametrize("axis", [0, 1, 2])

@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops as operations
+from mo_loop.frontend.ops.shared import FAR
 from mo_loop.frontend.vocabulary import UnsupportedError, Value, one_to_one, ops, translates
 from mo_loop.graph.shape import element_count, normalise_axis
 from mo_loop.graph.types import f32, i32, i64
@@ -246,7 +247,15 @@ def cumprod(x, axis, *, exclusive: int = 0, reverse: int = 0):
 
 
 def _running_product(x: Value, at: int, exclusive: int, reverse: int) -> Value:
-    """y[i] is the product of x[j] over j <= i, all i and j at once: the IR has no such operation."""
+    """y[i] is the product of x[j] over j <= i: the IR has no such operation.
+
+    Over a known length, steps of 1, 2, 4 ... double the number of factors; else all i and j are computed at once."""
+    length = x.type.dims[at]
+    if isinstance(length, int):
+        y = _moved(x, at, 1, reverse) if exclusive else x
+        for step in (2**i for i in range((length - 1).bit_length())):
+            y = y * _moved(y, at, step, reverse)
+        return y
     size = ops.Gather(ops.ShapeOf(x), at, 0)
     row = ops.Range(0, size, 1, output_type=i64)
     column = ops.Unsqueeze(row, 1)
@@ -255,3 +264,11 @@ def _running_product(x: Value, at: int, exclusive: int, reverse: int) -> Value:
     if x.rank is not None and at + 1 < x.rank:
         taken = ops.Unsqueeze(taken, list(range(2, x.rank - at + 1)))
     return ops.ReduceProd(ops.Select(taken, ops.Unsqueeze(x, at), number(x, 1)), at + 1, keep_dims=False)
+
+
+def _moved(x: Value, at: int, step: int, back: int) -> Value:
+    """`x` moved along an axis, with ones where nothing moves to."""
+    ends = np.zeros((2, x.type.known_rank), np.int64)
+    ends[int(bool(back)), at] = step
+    rest = ops.Slice(x, [step], [FAR], [1], [at]) if back else ops.Slice(x, [0], [-step], [1], [at])
+    return ops.Pad(rest, *ends, number(x, 1))
