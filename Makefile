@@ -59,8 +59,9 @@ types: $(VENV)/.installed-dev ## check types with mypy
 golden: $(VENV)/.installed-dev ## write the golden text files anew (look at the diff before you keep it)
 	UPDATE_GOLDEN=1 $(PY) -m pytest -q $(GOLDEN) $(ARGS)
 
-bench: $(VENV)/.installed-verify ## measure time and memory against ovc in a minute, fail where a target is missed
+bench: $(VENV)/.installed-verify ## measure conversions and operators against ovc, fail where a target is missed
 	$(PY) tools/bench.py $(ARGS)
+	$(PY) tools/bench_operators.py --quick
 
 bench-full: $(VENV)/.installed-verify ## the same with large models (needs 24 GB of disk, less with ARGS="--gigabytes 1")
 	$(PY) tools/bench.py --full $(ARGS)

@@ -96,7 +96,10 @@ def main(arguments: list[str] | None = None) -> int:
             name = outcome.task[0]
             if not outcome.ok and outcome.stage == "ovc":
                 outcome = pool.call((*outcome.task[:-1], False))
-            row = outcome.value if outcome.ok else Row(name, f"{outcome.status} at {outcome.stage}: {outcome.message}")
+            problem = f"{outcome.status} at {outcome.stage}: {outcome.message}"
+            if outcome.stage == "draw":  # ONNX Runtime failed
+                problem = f"left out: {problem}"
+            row = outcome.value if outcome.ok else Row(name, problem)
             if not row.problem and goal(row) > 1 and (again := pool.call(outcome.task)).ok:
                 row.times = {side: min(each, again.value.times.get(side, each)) for side, each in row.times.items()}
             done[name] = row

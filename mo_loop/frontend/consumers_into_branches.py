@@ -167,7 +167,7 @@ class _Sinking:
             scope.depth = self.scope.depth
             scope.aliases = aliases
         context = self._context()
-        moved_origins = {}
+        moved_origins: dict[str, Origin] = {}
         for node, copy in zip(nodes, proto.node[len(branch.node) :], strict=True):
             origins = self._origins(node)
             self.origins |= origins

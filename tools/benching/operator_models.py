@@ -111,10 +111,6 @@ def _determinant(d: Draw) -> Node:
     return d.node([d.data([d.size(), side, side], d.dtype("T", "float"), "unit", constant=0)], atol=1e-3)
 
 
-def _bits(d: Draw) -> Node:
-    return d.node([d.data(d.shape(), np.float32, constant=0)], to=6)
-
-
 def _features(**attributes: Any) -> Callable[[Draw], Node]:
     """An operator of ai.onnx.ml over rows of 8 features."""
 
@@ -162,7 +158,7 @@ def _ngrams(d: Draw) -> Node:
 
 
 MORE: dict[str, Callable[[Draw], Node]] = {
-    "DFT": _fourier, "STFT": _short_time_fourier, "Det": _determinant, "BitCast": _bits, "TfIdfVectorizer": _ngrams,
+    "DFT": _fourier, "STFT": _short_time_fourier, "Det": _determinant, "TfIdfVectorizer": _ngrams,
     "ai.onnx.ml::Binarizer": _features(threshold=0.5), "ai.onnx.ml::Normalizer": _features(norm="L2"),
     "ai.onnx.ml::Imputer": _features(imputed_value_floats=[1.5], replaced_value_float=0.5),
     "ai.onnx.ml::Scaler": _features(offset=[0.5] * 8, scale=[2.0] * 8),

@@ -55,4 +55,4 @@ def _rounding(array: Any) -> float:
 
     if array.dtype.kind != "f" or not np.isfinite(array).any():
         return 0.0
-    return max(1e-5, float(np.abs(array[np.isfinite(array)]).max()) * (2e-3 if array.dtype.itemsize == 2 else 1e-6))
+    return max(1e-5, float(np.abs(array[np.isfinite(array)]).max()) * (2e-3 if array.dtype.itemsize == 2 else 4e-6))

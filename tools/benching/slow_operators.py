@@ -26,7 +26,45 @@ class Slow:
         return is_named and (not self.as_peer or ("ovc" in row.times and row.times["ours"] <= longest_of_ovc(row)))
 
 
-SLOW: tuple[Slow, ...] = ()
+KERNEL = "the plugin computes it one element at a time, or without the processor's vectors"
+
+SLOW: tuple[Slow, ...] = (
+    Slow("*", "the IR of ovc takes as long: the plugin has no faster form of the operation", as_peer=True),
+    Slow(
+        "ReduceMax/* ReduceMin/*",
+        "floats are halved before and doubled behind, integers of 32 bits are reduced in two steps: the runtime's "
+        "operation returns the largest finite number for infinities, and compares in f32",
+    ),
+    Slow("TopK/* Hardmax/*", "equal elements keep their order, which the runtime's fast search does not"),
+    Slow("ArgMax/*/dynamic/* ArgMin/*/dynamic/*", "a row of unknown length may have more places than f32 counts"),
+    Slow(
+        "QuantizeLinear/* *::QuantizeLinear/* DynamicQuantizeLinear/* *::DynamicQuantizeMatMul/*",
+        "a quotient near a half is rounded as ONNX does, which FakeQuantize does not",
+    ),
+    Slow("Upsample/* Resize/* *::CropAndResize/*", "Interpolate gives other numbers, so that several operators sample"),
+    Slow("GatherElements/* GatherND/* *::GatherND/* OneHot/*", "indices may count from the end"),
+    Slow("GlobalAveragePool/*", "ReduceMean adds equal channels in different orders, AvgPool does not"),
+    Slow("GroupNormalization/*", "MVN, whose result the plugin stores before it is scaled"),
+    Slow("BatchNormalization/*", "training: the plugin reduces the batch for the result and for the statistics"),
+    Slow("PRelu/*/dynamic*", "PReLU takes a slope for each of a known number of channels only"),
+    Slow("LRN/*/dynamic*", "LRN of the runtime fails for an unknown number of channels"),
+    Slow("Tile/*", "Tile with several repeats of the run gives wrong values: there is one for each axis"),
+    Slow("Softsign/*/dynamic/* LpNormalization/*/dynamic/* Celu/*", "two operators, which the plugin does not join"),
+    Slow("Cast/* CastLike/* Identity/* Floor/*", "the model is one copy, whose time is that of its start"),
+    Slow("*::Unique/*", "the runtime's Unique compares elements one at a time"),
+    Slow("CumProd/*", "the IR has no running product: of a known length it doubles, else all pairs are computed"),
+    Slow("*::VarlenCausalConvWithState/*", "the sequence of each token is counted, over all sequences"),
+    Slow(
+        "*::LinearAttention/* *::GatedDeltaNet/* *::EngramGate/* *::MoE/* *::MaxpoolWithMask/* "
+        "*::GroupQueryAttention/* *::DecoderMaskedMultiHeadAttention/* *::SVMRegressor/* *::Imputer/*",
+        "the IR has no such operation: it is composed",
+    ),
+    Slow("GRU/* RNN/*", "with lengths, the plugin computes all steps; its cell before the reset is slow"),
+    Slow("TensorScatter/* ScatterElements/* MaxUnpool/*", "the IR needs an index for each element"),
+    Slow("Pad/*", "pads by a rule that the runtime lacks, or a Pad that it does not vectorise"),
+    Slow("NonMaxSuppression/* DeformConv/* *::Inverse/* *::ConvTransposeWithDynamicPads/* Det/*", KERNEL),
+    Slow("Greater*/* Less*/* Equal/* ImageScaler/*", "the plugin converts the result, which takes longer"),
+)
 
 
 def goal(row: Row) -> float:

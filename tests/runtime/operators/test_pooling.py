@@ -36,6 +36,17 @@ def test_max_pool_gives_indices(place, dilation):
     check_node("MaxPool", {"x": normal(2, 3, place[3])}, attributes, opset=12, outputs=2)
 
 
+@pytest.mark.parametrize("kernel", ([1, 1], [2, 2], [3, 3], [5, 4], [2, 3, 2]))
+@pytest.mark.parametrize("dynamic", (False, True))
+def test_max_pool_gives_the_first_of_equals(kernel, dynamic):
+    count = len(kernel)
+    x = np.random.default_rng(count).integers(0, 3, (2, 3, 9, 8, 7)[: 2 + count]).astype(np.float32)
+    x[0, 0, 0] = -np.inf
+    pads = [int(kernel[0] > 2)] * 2 * count
+    attributes = {"kernel_shape": kernel, "strides": [2] * count, "ceil_mode": 1, "pads": pads}
+    check_node("MaxPool", {"x": x}, attributes, opset=12, outputs=2, dynamic=dynamic)
+
+
 @pytest.mark.parametrize("dynamic", (False, True))
 def test_max_pool_gives_indices_column_by_column(dynamic):
     attributes = {"kernel_shape": [3, 2], "strides": [2, 1], "pads": [1, 0, 1, 1], "storage_order": 1}

@@ -1,5 +1,6 @@
 """Pooling operators: MaxPool, MaxUnpool, AveragePool, LpPool, and the global ones."""
 
+import itertools
 import math
 from dataclasses import replace
 from typing import Any
@@ -7,8 +8,10 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.arrays import ones
+from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.images.convolution import convolved
 from mo_loop.frontend.ops.images.windows import Window, window
+from mo_loop.frontend.ops.shared import FAR
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i64
 from mo_loop.ops.ranges import AboveZero, AtLeast3, Indices, Positive, Positives
@@ -22,6 +25,9 @@ AVOIDS = {
 """Operator -> the errors of the runtime that its translator avoids."""
 
 Ints = tuple[int, ...]
+
+_FEW = 16
+"""Up to so many places of a window, slices find the largest element and its index."""
 
 
 @translates("MaxPool", since=1)
@@ -65,11 +71,42 @@ def _max_pool(x: Value, kernel: Ints, at: Window, storage_order: int, node: Cont
     if dtype.is_integer:
         # The runtime starts from the smallest integer, and does not find an element equal to it.
         x = ops.Convert(x, destination_type=f32)
-    pooled = ops.MaxPool8(x, kernel=kernel, dilations=at.dilations, axis=2 if storage_order else 0, **at.attributes())
-    values, indices = pooled
+    if math.prod(kernel) <= _FEW:
+        values, within = _largest_and_places(x, kernel, at)
+        indices = within if storage_order else within + _first_places(x, len(kernel))
+    else:
+        axis = 2 if storage_order else 0
+        values, indices = ops.MaxPool8(x, kernel=kernel, dilations=at.dilations, axis=axis, **at.attributes())
     if values.dtype is not dtype:
         values = ops.Convert(values, destination_type=dtype)
     return values, _column_major(x, indices, len(kernel)) if storage_order else indices
+
+
+def _largest_and_places(x: Value, kernel: Ints, at: Window) -> tuple[Value, Value]:
+    """The largest element of each window and its index within its channel, from a slice for each place in the window.
+
+    The runtime's operation with indices takes tens of times as long."""
+    count = len(kernel)
+    sizes = ops.Slice(ops.ShapeOf(x), [2], [2 + count], [1], [0])
+    numbers = ops.Range(0, ops.ReduceProd(sizes, [0]), 1, output_type=i64)
+    places = ops.Reshape(numbers, ops.Concat(ops.Constant([1, 1], graph=x.graph), sizes, axis=0))
+    if any((*at.begin, *at.end)):
+        begin, end = (0, 0, *at.begin), (0, 0, *at.end)
+        x, places = ops.Pad(x, begin, end, number(x, -np.inf)), ops.Pad(places, begin, end, number(places, 0))
+    axes = list(range(2, 2 + count))
+    best: tuple[Value, Value] | None = None
+    for place in itertools.product(*map(range, kernel)):
+        starts = [i * step for i, step in zip(place, at.dilations, strict=True)]
+        ends = [start + 1 - reach or FAR for start, reach in zip(starts, at.reach(kernel), strict=True)]
+        value, index = (ops.Slice(each, starts, ends, at.strides, axes) for each in (x, places))
+        best = (value, index) if best is None else _larger(best, (value, index))
+    assert best is not None
+    return best[0], ops.Broadcast(best[1], ops.ShapeOf(best[0])) if math.prod(kernel) == 1 else best[1]
+
+
+def _larger(first: tuple[Value, Value], second: tuple[Value, Value]) -> tuple[Value, Value]:
+    """The larger of two values with its index; of equal ones the first."""
+    return ops.Maximum(first[0], second[0]), ops.Select(first[0] < second[0], second[1], first[1])
 
 
 def _padded_by_number(x: Value, kernel: Ints, at: Window) -> Window:
@@ -106,13 +143,19 @@ def _column_major(x: Value, within: Value, count: int) -> Value:
     place[0] = rest
     for i in reversed(range(count)):
         index = place[i] if index is None else index * sizes[i] + place[i]
+    return index + _first_places(x, count)
+
+
+def _first_places(x: Value, count: int) -> Value:
+    """The index of the first element of each channel in the whole tensor."""
+    shape = ops.ShapeOf(x)
     channels = ops.ReduceProd(ops.Slice(shape, [0], [2], [1], [0]), [0], keep_dims=False)
     size = ops.ReduceProd(ops.Slice(shape, [2], [2 + count], [1], [0]), [0], keep_dims=False)
     numbers = ops.Range(0, channels, 1, output_type=i64)
     leading = ops.Concat(
         ops.Slice(shape, [0], [2], [1], [0]), ops.Constant(np.ones(count, np.int64), graph=x.graph), axis=0
     )
-    return index + ops.Reshape(numbers * size, leading)
+    return ops.Reshape(numbers * size, leading)
 
 
 def _largest(x: Value, kernel: Ints, at: Window) -> Value:
