@@ -106,6 +106,12 @@ Documents in JSON have the keys `schema`, which says what the document is, and `
 removed or changes its meaning. [schemas/mo-loop.json](schemas/mo-loop.json) is the JSON schema of all of them. An error
 of a command that was asked for JSON is a document as well (`mo-loop error`), on stdout.
 
+`--format` is the format of what a command prints, `--report FILE` writes the same to a file as well, in the format of
+its ending: JSON, Markdown (`.md`), JUnit XML (`.xml`) or SARIF (`.sarif`).
+
+Element types have the names that OpenVINO gives them, in all commands and documents: `f32`, `f16`, `i64`, `boolean`.
+Options also understand the names of numpy and ONNX: `float32`, `FLOAT`, `tensor(float)`.
+
 {pages}"""
 
 

@@ -22,8 +22,9 @@ from mo_loop.cli.batch_config import Works, comparing_options, comparing_values,
 from mo_loop.cli.conversion_options import conversion_options, options_of, plain_options
 from mo_loop.cli.error_output import message, printed_warnings, reported
 from mo_loop.cli.flag_options import GroupedCommand, durable_option, flags, made, option, verbose_option
-from mo_loop.cli.output import is_terminal, show
+from mo_loop.cli.output import is_terminal, show, write
 from mo_loop.cli.pass_options import PassOptions, pass_choice
+from mo_loop.cli.report_file import ReportFile
 from mo_loop.errors import UsageError
 from mo_loop.support.flags import FILES, PASSES, REPORTS, RUN, flag
 
@@ -81,7 +82,14 @@ class Asked:
         False, "Print how many models would be converted, with an estimate of time and memory, and convert nothing.",
         RUN, place=1,
     )
-    report: str | None = flag(None, "Write the results as JSON.", REPORTS, kind="file", metavar="FILE")
+    form: str = flag(
+        "text", "The format of the report on stdout; the one of text is the last line.", REPORTS, "--format",
+        choices=("text", "json"), show_default=True,
+    )
+    report: str | None = flag(
+        None, "Write the report to FILE, as JSON or Markdown (.md) or JUnit XML (.xml) by its ending.", REPORTS,
+        kind="file", metavar="FILE",
+    )
     junit: str | None = flag(None, "Write the results as JUnit XML.", REPORTS, kind="file", metavar="FILE")
     summary: str | None = flag(
         None, "Write the results as Markdown; append them if FILE is the file in GITHUB_STEP_SUMMARY.", REPORTS,
@@ -132,6 +140,7 @@ def command(context: click.Context, paths: tuple[str, ...], durable: bool, debug
     """
     with reported(debug):
         asked = made(context, Asked, paths=paths, durable=durable)
+    with reported(debug, as_json=asked.form == "json" and not asked.quiet):
         prepared = _planned(context, asked, {**plain_options(context), **comparing_values(context)})
         if asked.plan:
             _show_plan(asked, prepared, is_debug=debug)
@@ -173,6 +182,8 @@ def _planned(context: click.Context, asked: Asked, flags: Mapping[str, Any]) -> 
         message("warning", f"--memory has no effect: {NO_MEMORY_LIMIT}")
     works = Works(context)
     _check(context, options_of(context))
+    if asked.plan and asked.form != "text":
+        raise UsageError("--plan prints text", hint=f"leave out --format {asked.form}")
     places = Places.of(asked.folder, asked.report, asked.junit, asked.summary, asked.baseline)
     earlier = None if places.baseline is None else earlier_report(places.baseline)
     known = known_failures(earlier) if earlier else frozenset[str]()
@@ -212,9 +223,11 @@ def _show_plan(asked: Asked, prepared: Prepared, *, is_debug: bool) -> None:
 def _run(asked: Asked, prepared: Prepared, *, is_debug: bool) -> int:
     """Convert the models, write the reports, print the results; returns the exit code."""
     from mo_loop.batching.estimates import earlier_of
-    from mo_loop.batching.report import About
+    from mo_loop.batching.markdown import counted
+    from mo_loop.batching.report import About, as_json
     from mo_loop.batching.run import Batch
     from mo_loop.cli.batch_progress import display
+    from mo_loop.support.printable import printable
 
     plan, limits, places = prepared.plan, prepared.limits, prepared.places
     earlier = earlier_of(prepared.earlier) if prepared.earlier and asked.scheduler is not None else None
@@ -242,7 +255,11 @@ def _run(asked: Asked, prepared: Prepared, *, is_debug: bool) -> int:
             results.known = prepared.known
             exit_code = _exit_code(results)
             _write(about, results, exit_code, places)
-            _print(results, str(places.folder), asked.quiet)
+            _print(results, asked.quiet)
+            if asked.form == "json" and not asked.quiet:
+                write("".join(as_json(about, results, exit_code)).rstrip())
+            elif not asked.quiet:
+                show(f"{printable(str(places.folder))}: {counted(results)}, {results.seconds:.2f} s")
     return exit_code
 
 
@@ -310,7 +327,10 @@ def _write(about: About, results: Results, exit_code: int, places: Places) -> No
     from mo_loop.batching.report import as_json
 
     if places.report is not None:
-        write_content(places.report, as_json(about, results, exit_code))
+        form = ReportFile.of(str(places.report)).form
+        made = {"junit": lambda: as_junit(about, results), "markdown": lambda: [as_markdown(results)]}
+        pieces = made[form]() if form in made else as_json(about, results, exit_code)
+        write_content(places.report, (each.encode("utf-8", "backslashreplace") for each in pieces))
     if places.junit is not None:
         write_content(places.junit, as_junit(about, results))
     path = places.summary
@@ -322,8 +342,7 @@ def _write(about: About, results: Results, exit_code: int, places: Places) -> No
         write_content(path, earlier + as_markdown(results).encode("utf-8", errors="backslashreplace"))
 
 
-def _print(results: Results, folder: str, is_quiet: bool) -> None:
-    from mo_loop.batching.markdown import counted
+def _print(results: Results, is_quiet: bool) -> None:
     from mo_loop.batching.result import BAD, CANCELLED
     from mo_loop.support.printable import printable
 
@@ -348,7 +367,6 @@ def _print(results: Results, folder: str, is_quiet: bool) -> None:
             if each.status in BAD:
                 head = printable(each.said.partition("\n")[0])
                 message("error", f"{each.status} {printable(each.model.name)}: {head}")
-    show(f"{printable(folder)}: {counted(results)}, {results.seconds:.2f} s")
 
 
 def _print_warnings(results: Results) -> None:

@@ -15,8 +15,9 @@ from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.error_output import message, printed_warnings, reported
 from mo_loop.cli.file_checks import named, opened
 from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, quiet_option, verbose_option
-from mo_loop.cli.output import TERMINAL, show, table, tell
+from mo_loop.cli.output import TERMINAL, table, tell
 from mo_loop.cli.pass_options import pass_choice
+from mo_loop.cli.report_file import ReportFile, give
 from mo_loop.errors import UsageError
 from mo_loop.support.flags import REPORTS
 from mo_loop.support.printable import printable
@@ -46,7 +47,8 @@ if TYPE_CHECKING:
 @debug_option
 @click.pass_context
 def command(
-    context: click.Context, models: tuple[str, ...], form: str, level: Level, codes: bool, quiet: bool,
+    context: click.Context, models: tuple[str, ...], form: str, report_file: ReportFile | None, level: Level,
+    codes: bool, quiet: bool,
     debug: bool,
 ) -> None:
     """List everything that would stop or worsen the conversion of ONNX models. Nothing is written.
@@ -72,9 +74,10 @@ def command(
 
     Exit code 1: errors or warnings were found. Notes alone are 0.
     """
-    with reported(debug, as_json=form == "json" and not quiet, writes=False):
+    is_json = form == "json" and not quiet
+    with reported(debug, as_json=is_json, writes=False, report_file=report_file):
         if codes:
-            show(code_table(form))
+            give(code_table, form, report_file)
             return
         if not models:
             raise click.MissingParameter(ctx=context, param=context.command.params[0])
@@ -83,8 +86,8 @@ def command(
             reports = list(_reports(models, options, debug))
         from mo_loop.diagnostics.diagnostic import exit_code
 
-        if not quiet:
-            show(_formatted(form, [replace(each, level=level) for each in reports]))
+        shown = [replace(each, level=level) for each in reports]
+        give(lambda wanted: _formatted(wanted, shown), form, report_file, quiet=quiet)
         status = exit_code(reports)
     sys.exit(status)
 

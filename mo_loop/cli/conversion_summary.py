@@ -3,7 +3,7 @@
     model.xml  12.3 kB
     model.bin  4.2 MB
       operations    35 -> 41
-      weights       4.2 MB -> 4.2 MB, unchanged (FP32 stays FP32)
+      weights       4.2 MB -> 4.2 MB, unchanged (f32 stays f32)
       compressed    constants: 30, values clipped: 2; unchanged: 1 outside f16
       control flow  1 Loop -> TensorIterator, 1 Loop unrolled ×4, 2 If decided
       states        past.0 -> present.0  f32[?,4,?,16]
@@ -129,7 +129,7 @@ def _weights(weights: dict[str, Any], written: int) -> str:
     is_halved = weights["compressed"] and after.get("f16", 0) > before.get("f16", 0)
     is_larger = written > total + max(total // 10, LITTLE)
     changes = [
-        "FP32 stored as FP16" if is_halved and name == "f32" else f"{_spelled(name)} stays {_spelled(name)}"
+        "f32 stored as f16" if is_halved and name == "f32" else f"{name} stays {name}"
         for name in names
         if is_halved or (name in after and not (is_larger and after[name] < before[name]))
     ]
@@ -149,12 +149,6 @@ def _compression(counts: dict[str, int] | None) -> str:
     ]
     clipped = f", values clipped: {counts['clipped']}" if counts["clipped"] else ""
     return f"constants: {counts['compressed']}{clipped}" + (f"; unchanged: {', '.join(kept)}" if kept else "")
-
-
-def _spelled(name: str) -> str:
-    from mo_loop.graph.types import BY_NAME
-
-    return BY_NAME[name].precision or name
 
 
 def _flow(outcomes: list[dict[str, Any]]) -> str:

@@ -31,6 +31,7 @@ from mo_loop.cli.output import show
 from mo_loop.cli.pass_inspection import PassObservers
 from mo_loop.cli.pass_listing import listing
 from mo_loop.cli.pass_options import PassOptions, pass_options
+from mo_loop.cli.report_file import ReportFile, give
 from mo_loop.errors import UsageError
 from mo_loop.ir.pair import restore_pair
 from mo_loop.options import ConvertOptions
@@ -55,7 +56,7 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @durable_option
 @pass_options
-@format_option("text", "json", what="The format of the summary on stdout.", show_default=False)
+@format_option("text", "json", what="The format of the summary on stdout.")
 @quiet_option
 @option(
     "-v", "--verbose", group=REPORTS, is_flag=True,
@@ -66,7 +67,7 @@ if TYPE_CHECKING:
 @click.pass_context
 def command(
     context: click.Context, model: str | None, target: str | None, mapping: str | None, durable: bool, form: str,
-    quiet: bool, verbose: bool, debug: bool,
+    report_file: ReportFile | None, quiet: bool, verbose: bool, debug: bool,
 ) -> None:  # fmt: skip
     """Convert the ONNX file MODEL (- is standard input) to OpenVINO IR.
 
@@ -83,7 +84,11 @@ def command(
     given = made(context, PassOptions)
     warnings: list[str] = []
     is_json = form == "json"
-    with reported(debug, as_json=is_json), printed_warnings(warnings, quiet=quiet), paused_collector():
+    with (
+        reported(debug, as_json=is_json, report_file=report_file),
+        printed_warnings(warnings, quiet=quiet),
+        paused_collector(),
+    ):
         _require_sense(given, form, quiet, verbose)
         if model is None and not given.passes:
             raise click.MissingParameter(ctx=context, param=context.command.params[0])
@@ -100,12 +105,19 @@ def command(
         options = options_of(context, input=with_shapes(inputs, legacy.input_shape))
         shown = _displays(quiet, verbose)
         given = given.with_variables(os.environ)
-        found = _convert(model, target, options, given, shown, mapping, durable, is_quiet=quiet)
+        found = _convert(model, target, options, given, shown, mapping, durable, is_quiet=quiet and report_file is None)
         gc.freeze()  # the process ends soon: searching all objects for cycles would take a fifth of a large conversion
     if found is not None:
-        from mo_loop.cli.conversion_summary import as_text
+        with reported(debug, as_json=is_json):
+            give(lambda wanted: _shown(found, wanted, warnings), form, report_file, quiet=quiet)
 
-        show(json.dumps({**found, "warnings": warnings}, indent=1) if form == "json" else as_text(found))
+
+def _shown(found: dict[str, Any], form: str, warnings: list[str]) -> str:
+    if form == "json":
+        return json.dumps({**found, "warnings": warnings}, indent=1)
+    from mo_loop.cli.conversion_summary import as_text
+
+    return as_text(found)
 
 
 def _displays(quiet: bool, verbose: bool) -> list[Any]:

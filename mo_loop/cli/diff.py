@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from dataclasses import replace
 from pathlib import Path
@@ -13,11 +12,11 @@ from mo_loop.cli.error_output import reported
 from mo_loop.cli.file_checks import fetched, named
 from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, verbose_option
 from mo_loop.cli.model_options import allow_external_option, limit_option
-from mo_loop.cli.output import TERMINAL, painted, show
+from mo_loop.cli.output import TERMINAL, painted
+from mo_loop.cli.report_file import ReportFile, as_json, give
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import UsageError
 from mo_loop.support.flags import COMPARISON, REPORTS
-from mo_loop.support.shown_result import ShownResult
 
 ASPECTS = ("names", "shapes", "weights", "metadata")
 
@@ -51,6 +50,7 @@ def command(
     scope: str | None,
     tolerance: float,
     form: str,
+    report_file: ReportFile | None,
     allow_external: tuple[str, ...],
     limit: tuple[str, ...],
     complete: bool,
@@ -77,7 +77,8 @@ def command(
 
     Exit code 1: there is a difference; 0 for an .onnx file and an IR.
     """
-    with reported(debug, as_json=form == "json" and not quiet, writes=False), limited(Limits.parse(limit)):
+    is_json = form == "json" and not quiet
+    with reported(debug, as_json=is_json, writes=False, report_file=report_file), limited(Limits.parse(limit)):
         from mo_loop.look.differences.comparing import diff
         from mo_loop.look.layer_map import layer_map
         from mo_loop.look.records.opening import kind_of
@@ -86,11 +87,14 @@ def command(
         with fetched(old) as one, fetched(new) as other:
             kinds = [kind_of(Path(each)) for each in (one, other)]
             if sorted(kinds) == [IR, ONNX]:
-                _require_no_comparison(ignored, tolerance, quiet)
+                _require_no_comparison(ignored, tolerance, quiet and report_file is None)
                 model, ir = (one, other) if kinds[0] == ONNX else (other, one)
                 layers = layer_map(model, ir, scope=scope, allow_external=allow_external)
                 layers.model.source, layers.ir.source = (named(old if each == one else new) for each in (model, ir))
-                show(_as_json(layers) if form == "json" else "\n".join(layers.lines(TERMINAL, complete=complete)))
+                give(
+                    lambda wanted: as_json(layers) if wanted == "json" else layers.lines(TERMINAL, complete=complete),
+                    form, report_file, quiet=quiet,
+                )  # fmt: skip
                 return
             found = diff(
                 one, other, ignore=ignored, scope=scope, tolerance=tolerance, allow_external=allow_external
@@ -98,14 +102,10 @@ def command(
         found = replace(
             found, old=replace(found.old, source=named(old)), new=replace(found.new, source=named(new))
         )
-        if quiet:
-            text = ""
-        elif form == "json":
-            text = _as_json(found)
-        else:
-            text = "\n".join(found.lines(_painted, complete=complete))
-    if text:
-        show(text)
+        give(
+            lambda wanted: as_json(found) if wanted == "json" else found.lines(_painted, complete=complete),
+            form, report_file, quiet=quiet,
+        )  # fmt: skip
     sys.exit(0 if found.equal else 1)
 
 
@@ -114,10 +114,6 @@ def _require_no_comparison(ignored: tuple[str, ...], tolerance: float, quiet: bo
     option = next((each for each, is_given in given.items() if is_given), None)
     if option is not None:
         raise UsageError(f"{option} is for the comparison of two models of one kind", hint=f"leave out {option}")
-
-
-def _as_json(found: ShownResult) -> str:
-    return json.dumps(found.to_dict(), indent=1, ensure_ascii=False)
 
 
 def _painted(text: str, colour: str) -> str:

@@ -20,7 +20,7 @@ import sys
 import threading
 import warnings
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import Any, NoReturn
 
@@ -28,6 +28,7 @@ import click
 
 from mo_loop.batching.storage.locations import masked
 from mo_loop.cli.output import is_coloured, safe, show, tell
+from mo_loop.cli.report_file import ReportFile
 from mo_loop.errors import ConversionErrors, MoLoopError, UsageError, traceback_text
 from mo_loop.support.printable import printable
 
@@ -40,10 +41,13 @@ INTERRUPTED = 130
 
 
 @contextmanager
-def reported(debug: bool, *, as_json: bool = False, writes: bool = True) -> Iterator[None]:
+def reported(
+    debug: bool, *, as_json: bool = False, writes: bool = True, report_file: ReportFile | None = None
+) -> Iterator[None]:
     """Turn errors in the block into messages and exit codes; with `debug` the traceback precedes the message.
 
-    Of a command that is interrupted the message says that nothing was changed, if it `writes` files in one step.
+    With `as_json` they are printed as JSON too; a `report_file` of JSON has them. Of a command that is interrupted the
+    message says that nothing was changed, if it `writes` files in one step.
     """
     unchanged = ": nothing was changed" if writes else ""
     try:
@@ -56,8 +60,13 @@ def reported(debug: bool, *, as_json: bool = False, writes: bool = True) -> Iter
         raise
     except Exception as error:
         exit_code = error.exit_code if isinstance(error, MoLoopError) else 4
+        is_file = report_file is not None and report_file.form == "json"
+        text = json.dumps(_failure(error, exit_code), indent=1) if as_json or is_file else ""
         if as_json:
-            show(json.dumps(_failure(error, exit_code), indent=1))
+            show(text)
+        if report_file is not None and is_file:
+            with suppress(MoLoopError):  # that it cannot be written may be the error itself
+                report_file.write([text])
         if debug:
             tell(masked(traceback_text(error)))
         for text in _texts(error):

@@ -18,6 +18,7 @@ from typing import Any, TypeVar
 import click
 
 from mo_loop.cli.output import tell
+from mo_loop.cli.report_file import ENDINGS, ReportFile
 from mo_loop.conversion_limits import BYTES, amount
 from mo_loop.support.flags import FILES, GROUPS, IMAGES, PASSES, REPORTS, STATES, Flag, flags_of
 
@@ -83,10 +84,28 @@ durable_option = option(
 quiet_option = option("-q", "--quiet", group=REPORTS, is_flag=True, help="Print errors alone.")
 
 
-def format_option(*forms: str, what: str = "The format of the report.", **settings: Any) -> Callable[[F], F]:
-    """The option --format; the first form is the default."""
-    settings = {"default": forms[0], "show_default": True, "group": REPORTS, **settings}
-    return option("--format", "form", type=click.Choice(forms), help=what, **settings)
+_SPELLED = {"markdown": "Markdown", "sarif": "SARIF", "junit": "JUnit XML"}
+
+
+def format_option(*forms: str, what: str = "The format of the report on stdout.") -> Callable[[F], F]:
+    """The options --format, whose default is the first form, and --report (mo_loop/cli/report_file.py)."""
+    shown = option(
+        "--format", "form", type=click.Choice(forms), help=what, default=forms[0], show_default=True, group=REPORTS
+    )
+    others = [f"{_SPELLED[form]} ({ending})" for ending, form in ENDINGS.items() if form in forms]
+    kinds = " or ".join(["JSON", *others])
+
+    def checked(_: click.Context, parameter: click.Parameter, place: str | None) -> ReportFile | None:
+        found = None if place is None else ReportFile.of(place)
+        if found is not None and found.form not in forms:
+            raise click.BadParameter(f"a report of this command is {kinds}, not {found.form}", param=parameter)
+        return found
+
+    written = option(
+        "--report", "report_file", type=click.Path(dir_okay=False), callback=checked, metavar="FILE", group=REPORTS,
+        help=f"Write the report to FILE too, as {kinds} by its ending.",
+    )  # fmt: skip
+    return lambda command: shown(written(command))
 
 
 def flags(

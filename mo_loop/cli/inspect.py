@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterator
 from dataclasses import replace
 from typing import TYPE_CHECKING
@@ -13,7 +12,7 @@ from mo_loop.cli.error_output import reported
 from mo_loop.cli.file_checks import named, opened
 from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, quiet_option, verbose_option
 from mo_loop.cli.model_options import allow_external_option, limit_option
-from mo_loop.cli.output import TERMINAL, show, show_lines
+from mo_loop.cli.report_file import ReportFile, formatted, give
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import UsageError
 from mo_loop.support.flags import FILES
@@ -44,6 +43,7 @@ if TYPE_CHECKING:
 def command(
     model: str,
     form: str,
+    report_file: ReportFile | None,
     depth: int | None,
     scope: str | None,
     operator: str | None,
@@ -83,7 +83,8 @@ def command(
     model in the columns "inputs" and "outputs" of lines whose scope is "(main)", and those in the column "name",
     which mean the first output of the node, unless a tensor or another node has the same name.
     """
-    with reported(debug, as_json=form == "json" and not quiet, writes=False), limited(Limits.parse(limit)):
+    is_json = form == "json" and not quiet
+    with reported(debug, as_json=is_json, writes=False, report_file=report_file), limited(Limits.parse(limit)):
         if graph and nodes:
             raise UsageError("--graph and --nodes cannot be combined", hint="give one of them")
         if graph or nodes:
@@ -91,20 +92,17 @@ def command(
 
             with opened(model) as path:
                 lines = graph_lines if graph else node_lines
-                found_lines = lines(path, model, form, depth, scope, operator, allow_external)
-                show_lines([] if quiet else found_lines)
+                give(
+                    lambda wanted: lines(path, model, wanted, depth, scope, operator, allow_external), form,
+                    report_file, quiet=quiet,
+                )  # fmt: skip
             return
         from mo_loop.look.inspection.read import inspect
 
         with opened(model) as path:
             found = _chosen(inspect(path, allow_external=allow_external), depth, scope, operator)
         found = replace(found, file=named(model))
-        if form == "json":
-            text = json.dumps(found.to_dict(), indent=1, ensure_ascii=False, default=str)
-        else:
-            text = found.text(TERMINAL)
-    if not quiet:
-        show(text)
+        give(lambda wanted: formatted(found, wanted), form, report_file, quiet=quiet)
 
 
 # -- selection by --depth, --scope and --operator

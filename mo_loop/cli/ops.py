@@ -11,7 +11,8 @@ import click
 
 from mo_loop.cli.error_output import reported
 from mo_loop.cli.flag_options import GroupedCommand, debug_option, format_option, option, quiet_option, verbose_option
-from mo_loop.cli.output import show, table
+from mo_loop.cli.output import table
+from mo_loop.cli.report_file import ReportFile, give
 from mo_loop.errors import UsageError
 from mo_loop.support.flags import FILES
 
@@ -37,8 +38,8 @@ if TYPE_CHECKING:
 @verbose_option
 @debug_option
 def command(
-    operators: tuple[str, ...], opset: int | None, domain: str | None, how: tuple[str, ...], form: str, quiet: bool,
-    debug: bool,
+    operators: tuple[str, ...], opset: int | None, domain: str | None, how: tuple[str, ...], form: str,
+    report_file: ReportFile | None, quiet: bool, debug: bool,
 ) -> None:
     """Show how the given ONNX operators, or all, are converted.
 
@@ -54,7 +55,7 @@ def command(
     mo-loop ops --how refused
     mo-loop ops --opset 11 --format json
     """
-    with reported(debug, as_json=form == "json" and not quiet, writes=False):
+    with reported(debug, as_json=form == "json" and not quiet, writes=False, report_file=report_file):
         from mo_loop.frontend.operators import handled, merged
 
         rows = handled()
@@ -71,8 +72,7 @@ def command(
         ]  # fmt: skip
         if not chosen:
             raise UsageError("no operator matches all of these options", hint="leave one of them out")
-        if not quiet:
-            show(_FORMS[form](chosen))
+        give(lambda wanted: _FORMS[wanted](chosen), form, report_file, quiet=quiet)
 
 
 def _require(names: Sequence[str], known: set[str], what: str, hint: str) -> None:

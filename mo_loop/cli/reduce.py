@@ -15,9 +15,17 @@ from mo_loop.batching.comparison_options import Comparing
 from mo_loop.cli.conversion_options import conversion_options, options_of
 from mo_loop.cli.error_output import INTERRUPTED, message, printed_warnings, reported
 from mo_loop.cli.file_checks import named, opened, require_local
-from mo_loop.cli.flag_options import GroupedCommand, debug_option, flags, option, quiet_option, verbose_option
-from mo_loop.cli.output import show
+from mo_loop.cli.flag_options import (
+    GroupedCommand,
+    debug_option,
+    flags,
+    format_option,
+    option,
+    quiet_option,
+    verbose_option,
+)
 from mo_loop.cli.pass_options import pass_choice
+from mo_loop.cli.report_file import ReportFile, as_json, give
 from mo_loop.errors import UsageError
 from mo_loop.support.files import is_among
 from mo_loop.support.flags import FILES, RUN
@@ -53,13 +61,14 @@ if TYPE_CHECKING:
         metavar="SECONDS", help="End one trial after this time.")  # fmt: skip
 @conversion_options()
 @pass_choice
+@format_option("text", "json")
 @quiet_option
 @verbose_option
 @debug_option
 @click.pass_context
 def command(
     context: click.Context, model: str, target: str, condition: str, jobs: int | None, timeout: float,
-    trial_timeout: float, quiet: bool, debug: bool, **settings: Any,
+    trial_timeout: float, form: str, report_file: ReportFile | None, quiet: bool, debug: bool, **settings: Any,
 ) -> None:  # fmt: skip
     """Make MODEL as small as possible while it still shows a condition.
 
@@ -76,7 +85,8 @@ def command(
 
     Exit code 2 also if MODEL does not show the condition.
     """
-    with reported(debug), printed_warnings(quiet=quiet):
+    is_json = form == "json" and not quiet
+    with reported(debug, as_json=is_json, report_file=report_file), printed_warnings(quiet=quiet):
         from mo_loop.compare.reducing.reducing import reduce
 
         require_local({"--input-data": settings["inputs"]})
@@ -94,8 +104,11 @@ def command(
             message("error", f"interrupted: {target} holds the smallest model so far; to continue, reduce it")
             sys.exit(INTERRUPTED)
         found.save(path)
-    if not quiet:
-        show(replace(found, model=named(model)).text(target=target))
+        found = replace(found, model=named(model))
+        give(
+            lambda wanted: as_json(found) if wanted == "json" else found.text(target=target), form, report_file,
+            quiet=quiet,
+        )  # fmt: skip
 
 
 def _place(model: str, target: str) -> Path:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import sys
 from contextlib import ExitStack
 from dataclasses import replace
@@ -25,8 +24,9 @@ from mo_loop.cli.flag_options import (
     option,
     verbose_option,
 )
-from mo_loop.cli.output import is_terminal, painted, show, table, terminal_width
+from mo_loop.cli.output import is_terminal, painted, table, terminal_width
 from mo_loop.cli.pass_options import pass_choice
+from mo_loop.cli.report_file import ReportFile, as_json, give
 from mo_loop.errors import UsageError
 from mo_loop.support.flags import COMPARISON, FILES, PASSES, REPORTS
 
@@ -121,7 +121,8 @@ REFUSED = ("mean_values", "scale_values", "scale", "reverse_input_channels", "so
 @click.pass_context
 def command(
     context: click.Context, model: str, ir: str | None, inputs: tuple[str, ...], expected: tuple[str, ...],
-    custom_ops: tuple[str, ...], tolerance: tuple[str, ...], form: str, quiet: bool, debug: bool, **settings: Any,
+    custom_ops: tuple[str, ...], tolerance: tuple[str, ...], form: str, report_file: ReportFile | None,
+    quiet: bool, debug: bool, **settings: Any,
 ) -> None:  # fmt: skip
     """Compare the IR of an ONNX model with ONNX Runtime, output by output.
 
@@ -143,7 +144,7 @@ def command(
     Exit code 1: outputs differ, or OpenVINO cannot run the IR.
     """
     is_json = form == "json" and not quiet
-    with reported(debug, as_json=is_json, writes=False), printed_warnings(quiet=quiet):
+    with reported(debug, as_json=is_json, writes=False, report_file=report_file), printed_warnings(quiet=quiet):
         from mo_loop.compare.verifying import verify
 
         options = options_of(context)
@@ -160,8 +161,7 @@ def command(
                 tolerances=_tolerances(tolerance), **settings,
             )  # fmt: skip
         report = _as_given(report, model, ir, dict(files))
-        if not quiet:
-            show(_formatted(report, form))
+        give(lambda wanted: _formatted(report, wanted), form, report_file, quiet=quiet)
     sys.exit(report.exit_code)
 
 
@@ -193,7 +193,7 @@ def _formatted(report: Report, form: str) -> str:
     from mo_loop.compare.results.report_formats import as_junit, as_markdown, as_text
 
     if form == "json":
-        return json.dumps(report.to_dict(), indent=1, ensure_ascii=False)
+        return as_json(report)
     if form == "markdown":
         return as_markdown(report)
     if form == "junit":

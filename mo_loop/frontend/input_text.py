@@ -21,7 +21,7 @@ from typing import Any
 
 from mo_loop.errors import UnsupportedError, UsageError
 from mo_loop.graph.dimension import Dimension, fresh, named
-from mo_loop.graph.types import BY_NAME, BY_PRECISION, ElementType, from_numpy
+from mo_loop.graph.types import ALL, BY_NAME, BY_PRECISION, ElementType, from_numpy, string
 from mo_loop.preprocessing.per_input import split
 from mo_loop.support.option_texts import QUOTED, literal, shown, unquoted, whole_number
 
@@ -109,17 +109,20 @@ def _size(digits: str) -> int:
 
 _ALIASES = {
     "bool": "boolean", "half": "f16", "float": "f32", "double": "f64", "int": "i32", "long": "i64", "str": "string",
+    "float8e8m0": "f8e8m0", "float4e2m1": "f4e2m1",
+    **{each.numpy_name.removeprefix("ml_dtypes.").replace("_", ""): each.name for each in ALL if each is not string},
 }  # fmt: skip
 
 
 def dtype_of(given: Any) -> ElementType:
-    """An element type from its name in the IR, in numpy, as the precision of a port, or from an `openvino.Type`."""
+    """An element type from its name in the IR, numpy or ONNX, as the precision of a port, or an `openvino.Type`."""
     if isinstance(given, ElementType):
         return given
     if hasattr(given, "get_type_name"):
         given = given.get_type_name()
     if isinstance(given, str):
-        name = _ALIASES.get(given.lower(), given.lower())
+        name = given.lower().removeprefix("tensor(").removesuffix(")").replace("_", "")
+        name = _ALIASES.get(name, name)
         if name in BY_NAME:
             return BY_NAME[name]
         if given.upper() in BY_PRECISION:

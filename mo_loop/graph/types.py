@@ -136,6 +136,14 @@ def from_numpy(dtype: Any) -> ElementType:
         raise UnsupportedError(f"numpy type {dtype} has no element type", code="ML301") from None
 
 
+def name_of(dtype: Any) -> str:
+    """The name of the element type of a numpy type; that of numpy if there is no such element type."""
+    try:
+        return from_numpy(dtype).name
+    except UnsupportedError:
+        return str(np.dtype(dtype).name)
+
+
 class TensorType:
     """The type of a tensor: element type, shape, and the values themselves if they are few integers.
 

@@ -18,6 +18,7 @@ from typing import Any
 
 import numpy as np
 
+from mo_loop.graph.types import name_of
 from mo_loop.options import ConvertOptions
 from mo_loop.version import __version__
 
@@ -69,7 +70,7 @@ def _text(value: Any) -> str:
     if isinstance(value, Mapping):
         return ",".join(f"{key}={_text(each)}" for key, each in value.items())
     if isinstance(value, np.ndarray):
-        return _text(value.tolist()) if value.size <= _SHOWN else f"{value.dtype}{list(value.shape)}"
+        return _text(value.tolist()) if value.size <= _SHOWN else f"{name_of(value.dtype)}{list(value.shape)}"
     if isinstance(value, Sequence) and not isinstance(value, str | bytes):
         return f"[{','.join(map(_text, value))}]"
     if isinstance(value, str | int | float | np.generic):

@@ -350,6 +350,11 @@ def check_format(folder: Path) -> None:
     assert json.loads(converted(folder, "--format", "json").stdout)
 
 
+def check_report(folder: Path) -> None:
+    converted(folder, "--report", "report.json")
+    assert json.loads((folder / "report.json").read_text("utf-8"))["schema"] == "mo-loop convert"
+
+
 def check_quiet(folder: Path) -> None:
     done = converted(folder, "--quiet")
     assert (done.stdout, done.stderr) == ("", "")
@@ -386,6 +391,7 @@ CHECKS: dict[str, Callable[[Path], None]] = {
     "--explain-pass": check_explain_pass, "--profile": check_profile, "--profile-json": check_profile_json,
     "--visualize": check_visualize, "--visualize-after": check_visualize, "--visualize-shapes": check_visualize,
     "--visualize-types": check_visualize, "--check-passes": check_check_passes, "--format": check_format,
+    "--report": check_report,
     "--quiet": check_quiet, "--verbose": check_verbose, "--version": check_version, "--debug": check_debug,
 }  # fmt: skip
 

@@ -197,7 +197,7 @@ class TestMessages:
         assert done.returncode == 0, done.stderr
         size = (tmp_path / "o.bin").stat().st_size
         assert (size < 64 * 64 * 3) is is_half
-        assert ("FP32 stored as FP16" if is_half else "unchanged (FP32 stays FP32)") in done.stdout
+        assert ("f32 stored as f16" if is_half else "unchanged (f32 stays f32)") in done.stdout
 
     def test_silence_and_levels(self, two: Path, tmp_path: Path) -> None:
         common = (two, "-o", tmp_path / "o.xml")

@@ -116,14 +116,14 @@ class TestNumbers:
         made = parsed("main (float[N,64] x) => (float[N,64] y) { y = MatMul (x, w) }")
         made.graph.initializer.append(numpy_helper.from_array(floats(64, 64), "w"))
         done = convert(saved(made, tmp_path), "-o", target)
-        assert "16.4 kB -> 16.4 kB, unchanged (FP32 stays FP32)" in done.stdout
+        assert "16.4 kB -> 16.4 kB, unchanged (f32 stays f32)" in done.stdout
 
 
     def test_weights_that_grow_are_not_unchanged(self) -> None:
         found = {"before": {"i8": 4_000_000}, "after": {"f32": 16_000_000}, "compressed": False}
         assert _weights(found, 16_000_000) == "4.0 MB -> 16.0 MB, larger"
         found = {"before": {"f32": 4_000_000, "i8": 4_000_000}, "after": {"f32": 20_000_000}, "compressed": False}
-        assert _weights(found, 20_000_000) == "8.0 MB -> 20.0 MB, larger (FP32 stays FP32)"
+        assert _weights(found, 20_000_000) == "8.0 MB -> 20.0 MB, larger (f32 stays f32)"
 
 
 class TestStreams:

@@ -47,7 +47,7 @@ def test_the_installed_command_agrees_and_disagrees(folder: Path) -> None:
     assert (bad.returncode, bad.stderr) == (1, "")
     line = next(each for each in bad.stdout.splitlines() if each.lstrip().startswith("y "))
     assert line.split() == [
-        "y", "float32[1,2]", "5", "1.25", "2.5", "0.999400", "-1.9", "100.0%", "1", "of", "2",
+        "y", "f32[1,2]", "5", "1.25", "2.5", "0.999400", "-1.9", "100.0%", "1", "of", "2",
         "[0,", "1]", "4.0", "9.0", "inputs.npz",
     ]  # fmt: skip
 
@@ -67,7 +67,7 @@ def test_the_flags_of_the_conversion_apply(folder: Path) -> None:
     shape = ("--unroll", "8", "--freeze", "n=2", "--input", "x[3,2]")
     done = mo_loop("verify", "model.onnx", *shape, "--format", "json", cwd=folder)
     assert done.returncode == 0, done.stdout
-    assert json.loads(done.stdout)["sets"][0]["types"] == {"x": "float32[3,2]"}
+    assert json.loads(done.stdout)["sets"][0]["types"] == {"x": "f32[3,2]"}
 
 
 def test_quiet_prints_nothing(folder: Path) -> None:

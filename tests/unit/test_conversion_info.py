@@ -58,7 +58,7 @@ def test_large_arrays_are_recorded_by_type_and_shape() -> None:
         '<ir_version: 9, opset_import: ["": 18]> m (float[20] x, float[20] s) => (float[20] y) { y = Mul (x, s) }'
     )
     found = mo_loop.convert_model(model, freeze={"s": np.ones(20, np.float32)}).graph.rt_info
-    assert found["conversion_parameters"] == {"freeze": "s=float32[20]"}
+    assert found["conversion_parameters"] == {"freeze": "s=f32[20]"}
 
 
 def test_passes_are_recorded() -> None:

@@ -15,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.compare.results.array_comparison import ATOL, RTOL, compare, tolerance
+from mo_loop.graph.types import name_of
 
 BEYOND = 1e30
 """The `worst` of what has no measure. JSON has no infinity."""
@@ -47,7 +48,7 @@ def distance(expected: Any, actual: Any, rtol: float | None, atol: float | None)
         count = compare(left, right, dtype=False).count
         return Distance(BEYOND if count else 0.0, count=count, size=left.size, text="other texts" if count else "")
     if left.dtype != right.dtype:
-        text = f"element type {right.dtype} instead of {left.dtype}"
+        text = f"element type {name_of(right.dtype)} instead of {name_of(left.dtype)}"
         return Distance(BEYOND, size=left.size, text=text)
     if not _is_float(left.dtype) and np.array_equal(left, right):
         return Distance(0.0, size=left.size)

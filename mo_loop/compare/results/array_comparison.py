@@ -15,6 +15,8 @@ from typing import Any
 
 import numpy as np
 
+from mo_loop.graph.types import name_of
+
 RTOL, ATOL, SMALL_FLOAT = 1e-3, 1e-5, 1e-2
 
 NamedArray = tuple[str, Any]
@@ -79,7 +81,7 @@ def compare(
     if left.shape != right.shape:
         return ArrayComparison(name, "shape", f"shape {_list(right.shape)} instead of {_list(left.shape)}")
     if dtype and left.dtype != right.dtype:
-        return ArrayComparison(name, "type", f"element type {right.dtype} instead of {left.dtype}")
+        return ArrayComparison(name, "type", f"element type {name_of(right.dtype)} instead of {name_of(left.dtype)}")
     if _is_float(left.dtype):
         usual = tolerance(left.dtype)
         return _close(name, left, right, usual[0] if rtol is None else rtol, usual[1] if atol is None else atol)

@@ -11,6 +11,7 @@ from mo_loop.compare.results.array_comparison import ArrayComparison, Named, com
 from mo_loop.compare.results.report import Row
 from mo_loop.compare.results.sequence_values import flat
 from mo_loop.compare.results.verify_settings import Settings
+from mo_loop.graph.types import name_of
 
 
 def rows_of(
@@ -45,7 +46,7 @@ def type_text(value: Any) -> str:
     if value is None:
         return "none"
     array = np.asarray(value)
-    return f"{array.dtype.name}[{','.join(map(str, array.shape))}]"
+    return f"{name_of(array.dtype)}[{','.join(map(str, array.shape))}]"
 
 
 def shape_in(text: str) -> list[int]:

@@ -41,6 +41,7 @@ from mo_loop.compare.stepping.stateful_runtime import InitialStates
 from mo_loop.compare.stepping.stepped_side import SequenceRun, SteppedSide, StepRun
 from mo_loop.errors import InputError, NotComparableError, UnsupportedError, UsageError
 from mo_loop.frontend.model import OnnxModel
+from mo_loop.graph.types import name_of
 from mo_loop.transforms.states.port_names import BEAM_INDEX
 
 
@@ -292,7 +293,7 @@ def _require_rows(rows: Any, count: int) -> None:
     given = np.asarray(rows)
     if given.ndim == 1 and given.dtype.kind in "iu" and ((given >= 0) & (given < count)).all():
         return
-    why = f"it is {given.dtype.name}{list(given.shape)}"
+    why = f"it is {name_of(given.dtype)}{list(given.shape)}"
     raise InputError(
         f"{BEAM_INDEX} does not name rows of the states, which have {count}", why=why,
         hint=f"give whole numbers from 0 to {count - 1}, and the same batch in all inputs",

@@ -63,8 +63,8 @@ class TestStatesOfTheCaller:
         assert {row.output for row in rows} == compared and {row.set for row in rows} == {0, 1, 2}
         # The first step is a prompt of several tokens in the first and third sequence.
         prompts = [each.types["input_ids"] for each in report.sets]
-        assert prompts == ["int64[2,3]", "int64[1,1]", "int64[5,4]"]
-        assert report.sets[0].types.get("beam_idx") == ("int32[2]" if beam else None)
+        assert prompts == ["i64[2,3]", "i64[1,1]", "i64[5,4]"]
+        assert report.sets[0].types.get("beam_idx") == ("i32[2]" if beam else None)
         assert not report.notes
 
     @pytest.mark.parametrize("text", [ATTENTION, CELL])
@@ -116,7 +116,7 @@ class TestStatesOfTheCaller:
         report = verify(source, with_states(source, HISTORIES, axis=1, fault=fault))
         assert report.status == ("differs" if fault else "passed"), as_text(report)
         assert not fault or first(report) == ("sequence 1", step, output)
-        assert report.sets[0].types == {"x": "float32[2,3,3]"}
+        assert report.sets[0].types == {"x": "f32[2,3,3]"}
 
     def test_a_state_that_was_cut_off_is_a_missing_output(self, tmp_path: Path) -> None:
         source = saved(parsed(HISTORY), tmp_path)
@@ -208,7 +208,7 @@ class TestSequences:
         source = saved(parsed(RECURRENT), tmp_path)
         report = verify(source, one_step(source, "x[1,1,3],h[1,1,2],c[1,1,2]", keep_initial=True), steps=3, sets=1)
         assert report, as_text(report)
-        assert report.sets[0].types["x"] == "float32[1,1,3]" and report.steps == (3, 1)
+        assert report.sets[0].types["x"] == "f32[1,1,3]" and report.steps == (3, 1)
 
     def test_a_fixed_length_is_that_of_the_sequences(self, tmp_path: Path) -> None:
         source = saved(parsed(RECURRENT.replace("time", "5")), tmp_path)

@@ -57,7 +57,7 @@ def test_a_model_that_converts_rightly_passes_in_several_inferences(model: Path)
     assert report, as_text(report)
     assert report.exit_code == 0
     assert report.order == (*range(len(report.sets)), *reversed(range(len(report.sets))))
-    assert {each.types["x"] for each in report.sets} >= {"float32[2,2]", "float32[1,2]", "float32[0,2]"}
+    assert {each.types["x"] for each in report.sets} >= {"f32[2,2]", "f32[1,2]", "f32[0,2]"}
     assert {row.output for row in report.sides[0].rows} == {"y", "z"}
     row = next(each for each in report.sides[0].worst if each.output == "z")
     assert (row.result.count, row.result.size, row.result.cosine) == (0, 2, 1.0)
@@ -109,7 +109,7 @@ def test_inputs_come_from_files(model: Path, tmp_path: Path) -> None:
     files = [tmp_path / "a.npz", tmp_path / "x.npy", f"n={tmp_path / 'n.npy'}", folder]
     report = verify(model, inputs=files)
     assert report.passed
-    assert [dict(each.types) for each in report.sets] == [{"x": "float32[3,2]", "n": "int64[]"}] * 3
+    assert [dict(each.types) for each in report.sets] == [{"x": "f32[3,2]", "n": "i64[]"}] * 3
 
 
 @pytest.mark.parametrize(
@@ -223,7 +223,7 @@ def test_a_cut_model_is_compared_with_the_model_cut_at_the_same_tensors(tmp_path
     options = ConvertOptions(input="a,w->[1.0,2.0,3.0]", output="b")
     report = verify(path, options=options)
     assert report.passed, as_text(report)
-    assert [dict(each.types) for each in report.sets] == [{"a": "float32[2,3]"}] * 3
+    assert [dict(each.types) for each in report.sets] == [{"a": "f32[2,3]"}] * 3
     assert {row.output for row in report.sides[0].rows} == {"b"}
 
 
@@ -231,7 +231,7 @@ def test_new_shapes_of_inputs_are_those_of_the_generated_arrays(tmp_path: Path) 
     path = saved(parsed("main (float[2,3] x) => (float[2,3] y) { y = Neg (x) }"), tmp_path)
     report = verify(path, options=ConvertOptions(input="x[4,3]"))
     assert report.passed
-    assert report.sets[0].types == {"x": "float32[4,3]"}
+    assert report.sets[0].types == {"x": "f32[4,3]"}
 
 
 def test_packed_sequences_are_compared_element_by_element(tmp_path: Path) -> None:
@@ -316,7 +316,7 @@ def test_the_report_in_all_formats(model: Path) -> None:
 def test_long_names_leave_place_for_the_numbers() -> None:
     name = "encoder_layer_0_attention_output_projection_hidden_states"
     y = np.float32([1, 2])
-    side = Side("f32", "differs", rows=(Row(0, 0, "float32[2]", "float32[2]", compare(y, y + 1, name)),))
+    side = Side("f32", "differs", rows=(Row(0, 0, "f32[2]", "f32[2]", compare(y, y + 1, name)),))
     report = Report("m.onnx", "", "ONNX Runtime", "CPU", (InputSet("generated 0", {}),), (0,), (side,))
     assert _titles(report, 60) == _titles(report, 80) == ["output", "largest abs", "largest rel", "beyond"]
     assert len(_titles(report, None)) > 8

@@ -7,11 +7,12 @@ from typing import Any
 
 import numpy as np
 import pytest
+from onnx import TensorProto
 
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, UsageError
-from mo_loop.frontend.input_text import parse_inputs, value_of
-from mo_loop.graph.types import f16, i64
+from mo_loop.frontend.input_text import dtype_of, parse_inputs, value_of
+from mo_loop.graph.types import ALL, f16, i64, string
 from tests.harness import parsed
 
 MODEL = """
@@ -133,6 +134,15 @@ class TestShapesAndTypes:
         assert types(made, "x{f16}") == ["x: f16[N]"]
         with pytest.raises(ConversionErrors, match=r"f16.*f32"):
             convert_model(parsed(MODEL), input="x{f16}")
+
+    @pytest.mark.parametrize("name", ["f32", "FP32", "float32", "float", "FLOAT", "tensor(float)", "Float"])
+    def test_the_names_of_a_type_in_all_libraries(self, name: str) -> None:
+        assert types(parsed("main (float[N] x) => (float[N] y) { y = Abs (x) }"), f"x{{{name}}}") == ["x: f32[N]"]
+
+    def test_every_type_has_the_name_of_numpy_and_onnx(self) -> None:
+        names = {each: TensorProto.DataType.Name(each.onnx) for each in ALL if each.bits > 4}
+        assert {each: dtype_of(name) for each, name in names.items()} == {each: each for each in names}
+        assert all(dtype_of(each.numpy.name) is each for each in ALL if each is not string)
 
     def test_impossible_shape_names_the_node(self) -> None:
         with pytest.raises(ConversionErrors) as caught:

@@ -1,0 +1,94 @@
+"""--format and --report in all commands: the report on stdout in one form, and in a file in the form of its ending."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from xml.etree import ElementTree
+
+import pytest
+
+from mo_loop.cli import COMMANDS
+from tests import MODELS
+
+from .batches import good, refused
+from .installed import installed, mo_loop
+from .test_schemas import valid
+
+MODEL = MODELS / "pytorch" / "while_collatz.onnx"
+OTHER = MODELS / "pytorch" / "decoder.onnx"
+
+REPORTING = {
+    "check": ("check", MODEL),
+    "inspect": ("inspect", MODEL),
+    "graph": ("inspect", MODEL, "--graph"),
+    "nodes": ("inspect", MODEL, "--nodes"),
+    "diff": ("diff", MODEL, OTHER),
+    "convert": ("convert", MODEL, "-o", "m.xml"),
+    "verify": ("verify", MODEL, "--sets", "1"),
+    "ops": ("ops", "Loop"),
+    "batch": ("batch", "models", "-o", "out", "-j", "1"),
+    "reduce": ("reduce", MODEL, "-o", "small.onnx", "--if", "test -f {}", "--timeout", "2", "-j", "1"),
+}
+
+
+@pytest.mark.parametrize("name", REPORTING)
+def test_the_text_on_stdout_and_json_in_the_file(name: str, tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    good(tmp_path / "models" / "good.onnx")
+    done = mo_loop(*REPORTING[name], "--report", "report.json", cwd=tmp_path)
+    assert done.stdout and not done.stdout.startswith("{"), done.stderr
+    found = json.loads((tmp_path / "report.json").read_text("utf-8"))
+    assert valid(found) in (f"mo-loop {name}", f"mo-loop {name} report")
+    quiet = mo_loop(*REPORTING[name], "--report", "quiet.json", "--quiet", cwd=tmp_path)
+    assert quiet.returncode == done.returncode and quiet.stdout == ""
+    assert json.loads((tmp_path / "quiet.json").read_text("utf-8")).keys() == found.keys()
+
+
+def test_every_command_that_reports_has_both_options() -> None:
+    helps = {name: set(installed(name, "--help-all").stdout.split()) for name in COMMANDS}
+    without = [name for name, words in helps.items() if not {"--format", "--report"} <= words]
+    assert without == ["view", "completion", "help"]  # they write a page, a script and a text
+
+
+@pytest.mark.parametrize("name", ["check", "verify", "ops", "batch"])
+def test_markdown_by_the_ending(name: str, tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    good(tmp_path / "models" / "good.onnx")
+    mo_loop(*REPORTING[name], "--report", "report.md", cwd=tmp_path)
+    assert "|" in (tmp_path / "report.md").read_text("utf-8")
+
+
+@pytest.mark.parametrize("name", ["verify", "batch"])
+def test_junit_by_the_ending(name: str, tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    good(tmp_path / "models" / "good.onnx")
+    mo_loop(*REPORTING[name], "--report", "report.xml", cwd=tmp_path)
+    assert ElementTree.parse(tmp_path / "report.xml").getroot().tag in ("testsuites", "testsuite")
+
+
+def test_sarif_by_the_ending(tmp_path: Path) -> None:
+    mo_loop("check", MODEL, "--report", "report.sarif", cwd=tmp_path)
+    assert json.loads((tmp_path / "report.sarif").read_text("utf-8"))["version"] == "2.1.0"
+
+
+def test_a_form_that_the_command_does_not_have_is_refused(tmp_path: Path) -> None:
+    done = mo_loop("inspect", MODEL, "--report", "report.md", cwd=tmp_path)
+    assert done.returncode == 2 and "a report of this command is JSON, not markdown" in done.stderr
+
+
+@pytest.mark.parametrize("command", ["inspect", "convert", "verify"])
+def test_an_error_replaces_an_earlier_report(command: str, tmp_path: Path) -> None:
+    (tmp_path / "report.json").write_text("{}")
+    done = mo_loop(command, "none.onnx", "--report", "report.json", cwd=tmp_path)
+    found = json.loads((tmp_path / "report.json").read_text("utf-8"))
+    assert valid(found) == "mo-loop error" and done.returncode == found["exit_code"] == 2
+
+
+def test_the_report_of_a_batch_on_stdout(tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    refused(tmp_path / "models" / "bad.onnx")
+    done = mo_loop(*REPORTING["batch"], "--format", "json", cwd=tmp_path)
+    assert valid(json.loads(done.stdout)) == "mo-loop batch report" and done.returncode == 1
+    done = mo_loop(*REPORTING["batch"], "--format", "json", "--plan", cwd=tmp_path)
+    assert done.returncode == 2 and "--plan prints text" in done.stderr
