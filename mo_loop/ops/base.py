@@ -50,7 +50,8 @@ class _OpSignature:
 
     def __get__(self, _: object, cls: "type[Op]") -> inspect.Signature:
         own = list(inspect.signature(cls.__init__).parameters.values())[1:]
-        if cls.__init__ is not Op.__init__:
+        hands_on = bool(cls.attributes) and own[-1].kind is inspect.Parameter.VAR_KEYWORD
+        if cls.__init__ is not Op.__init__ and not hands_on:
             return inspect.Signature(own)
         ports = list(inspect.signature(cls.infer).parameters.values())[1:]
         attributes = [

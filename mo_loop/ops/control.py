@@ -237,7 +237,10 @@ class Iteration(Control, abstract=True):
 
 
 class TensorIterator(Iteration, opset=1):
-    """Runs the body once for every slice of its sliced inputs. Spec: TensorIterator-1."""
+    """Runs the body once for every slice of its sliced inputs. Spec: TensorIterator-1.
+
+    `input_map` has an entry for each input and `output_map` one for each output (mo_loop/ops/port_map.py).
+    """
 
     def infer(self, *types):
         return self._output_types(types, iteration_count(None, self._infer_body(types)))
@@ -246,9 +249,10 @@ class TensorIterator(Iteration, opset=1):
 class Loop(Iteration, opset=5, index=("trip_count",)):
     """Runs the body while a condition holds and a trip count is not reached. Spec: Loop-5.
 
-    Inputs: trip count (i32 or i64, below 0 is unlimited), execution condition, then the data inputs. `iteration` is the
-    body Parameter that receives the iteration number (None: not read), `condition` the body Result that decides
-    whether another iteration follows. With `none_below_zero` a negative trip count means no iteration, as in ONNX;
+    Inputs: trip count (i32 or i64, below 0 is unlimited), execution condition, then the data inputs. `input_map` has an
+    entry for each data input and `output_map` one for each output (mo_loop/ops/port_map.py). `iteration` is the body
+    Parameter that receives the iteration number (None: not read), `condition` the body Result that decides whether
+    another iteration follows. With `none_below_zero` a negative trip count means no iteration, as in ONNX;
     GuardTripCounts changes the trip count to the meaning of Loop-5. With `starts` there is at least one iteration, also
     where inference of the trip count and the condition does not show it.
     """
@@ -260,14 +264,14 @@ class Loop(Iteration, opset=5, index=("trip_count",)):
 
     first_data_port = 2
 
-    def infer(self, trip_count, condition, *types):
+    def infer(self, trip_count, execution_condition, *types):
         self.require(trip_count.dtype in (i32, i64), f"trip count of type {trip_count.dtype}")
-        self.require(condition.dtype is boolean, f"condition of type {condition.dtype}")
-        for each, what in ((trip_count, "trip count"), (condition, "condition")):
+        self.require(execution_condition.dtype is boolean, f"condition of type {execution_condition.dtype}")
+        for each, what in ((trip_count, "trip count"), (execution_condition, "condition")):
             count = element_count(each.shape)
             self.require(not isinstance(count, int) or count == 1, f"{what} has {count} elements, not one")
         self._infer_body(types)
-        return self._output_types(types, self.count_for(trip_count, condition))
+        return self._output_types(types, self.count_for(trip_count, execution_condition))
 
     def count_for(self, trip_count: TensorType, condition: TensorType) -> Dimension:
         if condition.integers == (0,) or trip_count.integers == (0,):
@@ -305,7 +309,10 @@ class Loop(Iteration, opset=5, index=("trip_count",)):
 
 
 class If(Control, opset=8):
-    """Runs one of two bodies. Inputs: the condition, then the data inputs. Spec: If-8."""
+    """Runs one of two bodies. Inputs: the condition, then the data inputs. Spec: If-8.
+
+    `input_map` has an entry for each data input and `output_map` one for each output (mo_loop/ops/port_map.py).
+    """
 
     then_body: Graph
     else_body: Graph
