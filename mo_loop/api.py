@@ -170,15 +170,20 @@ def read_model(
     xml_path: str | os.PathLike[str], weights: str | os.PathLike[str] | None = None, *,
     limits: Limits | Mapping[str, Any] | None = None,
 ) -> Model:  # fmt: skip
-    """Read OpenVINO IR of version 10 or 11; `weights` is the .bin; by default it has the name of the .xml.
+    """Read OpenVINO IR of version 10 or 11.
 
     Constants stay in the .bin until they are needed. Unknown operations, and operations whose types in the file differ
     from the inferred ones, are kept unchanged.
 
+    Args:
+        xml_path: the path of the .xml.
+        weights: the path of the .bin; by default it has the name of the .xml.
+        limits: those of `convert_model`.
+
     Raises:
         InputError: a file is missing, is not IR, or breaks a rule of the format.
         UnsupportedError: the IR has another version, or a part of it cannot be read.
-        LimitError: the IR exceeds one of `limits`, which are those of `convert_model`.
+        LimitError: the IR exceeds one of `limits`.
     """
     from mo_loop.ir.reader import read
 
@@ -196,12 +201,16 @@ def save_model(
     model: Model, xml_path: str | os.PathLike[str], compress_to_fp16: bool = False, *,
     observers: Sequence[Observer] = (), durable: bool = False,
 ) -> None:  # fmt: skip
-    """Write `xml_path`, a path or a URL, and the .bin of the same name. Numbers stay exact unless `compress_to_fp16` is
-    set.
+    """Write a model as IR: the .xml, and the .bin of the same name.
 
     Both files are written under temporary names and renamed at the end: after an error, older files are unchanged.
-    `observers` are called with a Phase when compressing and writing begin and end. With `durable` the function returns
-    when the files are on the disk (fsync).
+
+    Args:
+        model: what `convert_model` or `read_model` returned.
+        xml_path: the path or URL of the .xml.
+        compress_to_fp16: store f32 weights as f16. By default, numbers stay exact.
+        observers: are called with a Phase when compressing and writing begin and end.
+        durable: return when the files are on the disk (fsync).
 
     Raises:
         UsageError: an output is a file that the model was read from.

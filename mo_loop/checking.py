@@ -16,15 +16,15 @@ from mo_loop.support.signatures import made_of, takes
 
 @takes(ConvertOptions)
 def check(model: Any, **options: Any) -> CheckReport:
-    """Everything that would stop or worsen the conversion of a model. Nothing is written.
+    """Find everything that would stop or worsen the conversion of a model. It writes nothing.
 
     Args:
         model: Path of an .onnx file, an open binary file, the bytes of one, or an `onnx.ModelProto`.
         options: Those of `convert_model`, which follow.
 
     Returns:
-        The diagnostics, worst first. It is true if there are neither errors nor warnings. If the model cannot be read,
-        `refused` is the error.
+        The diagnostics, worst first. The report is true if it has neither errors nor warnings. If the model cannot be
+        read, `refused` is the error.
 
     Raises:
         UsageError: an option is not valid for any model.

@@ -100,7 +100,7 @@ class Limits:
         "names are repeated in the .xml, in reports and in messages",
     )  # fmt: skip
     attribute_bytes: int = _limit(
-        256 << 20, BYTES, "ML345", "bytes of one attribute that is no tensor or graph, 8 for each number",
+        256 << 20, BYTES, "ML345", "bytes of one attribute other than a tensor or graph, 8 for each number",
         "decision trees list their nodes in attributes: 256 MB are 32 million numbers",
     )  # fmt: skip
     xml_bytes: int = _limit(

@@ -117,7 +117,7 @@ def _parsed(text: str) -> Transformation:
     for part in _parts(rest.rstrip()[:-1], ",;"):
         key, equals, value = (each.strip() for each in part.partition("="))
         if not equals or not key:
-            raise UsageError(f"--transform {shown(text)}: {shown(part)} is no key=value", hint=_FORM)
+            raise UsageError(f"--transform {shown(text)}: {shown(part)} is not key=value", hint=_FORM)
         if key in arguments:
             raise UsageError(f"--transform {shown(text)} gives {shown(key)} twice", hint="give it once")
         arguments[key] = _value(text, value)

@@ -258,12 +258,13 @@ def runtime() -> str:
 RUNTIME = """\
 # Errors of the CPU device, and the forms that avoid them
 
-Measured with OpenVINO {first} to {last} ({count} releases) on the CPU device with the f32 precision hint, with several
-inferences on one compiled model, with AVX-512 and, on the newest release, with AVX2 alone. An error without releases
-is on all. Each rule states those that it avoids (`avoids` of a pass, `AVOIDS` of a family of translators);
-`tests/runtime/probes` has a small graph for nearly every error that shows it, under the name in brackets.
-`tools/probe_runtime.py` runs them on the installed release or on another one and lists the rules that it does not need;
-`make probes` runs them on all releases, with every rule on and with each one off.
+Measured on the CPU device with OpenVINO {first} to {last} ({count} releases), with the f32 precision hint, several
+inferences on one compiled model, and AVX-512; on the newest release also with AVX2 alone. An error without releases in
+brackets is in all of them.
+
+Each error names the rule that avoids it (`avoids` of a pass, `AVOIDS` of a family of translators), and in brackets
+its probe: a small graph in `tests/runtime/probes` that shows the error. `tools/probe_runtime.py` runs the probes on a
+release and lists the rules that it does not need. `make probes` runs them on all releases, with and without each rule.
 
 {sections}
 
@@ -273,8 +274,8 @@ is on all. Each rule states those that it avoids (`avoids` of a pass, `AVOIDS` o
 
 ## The backend test suite of ONNX on older releases
 
-The cases that give the expected results on the newest release and not on an older one, converted for that release and
-all later ones (`tools/conformance.py --runtime`); `tests/conformance/expectations.toml` names them.
+These cases give the expected results on the newest release, and not on an older one. They were converted for the older
+release and all later ones (`tools/conformance.py --runtime`). `tests/conformance/expectations.toml` names them.
 
 | release | cases | result | reason |
 |---|---|---|---|
@@ -282,9 +283,15 @@ all later ones (`tools/conformance.py --runtime`); `tests/conformance/expectatio
 
 ## OpenVINO 2023.3
 
-The last release with the Model Optimizer is not a target. IR for all targets was run on 2023.3.0: of the 102 probes 99
-are right; of 198 random models with control flow 185 are right, 7 are wrong and 6 are not read; of 2,033 cases of the
-backend suite of ONNX 1,733 pass, 99 fewer than on 2024.6.0. Missing are
+The last release with the Model Optimizer is not a target. Results of IR for all targets on 2023.3.0:
+
+| | right | not right |
+|---|---|---|
+| 102 probes | 99 | 3 |
+| 198 random models with control flow | 185 | 7 wrong, 6 not read |
+| 2,033 cases of the backend suite of ONNX | 1,733, which is 99 fewer than on 2024.6.0 | 300 |
+
+This release lacks
 
 - operations of opsets 14 and 15, for its newest one is 13: `BitwiseLeftShift` and `BitwiseRightShift` (also in the
   exact `ReduceMax` of i32), `ScatterNDUpdate` with a reduction;
@@ -293,13 +300,17 @@ backend suite of ONNX 1,733 pass, 99 fewer than on 2024.6.0. Missing are
 
 ## What the rules cost
 
-`--target` leaves out the rules that no release of the target needs. `tools/rule_costs.py` has measured the others
-on the exported models of `tests/models`, converted for all releases and run on the newest one, with and without
-each rule in turn: the operations that a rule adds to its probes; the models that it changes; the operations and
-bytes that it adds to them, mean and most; the shortest time of an inference by that without the rule, geometric
-mean and most. Models that are wrong or fail without it are counted and not timed. Bytes are those that the added
-operations write in one inference, those of a body in one iteration, without views; a dimension that the inputs do
-not determine counts as 1. They are below 0 where a view takes the place of a copy.
+`--target` leaves out the rules that no release of the target needs. `tools/rule_costs.py` measured the others on the
+exported models of `tests/models`, converted for all releases and run on the newest one, with and without each rule. The
+columns are
+
+- the operations that a rule adds to its probes;
+- the models that it changes, and the operations and bytes that it adds to them (mean and most);
+- the shortest time of an inference, relative to the time without the rule (geometric mean and most);
+- the models that are wrong or fail without it, which are not timed.
+
+Bytes are those that the added operations write in one inference (in a body: in one iteration), without views. A
+dimension that the inputs do not determine counts as 1. The number is below 0 where a view replaces a copy.
 
 | rule | operations in probes | models | operations | bytes | time | wrong without it |
 |---|---|---|---|---|---|---|

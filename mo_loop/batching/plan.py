@@ -186,7 +186,7 @@ def require_name(model: Planned) -> None:
 def _oddity(model: Planned) -> str:
     parts = model.name.split("/")
     if any(part in ("", ".", "..") for part in parts) or "\0" in model.name:
-        return f"{model.name!r} is no relative path"
+        return f"{model.name!r} is not a relative path"
     if not isinstance(model.target, Path):
         return ""
     if sys.platform == "win32" and any(sign in model.name for sign in _NOT_ON_WINDOWS):

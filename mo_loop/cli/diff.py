@@ -39,7 +39,7 @@ ASPECTS = ("names", "shapes", "weights", "metadata")
 @option("--all", "complete", group=REPORTS, is_flag=True, help="List every node and every detail in the text.")
 @option(
     "-q", "--quiet", group=REPORTS, is_flag=True,
-    help="Print nothing: the exit code tells whether there is a difference.",
+    help="Print nothing: the exit code is the result.",
 )  # fmt: skip
 @verbose_option
 @debug_option

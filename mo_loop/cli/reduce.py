@@ -72,7 +72,7 @@ def command(
 ) -> None:  # fmt: skip
     """Make MODEL as small as possible while it still shows a condition.
 
-    Outputs and nodes are removed, inner tensors become inputs, bodies take the place of their Loop, Scan or If,
+    Outputs and nodes are removed, inner tensors become inputs, bodies replace their Loop, Scan or If,
     dimensions become shorter, and weights lose their content where the effect stays. Each trial runs in a worker
     process, so a crash or a hang is an answer. FILE always holds the smallest model so far: after Ctrl-C, reduce it
     again.

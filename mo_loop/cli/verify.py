@@ -60,7 +60,7 @@ REFUSED = ("mean_values", "scale_values", "scale", "reverse_input_channels", "so
 )  # fmt: skip
 @option(
     "--expected", group=COMPARISON, metavar="FILE", multiple=True, type=click.Path(),
-    help="The outputs for a set of --input-data, in their order, that take the place of ONNX Runtime's: an .npz by "
+    help="The outputs for a set of --input-data, in their order, that replace those of ONNX Runtime: an .npz by "
     "tensor name, or a folder with output_0.pb. Outputs in the files of --input-data are used without it.",
 )  # fmt: skip
 @option(
@@ -117,7 +117,7 @@ REFUSED = ("mean_values", "scale_values", "scale", "reverse_input_channels", "so
 @verbose_option
 @debug_option
 @format_option("text", "json", "markdown", "junit")
-@option("-q", "--quiet", group=REPORTS, is_flag=True, help="Print no report; the exit code tells the result.")
+@option("-q", "--quiet", group=REPORTS, is_flag=True, help="Print no report; the exit code is the result.")
 @click.pass_context
 def command(
     context: click.Context, model: str, ir: str | None, inputs: tuple[str, ...], expected: tuple[str, ...],

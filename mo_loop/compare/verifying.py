@@ -74,37 +74,39 @@ def verify(
     python: str | None = None,
     options: ConvertOptions | Mapping[str, Any] | None = None,
 ) -> Report:
-    """Compare the IR of an ONNX model with ONNX Runtime.
+    """Run an ONNX model in ONNX Runtime and its IR in OpenVINO on the same inputs, and compare the outputs.
 
     Args:
         model: path of an .onnx file, the bytes of one, or an `onnx.ModelProto`.
-        ir: the .xml of its IR; without it the model is converted, with `options`, which can also be given by name:
-            {"target": "2026.4"}.
+        ir: the .xml of its IR. Without it the model is converted with `options`.
         inputs: sets of inputs: .npz files, .npy files, folders of .pb in the layout of ONNX's tests, or arrays by name.
             Without them, `sets` of them are generated from `seed`.
-        expected: the outputs for each set of `inputs`, in their order: .npz files, folders with output_0.pb, or arrays
-            by name. Sets that have outputs themselves (output_0.pb, arrays of an .npz) need none. They take the place
-            of ONNX Runtime's values.
+        sets: the number of generated sets.
+        seed: the seed of generated inputs.
+        expected: outputs that replace those of ONNX Runtime, for each set of `inputs` in order: .npz files, folders
+            with output_0.pb, or arrays by name. Sets with outputs of their own (output_0.pb, arrays of an .npz) need
+            none.
         custom_ops: libraries with custom operators, which ONNX Runtime loads.
-        rtol: relative tolerance; by default that of the type, and a difference beyond it passes if rounding explains it
-            (`mo_loop.compare.verdict.rounding`).
-        atol: absolute tolerance, in the same way.
+        rtol: the relative tolerance. By default it is that of the type, and a difference beyond it passes if rounding
+            explains it (`mo_loop.compare.verdict.rounding`).
+        atol: the absolute tolerance, likewise.
         tolerances: (rtol, atol) of single outputs.
         python: the interpreter of another OpenVINO release, which runs the IR.
-        device: that of OpenVINO.
-        precision: that of OpenVINO. Another one than f32 is compared beside f32, so that its cost is told apart from an
-            error of conversion.
+        device: the device of OpenVINO.
+        precision: "f32", "f16", "bf16" or "default". Another precision than f32 is compared in addition to f32, so that
+            its cost is not taken for an error of the conversion.
         against: other converters to compare with: "ovc".
         save: a folder for the inputs and the outputs of all sides, as .npz.
         limit: seconds that one call of a runtime may take.
-        layers: where outputs differ, find the first tensor that does, also inside bodies, with its iteration.
-        passes: where outputs differ, find the pass of the conversion that changed the numbers.
+        layers: if outputs differ, find the first tensor that differs, also inside bodies, and its iteration.
+        passes: if outputs differ, find the pass of the conversion that changed the numbers.
         memory: bytes that the values of both sides may take for `layers`; by default a quarter of the machine's memory.
-        dump: a folder for the dump of the conversion (docs/dump.md) and its page, on which every tensor has the colour
-            of its difference, whether outputs differ or not. It implies `layers`.
-        steps: of each sequence, where the IR has states: it runs step by step, from a reset for each of the `sets`.
-            `layers`, `passes`, `dump` and `against` are refused then, and `inputs` are the steps of one sequence, or of
-            a model with a loop over a sequence the whole sequences.
+        dump: a folder for the dump of the conversion (docs/dump.md). Its page shows every tensor in the colour of its
+            difference, also if the outputs agree. It implies `layers`.
+        steps: the steps of each sequence, for an IR with states. The IR runs step by step, from a reset for each of the
+            `sets`. `layers`, `passes`, `dump` and `against` are refused. `inputs` are the steps of one sequence; for a
+            model with a loop over a sequence, each of them is a whole sequence.
+        options: the options of the conversion, as ConvertOptions or by name: {"target": "2026.4"}.
 
     Raises:
         InputError: the model, the IR, an input or an argument is wrong; a package is missing.

@@ -111,7 +111,7 @@ def layer_map(model: Any, ir: Any, *, scope: str | None = None, allow_external: 
         model: a path, or an `onnx.ModelProto`.
         ir: the .xml of its IR, of any converter, or a `Model`. Layers of other converters are found by tensor names.
         scope: the path of a body of either; only this body and those in it count.
-        allow_external: folders besides that of the model whose files may hold external data.
+        allow_external: more folders whose files may hold external data.
 
     Raises:
         InputError: a file cannot be read.

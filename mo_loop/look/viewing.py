@@ -61,8 +61,10 @@ def view(
     model: Any, other: Any = None, *, ignore: str | Iterable[str] = (), scope: str | None = None,
     tolerance: float = 0.0, allow_external: Sequence[str] = (),
 ) -> Page:  # fmt: skip
-    """The page of a model; with `other`, of both side by side and what differs between them; of an ONNX model with its
-    IR, which layers each node became.
+    """Make a page that shows a model.
+
+    With `other`, it shows both models side by side and their differences. Of an ONNX model and its IR, it shows which
+    layers each node became.
 
     Args:
         model: a path (.onnx, .xml, a .json or .txt file of `--dump`, or the folder of a dump), an `onnx.ModelProto`, a
@@ -71,7 +73,7 @@ def view(
         ignore: what does not count as a difference: "names", "shapes", "weights", "metadata".
         scope: the path of a body; the page shows only this body and those in it.
         tolerance: weights may differ by this part of the largest magnitude in the constant.
-        allow_external: folders besides that of the model whose files may hold external data.
+        allow_external: more folders whose files may hold external data.
 
     Raises:
         InputError: a file cannot be read, or the models are of different kinds.

@@ -21,9 +21,14 @@ Array = np.ndarray[Any, Any]
 
 
 def pack_sequence(items: Sequence[Any], *, rank: int | None = None, dtype: Any = None) -> tuple[Array, Array]:
-    """All elements flattened and concatenated, and the table of their shapes: (data [?], shapes [N, rank] of int64).
+    """Pack a list of arrays into two: all elements flattened and concatenated, and the table of their shapes.
 
-    Elements of rank 0 are stored as [1]. An empty list needs `rank` and `dtype`, those of its elements.
+    The shapes of the two are [?] and [N, rank]; the table is of int64. Elements of rank 0 are stored as [1].
+
+    Args:
+        items: arrays of one type and rank.
+        rank: the rank of the elements; an empty list needs it.
+        dtype: the type of the elements; an empty list needs it.
 
     Raises:
         UsageError: elements differ in rank or type, or an empty list comes without `rank` and `dtype`.
@@ -40,7 +45,12 @@ def pack_sequence(items: Sequence[Any], *, rank: int | None = None, dtype: Any =
 
 
 def unpack_sequence(data: Any, shapes: Any, *, scalars: bool = False) -> list[Array]:
-    """The elements of a packed sequence; with `scalars` they are of rank 0, and their shape in the table is [1].
+    """Unpack what `pack_sequence` packed.
+
+    Args:
+        data: all elements, flattened and concatenated.
+        shapes: the table of their shapes.
+        scalars: return elements of rank 0, whose shape in the table is [1].
 
     Raises:
         UsageError: data and shapes do not fit together.

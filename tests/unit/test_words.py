@@ -1,12 +1,14 @@
-"""The words that docs/style.md replaces do not come back: in pages, in help texts (docs/cli.md) and in messages."""
+"""The words that docs/style.md replaces do not come back: in pages, help texts, docstrings and messages."""
 
 from __future__ import annotations
 
+import inspect
 import re
 from pathlib import Path
 
 import pytest
 
+import mo_loop
 from tests import ROOT
 
 PAGES = [
@@ -19,7 +21,11 @@ BETTER = {
     r"\bstands? (?:in|on|at|behind)\b(?! for)": "is in, occurs in, appears in",
     r"\btells? so\b": "notes it, reports it",
     r"\b(?:goes|go) on\b": "continues",
-    r"(?<!there )\b(?:is|are) no (?:limit|states?|candidates?|integers|options|tensor of)\b": "is not a ...",
+    r"(?<![Tt]here )\b(?:is|are) no (?!longer\b|more\b)\w+": "is not a ...",
+    r"\bsays? so\b": "reports it, notes it",
+    r"\btakes? the place of\b": "replaces",
+    r"\btells? (?:whether|which|what|how|where|when|that)\b": "reports, shows, finds",
+    r"\b(?:is|are) what\b": "name the thing",
     r"\bthose that differ most\b": "the worst ones",
     r"\bwhat it gave\b": "the result",
     r"\bin short\b": "shorthand for",
@@ -33,13 +39,22 @@ BETTER = {
 
 @pytest.mark.parametrize("path", PAGES, ids=lambda path: path.stem)
 def test_no_page_has_them(path: Path) -> None:
-    text = path.read_text("utf-8")
-    found = [
+    assert found_in(path.read_text("utf-8")) == []
+
+
+@pytest.mark.parametrize("name", sorted({*mo_loop.__all__} - {"__version__"}))
+def test_no_docstring_of_the_library_has_them(name: str) -> None:
+    """docs/api.md shows them."""
+    assert found_in(inspect.getdoc(getattr(mo_loop, name)) or "") == []
+
+
+def found_in(text: str) -> list[str]:
+    """The lines of a text that have the words."""
+    return [
         f"line {text.count(chr(10), 0, each.start()) + 1}: {each[0]!r}: write {better}"
         for pattern, better in BETTER.items()
         for each in re.finditer(pattern, text)
     ]
-    assert found == []
 
 
 def test_a_word_of_the_list_is_seen() -> None:

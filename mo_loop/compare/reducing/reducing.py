@@ -88,7 +88,22 @@ def reduce(
     options: ConvertOptions | Mapping[str, Any] | None = None,
     better: Callable[[Candidate, int], None] = lambda candidate, trials: None,
 ) -> Reduced:
-    """Reduce a model. `better` is called with each smaller candidate and the number of trials so far.
+    """Make a model as small as possible while it still shows a condition.
+
+    Args:
+        model: the path of an .onnx file.
+        condition: "differs", "crashes", "unreadable", "uncompilable", "fails", "fails CODE", or a command that exits
+            with 0, in which {} is the path of the model.
+        inputs: sets of inputs, as for `verify`. Without them, `sets` of them are generated from `seed`.
+        sets: the number of generated sets.
+        seed: the seed of generated inputs.
+        rtol: the relative tolerance of "differs".
+        atol: the absolute tolerance of "differs".
+        seconds: end the search after this time.
+        trial_seconds: end one trial after this time.
+        jobs: worker processes.
+        options: the options of the conversion, as ConvertOptions or by name: {"target": "2026.4"}.
+        better: is called with each smaller candidate and the number of trials so far.
 
     Raises:
         InputError: the model cannot be read, does not show the condition, or an argument is wrong.

@@ -30,7 +30,7 @@ def diff(
         ignore: what does not count: "names", "shapes", "weights", "metadata".
         scope: the path of a body; only this body and those in it count.
         tolerance: weights may differ by this part of the largest magnitude in the constant.
-        allow_external: folders besides that of the model whose files may hold external data.
+        allow_external: more folders whose files may hold external data.
 
     Raises:
         InputError: a file cannot be read, or the models are of different kinds.

@@ -15,9 +15,11 @@ from mo_loop.support.garbage_collection import paused_collector
 
 
 def inspect(source: Any, *, allow_external: Sequence[str] = ()) -> Inspection:
-    """Inspect the model in a file; an ONNX model can also be given as bytes or a ModelProto.
+    """List what a model contains: inputs, outputs, operators, bodies, control flow, states. It reads no weights.
 
-    `allow_external` are folders besides that of the model whose files may hold external data.
+    Args:
+        source: the path of an .onnx file or of the .xml of an IR; an ONNX model also as bytes or a ModelProto.
+        allow_external: more folders whose files may hold external data.
 
     Raises:
         FileError: the file cannot be read, or is of another kind.
