@@ -17,6 +17,7 @@ from mo_loop.frontend.onnx_graphs import label
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.origin import Origin
 from mo_loop.ops.base import Constant
+from mo_loop.ops.control import Iteration
 
 BLOCK = 1 << 16
 """The elements that are compared at once: they stay in the cache of the processor."""
@@ -87,6 +88,12 @@ def layers_of(graph: Graph, origin: Origin) -> list[str]:
         for node in each.ordered()
         if not isinstance(node, Constant) and node.outputs and is_for(node, origin)
     ]
+
+
+def steps_of(graph: Graph, origin: Origin) -> int:
+    """The number of steps in each iteration of the loops that were made for an ONNX node, the largest one."""
+    nodes = (node for each in graph.scopes() for node in each.nodes_with_bodies() if is_for(node, origin))
+    return max((node.steps for node in nodes if isinstance(node, Iteration)), default=1)
 
 
 def other_weights(

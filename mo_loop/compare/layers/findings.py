@@ -13,7 +13,15 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.layers.answer import is_close, is_overwritten, layers_of, message, other_weights, uncompared
+from mo_loop.compare.layers.answer import (
+    is_close,
+    is_overwritten,
+    layers_of,
+    message,
+    other_weights,
+    steps_of,
+    uncompared,
+)
 from mo_loop.compare.layers.distance import Distance, distance
 from mo_loop.compare.layers.heat import Heat
 from mo_loop.compare.layers.ir_loops import as_element
@@ -224,6 +232,7 @@ class Findings:
             between=tuple(uncompared(frame, place)) if place >= 0 else (),
             became=tuple(layers_of(self.ir, origin)),
             limited=tuple(self._limited),
+            steps=steps_of(self.ir, origin),
             compared=len(self.compared),
             not_compared=dict(Counter(self.missed.values())),
         )  # fmt: skip

@@ -50,8 +50,9 @@ class LayerDifference:
     enclosing loop, outermost first. `between` are the nodes before this one whose tensors could not be compared: the
     difference may come from any of them. `vanishes` says that the layer gives the right numbers when it is computed
     apart from its neighbours. `limited` are earlier tensors of 64-bit integers whose numbers beyond 32 bits OpenVINO
-    limits. `precision` is that of OpenVINO, empty for f32. `became` are the layers made for the node, `passes` those
-    that made or removed them. `compared` and `not_compared` count tensors, the latter by the reason.
+    limits. `precision` is that of OpenVINO, empty for f32. `steps` is above 1 if the node is a loop that was compared
+    as a whole, because each of its iterations in the IR has that many steps. `became` are the layers made for the node,
+    `passes` those that made or removed them. `compared` and `not_compared` count tensors, the latter by the reason.
     """
 
     kind: str
@@ -71,6 +72,7 @@ class LayerDifference:
     vanishes: bool = False
     limited: tuple[str, ...] = ()
     precision: str = ""
+    steps: int = 1
     compared: int = 0
     not_compared: Mapping[str, int] = field(default_factory=dict)
 
@@ -111,6 +113,11 @@ class LayerDifference:
             lines.append(
                 f"  Before it, OpenVINO limits integers of {_listed(self.limited)} to 32 bits: the difference may come "
                 "from there."
+            )
+        if self.steps > 1:
+            lines.append(
+                f"  Each iteration of the loop in the IR has {self.steps} steps, so the loop is compared as a whole. "
+                "Convert with --disable-pass StepsPerIteration to compare it step by step."
             )
         if self.became:
             lines.append(f"  The IR has for this node: {_listed(self.became)}.")
