@@ -54,7 +54,7 @@ def test_forms(given: Any, expected: list[tuple[str, dict[str, Any]]]) -> None:
         ("LowLatency2[speed=1]", "no argument 'speed'"),
         ("LowLatency2[use_const_initializer=1]", "use_const_initializer is 1"),
         ("LowLatency2[sequence_length=True]", "sequence_length is True"),
-        ("LowLatency2[use_const_initializer]", "no key=value"),
+        ("LowLatency2[use_const_initializer]", "not key=value"),
         ("LowLatency2[use_const_initializer=open('x')]", "not a value"),
         ("MakeStateful[param_res_names={'a':1}]", "names to names"),
         ("MakeStateful[param_res_names=['a']]", "it is a dict"),
