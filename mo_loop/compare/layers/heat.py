@@ -1,7 +1,7 @@
 """Heat: how far every compared tensor of an IR is from that of the ONNX model, and how this grows in loops.
 
     heat = Heat()
-    first_difference(model, graph, feeds, heat=heat)        # goes on behind the first difference
+    first_difference(model, graph, feeds, heat=heat)        # continues past the first difference
     heat.as_json(describer.id)                              # the page's data, with the ids of nodes there
 
 Of all comparisons of a tensor the worst is kept. Each loop has a curve for each tensor of its body: the worst

@@ -18,13 +18,13 @@ from mo_loop.look.records.node_records import GraphState, Record
 from mo_loop.support.producers_first import producers_first
 
 ELSEWHERE = frozenset({"scope", "inputs", "bodies"})
-"""What the form says otherwise than a record: by nesting and by edges."""
+"""Fields of a record that the form expresses by nesting and by edges."""
 
 FORM = ELSEWHERE | {"absent", "status", "layer", "offset"}
-"""What a record does not say."""
+"""Fields of the form that a record does not have."""
 
 SCOPE = ("tag", "name", "parameters", "results", "info")
-"""What a scope says about itself."""
+"""Fields of a scope in the form."""
 
 
 def node_link(state: GraphState) -> Record:
