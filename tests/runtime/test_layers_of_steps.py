@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
+import onnx
 from onnx.parser import parse_model
 
 from mo_loop import ops
+from mo_loop.compare.layers import LayerDifference
+from mo_loop.compare.verifying import verify
+from mo_loop.options import ConvertOptions
 from mo_loop.transforms.config import PassConfig
 from tests.runtime.test_layers import LOOP, X, converted, found_in, layers, replaced
 
@@ -21,3 +27,36 @@ def test_such_a_loop_is_compared_as_a_whole_and_the_answer_says_how_it_is_compar
         found = found_in(model, graph, {"x": X, "n": np.array(3)})
         assert (found.steps, found.path) == (steps, path)
         assert ("--disable-pass StepsPerIteration" in str(found)) == (steps > 1)
+
+
+WRONG = """
+from mo_loop import ops
+from mo_loop.transforms.function_pass import FunctionPass
+
+
+class Wrong(FunctionPass):
+    kinds = (ops.Tanh,)
+
+    def rewrite(self, node):
+        wrong = ops.Sin(*node.inputs)
+        wrong.origins = node.origins
+        wrong.outputs[0].take_names(node.outputs[0])
+        node.outputs[0].replace_with(wrong.outputs[0])
+        node.graph.remove(node)
+        return True
+
+
+def register(extensions):
+    extensions.add_pass(Wrong, at="end")
+"""
+
+
+def test_verify_names_the_step_by_a_conversion_with_one_step_in_each_iteration(tmp_path: Path) -> None:
+    (tmp_path / "wrong.py").write_text(WRONG)
+    onnx.save(parse_model(LOOP), tmp_path / "m.onnx")
+    options = ConvertOptions(extensions=[str(tmp_path / "wrong.py")])
+    report = verify(tmp_path / "m.onnx", inputs=[{"x": X, "n": np.array(3)}], layers=True, options=options)
+    found = report.layers
+    assert isinstance(found, LayerDifference) and report.status == "differs"
+    assert (found.path, found.steps, found.apart, found.iterations) == ("loop/step/a", 16, True, (("loop", 0),))
+    assert "has 16 steps: this is the first difference of a conversion with one step" in str(found)

@@ -50,9 +50,10 @@ class LayerDifference:
     enclosing loop, outermost first. `between` are the nodes before this one whose tensors could not be compared: the
     difference may come from any of them. `vanishes` says that the layer gives the right numbers when it is computed
     apart from its neighbours. `limited` are earlier tensors of 64-bit integers whose numbers beyond 32 bits OpenVINO
-    limits. `precision` is that of OpenVINO, empty for f32. `steps` is above 1 if the node is a loop that was compared
-    as a whole, because each of its iterations in the IR has that many steps. `became` are the layers made for the node,
-    `passes` those that made or removed them. `compared` and `not_compared` count tensors, the latter by the reason.
+    limits. `precision` is that of OpenVINO, empty for f32. `steps` is above 1 if each iteration of the loop in the IR
+    has that many steps: the loop was compared as a whole or, with `apart`, another conversion of the model, with one
+    step in each iteration. `became` are the layers made for the node, `passes` those that made or removed them.
+    `compared` and `not_compared` count tensors, the latter by the reason.
     """
 
     kind: str
@@ -73,6 +74,7 @@ class LayerDifference:
     limited: tuple[str, ...] = ()
     precision: str = ""
     steps: int = 1
+    apart: bool = False
     compared: int = 0
     not_compared: Mapping[str, int] = field(default_factory=dict)
 
@@ -114,7 +116,12 @@ class LayerDifference:
                 f"  Before it, OpenVINO limits integers of {_listed(self.limited)} to 32 bits: the difference may come "
                 "from there."
             )
-        if self.steps > 1:
+        if self.apart:
+            lines.append(
+                f"  Each iteration of the loop in the IR has {self.steps} steps: this is the first difference of a "
+                "conversion with one step in each iteration."
+            )
+        elif self.steps > 1:
             lines.append(
                 f"  Each iteration of the loop in the IR has {self.steps} steps, so the loop is compared as a whole. "
                 "Convert with --disable-pass StepsPerIteration to compare it step by step."

@@ -8,6 +8,7 @@ With a folder, all tensors are compared, and a page in it shows how far each is 
 
 from __future__ import annotations
 
+import copy
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -24,6 +25,7 @@ from mo_loop.conversion import Conversion
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
 from mo_loop.support.workers import CRASH, Pool
+from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.manager import Observer
 
 VANISHES = (
@@ -69,11 +71,21 @@ def layers_of(question: Question, limit: float) -> LayerDifference | str:
         outcome = pool.call(question)
         if outcome.status == CRASH:  # once more, so that the stage names the tensor
             outcome = pool.call(replace(question, one_by_one=True))
-    if not outcome.ok:
-        at = f" at the stage {outcome.stage!r}" if outcome.stage else ""
-        return f"{UNKNOWN}{outcome.message}{at}."
-    found: LayerDifference | None = outcome.value
+        if not outcome.ok:
+            at = f" at the stage {outcome.stage!r}" if outcome.stage else ""
+            return f"{UNKNOWN}{outcome.message}{at}."
+        found: LayerDifference | None = outcome.value
+        if found is not None and found.steps > 1 and question.ir is None and question.dump is None:
+            # In a conversion with one step in each iteration, the difference is in a step.
+            apart: LayerDifference | None = pool.call(replace(question, options=_single_steps(question.options))).value
+            found = found if apart is None else replace(apart, steps=found.steps, apart=True)
     return VANISHES if found is None else found
+
+
+def _single_steps(options: ConvertOptions) -> ConvertOptions:
+    config = PassConfig() if options.config is None else copy.deepcopy(options.config)
+    config.disable("StepsPerIteration")
+    return replace(options, config=config)
 
 
 def first_tensor(question: Question) -> LayerDifference | None:
