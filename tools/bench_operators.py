@@ -71,6 +71,20 @@ def table(rows: Sequence[Row], most: int) -> str:
     return "\n".join(found)
 
 
+def _measured(pool: Pool, task: tuple[Any, ...]) -> Row:
+    """The row of a task: without ovc's IR if that ends the worker, and measured again if it is above its goal."""
+    outcome = pool.call(task)
+    if not outcome.ok and outcome.stage == "ovc":
+        outcome = pool.call((*task[:-1], False))
+    if not outcome.ok:
+        problem = f"{outcome.status} at {outcome.stage}: {outcome.message}"
+        return Row(task[0], f"left out: {problem}" if outcome.stage == "draw" else problem)  # ONNX Runtime failed
+    row: Row = outcome.value
+    if not row.problem and goal(row) > 1 and (again := pool.call(task)).ok:
+        row.times = {side: min(each, again.value.times.get(side, each)) for side, each in row.times.items()}
+    return row
+
+
 def _cell(number: float | None, width: int, digits: int) -> str:
     return f"  {'-':>{width}}" if number is None else f"  {number:{width}.{digits}f}"
 
@@ -92,20 +106,11 @@ def main(arguments: list[str] | None = None) -> int:
     chosen = list(tasks(options))
     limits: dict[str, Any] = {"limit": options.limit, "memory": MEMORY, "env": NO_TELEMETRY}
     with Pool("tools.benching.operator_times:measure", jobs=1, **limits) as pool:
-        for outcome in pool.map(each for each in chosen if each[0] not in done):
-            name = outcome.task[0]
-            if not outcome.ok and outcome.stage == "ovc":
-                outcome = pool.call((*outcome.task[:-1], False))
-            problem = f"{outcome.status} at {outcome.stage}: {outcome.message}"
-            if outcome.stage == "draw":  # ONNX Runtime failed
-                problem = f"left out: {problem}"
-            row = outcome.value if outcome.ok else Row(name, problem)
-            if not row.problem and goal(row) > 1 and (again := pool.call(outcome.task)).ok:
-                row.times = {side: min(each, again.value.times.get(side, each)) for side, each in row.times.items()}
-            done[name] = row
+        for task in (each for each in chosen if each[0] not in done):
+            row = done[task[0]] = _measured(pool, task)
             if options.results:
                 append(options.results, row)
-            print(f"{name}: {row.problem or f'{goal(row):.2f}'}", file=sys.stderr, flush=True)
+            print(f"{row.name}: {row.problem or f'{goal(row):.2f}'}", file=sys.stderr, flush=True)
     rows = [done[each[0]] for each in chosen if not done[each[0]].problem.startswith("left out")]
     missed = [row for row in rows if (row.problem or goal(row) > 1) and not reason(row)]
     outdated = [] if options.names or options.quick else stale(rows)

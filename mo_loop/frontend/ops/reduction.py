@@ -9,6 +9,7 @@ from typing import Any
 
 import numpy as np
 
+from mo_loop import ops as operations
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type, divided, number
 from mo_loop.frontend.ops.ranking import Mode, first
 from mo_loop.frontend.vocabulary import UnsupportedError, Value, ops, translates
@@ -55,6 +56,8 @@ def _extreme(cls, logical, *, largest: bool) -> Rule:
             return _extreme_integer(cls, x, axes, keep, largest=largest)
         # The runtime starts from the largest finite number, and would return it for rows without elements and for
         # rows that contain only the infinity, as in masks. Twice that number is the infinity.
+        if _has_elements(x, axes) and _is_bounded(x, below=largest):
+            return cls(x, axes, keep_dims=keep)
         return cls(x * number(x, 0.5), axes, keep_dims=keep) * number(x, 2)
 
     return rule
@@ -74,7 +77,7 @@ def _extreme_integer(cls, x: Value, axes: Sequence[int], keep: bool, *, largest:
     # Elements with other upper bits become the last ones of those with these.
     among = ops.Maximum(x, best) if largest else ops.Minimum(x, best + number(x, _LOWER))
     lower = cls(among + best * number(x, -1) if is_signed else among - best, axes, keep_dims=True)
-    if x.rank is None or any(low(x.type.dims[normalise_axis(axis, x.rank)]) == 0 for axis in axes):
+    if not _has_elements(x, axes):
         # The extreme of no elements is the limit of the type.
         bound, last = (ops.Maximum, 0) if largest else (ops.Minimum, _LOWER)
         best = bound(best, number(x, -(2**31) if largest else 2**31 - 1 - _LOWER))
@@ -92,6 +95,23 @@ def _is_empty(x: Value, axes: Sequence[int]) -> bool:
     if x.rank is None:
         return False
     return any(x.type.dims[normalise_axis(axis, x.rank)] == 0 for axis in axes)
+
+
+def _has_elements(x: Value, axes: Sequence[int]) -> bool:
+    """Whether there is at least one element to reduce."""
+    return x.rank is not None and all(low(x.type.dims[normalise_axis(axis, x.rank)]) > 0 for axis in axes)
+
+
+def _is_bounded(x: Value, *, below: bool) -> bool:
+    """Whether no element is the infinity below (else above) all numbers, as the operation that makes it says."""
+    moves = operations.Transpose, operations.Reshape, operations.Unsqueeze, operations.Squeeze, operations.Slice
+    node = x.node
+    while isinstance(node, moves) and node.inputs[0] is not None:
+        node = node.inputs[0].node
+    if isinstance(node, operations.Clamp):
+        return bool(np.isfinite(node.min if below else node.max))
+    positive = (operations.ReLU, operations.Abs, operations.Exp, operations.Sqrt) if below else ()
+    return isinstance(node, (operations.Sigmoid, operations.Softmax, operations.Tanh, *positive))
 
 
 def _limit(x: Value, *, largest: bool):

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx import helper
 
-from tests.harness import check_node
-from tests.nodes import NEWEST
+from mo_loop import convert_model
+from mo_loop.text import to_text
+from tests.harness import check_model, check_node
+from tests.nodes import NEWEST, graph_model
 from tests.pairs import pairs
 
 RNG = np.random.default_rng(3)
@@ -136,6 +139,24 @@ def test_scalar():
     for op in OPS:
         x = np.array(2, np.float32)
         check_node(op, {"x": x}, opset=18, expected=[by_numpy(op, x, None, True)])
+
+
+@pytest.mark.parametrize("maker", ["Sigmoid", "Softmax", "Relu", "Exp", "Clip"])
+@pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin"])
+def test_extremes_of_what_is_bounded_need_no_guard(op, maker):
+    x = np.array([[-np.inf, 3, -np.inf], [-np.inf] * 3, [np.inf, 1, -2], [-1, np.inf, 0]], np.float32)[None]
+    x = np.nan_to_num(x) if maker == "Softmax" else x
+    inputs = ["x", "low", "high"] if maker == "Clip" else ["x"]
+    nodes = [
+        helper.make_node(maker, inputs, ["made"]),
+        helper.make_node("Transpose", ["made"], ["moved"], perm=[2, 0, 1]),
+        helper.make_node(op, ["moved", "axes"], ["y"]),
+    ]
+    constants = {"axes": np.array([0]), "low": np.float32(-1), "high": np.float32(2)}
+    model = graph_model(nodes, {"x": x}, ["y"], opset=18, constants=constants)
+    check_model(model, {"x": x})
+    is_open = op == "ReduceMin" and maker in ("Relu", "Exp")
+    assert to_text(convert_model(model).graph).count("Multiply") == 2 * is_open
 
 
 # -- ArgMax, ArgMin
