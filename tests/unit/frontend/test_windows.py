@@ -26,9 +26,10 @@ def converted(text: str, kind: type[Node]) -> Any:
 @pytest.mark.parametrize(("size", "stride", "kernel"), list(product((4, 5, 7, 9, 12), (1, 2, 3, 5), (1, 2, 3, 5))))
 @pytest.mark.parametrize("rule", ["SAME_UPPER", "SAME_LOWER"])
 def test_pads_by_rule_of_a_pooling_with_places(size: int, stride: int, kernel: int, rule: str) -> None:
+    """A window of many places, which stays one operation."""
     node = converted(
-        f"""main (float[1,1,{size}] x) => (float[A,B,C] y, int64[A,B,C] i) {{
-          y, i = MaxPool <kernel_shape=[{kernel}], strides=[{stride}], auto_pad="{rule}"> (x)
+        f"""main (float[1,1,{size},17] x) => (float[A,B,C,D] y, int64[A,B,C,D] i) {{
+          y, i = MaxPool <kernel_shape=[{kernel}, 17], strides=[{stride}, 17], auto_pad="{rule}"> (x)
         }}""",
         ops.MaxPool8,
     )
@@ -36,8 +37,8 @@ def test_pads_by_rule_of_a_pooling_with_places(size: int, stride: int, kernel: i
     total = max((count - 1) * stride + kernel - size, 0)
     less, more = total // 2, total - total // 2
     expected = (less, more) if rule == "SAME_UPPER" else (more, less)
-    assert node.outputs[0].shape == (1, 1, count)
-    assert (*node.pads_begin, *node.pads_end) == expected
+    assert node.outputs[0].shape == (1, 1, count, 1)
+    assert (node.pads_begin, node.pads_end) == tuple((each, 0) for each in expected)
 
 
 @pytest.mark.parametrize(("size", "stride", "kernel"), list(product((2, 3, 4), (1, 2, 3), (1, 2, 3, 4))))
