@@ -112,7 +112,7 @@ def main(arguments: list[str] | None = None) -> int:
                 append(options.results, row)
             print(f"{row.name}: {row.problem or f'{goal(row):.2f}'}", file=sys.stderr, flush=True)
     rows = [done[each[0]] for each in chosen if not done[each[0]].problem.startswith("left out")]
-    missed = [row for row in rows if (row.problem or goal(row) > 1) and not reason(row)]
+    missed = [row for row in rows if row.problem or (goal(row) > 1 and not reason(row))]
     outdated = [] if options.names or options.quick else stale(rows)
     print(table(rows, options.most))
     above = sum(bool(row.problem) or goal(row) > 1 for row in rows)
