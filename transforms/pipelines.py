@@ -157,13 +157,14 @@ FRONT: tuple[type[FunctionPass], ...] = (
     MakeAssignedShapesDynamic,  # the runtime copies no static tensor into a variable of dynamic shape
     CopyAssignedInputs,  # the runtime would give a variable the memory of the input that it becomes
     PreventLoopFolding,  # the runtime would evaluate loops of constants while it reads the model
+    PreserveEmptyBroadcasts,  # in an element-wise operation a size of 0 would become 1
     AddLeadingDimension,  # the runtime would divide by a first dimension of 0
     ShareTransposedConstants,  # after the passes that fold and merge constants
     TransposeWeights,  # those that no constant holds so already
     ConstantsReduce,  # once more, with the next pass: the runtime merges equal nodes too, and LocalRules counts readers
     SharedOpOptimization,
     LocalRules,  # forms of one node and its neighbours, after all that looks for the nodes that they change
-    PreserveEmptyBroadcasts,  # in element-wise operations, also those that were products, a size of 0 would become 1
+    PreserveEmptyBroadcasts,  # once more: matrix products with one number are products of elements now
     ReshapeReturnedInputs,  # the runtime would return freed memory
     UnsignedWeights,
     SpreadScales,  # the weights are where CompressWeights finds them

@@ -19,6 +19,7 @@ from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.ops.port_map import Concatenated, Invariant, Merged, Sliced
+from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.port_maps import is_one_after_another
 from mo_loop.transforms.replace import replace_output
 
@@ -84,13 +85,14 @@ def _piece(node: Iteration, entry: Sliced, value: Value, number: int) -> Value:
     """Slice `number` of a tensor; without the axis for a Scan."""
     axis = normalise_axis(entry.axis, len(value.type.dims))
     length = value.type.dims[axis]
+    place = number if entry.stride > 0 else -1 - number
+    if place < 0 and isinstance(length, int):
+        place += length
     if isinstance(node, ops.Scan):
-        place = number if entry.stride > 0 else length - 1 - number
         return ops.Gather(value, place, axis).output
     if length == entry.part_size:
         return value
-    place = number if entry.stride > 0 else length - 1 - number
-    return ops.Slice(value, [place], [place + 1], [1], [axis]).output
+    return ops.Slice(value, [place], [FAR if place == -1 else place + 1], [1], [axis]).output
 
 
 def _joined(node: Iteration, entry: Concatenated, values: Sequence[Value]) -> Value:

@@ -7,7 +7,7 @@ import pytest
 
 from mo_loop.api import convert_model
 from mo_loop.ops.control import Iteration
-from tests.harness import check, parsed
+from tests.harness import check, floats, parsed
 
 LENGTHS = (17, 0, 1, 16, 40, 15, 2)
 
@@ -94,3 +94,18 @@ def test_infinities_and_signs_of_zeros_are_those_of_the_last_step() -> None:
         p = Mul (s, s) t = Mul (p, e) }> (first, x) }""")
     first = np.array([1e8, -0.0], np.float32)
     check(model, *({"x": np.full((n, 2), -1, np.float32), "first": first} for n in (1, 2, 3, 5)))
+
+
+def test_a_known_number_of_steps_over_slices_of_unknown_length_from_the_end() -> None:
+    """One input of a Scan says how many steps there are, the other one is read backwards."""
+    model = parsed("""
+        main (float[3, 2] x, float[N, 2] z, float[2] h) => (float[2] last) {
+          last = Scan <num_scan_inputs = 2, scan_input_directions = [0, 1],
+            body = step (float[2] s, float[2] a, float[2] b)
+            => (float[2] t) {
+            m = Tanh (s)
+            p = Mul (m, a)
+            t = Add (p, b)
+          }>(h, x, z)
+        }""")
+    check(model, {"x": floats(3, 2), "z": floats(3, 2, seed=2), "h": floats(2, seed=1)})
