@@ -135,6 +135,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     MakeStateful,  # what the caller carried is a variable, as which the rules below see it
     FuseStatefulAttention,  # behind what makes caches of inputs
     *LOOPS,  # all counted loops over slices have their last form, recurrent cells and states have their nodes
+    EliminateEmptyLoops,  # also those whose conditions are constants now: the runtime infers sizes of 0 for them
     InsertStaticShapes,  # also of what the passes of LOOPS make; the passes below and the runtime then know the same
     PushConstantToSubgraph,  # constants are in the bodies that read them
     GuardTripCounts,  # a negative trip count means 0 iterations in ONNX, no limit in Loop-5

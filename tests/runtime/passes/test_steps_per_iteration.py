@@ -109,3 +109,25 @@ def test_a_known_number_of_steps_over_slices_of_unknown_length_from_the_end() ->
           }>(h, x, z)
         }""")
     check(model, {"x": floats(3, 2), "z": floats(3, 2, seed=2), "h": floats(2, seed=1)})
+
+
+def test_a_loop_whose_condition_is_a_constant_when_another_loop_is_unrolled() -> None:
+    """The runtime would infer sizes of 0 for the outputs of a Loop that never starts."""
+    model = parsed("""
+        main (int64[2] lengths, float[2, 3, 2] x, int64 n, bool[2] h) => (bool[2] last, float[2, 3, 2] ys) {
+          c = Constant <value = float[2, 2] {-3.0, -2.0, 1.0, 4.0}> ()
+          state, ys = Scan <num_scan_inputs = 1, body = step (float[2] s, float[2] a) => (float[2] t, float[2] y) {
+            t = Identity (s)
+            y = Sigmoid (a)
+          }>(lengths, c, x)
+          total = ReduceSum <axes = [0, 1], keepdims = 0> (state)
+          bounded = Tanh (total)
+          one = Constant <value = float {1.0}> ()
+          go = Greater (bounded, one)
+          last = Loop (n, go, h) <body = never (int64 i, bool g, bool[2] b) => (bool g2, bool[2] b2) {
+            g2 = Not (g)
+            b2 = Not (b)
+          }>
+        }""", opset=8)
+    feeds = {"lengths": np.array([3, 2]), "x": floats(2, 3, 2), "n": np.int64(2), "h": np.array([True, False])}
+    check(model, feeds)
