@@ -179,9 +179,9 @@ FRONT: tuple[type[FunctionPass], ...] = (
 )
 """Turns a translated graph into one that the runtime executes correctly."""
 
-RULES = tuple(
+RULES = tuple(dict.fromkeys(
     each for each in FRONT if each.__module__.startswith(f"{__package__}.runtime.") and each is not LowerBarriers
-)
+))
 """The passes that avoid errors of the runtime, in order."""
 
 RELIED_ON = (PushConstantToSubgraph,)
