@@ -6,6 +6,7 @@
 from __future__ import annotations
 
 import math
+import os
 import tempfile
 import time
 from collections.abc import Mapping, Sequence
@@ -49,6 +50,7 @@ class Row:
     problem: str = ""
     times: dict[str, float] = field(default_factory=dict)
     kilobytes: float = 0.0
+    megabytes: float = 0.0
     compilation: dict[str, float] = field(default_factory=dict)
     refused: dict[str, str] = field(default_factory=dict)
 
@@ -125,3 +127,8 @@ def measure(task: Task) -> Row:
         times = timed([oracle, *sides.values()], task.rounds, 3, task.seconds)
     row.times = {side: 1e6 * min(each) for side, each in zip(["ort", *sides], times, strict=True)}
     return row
+
+
+def _resident() -> int:
+    """The bytes of this process in memory."""
+    return int(Path("/proc/self/statm").read_text("ascii").split()[1]) * os.sysconf("SC_PAGE_SIZE")
