@@ -60,11 +60,12 @@ def solved_in_chunks(state: State) -> Solved | None:
     if math.prod(map(low, dims)) < NUMBERS or (isinstance(count, int) and count < STEPS):
         return None
     update = _update(state)
-    reads = None if update is None else list(_reads(state, update))
-    if update is None or reads is None or None in reads:
+    if update is None:
         return None
+    reads = list(_reads(state, update))
+    known = [each for each in reads if each is not None]
     by_column = update.factor is not None and update.factor.dims[-1:] not in ((), (1,))
-    return _computed(state, update, [each for each in reads if each is not None], by_column)
+    return _computed(state, update, known, by_column) if len(known) == len(reads) else None
 
 
 def _computed(state: State, update: _Update, reads: list[_Read], by_column: bool) -> Solved | None:
@@ -190,7 +191,7 @@ def _by_product(state: State, node: ops.MatMul, value: Value, is_after: bool) ->
     """q S or S q"""
     place = node.operands.index(value)
     query = state.lifting[node.operands[1 - place]]
-    if query is None or query.rank > state.initial.type.rank:
+    if query is None or query.rank > state.initial.type.rank or not is_static(query.dims[-2:]):
         return None
     on_left = place == 1
     swaps = node.transpose_a if on_left else not node.transpose_b

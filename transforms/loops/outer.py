@@ -91,7 +91,7 @@ class Draft:
             found = False
             for entry, value in list(waiting):
                 state = State(self.node, entry, self.inner(value), self.lifting, exact_order)
-                solved = state.solved() or solved_in_chunks(state)
+                solved = solved_in_chunks(state) or state.solved()
                 if solved is None:
                     continue
                 found = True

@@ -118,6 +118,22 @@ def test_a_known_number_of_steps(added: str, length: int) -> None:
         check(model, *feeds(model, length), rtol=1e-4, atol=1e-4)
 
 
+def test_queries_of_an_unknown_number_of_rows() -> None:
+    model = parsed(f"""
+        main (float[{K},{V}] h, float[T,{K}] ks, float[T,{V}] vs, float[T,R,{K}] qs)
+            => (float[{K},{V}] last, float[T,R,{V}] ys) <int64[1] before = {{-2}}, int64[1] behind = {{-1}}> {{
+          last, ys = Scan <num_scan_inputs = 3,
+            body = step (float[{K},{V}] s, float[{K}] k, float[{V}] v, float[R,{K}] q)
+            => (float[{K},{V}] t, float[R,{V}] y) {{
+            {DECAYS["constant"][1]}
+            {ADDED["product"]}
+            t = Add(m, u)
+            y = MatMul(q, t)
+          }}>(h, ks, vs, qs) }}""")
+    shapes = {"h": (K, V), "ks": (40, K), "vs": (40, V), "qs": (40, 3, K)}
+    check(model, {name: floats(*shape) for name, shape in shapes.items()}, rtol=1e-4, atol=1e-4)
+
+
 def test_chunks_are_as_exact_as_steps() -> None:
     """The errors against f64, for factors from 0 to 1; docs/loops.md has those of longer sequences."""
     for row in chunk_errors.rows([300]):
