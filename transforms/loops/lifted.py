@@ -6,17 +6,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import Any, Protocol, TypeAlias
 
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dimension
 from mo_loop.graph.shape import normalise_axis
-from mo_loop.ops.base import Op
+from mo_loop.ops.base import Op, Parameter
 from mo_loop.ops.lengths import Length, dimension, joined
 from mo_loop.ops.slicing import FAR
 
@@ -78,6 +78,22 @@ class Steps:
             return unsqueezed(made, [1])
         sizes = [dimension(made, axis) for axis in range(1, made.type.rank)]
         return ops.Reshape(made, joined([self.count, batch, *sizes], made)).output
+
+
+class LiftedBody(Protocol):
+    """The values of a body for all steps, as what makes those of inner bodies reads them."""
+
+    steps: Steps
+    may_not_run: bool
+    obstacles: dict[Node, str]
+
+    def __getitem__(self, value: Value | None) -> Lifted | None: ...
+
+    def give(self, parameter: Parameter, value: Value, *, varies: bool) -> None: ...
+
+    def lift_all(self, nodes: Iterable[Node] | None = None) -> None: ...
+
+    def within(self, body: Graph, draft: Graph, count: Length, *, may_not_run: bool = False) -> LiftedBody: ...
 
 
 Rule: TypeAlias = Callable[[Any, Sequence[Any], Steps], Any]

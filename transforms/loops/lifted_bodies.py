@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any, TypeAlias
+from typing import Any
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
@@ -14,11 +14,8 @@ from mo_loop.graph.types import boolean
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import If, Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Branched, Concatenated, Invariant, Merged, Selected, Sliced
-from mo_loop.transforms.loops.lifted import Lifted, squeezed, unsqueezed
+from mo_loop.transforms.loops.lifted import Lifted, LiftedBody, squeezed, unsqueezed
 from mo_loop.transforms.runtime.bodies_for_any_numbers import is_harmless
-
-Lifting: TypeAlias = Any
-"""That of transforms/loops/lifting.py, which imports this module."""
 
 Made = tuple[Sequence[Lifted], str]
 """The outputs of a node for all steps, or none and why not."""
@@ -27,7 +24,7 @@ Fed = Sequence[tuple[Any, Lifted]]
 """The entries of an input map, with the values of all steps."""
 
 
-def lifted_if(lifting: Lifting, node: If) -> Made:
+def lifted_if(lifting: LiftedBody, node: If) -> Made:
     """if c: a else: b  ->  the same If over all steps, or where c varies, select(c, a, b) of both branches"""
     condition, *fed = _inputs(lifting, node)
     pairs = list(zip(node.input_map, fed, strict=True))
@@ -38,12 +35,12 @@ def lifted_if(lifting: Lifting, node: If) -> Made:
     return _branched(lifting, node, condition, pairs)
 
 
-def _inputs(lifting: Lifting, node: Node) -> list[Lifted]:
+def _inputs(lifting: LiftedBody, node: Node) -> list[Lifted]:
     lifted = [lifting[value] for value in node.inputs]
     return [each for each in lifted if each is not None]
 
 
-def _selected(lifting: Lifting, node: If, condition: Lifted, fed: Fed) -> Made:
+def _selected(lifting: LiftedBody, node: If, condition: Lifted, fed: Fed) -> Made:
     if not all(map(is_harmless, node.bodies)):
         return (), "a branch of If could fail, or takes long, in steps in which it does not run"
     results = []
@@ -65,7 +62,7 @@ def _selected(lifting: Lifting, node: If, condition: Lifted, fed: Fed) -> Made:
     return made, ""
 
 
-def _branched(lifting: Lifting, node: If, condition: Lifted, fed: Fed) -> Made:
+def _branched(lifting: LiftedBody, node: If, condition: Lifted, fed: Fed) -> Made:
     count = lifting.steps.count
     values = [lifted.value for _, lifted in fed] + ([count] if isinstance(count, Value) else [])
     bodies = [Graph(body.name) for body in node.bodies]
@@ -92,7 +89,7 @@ def _branched(lifting: Lifting, node: If, condition: Lifted, fed: Fed) -> Made:
     return [Lifted(value, True) for value in whole.outputs], ""
 
 
-def lifted_loop(lifting: Lifting, node: Iteration) -> Made:
+def lifted_loop(lifting: LiftedBody, node: Iteration) -> Made:
     """for t: for i: s = f(s, x[t, i])  ->  for i: S = f(S, X[:, i]), where S has the states of all t"""
     inputs = _inputs(lifting, node)
     head, fed = inputs[: node.first_data_port], inputs[node.first_data_port :]
