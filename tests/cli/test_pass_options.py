@@ -432,18 +432,18 @@ class TestSelection:
     def test_stop(self, loop: Path, target: Path, tmp_path: Path) -> None:
         """The graph is written in this state, with a warning that the runtime may refuse it."""
         common = (loop, "-o", target, "--dump", tmp_path / "steps", "--profile-json", tmp_path / "p.json")
-        done = convert(*common, "--stop-after", "EliminateEmptyLoops")
+        done = convert(*common, "--stop-after", "HoistInvariants")
         assert done.returncode == 0 and target.exists()
         assert "warning: the runtime may refuse or miscompute the result: " in done.stderr
         assert " more did not run" in done.stderr
         ran = [row["pass"] for row in json.loads((tmp_path / "p.json").read_text("utf-8"))["passes"]]
-        assert ran[-1] == "EliminateEmptyLoops"
+        assert ran[-1] == "HoistInvariants"
         assert not any("GuardTripCounts" in path.name for path in (tmp_path / "steps").iterdir())
 
     @pytest.mark.parametrize(
         ("flags", "hint"),
         [
-            (["--stop-after", "EliminateEmptyLoops"], "passes that did not run: "),
+            (["--stop-after", "HoistInvariants"], "passes that did not run: "),
             (["--disable-pass", "ScanLowering"], "passes that did not run: ScanLowering\n"),
         ],
     )
