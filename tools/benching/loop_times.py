@@ -41,7 +41,8 @@ class Task:
 
 @dataclass
 class Row:
-    """The shortest times in microseconds by side, the seconds of conversion and compilation, and the size of our .xml.
+    """The shortest times in microseconds by side, the seconds of conversion and compilation, the size of our .xml,
+    and the memory by which conversion, compilation and an inference of ours enlarge the process (with what they load).
 
     `refused` is the reason of a peer without times.
     """
@@ -101,7 +102,7 @@ def measure(task: Task) -> Row:
             source.write_bytes(model)
             target = Path(scratch, f"{side}.xml")
             try:
-                start = time.perf_counter()
+                start, before = time.perf_counter(), _resident()
                 if side == "ovc":
                     CONVERTERS[PEER](source, target)
                 else:
@@ -111,6 +112,8 @@ def measure(task: Task) -> Row:
                 compiled = compile_ir(target, threads)
                 row.compilation[side] = time.perf_counter() - start
                 compiled.run(task.feeds)
+                if side == "ours":
+                    row.megabytes = (_resident() - before) / 1e6
                 found = compare_all(expected, compiled.run(task.feeds), rtol=task.rtol, atol=task.atol)
                 wrong = [str(each) for each in found if not each]
             except Exception as error:
