@@ -41,8 +41,8 @@ def results_of(model: Model, sets: list[dict[str, Array]], instructions: str = "
     return [compiled.run(feeds)[0][1] for feeds in sets]
 
 
-def _integers(shape: tuple[int, ...], largest: int) -> Array:
-    return RANDOM.integers(-largest - 1, largest + 1, shape).astype(np.int8)
+def _integers(shape: tuple[int, ...], largest: int, random: np.random.Generator = RANDOM) -> Array:
+    return random.integers(-largest - 1, largest + 1, shape).astype(np.int8)
 
 
 def _with_large_rows() -> Array:
@@ -146,10 +146,12 @@ def test_a_quantised_lstm(name: str, quantization: str) -> None:
     """Of 7 bits: ONNX Runtime saturates on CPUs without VNNI, too. With one thread it quantises the whole batch."""
     direction, has_lengths, by_channel = LSTM[name]
     count, hidden, features = 2 if direction == "bidirectional" else 1, 12, 10
+    random = np.random.default_rng(5)  # its own: near a half, a number is rounded otherwise by another order of sums
     scales = (count, 4 * hidden) if by_channel else (count,)
-    constants = {"W": _integers((count, features, 4 * hidden), 63), "R": _integers((count, hidden, 4 * hidden), 63)}
+    shapes = {"W": (count, features, 4 * hidden), "R": (count, hidden, 4 * hidden)}
+    constants = {key: _integers(shape, 63, random) for key, shape in shapes.items()}
     for each in "wr":
-        constants[f"{each}s"] = RANDOM.uniform(0.01, 0.03, scales).astype(np.float32)
+        constants[f"{each}s"] = random.uniform(0.01, 0.03, scales).astype(np.float32)
         constants[f"{each}z"] = np.zeros(scales, np.int8)
     lengths = "lens" if has_lengths else '""'
     text = f"""<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>
@@ -159,7 +161,7 @@ def test_a_quantised_lstm(name: str, quantization: str) -> None:
         }}"""
     model = onnx.parser.parse_model(text)
     model.graph.initializer.extend(_constant(array, key) for key, array in constants.items())
-    feeds = {"x": RANDOM.standard_normal((7, 3, features)).astype(np.float32)}
+    feeds = {"x": random.standard_normal((7, 3, features)).astype(np.float32)}
     if has_lengths:
         feeds["lens"] = np.int32([7, 2, 5])
     options = onnxruntime.SessionOptions()
