@@ -156,11 +156,10 @@ class Decay:
     def of(cls, chunks: Chunks, factor: Lifted, *, by_row: bool) -> Decay:
         """Of factors that are rows, [.., 1, K or 1]."""
         size = chunks.size
-        x = chunks.steps.wide(Lifted(factor.value, True), chunks.rank) if factor.varies else factor.value
         if factor.varies:
-            a = chunks.apart(Lifted(x, True), 1)
+            a = chunks.apart(factor, 1)
         else:  # [.., 1 chunk, C, K or 1]
-            rank = chunks.rank
+            rank, x = chunks.rank, factor.value
             x = ops.Unsqueeze(x, list(range(rank - factor.rank))) if factor.rank < rank else x
             a = ops.Tile(ops.Unsqueeze(x, [chunks.axis]), [*[1] * (rank - 1), size, 1])
         until, between = ops.Broadcast(_number(1, a), ops.ShapeOf(a)), _identity(size, a, by_row)

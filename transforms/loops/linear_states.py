@@ -64,20 +64,20 @@ def solved_in_chunks(state: State) -> Solved | None:
         return None
     reads = list(_reads(state, update))
     known = [each for each in reads if each is not None]
-    by_column = update.factor is not None and update.factor.dims[-1:] not in ((), (1,))
-    return _computed(state, update, known, by_column) if len(known) == len(reads) else None
+    return _computed(state, update, known) if len(known) == len(reads) else None
 
 
-def _computed(state: State, update: _Update, reads: list[_Read], by_column: bool) -> Solved | None:
+def _computed(state: State, update: _Update, reads: list[_Read]) -> Solved | None:
     """All of it; with a factor for each column, for the transpose of the state."""
     steps, rank = state.steps, state.initial.type.rank
     keys, values, initial, factor = update.keys, update.values, state.initial, update.factor
+    by_column = _is_long(factor)
     if by_column:
         keys, values, initial = values, keys, _swapped(Lifted(initial, False)).value
         reads = [replace(each, of_transpose=not each.of_transpose) for each in reads]
     elif factor is not None and factor.rank > 1:
         factor = _swapped(factor)
-    by_row = factor is not None and factor.dims[-1:] not in ((), (1,))
+    by_row = _is_long(factor)
     if by_row and any(each.of_transpose for each in reads):
         return None
     chunks = Chunks.of(steps, rank, by_row=by_row)
@@ -90,6 +90,11 @@ def _computed(state: State, update: _Update, reads: list[_Read], by_column: bool
         found = chunks.read(each.rows, *pair, before, decay, is_after=each.is_after, of_transpose=each.of_transpose)
         made[each.output] = each.shaped(found)
     return Solved(None, None, _swapped(Lifted(last, False)).value if by_column else last, made)
+
+
+def _is_long(factor: Lifted | None) -> bool:
+    """Whether the last dimension of a factor holds several numbers."""
+    return factor is not None and factor.dims[-1:] not in ((), (1,))
 
 
 # -- what a step adds

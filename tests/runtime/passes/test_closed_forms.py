@@ -3,16 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Any
 
 import numpy as np
 import onnx
 import pytest
 
-from mo_loop import convert_model, ops, save_model
+from mo_loop import convert_model, save_model
 from mo_loop.compare.execution.isolated import isolated
 from mo_loop.compare.execution.runtime import run_ir
 from tests.harness import check, floats, parsed
+from tests.runtime.passes.sequences import feeds, loops
 
 FORMS = {
     # the type of s and x[t], and how the next value is made
@@ -65,30 +65,11 @@ def model_of(form: str, outputs: str, length: str) -> onnx.ModelProto:
         }}""")
 
 
-def feeds(model: onnx.ModelProto, *lengths: int) -> list[dict[str, Any]]:
-    result = []
-    for seed, length in enumerate(lengths):
-        given: dict[str, Any] = {}
-        for port in model.graph.input:
-            shape = [dim.dim_value or length for dim in port.type.tensor_type.shape.dim]
-            numbers = floats(*shape, seed=seed + len(port.name))
-            kind = onnx.helper.tensor_dtype_to_np_dtype(port.type.tensor_type.elem_type)
-            scaled = (100 * numbers).astype(kind) if kind == np.int64 else numbers
-            given[port.name] = numbers > -1 if kind == np.bool_ else scaled
-        result.append(given)
-    return result
-
-
-def loops(model: onnx.ModelProto, **options: Any) -> int:
-    graph = convert_model(model, **options).graph
-    return sum(len(scope.of(ops.Iteration)) for scope in graph.scopes())
-
-
 @pytest.mark.parametrize("form", FORMS)
 @pytest.mark.parametrize("outputs", OUTPUTS)
 def test_a_loop_of_known_length(form: str, outputs: str) -> None:
     model = model_of(form, outputs, "9")
-    assert loops(model) == 0
+    assert len(loops(model)) == 0
     check(model, *feeds(model, 9), rtol=1e-5, atol=1e-6)
 
 
@@ -96,7 +77,7 @@ def test_a_loop_of_known_length(form: str, outputs: str) -> None:
 @pytest.mark.parametrize("outputs", OUTPUTS)
 def test_a_loop_of_any_length(form: str, outputs: str) -> None:
     model = model_of(form, outputs, "T")
-    assert loops(model) == (not has_form_of_any_length(form, outputs))
+    assert len(loops(model)) == (not has_form_of_any_length(form, outputs))
     check(model, *feeds(model, 9, 0, 1, 63, 64, 200), rtol=1e-5, atol=1e-6)
 
 

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
-
 import onnx
 import pytest
 
-from mo_loop import convert_model, ops
+from mo_loop import ops
 from tests.harness import check, floats, parsed
+from tests.runtime.passes.sequences import feeds, loops
 from tools import chunk_errors
 
 K, V = 20, 28
@@ -74,21 +73,9 @@ def model_of(decay: str, added: str, read: str, length: str, batch: tuple[int, .
           }}>({names}) }}""")
 
 
-def feeds(model: onnx.ModelProto, *lengths: int) -> list[dict[str, Any]]:
-    result = []
-    for seed, length in enumerate(lengths):
-        given = {}
-        for port in model.graph.input:
-            shape = [dim.dim_value or length for dim in port.type.tensor_type.shape.dim]
-            given[port.name] = floats(*shape, seed=10 * seed + len(port.name))
-        result.append(given)
-    return result
-
-
 def loops_around_steps(model: onnx.ModelProto) -> int:
     """The loops that make a product in each step."""
-    loops = [loop for scope in convert_model(model).graph.scopes() for loop in scope.of(ops.Iteration)]
-    return sum(any(isinstance(node, ops.MatMul | ops.ReduceSum) for node in loop.body) for loop in loops)
+    return sum(any(isinstance(node, ops.MatMul | ops.ReduceSum) for node in loop.body) for loop in loops(model))
 
 
 @pytest.mark.parametrize("decay", DECAYS)
