@@ -86,7 +86,7 @@ def check(
     save_model(converted, path, compress_to_fp16=compress_to_fp16)
     order = (*range(len(sets)), *reversed(range(len(sets))))
     limits: dict[str, Any] = {"rtol": rtol, "atol": atol, "exact": True, "inferred": Inferred(converted.graph)}
-    sample = Sample("model", b"", sets, wanted.values, order, **limits)
+    sample = Sample("model", b"", sets, wanted.values, order, python=chosen_interpreter(), **limits)
     later(folder, path, sample, f"expected values: {wanted.source} {wanted.reason}")
     return wanted.values
 

@@ -72,7 +72,8 @@ def _judge() -> None:
     all_waiting = list(_waiting)
     _waiting.clear()
     try:
-        if len(all_waiting) > 1 and _pass_together(all_waiting):
+        here = all(each.sample.python is None for each in all_waiting)
+        if len(all_waiting) > 1 and here and _pass_together(all_waiting):
             for each in all_waiting:
                 each.known.keep(True)
             return
