@@ -57,6 +57,7 @@ from mo_loop.transforms.runtime.distinguish_branch_shapes import DistinguishBran
 from mo_loop.transforms.runtime.eliminate_unread_slices import EliminateUnreadSlices
 from mo_loop.transforms.runtime.guard_trip_counts import GuardTripCounts
 from mo_loop.transforms.runtime.guard_zero_trips import GuardZeroTrips
+from mo_loop.transforms.runtime.insert_known_sizes import InsertKnownSizes
 from mo_loop.transforms.runtime.insert_static_shapes import InsertStaticShapes
 from mo_loop.transforms.runtime.isolate_parameters import IsolateParameters
 from mo_loop.transforms.runtime.local_rules import LocalRules
@@ -136,6 +137,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     FuseStatefulAttention,  # behind what makes caches of inputs
     *LOOPS,  # all counted loops over slices have their last form, recurrent cells and states have their nodes
     EliminateEmptyLoops,  # also those whose conditions are constants now: the runtime infers sizes of 0 for them
+    InsertKnownSizes,  # before the next pass: sizes of a Concat may follow from these
     InsertStaticShapes,  # also of what the passes of LOOPS make; the passes below and the runtime then know the same
     PushConstantToSubgraph,  # constants are in the bodies that read them
     GuardTripCounts,  # a negative trip count means 0 iterations in ONNX, no limit in Loop-5

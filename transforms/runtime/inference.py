@@ -58,6 +58,15 @@ def may_be_empty(dim: Dimension) -> bool:
     return not isinstance(dim, int) and low(dim) == 0
 
 
+def has_constant_sizes(reader: Node) -> bool:
+    """Whether a reader is a Reshape whose pattern holds all sizes of its output that are known."""
+    pattern = reader.inputs[1] if isinstance(reader, ops.Reshape) else None
+    if pattern is None or not isinstance(pattern.node, Constant):
+        return False
+    sizes = zip(reader.outputs[0].type.dims, pattern.type.integers or (), strict=False)
+    return all(size == dim or not isinstance(dim, int) for dim, size in sizes)
+
+
 def covers(wide: Dimension, narrow: Dimension) -> bool:
     if wide == narrow:
         return True
@@ -95,6 +104,20 @@ def _has_negative(value: Value) -> bool:
 
 def is_known(value: Value | None) -> bool:
     return value is None or isinstance(value.node, Constant) or value.type.integers is not None
+
+
+def is_inferred(value: Value) -> bool:
+    """Whether the runtime may infer numbers of `value`, or their bounds: it depends on constants and sizes alone."""
+    pending, seen = [value], set()
+    while pending:
+        node = pending.pop().node
+        if node in seen or isinstance(node, Constant | ops.ShapeOf):
+            continue
+        if isinstance(node, (Parameter, *UNKNOWN_TO_INFERENCE)) or not node.inputs:
+            return False
+        seen.add(node)
+        pending += node.operands
+    return True
 
 
 def is_computable(value: Value, known: dict[Value, bool]) -> bool:

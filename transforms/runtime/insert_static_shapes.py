@@ -10,6 +10,7 @@ from mo_loop.ops.base import Constant
 from mo_loop.target import Gap
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.replace import move_readers
+from mo_loop.transforms.runtime.inference import has_constant_sizes
 from mo_loop.transforms.runtime.zero_trips import is_cut
 
 
@@ -31,7 +32,7 @@ class InsertStaticShapes(FunctionPass):
 
     def rewrite(self, node: Node) -> bool:
         output = node.output
-        readers = [use for use in output.uses if not _has_constant_pattern(use.node)]
+        readers = [use for use in output.uses if not has_constant_sizes(use.node)]
         if not is_static(output.shape) or output.dtype is string or not _is_open(node):
             return self.refuse(node, "its shape is unknown, or the runtime infers it from its inputs")
         if is_cut(node):
@@ -48,8 +49,3 @@ def _is_open(node: Node) -> bool:
     bounds = [] if isinstance(node, ops.Concat) else node.inputs[1:]
     open_sizes = any(value is not None and not is_static(value.shape) for value in data)
     return open_sizes or any(value is not None and not isinstance(value.node, Constant) for value in bounds)
-
-
-def _has_constant_pattern(reader: Node) -> bool:
-    pattern = reader.inputs[1] if isinstance(reader, ops.Reshape) else None
-    return pattern is not None and isinstance(pattern.node, Constant)
