@@ -189,8 +189,12 @@ RULES = tuple(dict.fromkeys(
 RELIED_ON = (PushConstantToSubgraph,)
 """Rules whose form other rules rely on: they read axes and sizes where the constants are."""
 
-BY_SIZES = (BreakStateSymbols, ConcatenateAlongFirstAxis, GuardZeroTrips, SelectFinalValues, RemoveResultBounds)
-"""Rules that decide by sizes which Barriers hide later: when they run again, they see fewer loops that surely run."""
+BY_SIZES = (
+    BreakStateSymbols, ConcatenateAlongFirstAxis, GuardZeroTrips, InsertKnownSizes, InsertStaticShapes,
+    RemoveResultBounds, SelectFinalValues,
+)  # fmt: skip
+"""Rules that decide by sizes. When they run again, Barriers hide sizes that the runtime did infer, such as those of loops
+that surely run, and more are known where equal nodes have been merged."""
 
 PLACES: dict[str, str] = {
     "start": TransposeMatMul.__name__,  # the translated graph: Loop, Scan and If as in ONNX

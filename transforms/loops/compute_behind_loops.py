@@ -17,6 +17,7 @@ from mo_loop.transforms.loops.memory_bound import too_large
 from mo_loop.transforms.loops.outer import (
     Draft,
     has_known_sizes,
+    has_one_shape,
     obstacle_of,
     output_of,
     replace_outputs,
@@ -114,13 +115,18 @@ class _Choice:
         for value in dict.fromkeys(value for each in nodes for value in each.operands):
             if value.node in self.nodes or value.node in self.lifted:
                 continue
-            if value.shape is None or (low(self.node.count) < 1 and not has_known_sizes(self.node, value)):
+            if not self._may_be_carried(value):
                 return {use.node for use in value.uses if use.node in self.nodes}
             whole = value.type.with_shape((self.node.count, *value.shape)).without_known()
             self.carried[value] = Parameter(graph=self.draft.graph, type=whole)
             self.draft.lifting.put(value, self.carried[value].output)
         self.draft.lifting.lift_all(nodes)
         return {each for each in nodes if self.draft.lifting[each.outputs[0]] is None}
+
+    def _may_be_carried(self, value: Value) -> bool:
+        """Whether the values of all steps are one tensor, and its sizes are known if there is no step."""
+        has_step = low(self.node.count) > 0
+        return has_one_shape(self.node, value) and (has_step or has_known_sizes(self.node, value))
 
 
 def _given(node: Iteration) -> dict[Value, Value]:

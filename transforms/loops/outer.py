@@ -7,6 +7,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dimension, low
+from mo_loop.graph.shape import symbols_of
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.ops.lengths import Length, as_i64, as_value, dimension, joined, scalar
@@ -39,6 +40,12 @@ def obstacle_of(node: Iteration) -> str:
 def has_known_sizes(node: Iteration, value: Value) -> bool:
     """Whether the sizes of a value of the body are known where the loop has no step: by those of its inputs."""
     return value.shape is not None and all(isinstance(d, int) or _place(node, d) is not None for d in value.shape)
+
+
+def has_one_shape(node: Iteration, value: Value) -> bool:
+    """Whether a value of the body has the same sizes in all steps: those that depend on sizes outside alone."""
+    outside = set(symbols_of(dim for each in node.operands for dim in each.shape or ()))
+    return value.shape is not None and outside.issuperset(symbols_of(value.shape))
 
 
 def with_known_sizes(node: Iteration, made: Value, dims: Sequence[Dimension]) -> Value:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+import numpy as np
 import onnx
 import pytest
 
@@ -159,3 +160,32 @@ def test_steps_in_reverse_order_without_states() -> None:
         }> (x)
     }""")
     check(model, {"x": floats(5, 2, 3), "w": floats(3, 2, seed=1)})
+
+
+GROWING = {
+    # what a step does with the list v, the state s and the number of the step i; t is an output
+    "appended": "c = Concat<axis=0>(v, s1)\n t = ReduceSum<keepdims=0>(v, zero)",
+    "shortened": "c = Slice(v, one, last)\n t = ReduceSum<keepdims=0>(v, zero)",
+    "found in it": "m = Mod(v, two)\n c = Sub(v, one)\n k = NonZero(m)\n t = ReduceSum<keepdims=0>(k)",
+    "cut from it": "c = Sub(v, one)\n e = Unsqueeze(i, zero)\n k = Slice(c, zero, e)\n t = ReduceSum<keepdims=0>(k, zero)",
+}
+
+
+@pytest.mark.parametrize("name", GROWING)
+def test_a_value_of_another_size_in_each_step(name: str) -> None:
+    """Its values of all steps are no tensor; two states that are exchanged keep the loop."""
+    model = parsed(f"""
+        main (int64[N] x, int64 a, int64 b) => (int64 p, int64[M] q, int64 r, int64[3] t)
+          <int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] last = {{100}}, int64[1] two = {{2}}> {{
+          n = Constant<value=int64 {{3}}>()
+          p, q, r, t = Loop (n, "", a, x, b) <body = step (int64 i, bool go, int64 s, int64[K] v, int64 w)
+            => (bool goes, int64 u, int64[L] c, int64 s2, int64 t) {{
+              goes = Identity(go)
+              u = Identity(w)
+              s2 = Identity(s)
+              s1 = Unsqueeze(s, zero)
+              {GROWING[name]}
+            }}>
+        }}""")
+    numbers = {"a": np.array(3), "b": np.array(4)}
+    check(model, *({"x": np.array(x), **numbers} for x in ([1, 2, -2, -2], [4, 3, 2, 1, 7])))
