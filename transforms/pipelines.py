@@ -193,8 +193,8 @@ BY_SIZES = (
     BreakStateSymbols, ConcatenateAlongFirstAxis, GuardZeroTrips, InsertKnownSizes, InsertStaticShapes,
     RemoveResultBounds, SelectFinalValues,
 )  # fmt: skip
-"""Rules that decide by sizes. When they run again, Barriers hide sizes that the runtime did infer, such as those of loops
-that surely run, and more are known where equal nodes have been merged."""
+"""Rules that decide by sizes. When they run again, Barriers hide sizes that the runtime did infer, such as those of
+loops that surely run, and more are known where equal nodes have been merged."""
 
 PLACES: dict[str, str] = {
     "start": TransposeMatMul.__name__,  # the translated graph: Loop, Scan and If as in ONNX

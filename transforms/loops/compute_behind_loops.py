@@ -117,7 +117,7 @@ class _Choice:
                 continue
             if not self._may_be_carried(value):
                 return {use.node for use in value.uses if use.node in self.nodes}
-            whole = value.type.with_shape((self.node.count, *value.shape)).without_known()
+            whole = value.type.with_shape((self.node.count, *value.type.dims)).without_known()
             self.carried[value] = Parameter(graph=self.draft.graph, type=whole)
             self.draft.lifting.put(value, self.carried[value].output)
         self.draft.lifting.lift_all(nodes)

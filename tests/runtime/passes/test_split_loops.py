@@ -167,7 +167,8 @@ GROWING = {
     "appended": "c = Concat<axis=0>(v, s1)\n t = ReduceSum<keepdims=0>(v, zero)",
     "shortened": "c = Slice(v, one, last)\n t = ReduceSum<keepdims=0>(v, zero)",
     "found in it": "m = Mod(v, two)\n c = Sub(v, one)\n k = NonZero(m)\n t = ReduceSum<keepdims=0>(k)",
-    "cut from it": "c = Sub(v, one)\n e = Unsqueeze(i, zero)\n k = Slice(c, zero, e)\n t = ReduceSum<keepdims=0>(k, zero)",
+    "cut from it": "c = Sub(v, one)\n e = Unsqueeze(i, zero)\n k = Slice(c, zero, e)\n"
+                   "t = ReduceSum<keepdims=0>(k, zero)",
 }
 
 
