@@ -7,9 +7,11 @@
     python tools/fuzz_controlflow.py --count 300 --seed 1 --widens --against mo_loop
     python tools/fuzz_controlflow.py --count 300 --seed 1 --recurs --against mo_loop
     python tools/fuzz_controlflow.py --count 400 --seed 1 --against mo_loop --runtime 2024.6.0
+    python tools/fuzz_controlflow.py --count 300 --seed 1 --recurs --against mo_loop --without LOOPS
     python tools/fuzz_controlflow.py --count 2000 --seed 1 --docs docs/control-flow.md
 
-Expected values come from ONNX Runtime in a child process. Models that it refuses
+Expected values come from ONNX Runtime in a child process, or with --without from the same model converted without some
+passes. Models that it refuses
 or that crash it are skipped and counted. The run fails if the first converter fails on any model, if it refuses too
 many models for the reasons in `tests.fuzz.control_flow.oracle.REASONS`, or if too many models are skipped.
 """
@@ -32,6 +34,7 @@ from mo_loop.compare.execution.isolated import FILLED
 from mo_loop.compare.execution.judge import CONVERTERS, EXCUSED, Sample, Verdict, settle
 from mo_loop.support.workers import Pool, TaskOutcome
 from mo_loop.transforms.config import PassConfig
+from mo_loop.transforms.pipelines import LOOPS
 from tests.fuzz.control_flow.features import rare
 from tests.fuzz.control_flow.options import add_common, parse
 from tests.fuzz.control_flow.page import page
@@ -104,15 +107,21 @@ def _samples(oracle: Pool, tasks: list[tuple[int, int, bool, bool, bool]], skipp
 
 def _configured(samples: Iterator[Sample], options: argparse.Namespace) -> Iterator[Sample]:
     """The samples with passes disabled, for the target, to be run by the interpreter of the options."""
-    passes = [name for name in options.disable.split(",") if name]
+    passes = _names(options.disable)
+    without = tuple(each.__name__ for each in LOOPS) if options.without == "LOOPS" else _names(options.without)
     for sample in samples:
         sample.python = options.python
+        sample.without = without
         if options.target:
             sample.arguments["target"] = options.target
         if passes:
             sample.arguments["config"] = config = PassConfig()
             config.disable(*passes)
         yield sample
+
+
+def _names(text: str) -> tuple[str, ...]:
+    return tuple(name for name in text.split(",") if name)
 
 
 def _reason(outcome: TaskOutcome) -> str | None:
@@ -193,6 +202,8 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--only", type=int, metavar="INDEX", help="one model only")
     parser.add_argument("--limit", type=float, default=30.0, help="seconds for one model and converter")
     parser.add_argument("--disable", metavar="PASSES", default="", help="passes of mo_loop to disable")
+    text = "compare with the IR of conversion without these passes of mo_loop; LOOPS: those for loops"
+    parser.add_argument("--without", metavar="PASSES", default="", help=text)
     parser.add_argument("--target", metavar="RELEASE", help="convert for this OpenVINO release, or range of releases")
     parser.add_argument("--json", metavar="FILE", help="write all results")
     parser.add_argument("--docs", metavar="FILE", help="write the page on control flow with the results of this run")

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 
 from mo_loop import ops
 from mo_loop.graph import Node, Value
+from mo_loop.graph.shape import is_static
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Iteration
 from mo_loop.ops.port_map import Merged, Sliced
@@ -107,6 +108,8 @@ def _slice(node: Iteration, value: Value, whole: Value) -> None:
     """Readers of a value of the body read slices of the tensor of all steps."""
     type_ = whole.type.with_shape((1, *whole.type.dims[1:])).without_known()
     parameter = Parameter(graph=node.body, type=type_)
-    value.replace_with(ops.Squeeze(parameter.output, [0]).output)
+    dims = value.type.dims  # the runtime may not know the sizes of the tensor of all steps, which a body would read
+    piece = ops.Reshape(parameter.output, list(dims)) if is_static(dims) else ops.Squeeze(parameter.output, [0])
+    value.replace_with(piece.output)
     node.input_map = (*node.input_map, Sliced(parameter, 0))
     node.graph.set_inputs(node, [*node.inputs, whole])

@@ -18,15 +18,16 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import least, low
-from mo_loop.graph.shape import is_static
+from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.loops.body_copies import BodyCopies, Results
-from mo_loop.transforms.port_maps import replace_iteration
+from mo_loop.transforms.port_maps import drop_unused_ports, replace_iteration
 from mo_loop.transforms.replace import move_readers, replace_output
+from mo_loop.transforms.slice_reads import ends_by_trip_count
 
 Values = dict[Any, Value]
 """Values by Parameter of the former body."""
@@ -188,7 +189,8 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
     if trip is not None:
         new.ports.append((Invariant(limit), trip))
     new.give_numbers(at)
-    kept, goes, done = _active_steps(new, active, places)
+    runs_once = trip is not None and low(node.count) < 1 and _may_run_once(node)
+    kept, goes, done = _active_steps(new, active, places, may_not_start=runs_once)
     made = new.maps(kept)
     if done is not None:
         number = Parameter(graph=new.graph, dtype=i64, shape=())
@@ -205,10 +207,11 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
         go = ops.LogicalAnd(go, ops.Greater(trip, 0)).output
         count = Constant(-1, graph=node.graph, dtype=i64).output
     elif trip is not None:
-        count = ops.Divide(ops.Add(trip, steps - 1), steps).output
+        count = ops.Divide(ops.Add(ops.Maximum(trip, 1) if runs_once else trip, steps - 1), steps).output
     condition = Result(Constant(True, graph=new.graph, dtype=boolean).output if goes is None else goes)
     loop = Loop(
-        count, go, *new.inputs, name=node.name, iteration=new.index, condition=condition, starts=low(node.count) > 0,
+        count, go, *new.inputs, name=node.name, iteration=new.index, condition=condition,
+        starts=runs_once or low(node.count) > 0,
         none_below_zero=trip is None and isinstance(node, Loop) and node.none_below_zero, **made,
     )  # fmt: skip
     loop.steps = steps
@@ -221,13 +224,48 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
     _replace(node, loop, values)
 
 
+def reads_of_index(node: Iteration) -> list[ops.Gather]:
+    """X[i], where i is the iteration number, of tensors X from outside."""
+    iteration = node.iteration if isinstance(node, Loop) else None
+    if iteration is None:
+        return []
+    outer = {entry.parameter.output for entry in node.input_map if isinstance(entry, Invariant)}
+    reads = [use.node for use in iteration.output.uses if use.port == 1 and isinstance(use.node, ops.Gather)]
+    return [each for each in reads if each.operands[0] in outer and not each.batch_dims and _axis(each) is not None]
+
+
+def read_as_slices(node: Iteration, reads: Sequence[ops.Gather]) -> None:
+    """Make slices of the ports of what `reads_of_index` gives; X may have more slices than the loop has steps."""
+    outer = {entry.parameter.output: value for entry, value in node.fed if isinstance(entry, Invariant)}
+    for read in reads:
+        whole, index = read.operands[:2]
+        axis = normalise_axis(_axis(read) or 0, whole.type.rank)
+        dims = (*whole.type.dims[:axis], 1, *whole.type.dims[axis + 1 :])
+        piece = Parameter(graph=node.body, type=whole.type.with_shape(dims).without_known())
+        node.input_map = (*node.input_map, Sliced(piece, axis))
+        node.graph.set_inputs(node, [*node.inputs, outer[whole]])
+        read.output.replace_with(piece.output if index.rank else ops.Squeeze(piece.output, [axis]).output)
+    drop_unused_ports(node)
+
+
+def _axis(read: ops.Gather) -> int | None:
+    known = read.operands[2].type.integers
+    return None if known is None else known[0]
+
+
+def _may_run_once(node: Iteration) -> bool:
+    """Whether the loop may compute an iteration where it has no step, which saves what corrects the outputs of none."""
+    made = [entry.result.value for entry in (*node.output_map, *node.back_edges)]
+    return (not isinstance(node, Loop) or ends_by_trip_count(node)) and all(is_static(each.shape) for each in made)
+
+
 def _active_steps(
-    new: _Steps, active: Sequence[Value], places: Value
+    new: _Steps, active: Sequence[Value], places: Value, *, may_not_start: bool
 ) -> tuple[Results, Value | None, Value | None]:  # fmt: skip
     """All steps. Returns the values of the last active one; if the condition may end the loop, whether it goes on; and
     then the number of steps so far, if there are concatenated outputs.
 
-    The first step is active: there is no iteration without one.
+    The first step is active, unless it `may_not_start`: there is no other iteration without one.
     """
     node, states = new.node, new.states
     copies = BodyCopies(node, new.graph, new.fixed)
@@ -244,6 +282,8 @@ def _active_steps(
         new.rounds.append(now)
         if step == 0:
             kept = {each: now[each] for each in wanted}
+            for entry in node.back_edges if may_not_start else ():
+                kept[entry.result] = _chosen(active[0], now[entry.result], states[entry.parameter])
         else:
             masks = [each for each in (goes, active[step] if active else None) if each is not None]
             mask = ops.LogicalAnd(*masks).output if len(masks) == 2 else masks[0]

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Collection
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import is_static
 from mo_loop.ops.base import Constant, Parameter, Result
 
@@ -19,9 +20,10 @@ def step_nodes(body: Graph) -> int:
     return max(1, sum(not isinstance(each, Constant | Parameter | Result) for each in every))
 
 
-def has_known_shapes(body: Graph) -> bool:
-    """Whether the shapes of all that a step makes are known at conversion."""
-    return all(is_static(output.shape) for scope in body.scopes() for each in scope for output in each.outputs)
+def has_known_shapes(body: Graph, besides: Collection[Node] = ()) -> bool:
+    """Whether the shapes of all that a step makes and reads are known at conversion, but for what `besides` reads."""
+    read = (value for scope in body.scopes() for each in scope if each not in besides for value in each.operands)
+    return all(is_static(value.shape) for value in read)
 
 
 def numbers_touched(body: Graph) -> int:

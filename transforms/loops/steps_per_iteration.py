@@ -14,7 +14,7 @@ from mo_loop.ops.port_map import Concatenated, Final, Sliced
 from mo_loop.ops.recurrent import Recurrent
 from mo_loop.transforms.folding import fold_constants
 from mo_loop.transforms.function_pass import FunctionPass, argument
-from mo_loop.transforms.loops.repeating import repeat, repeat_while_active
+from mo_loop.transforms.loops.repeating import read_as_slices, reads_of_index, repeat, repeat_while_active
 from mo_loop.transforms.loops.step_costs import has_known_shapes, numbers_touched, step_nodes
 from mo_loop.transforms.port_maps import is_one_after_another
 from mo_loop.transforms.runtime.bodies_for_any_numbers import cannot_fail
@@ -73,7 +73,9 @@ class StepsPerIteration(FunctionPass):
         # The steps behind the last one are computed in vain.
         if not _ends_always(node):
             most = min(most, self.steps // 2)
-        if not has_known_shapes(node.body):  # the runtime infers them in each step, which costs more than an iteration
+        reads = reads_of_index(node)
+        # The runtime infers unknown shapes in each step, which costs more than an iteration.
+        if not has_known_shapes(node.body, reads):
             most = min(most, self.steps // 4)
         largest = high(node.count)
         if largest is not None and largest < 2:
@@ -82,6 +84,7 @@ class StepsPerIteration(FunctionPass):
         if most < 2:
             return self.refuse(node, f"two steps have more than {self.nodes} nodes")
         steps = 1 << (most.bit_length() - 1)  # the division of a large trip count by a power of two is exact
+        read_as_slices(node, reads)
         repeat_while_active(node, steps, has_limit=isinstance(node, TensorIterator) or not _is_endless(_trip(node)))
         return self.accept(node, f"{steps} steps in each iteration; states keep their values behind the last step")
 

@@ -53,7 +53,8 @@ class Sample:
     model, by the index of their feed. `rtol` and `atol` replace the usual tolerances; `values=False` compares shapes
     and element types only. With `exact` a result without elements has to have the expected shape too, and every result
     the shape that conversion inferred. `arguments` are more arguments of convert_model; a refusal with one of the codes
-    in `excuses` is excused. `python` is the interpreter of another OpenVINO release, which is to run the IR.
+    in `excuses` is excused. `python` is the interpreter of another OpenVINO release, which is to run the IR. With
+    `without`, names of passes, the expected values are those of the IR that is converted without these.
     """
 
     name: str
@@ -71,6 +72,7 @@ class Sample:
     excuses: tuple[str, ...] = ()
     inferred: Inferred | None = None
     python: str | None = None
+    without: tuple[str, ...] = ()
 
 
 def judge(task: tuple[str, Sample]) -> Verdict:
@@ -84,17 +86,35 @@ def judge(task: tuple[str, Sample]) -> Verdict:
             inferred = CONVERTERS[converter](source, target, sample.arguments)
         except Exception as error:  # those of other converters share no base class
             return _refusal(converter, sample, error)
+        if sample.without:
+            sample = replace(sample, expected=_without(source, sample))
         return judge_ir(target, replace(sample, inferred=inferred) if sample.exact else sample)
+
+
+def _without(source: Path, sample: Sample) -> list[Named]:
+    """The results of the IR that is converted without some passes."""
+    from mo_loop.transforms.config import PassConfig
+
+    config = PassConfig()
+    config.disable(*sample.without)
+    target = source.with_name("without.xml")
+    CONVERTERS[OURS](source, target, {**sample.arguments, "config": config})
+    compiled = _compiled(target, sample.python)
+    return [compiled.run(feeds) for feeds in sample.feeds]
+
+
+def _compiled(target: str | Path, python: str | None) -> Any:
+    from mo_loop.compare.execution.other_release import CompiledElsewhere
+    from mo_loop.compare.execution.runtime import compile_ir
+
+    return compile_ir(target) if python is None else CompiledElsewhere(target, python)
 
 
 def judge_ir(target: str | Path, sample: Sample) -> Verdict:
     """Compile an IR file once, run the input sets of a sample in their order and compare."""
-    from mo_loop.compare.execution.other_release import CompiledElsewhere
-    from mo_loop.compare.execution.runtime import compile_ir
-
     report_stage("compile")
     try:
-        compiled = compile_ir(target) if sample.python is None else CompiledElsewhere(target, sample.python)
+        compiled = _compiled(target, sample.python)
     except Exception as error:  # the runtime's errors share no base class
         verdict = _failure(error, NOT_COMPILABLE, "compile")
         is_read = verdict.result != NOT_COMPILABLE or _is_read(target, sample.python)

@@ -190,3 +190,28 @@ def test_a_value_of_another_size_in_each_step(name: str) -> None:
         }}""")
     numbers = {"a": np.array(3), "b": np.array(4)}
     check(model, *({"x": np.array(x), **numbers} for x in ([1, 2, -2, -2], [4, 3, 2, 1, 7])))
+
+
+def test_shapes_that_are_computed_before_the_loop() -> None:
+    """The runtime does not know how many numbers such a shape has, and refuses loops of unknown ranks."""
+    model = parsed("""
+        main (float[1, 4, 1] x, int64 n) => (float[1, 4, 1] last) {
+          one = Constant<value=int64[1] {1}>()
+          three = Constant<value=int64[1] {3}>()
+          four = Constant<value=int64[1] {4}>()
+          axis = Constant<value=int64[1] {2}>()
+          number, last = Loop (n, "", n, x) <body = step (int64 i, bool go, int64 k, float[1, 4, 1] s)
+            => (bool goes, int64 k2, float[1, 4, 1] t) {
+            goes = Identity(go)
+            k2 = Identity(n)
+            numbers = Reshape(k, one)
+            rest = Mod(numbers, three)
+            size = Add(rest, one)
+            shape = Concat<axis=0>(one, four, size)
+            wide = Expand(x, shape)
+            m = ReduceSum(wide, axis)
+            p = Mul(s, m)
+            t = Tanh(p)
+          }>
+        }""", opset=13)
+    check(model, *({"x": floats(1, 4, 1), "n": np.int64(n)} for n in (4, 0, 1)))

@@ -131,3 +131,18 @@ def test_a_loop_whose_condition_is_a_constant_when_another_loop_is_unrolled() ->
         }""", opset=8)
     feeds = {"lengths": np.array([3, 2]), "x": floats(2, 3, 2), "n": np.int64(2), "h": np.array([True, False])}
     check(model, feeds)
+
+
+def test_elements_by_the_number_of_the_step() -> None:
+    """All steps of an iteration read their elements at once, also of tensors with more elements than there are steps."""
+    model = parsed("""main (float[N,3] x, float[3,M] z, float[3] first) => (float[3] last, float[N,3] y) {
+      zero = Constant <value = int64 {0}> ()
+      sizes = Shape (x)
+      n = Gather <axis = 0> (sizes, zero)
+      last, y = Loop (n, "", first) <
+        body = step (int64 i, bool c, float[3] s) => (bool c2, float[3] t, float[3] o) {
+          c2 = Identity (c) a = Gather <axis = 0> (x, i) b = Gather <axis = 1> (z, i)
+          p = Mul (s, a) q = Tanh (p) t = Add (q, b) o = Identity (t) }> }""")
+    assert steps_of(model) == [16]
+    sets = [{**sequence(length), "z": floats(3, length + 2)} for length in LENGTHS]
+    check(model, *sets)
