@@ -467,9 +467,7 @@ class Graph:
     def _copy_nodes(self, source: Graph, values: dict[Value, Value], skip: Iterable[Node] = ()) -> dict[Node, Node]:
         copies: dict[Node, Node] = {}
         skipped = set(skip)
-        for node in source.ordered():
-            if node in skipped:
-                continue
+        for node in [each for each in source.ordered() if each not in skipped]:  # the source may be this graph
             copy: Any = object.__new__(type(node))
             if hasattr(node, "__dict__"):
                 copy.__dict__.update(node.__dict__)

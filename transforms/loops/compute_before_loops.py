@@ -11,17 +11,16 @@ from mo_loop.graph.shape import is_static
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Iteration
 from mo_loop.ops.port_map import Merged, Sliced
-from mo_loop.transforms.function_pass import argument
 from mo_loop.transforms.loops.lifting import Lifting
-from mo_loop.transforms.loops.loop_pass import LoopPass
-from mo_loop.transforms.loops.memory_bound import too_large
+from mo_loop.transforms.loops.loop_pass import AllStepsPass
+from mo_loop.transforms.loops.memory_bound import Bound
 from mo_loop.transforms.loops.outer import Draft, obstacle_of
 from mo_loop.transforms.loops.worth import is_work, is_worth
 from mo_loop.transforms.port_maps import drop_unused_ports
 
 
 @dataclass(eq=False)
-class ComputeBeforeLoops(LoopPass):
+class ComputeBeforeLoops(AllStepsPass):
     """for t: s = f(s, g(x[t]))  ->  G = g(X); for t: s = f(s, G[t])
 
     What does not depend on the states is computed before the loop, for all steps, and sliced; a state whose values have
@@ -30,13 +29,11 @@ class ComputeBeforeLoops(LoopPass):
 
     Args:
         exact_order: floats are added in the order of the steps.
-        memory: the largest tensor of all steps, as a multiple of what the inputs and outputs of the loop take.
+        memory: the largest tensor of all steps, as a multiple of what the inputs and outputs of the loop take. Above it
+            the loop becomes one over blocks of steps.
     """
 
-    exact_order: bool = False
-    memory: float = argument(4.0, float)
-
-    def rewrite(self, node: Iteration) -> bool:
+    def rewrite_within(self, node: Iteration, bound: Bound, *, may_split: bool) -> bool:
         obstacle = obstacle_of(node)
         if obstacle:
             return self.refuse(node, obstacle)
@@ -48,9 +45,9 @@ class ComputeBeforeLoops(LoopPass):
         if not chosen or not is_worth(gone, ports, len(chosen)):
             return self.refuse(node, "what does not depend on its states is not worth an input")
         values = [draft.steps.each(lifted) for each in chosen if (lifted := draft.lifting[each]) is not None]
-        large = too_large(draft.values_behind(values), [*node.operands, *node.outputs], self.memory, draft.steps.usual)
-        if large:
-            return self.refuse(node, large)
+        split = self.exceeds(draft, values, bound, may_split=may_split)
+        if split is not None:
+            return split
         for value, whole in zip(chosen, draft.place(values), strict=True):
             _slice(node, value, whole)
         drop_unused_ports(node)

@@ -11,9 +11,8 @@ from mo_loop.graph.dimension import low
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Iteration
 from mo_loop.ops.port_map import Concatenated
-from mo_loop.transforms.function_pass import argument
-from mo_loop.transforms.loops.loop_pass import LoopPass
-from mo_loop.transforms.loops.memory_bound import too_large
+from mo_loop.transforms.loops.loop_pass import AllStepsPass
+from mo_loop.transforms.loops.memory_bound import Bound
 from mo_loop.transforms.loops.outer import (
     Draft,
     has_known_sizes,
@@ -28,7 +27,7 @@ from mo_loop.transforms.port_maps import drop_unused_ports
 
 
 @dataclass(eq=False)
-class ComputeBehindLoops(LoopPass):
+class ComputeBehindLoops(AllStepsPass):
     """for t: s = S[t] = f(s, x[t]); Y[t] = g(s)  ->  for t: s = S[t] = f(s, x[t]); then Y = g(S)
 
     What no state depends on is computed behind the loop, from the values of all steps that the loop gives instead. It
@@ -37,13 +36,11 @@ class ComputeBehindLoops(LoopPass):
 
     Args:
         exact_order: floats are added in the order of the steps.
-        memory: the largest tensor of all steps, as a multiple of what the inputs and outputs of the loop take.
+        memory: the largest tensor of all steps, as a multiple of what the inputs and outputs of the loop take. Above it
+            the loop becomes one over blocks of steps.
     """
 
-    exact_order: bool = False
-    memory: float = argument(4.0, float)
-
-    def rewrite(self, node: Iteration) -> bool:
+    def rewrite_within(self, node: Iteration, bound: Bound, *, may_split: bool) -> bool:
         obstacle = obstacle_of(node)
         if obstacle:
             return self.refuse(node, obstacle)
@@ -57,10 +54,9 @@ class ComputeBehindLoops(LoopPass):
             return self.refuse(node, f"it would need {ports} more outputs to compute {len(choice.moved)} behind it")
         values = [output_of(draft, node.output_map[number]) for number in choice.moved]
         made = [value for value in values if value is not None]
-        beside = [*node.operands, *node.outputs]
-        large = too_large(draft.values_behind(made), beside, self.memory, draft.steps.usual)
-        if large:
-            return self.refuse(node, large)
+        split = self.exceeds(draft, made, bound, may_split=may_split)
+        if split is not None:
+            return split
         for value, parameter in choice.carried.items():
             whole = choice.given.get(value) or _carried(node, value)
             draft.bind(parameter, with_known_sizes(node, whole, value.type.dims))

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
 from typing import TypeAlias
 
-from mo_loop.graph import Value
+from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import Dimension, high, low
 from mo_loop.graph.types import TensorType
 
@@ -15,6 +16,10 @@ USUAL = 128
 
 ALWAYS = 1 << 22
 """Bytes that a tensor may have in any case."""
+
+
+BLOCKS = "blocks"
+"""The name of the body of a loop over blocks of steps."""
 
 
 Sizes: TypeAlias = Mapping[Dimension, int]
@@ -26,13 +31,43 @@ def size_of(values: Iterable[Value], sizes: Sizes | None = None) -> int:
     return sum(_bytes(value.type, sizes or {}) for value in values if isinstance(value.type, TensorType))
 
 
-def too_large(values: Iterable[Value], beside: Iterable[Value], times: float, sizes: Sizes | None = None) -> str:
-    """Why the largest of `values` takes too much memory beside some tensors, or empty."""
-    largest = max((size_of([value], sizes) for value in values), default=0)
-    limit = max(ALWAYS, int(times * size_of(beside)))
-    if largest <= limit:
-        return ""
-    return f"a tensor of all its steps would take {largest:,} bytes, more than {limit:,}"
+@dataclass(frozen=True)
+class Bound:
+    """The bytes that a tensor of all steps of a loop may have."""
+
+    limit: int
+
+    @classmethod
+    def of(cls, node: Node, times: float) -> Bound:
+        """A multiple of what the inputs and outputs of a loop take, or of the one whose blocks of steps it computes."""
+        while node.graph.owner is not None and node.graph.name == BLOCKS:
+            node = node.graph.owner
+        return cls(max(ALWAYS, int(times * size_of([*node.operands, *node.outputs]))))
+
+    def excess(self, values: Iterable[Value], sizes: Sizes | None = None) -> Excess | None:
+        """The largest of some tensors, if it is too large."""
+        largest = max((size_of([value], sizes) for value in values), default=0)
+        return Excess(largest, self.limit) if largest > self.limit else None
+
+
+@dataclass(frozen=True)
+class Excess:
+    """A tensor of all steps that is too large."""
+
+    size: int
+    limit: int
+
+    def __str__(self) -> str:
+        return f"a tensor of all its steps would take {self.size:,} bytes, more than {self.limit:,}"
+
+    def steps_of(self, count: Dimension) -> int:
+        """The number of steps of which such a tensor is not too large, for blocks of the steps of a loop."""
+        most = _usual(count) * self.limit // self.size
+        if most < 2:
+            return most
+        if isinstance(count, int):
+            return next((each for each in range(most, most // 2, -1) if count % each == 0), most)
+        return 1 << (most.bit_length() - 1)  # the division of a large count by a power of two is exact
 
 
 def _bytes(type_: TensorType, sizes: Sizes) -> int:

@@ -17,16 +17,16 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.dimension import least, low
+from mo_loop.graph.dimension import low
 from mo_loop.graph.shape import is_static, normalise_axis
-from mo_loop.graph.types import boolean, i64
+from mo_loop.graph.types import boolean, i32, i64
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.loops.body_copies import BodyCopies, Results
+from mo_loop.transforms.loops.pieces import as_number, in_order, number_of_steps, part_of, put_in_place
 from mo_loop.transforms.port_maps import drop_unused_ports, replace_iteration
-from mo_loop.transforms.replace import move_readers, replace_output
 from mo_loop.transforms.slice_reads import ends_by_trip_count
 
 Values = dict[Any, Value]
@@ -71,7 +71,7 @@ class _Steps:
         """The steps read their numbers from a vector."""
         iteration = self.node.iteration if isinstance(self.node, Loop) else None
         if iteration is not None:
-            self.give(iteration, [_like(each, iteration.output) for each in _split(places, 0, self.count)])
+            self.give(iteration, [as_number(each, iteration.output) for each in _split(places, 0, self.count)])
 
     def maps(self, last: Mapping[Any, Value]) -> dict[str, Any]:
         """The body with both port maps; the former Results have the values `last`."""
@@ -86,7 +86,7 @@ class _Steps:
         outputs: list[Final | Concatenated] = []
         for entry in self.node.output_map:
             if isinstance(entry, Concatenated):
-                pieces = _in_order([each[entry.result] for each in self.rounds], entry)
+                pieces = in_order([each[entry.result] for each in self.rounds], entry)
                 all_ = Result(ops.Concat(*pieces, axis=entry.axis).output)
                 stride = self.count * entry.stride
                 outputs.append(replace(entry, result=all_, stride=stride, part_size=self.count))
@@ -109,8 +109,8 @@ def repeat(node: Iteration, steps: int, count: int) -> None:
         piece = entry.parameter.output.type
         dims = (*piece.dims[: entry.axis], steps, *piece.dims[entry.axis + 1 :])
         block = new.parameter(entry.parameter, piece.with_shape(dims))
-        new.give(entry.parameter, _in_order(_split(block.output, entry.axis, steps), entry))
-        whole = _part(value, entry, 0, count - rest, count) if rest else value
+        new.give(entry.parameter, in_order(_split(block.output, entry.axis, steps), entry))
+        whole = part_of(value, entry, 0, count - rest, count)
         blocks = replace(entry, parameter=block, stride=steps * entry.stride, part_size=steps)
         new.ports.append((blocks, whole))
     if isinstance(node, Loop) and node.iteration is not None:
@@ -141,9 +141,9 @@ def repeat(node: Iteration, steps: int, count: int) -> None:
     for entry, output in zip(node.output_map, loop.outputs, strict=False):
         pieces = [each[entry.result] for each in rounds]
         if isinstance(entry, Concatenated):
-            pieces = [ops.Concat(*_in_order([output, *pieces], entry), axis=entry.axis).output]
+            pieces = [ops.Concat(*in_order([output, *pieces], entry), axis=entry.axis).output]
         values.append(pieces[-1])
-    _replace(node, loop, values)
+    put_in_place(node, loop, values)
 
 
 def _last_steps(node: Iteration, states: Values, start: int, count: int) -> list[Results]:
@@ -152,12 +152,12 @@ def _last_steps(node: Iteration, states: Values, start: int, count: int) -> list
     copies = BodyCopies(node, node.graph, {entry.parameter: x for entry, x in node.fed if isinstance(entry, Invariant)})
     for step in range(start, count):
         known: Values = {
-            entry.parameter: _part(value, entry, step, step + 1, count)
+            entry.parameter: part_of(value, entry, step, step + 1, count)
             for entry, value in node.fed if isinstance(entry, Sliced)
         }  # fmt: skip
         if isinstance(node, Loop) and node.iteration is not None:
             number = Constant(step, graph=node.graph, dtype=i64).output
-            known[node.iteration] = _like(number, node.iteration.output)
+            known[node.iteration] = as_number(number, node.iteration.output)
         rounds.append(copies.add({**states, **known}))
         states = {entry.parameter: rounds[-1][entry.result] for entry in node.back_edges}
     return rounds
@@ -171,7 +171,7 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
     new = _Steps(node, steps)
     at = places = new.places()
     active: list[Value] = []
-    trip = _scalar(node) if has_limit else None
+    trip = number_of_steps(node) if has_limit else None
     if trip is not None:
         limit = Parameter(graph=new.graph, dtype=i64, shape=())
         last = ops.Subtract(limit, 1).output
@@ -221,7 +221,7 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
     for place, entry in enumerate(node.output_map):
         if isinstance(entry, Concatenated) and end is not None:
             values[place] = _cut(values[place], entry, end)
-    _replace(node, loop, values)
+    put_in_place(node, loop, values)
 
 
 def reads_of_index(node: Iteration) -> list[ops.Gather]:
@@ -230,8 +230,18 @@ def reads_of_index(node: Iteration) -> list[ops.Gather]:
     if iteration is None:
         return []
     outer = {entry.parameter.output for entry in node.input_map if isinstance(entry, Invariant)}
-    reads = [use.node for use in iteration.output.uses if use.port == 1 and isinstance(use.node, ops.Gather)]
-    return [each for each in reads if each.operands[0] in outer and not each.batch_dims and _axis(each) is not None]
+    numbers = [iteration.output]
+    reads = []
+    for number in numbers:
+        for use in number.uses:
+            if isinstance(use.node, ops.Gather) and use.port == 1 and use.node.operands[0] in outer:
+                reads.append(use.node)
+            elif isinstance(use.node, _SAME_NUMBER) and use.node.output.dtype in (i32, i64):
+                numbers.append(use.node.output)
+    return [each for each in reads if not each.batch_dims and _axis(each) is not None]
+
+
+_SAME_NUMBER = (ops.Convert, ops.Reshape, ops.Squeeze, ops.Unsqueeze, ops.Identity)
 
 
 def read_as_slices(node: Iteration, reads: Sequence[ops.Gather]) -> None:
@@ -302,18 +312,6 @@ def _chosen(mask: Value, new: Value, old: Value) -> Value:
     return ops.Select(ops.Reshape(mask, []) if new.rank == 0 and mask.rank else mask, new, old).output
 
 
-def _scalar(node: Iteration) -> Value:
-    """The number of steps, a scalar that is not below 0."""
-    if isinstance(node, TensorIterator):
-        entry, value = next((entry, value) for entry, value in node.fed if isinstance(entry, Sliced))
-        return ops.Gather(ops.ShapeOf(value), entry.axis, 0).output
-    trip = node.operands[0]
-    trip = ops.Convert(trip, destination_type=i64).output if trip.dtype is not i64 else trip
-    trip = ops.Reshape(trip, []).output if trip.shape != () else trip
-    known = trip.type.known
-    return trip if known is not None and least(known.reshape(-1)[0]) >= 0 else ops.Maximum(trip, 0).output
-
-
 def _cut(output: Value, entry: Concatenated, count: Value) -> Value:
     """A concatenated output without the pieces of steps behind the last one of `count`, a vector."""
     if entry.stride < 0:
@@ -326,38 +324,5 @@ def _cut(output: Value, entry: Concatenated, count: Value) -> Value:
     return ops.Slice(output, [0], end, [1], [entry.axis]).output
 
 
-def _replace(node: Iteration, loop: Iteration, values: Sequence[Value]) -> None:
-    """Readers of the outputs of `node` read `values`."""
-    loop.rt_info.update(node.rt_info)
-    for output, value in zip(node.outputs, values, strict=True):
-        if value.node is loop:
-            replace_output(output, value)  # a layer of several outputs keeps its name
-        elif output.is_used:
-            move_readers(output, value, output.uses)
-    node.graph.remove(node)
-
-
-# -- slices
-
-
-def _in_order(pieces: Sequence[Value], entry: Sliced | Concatenated) -> list[Value]:
-    """Pieces along the axis in the order of the steps, and pieces of the steps in the order along the axis."""
-    return list(pieces) if entry.stride > 0 else list(reversed(pieces))
-
-
 def _split(block: Value, axis: int, count: int) -> list[Value]:
     return list(ops.Split(block, axis, num_splits=count).outputs)
-
-
-def _part(value: Value, entry: Sliced, start: int, stop: int, count: int) -> Value:
-    """The slices of the steps from `start` to `stop` of `count`."""
-    first, end = (start, stop) if entry.stride > 0 else (count - stop, count - start)
-    return ops.Slice(value, [first], [end], [1], [entry.axis]).output
-
-
-def _like(number: Value, iteration: Value) -> Value:
-    """A number with the type and the shape of an iteration number."""
-    if number.dtype is not iteration.dtype:
-        number = ops.Convert(number, destination_type=iteration.dtype).output
-    dims = list(iteration.type.dims) if is_static(iteration.shape) else []
-    return number if list(number.type.dims) == dims else ops.Reshape(number, dims).output

@@ -5,14 +5,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mo_loop.ops.control import Iteration
-from mo_loop.transforms.function_pass import argument
-from mo_loop.transforms.loops.loop_pass import LoopPass
-from mo_loop.transforms.loops.memory_bound import too_large
+from mo_loop.transforms.loops.loop_pass import AllStepsPass
+from mo_loop.transforms.loops.memory_bound import Bound
 from mo_loop.transforms.loops.outer import Draft, obstacle_of, output_of, replace_outputs
 
 
 @dataclass(eq=False)
-class VectorizeLoops(LoopPass):
+class VectorizeLoops(AllStepsPass):
     """for i in range(T): Y[i] = f(X[i], v)  ->  Y = f(X, v)
 
     A loop over slices, or over its iteration number, becomes its body applied once to the whole tensors,
@@ -28,13 +27,11 @@ class VectorizeLoops(LoopPass):
 
     Args:
         exact_order: floats are added in the order of the steps.
-        memory: the largest tensor of all steps, as a multiple of what the inputs and outputs of the loop take.
+        memory: the largest tensor of all steps, as a multiple of what the inputs and outputs of the loop take. Above it
+            the loop becomes one over blocks of steps.
     """
 
-    exact_order: bool = False
-    memory: float = argument(4.0, float)
-
-    def rewrite(self, node: Iteration) -> bool:
+    def rewrite_within(self, node: Iteration, bound: Bound, *, may_split: bool) -> bool:
         obstacle = obstacle_of(node)
         if obstacle:
             return self.refuse(node, obstacle)
@@ -46,10 +43,9 @@ class VectorizeLoops(LoopPass):
             if made is None:
                 return self.refuse(node, draft.obstacle or f"{len(left)} of its states have no closed form")
             outputs.append(made)
-        beside = [*node.operands, *node.outputs]
-        large = too_large(draft.values_behind(outputs), beside, self.memory, draft.steps.usual)
-        if large:
-            return self.refuse(node, large)
+        split = self.exceeds(draft, outputs, bound, may_split=may_split)
+        if split is not None:
+            return split
         replace_outputs(node, range(len(outputs)), draft.place(outputs))
         node.graph.remove(node)
         return self.accept(node)

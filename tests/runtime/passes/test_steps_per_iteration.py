@@ -134,7 +134,7 @@ def test_a_loop_whose_condition_is_a_constant_when_another_loop_is_unrolled() ->
 
 
 def test_elements_by_the_number_of_the_step() -> None:
-    """All steps of an iteration read their elements at once, also of tensors with more elements than there are steps."""
+    """All steps of an iteration read their elements at once, also of tensors with more elements than steps."""
     model = parsed("""main (float[N,3] x, float[3,M] z, float[3] first) => (float[3] last, float[N,3] y) {
       zero = Constant <value = int64 {0}> ()
       sizes = Shape (x)

@@ -1,0 +1,59 @@
+"""Steps of a loop apart from it: their number, what they read, and what takes the place of the loop."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from mo_loop import ops
+from mo_loop.graph import Value
+from mo_loop.graph.dimension import least
+from mo_loop.graph.shape import is_static
+from mo_loop.graph.types import i64
+from mo_loop.ops.control import Iteration, TensorIterator
+from mo_loop.ops.lengths import Length, joined
+from mo_loop.ops.port_map import Concatenated, Sliced
+from mo_loop.transforms.replace import move_readers, replace_output
+
+
+def number_of_steps(node: Iteration) -> Value:
+    """The number of steps, a scalar that is not below 0."""
+    if isinstance(node, TensorIterator):
+        entry, value = next((entry, value) for entry, value in node.fed if isinstance(entry, Sliced))
+        return ops.Gather(ops.ShapeOf(value), entry.axis, 0).output
+    trip = node.operands[0]
+    trip = ops.Convert(trip, destination_type=i64).output if trip.dtype is not i64 else trip
+    trip = ops.Reshape(trip, []).output if trip.shape != () else trip
+    known = trip.type.known
+    return trip if known is not None and least(known.reshape(-1)[0]) >= 0 else ops.Maximum(trip, 0).output
+
+
+def put_in_place(node: Iteration, loop: Iteration, values: Sequence[Value]) -> None:
+    """Readers of the outputs of `node` read `values`."""
+    loop.rt_info.update(node.rt_info)
+    for output, value in zip(node.outputs, values, strict=True):
+        if value.node is loop:
+            replace_output(output, value)  # a layer of several outputs keeps its name
+        elif output.is_used:
+            move_readers(output, value, output.uses)
+    node.graph.remove(node)
+
+
+def in_order(pieces: Sequence[Value], entry: Sliced | Concatenated) -> list[Value]:
+    """Pieces along the axis in the order of the steps, and pieces of the steps in the order along the axis."""
+    return list(pieces) if entry.stride > 0 else list(reversed(pieces))
+
+
+def part_of(value: Value, entry: Sliced, start: Length, stop: Length, count: Length) -> Value:
+    """The slices of the steps from `start` to `stop` of `count`."""
+    if isinstance(stop, int) and (start, stop) == (0, count):
+        return value
+    first, end = (start, stop) if entry.stride > 0 else (count - stop, count - start)
+    return ops.Slice(value, joined([first], value), joined([end], value), [1], [entry.axis]).output
+
+
+def as_number(number: Value, iteration: Value) -> Value:
+    """A number with the type and the shape of an iteration number."""
+    if number.dtype is not iteration.dtype:
+        number = ops.Convert(number, destination_type=iteration.dtype).output
+    dims = list(iteration.type.dims) if is_static(iteration.shape) else []
+    return number if list(number.type.dims) == dims else ops.Reshape(number, dims).output
