@@ -14,6 +14,9 @@ from mo_loop.ops.control import Control, If, Iteration, Loop
 from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.transforms.replace import replace_output
 
+ENDLESS = 2**31 - 1
+"""A trip count of at least this number, or below 0, is not a limit."""
+
 
 def invariant_behind(node: Iteration, entry: Final) -> Value | None:
     """The outer value of the invariant input that the body returns unchanged as a final value, or None."""

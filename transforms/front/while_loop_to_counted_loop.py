@@ -10,9 +10,7 @@ from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Loop
 from mo_loop.ops.port_map import Invariant, Merged
 from mo_loop.transforms.function_pass import FunctionPass
-
-ENDLESS = 2**31 - 1
-"""A trip count of at least this number, or below 0, is not a limit."""
+from mo_loop.transforms.port_maps import ENDLESS
 
 RESHAPING = (ops.Convert, ops.Identity, ops.Squeeze, ops.Unsqueeze, ops.Reshape)
 

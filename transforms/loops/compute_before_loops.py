@@ -9,14 +9,15 @@ from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.graph.shape import is_static
 from mo_loop.ops.base import Parameter
-from mo_loop.ops.control import Iteration
-from mo_loop.ops.port_map import Merged, Sliced
+from mo_loop.ops.control import Iteration, Loop
+from mo_loop.ops.lengths import scalar
+from mo_loop.ops.port_map import Invariant, Merged, Sliced
 from mo_loop.transforms.loops.lifting import Lifting
 from mo_loop.transforms.loops.loop_pass import AllStepsPass
 from mo_loop.transforms.loops.memory_bound import Bound
-from mo_loop.transforms.loops.outer import Draft, obstacle_of
-from mo_loop.transforms.loops.worth import is_work, is_worth
-from mo_loop.transforms.port_maps import drop_unused_ports
+from mo_loop.transforms.loops.outer import Draft, may_end, obstacle_of_steps
+from mo_loop.transforms.loops.worth import is_too_much, is_work, is_worth
+from mo_loop.transforms.port_maps import ENDLESS, drop_unused_ports
 
 
 @dataclass(eq=False)
@@ -25,7 +26,8 @@ class ComputeBeforeLoops(AllStepsPass):
 
     What does not depend on the states is computed before the loop, for all steps, and sliced; a state whose values have
     a closed form (transforms/loops/closed_forms.py) becomes a slice as well. It moves only where the body loses more
-    operations and inputs than it gets inputs, or a product of matrices.
+    operations and inputs than it gets inputs, or a product of matrices. Where a step may end the loop, only what cannot
+    fail and takes little time beside reading the inputs.
 
     Args:
         exact_order: floats are added in the order of the steps.
@@ -34,22 +36,26 @@ class ComputeBeforeLoops(AllStepsPass):
     """
 
     def rewrite_within(self, node: Iteration, bound: Bound, *, may_split: bool) -> bool:
-        obstacle = obstacle_of(node)
+        ends = may_end(node)
+        obstacle = obstacle_of_steps(node) or (_no_limit(node) if ends else "")
         if obstacle:
             return self.refuse(node, obstacle)
-        draft = Draft(node)
+        draft = Draft(node, at_most=ends)
         draft.solve(exact_order=self.exact_order)
         chosen = _chosen(draft)
         gone = _gone(node, chosen)
-        ports = sum(isinstance(each, Sliced | Merged) and each.parameter in gone for each in node.input_map)
+        read = (Invariant, Merged) if ends else (Sliced, Merged)
+        ports = sum(isinstance(each, read) and each.parameter in gone for each in node.input_map)
         if not chosen or not is_worth(gone, ports, len(chosen)):
             return self.refuse(node, "what does not depend on its states is not worth an input")
         values = [draft.steps.each(lifted) for each in chosen if (lifted := draft.lifting[each]) is not None]
+        if ends and is_too_much(draft.graph.ancestors(each.node for each in values), node.operands, self.memory):
+            return self.refuse(node, "a step may end it, and it takes too long to compute all steps before")
         split = self.exceeds(draft, values, bound, may_split=may_split)
         if split is not None:
             return split
         for value, whole in zip(chosen, draft.place(values), strict=True):
-            _slice(node, value, whole)
+            _take(node, value, whole)
         drop_unused_ports(node)
         return self.accept(node, f"{len(chosen)} tensors")
 
@@ -101,12 +107,31 @@ def _gone(node: Iteration, chosen: list[Value]) -> set[Node]:
     return {each for each in node.body.ancestors({value.node for value in chosen}) if each not in live}
 
 
-def _slice(node: Iteration, value: Value, whole: Value) -> None:
+def _no_limit(node: Iteration) -> str:
+    """Why it is not known how many steps the loop may have, or empty."""
+    known = node.operands[0].type.known
+    limit = None if known is None else known.reshape(-1)[0]
+    dims = {dim for value in node.operands for dim in value.shape or ()}
+    if limit is None or (limit not in dims and not isinstance(limit, int)):
+        return "its condition may end it, and its trip count is no size of an input"
+    if isinstance(limit, int) and not 0 <= limit < ENDLESS:
+        return "only its condition ends it"
+    return ""
+
+
+def _take(node: Iteration, value: Value, whole: Value) -> None:
     """Readers of a value of the body read slices of the tensor of all steps."""
-    type_ = whole.type.with_shape((1, *whole.type.dims[1:])).without_known()
-    parameter = Parameter(graph=node.body, type=type_)
     dims = value.type.dims  # the runtime may not know the sizes of the tensor of all steps, which a body would read
-    piece = ops.Reshape(parameter.output, list(dims)) if is_static(dims) else ops.Squeeze(parameter.output, [0])
-    value.replace_with(piece.output)
-    node.input_map = (*node.input_map, Sliced(parameter, 0))
+    type_ = whole.type.without_known()
+    if may_end(node):  # it may have fewer steps than there are slices
+        assert isinstance(node, Loop) and node.iteration is not None
+        parameter = Parameter(graph=node.body, type=type_)
+        piece = ops.Gather(parameter.output, scalar(node.iteration.output), 0).output
+        entry: Sliced | Invariant = Invariant(parameter)
+    else:
+        parameter = Parameter(graph=node.body, type=type_.with_shape((1, *type_.dims[1:])))
+        piece = parameter.output if is_static(dims) else ops.Squeeze(parameter.output, [0]).output
+        entry = Sliced(parameter, 0)
+    value.replace_with(ops.Reshape(piece, list(dims)).output if is_static(dims) else piece)
+    node.input_map = (*node.input_map, entry)
     node.graph.set_inputs(node, [*node.inputs, whole])

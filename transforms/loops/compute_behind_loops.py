@@ -9,7 +9,8 @@ from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import low
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.ops.control import Iteration
+from mo_loop.ops.control import Iteration, Loop
+from mo_loop.ops.lengths import as_value, dimension
 from mo_loop.ops.port_map import Concatenated
 from mo_loop.transforms.loops.loop_pass import AllStepsPass
 from mo_loop.transforms.loops.memory_bound import Bound
@@ -17,7 +18,7 @@ from mo_loop.transforms.loops.outer import (
     Draft,
     has_known_sizes,
     has_one_shape,
-    obstacle_of,
+    obstacle_of_steps,
     output_of,
     replace_outputs,
     with_known_sizes,
@@ -32,7 +33,8 @@ class ComputeBehindLoops(AllStepsPass):
 
     What no state depends on is computed behind the loop, from the values of all steps that the loop gives instead. It
     moves only where the body loses more operations and outputs than it gets outputs, or a product of matrices.
-    Operations without a form for all steps (transforms/loops/step_rules) stay, with what they read.
+    Operations without a form for all steps (transforms/loops/step_rules) stay, with what they read. A step may end the
+    loop: all steps are those that it has executed.
 
     Args:
         exact_order: floats are added in the order of the steps.
@@ -41,13 +43,13 @@ class ComputeBehindLoops(AllStepsPass):
     """
 
     def rewrite_within(self, node: Iteration, bound: Bound, *, may_split: bool) -> bool:
-        obstacle = obstacle_of(node)
+        obstacle = obstacle_of_steps(node)
         if obstacle:
             return self.refuse(node, obstacle)
         draft = Draft(node)
         draft.solve(exact_order=self.exact_order)
         choice = _Choice(draft)
-        if not choice.moved:
+        if not choice.moved or (draft.executed is not None and not choice.carried):
             return self.refuse(node, "its outputs are values of states, or moved and no longer computed")
         ports = sum(value not in choice.given for value in choice.carried)
         if not is_worth(choice.nodes, len(choice.moved), ports):
@@ -57,9 +59,11 @@ class ComputeBehindLoops(AllStepsPass):
         split = self.exceeds(draft, made, bound, may_split=may_split)
         if split is not None:
             return split
+        wholes = {value: choice.given.get(value) or _carried(node, value) for value in choice.carried}
         for value, parameter in choice.carried.items():
-            whole = choice.given.get(value) or _carried(node, value)
-            draft.bind(parameter, with_known_sizes(node, whole, value.type.dims))
+            draft.bind(parameter, with_known_sizes(node, wholes[value], value.type.dims))
+        if draft.executed is not None:
+            draft.bind(draft.executed, as_value(dimension(next(iter(wholes.values())), 0), node.graph))
         replace_outputs(node, choice.moved, draft.place(made))
         drop_unused_ports(node)
         return self.accept(node, f"{len(made)} outputs")
@@ -78,6 +82,7 @@ class _Choice:
         self.carried: dict[Value, Parameter] = {}
         self.given = _given(self.node)
         stays: set[Node] = {entry.result for entry in self.node.back_edges if entry.result not in draft.last}
+        stays |= {self.node.condition} if isinstance(self.node, Loop) else set()
         before = draft.lifting.mark()
         while True:
             draft.lifting.restore(before)
@@ -92,6 +97,8 @@ class _Choice:
 
     def _may_move(self, number: int, core: set[Node]) -> bool:
         entry = self.node.output_map[number]
+        if self.draft.executed is not None and not isinstance(entry, Concatenated):
+            return False
         if entry.result in self.draft.last:
             return True
         opened = self._open({entry.result}, core)
@@ -113,7 +120,7 @@ class _Choice:
                 continue
             if not self._may_be_carried(value):
                 return {use.node for use in value.uses if use.node in self.nodes}
-            whole = value.type.with_shape((self.node.count, *value.type.dims)).without_known()
+            whole = value.type.with_shape((self.draft.length, *value.type.dims)).without_known()
             self.carried[value] = Parameter(graph=self.draft.graph, type=whole)
             self.draft.lifting.put(value, self.carried[value].output)
         self.draft.lifting.lift_all(nodes)

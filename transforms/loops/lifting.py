@@ -34,12 +34,15 @@ class Lifting:
     Args:
         count: the number of steps there.
         may_not_run: whether there may be none. Then nothing is lifted that could fail.
+        may_end: whether the loop may execute fewer steps. Then nothing is lifted that could fail on any data.
     """
 
-    def __init__(self, body: Graph, draft: Graph, count: Length, *, may_not_run: bool) -> None:
+    def __init__(
+        self, body: Graph, draft: Graph, count: Length, *, may_not_run: bool, may_end: bool = False
+    ) -> None:  # fmt: skip
         self.body = body
         self.steps = Steps(draft, count)
-        self.may_not_run = may_not_run
+        self.may_not_run, self.may_end = may_not_run or may_end, may_end
         self._made: dict[Value, Lifted] = {}
         self.obstacles: dict[Node, str] = {}
         """The nodes that could be lifted by their inputs, and are not: why."""
@@ -97,7 +100,7 @@ class Lifting:
 
     def within(self, body: Graph, draft: Graph, count: Length, *, may_not_run: bool = False) -> Lifting:
         """The values of a body of a node of this body."""
-        return Lifting(body, draft, count, may_not_run=self.may_not_run or may_not_run)
+        return Lifting(body, draft, count, may_not_run=self.may_not_run or may_not_run, may_end=self.may_end)
 
     def _obstacle(self, node: Node) -> str:
         if not isinstance(node, Op) or node.random or node.is_kept or node.bodies:
@@ -107,6 +110,8 @@ class Lifting:
         for value in (*node.operands, *node.outputs):
             if not isinstance(value.type, TensorType) or value.type.shape is None or value.type.dtype is string:
                 return f"{kind(node)} reads or makes a tensor of unknown rank"
+        if self.may_end and not (is_total(node) or _reads_anywhere(node)):
+            return f"{kind(node)} could fail in steps that the loop does not execute"
         if self.may_not_run and not _is_safe(node, self._varies(node)):
             return f"{kind(node)} could fail where the loop has no step"
         return ""
@@ -142,12 +147,15 @@ def kind(node: Node) -> str:
 DIVISIONS = (ops.Divide, ops.FloorMod, ops.Mod, ops.Power)
 
 
+def _reads_anywhere(node: Node) -> bool:
+    """Whether `node` reads by any index: one outside gives zeros, or arbitrary numbers."""
+    return isinstance(node, ops.Gather) and node.batch_dims == 0 and node.operands[2].type.integers is not None
+
+
 def _is_safe(node: Node, varies: bool) -> bool:
     """Whether `node` cannot fail if there are no steps: what varies has no elements then."""
-    if is_total(node):
+    if is_total(node) or _reads_anywhere(node):
         return True
-    if isinstance(node, ops.Gather) and node.batch_dims == 0 and node.operands[2].type.integers is not None:
-        return True  # an index outside gives zeros, or arbitrary numbers
     if not varies:
         return isinstance(node, ops.Range) and node.operands[2].type.integers is not None
     if isinstance(node, DIVISIONS):

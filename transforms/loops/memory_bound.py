@@ -62,7 +62,7 @@ class Excess:
 
     def steps_of(self, count: Dimension) -> int:
         """The number of steps of which such a tensor is not too large, for blocks of the steps of a loop."""
-        most = _usual(count) * self.limit // self.size
+        most = usual(count) * self.limit // self.size
         if most < 2:
             return most
         if isinstance(count, int):
@@ -72,9 +72,10 @@ class Excess:
 
 def _bytes(type_: TensorType, sizes: Sizes) -> int:
     bits = 32 if type_.dtype is None else type_.dtype.bits
-    return math.prod(sizes.get(dim) or _usual(dim) for dim in type_.shape or ()) * max(bits, 8) // 8
+    return math.prod(sizes.get(dim) or usual(dim) for dim in type_.shape or ()) * max(bits, 8) // 8
 
 
-def _usual(dim: Dimension) -> int:
+def usual(dim: Dimension) -> int:
+    """The size that a dimension is taken for."""
     top = high(dim)
     return max(low(dim), USUAL if top is None else min(USUAL, top))

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Sequence
 
+import numpy as np
+
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dimension, low
 from mo_loop.graph.shape import symbols_of
+from mo_loop.graph.types import TensorType, i64
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.ops.lengths import Length, as_i64, as_value, dimension, joined, scalar
@@ -22,10 +25,18 @@ from mo_loop.transforms.runtime.zero_trips import Ran, cut
 from mo_loop.transforms.slice_reads import ends_by_trip_count
 
 
+def may_end(node: Iteration) -> bool:
+    """Whether a step may end the loop."""
+    return isinstance(node, Loop) and not node.continues_always
+
+
 def obstacle_of(node: Iteration) -> str:
     """Why not all steps of a loop are known before it starts, or empty."""
-    if isinstance(node, Loop) and not node.continues_always:
-        return "its condition may end it"
+    return "its condition may end it" if may_end(node) else obstacle_of_steps(node)
+
+
+def obstacle_of_steps(node: Iteration) -> str:
+    """Why nothing of a loop can be computed for all steps that it executes, or empty."""
     if node.body.acts:
         return "its body has an effect"
     for entry, value in node.fed:
@@ -67,11 +78,18 @@ class Draft:
 
     Args:
         replaces: the loop goes. Only then may the steps be in reverse order; what stays of a loop reads them in order.
+        at_most: all steps up to the trip count, of which a step may be the last one that the loop executes.
     """
 
-    def __init__(self, node: Iteration, *, replaces: bool = False) -> None:
+    def __init__(self, node: Iteration, *, replaces: bool = False, at_most: bool = False) -> None:
         self.node = node
         self.graph = Graph("draft")
+        self.length = node.count
+        """The number of steps as a dimension."""
+        self.executed: Parameter | None = None
+        """The number of steps that the loop has executed, where only that tells it."""
+        if may_end(node) and not at_most:
+            self.executed = Parameter(graph=self.graph, type=TensorType(i64, (), known=np.array(self.length, object)))
         self._parameters: dict[Value, Parameter] = {}
         self._outer: dict[Node, Value] = {}
         sliced = [entry for entry in node.input_map if isinstance(entry, Sliced)]
@@ -80,7 +98,8 @@ class Draft:
         """Whether the steps are in reverse order: where all slices are read so, none has to be reversed."""
         self.last: dict[Result, Value] = {}
         """The final values of the states that are solved."""
-        self.lifting = Lifting(node.body, self.graph, self._count(), may_not_run=low(node.count) < 1)
+        count = self._count(at_most) if self.executed is None else self.executed.output
+        self.lifting = Lifting(node.body, self.graph, count, may_not_run=low(self.length) < 1, may_end=at_most)
         for entry, value in node.fed:
             if isinstance(entry, Invariant):
                 self.lifting.give(entry.parameter, self.inner(value), varies=False)
@@ -92,6 +111,9 @@ class Draft:
     def solve(self, *, exact_order: bool) -> list[Merged]:
         """Lift what can be lifted, and find the values of states; returns the states that are left."""
         waiting = [(entry, value) for entry, value in self.node.fed if isinstance(entry, Merged)]
+        if may_end(self.node):  # its states are needed in any case: its condition reads them
+            self.lifting.lift_all()
+            return [entry for entry, _ in waiting]
         found = True
         while found:
             self.lifting.lift_all()
@@ -146,7 +168,7 @@ class Draft:
         self.node.graph.adopt(self.graph, {each for each in needed if not isinstance(each, Parameter)}, outer)
         return [outer[value] for value in values]
 
-    def _count(self) -> Length:
+    def _count(self, at_most: bool) -> Length:
         node = self.node
         if isinstance(node.count, int):
             return node.count
@@ -155,7 +177,7 @@ class Draft:
             return dimension(self.inner(found[1]), found[0].axis)
         trip, go = node.operands[:2]
         count = ops.Maximum(scalar(as_i64(self.inner(trip))), 0).output
-        if ends_by_trip_count(node):  # type: ignore[arg-type]
+        if at_most or ends_by_trip_count(node):  # type: ignore[arg-type]
             return count
         return ops.Select(scalar(self.inner(go)), count, as_value(0, self.graph)).output
 

@@ -16,14 +16,11 @@ from mo_loop.transforms.folding import fold_constants
 from mo_loop.transforms.function_pass import FunctionPass, argument
 from mo_loop.transforms.loops.repeating import read_as_slices, reads_of_index, repeat, repeat_while_active
 from mo_loop.transforms.loops.step_costs import has_known_shapes, numbers_touched, step_nodes
-from mo_loop.transforms.port_maps import is_one_after_another
+from mo_loop.transforms.port_maps import ENDLESS, is_one_after_another
 from mo_loop.transforms.runtime.bodies_for_any_numbers import cannot_fail
 from mo_loop.transforms.slice_reads import ends_by_trip_count
 from mo_loop.transforms.total_operations import is_total
 from mo_loop.transforms.unrolling import unrolled
-
-ENDLESS = 2**31 - 1
-"""A trip count of at least this number, or below 0, is not a limit."""
 
 CHECKED = (ops.Convolution, ops.GroupConvolution, ops.CumSum, ops.TopK, ops.MaxPool, ops.AvgPool)
 """Operations that fail only where sizes do not fit, which inference has checked if all of them are known."""

@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Collection, Iterable
 
 from mo_loop import ops
-from mo_loop.graph import Node
+from mo_loop.graph import Node, Value
+from mo_loop.graph.dimension import Dimension
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.recurrent import Recurrent
-from mo_loop.transforms.loops.memory_bound import size_of
+from mo_loop.transforms.loops.memory_bound import size_of, usual
+from mo_loop.transforms.loops.step_costs import LANES
 
 CHEAP = (
     Constant, Parameter, Result, ops.Squeeze, ops.Unsqueeze, ops.Reshape, ops.Transpose, ops.Identity, ops.Convert,
@@ -31,6 +33,23 @@ PRODUCT = 2
 
 LARGE = 1 << 16
 """The bytes of operands from which on a product costs more than any port."""
+
+
+AT_ONCE = 1 << 18
+"""What may be computed in vain in any case: about as much as an iteration takes."""
+
+
+def is_too_much(nodes: Iterable[Node], beside: Iterable[Value], times: float) -> bool:
+    """Whether it takes much longer to compute `nodes` than to read some tensors, which the model has made."""
+    return sum(map(_work, nodes)) > max(AT_ONCE, times * size_of(beside))
+
+
+def _work(node: Node) -> int:
+    """About the bytes that an element-wise operation writes in the time that `node` takes."""
+    depth: Dimension = 1
+    if isinstance(node, ops.MatMul):
+        depth = node.operands[0].type.dims[-2 if node.transpose_a and node.operands[0].type.rank > 1 else -1]
+    return size_of(node.outputs) * max(1, usual(depth) // LANES)
 
 
 def is_work(nodes: Collection[Node]) -> bool:

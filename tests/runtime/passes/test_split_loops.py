@@ -215,3 +215,66 @@ def test_shapes_that_are_computed_before_the_loop() -> None:
           }>
         }""", opset=13)
     check(model, *({"x": floats(1, 4, 1), "n": np.int64(n)} for n in (4, 0, 1)))
+
+
+EARLY = {
+    # what a step does with a of x [T, 4] and the state s [3]; what stays in the body
+    "before": ("p = MatMul(a, w)\n q = Tanh(p)\n r = Sigmoid(q)\n m = Mul(s, r)\n t = Add(m, q)\n o = Identity(t)",
+               {ops.MatMul: 0, ops.Tanh: 0, ops.Sigmoid: 0}),
+    "behind": ("m = ReduceSum<keepdims=0>(a)\n p = Mul(s, m)\n t = Cos(p)\n z = MatMul(t, u)\n"
+               "o = Softmax<axis=-1>(z)", {ops.MatMul: 0, ops.Softmax: 0}),
+    "both": (f"{CELL}\n z = MatMul(t, u)\n o = Softmax<axis=-1>(z)", {ops.MatMul: 1, ops.Softmax: 0}),
+    "may fail": ("h2 = Slice(a, first, last)\n p = Mul(s, h2)\n t = Cos(p)\n e = Exp(a)\n n1 = Gather(e, first)\n"
+                 "o = Mul(t, n1)", {ops.Slice: 1, ops.Exp: 0}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EARLY)
+@pytest.mark.parametrize("length", ["6", "T"])
+def test_a_loop_that_a_step_may_end(name: str, length: str) -> None:
+    """Behind it, the steps are those that it has executed; before it, all that it may execute."""
+    body, left = EARLY[name]
+    model = parsed(f"""main (float[{length}, 4] x, float[3] h, float[4, 3] w, float[3, 3] u, float bound, bool start,
+        int64[1] first, int64[1] last) => (float[3] final, float[N, 3] y) {{
+        zero = Constant<value=int64 {{0}}>()
+        sizes = Shape(x)
+        n = Gather<axis=0>(sizes, zero)
+        final, y = Loop (n, start, h) <body = step (int64 i, bool go, float[3] s)
+          => (bool goes, float[3] t, float[3] o) {{
+            a = Gather<axis=0>(x, i)
+            {body}
+            total = ReduceSum<keepdims=0>(t)
+            goes = Less(total, bound)
+          }}> }}""")
+    graph = convert_model(model).graph
+    bodies = [scope for scope in graph.scopes() if scope.owner is not None]
+    assert {kind: sum(len(scope.of(kind)) for scope in bodies) for kind in left} == left
+    weights = {"w": floats(4, 3, seed=1) / 4, "u": floats(3, 3, seed=2), "first": np.array([0]), "last": np.array([3])}
+    rows = (6,) if length == "6" else (6, 0, 1, 9)
+    runs = [
+        {"x": floats(n, 4, seed=n), "h": floats(3), "bound": np.float32(bound), "start": np.bool_(start), **weights}
+        for n in rows for bound in (99, -99, 0.6, 0.1) for start in (True, False)
+    ]  # fmt: skip
+    check(model, *runs, rtol=1e-4, atol=1e-5)
+
+
+def test_a_division_that_the_loop_does_not_reach() -> None:
+    """Before the loop it would divide by 0, which ends the process."""
+    model = parsed("""main (int64[T] x, int64 bound) => (int64 final, int64[N] y) {
+        zero = Constant<value=int64 {0}>()
+        top = Constant<value=int64 {840}>()
+        sizes = Shape(x)
+        n = Gather<axis=0>(sizes, zero)
+        final, y = Loop (n, "", zero) <body = step (int64 i, bool go, int64 s)
+          => (bool goes, int64 t, int64 o) {
+            a = Gather<axis=0>(x, i)
+            q = Div(top, a)
+            d = Mul(a, a)
+            o = Sub(q, d)
+            m = Mul(o, s)
+            r = Mod(m, top)
+            t = Add(r, o)
+            goes = Less(t, bound)
+          }> }""")
+    runs = [([1, 2, 3, 0, 0], -10), ([3, 5, 7], 10**6), ([2, 0], 5)]
+    check(model, *({"x": np.array(x), "bound": np.array(bound)} for x, bound in runs))
