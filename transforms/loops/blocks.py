@@ -13,6 +13,7 @@ from dataclasses import replace
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
@@ -37,6 +38,8 @@ def has_no_blocks(node: Iteration) -> str:
             dims = entry.result.value.shape
             if dims is None or dims[entry.axis] != 1 or not is_one_after_another(entry):
                 return "its outputs are not one piece after another"
+            if not isinstance(node.count, int) and not is_static(dims):
+                return "the sizes of its outputs are not known where there is no whole block"
     return ""
 
 

@@ -66,7 +66,7 @@ class State:
             return None
         found = self.lifting[self.next]
         if found is not None:
-            return self._all(self._joined(found))
+            return self.all_of(self._joined(found))
         made = self.next.node
         form = FORMS.get(type(made))
         if form is None or self.entry.parameter.output not in made.operands:
@@ -79,14 +79,13 @@ class State:
         others = [value for value in made.operands if value is not state]
         return self.lifting[others[0]] if len(others) == 1 else None
 
-    @property
-    def reads_only_last(self) -> bool:
-        """Whether nothing but the final value is read."""
-        made = self.next.node
+    def reads_only_last(self, reader: Node) -> bool:
+        """Whether nothing but the final value is read, and `reader` alone reads the state."""
         outputs = [entry for entry in self.node.output_map if entry.result.value is self.next]
         inside = all(isinstance(use.node, Result) for use in self.next.uses)
         by_state = self.entry.parameter.output.only_use
-        return inside and by_state is not None and by_state.node is made and all(isinstance(e, Final) for e in outputs)
+        alone = by_state is not None and by_state.node is reader
+        return inside and alone and all(isinstance(entry, Final) for entry in outputs)
 
     def _joined(self, x: Lifted) -> Value:
         """[s0, x[0], x[1], ...]"""
@@ -97,7 +96,8 @@ class State:
             every = ops.Broadcast(every, joined([self.steps.count, *sizes], every)).output
         return ops.Concat(unsqueezed(self.initial, [0]), every, axis=0).output
 
-    def _all(self, values: Value) -> Solved:
+    def all_of(self, values: Value) -> Solved:
+        """Of the values s[0], s[1], ..., s[T]."""
         before = ops.Slice(values, [0], [-1], [1], [0]).output
         after = ops.Slice(values, [1], [FAR], [1], [0]).output
         return Solved(before, after, ops.Gather(values, -1, 0).output)
@@ -114,11 +114,11 @@ def sums(state: State, made: Any) -> Solved | None:
             return None
         x = Lifted(ops.Negative(x.value).output, x.varies)
     if dtype in COUNTED and not x.varies and x.rank <= state.initial.type.rank:
-        return state._all(_counted(state, x))
+        return state.all_of(_counted(state, x))
     values = state._joined(x)
-    if state.reads_only_last and dtype in FLOATS and not state.exact_order:
+    if state.reads_only_last(made) and dtype in FLOATS and not state.exact_order:
         return Solved(None, None, ops.ReduceSum(values, [0]).output)
-    return state._all(ops.CumSum(values, 0).output)
+    return state.all_of(ops.CumSum(values, 0).output)
 
 
 def _counted(state: State, x: Lifted) -> Value:
@@ -137,7 +137,7 @@ def extremes(state: State, made: Any) -> Solved | None:
     if x is None or state.initial.dtype not in (*FLOATS, *COUNTED):
         return None
     reduction = ops.ReduceMax if isinstance(made, ops.Maximum) else ops.ReduceMin
-    if state.reads_only_last and state.initial.dtype in FLOATS:  # of integers it is not exact
+    if state.reads_only_last(made) and state.initial.dtype in FLOATS:  # of integers it is not exact
         return Solved(None, None, reduction(state._joined(x), [0]).output)
     return _doubled(state, type(made), x)
 
@@ -153,7 +153,7 @@ def _doubled(state: State, combine: Any, x: Lifted) -> Solved | None:
         right = ops.Slice(values, [reach], [FAR], [1], [0])
         values = ops.Concat(head, combine(left, right), axis=0).output
         reach *= 2
-    return state._all(values)
+    return state.all_of(values)
 
 
 def decisions(state: State, made: Any) -> Solved | None:
@@ -163,11 +163,11 @@ def decisions(state: State, made: Any) -> Solved | None:
         return None
     values = state._joined(x)
     is_and = isinstance(made, ops.LogicalAnd)
-    if state.reads_only_last:
+    if state.reads_only_last(made):
         return Solved(None, None, (ops.ReduceLogicalAnd if is_and else ops.ReduceLogicalOr)(values, [0]).output)
     decide = ops.LogicalNot(values).output if is_and else values
     count = ops.CumSum(ops.Convert(decide, destination_type=i32), 0)
-    return state._all((ops.Equal if is_and else ops.Greater)(count, 0).output)
+    return state.all_of((ops.Equal if is_and else ops.Greater)(count, 0).output)
 
 
 FORMS: dict[type, Callable[[State, Any], Solved | None]] = {

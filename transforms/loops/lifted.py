@@ -64,6 +64,16 @@ class Steps:
         gap = rank - x.rank
         return unsqueezed(x.value, range(1, 1 + gap)) if x.varies and gap > 0 else x.value
 
+    def along(self, x: Lifted, axis: int) -> Value:
+        """The body values of all steps beside each other along an axis, [.., T * n, ..]."""
+        whole = self.each(x)
+        if x.dims[axis] == 1:
+            return moved(squeezed(whole, axis + 1), 0, axis)
+        inside = moved(whole, 0, axis)
+        sizes = [dimension(inside, place) for place in range(x.rank + 1)]
+        joint = [*sizes[:axis], sizes[axis] * sizes[axis + 1], *sizes[axis + 2 :]]
+        return ops.Reshape(inside, joined(joint, inside)).output
+
     def folded(self, x: Lifted) -> Value:
         """`x` [T, N, ...] as [T * N, ...]."""
         whole = self.each(x)

@@ -13,12 +13,13 @@ from mo_loop.graph.shape import symbols_of
 from mo_loop.graph.types import TensorType, i64
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Iteration, Loop
-from mo_loop.ops.lengths import Length, as_i64, as_value, dimension, joined, scalar
+from mo_loop.ops.lengths import Length, as_i64, as_value, dimension, scalar
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.transforms.loops.closed_forms import State
-from mo_loop.transforms.loops.lifted import Steps, moved, reversed_along, squeezed, unsqueezed, with_sizes
+from mo_loop.transforms.loops.lifted import Steps, moved, reversed_along, unsqueezed, with_sizes
 from mo_loop.transforms.loops.lifting import Lifting
 from mo_loop.transforms.loops.linear_states import solved_in_chunks
+from mo_loop.transforms.loops.windows import solved_as_window
 from mo_loop.transforms.port_maps import is_one_after_another
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.zero_trips import Ran, cut
@@ -120,7 +121,7 @@ class Draft:
             found = False
             for entry, value in list(waiting):
                 state = State(self.node, entry, self.inner(value), self.lifting, exact_order)
-                solved = solved_in_chunks(state) or state.solved()
+                solved = solved_in_chunks(state) or solved_as_window(state) or state.solved()
                 if solved is None:
                     continue
                 found = True
@@ -207,16 +208,8 @@ def output_of(draft: Draft, entry: Concatenated | Final) -> Value | None:
         return None
     if isinstance(entry, Final):
         return ops.Gather(x.value, 0 if draft.backwards else -1, 0).output if x.varies else x.value
-    whole = draft.steps.each(x)
-    axis = entry.axis
-    if x.dims[axis] == 1:
-        made = moved(squeezed(whole, axis + 1), 0, axis)
-    else:
-        steps_inside = moved(whole, 0, axis)
-        sizes = [dimension(steps_inside, place) for place in range(x.rank + 1)]
-        joint = [*sizes[:axis], sizes[axis] * sizes[axis + 1], *sizes[axis + 2 :]]
-        made = ops.Reshape(steps_inside, joined(joint, steps_inside)).output
-    return reversed_along(made, axis) if (entry.stride < 0) != draft.backwards else made
+    made = draft.steps.along(x, entry.axis)
+    return reversed_along(made, entry.axis) if (entry.stride < 0) != draft.backwards else made
 
 
 def replace_outputs(node: Iteration, places: Iterable[int], values: Iterable[Value]) -> None:

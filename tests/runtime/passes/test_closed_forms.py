@@ -81,6 +81,51 @@ def test_a_loop_of_any_length(form: str, outputs: str) -> None:
     check(model, *feeds(model, 9, 0, 1, 63, 64, 200), rtol=1e-5, atol=1e-6)
 
 
+WINDOWS = {
+    # how the next rows of the state [4, 3] are made of it and of e = x[t] [1, 3]
+    "slice": "k = Slice(s, one, far, zero)\n t = Concat<axis=0>(k, e)",
+    "slice of a known end": "k = Slice(s, one, four, zero)\n t = Concat<axis=-2>(k, e)",
+    "gather": "k = Gather<axis=0>(s, behind)\n t = Concat<axis=0>(k, e)",
+    "split": "j, k = Split<axis=0>(s, sizes)\n t = Concat<axis=0>(k, e)",
+    "two rows": "d = Add(e, e)\n k = Slice(s, two, far, zero)\n t = Concat<axis=0>(k, f)",
+    "in front": "k = Slice(s, zero, three, zero)\n t = Concat<axis=0>(e, k)",
+    "columns": "k = Slice(s, one, three, one)\n c = ReduceSum(e)\n w = Mul(c, column)\n t = Concat<axis=1>(k, w)",
+    "not the next rows": "k = Slice(s, zero, three, zero)\n t = Concat<axis=0>(k, e)",
+}
+
+
+@pytest.mark.parametrize("name", WINDOWS)
+@pytest.mark.parametrize("every", [True, False])
+@pytest.mark.parametrize("length", ["40", "T"])
+def test_a_state_that_holds_the_last_steps(name: str, every: bool, length: str) -> None:
+    """Both the rows that a step reads and those that it makes are windows of the initial rows and the input."""
+    constants = "".join(
+        f", int64[1] {key} = {{{value}}}" for key, value in
+        {"one": 1, "two": 2, "three": 3, "four": 4, "far": 2**31 - 1, "zero": 0}.items()
+    )  # fmt: skip
+    model = parsed(f"""
+        main (float[{length}, 3] x, float[4, 3] h) => (float[4, 3] last{f", float[{length}, 3] u" if every else ""})
+          <int64[3] behind = {{1, 2, 3}}, int64[2] sizes = {{1, 3}}, float[4, 1] column = {{1, 2, 3, 4}}{constants}> {{
+          number = Constant<value=int64 {{0}}>()
+          shape = Shape (x)
+          n = Gather<axis=0> (shape, number)
+          last{", u" if every else ""} = Loop (n, "", h) <body = step (int64 i, bool go, float[4, 3] s)
+            => (bool goes, float[4, 3] t{", float[3] u" if every else ""}) {{
+            goes = Identity (go)
+            a = Gather<axis=0> (x, i)
+            e = Unsqueeze(a, zero)
+            f = Concat<axis=0>(e, e)
+            {WINDOWS[name]}
+            r = Sin(s)
+            q = Add(r, t)
+            {"u = ReduceSum<keepdims=0>(q, zero)" if every else ""}
+          }}>
+        }}""")
+    assert len(loops(model)) == (name == "not the next rows")
+    lengths = (40,) if length == "40" else (9, 0, 1, 3, 40)
+    check(model, *feeds(model, *lengths), rtol=1e-5, atol=1e-6)
+
+
 def test_sums_in_the_order_of_the_steps(tmp_path: Path) -> None:
     """Running sums, and with --exact-order a last sum as well, are those of one addition after another, bit by bit."""
     numbers = floats(200, 7) * np.float32(10) ** (np.arange(200, dtype=np.float32)[:, None] % 7 - 3)

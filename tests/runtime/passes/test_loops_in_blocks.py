@@ -126,3 +126,13 @@ def test_work_before_and_behind_a_recurrence(length: str) -> None:
     assert not any(node.body.of(kind) for node in inner for kind in (ops.Exp, ops.ReduceMax, ops.ReduceSum))
     lengths = (100, 33, 1, 16, 5) if length == "N" else (100,)
     check(model, *({"x": floats(n, 40), "h": floats(40, seed=1)} for n in lengths), rtol=1e-4, atol=1e-5)
+
+
+def test_sizes_that_no_block_tells() -> None:
+    """Where there is no whole block, its output would have other sizes than that of the steps left."""
+    model = parsed("""main (float[N, M] x) => (float[N, M] y) {
+      column = Constant<value = int64[1] {1}>() row = Constant<value = int64[1] {0}>()
+      last = Constant<value = int64[1] {1}>()
+      y = Scan<num_scan_inputs = 1, body = step (float[M] a) => (float[M] r) {
+      """ + BODY.replace("r =", "r2 =") + "r = Identity(r2) }>(x) }")
+    check(model, *({"x": floats(*shape)} for shape in ((35, 40), (3, 5), (1, 40), (40, 1))))
