@@ -11,6 +11,8 @@ value. It descends only into fields that can contain a tensor and copies all oth
 from __future__ import annotations
 
 import os
+import re
+from functools import cache
 from typing import BinaryIO
 
 from mo_loop.errors import FileError
@@ -35,6 +37,14 @@ _PATHS: dict[str, dict[int, str]] = {
 _DATA_TYPE, _FLOAT_DATA, _RAW_DATA, _DOUBLE_DATA, _EXTERNAL, _LOCATION = 2, 4, 9, 10, 13, 14
 # A packed field has the layout of raw data if the element type is that of the field.
 _RAW_WHEN = {_FLOAT_DATA: 1, _DOUBLE_DATA: 11}
+
+
+@cache
+def _equals(key: int) -> re.Pattern[bytes]:
+    """Fields with a key of one byte: the lists of trees hold millions of numbers, and of words of a few letters."""
+    texts = b"|".join(b"%b.{%d}" % (re.escape(bytes([size])), size) for size in range(20))
+    values = {_VARINT: b"[\x80-\xff]{0,9}[\x00-\x7f]", _FIXED64: b".{8}", _BYTES: b"(?:%b)" % texts, _FIXED32: b".{4}"}
+    return re.compile(b"(?:%b%b)+" % (re.escape(bytes([key])), values[key & 7]), re.DOTALL)
 
 
 def strip_weights(file: BinaryIO, name: str) -> bytes:
@@ -76,8 +86,9 @@ class _Walk:
             shift += 7
         raise self._broken()
 
-    def fields(self, start: int, end: int) -> list[tuple[int, int, int, int, int]]:
-        """The fields of a message: (number, wire type, start of the key, start and end of the value)."""
+    def fields(self, start: int, end: int, single: bool = False) -> list[tuple[int, int, int, int, int]]:
+        """The fields of a message: (number, wire type, start of the key, start and end of the value); with `single`, of
+        small fields that follow each other under one key perhaps only the first one."""
         found = []
         position = start
         while position < end:
@@ -95,8 +106,16 @@ class _Walk:
             if stop > end or not number:
                 raise self._broken()
             found.append((number, wire, position, value, stop))
-            position = stop
+            position = self._after_equals(key, stop, end) if single and key < 0x80 else stop
         return found
+
+    def _after_equals(self, key: int, position: int, end: int) -> int:
+        """The position behind the small fields with this key that begin at `position`, as far as they were read."""
+        offset = position - self._start
+        if not 0 <= offset < len(self._window) or self._window[offset] != key:
+            return position
+        found = _equals(key).match(self._window, offset, end - self._start)
+        return position if found is None else self._start + found.end()
 
     def message(self, kind: str, start: int, end: int) -> bytes:
         """A message of `kind` without the large tensor data in it."""
@@ -105,7 +124,7 @@ class _Walk:
         paths = _PATHS[kind]
         parts: list[bytes] = []
         copied = start  # the bytes before this position are in `parts`
-        for number, wire, key, value, stop in self.fields(start, end):
+        for number, wire, key, value, stop in self.fields(start, end, single=True):
             if wire == _BYTES and stop - value > SMALL and number in paths:
                 parts.append(self._bytes(copied, key))
                 parts.append(_field(number, self.message(paths[number], value, stop)))

@@ -161,15 +161,17 @@ class Votes:
     given: Any
 
     @classmethod
-    def collected(cls, nodes: int, outputs: int, places: Sequence[int], ids: Sequence[int], numbers) -> "Votes":
+    def collected(cls, nodes: int, outputs: int, places, ids: Sequence[int], numbers) -> "Votes":
         """From parallel lists of the node, the output and the weight of each vote."""
         if not len(places) == len(ids) == len(numbers):
             raise ModelError("votes of leaves are lists of different length", code="ML227")
-        if any(not 0 <= each < outputs for each in ids):
+        outputs_of = np.asarray(ids, np.int64)
+        if np.any((outputs_of < 0) | (outputs_of >= outputs)):
             raise ModelError(f"a leaf votes for an output outside the {outputs} of the model", code="ML227")
         weights, given = zeros((nodes, outputs), np.float64), zeros((nodes, outputs), bool)
-        np.add.at(weights, (list(places), list(ids)), np.asarray(numbers, np.float64))
-        given[list(places), list(ids)] = True
+        at = (np.asarray(places, np.int64), outputs_of)
+        np.add.at(weights, at, np.asarray(numbers, np.float64))
+        given[at] = True
         return cls(weights.astype(np.float32), given)
 
     def are_certain(self, forest: Forest) -> bool:

@@ -5,6 +5,7 @@ from typing import Any
 
 import numpy as np
 
+from mo_loop.frontend.arrays import first_numbers, zeros
 from mo_loop.frontend.ops.classical.features import DOMAIN, without_strings
 from mo_loop.frontend.ops.classical.forest import LEAF, MODES, Forest, Leaves, Votes
 from mo_loop.frontend.ops.classical.predictors import labelled, rows_of
@@ -44,7 +45,7 @@ def tree_ensemble_regressor(
     count = n_targets or max(target_ids or (0,)) + 1
     weights = _either(target_weights, target_weights_as_tensor)
     votes = _votes(places, count, target_treeids, target_nodeids, target_ids, weights)
-    bases = _either(base_values, base_values_as_tensor)
+    bases = tuple(_either(base_values, base_values_as_tensor))
     return _regressed(x, forest, votes, aggregate_function, bases, post_transform)
 
 
@@ -73,7 +74,7 @@ def tree_ensemble_classifier(
     weights = _either(class_weights, class_weights_as_tensor)
     votes = _votes(places, len(labels), class_treeids, class_nodeids, class_ids, weights)
     leaves = _leaves(forest, x)
-    bases = _either(base_values, base_values_as_tensor) or ()
+    bases = tuple(_either(base_values, base_values_as_tensor))
     if len(labels) > 2:
         made = _of_many_classes(leaves, forest, votes, labels, bases, post_transform)
     else:
@@ -162,48 +163,75 @@ def _leaves(forest: Forest, x: Value) -> Leaves:
     return forest.leaves(rows_of(x, "an ensemble of trees"))
 
 
+class _Places:
+    """The indices of nodes that have a tree number and a node number."""
+
+    def __init__(self, trees: Sequence[int], nodes: Sequence[int]) -> None:
+        self._trees, self._nodes = np.unique(trees), np.unique(nodes)
+        keys = self._keys(trees, nodes)
+        self._order = np.argsort(keys)
+        self._sorted = keys[self._order]
+        if np.any(self._sorted[1:] == self._sorted[:-1]):
+            raise ModelError("two nodes of a tree have the same number", code="ML227")
+
+    def __len__(self) -> int:
+        return len(self._order)
+
+    def of(self, trees: Sequence[int], nodes: Sequence[int]):
+        """The index of each pair of numbers; -1 where there is no such node."""
+        keys = self._keys(trees, nodes)
+        at = np.minimum(np.searchsorted(self._sorted, keys), len(self) - 1)
+        return np.where((keys >= 0) & (self._sorted[at] == keys), self._order[at], -1)
+
+    def _keys(self, trees: Sequence[int], nodes: Sequence[int]):
+        tree, node = _ranks(self._trees, trees), _ranks(self._nodes, nodes)
+        return np.where((tree < 0) | (node < 0), -1, tree * len(self._nodes) + node)
+
+
+def _ranks(known, numbers: Sequence[int]):
+    """The places of numbers in an ascending array; -1 for those that it does not have."""
+    at = np.minimum(np.searchsorted(known, numbers), len(known) - 1)
+    return np.where(known[at] == numbers, at, -1)
+
+
 def _by_ids(
     treeids: Ints | None, nodeids: Ints | None, features: Ints | None, modes: Strings | None, limits,
     yes: Ints | None, no: Ints | None, missing: Ints | None,
-) -> tuple[Forest, dict[tuple[int, int], int]]:  # fmt: skip
+) -> tuple[Forest, _Places]:  # fmt: skip
     """The forest of nodes that have a tree number and a node number, and the index of each node."""
     trees, names, count = treeids or (), nodeids or (), len(nodeids or ())
-    given = () if limits is None else limits
-    columns = [trees, features or (), modes or (), given, yes or (), no or (), missing or range(count)]
+    columns = [trees, features or (), modes or (), limits, yes or (), no or (), missing or range(count)]
     if not count or any(len(each) != count for each in columns):
         raise ModelError("the lists of nodes are empty, or of different length", code="ML227")
-    places = {key: place for place, key in enumerate(zip(trees, names, strict=True))}
-    if len(places) < count:
-        raise ModelError("two nodes of a tree have the same number", code="ML227")
+    places = _Places(trees, names)
     kinds = modes or ()
     unknown = set(kinds) - {LEAF, *MODES}
     if unknown:
         raise ModelError(f"a node of mode {unknown.pop()!r}, which ONNX does not define", code="ML227")
-    is_leaf = np.array([kind == LEAF for kind in kinds])
-    numbers = [0 if kind == LEAF else MODES.index(kind) for kind in kinds]
-    ends = [
-        [place if is_leaf[place] else places.get((trees[place], end), -1) for place, end in enumerate(listed or ())]
-        for listed in (yes, no)
-    ]
-    below = {end for listed in ends for place, end in enumerate(listed) if end != place}
-    roots = [place for place in range(count) if place not in below]
-    table = [features, limits, numbers, *ends, missing or [0] * count]
-    return _forest(table, is_leaf, roots), places
+    numbers = {LEAF: -1, **{mode: number for number, mode in enumerate(MODES)}}
+    mode = np.fromiter((numbers[kind] for kind in kinds), np.int64, count)
+    is_leaf, own = mode < 0, first_numbers(count)
+    ends = [np.where(is_leaf, own, places.of(trees, listed or ())) for listed in (yes, no)]
+    is_below = zeros((count,), bool)
+    for each in ends:
+        is_below[each[(each != own) & (each >= 0)]] = True
+    table = [features, limits, np.maximum(mode, 0), *ends, missing or zeros((count,), bool)]
+    return _forest(table, is_leaf, np.flatnonzero(~is_below).tolist()), places
 
 
 def _votes(
-    places: dict[tuple[int, int], int], count: int, treeids: Ints | None, nodeids: Ints | None, ids: Ints | None,
-    weights,
-) -> Votes:  # fmt: skip
-    keys = list(zip(treeids or (), nodeids or (), strict=False))
-    if any(key not in places for key in keys):
+    places: _Places, count: int, treeids: Ints | None, nodeids: Ints | None, ids: Ints | None, weights
+) -> Votes:
+    trees, nodes = treeids or (), nodeids or ()
+    voting = min(len(trees), len(nodes))
+    found = places.of(trees[:voting], nodes[:voting])
+    if np.any(found < 0):
         raise ModelError("a vote of a node that does not exist", code="ML227")
-    found = [places[key] for key in keys]
-    return Votes.collected(len(places), count, found, ids or (), () if weights is None else weights)
+    return Votes.collected(len(places), count, found, ids or (), weights)
 
 
-def _either(floats: Floats | None, tensor):
-    return floats if tensor is None else tuple(tensor.array().reshape(-1).tolist())
+def _either(floats: Floats | None, tensor) -> Any:
+    return (floats or ()) if tensor is None else tensor.array().reshape(-1)
 
 
 def _regressed(x: Value, forest: Forest, votes: Votes, how: str, bases, post_transform: str) -> Value:
