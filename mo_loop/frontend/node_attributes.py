@@ -12,6 +12,8 @@ from __future__ import annotations
 from collections.abc import Collection
 from typing import Any
 
+import numpy as np
+
 from mo_loop.errors import ModelError, UnsupportedError
 from mo_loop.frontend.context import Body, Context
 from mo_loop.frontend.declared_types import type_from
@@ -82,10 +84,11 @@ class AttributeReader:
 
     def _value(self, proto: Any, name: str, context: Context, translator: Translator, is_adapted: bool) -> Any:
         """The value of the attribute `name`, of the kind that the translator has for it."""
-        value = self._attribute(proto, context)
+        value = self._attribute(proto, context, name in translator.arrays)
         kinds = translator.kinds[name]  # of an extension also none, for any kind
         if not kinds or _KINDS.get(proto.type or kind_of(proto), Any) in kinds:
             return value
+        value = tuple(value.tolist()) if isinstance(value, np.ndarray) else value
         wanted = text_of_kinds(kinds)
         other = as_kind(value, kinds) if is_adapted else None
         if other is None:
@@ -94,7 +97,7 @@ class AttributeReader:
         context.translation.doubts.add(f"{text}: {value} is read as {other}", where=context.origin, code="ML517")
         return other
 
-    def _attribute(self, proto: Any, context: Context) -> Any:
+    def _attribute(self, proto: Any, context: Context, as_array: bool) -> Any:
         kind = proto.type or kind_of(proto)
         if kind == _INT:
             return proto.i
@@ -105,11 +108,11 @@ class AttributeReader:
         if kind == _STRING:
             return proto.s.decode("utf-8", "replace")
         if kind == _INTS:
-            return tuple(proto.ints)
+            return _listed(proto.ints, np.int64, as_array)
         if kind == _FLOATS:
-            return tuple(proto.floats)
+            return _listed(proto.floats, np.float64, as_array)
         if kind == _STRINGS:
-            return tuple(item.decode("utf-8", "replace") for item in proto.strings)
+            return tuple(map(_Texts().__getitem__, proto.strings))
         if kind == _TENSOR:
             return tensor_from(proto.t, self._files)
         if kind == _SPARSE:
@@ -120,6 +123,17 @@ class AttributeReader:
         if kind == _TYPE_PROTO:
             return type_from(proto.tp, symbolic=False)
         raise UnsupportedError(f"attribute {proto.name!r} is of a kind that no operator here uses", code="ML313")
+
+
+class _Texts(dict[bytes, str]):
+    """The text of bytes; equal texts are one object."""
+
+    def __missing__(self, item: bytes) -> str:
+        return self.setdefault(item, item.decode("utf-8", "replace"))
+
+
+def _listed(numbers: Any, kind: Any, as_array: bool) -> Any:
+    return np.fromiter(numbers, kind, len(numbers)) if as_array else tuple(numbers)
 
 
 def _size(proto: Any, kind: int) -> int:

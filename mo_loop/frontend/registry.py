@@ -28,7 +28,7 @@ from importlib import import_module
 from types import NoneType
 from typing import Any, TypeVar
 
-from mo_loop.ops.ranges import Form, Range, form_of, kinds_of, range_of
+from mo_loop.ops.ranges import Form, Range, form_of, is_array, kinds_of, range_of
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -167,6 +167,8 @@ class Translator:
     kinds: Mapping[str, tuple[Any, ...]] = field(default_factory=dict)
     """The types that an attribute may have."""
     ranges: Mapping[str, Range] = field(default_factory=dict)
+    arrays: frozenset[str] = frozenset()
+    """The attributes whose lists are arrays."""
     forms: Mapping[str, Form] = field(default_factory=dict)
     wants_node: bool = False
     takes_absent: bool = False
@@ -268,6 +270,7 @@ def describe(op: str, since: int, function: Callable[..., Any]) -> Translator:
         attributes={p.name: p.default for p in keywords},
         kinds={p.name: kinds_of(p.annotation) for p in keywords},
         ranges={name: each for name, each in ranges.items() if each is not None},
+        arrays=frozenset(p.name for p in keywords if is_array(p.annotation)),
         forms={name: each for name, each in forms.items() if each is not None},
         wants_node=any(p.name == "node" for p in parameters),
         takes_absent=any(p.kind is p.VAR_POSITIONAL and NoneType in kinds_of(p.annotation) for p in parameters),

@@ -120,6 +120,14 @@ Needed: TypeAlias = Annotated[Any, Form(is_needed=True)]
 """An input that the schema calls optional, and that cannot be absent."""
 
 
+class AsArray:
+    """The mark of an attribute whose numbers are read as an array of 64 bits: lists of millions are no tuples."""
+
+
+IntArray: TypeAlias = Annotated[tuple[int, ...], AsArray()]
+FloatArray: TypeAlias = Annotated[tuple[float, ...], AsArray()]
+
+
 def kinds_of(annotation: Any) -> tuple[Any, ...]:
     """The types that an annotation names, without ranges and forms; NoneType is one of them."""
     return tuple(get_args(each)[0] if get_origin(each) is Annotated else each for each in _parts(annotation))
@@ -138,6 +146,11 @@ def _text(kind: Any) -> str:
 def range_of(annotation: Any) -> Range | None:
     """The range that the annotation of an attribute declares."""
     return next((each for each in _declared(annotation) if isinstance(each, Range)), None)
+
+
+def is_array(annotation: Any) -> bool:
+    """Whether the annotation of an attribute asks for an array."""
+    return any(isinstance(each, AsArray) for each in _declared(annotation))
 
 
 def form_of(annotation: Any) -> Form | None:

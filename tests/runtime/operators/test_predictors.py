@@ -5,15 +5,19 @@ from __future__ import annotations
 import warnings
 from collections.abc import Sequence
 from typing import Any
+from unittest import mock
 
 import numpy as np
 import pytest
 from onnx import helper
 
+from mo_loop import ops
 from mo_loop.api import convert_model
 from mo_loop.compare.oracle.oracle import OnnxRuntime
 from mo_loop.errors import MoLoopError
+from mo_loop.frontend.ops.classical.forest import Forest
 from tests.harness import check as checked
+from tests.nodes import node_model
 from tests.pairs import pairs
 
 from .test_features import check, ml_model, refused
@@ -211,13 +215,41 @@ def rows(seed: int, count: int, features: int, dtype: Any = np.float32, missing:
 
 
 @pairs(
-    seed=range(3), modes=[MODES[:1], MODES[1:2], MODES], how=["SUM", "AVERAGE", "MIN", "MAX"], dynamic=[False, True]
-)
-def test_tree_regressor(seed: int, modes: list[str], how: str, dynamic: bool) -> None:
-    """NaN takes the branch that each node selects."""
+    seed=range(3), modes=[MODES[:1], MODES[1:2], MODES], how=["SUM", "AVERAGE", "MIN", "MAX"], dynamic=[False, True],
+    at_once=[False, True],
+)  # fmt: skip
+def test_tree_regressor(seed: int, modes: list[str], how: str, dynamic: bool, at_once: bool) -> None:
+    """NaN takes the branch that each node selects. The tests of all nodes are met at once, or level by level."""
     grown = Grown(seed, 4, 3, modes, 4)
-    attributes = {**grown.attributes(), **grown.votes("target", [0, 1], -1), "n_targets": 2}
-    check("TreeEnsembleRegressor", [rows(seed, 40, 3)], {**attributes, "aggregate_function": how}, dynamic=dynamic)
+    attributes = {**grown.attributes(), **grown.votes("target", [0, 1], -1), "n_targets": 2, "aggregate_function": how}
+    with mock.patch.object(Forest, "_is_fast_at_once", lambda *_: at_once):
+        check("TreeEnsembleRegressor", [rows(seed, 40, 3)], attributes, dynamic=dynamic)
+
+
+class Vines(Grown):
+    """Trees of which each level has one inner node."""
+
+    def grow(self, tree: int, depth: int) -> int:
+        place = len(self.rows)
+        super().grow(tree, 0)
+        if depth:
+            self.leaves.pop()
+            yes, no = self.grow(tree, depth - 1), self.grow(tree, 0)
+            self.rows[place] = [tree, place, depth % self.features, "BRANCH_LEQ", 0.5 - depth % 3, yes, no, 0]
+        return place
+
+
+@pytest.mark.parametrize(("kind", "count", "at_once"), [
+    (Vines, "1", True), (Vines, "N", True), (Grown, "1", False), (Grown, "N", False),
+])  # fmt: skip
+def test_form_of_trees(kind: type[Grown], count: str, at_once: bool) -> None:
+    """Few rows of small trees that are deep meet the tests of all nodes at once: there is one lookup for each level."""
+    grown = kind(1, 100, 3, MODES[:1], 8)
+    attributes = {**grown.attributes(), **grown.votes("target", [0], -1), "n_targets": 1}
+    model = node_model("ai.onnx.ml::TreeEnsembleRegressor", {"x": rows(1, 20, 3)}, attributes, opset=3, dynamic=True)
+    graph = convert_model(model, input=f"x[{count},3]" if count != "N" else "x[?,3]").graph
+    assert (len(graph.of(ops.Gather)) <= 8 + 2) == at_once
+    check("TreeEnsembleRegressor", [rows(1, 20, 3)], attributes, dynamic=True)
 
 
 @pytest.mark.parametrize("how", ["SUM", "MIN", "MAX"])

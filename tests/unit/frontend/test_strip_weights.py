@@ -173,3 +173,25 @@ def test_a_default_location_after_the_data_does_not_hide_where_they_are(tmp_path
     onnx.save(helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)]), path)
     found = onnx.load_from_string(stripped(path)).graph.initializer[0]
     assert (found.raw_data, found.data_location) == (b"", TensorProto.EXTERNAL)
+
+
+def test_lists_of_attributes_before_large_data(tmp_path: Path) -> None:
+    """Fields under one key are skipped together, as far as their message reaches, over the ends of what is read."""
+    words = ["x" * length for length in range(40)]
+    numbers = RNG.integers(-(2**40), 2**40, 30_000).tolist()
+    lists = {"ints": numbers, "floats": [0.5] * 30_000, "strings": ["BRANCH_LEQ"] * 9_000, "words": words}
+    nodes = [
+        helper.make_node("F", ["x"], ["y"], domain="local", **lists, tensor=weight("t")),
+        helper.make_node("F", ["y"], ["z"], domain="local", ints=[8] * 9, more=[8]),
+    ]
+    model = helper.make_model(helper.make_graph(nodes, "g", [], [], [weight("w")]))
+    onnx.save(model, tmp_path / "model.onnx")
+    found = onnx.load_from_string(stripped(tmp_path / "model.onnx"))
+
+    def large(one: onnx.ModelProto) -> list[TensorProto]:
+        return [one.graph.initializer[0], *(each.t for each in one.graph.node[0].attribute if each.HasField("t"))]
+
+    for each, original in zip(large(found), large(model), strict=True):
+        assert each.data_location == TensorProto.EXTERNAL
+        each.CopyFrom(original)
+    assert found == model

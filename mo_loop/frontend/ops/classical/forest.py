@@ -1,20 +1,27 @@
-"""Decision trees as tables, one for each level. Each step descends one level, for all rows and all trees at once.
+"""Decision trees as tables. Each step descends one level, for all rows and all trees at once; what is below a leaf is
+the leaf itself, so all trees take as many steps as the deepest one has levels. There are three forms:
+
+Full trees have a table for each level, in which the two nodes below each node are side by side:
 
     at[n, t] = 2 at[n, t] + (x[n, feature[at]] meets threshold[at]),     at = the place of row n and tree t in a level
 
-The two nodes below each node are side by side in the next level. What is below a leaf is the leaf itself, so all trees
-take as many steps as the deepest one has levels. Where a level would repeat too many leaves, it holds each once, and a
-table gives their places.
+Other trees would repeat too many leaves; all levels read one table of all nodes, and one of those below:
+
+    at[n, t] = below[2 at[n, t] + (x[n, feature[at]] meets threshold[at])]
+
+Few rows of small trees that are deep, as of LightGBM, meet the tests of all nodes at once; a step is one lookup then:
+
+    follows[n, node] = yes[node] if x[n, feature[node]] meets threshold[node] else no[node],     at = follows[n, at]
 """
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import zeros
+from mo_loop.frontend.arrays import first_numbers, zeros
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.vocabulary import ModelError, Value, ops
 from mo_loop.graph.types import i32
@@ -29,6 +36,10 @@ _IS_EQUAL = np.array([1, 0, 1, 0, 1], bool)
 _IS_ABOVE = np.array([0, 0, 1, 1, 0], bool)
 """Of what is below, at and above its threshold: whether each of `MODES` takes it to the `yes` branch. BRANCH_NEQ is
 BRANCH_EQ with its branches changed over, and NaN is unequal to everything."""
+
+
+Tables = Mapping[str, Any]
+"""Arrays with an entry for each node, by what a test reads."""
 
 
 @dataclass
@@ -76,50 +87,118 @@ class Forest:
             count = ops.Gather(ops.ShapeOf(x), [0], 0)
             first = np.arange(len(self.roots), dtype=np.int32)
             return Leaves(ops.Broadcast(first, ops.Concat(count, np.array([first.size]), axis=0)), self.roots)
-        limits = _thresholds_in_f32(self.thresholds, self.modes)
-        is_dense = len(self.roots) << min(depth, 40) <= _DENSE * len(self.features)
-        level = self.roots
-        at: Value | None = None
-        for _ in range(depth):
-            met = ops.Convert(self._tested(x, limits, level, at), destination_type=i32)
-            before = 2 * np.arange(len(level), dtype=np.int32) if at is None else at * np.int32(2)
-            at = met + before
-            level = np.stack([self.no[level], self.yes[level]], 1).reshape(-1)
-            if not is_dense:
-                level, places = np.unique(level, return_inverse=True)
-                at = _looked_up(places.reshape(-1).astype(np.int32), at)
-        assert at is not None
-        return Leaves(at, level)
+        tables = self._tables()
+        is_full = len(self.roots) << min(depth, 40) <= _FULL * len(self.features)
+        if self._is_fast_at_once(x, depth, is_full):
+            return self._tested_at_once(x, tables, depth)
+        return (self._level_by_level if is_full else self._node_by_node)(x, tables, depth)
 
-    def _tested(self, x: Value, thresholds, level, at: Value | None) -> Value:
-        """Whether each row meets the test of the node of `level` where it is; it is at all of them in the first one."""
+    def _tables(self) -> Tables:
+        """What tests read: features, limits, and of each kind of test the nodes that make it."""
+        return {
+            "feature": self.features.astype(np.int32), "limit": _thresholds_in_f32(self.thresholds, self.modes),
+            "below": _IS_BELOW[self.modes], "equal": _IS_EQUAL[self.modes], "above": _IS_ABOVE[self.modes],
+            "missing": self.missing,
+        }  # fmt: skip
 
-        def found(table):
-            return table[level][None] if at is None else _looked_up(table[level], at)
+    def _is_fast_at_once(self, x: Value, depth: int, is_full: bool) -> bool:
+        """Whether all tests at once take less time than those of a node in each level; for an unknown number of rows,
+        the mean over 1 and 1,000 rows."""
+        count = x.type.dims[0]
+        is_known = isinstance(count, int)
+        rows = np.array([count] if is_known else [1, 1000])
+        steps, operations, each = depth * len(self.roots), 7 if is_full else 8, _OPERATION[is_known]
+        levels = each * operations * depth + rows * _ELEMENT * operations * steps
+        at_once = each * (depth + 4) + rows * _ELEMENT * (3 * len(self.yes) + 2 * steps)
+        return bool(np.prod(at_once) < np.prod(levels))
 
-        if at is None:
-            values = ops.Gather(x, self.features[level].astype(np.int32), 1)
-        else:
-            values = ops.Gather(x, found(self.features.astype(np.int32)), 1, batch_dims=1)
-        inner = level[~self.is_leaf[level]]
-        limits = found(thresholds)
-        tests: list[tuple[Any, Callable[[], Any]]] = [
-            (_IS_BELOW[self.modes], lambda: values < limits),
-            (_IS_EQUAL[self.modes], lambda: ops.Equal(values, limits)),
-            (_IS_ABOVE[self.modes], lambda: ops.Less(limits, values)),
-            (self.missing, lambda: ops.IsNaN(values)),  # NaN is not below, at or above
-        ]
+    def _tested_at_once(self, x: Value, tables: Tables, depth: int) -> "Leaves":
+        nodes = first_numbers(len(self.yes)).astype(np.int32)
+        no, yes = (ends.astype(np.int32)[None] for ends in self._below().T)
+        follows = ops.Select(self._tests_of(x, tables, nodes), yes, no)
+        at = ops.Gather(follows, self.roots.astype(np.int32), 1)
+        for _ in range(depth - 1):
+            at = ops.Gather(follows, at, 1, batch_dims=1)
+        return Leaves(at, nodes)
 
-        def where(allowed, made):
-            if allowed[inner].all():
-                return made
-            return made & (found(allowed) if at is None else ops.NotEqual(found(allowed.astype(np.int32)), 0))
+    def _level_by_level(self, x: Value, tables: Tables, depth: int) -> "Leaves":
+        below, level = self._below(), self.roots
+        at = self._first_step(x, tables)
+        for _ in range(depth - 1):
+            level = below[level].reshape(-1)
+            here = {name: _numbers(table[level]) for name, table in tables.items()}
+            at = _step(at, _tests_at(x, at, here, _kinds(tables, level[~self.is_leaf[level]])))
+        return Leaves(at, below[level].reshape(-1))
 
-        return reduce(ops.LogicalOr, [where(allowed, test()) for allowed, test in tests if allowed[inner].any()])
+    def _node_by_node(self, x: Value, tables: Tables, depth: int) -> "Leaves":
+        below = self._below().astype(np.int32)
+        at = _looked_up(below[self.roots].reshape(-1), self._first_step(x, tables))
+        kinds = _kinds(tables, ~self.is_leaf)
+        shared = {name: ops.Constant(_numbers(table), graph=at.graph) for name, table in tables.items()}
+        pairs = ops.Constant(below.reshape(-1), graph=at.graph)
+        for _ in range(depth - 1):
+            at = _looked_up(pairs, _step(at, _tests_at(x, at, shared, kinds)))
+        return Leaves(at, first_numbers(len(self.yes)))
+
+    def _below(self):
+        """[nodes, 2]: the nodes of `no` and `yes`, of a leaf itself."""
+        own = first_numbers(len(self.yes))
+        return np.stack([np.where(self.is_leaf, own, ends) for ends in (self.no, self.yes)], 1)
+
+    def _first_step(self, x: Value, tables: Tables) -> Value:
+        return _step(first_numbers(len(self.roots)).astype(np.int32), self._tests_of(x, tables, self.roots))
+
+    def _tests_of(self, x: Value, tables: Tables, nodes) -> Value:
+        """[N, nodes]: whether each row meets the test of each of `nodes`."""
+        values = ops.Gather(x, tables["feature"][nodes], 1)
+        kinds = _kinds(tables, nodes[~self.is_leaf[nodes]])
+        return _tests(values, kinds, lambda name: tables[name][nodes][None])
 
 
-_DENSE = 4
-"""Levels in which leaves repeat have at most so many places for each node of the forest."""
+def _tests_at(x: Value, at: Value, tables: Mapping[str, Any], kinds: Mapping[str, bool]) -> Value:
+    """[N, trees]: whether each row meets the test of its node in each tree."""
+
+    def found(name: str) -> Value:
+        made = _looked_up(tables[name], at)
+        return ops.NotEqual(made, 0) if name in kinds else made
+
+    return _tests(ops.Gather(x, found("feature"), 1, batch_dims=1), kinds, found)
+
+
+def _tests(values: Value, kinds: Mapping[str, bool], found: Callable[[str], Any]) -> Value:
+    """Whether values meet the tests of nodes, for which `found` reads a table. `kinds` says which kinds there are,
+    and whether all nodes make such a test."""
+    limits = found("limit")
+    tests: dict[str, Callable[[], Any]] = {
+        "below": lambda: values < limits, "equal": lambda: ops.Equal(values, limits),
+        "above": lambda: ops.Less(limits, values),
+        "missing": lambda: ops.IsNaN(values),  # NaN is not below, at or above
+    }  # fmt: skip
+    made = [(tests[name](), name) for name in kinds]
+    return reduce(ops.LogicalOr, [each if kinds[name] else each & found(name) for each, name in made])
+
+
+def _kinds(tables: Tables, inner) -> dict[str, bool]:
+    """The kinds of tests of inner nodes, and whether all of them make one."""
+    flags = {name: tables[name][inner] for name in ("below", "equal", "above", "missing")}
+    return {name: bool(each.all()) for name, each in flags.items() if each.any()}
+
+
+def _step(at: Any, met: Value) -> Value:
+    """The place in a table of the two nodes below each node."""
+    return ops.Convert(met, destination_type=i32) + at * np.int32(2)
+
+
+def _numbers(table):
+    return table.astype(np.int32) if table.dtype == bool else table  # the runtime's Gather takes no booleans
+
+
+_FULL = 4
+"""Levels of full trees have at most so many places for each node of the forest."""
+
+_OPERATION, _ELEMENT = (1.0, 0.4), 0.0007
+"""Microseconds that the runtime takes for an operation, of unknown and of known shape, and for an element of its
+result."""
 
 
 @dataclass

@@ -13,6 +13,7 @@ from mo_loop.frontend.ops.classical.scores import TRANSFORMS, both_sides, transf
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.shared import converted
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.ops.ranges import FloatArray, IntArray
 
 Ints = tuple[int, ...]
 Floats = tuple[float, ...]
@@ -29,20 +30,21 @@ _MEMBER = 6
 @translates("TreeEnsembleRegressor", since=3, domain=DOMAIN, ignored="nodes_hitrates nodes_hitrates_as_tensor")
 def tree_ensemble_regressor(
     x, *, aggregate_function: str = "SUM", base_values: Floats | None = None, base_values_as_tensor: Any = None,
-    n_targets: int | None = None, nodes_falsenodeids: Ints | None = None, nodes_featureids: Ints | None = None,
-    nodes_hitrates: Floats | None = None, nodes_hitrates_as_tensor: Any = None,
-    nodes_missing_value_tracks_true: Ints | None = None, nodes_modes: Strings | None = None,
-    nodes_nodeids: Ints | None = None, nodes_treeids: Ints | None = None, nodes_truenodeids: Ints | None = None,
-    nodes_values: Floats | None = None, nodes_values_as_tensor: Any = None, post_transform: str = "NONE",
-    target_ids: Ints | None = None, target_nodeids: Ints | None = None, target_treeids: Ints | None = None,
-    target_weights: Floats | None = None, target_weights_as_tensor: Any = None,
+    n_targets: int | None = None, nodes_falsenodeids: IntArray | None = None, nodes_featureids: IntArray | None = None,
+    nodes_hitrates: FloatArray | None = None, nodes_hitrates_as_tensor: Any = None,
+    nodes_missing_value_tracks_true: IntArray | None = None, nodes_modes: Strings | None = None,
+    nodes_nodeids: IntArray | None = None, nodes_treeids: IntArray | None = None,
+    nodes_truenodeids: IntArray | None = None, nodes_values: FloatArray | None = None,
+    nodes_values_as_tensor: Any = None, post_transform: str = "NONE", target_ids: IntArray | None = None,
+    target_nodeids: IntArray | None = None, target_treeids: IntArray | None = None,
+    target_weights: FloatArray | None = None, target_weights_as_tensor: Any = None,
 ):  # fmt: skip
     """[N, targets]: the aggregated votes of the leaves of all trees. From version 3 on, numbers may be f64 tensors."""
     forest, places = _by_ids(
         nodes_treeids, nodes_nodeids, nodes_featureids, nodes_modes, _either(nodes_values, nodes_values_as_tensor),
         nodes_truenodeids, nodes_falsenodeids, nodes_missing_value_tracks_true,
     )  # fmt: skip
-    count = n_targets or max(target_ids or (0,)) + 1
+    count = n_targets or int(max(_listed(target_ids), default=0)) + 1
     weights = _either(target_weights, target_weights_as_tensor)
     votes = _votes(places, count, target_treeids, target_nodeids, target_ids, weights)
     bases = tuple(_either(base_values, base_values_as_tensor))
@@ -55,15 +57,16 @@ def tree_ensemble_regressor(
 )  # fmt: skip
 @translates("TreeEnsembleClassifier", since=3, domain=DOMAIN, ignored="nodes_hitrates nodes_hitrates_as_tensor")
 def tree_ensemble_classifier(
-    x, *, base_values: Floats | None = None, base_values_as_tensor: Any = None, class_ids: Ints | None = None,
-    class_nodeids: Ints | None = None, class_treeids: Ints | None = None, class_weights: Floats | None = None,
-    class_weights_as_tensor: Any = None, classlabels_int64s: Ints | None = None,
-    classlabels_strings: Strings | None = None, nodes_falsenodeids: Ints | None = None,
-    nodes_featureids: Ints | None = None, nodes_hitrates: Floats | None = None, nodes_hitrates_as_tensor: Any = None,
-    nodes_missing_value_tracks_true: Ints | None = None, nodes_modes: Strings | None = None,
-    nodes_nodeids: Ints | None = None, nodes_treeids: Ints | None = None, nodes_truenodeids: Ints | None = None,
-    nodes_values: Floats | None = None, nodes_values_as_tensor: Any = None, post_transform: str = "NONE",
-    node: Context,
+    x, *, base_values: Floats | None = None, base_values_as_tensor: Any = None, class_ids: IntArray | None = None,
+    class_nodeids: IntArray | None = None, class_treeids: IntArray | None = None,
+    class_weights: FloatArray | None = None, class_weights_as_tensor: Any = None,
+    classlabels_int64s: Ints | None = None, classlabels_strings: Strings | None = None,
+    nodes_falsenodeids: IntArray | None = None, nodes_featureids: IntArray | None = None,
+    nodes_hitrates: FloatArray | None = None, nodes_hitrates_as_tensor: Any = None,
+    nodes_missing_value_tracks_true: IntArray | None = None, nodes_modes: Strings | None = None,
+    nodes_nodeids: IntArray | None = None, nodes_treeids: IntArray | None = None,
+    nodes_truenodeids: IntArray | None = None, nodes_values: FloatArray | None = None,
+    nodes_values_as_tensor: Any = None, post_transform: str = "NONE", node: Context,
 ):  # fmt: skip
     """The labels [N], and the scores [N, classes]. From version 3 on, numbers may be f64 tensors."""
     forest, places = _by_ids(
@@ -78,7 +81,7 @@ def tree_ensemble_classifier(
     if len(labels) > 2:
         made = _of_many_classes(leaves, forest, votes, labels, bases, post_transform)
     else:
-        made = _of_two_classes(leaves, forest, votes, labels, bases, set(class_ids or ()), post_transform)
+        made = _of_two_classes(leaves, forest, votes, labels, bases, set(_listed(class_ids).tolist()), post_transform)
     return without_strings(made, classlabels_strings, node)
 
 
@@ -148,7 +151,7 @@ def _spell_out_members(table: list[list[Any]], members) -> None:
             place = len(features) - 1
 
 
-def _forest(table: Sequence[Any], is_leaf, roots: Sequence[int]) -> Forest:
+def _forest(table: Sequence[Any], is_leaf, roots) -> Forest:
     features, limits, modes, yes, no, missing = (np.asarray(each) for each in table)
     if np.any(modes >= len(MODES)):
         raise ModelError(f"a node of mode {modes.max()}, which ONNX does not define", code="ML227")
@@ -195,43 +198,47 @@ def _ranks(known, numbers: Sequence[int]):
 
 
 def _by_ids(
-    treeids: Ints | None, nodeids: Ints | None, features: Ints | None, modes: Strings | None, limits,
-    yes: Ints | None, no: Ints | None, missing: Ints | None,
-) -> tuple[Forest, _Places]:  # fmt: skip
+    treeids: Any, nodeids: Any, featureids: Any, modes: Strings | None, limits: Any, yes: Any, no: Any, missing: Any
+) -> tuple[Forest, _Places]:
     """The forest of nodes that have a tree number and a node number, and the index of each node."""
-    trees, names, count = treeids or (), nodeids or (), len(nodeids or ())
-    columns = [trees, features or (), modes or (), limits, yes or (), no or (), missing or range(count)]
-    if not count or any(len(each) != count for each in columns):
+    columns = trees, nodes, features, limits, yes, no = [
+        _listed(each) for each in (treeids, nodeids, featureids, limits, yes, no)
+    ]
+    count, kinds = len(nodes), modes or ()
+    missing = zeros((count,), bool) if missing is None or not len(missing) else missing
+    if not count or any(len(each) != count for each in (*columns, kinds, missing)):
         raise ModelError("the lists of nodes are empty, or of different length", code="ML227")
-    places = _Places(trees, names)
-    kinds = modes or ()
+    places = _Places(trees, nodes)
     unknown = set(kinds) - {LEAF, *MODES}
     if unknown:
         raise ModelError(f"a node of mode {unknown.pop()!r}, which ONNX does not define", code="ML227")
     numbers = {LEAF: -1, **{mode: number for number, mode in enumerate(MODES)}}
-    mode = np.fromiter((numbers[kind] for kind in kinds), np.int64, count)
+    mode = np.fromiter(map(numbers.__getitem__, kinds), np.int64, count)
     is_leaf, own = mode < 0, first_numbers(count)
-    ends = [np.where(is_leaf, own, places.of(trees, listed or ())) for listed in (yes, no)]
+    ends = [np.where(is_leaf, own, places.of(trees, listed)) for listed in (yes, no)]
     is_below = zeros((count,), bool)
     for each in ends:
         is_below[each[(each != own) & (each >= 0)]] = True
-    table = [features, limits, np.maximum(mode, 0), *ends, missing or zeros((count,), bool)]
-    return _forest(table, is_leaf, np.flatnonzero(~is_below).tolist()), places
+    table = [features, limits, np.maximum(mode, 0), *ends, missing]
+    return _forest(table, is_leaf, np.flatnonzero(~is_below)), places
 
 
-def _votes(
-    places: _Places, count: int, treeids: Ints | None, nodeids: Ints | None, ids: Ints | None, weights
-) -> Votes:
-    trees, nodes = treeids or (), nodeids or ()
+def _votes(places: _Places, count: int, treeids: Any, nodeids: Any, ids: Any, weights: Any) -> Votes:
+    trees, nodes = _listed(treeids), _listed(nodeids)
     voting = min(len(trees), len(nodes))
     found = places.of(trees[:voting], nodes[:voting])
     if np.any(found < 0):
         raise ModelError("a vote of a node that does not exist", code="ML227")
-    return Votes.collected(len(places), count, found, ids or (), weights)
+    return Votes.collected(len(places), count, found, _listed(ids), weights)
 
 
-def _either(floats: Floats | None, tensor) -> Any:
-    return (floats or ()) if tensor is None else tensor.array().reshape(-1)
+def _listed(numbers: Any) -> Any:
+    """An attribute that may be absent."""
+    return zeros((0,), np.int64) if numbers is None else numbers
+
+
+def _either(floats: Any, tensor) -> Any:
+    return _listed(floats) if tensor is None else tensor.array().reshape(-1)
 
 
 def _regressed(x: Value, forest: Forest, votes: Votes, how: str, bases, post_transform: str) -> Value:
