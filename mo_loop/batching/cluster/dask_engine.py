@@ -342,9 +342,11 @@ class DaskEngine:
         self._cancel({future: portion for future, portion in self._pending().items() if not portion.begun}, "dropped")
 
     def _pending(self) -> dict[Future, Portion]:
-        """What is not finished."""
+        """What is not finished, and what is `lost`: its worker died with the answer, so it is to be computed again."""
         with self._lock:
-            return {future: portion for future, portion in self._futures.items() if future.status == "pending"}
+            return {
+                future: portion for future, portion in self._futures.items() if future.status in ("pending", "lost")
+            }
 
     def _cancel(self, futures: Mapping[Future, Portion], fate: str = "") -> None:
         for portion in futures.values():
