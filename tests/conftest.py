@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-import atexit
+import importlib
 import os
-import shutil
-import tempfile
+import sys
 from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
 
 import pytest
 from hypothesis import settings
 
 from mo_loop import conversion
-from tests import warm_workers
+from tests import ROOT, warm_workers
 from tests.rotation import checks_passes, choose, header, without_other_parts
 
 # No deadline: times vary with the load of the machine. The same examples in every run: a failure can be repeated.
@@ -23,9 +24,8 @@ settings.load_profile("repository")
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     # The tests start hundreds of processes. All of them share one folder of bytecode, so each module is compiled once;
     # nothing is written beside the sources.
-    bytecode = tempfile.mkdtemp(prefix="mo_loop-bytecode-")
-    atexit.register(shutil.rmtree, bytecode, ignore_errors=True)
-    os.environ.setdefault("PYTHONPYCACHEPREFIX", bytecode)
+    sys.pycache_prefix = os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / "build" / "test-bytecode"))
+    sys.dont_write_bytecode = False
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -46,6 +46,18 @@ def pytest_configure(config: pytest.Config) -> None:
         from tests.times import Times
 
         config.pluginmanager.register(Times(config), "times")
+
+
+@pytest.hookimpl(tryfirst=True)
+def pytest_pycollect_makemodule(module_path: Path) -> None:
+    """One process of xdist at a time imports a test module, and rewrites its assertions, which takes longer than the
+    rest of the collection; the others read what it wrote."""
+    if "PYTEST_XDIST_WORKER" in os.environ:
+        with module_path.open("rb") as file, suppress(Exception, pytest.skip.Exception):  # pytest says it again
+            import fcntl  # not on Windows
+
+            fcntl.flock(file, fcntl.LOCK_EX)
+            importlib.import_module(".".join(module_path.relative_to(ROOT).with_suffix("").parts))
 
 
 def pytest_report_header() -> str:

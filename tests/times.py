@@ -1,17 +1,20 @@
 """Where the time of the tests goes, by file and by what is done: `make test-times` prints it.
 
 Times of single tests add up over the processes of xdist, so the sums exceed the time of the whole run. `cpu` is that of
-the test process alone; what worker processes do is listed by the stages that they report.
+the test process and of all processes below it; what workers do is also listed by the stages that they report.
 """
 
 from __future__ import annotations
 
+import os
 import subprocess
 import time
 from collections import Counter
 from collections.abc import Callable, Iterator
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
+from weakref import WeakSet
 
 import pytest
 
@@ -20,6 +23,24 @@ from mo_loop.support.workers.worker import Worker
 
 FILES = 30
 """So many files are listed."""
+
+
+_TICK = os.sysconf("SC_CLK_TCK")
+
+
+_running: WeakSet[subprocess.Popen[Any]] = WeakSet()
+
+
+def _processor_time() -> float:
+    """Seconds of this process and of those that it has started; of the running ones where the system has /proc."""
+    mine = os.times()
+    seconds = mine.user + mine.system + mine.children_user + mine.children_system
+    for each in list(_running):
+        if each.returncode is None:
+            with suppress(OSError):
+                fields = Path(f"/proc/{each.pid}/stat").read_text().rpartition(")")[2].split()
+                seconds += sum(map(int, fields[11:15])) / _TICK
+    return seconds
 
 
 class Times:
@@ -35,6 +56,17 @@ class Times:
         self._wrap(Worker, "start", "start of workers")
         self._wrap(subprocess.Popen, "communicate", "other processes")
         self._follow_stages()
+        self._find_processes()
+
+    def _find_processes(self) -> None:
+        """Remember what is started, to read its time while it runs."""
+        start = subprocess.Popen.__init__
+
+        def started(process: Any, *arguments: Any, **keywords: Any) -> None:
+            start(process, *arguments, **keywords)
+            _running.add(process)
+
+        subprocess.Popen.__init__ = started  # type: ignore[method-assign]
 
     def _wrap(self, owner: Any, name: str, kind: str) -> None:
         original: Callable[..., Any] = getattr(owner, name)
@@ -71,12 +103,12 @@ class Times:
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
         """Measure one test with its fixtures."""
         file = item.path.relative_to(self._config.rootpath).as_posix()
-        wall, cpu = time.perf_counter(), time.process_time()
+        wall, cpu = time.perf_counter(), _processor_time()
         try:
             return (yield)
         finally:
             self.wall[file] += time.perf_counter() - wall
-            self.cpu[file] += time.process_time() - cpu
+            self.cpu[file] += _processor_time() - cpu
 
     def pytest_sessionfinish(self, session: pytest.Session) -> None:
         """A process of xdist hands its times to the one that prints them."""
@@ -94,12 +126,15 @@ class Times:
         """Print both tables."""
         terminalreporter.section("times in seconds")
         folders: Counter[str] = Counter()
+        cpu = self.cpu.copy()
         for file, seconds in self.wall.items():
-            folders["/".join(Path(file).parts[:2])] += seconds
+            folder = "/".join(Path(file).parts[:2])
+            folders[folder] += seconds
+            cpu[folder] += self.cpu[file]
         total = sum(self.wall.values())
         for title, rows in (("kind", self.kinds), ("folder", folders), ("file", self.wall)):
             terminalreporter.write_line(f"{'wall':>8} {'cpu':>8}  {title}")
             for name, seconds in rows.most_common(FILES):
-                own = f"{self.cpu[name]:8.1f}" if name in self.cpu else " " * 8
+                own = f"{cpu[name]:8.1f}" if name in cpu else " " * 8
                 terminalreporter.write_line(f"{seconds:8.1f} {own}  {name}")
         terminalreporter.write_line(f"{total:8.1f} {sum(self.cpu.values()):8.1f}  all tests")

@@ -110,7 +110,8 @@ class Tree:
             os.chdir(self.place)
             here = os.fspath(self.place)
             sys.path[:0] = [here]
-            os.environ |= {"PYTHONPATH": here, "PYTHONDONTWRITEBYTECODE": "1"}
+            os.environ["PYTHONPATH"] = here
+            os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # what is compiled is told by the content, see above
             sys.dont_write_bytecode = True
             code = function(*arguments)
         except BaseException:
