@@ -299,9 +299,9 @@ class VariadicSplit(Op, opset=1, index=("axis", "lengths"), single=("axis",), ra
         doubtful = [i for i, size in enumerate(sizes) if isinstance(size, Dim) and size.is_fresh and size.lo < 0]
         for i in doubtful:
             sizes[i] = -1 if len(doubtful) == 1 and -1 not in sizes else fresh(0, high(x.shape[at]))
-        vague = [(i, size) for i, size in enumerate(sizes) if isinstance(size, Dim)]
-        if isinstance(x.shape[at], int) and len(vague) == 1 and -1 not in sizes and vague[0][1].is_fresh:
-            sizes[vague[0][0]] = -1  # the other sizes determine it
+        vague = [i for i, size in enumerate(sizes) if isinstance(size, Dim)]
+        if isinstance(x.shape[at], int) and len(vague) == 1 and -1 not in sizes:
+            sizes[vague[0]] = -1  # the other sizes determine it
         sizes = [size if size == -1 else capped(size, x.shape[at]) for size in sizes]
         holes = [i for i, size in enumerate(sizes) if size == -1]
         self.require(len(holes) <= 1, "more than one -1")

@@ -10,7 +10,7 @@ from tools.fuzz_generation import run
 SEED, COUNT = 2026, 6
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("operator", DESCRIPTIONS)
 @pytest.mark.parametrize("half", range(2))
 def test_configurations(half: int, operator: str) -> None:

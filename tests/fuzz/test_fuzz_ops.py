@@ -14,7 +14,7 @@ SEED, COUNT, BATCH = 2026, 320, 80
 EVERY = [op for family in FAMILIES for op in operators_of(family)]
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("first", range(0, COUNT, BATCH))
 def test_configurations(first: int) -> None:
     tasks = tasks_of(EVERY, SEED, COUNT)[first : first + BATCH]

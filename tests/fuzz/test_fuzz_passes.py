@@ -31,7 +31,7 @@ class Translated:
             self.graph = event.graph.clone()
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("lists", [False, True])
 @pytest.mark.parametrize("first", range(0, COUNT, BATCH))
 def test_passes_keep_the_numbers(first: int, lists: bool) -> None:

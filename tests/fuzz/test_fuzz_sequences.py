@@ -22,7 +22,7 @@ EXCUSES: set[int] = set()
 """The number of models refused for one of the reasons listed in tests.fuzz.control_flow.oracle."""
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("first", range(0, COUNT, BATCH))
 def test_models(first: int) -> None:
     _run([(SEED, index, True) for index in range(first, first + BATCH)])

@@ -11,7 +11,7 @@ from tools.runtimes import chosen_interpreter
 SEED, ROUNDS = 2026, 4
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("number", range(ROUNDS))
 def test_steps_are_the_whole_sequence(number: int) -> None:
     """One model of each kind."""

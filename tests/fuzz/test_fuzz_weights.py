@@ -20,7 +20,7 @@ def pool() -> Iterator[Pool]:
         yield pool
 
 
-@pytest.mark.sweep(2)
+@pytest.mark.sweep(4)
 @pytest.mark.parametrize("index", range(COUNT))
 def test_right(pool: Pool, index: int) -> None:
     outcome = pool.call((OURS, SEED, index))

@@ -21,6 +21,7 @@ from mo_loop.ir.xml import XmlWriter
 from mo_loop.ops.base import Constant, Parameter, Result, type_of_tensor
 from tests.unit.ops.examples import EXAMPLES, SOURCES, Example
 
+CORE = openvino.Core()
 DRAWS = 12
 ELEMENTS = (boolean, i8, u8, i16, i32, i64, u64, f16, bf16, f32, f64)
 READ_WITH_OTHERS = {"Assign"}
@@ -54,7 +55,7 @@ def check_read(example: Example, types: list[TensorType | None]) -> None:
     xml, data = io.StringIO(), io.BytesIO()
     XmlWriter(xml, Weights(data)).write(graph)
     try:
-        openvino.Core().read_model(xml.getvalue().encode(), data.getvalue())
+        CORE.read_model(xml.getvalue().encode(), data.getvalue())
     except RuntimeError as error:
         said = str(error).strip().splitlines()[-1]
         allowed = ACCEPTED.get(example.name)

@@ -37,7 +37,7 @@ from tests.runtime.ir.support import assert_identical
 SEED = 2026
 
 
-@pytest.mark.sweep(3)
+@pytest.mark.sweep(6)
 @pytest.mark.parametrize("index", range(60))
 def test_random_control_flow(index: int, tmp_path: Path) -> None:
     case = generate(SEED, index)
