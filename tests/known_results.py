@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import functools
 import hashlib
+import io
 import os
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
@@ -24,6 +25,9 @@ from typing import Any
 import mo_loop
 from mo_loop.compare.execution.judge import Sample
 from mo_loop.compare.execution.processor import CPUINFO, LIMIT
+from mo_loop.graph import Graph
+from mo_loop.ir.bin import Weights
+from mo_loop.ir.xml import XmlWriter
 from tests import ROOT
 
 FOLDER = os.environ.get("MO_LOOP_TEST_RESULTS", str(ROOT / "build" / "test-results"))
@@ -64,6 +68,16 @@ def passed(path: str | Path, sample: Sample) -> Known:
 def values(model: bytes, sets: Sequence[Mapping[str, Any]]) -> Known:
     """What the oracle gave for a model."""
     return _known("values", model, *_arrays(sets)) if FOLDER else Known(None)
+
+
+def probed(graph: Graph, *settings: str) -> Known:
+    """What a probe of the runtime gave for a graph: a Verdict of tests/runtime/probing.py."""
+    if not FOLDER:
+        return Known(None)
+    xml, data = io.StringIO(), io.BytesIO()
+    XmlWriter(xml, Weights(data)).write(graph)
+    judge = Path(__file__).with_name("runtime") / "probing.py"
+    return _known("probed", xml.getvalue(), data.getvalue(), judge.read_bytes(), *settings)
 
 
 def _known(kind: str, *parts: bytes | str) -> Known:

@@ -10,9 +10,11 @@ import pytest
 
 from mo_loop.errors import ConversionErrors, UnsupportedError
 from mo_loop.frontend.registry import listed
+from mo_loop.graph import Graph
 from mo_loop.target import MEASURED, SEVERITIES, Gap
+from tests.known_results import Known, probed
 from tests.processor import has_avx512
-from tests.runtime.probing import LIMIT, is_expected, probes, rules, run
+from tests.runtime.probing import LIMIT, Probe, Verdict, is_expected, probes, rules, run
 from tools import rule_costs
 from tools.gap_table import GAPS
 from tools.runtimes import VARIABLE, chosen_interpreter
@@ -74,19 +76,28 @@ def test_releases_are_compared_as_numbers() -> None:
     assert Gap("a", "b").is_in("2030.1.0")
 
 
+def judged(probe: Probe, graph: Graph) -> tuple[Verdict, Known]:
+    """What the probe gives for a graph, and where an earlier run of the tests has left it."""
+    python = chosen_interpreter()
+    known = probed(graph, repr(probe), python or "")
+    return known.found or run(probe, graph, python=python), known
+
+
 @pytest.mark.parametrize("gap", SHOWN, ids=lambda gap: gap.id)
 def test_the_probe_shows_what_the_table_says(gap: Gap) -> None:
     """On the installed release, or that of MO_LOOP_RUNTIME, and on this processor."""
     probe = PROBES[gap.id]
-    verdict = run(probe, probe.as_written(), python=chosen_interpreter())
+    verdict, known = judged(probe, probe.as_written())
     assert verdict.is_right != HERE[gap.id], f"AVX-512: {has_avx512()}, {verdict.result}: {verdict.message}"
+    known.keep(verdict)
 
 
 @pytest.mark.parametrize("gap", AVOIDED, ids=lambda gap: gap.id)
 def test_the_rule_avoids_it(gap: Gap) -> None:
     probe = PROBES[gap.id]
-    verdict = run(probe, probe.avoided(), python=chosen_interpreter())
+    verdict, known = judged(probe, probe.avoided())
     assert verdict.is_right, f"{verdict.result}: {verdict.message}"
+    known.keep(verdict)
 
 
 @pytest.mark.skipif(MEASURED[-1] != RELEASE, reason="tools/probe_runtime.py --every wants one release where it is so")
@@ -94,8 +105,9 @@ def test_the_rule_avoids_it(gap: Gap) -> None:
 def test_the_other_rules_do_not_avoid_it(gap: Gap) -> None:
     """So the rule is not there for nothing."""
     probe = PROBES[gap.id]
-    verdict = run(probe, probe.avoided(gap.rule, *probe.skips), python=chosen_interpreter())
+    verdict, known = judged(probe, probe.avoided(gap.rule, *probe.skips))
     assert not verdict.is_right, f"the probe is right without {gap.rule} on OpenVINO {RELEASE}"
+    known.keep(verdict)
 
 
 @pytest.mark.parametrize("gap", [gap for gap in SHOWN if gap.rule == "last check"], ids=lambda gap: gap.id)
