@@ -234,6 +234,54 @@ def test_a_growing_state(dims: str, pair: str) -> None:
     check(model, *({"x": floats(t, 2), "h": floats(k, 2, seed=1)} for t, k in ((3, 2), (0, 2), (4, 0), (1, 1), (0, 0))))
 
 
+ROW, SIZE = "r = Unsqueeze(e, zero)", "w = Concat<axis=0>(k, three)"
+REPEATED = {
+    # how a step makes what it appends, of e [3], the state u [3] and the number k [1]; along which axis
+    "rows": (f"{ROW}\n {SIZE}\n p = Expand(r, w)", 0),
+    "rows of matrices": ("r = Reshape(e, [1, 1, 3])\n w = Concat<axis=0>(one, k, three)\n q = Expand(r, w)\n"
+                         "p = Reshape(q, [-1, 3])", 0),
+    "columns": ("r = Reshape(e, [3, 1])\n w = Concat<axis=0>(three, k)\n p = Expand(r, w)", 1),
+    "states": (f"r = Unsqueeze(u, zero)\n {SIZE}\n p = Expand(r, w)", 0),
+    "twice": (f"{ROW}\n {SIZE}\n q = Expand(r, w)\n p = Concat<axis=0>(q, q)", 0),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", REPEATED)
+def test_repeated_pieces(name: str) -> None:
+    """A piece that is repeated is a row and a number: all rows are gathered at once."""
+    how, axis = REPEATED[name]
+    for number, shape in enumerate(("[1, 1, 3]", "[-1, 3]", "[3, 1]")):
+        how = how.replace(shape, f"shape{number}")
+    state = "float[3, A]" if axis else "float[A, 3]"
+    model = parsed(f"""
+        main (float[T, 3] x, int64[T] d, {state.replace("A", "K")} h, float[3] z)
+            => ({state.replace("A", "M")} y, float[3] last)
+          <int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] three = {{3}}, int64[3] shape0 = {{1, 1, 3}},
+           int64[2] shape1 = {{-1, 3}}, int64[2] shape2 = {{3, 1}}> {{
+          sizes = Shape (x)
+          n = Gather<axis=0> (sizes, zero)
+          m = Squeeze (n)
+          y, last = Loop (m, "", h, z) <body = step (int64 i, bool go, {state} s, float[3] v)
+            => (bool goes, {state.replace("A", "B")} t, float[3] u) {{
+            goes = Identity (go)
+            a = Gather<axis=0> (x, i)
+            e = Exp (a)
+            f = Mul (v, e)
+            u = Tanh (f)
+            c = Gather<axis=0> (d, i)
+            k = Unsqueeze (c, zero)
+            {how}
+            t = Concat<axis={axis}> (s, p)
+          }}>
+        }}""")
+    assert bool(convert_model(model).graph.of(ops.ScatterElementsUpdate12)) == (name != "twice")
+    runs = [([2, 0, 3, 1], 2), ([0, 0], 0), ([4], 1), ([], 2), ([1, 0, 0, 5, 2, 0], 3)]
+    check(model, *(
+        {"x": floats(len(d), 3), "d": np.array(d, np.int64), "h": floats(*((3, k) if axis else (k, 3)), seed=1),
+         "z": floats(3, seed=2)} for d, k in runs
+    ))  # fmt: skip
+
+
 def test_a_condition_before_the_first_step() -> None:
     model = parsed("""
         main (float[5, 3] x, int64 n, bool go) => (float[T, 3] y) {
