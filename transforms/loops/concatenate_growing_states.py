@@ -30,7 +30,7 @@ class ConcatenateGrowingStates(LoopPass):
     """
 
     def rewrite(self, node: Iteration) -> bool:
-        found = [(entry, first, piece) for entry, first in node.fed if (piece := _piece_of(node, entry)) is not None]
+        found = [(entry, first, piece) for entry, first in node.fed if (piece := _appended(node, entry)) is not None]
         if not found:
             return self.refuse(node, "no state is only appended to")
         for entry, first, piece in found:
@@ -40,7 +40,7 @@ class ConcatenateGrowingStates(LoopPass):
 
 
 @dataclass(frozen=True)
-class _Piece:
+class _Appended:
     """What a step appends to a state, or prepends: `value`, of length 1 along `axis`, or that `count` times."""
 
     value: Value
@@ -49,7 +49,7 @@ class _Piece:
     count: Value | None = None
 
 
-def _piece_of(node: Iteration, entry: object) -> _Piece | None:
+def _appended(node: Iteration, entry: object) -> _Appended | None:
     """What a step appends or prepends to a state that nothing else reads."""
     if not isinstance(entry, Merged):
         return None
@@ -65,11 +65,11 @@ def _piece_of(node: Iteration, entry: object) -> _Piece | None:
         return None
     axis, appends = normalise_axis(made.axis, len(value.shape)), made.operands[1] is value
     if value.shape[axis] == 1:
-        return _Piece(value, axis, appends)
+        return _Appended(value, axis, appends)
     return _repeated(value, axis) if appends else None
 
 
-def _repeated(value: Value, axis: int) -> _Piece | None:
+def _repeated(value: Value, axis: int) -> _Appended | None:
     """A Broadcast along one axis, or its Reshape that moves no element, as a piece of length 1 and its number."""
     dims = value.type.dims
     is_flat = isinstance(value.node, ops.Reshape)
@@ -83,12 +83,12 @@ def _repeated(value: Value, axis: int) -> _Piece | None:
     if len(grown) != 1 or row.type.dims[grown[0]] != 1:
         return None
     if not is_flat:
-        return _Piece(row, axis, True, ops.Gather(sizes, grown, 0).output)
+        return _Appended(row, axis, True, ops.Gather(sizes, grown, 0).output)
     pattern = [1 if place == axis else dim if isinstance(dim, int) else -1 for place, dim in enumerate(dims)]
     if _others(dims, axis) != _others(whole, grown[0]) or pattern.count(-1) > 1:
         return None
     one = ops.Reshape(row, pattern).output
-    return _Piece(one, axis, True, ops.Gather(sizes, grown, 0).output)
+    return _Appended(one, axis, True, ops.Gather(sizes, grown, 0).output)
 
 
 def _others(dims: Sequence[Dimension], axis: int) -> list[list[Dimension]]:
@@ -96,7 +96,7 @@ def _others(dims: Sequence[Dimension], axis: int) -> list[list[Dimension]]:
     return [[dim for dim in part if dim != 1] for part in (dims[:axis], dims[axis + 1 :])]
 
 
-def _concatenate(node: Iteration, entry: Merged, first: Value, piece: _Piece) -> None:
+def _concatenate(node: Iteration, entry: Merged, first: Value, piece: _Appended) -> None:
     axis, dims = piece.axis, piece.value.type.dims
     result = Result(piece.value)
     new = Concatenated(result, axis) if piece.appends else Concatenated(result, axis, start=-1, end=0, stride=-1)
