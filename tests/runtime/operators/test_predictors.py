@@ -15,6 +15,7 @@ from mo_loop import ops
 from mo_loop.api import convert_model
 from mo_loop.compare.oracle.oracle import OnnxRuntime
 from mo_loop.errors import MoLoopError
+from mo_loop.frontend.ops.classical import forest
 from mo_loop.frontend.ops.classical.forest import Forest
 from tests.harness import check as checked
 from tests.nodes import node_model
@@ -216,14 +217,17 @@ def rows(seed: int, count: int, features: int, dtype: Any = np.float32, missing:
 
 @pairs(
     seed=range(3), modes=[MODES[:1], MODES[1:2], MODES], how=["SUM", "AVERAGE", "MIN", "MAX"], dynamic=[False, True],
-    at_once=[False, True],
+    form=["_tested_at_once", "_level_by_level", "_node_by_node"],
 )  # fmt: skip
-def test_tree_regressor(seed: int, modes: list[str], how: str, dynamic: bool, at_once: bool) -> None:
-    """NaN takes the branch that each node selects. The tests of all nodes are met at once, or level by level."""
+def test_tree_regressor(seed: int, modes: list[str], how: str, dynamic: bool, form: str) -> None:
+    """NaN takes the branch that each node selects."""
     grown = Grown(seed, 4, 3, modes, 4)
     attributes = {**grown.attributes(), **grown.votes("target", [0, 1], -1), "n_targets": 2, "aggregate_function": how}
-    with mock.patch.object(Forest, "_is_fast_at_once", lambda *_: at_once):
+    chosen = mock.patch.object(Forest, "_is_fast_at_once", lambda *_: form == "_tested_at_once")
+    limit = mock.patch.object(forest, "_FULL", 100 if form == "_level_by_level" else 0)
+    with chosen, limit, mock.patch.object(Forest, form, autospec=True, side_effect=getattr(Forest, form)) as made:
         check("TreeEnsembleRegressor", [rows(seed, 40, 3)], attributes, dynamic=dynamic)
+    assert made.called
 
 
 class Vines(Grown):
