@@ -136,6 +136,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     MakeStateful,  # what the caller carried is a variable, as which the rules below see it
     FuseStatefulAttention,  # behind what makes caches of inputs
     *LOOPS,  # all counted loops over slices have their last form, recurrent cells and states have their nodes
+    NopElimination,  # once more: of what the passes before make for all steps
     EliminateEmptyLoops,  # also those whose conditions are constants now: the runtime infers sizes of 0 for them
     InsertKnownSizes,  # before the next pass: sizes of a Concat may follow from these
     InsertStaticShapes,  # also of what the passes of LOOPS make; the passes below and the runtime then know the same

@@ -70,12 +70,13 @@ class EliminateDoubleNot(Elimination):
 
 
 class EliminateSelect(Elimination):
-    """select(true, x, y)  ->  x, select(false, y, x)  ->  x"""
+    """select(true, x, y)  ->  x, select(false, y, x)  ->  x, select(c, x, x)  ->  x"""
 
     keeps = x = any_input()
     chosen = wrap_type(ops.Select, constant(value_equals(True, SMALL)), x, any_input())
     left = wrap_type(ops.Select, constant(value_equals(False, SMALL)), any_input(), x)
-    pattern = any_of(chosen, left)
+    both = wrap_type(ops.Select, any_input(), x, x)
+    pattern = any_of(chosen, left, both)
 
 
 class EliminateReluOfRelu(Elimination):

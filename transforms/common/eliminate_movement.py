@@ -10,7 +10,7 @@ from mo_loop.graph.dimension import Dim
 from mo_loop.graph.shape import is_static
 from mo_loop.transforms.elimination import Elimination, is_alike
 from mo_loop.transforms.operands import order_of
-from mo_loop.transforms.pattern import Match, any_input, constant, wrap_type
+from mo_loop.transforms.pattern import Match, any_input, any_of, constant, wrap_type
 from mo_loop.transforms.predicates import Predicate, has_static_rank
 from mo_loop.transforms.rewrite import MatcherPass
 
@@ -162,7 +162,8 @@ class EliminateGather(Elimination):
 
     keeps = x = any_input()
     every = constant(Predicate("indices that count up from 0", _counts_up))
-    pattern = wrap_type(ops.Gather, x, every, any_input(), attributes={"batch_dims": 0})
+    counted = wrap_type(ops.Range, any_input(all_are(0)), any_input(), any_input(all_are(1)))
+    pattern = wrap_type(ops.Gather, x, any_of(every, counted), any_input(), attributes={"batch_dims": 0})
 
 
 class EliminateReduce(Elimination):
