@@ -16,6 +16,7 @@ from typing import Any
 
 from mo_loop.compare.execution.hosted_object import Hosted
 from mo_loop.compare.execution.isolated import IsolatedError
+from mo_loop.compare.execution.judge import brief
 from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
 from mo_loop.compare.input_sets.generated import Generator
 from mo_loop.compare.input_sets.given import read_sets
@@ -26,7 +27,7 @@ from mo_loop.compare.reducing.condition import Condition
 from mo_loop.compare.reducing.search import ReductionSearch
 from mo_loop.compare.reducing.trial import Trials
 from mo_loop.conversion import Conversion
-from mo_loop.errors import InputError, MoLoopError, UsageError
+from mo_loop.errors import InputError, MoLoopError, NotComparableError, UsageError
 from mo_loop.frontend.external_data import needs_permission, with_data
 from mo_loop.frontend.model import load
 from mo_loop.frontend.onnx_graphs import operator_of
@@ -156,7 +157,11 @@ def _sets(
             return tuple(feeds for _, feeds in sets.accepted(count, oracle.run).sets)
         finally:
             oracle.close()
-    except (IsolatedError, MoLoopError):
-        if wanted.runs_ir:
+    except (IsolatedError, MoLoopError) as error:
+        if not wanted.runs_ir:
+            return ()
+        if isinstance(error, MoLoopError):
             raise
-        return ()
+        raise NotComparableError(
+            "ONNX Runtime does not run the model", why=brief(error), hint="correct the model as the reason says"
+        ) from None

@@ -23,7 +23,7 @@ from mo_loop.compare.reducing.smaller_bodies import unwrapped, without_body_node
 from mo_loop.compare.reducing.trial import _differs, _Task
 from mo_loop.compare.results.array_comparison import compare
 from mo_loop.compare.verdict.rounding import Rounding, alternatives
-from mo_loop.errors import InputError, UsageError
+from mo_loop.errors import InputError, NotComparableError, UsageError
 from mo_loop.options import ConvertOptions
 from tests.cli.commands import saved
 from tests.harness import floats, parsed
@@ -150,6 +150,17 @@ def test_a_model_without_the_condition_is_refused(tmp_path: Path) -> None:
         reduce(path, "differs")
     with pytest.raises(InputError, match="name tensors of the model"):
         reduce(path, "differs", options=ConvertOptions(output="y"))
+
+
+def test_a_model_that_onnx_runtime_does_not_run_is_refused(tmp_path: Path) -> None:
+    """The nodes of a body are not in order, which the conversion accepts."""
+    model = parsed(NESTED)
+    body = next(each.g for node in model.graph.node for each in node.attribute if each.HasField("g"))
+    nodes = list(reversed(body.node))
+    del body.node[:]
+    body.node.extend(nodes)
+    with pytest.raises(NotComparableError, match="ONNX Runtime does not run the model"):
+        reduce(saved(model, tmp_path), "differs")
 
 
 @pytest.mark.parametrize("text", ["differ", "fails ML1", "grep -q x", 'grep "{}'])
