@@ -1,8 +1,8 @@
-"""Worker processes that a comparison leaves are kept for the next one of the same test process.
+"""Worker processes that a comparison or a batch leaves are kept for the next one of the same test process.
 
 A new process imports OpenVINO and ONNX Runtime, which takes longer than most models of the tests. Only an idle worker
 is kept: one that crashed, hung or is killed while it works ends as usual. Workers of another interpreter, environment
-or memory limit are others.
+or memory limit are others. Those of a batch go to its folder with each model.
 """
 
 from __future__ import annotations
@@ -13,19 +13,31 @@ import shutil
 import sys
 import tempfile
 from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
 
+from mo_loop.batching.engine import JOB
 from mo_loop.support.workers import TaskOutcome, pool
 from mo_loop.support.workers.worker import Worker
 
 FUNCTIONS = ("mo_loop.compare.", "tests.fuzz.", "tools.")
 """Modules with the functions of kept workers; those of the tests of workers are none of them."""
 
+IN_FOLDER = "tests.warm_workers:convert_in"
+
 MOST = 4
 """So many idle workers are kept."""
 
 _idle: list[WarmWorker] = []
 """The longest idle one first."""
+
+
+def convert_in(task: tuple[str, Any]) -> Any:
+    """In the worker: convert a model of a batch that runs in this folder."""
+    from mo_loop.batching.job import convert
+
+    os.chdir(task[0])
+    return convert(task[1])
 
 
 class WarmWorker(Worker):
@@ -44,7 +56,9 @@ class WarmWorker(Worker):
     def run(self, task: Any, limit: float) -> TaskOutcome:
         self._is_busy = True
         try:
-            return super().run(task, limit)
+            if self._setup["function"] != IN_FOLDER:
+                return super().run(task, limit)
+            return replace(super().run((os.getcwd(), task), limit), task=task)
         finally:
             self._is_busy = False
 
@@ -78,11 +92,13 @@ def use() -> None:
     folder = tempfile.mkdtemp(prefix="mo_loop-warm-")  # temporary files outlive the pool
 
     def taken(function: str, *, memory: int | None, env: Mapping[str, str], scratch: str, python: str | None) -> Worker:
-        if not function.startswith(FUNCTIONS):
+        if function == JOB:
+            function = IN_FOLDER
+        elif not function.startswith(FUNCTIONS):
             return Worker(function, memory=memory, env=env, scratch=scratch, python=python)
         here = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
         # Another folder may have the path of one that was removed, but not its number while a worker is there.
-        folders = (os.getcwd(), os.stat(os.curdir).st_ino, *sys.path)
+        folders = (*sys.path,) if function == IN_FOLDER else (os.getcwd(), os.stat(os.curdir).st_ino, *sys.path)
         key = (function, memory, frozenset((here | dict(env)).items()), python, folders)
         for worker in reversed(_idle):
             if worker.key == key and worker.alive:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import functools
 import os
 import random
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Callable
@@ -15,12 +17,25 @@ import pytest
 
 from mo_loop.ir.pair import new_pair, restore_pair
 from mo_loop.support.files import write_whole
+from tests import ROOT
 
 if sys.platform == "win32":
     pytest.skip("processes are forked", allow_module_level=True)
 
 pytestmark = pytest.mark.filterwarnings("ignore:This process:DeprecationWarning")
 STEPS = ("replace", "unlink", "fsync")
+
+
+def in_a_small_process(test: Callable[[Path], None]) -> Callable[[Path], None]:
+    """To fork the process of the tests takes longer than all that a fork does here."""
+
+    @functools.wraps(test)
+    def run(tmp_path: Path) -> None:
+        code = f"import pathlib, {__name__} as t; t.{test.__name__}.__wrapped__(pathlib.Path({str(tmp_path)!r}))"
+        done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, cwd=ROOT)
+        assert done.returncode == 0, done.stderr
+
+    return run
 
 
 def write(path: Path, text: str, *, durable: bool = False) -> None:
@@ -89,6 +104,7 @@ def test_killed_at_every_step(durable: bool, tmp_path: Path) -> None:
     assert 8 < step < 99
 
 
+@in_a_small_process
 def test_the_process_that_restores_is_killed_too(tmp_path: Path) -> None:
     for step in range(30):
         for second in range(6):
@@ -104,6 +120,7 @@ def test_the_process_that_restores_is_killed_too(tmp_path: Path) -> None:
     assert step < 29
 
 
+@in_a_small_process
 def test_killed_at_200_random_moments(tmp_path: Path) -> None:
     path, seed = tmp_path / "model.xml", random.randrange(1 << 32)
     chance = random.Random(seed)

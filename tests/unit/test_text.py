@@ -147,7 +147,7 @@ def shuffled(graph: Graph, seed: int) -> Graph:
 
 
 class TestRoundTrip:
-    @settings(max_examples=150, deadline=None)
+    @settings(max_examples=80, deadline=None)
     @given(graphs())
     def test_of_anything(self, graph: Graph) -> None:
         text, canonical = to_text(graph), to_text(graph, names=False)
