@@ -23,6 +23,7 @@ from mo_loop.transforms.loops.chunks import Chunks, Decay
 from mo_loop.transforms.loops.closed_forms import FLOATS, Solved, State
 from mo_loop.transforms.loops.lifted import Lifted, Steps, squeezed, unsqueezed
 from mo_loop.transforms.loops.lifting import Lifting
+from mo_loop.transforms.loops.pieces import FEW
 
 NUMBERS = 512
 """The least numbers of a state: smaller ones are computed faster one step after the other."""
@@ -57,7 +58,8 @@ def solved_in_chunks(state: State) -> Solved | None:
     dims, count = state.initial.shape, state.steps.count
     if state.exact_order or dims is None or len(dims) < 2 or not is_static(dims) or state.initial.dtype not in FLOATS:
         return None
-    if math.prod(map(low, dims)) < NUMBERS or (isinstance(count, int) and count < STEPS):
+    has_few = state.node.graph.name == FEW or (isinstance(count, int) and count < STEPS)
+    if math.prod(map(low, dims)) < NUMBERS or has_few:
         return None
     update = _update(state)
     if update is None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -99,6 +99,8 @@ class Draft:
         """Whether the steps are in reverse order: where all slices are read so, none has to be reversed."""
         self.last: dict[Result, Value] = {}
         """The final values of the states that are solved."""
+        self.has_chunks = False
+        """Whether one of them is computed in chunks of steps."""
         count = self._count(at_most) if self.executed is None else self.executed.output
         self.lifting = Lifting(node.body, self.graph, count, may_not_run=low(self.length) < 1, may_end=at_most)
         for entry, value in node.fed:
@@ -121,7 +123,9 @@ class Draft:
             found = False
             for entry, value in list(waiting):
                 state = State(self.node, entry, self.inner(value), self.lifting, exact_order)
-                solved = solved_in_chunks(state) or solved_as_window(state) or state.solved()
+                chunks = solved_in_chunks(state)
+                self.has_chunks |= chunks is not None
+                solved = chunks or solved_as_window(state) or state.solved()
                 if solved is None:
                     continue
                 found = True
@@ -162,12 +166,27 @@ class Draft:
         made += [each for node in made for body in node.bodies for scope in body.scopes() for each in scope.ordered()]
         return (output for node in made for output in node.outputs)
 
-    def place(self, values: Sequence[Value]) -> list[Value]:
-        """Put what `values` of the draft are made of into the graph of the loop; what they are there."""
-        outer = {each.output: value for each, value in self._outer.items() if isinstance(each, Parameter)}
+    @property
+    def outer(self) -> list[Value]:
+        """The outer values that it reads."""
+        return list(dict.fromkeys(self._outer.values()))
+
+    def place(
+        self, values: Sequence[Value], graph: Graph | None = None, there: Mapping[Value, Value] | None = None
+    ) -> list[Value]:  # fmt: skip
+        """Put what `values` of the draft are made of into the graph of the loop; what they are there.
+
+        Args:
+            graph: another graph, which has the outer values as `there` says.
+        """
+        made = {
+            each.output: value if there is None else there[value]
+            for each, value in self._outer.items() if isinstance(each, Parameter)
+        }  # fmt: skip
         needed = self.graph.ancestors(value.node for value in values)
-        self.node.graph.adopt(self.graph, {each for each in needed if not isinstance(each, Parameter)}, outer)
-        return [outer[value] for value in values]
+        nodes = {each for each in needed if not isinstance(each, Parameter)}
+        (graph or self.node.graph).adopt(self.graph, nodes, made)
+        return [made[value] for value in values]
 
     def _count(self, at_most: bool) -> Length:
         node = self.node

@@ -9,10 +9,13 @@ from mo_loop.graph import Value
 from mo_loop.graph.dimension import least
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import i64
-from mo_loop.ops.control import Iteration, TensorIterator
+from mo_loop.ops.control import Control, Iteration, TensorIterator
 from mo_loop.ops.lengths import Length, joined
 from mo_loop.ops.port_map import Concatenated, Sliced
 from mo_loop.transforms.replace import move_readers, replace_output
+
+FEW = "few_steps"
+"""The name of a branch for a loop that has few steps."""
 
 
 def number_of_steps(node: Iteration) -> Value:
@@ -27,7 +30,7 @@ def number_of_steps(node: Iteration) -> Value:
     return trip if known is not None and least(known.reshape(-1)[0]) >= 0 else ops.Maximum(trip, 0).output
 
 
-def put_in_place(node: Iteration, loop: Iteration, values: Sequence[Value]) -> None:
+def put_in_place(node: Iteration, loop: Control, values: Sequence[Value]) -> None:
     """Readers of the outputs of `node` read `values`."""
     loop.rt_info.update(node.rt_info)
     for output, value in zip(node.outputs, values, strict=True):

@@ -14,6 +14,7 @@ from mo_loop.ops.port_map import Concatenated, Final, Sliced
 from mo_loop.ops.recurrent import Recurrent
 from mo_loop.transforms.folding import fold_constants
 from mo_loop.transforms.function_pass import FunctionPass, argument
+from mo_loop.transforms.loops.pieces import FEW
 from mo_loop.transforms.loops.repeating import read_as_slices, reads_of_index, repeat, repeat_while_active
 from mo_loop.transforms.loops.step_costs import has_known_shapes, numbers_touched, step_nodes
 from mo_loop.transforms.port_maps import ENDLESS, is_one_after_another
@@ -72,7 +73,7 @@ class StepsPerIteration(FunctionPass):
             most = min(most, self.steps // 2)
         reads = reads_of_index(node)
         # The runtime infers unknown shapes in each step, which costs more than an iteration.
-        if not has_known_shapes(node.body, reads):
+        if not has_known_shapes(node.body, reads) or node.graph.name == FEW:
             most = min(most, self.steps // 4)
         largest = high(node.count)
         if largest is not None and largest < 2:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from mo_loop.ops.control import Iteration
+from mo_loop.transforms.loops.few_steps import keep_for_few_steps
 from mo_loop.transforms.loops.loop_pass import AllStepsPass
 from mo_loop.transforms.loops.memory_bound import Bound
 from mo_loop.transforms.loops.outer import Draft, obstacle_of, output_of, replace_outputs
@@ -23,7 +24,7 @@ class VectorizeLoops(AllStepsPass):
 
     States vanish as well if their values in all steps have a closed form (transforms/loops/closed_forms.py): sums,
     extremes, counters, values of the step before. A sum of floats of which only the last is read may be added in
-    another order.
+    another order. Linear attention of an unknown number of steps stays a loop where there are few of them.
 
     Args:
         exact_order: floats are added in the order of the steps.
@@ -46,6 +47,9 @@ class VectorizeLoops(AllStepsPass):
         split = self.exceeds(draft, outputs, bound, may_split=may_split)
         if split is not None:
             return split
+        if draft.has_chunks and not isinstance(node.count, int):
+            keep_for_few_steps(draft, outputs)
+            return self.accept(node, "but for few steps")
         replace_outputs(node, range(len(outputs)), draft.place(outputs))
         node.graph.remove(node)
         return self.accept(node)
