@@ -6,12 +6,17 @@ Inside a chunk of C steps, from the state S before it (i and j are steps):
     y[i] = (s(i) * q[i]) S + sum over j of d(i, j) (q[i] . k[j]) v[j]
     S    = s(C - 1) * S + sum over j of e(j) k[j] v[j]
 
+If step j adds k (v - r p S), where S is the state that it reads (the delta rule), u[j] takes the place of v[j]:
+
+    (I + L) u = v - r s(j) p[j] S                       L(i, j) = r[i] d(i, j) (p[i] . k[j]) for j < i
+
 Only the last line needs the chunk before: a loop of T / C iterations. Products of factors are made of those of halves;
 nothing is divided, so factors near 0 lose nothing. A NaN or an infinity of one step reaches all steps of its chunk.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -25,8 +30,9 @@ from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.transforms.loops.lifted import Lifted, Steps, moved
 from mo_loop.transforms.loops.memory_bound import USUAL
 
-SIZE, SIZE_BY_ROW = 32, 16
-"""The steps of a chunk, powers of two: with a factor for each row, a pair of steps costs as many products as rows."""
+SIZE, SIZE_SHORT = 32, 16
+"""The steps of a chunk, powers of two. With a factor for each row, a pair of steps costs as many products as rows; with
+the delta rule a chunk is a system of equations."""
 
 
 @dataclass(frozen=True)
@@ -39,8 +45,8 @@ class Chunks:
     rank: int
 
     @classmethod
-    def of(cls, steps: Steps, rank: int, *, by_row: bool) -> Chunks:
-        size = SIZE_BY_ROW if by_row else SIZE
+    def of(cls, steps: Steps, rank: int, *, is_short: bool) -> Chunks:
+        size = SIZE_SHORT if is_short else SIZE
         return cls(steps, size, larger(ceil_divided(steps.count, size), 1), rank)  # no steps: one chunk of nothing
 
     @property
@@ -96,21 +102,47 @@ class Chunks:
         made = seen @ values + ops.MatMul(q, before, transpose_b=of_transpose)
         return self.together(made, rows)
 
-    def states(self, first: Value, decay: Decay | None, keys: Value, values: Value) -> tuple[Value, Value]:
-        """The states before each chunk [.., count, K, V], and the last state."""
-        weighted = keys if decay is None else keys * decay.until
-        added = ops.MatMul(weighted, values, transpose_a=True)
+    def states(
+        self, first: Value, decay: Decay | None, keys: Value, values: Value, retrieving: Value | None = None
+    ) -> tuple[Value, Value, Value]:  # fmt: skip
+        """The states before each chunk [.., count, K, V], the last state, and the values that the steps add.
+
+        These are `values` without the product of `retrieving` with the state before the chunk.
+        """
+        ends = keys if decay is None else keys * decay.until
         whole = ops.Unsqueeze(first, [self.axis])
-        if decay is None:
+        if decay is None and retrieving is None:
+            added = ops.MatMul(ends, values, transpose_a=True)
             before = whole + ops.CumSum(added, self.axis, exclusive=True)
-            return before, first + ops.ReduceSum(added, [self.axis])
+            return before, first + ops.ReduceSum(added, [self.axis]), values
+        factor = None if decay is None else decay.total
+        given = [ops.MatMul(ends, values, transpose_a=True)] if retrieving is None else [ends, values, retrieving]
         if self.count == 1:
-            before, last = whole, ops.Squeeze(whole * decay.total + added, [self.axis])
+            before, last = whole, ops.Squeeze(_after(whole, factor, given), [self.axis])
         else:
-            before, last = self._scanned(first, decay.total, added)
-        if not self.is_whole and decay.since.type.dims[self.axis] == 1:  # the factors go on behind the last step
+            before, last = self._scanned(first, factor, given)
+        if retrieving is not None:
+            values = values - retrieving @ before
+        if decay is not None and decay.since.type.dims[self.axis] == 1 and not self.is_whole:
+            # The factors go on behind the last step.
             last = self._behind_last(before, decay, keys, values)
-        return before, last
+        return before, last, values
+
+    def retrieved(
+        self, rows: Value, keys: Value, values: Value, rate: Value | None, decay: Decay | None, *, is_decayed: bool
+    ) -> tuple[Value, Value]:  # fmt: skip
+        """What the steps of a chunk add if the state before it is 0, and the rows whose product with it they lack."""
+        lower = _ones(self.size, rows, is_after=False)
+        between, since = lower, None
+        if decay is not None:
+            between, since = decay.read(is_decayed)
+            between = between * lower
+        mixed = ops.MatMul(rows, keys, transpose_b=True) * between
+        rows = rows if since is None else rows * since
+        if rate is not None:
+            mixed, rows = mixed * rate, rows * rate
+        inverse = _inverse(mixed, self.size)
+        return inverse @ values, inverse @ rows
 
     def _behind_last(self, before: Value, decay: Decay, keys: Value, values: Value) -> Value:
         """The state behind the last step, within the last chunk."""
@@ -119,16 +151,17 @@ class Chunks:
         before, keys, values = (ops.Gather(x, -1, self.axis) for x in (before, keys, values))
         return before * since + ops.MatMul(keys * ends, values, transpose_a=True)
 
-    def _scanned(self, first: Value, factor: Value, added: Value) -> tuple[Value, Value]:
+    def _scanned(self, first: Value, factor: Value | None, given: Sequence[Value]) -> tuple[Value, Value]:
         body = Graph("chunks")
         held = Parameter(graph=body, type=first.type.without_known())
-        new = self._sliced(body, added)
-        by = self._sliced(body, factor)
-        kept, more = (ops.Squeeze(each.parameter.output, [self.axis]) for each in (by, new))
-        after = Result(held.output * kept + more)
-        before = Result(ops.Unsqueeze(held.output, [self.axis]))
+        tensors = [*given, *([] if factor is None else [factor])]
+        ports = [self._sliced(body, each) for each in tensors]
+        pieces = [each.parameter.output for each in ports]
+        state = ops.Unsqueeze(held.output, [self.axis])
+        made = _after(state, None if factor is None else pieces.pop(), pieces)
+        after, before = Result(ops.Squeeze(made, [self.axis])), Result(state)
         last, every = ops.TensorIterator(
-            first, added, factor, graph=first.graph, body=body, input_map=(Merged(held, after), new, by),
+            first, *tensors, graph=first.graph, body=body, input_map=(Merged(held, after), *ports),
             output_map=(Final(after), Concatenated(before, self.axis)),
         )  # fmt: skip
         return every, last
@@ -140,6 +173,30 @@ class Chunks:
         type_ = x.type.with_shape((*dims[: self.axis], 1, *dims[self.axis + 1 :])).without_known()
         parameter = Parameter(graph=body, type=type_)
         return Invariant(parameter) if is_same else Sliced(parameter, self.axis)
+
+
+def _after(state: Value, factor: Value | None, given: Sequence[Value]) -> Value:
+    """The state behind a chunk: what it adds is given, or its keys, values and retrieving rows are."""
+    kept = state if factor is None else state * factor
+    if len(given) == 1:
+        return kept + given[0]
+    ends, values, retrieving = given
+    return kept + ops.MatMul(ends, values - retrieving @ state, transpose_a=True)
+
+
+def _inverse(square: Value, size: int) -> Value:
+    """The inverse of I + L, where L is the part of `square` below the diagonal.
+
+    Blocks [[A, 0], [M, B]] have the inverse [[A', 0], [-B' M A', B']]; each step doubles their size.
+    """
+    inverse, width = _number(np.eye(size), square), 1
+    while width < size:
+        block = np.arange(size) // width
+        below = (block[:, None] % 2 == 1) & (block[None] == block[:, None] - 1)
+        part = square * _number(below, square)
+        inverse = inverse - (part if width == 1 else inverse @ part @ inverse)
+        width *= 2
+    return inverse
 
 
 @dataclass(frozen=True)

@@ -1,7 +1,8 @@
 """States that are matrices to which every step adds a product of a column and a row, read by products.
 
-    S' = a * S + k v        a: a number, or one for each row or each column of S
-    y = q S'                also S' q, and both with S; sum (q * S') along rows or columns
+    S' = a * S + k v                a: a number, or one for each row or each column of S
+    S' = a * S + k (v - r p a S)    the delta rule; also with p S
+    y = q S'                        also S' q, and both with S; sum (q * S') along rows or columns
 
 This is linear attention in the forms that RetNet, GLA, Mamba-2 and RWKV give it. No step needs S itself, so all steps
 are computed in chunks (transforms/loops/chunks.py).
@@ -45,12 +46,23 @@ class _Read:
 
 @dataclass(frozen=True)
 class _Update:
-    """a * S + k v: `keys` are the rows k^T, `values` the rows v; `kept` is the node that reads S."""
+    """a * S + k (v - r p S): `keys` are the rows k^T, `values` the rows v; `kept` is the node that reads S."""
 
     factor: Lifted | None
     keys: Lifted
     values: Lifted
     kept: Node
+    retrieval: _Retrieval | None = None
+
+
+@dataclass(frozen=True)
+class _Retrieval:
+    """r p S, where S is the state after its decay or before it; `node` reads S."""
+
+    node: Node
+    rows: Lifted
+    rate: Lifted | None
+    is_decayed: bool
 
 
 def solved_in_chunks(state: State) -> Solved | None:
@@ -82,10 +94,18 @@ def _computed(state: State, update: _Update, reads: list[_Read]) -> Solved | Non
     by_row = _is_long(factor)
     if by_row and any(each.of_transpose for each in reads):
         return None
-    chunks = Chunks.of(steps, rank, by_row=by_row)
+    retrieval = update.retrieval
+    if retrieval is not None and (by_row or by_column):
+        return None
+    chunks = Chunks.of(steps, rank, is_short=by_row or retrieval is not None)
     decay = None if factor is None else Decay.of(chunks, factor, by_row=by_row)
     k, v = chunks.apart(keys), chunks.apart(values)
-    before, last = chunks.states(initial, decay, k, v)
+    retrieving = None
+    if retrieval is not None:
+        rate = None if retrieval.rate is None else chunks.apart(retrieval.rate)
+        rows = chunks.apart(retrieval.rows)
+        v, retrieving = chunks.retrieved(rows, k, v, rate, decay, is_decayed=retrieval.is_decayed)
+    before, last, v = chunks.states(initial, decay, k, v, retrieving)
     made = {}
     for each in reads:
         pair = (v, k) if each.of_transpose else (k, v)
@@ -110,19 +130,23 @@ def _update(state: State) -> _Update | None:
         factor = None
         if kept is not held:
             by = kept.node
-            if not isinstance(by, ops.Multiply) or held not in by.operands or kept.only_use is None:
+            if not isinstance(by, ops.Multiply) or held not in by.operands:
                 continue
             others = [each for each in by.operands if each is not held]
             factor = state.lifting[others[0]] if others else None
             if factor is None or not _is_factor(factor, state.initial.type.dims):
                 continue
         pair = _pair(state.lifting, added)
-        if pair is None:
+        found = _delta(state, kept, added) if pair is None else (*pair, None)
+        if found is None:
             continue
-        column, row = pair
+        column, row, retrieval = found
+        readers = {made} | ({retrieval.node} if retrieval is not None and retrieval.is_decayed else set())
+        if kept is not held and {use.node for use in kept.uses} != readers:
+            continue
         sizes = (column.dims[-2], row.dims[-1])
         if sizes == state.initial.type.dims[-2:] and max(column.rank, row.rank) <= state.initial.type.rank:
-            return _Update(factor, _swapped(column), row, made if kept is held else kept.node)
+            return _Update(factor, _swapped(column), row, made if kept is held else kept.node, retrieval)
     return None
 
 
@@ -158,6 +182,70 @@ def _pair(lifting: Lifting, value: Value) -> tuple[Lifted, Lifted] | None:
     return None
 
 
+def _delta(state: State, kept: Value, added: Value) -> tuple[Lifted, Lifted, _Retrieval] | None:
+    """k, v and r p S of k (v - r p S)."""
+    node, lifting, dims = added.node, state.lifting, state.initial.type.dims
+    if not isinstance(node, ops.Multiply | ops.MatMul) or getattr(node, "transpose_a", False):
+        return None
+    orders = [node.operands] if isinstance(node, ops.MatMul) else [node.operands, node.operands[::-1]]
+    for column, row in orders:
+        keys = lifting[column]
+        if keys is None or keys.rank < 2 or keys.dims[-1] != 1 or getattr(node, "transpose_b", False):
+            continue
+        found = _difference(state, row) if _is_row_of(row, dims) else None
+        if found is None:
+            return None
+        values, rate, read = found
+        while isinstance(read.node, ops.Unsqueeze | ops.Squeeze):
+            read = read.node.operands[0]
+        by = read.node.operands[0].node if isinstance(read.node, ops.ReduceSum) else read.node
+        held = state.entry.parameter.output
+        source = next((each for each in (kept, held) if each in by.inputs), None)
+        if source is None or not isinstance(by, ops.MatMul | ops.Multiply):
+            return None
+        form = _by_product if isinstance(by, ops.MatMul) else _by_sum
+        reading = form(state, by, source, False)
+        if reading is None or reading.output is not read or reading.of_transpose or reading.rows.dims[-2] != 1:
+            return None
+        is_decayed = source is kept and kept is not held
+        return keys, values, _Retrieval(by, reading.rows, rate, is_decayed)
+    return None
+
+
+def _is_row_of(value: Value, dims: tuple[object, ...]) -> bool:
+    """Whether it is a row [.., 1, V] of a state."""
+    return value.rank == len(dims) and value.type.dims == (*dims[:-2], 1, dims[-1])
+
+
+def _difference(state: State, value: Value) -> tuple[Lifted, Lifted | None, Value] | None:
+    """v, r and x of a row v - r x of which the steps do not determine x."""
+    lifting, rank, node = state.lifting, state.initial.type.rank, value.node
+    if isinstance(node, ops.Unsqueeze) and _is_row_of(value, state.initial.type.dims):
+        inner = node.operands[0]
+        return _difference(state, inner) if inner.type.dims == (*value.type.dims[:-2], value.type.dims[-1]) else None
+    if isinstance(node, ops.Multiply):
+        for x, y in (node.operands, node.operands[::-1]):
+            factor = lifting[x]
+            found = None if factor is None else _difference(state, y)
+            if factor is None or found is None or (factor.rank and factor.dims[-1] != 1):
+                continue
+            factor, (values, former, read) = _as_row(factor, value, rank), found
+            both = factor if former is None else _product(lifting.steps, factor, former)
+            return _product(lifting.steps, values, factor), both, read
+        return None
+    whole = lifting[node.operands[0]] if isinstance(node, ops.Subtract) else None
+    if whole is None or whole.rank != value.rank or whole.dims[-1] != state.initial.type.dims[-1]:
+        return None
+    return _as_row(whole, value, rank), None, node.operands[1]
+
+
+def _as_row(x: Lifted, beside: Value, rank: int) -> Lifted:
+    """A value beside a row of a state of some rank, as [.., 1, N]: the row may lack the dimension of 1."""
+    if x.rank == 0 or beside.rank == rank:
+        return x
+    return Lifted(unsqueezed(x.value, [x.value.type.rank - 1]), x.varies)
+
+
 def _is_column(x: Lifted) -> bool:
     return x.rank > 1 and x.dims[-1] == 1
 
@@ -180,7 +268,7 @@ def _reads(state: State, update: _Update) -> Iterator[_Read | None]:
     outputs = [each for each in state.node.output_map if isinstance(each, Concatenated)]
     for value, is_after in ((state.entry.parameter.output, False), (state.next, True)):
         for use in value.uses:
-            if use.node is update.kept and not is_after:
+            if not is_after and (use.node is update.kept or (update.retrieval and use.node is update.retrieval.node)):
                 continue
             if isinstance(use.node, Result):
                 is_known = use.node is state.entry.result and all(each.result is not use.node for each in outputs)

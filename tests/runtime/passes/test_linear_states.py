@@ -125,3 +125,62 @@ def test_chunks_are_as_exact_as_steps() -> None:
     """The errors against f64, for factors from 0 to 1; docs/loops.md has those of longer sequences."""
     for row in chunk_errors.rows([300]):
         assert row.ratio < chunk_errors.WORST, row
+
+
+RETRIEVED = {
+    # how x [V] is made of the keys k [K] and the state m or s, and what a step adds with k as a column c
+    "product": "f = Unsqueeze(k, before)\n x1 = MatMul(f, m)\n x = Squeeze(x1, before)",
+    "product of a vector": "x = MatMul(k, m)",
+    "sum": "f = Mul(m, c)\n x = ReduceSum<keepdims=0>(f, before)",
+    "state before": "f = Mul(s, c)\n x = ReduceSum<keepdims=0>(f, before)",
+    "another key": "f = Neg(c)\n f2 = Mul(f, half)\n f3 = Mul(m, f2)\n x = ReduceSum<keepdims=0>(f3, before)",
+}
+RATES = {
+    "none": "d = Sub(v, x)\n r = Unsqueeze(d, before)\n u = Mul(c, r)",
+    "constant": "d1 = Sub(v, x)\n d = Mul(half, d1)\n r = Unsqueeze(d, before)\n u = MatMul(c, r)",
+    "of the step": "w = Sigmoid(b)\n d1 = Sub(v, x)\n d = Mul(d1, w)\n r = Unsqueeze(d, before)\n u = Mul(r, c)",
+    "of the row": "w = Sigmoid(b)\n w2 = Unsqueeze(w, before)\n d1 = Sub(v, x)\n r1 = Unsqueeze(d1, before)\n"
+                  "r = Mul(r1, w2)\n u = Mul(r, c)",
+    "of each number": "w = Sigmoid(v)\n d1 = Sub(v, x)\n d = Mul(d1, w)\n r = Unsqueeze(d, before)\n u = Mul(r, c)",
+}  # fmt: skip
+
+
+def delta_rule(retrieved: str, rate: str, decay: str, length: str, batch: tuple[int, ...]) -> onnx.ModelProto:
+    """Each step adds the difference of a value and what the state has for its key."""
+    lead = "".join(f"{each}," for each in batch)
+    shape, kept = DECAYS[decay]
+    sizes = {"k": f"{K}", "v": f"{V}", "b": "1", **({"g": shape} if shape else {})}
+    inner = ", ".join(f"float[{lead}{size}] {name}{'0' if name == 'k' else ''}" for name, size in sizes.items())
+    sources = ", ".join(f"float[{length},{lead}{size}] {name}s" for name, size in sizes.items())
+    return parsed(f"""
+        main (float[{lead}{K},{V}] h, {sources}) => (float[{lead}{K},{V}] last, float[{length},{lead}{V}] ys)
+        <float zero = {{0.0}}, float one = {{1.0}}, float half = {{0.5}}, float small = {{0.2}},
+         int64[1] before = {{-2}}, int64[1] behind = {{-1}}> {{
+          last, ys = Scan <num_scan_inputs = {len(sizes)}, body = step (float[{lead}{K},{V}] s, {inner})
+            => (float[{lead}{K},{V}] t, float[{lead}{V}] y) {{
+            k = Mul(k0, small)
+            c = Unsqueeze(k, behind)
+            {kept}
+            {RETRIEVED[retrieved]}
+            {RATES[rate]}
+            t = Add(m, u)
+            z = Mul(t, c)
+            y = ReduceSum<keepdims=0>(z, before)
+          }}>(h, {", ".join(name + "s" for name in sizes)}) }}""")
+
+
+@pytest.mark.parametrize("retrieved", RETRIEVED)
+@pytest.mark.parametrize("rate", RATES)
+def test_the_delta_rule(retrieved: str, rate: str) -> None:
+    batch = () if retrieved == "product of a vector" else (2, 3)
+    for decay in ("none", "constant", "of the step"):
+        model = delta_rule(retrieved, rate, decay, "T" if decay == "of the step" else "70", batch)
+        if decay != "of the step":
+            assert bool(loops(model)) == (rate == "of each number")  # the loop over 5 chunks is one iteration
+        check(model, *feeds(model, *((70, 1, 15, 16, 33) if decay == "of the step" else (70,))), rtol=1e-3, atol=1e-4)
+
+
+@pytest.mark.parametrize("decay", ["of each row", "of each column"])
+def test_the_delta_rule_with_several_factors_stays_a_loop(decay: str) -> None:
+    model = delta_rule("sum", "of the step", decay, "40", ())
+    check(model, *feeds(model, 40), rtol=1e-3, atol=1e-4)
