@@ -57,6 +57,54 @@ class ReduceBeforeTranspose(LocalRule):
         return reduced if left == sorted(left) else ops.Transpose(reduced, [sorted(left).index(axis) for axis in left])
 
 
+class SqueezeReducedDimensions(LocalRule):
+    """Reshape(Reduce(x : [2,5,3], [1]), [6,1])  ->  Reshape(Squeeze(Reduce(x, [1], keep_dims), [1]), [6,1])
+
+    The runtime takes a Reshape, or what it makes one, to as many dimensions for the one that restores the reduced ones.
+    """
+
+    instead = "a reduction that keeps its dimensions, and `Squeeze`"
+    avoids = (Gap(
+        "reshaped-reduction",
+        "a `Reshape` to as many dimensions, or a `Transpose` that moves only dimensions of 1, behind a reduction that "
+        "does not keep its dimensions, is left out",
+    ),)  # fmt: skip
+
+    pattern = wrap_type(Reduction, attributes={"keep_dims": False})
+
+    def form(self, node: Reduction) -> Node | None:
+        data, axes = node.operands
+        places, rank = axes.type.integers, node.output.rank
+        if not rank or places is None or not any(_is_of_shape(each, node) for each in _moved(node.output)):
+            return None
+        return ops.Squeeze(type(node)(data, axes, keep_dims=True), axes)
+
+
+def _moved(value: Value) -> list[Value]:
+    """What changes of the shape alone make of a value."""
+    made = {value: None}
+    waiting = [value]
+    while waiting:
+        new = [use.node.outputs[0] for use in waiting.pop().uses if use.port == 0 and _is_reshape(use.node)]
+        waiting += [each for each in new if each not in made]
+        made |= dict.fromkeys(new)
+    return list(made)
+
+
+def _is_reshape(node: Node) -> bool:
+    """Whether the runtime computes `node` as a Reshape: also a Transpose that moves only dimensions of 1."""
+    if isinstance(node, ops.Transpose):
+        order, dims = order_of(node), node.operands[0].shape
+        long = [axis for axis in order or () if dims is not None and dims[axis] != 1]
+        return order is not None and dims is not None and long == sorted(long)
+    return isinstance(node, ops.Reshape | ops.Squeeze | ops.Unsqueeze)
+
+
+def _is_of_shape(moved: Value, node: Reduction) -> bool:
+    """Whether it may have as many dimensions as a reduction, and others."""
+    return moved.rank in (None, node.output.rank) and moved.shape != node.output.shape
+
+
 class TransposeToSqueezeUnsqueeze(LocalRule):
     """Transpose(x : [1,N,2], [1, 2, 0])  ->  Unsqueeze(Squeeze(x, 0), 2), where N may be 0"""
 
