@@ -10,10 +10,12 @@ it lists. (Do not list a shape that is an input: its length must be static, beca
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from importlib.metadata import version
 from typing import Any
 
 import numpy as np
 import onnx
+import pytest
 from onnx import helper, numpy_helper
 
 NEWEST = onnx.defs.onnx_opset_version()
@@ -68,6 +70,13 @@ def graph_model(
     )
     opsets = [helper.make_opsetid(domain, opset)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=helper.find_min_ir_version_for(opsets, True))
+
+
+def need_onnxruntime(release: str) -> None:
+    """Skip the test if the installed ONNX Runtime is older than the first release with the kernels that it needs."""
+    installed = version("onnxruntime")
+    if [*map(int, installed.split(".")[:2])] < [*map(int, release.split("."))]:
+        pytest.skip(f"ONNX Runtime {installed} has no kernel, {release} has")
 
 
 def _is_listed(name: str, dynamic: bool | Sequence[str]) -> bool:

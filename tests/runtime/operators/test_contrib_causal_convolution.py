@@ -8,7 +8,7 @@ import pytest
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
 from tests.harness import check_node
-from tests.nodes import node_model
+from tests.nodes import need_onnxruntime, node_model
 
 RNG = np.random.default_rng(5)
 STATEFUL, PACKED = "com.microsoft::CausalConvWithState", "com.microsoft::VarlenCausalConvWithState"
@@ -53,6 +53,7 @@ def test_weights_known_at_run_time(dynamic):
 @pytest.mark.parametrize("ends", [[0, 2, 3, 7], [0, 0, 7, 7]])
 @dynamic_or_not
 def test_packed_sequences_have_states_of_their_own(ends, dynamic):
+    need_onnxruntime("1.32")
     inputs = {
         "x": floats(7, 2), "w": floats(2, 1, 3), "ends": np.array(ends, np.int32), "b": floats(2),
         "state": floats(3, 2, 4), "count": np.array([5, -1, 2], np.int32),

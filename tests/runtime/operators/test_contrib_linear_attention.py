@@ -9,7 +9,7 @@ import pytest
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
 from tests.harness import check_model, check_node
-from tests.nodes import node_model
+from tests.nodes import need_onnxruntime, node_model
 
 RNG = np.random.default_rng(3)
 LINEAR = "com.microsoft::LinearAttention"
@@ -127,6 +127,7 @@ def packed(ends, heads=2, states=4, size=3, width=2, per_key=False):
 
 
 def check_net(inputs, attributes=None, outputs=("y", "final"), dynamic=False):
+    need_onnxruntime("1.32")
     check_node(NET, inputs, attributes, opset=1, outputs=outputs, dynamic=dynamic, rtol=1e-4, atol=1e-4)
 
 
@@ -165,6 +166,7 @@ def test_the_first_changes_are_captured(active, dynamic):
 
 def test_values_with_heads_known_at_run_time():
     """A Transpose of chunks of one batch, between two Reshapes, is not a shuffle of channels."""
+    need_onnxruntime("1.32")
     inputs = {"q": floats(1, 3, 2, 2), "k": floats(1, 3, 2, 2), "v": floats(1, 3, 4, 2)}
     model = node_model(NET, inputs, {"update_rule": "linear"}, opset=1, outputs=["y", "final"])
     model.graph.input[2].type.tensor_type.shape.dim[2].dim_param = "heads"
