@@ -19,7 +19,7 @@ from mo_loop.target import CRASH, ERROR, Gap
 from mo_loop.transforms.operands import behind, order_of
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, type_matches
-from mo_loop.transforms.replace import drop_dead
+from mo_loop.transforms.replace import drop_dead, replace_node
 from mo_loop.transforms.runtime.inference import may_be_empty
 from mo_loop.transforms.runtime.local.rule import LocalRule
 
@@ -57,6 +57,10 @@ class ReduceBeforeTranspose(LocalRule):
         return reduced if left == sorted(left) else ops.Transpose(reduced, [sorted(left).index(axis) for axis in left])
 
 
+MOVES = (ops.Reshape, ops.Squeeze, ops.Unsqueeze, ops.Transpose)
+"""Operations that may change only the shape."""
+
+
 class SqueezeReducedDimensions(LocalRule):
     """Reshape(Reduce(x : [2,5,3], [1]), [6,1])  ->  Reshape(Squeeze(Reduce(x, [1], keep_dims), [1]), [6,1])
 
@@ -70,25 +74,21 @@ class SqueezeReducedDimensions(LocalRule):
         "does not keep its dimensions, is left out",
     ),)  # fmt: skip
 
-    pattern = wrap_type(Reduction, attributes={"keep_dims": False})
+    pattern = wrap_type(MOVES)
 
-    def form(self, node: Reduction) -> Node | None:
-        data, axes = node.operands
-        places, rank = axes.type.integers, node.output.rank
-        if not rank or places is None or not any(_is_of_shape(each, node) for each in _moved(node.output)):
+    def form(self, node: Node) -> Node | None:
+        source = node.operands[0]
+        while _is_reshape(source.node):
+            source = source.node.operands[0]
+        reduction = source.node
+        if not isinstance(reduction, Reduction) or reduction.keep_dims or not source.rank or not _is_reshape(node):
             return None
-        return ops.Squeeze(type(node)(data, axes, keep_dims=True), axes)
-
-
-def _moved(value: Value) -> list[Value]:
-    """What changes of the shape alone make of a value."""
-    made = {value: None}
-    waiting = [value]
-    while waiting:
-        new = [use.node.outputs[0] for use in waiting.pop().uses if use.port == 0 and _is_reshape(use.node)]
-        waiting += [each for each in new if each not in made]
-        made |= dict.fromkeys(new)
-    return list(made)
+        data, axes = reduction.operands
+        moved = node.outputs[0]
+        if axes.type.integers is None or moved.rank not in (None, source.rank) or moved.shape == source.shape:
+            return None
+        replace_node(reduction, ops.Squeeze(type(reduction)(data, axes, keep_dims=True), axes))
+        return node
 
 
 def _is_reshape(node: Node) -> bool:
@@ -97,12 +97,7 @@ def _is_reshape(node: Node) -> bool:
         order, dims = order_of(node), node.operands[0].shape
         long = [axis for axis in order or () if dims is not None and dims[axis] != 1]
         return order is not None and dims is not None and long == sorted(long)
-    return isinstance(node, ops.Reshape | ops.Squeeze | ops.Unsqueeze)
-
-
-def _is_of_shape(moved: Value, node: Reduction) -> bool:
-    """Whether it may have as many dimensions as a reduction, and others."""
-    return moved.rank in (None, node.output.rank) and moved.shape != node.output.shape
+    return isinstance(node, MOVES)
 
 
 class TransposeToSqueezeUnsqueeze(LocalRule):
