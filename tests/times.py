@@ -134,7 +134,7 @@ class Times:
         total = sum(self.wall.values())
         for title, rows in (("kind", self.kinds), ("folder", folders), ("file", self.wall)):
             terminalreporter.write_line(f"{'wall':>8} {'cpu':>8}  {title}")
-            for name, seconds in rows.most_common(FILES):
+            for name in sorted(rows, key=lambda each, rows=rows: (-cpu[each], -rows[each]))[:FILES]:
                 own = f"{cpu[name]:8.1f}" if name in cpu else " " * 8
-                terminalreporter.write_line(f"{seconds:8.1f} {own}  {name}")
+                terminalreporter.write_line(f"{rows[name]:8.1f} {own}  {name}")
         terminalreporter.write_line(f"{total:8.1f} {sum(self.cpu.values()):8.1f}  all tests")
