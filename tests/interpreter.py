@@ -326,6 +326,16 @@ def _in_levels(node: Any, x: Any, low: Any, high: Any, to_low: Any, to_high: Any
     return (step / (node.levels - 1) * (to_high - to_low) + to_low).astype(x.dtype)
 
 
+def _scattered(node: Any, data: Any, indices: Any, updates: Any, axis: Any) -> Any:
+    if node.reduction != "sum":
+        return _evaluated(node, [data, indices, updates, axis])
+    places: list[Any] = list(np.indices(indices.shape, sparse=True))
+    places[int(axis)] = indices
+    result = data.copy()
+    np.add.at(result, tuple(places), updates)
+    return result
+
+
 OWN: dict[str, Callable[..., Any]] = {
     "ShapeOf": lambda node, x: np.array(x.shape, node.output_type.numpy),
     "AtLeast": lambda node, x: x,
@@ -335,6 +345,7 @@ OWN: dict[str, Callable[..., Any]] = {
     "Quantize": _quantised,
     "Dequantize": _dequantised,
     "FakeQuantize": _in_levels,
+    "ScatterElementsUpdate12": _scattered,
     "DynamicQuantize": _quantised_dynamically,
     "IntegerMatMul": _product_of_integers,
     "RoundedOrExact": lambda node, rounded, exact: exact,
