@@ -13,12 +13,13 @@ from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import i64, u2, u4
 from mo_loop.ops.activation import PReLU
+from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import CRASH, ERROR, Gap
 from mo_loop.transforms.operands import behind, order_of
 from mo_loop.transforms.pattern import any_input, wrap_type
-from mo_loop.transforms.predicates import is_constant, type_matches
+from mo_loop.transforms.predicates import consumers_count, is_constant, type_matches
 from mo_loop.transforms.replace import drop_dead, replace_node
 from mo_loop.transforms.runtime.inference import may_be_empty
 from mo_loop.transforms.runtime.local.rule import LocalRule
@@ -120,7 +121,46 @@ class TransposeToSqueezeUnsqueeze(LocalRule):
         others = [axis for axis in places if axis not in ones]
         if not ones or others != sorted(others) or not any(may_be_empty(x.shape[axis]) for axis in others):
             return None
-        return ops.Unsqueeze(ops.Squeeze(x, ones), [place for place, axis in enumerate(places) if axis in ones])
+        squeezed = _squeezed_binary(x, ones) or ops.Squeeze(x, ones)  # MoveSqueezeBeforeBinary does not see this one
+        return ops.Unsqueeze(squeezed, [place for place, axis in enumerate(places) if axis in ones])
+
+
+class MoveSqueezeBeforeBinary(LocalRule):
+    """Squeeze(f(Unsqueeze(x, 0), Unsqueeze(y, 1)), 0)  ->  f(x, Unsqueeze(y, 1)), for an element-wise f"""
+
+    instead = "no `Unsqueeze` and no `Squeeze`"
+    avoids = (Gap(
+        "squeezed-binary",
+        "a `Squeeze` behind an element-wise operation with an `Unsqueeze` of that dimension removes a dimension of its "
+        "other input too, if that is another `Unsqueeze` with fewer dimensions",
+    ),)  # fmt: skip
+
+    pattern = wrap_type(ops.Squeeze, wrap_type(Binary, when=consumers_count(1)), any_input())
+
+    def form(self, node: ops.Squeeze) -> Node | None:
+        return _squeezed_binary(node.operands[0], node.operands[1].type.integers)
+
+
+def _squeezed_binary(value: Value, axes: Sequence[int] | None) -> Node | None:
+    """An element-wise result without a dimension of 1 that Unsqueezes alone give; None if it is none."""
+    node, rank = value.node, value.rank
+    if not isinstance(node, Binary) or rank is None or axes is None or len(axes) != 1:
+        return None
+    axis = normalise_axis(axes[0], rank)
+    operands = [_without(each, axis - rank + each.type.rank) for each in node.operands]
+    if None in operands or operands == list(node.operands):
+        return None
+    return type(node)(*operands, **node.attribute_values())
+
+
+def _without(value: Value, axis: int) -> Value | None:
+    """What an Unsqueeze reads, if that is its output without an axis; the value itself, if the axis is below 0."""
+    if axis < 0:
+        return value
+    dims, made = value.type.dims, value.node
+    source = made.operands[0] if isinstance(made, ops.Unsqueeze) else None
+    is_so = source is not None and dims[axis] == 1 and source.shape == (*dims[:axis], *dims[axis + 1 :])
+    return source if is_so else None
 
 
 class MoveWithSixDimensions(LocalRule):
