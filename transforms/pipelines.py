@@ -135,8 +135,9 @@ FRONT: tuple[type[FunctionPass], ...] = (
     LowLatency2,  # what loops over a sequence is one now; before the guards, which loops of one step do not need
     MakeStateful,  # what the caller carried is a variable, as which the rules below see it
     FuseStatefulAttention,  # behind what makes caches of inputs
-    *LOOPS,  # all counted loops over slices have their last form, recurrent cells and states have their nodes
-    NopElimination,  # once more: of what the passes before make for all steps
+    # All counted loops over slices have their last form, recurrent cells and states have their nodes. No NopElimination
+    # behind these: for no steps they insert Reshapes whose sizes the runtime does not have.
+    *LOOPS,
     EliminateEmptyLoops,  # also those whose conditions are constants now: the runtime infers sizes of 0 for them
     InsertKnownSizes,  # before the next pass: sizes of a Concat may follow from these
     InsertStaticShapes,  # also of what the passes of LOOPS make; the passes below and the runtime then know the same
