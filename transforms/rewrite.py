@@ -17,7 +17,8 @@
 `GraphRewrite` visits each node once, producers first, and tries the matchers whose root can have the class of the node
 and whose inputs can have the classes of its producers. They are cached for each combination of classes, so the cost of
 a node does not grow with the number of matchers. The first callback that returns True ends the visit of a node.
-Nodes given to `register_new_node` are visited next.
+The nodes that it made or changed are visited next, by the matchers behind it, if the traversal does not come to them
+later; those given to `register_new_node` by all matchers.
 """
 
 from __future__ import annotations
@@ -114,7 +115,10 @@ class MatcherPass(FunctionPass):
     # -- for callbacks
 
     def register_new_node(self, node: Any) -> Any:
-        """Visit `node` next; returns it. Several nodes are given in topological order."""
+        """Have all matchers visit `node` next, not only those behind this one; returns it.
+
+        Several nodes are given in topological order.
+        """
         self._new.append(node)
         return node
 
@@ -172,12 +176,7 @@ class GraphRewrite(FunctionPass):
         dispatch = self._dispatch(passes)
         if not any(map(dispatch.of_class, graph.classes)):
             return False
-        changed = False
-        within = budget()
-        for node in tuple(self.start(graph)):  # a snapshot: new nodes are visited where they are registered
-            if dispatch.may_match(node):
-                changed = self._visit(graph, node, dispatch, within) or changed
-        return changed
+        return Traversal(graph, dispatch, tuple(self.start(graph))).run()
 
     def _dispatch(self, passes: Sequence[MatcherPass]) -> Dispatch:
         """That of the graph before, if it has the same passes: bodies are many, and small."""
@@ -186,34 +185,13 @@ class GraphRewrite(FunctionPass):
             self._last = Dispatch(passes, explain)
         return self._last
 
-    def _visit(self, graph: Graph, node: Node, dispatch: Dispatch, within: Budget) -> bool:
-        """One node, and then the nodes that its rewriting registered."""
-        changed = False
-        pending = [node]
-        while pending:
-            node = pending.pop()
-            within.check_time()
-            for each in dispatch.of(node):
-                if node not in graph:  # an earlier rewriting dropped it
-                    break
-                try:
-                    done = each.run_on_node(node)
-                except Exception as error:
-                    raise blamed(error, each)  # noqa: B904  # an error of another kind becomes its cause
-                if each.has_new_nodes:
-                    pending.extend(reversed(each.take_new_nodes()))
-                if done:
-                    changed = True
-                    break
-        return changed
-
     def start(self, graph: Graph) -> Iterable[Node]:
         """The nodes in the order of the visit."""
         return graph.ordered()
 
 
 def passes_in(*files: ModuleType) -> tuple[type[MatcherPass], ...]:
-    """The matchers with a pattern that stand in some files, in their order."""
+    """The matchers with a pattern of some files, in their order."""
     own = (each for file in files for each in vars(file).values() if getattr(each, "__module__", "") == file.__name__)
     return tuple(each for each in own if isinstance(each, type) and issubclass(each, MatcherPass) and each.pattern)
 
@@ -223,6 +201,59 @@ class BackwardGraphRewrite(GraphRewrite):
 
     def start(self, graph: Graph) -> Iterable[Node]:
         return reversed(graph.ordered())
+
+
+class Traversal:
+    """One traversal of `nodes`, a snapshot of those of `graph`."""
+
+    def __init__(self, graph: Graph, dispatch: Dispatch, nodes: Sequence[Node]) -> None:
+        self.graph = graph
+        self.dispatch = dispatch
+        self.nodes = nodes
+        self._at = 0
+
+    @cached_property
+    def _places(self) -> dict[Node, int]:
+        return {node: place for place, node in enumerate(self.nodes)}
+
+    def run(self) -> bool:
+        """Visit the nodes; True if anything changed."""
+        changed = False
+        within = budget()
+        may_match = self.dispatch.may_match
+        with self.graph.recorded() as changes:
+            for at, node in enumerate(self.nodes):
+                if may_match(node):
+                    self._at = at
+                    changed = self._visit(node, changes, within) or changed
+        return changed
+
+    def _visit(self, node: Node, changes: dict[Node, None], within: Budget) -> bool:
+        """One node, and then those that its rewriting made or changed."""
+        changed = False
+        pending: list[tuple[Node, MatcherPass | None]] = [(node, None)]
+        while pending:
+            node, before = pending.pop()
+            within.check_time()
+            for each in self.dispatch.of(node) if before is None else self.dispatch.behind(before, node):
+                if node not in self.graph:  # an earlier rewriting dropped it
+                    break
+                changes.clear()
+                try:
+                    done = each.run_on_node(node)
+                except Exception as error:
+                    raise blamed(error, each)  # noqa: B904  # an error of another kind becomes its cause
+                if done or each.has_new_nodes:
+                    found = {new: each for new in changes if done and self._is_passed(new)}
+                    pending.extend(reversed((found | dict.fromkeys(each.take_new_nodes())).items()))
+                if done:
+                    changed = True
+                    break
+        return changed
+
+    def _is_passed(self, node: Node) -> bool:
+        """Whether the traversal does not come to `node` later."""
+        return self._places.get(node, -1) <= self._at
 
 
 class Dispatch:
@@ -275,6 +306,11 @@ class Dispatch:
         if found is None:
             found = self._by_producers[key] = _narrowed(narrowed, cls, key[1:])
         return found
+
+    def behind(self, before: MatcherPass, node: Node) -> list[MatcherPass]:
+        """Those of `of(node)` that are registered behind a pass."""
+        later = self.passes[self.passes.index(before) + 1 :]
+        return [each for each in self.of(node) if each in later]
 
 
 def _producer(value: Value | None) -> type[Node] | None:

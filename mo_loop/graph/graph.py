@@ -21,6 +21,7 @@ from __future__ import annotations
 
 import heapq
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
+from contextlib import contextmanager
 from functools import cached_property
 from itertools import takewhile
 from typing import TYPE_CHECKING, Any, TypeVar
@@ -75,6 +76,7 @@ class Graph:
         self._notes: dict[Any, Any] = {}
         self._unswept = 0
         self._dirty: dict[Node, None] = {}
+        self._changes: dict[Node, None] | None = None
 
     # -- reading
 
@@ -273,6 +275,8 @@ class Graph:
         self._classes[cls][node] = None
         if self._order is not None:  # the newest node, without consumers: last in any order
             self._order.append(node)
+        if self._changes is not None:
+            self._changes[node] = None
 
     def require_own(self, values: Iterable[Value | None], node: Node) -> None:
         """Raise for values of other graphs as inputs of `node`, before any change."""
@@ -376,6 +380,8 @@ class Graph:
     def touch(self, node: Node) -> None:
         """Mark `node` for re-inference; the node that owns this graph is marked as well."""
         graph: Graph = self
+        if self._changes is not None:
+            self._changes[node] = None
         while node not in graph._dirty:
             graph._dirty[node] = None
             owner = graph.owner
@@ -383,6 +389,15 @@ class Graph:
             if owner is None or outer is None or owner not in outer:
                 return
             node, graph = owner, outer
+
+    @contextmanager
+    def recorded(self) -> Iterator[dict[Node, None]]:
+        """The nodes that are made, or marked for re-inference, in this block; the caller clears the dictionary."""
+        before, self._changes = self._changes, {}
+        try:
+            yield self._changes
+        finally:
+            self._changes = before
 
     @property
     def is_dirty(self) -> bool:

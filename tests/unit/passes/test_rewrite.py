@@ -28,6 +28,7 @@ from mo_loop.transforms.pattern import (
     wrap_type,
 )
 from mo_loop.transforms.predicates import consumers_count, rank_equals
+from mo_loop.transforms.replace import replace_node
 from mo_loop.transforms.rewrite import BackwardGraphRewrite, Dispatch, GraphRewrite, MatcherPass
 from tests.unit.graphs import LOOP, chain, parameter
 
@@ -65,7 +66,7 @@ class Fuses(MatcherPass):
 
 
 class Becomes(MatcherPass):
-    """one kind of node  ->  another; the new one is visited again if `register` says so"""
+    """one kind of node  ->  another; `register`: the new one is visited again"""
 
     def __init__(self, old: type[Node], new: Callable[..., Any], register: bool = False) -> None:
         super().__init__()
@@ -271,12 +272,36 @@ class TestGraphRewrite:
         assert type(forward.results[0].value.node) is ops.Negative
         assert type(backward.results[0].value.node) is ops.Abs
 
-    def test_new_nodes_are_visited_only_where_they_are_registered(self) -> None:
-        for register, last in ((False, ops.Abs), (True, ops.Tanh)):
+    @pytest.mark.parametrize("direction", [GraphRewrite, BackwardGraphRewrite])
+    def test_new_nodes_are_visited_by_the_matchers_behind_and_by_all_if_registered(self, direction: Any) -> None:
+        for register, is_first, last in ((False, True, ops.Tanh), (False, False, ops.Abs), (True, False, ops.Tanh)):
             graph, _ = chain(3)
-            rewrite = GraphRewrite([Becomes(ops.Negative, ops.Abs, register), Becomes(ops.Abs, ops.Tanh)])
-            assert rewrite.run(graph)
+            passes = [Becomes(ops.Negative, ops.Abs, register), Becomes(ops.Abs, ops.Tanh)]
+            assert direction(passes if is_first else passes[::-1]).run(graph)
             assert {type(node) for node in graph if node.inputs} == {last, ops.Result}
+
+    def test_an_inner_node_of_a_replacement_is_visited_by_the_matchers_behind(self) -> None:
+        graph, _ = chain(1)
+        rewrite = GraphRewrite([Becomes(ops.Negative, lambda x: ops.ReLU(ops.Abs(x))), Becomes(ops.Abs, ops.Tanh)])
+        assert rewrite.run(graph)
+        assert kinds(graph) == ["Parameter", "Tanh", "ReLU", "Result"]
+
+    def test_a_node_whose_input_a_later_match_changes_is_visited_by_the_matchers_behind(self) -> None:
+        graph, _ = chain(3)
+        seen = Finds(wrap_type(ops.Negative, wrap_type(ops.Abs, any_input())), "seen")
+
+        class ChangesTheFirst(MatcherPass):
+            """-(-(-x))  ->  -(-|x|)"""
+
+            pattern = wrap_type(ops.Negative, wrap_type(ops.Negative, wrap_type(ops.Negative, any_input())))
+
+            def matched(self, match: Match) -> bool:
+                first = match.root.producers[0].producers[0]
+                replace_node(first, ops.Abs(first.inputs[0]))
+                return True
+
+        assert GraphRewrite([ChangesTheFirst(), seen]).run(graph)
+        assert seen.found == [graph.of(ops.Negative)[0]]
 
     def test_a_chain_of_fusions(self) -> None:
         graph = Graph("main")

@@ -79,23 +79,6 @@ class CopySelectedConstant(LocalRule):
         return node
 
 
-class AbsToMaximum(LocalRule):
-    """Abs(c)  ->  max(-c, c), where c is a Concat
-
-    Later passes add readers, and Barriers and what says sizes are removed.
-    """
-
-    instead = "`max(-x, x)`"
-    avoids = (Gap("abs-of-concat", "`Abs` overwrites a `Concat` that other nodes still read"),)
-
-    pattern = wrap_type(ops.Abs)
-
-    def form(self, node: ops.Abs) -> Node | None:
-        (c,) = node.operands
-        is_joined = isinstance(behind(c, (ops.Barrier, ops.AtLeast)).node, ops.Concat)
-        return ops.Maximum(ops.Negative(c), c) if is_joined else None
-
-
 def _reads_empty_constant(value: Value) -> bool:
     return any(isinstance(each.node, Constant) and 0 in each.type.dims for each in value.node.operands)
 
@@ -133,8 +116,24 @@ class SoftSignToQuotient(LocalRule):
 
     def form(self, node: ops.SoftSign) -> Node:
         (x,) = node.operands
-        magnitude = self.register_new_node(ops.Abs(x))  # AbsToMaximum takes that of a Concat
-        return ops.Divide(x, ops.Add(magnitude, 1.0))
+        return ops.Divide(x, ops.Add(ops.Abs(x), 1.0))  # AbsToMaximum, behind this rule, takes the Abs of a Concat
+
+
+class AbsToMaximum(LocalRule):
+    """Abs(c)  ->  max(-c, c), where c is a Concat
+
+    Later passes add readers, and Barriers and what says sizes are removed.
+    """
+
+    instead = "`max(-x, x)`"
+    avoids = (Gap("abs-of-concat", "`Abs` overwrites a `Concat` that other nodes still read"),)
+
+    pattern = wrap_type(ops.Abs)
+
+    def form(self, node: ops.Abs) -> Node | None:
+        (c,) = node.operands
+        is_joined = isinstance(behind(c, (ops.Barrier, ops.AtLeast)).node, ops.Concat)
+        return ops.Maximum(ops.Negative(c), c) if is_joined else None
 
 
 class DropBitsBeforeConvert(LocalRule):

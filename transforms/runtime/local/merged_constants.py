@@ -1,4 +1,4 @@
-"""Constants that the runtime merges where their product or sum is no number of the type."""
+"""Constants that the runtime merges where their product or sum is not a number of the type."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ ADDENDS = (ops.Add, ops.Subtract)
 
 
 def _is_behind_constants(value: Value) -> bool:
-    """Whether the operand that is no constant comes from another operation with a constant."""
+    """Whether the operand that is not constant comes from another operation with a constant."""
     found = None
     for each in value.node.inputs:
         if each is not None and not isinstance(each.node, Constant):
@@ -106,7 +106,7 @@ def _before(node: Node) -> Node | None:
 
 
 def _operand(node: Node) -> tuple[Value, int] | None:
-    """The one operand that is no constant, and its port."""
+    """The one operand that is not constant, and its port."""
     if isinstance(node, ops.Negative):
         return node.operands[0], 0
     if not isinstance(node, FACTORS + ADDENDS) or not node.outputs[0].dtype.is_float:

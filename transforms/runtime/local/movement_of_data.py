@@ -121,8 +121,7 @@ class TransposeToSqueezeUnsqueeze(LocalRule):
         others = [axis for axis in places if axis not in ones]
         if not ones or others != sorted(others) or not any(may_be_empty(x.shape[axis]) for axis in others):
             return None
-        squeezed = _squeezed_binary(x, ones) or ops.Squeeze(x, ones)  # MoveSqueezeBeforeBinary does not see this one
-        return ops.Unsqueeze(squeezed, [place for place, axis in enumerate(places) if axis in ones])
+        return ops.Unsqueeze(ops.Squeeze(x, ones), [place for place, axis in enumerate(places) if axis in ones])
 
 
 class MoveSqueezeBeforeBinary(LocalRule):
@@ -138,19 +137,15 @@ class MoveSqueezeBeforeBinary(LocalRule):
     pattern = wrap_type(ops.Squeeze, wrap_type(Binary, when=consumers_count(1)), any_input())
 
     def form(self, node: ops.Squeeze) -> Node | None:
-        return _squeezed_binary(node.operands[0], node.operands[1].type.integers)
-
-
-def _squeezed_binary(value: Value, axes: Sequence[int] | None) -> Node | None:
-    """An element-wise result without a dimension of 1 that Unsqueezes alone give; None if it is none."""
-    node, rank = value.node, value.rank
-    if not isinstance(node, Binary) or rank is None or axes is None or len(axes) != 1:
-        return None
-    axis = normalise_axis(axes[0], rank)
-    operands = [_without(each, axis - rank + each.type.rank) for each in node.operands]
-    if None in operands or operands == list(node.operands):
-        return None
-    return type(node)(*operands, **node.attribute_values())
+        data, axes = node.operands
+        binary, rank = data.node, data.rank
+        if rank is None or len(axes.type.integers or ()) != 1:
+            return None
+        axis = normalise_axis(axes.type.integers[0], rank)
+        operands = [_without(each, axis - rank + each.type.rank) for each in binary.operands]
+        if None in operands or operands == list(binary.operands):
+            return None
+        return type(binary)(*operands, **binary.attribute_values())
 
 
 def _without(value: Value, axis: int) -> Value | None:

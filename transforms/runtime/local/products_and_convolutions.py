@@ -75,7 +75,6 @@ class SliceConvolution(LocalRule):
             x, filters, strides=(*node.strides[:-1], 1), dilations=node.dilations, pads_begin=node.pads_begin,
             pads_end=node.pads_end, auto_pad="explicit",
         )  # fmt: skip
-        self.register_new_node(dense)
         return ops.Slice(dense, [0], [FAR], [stride], [-1])
 
 

@@ -23,7 +23,7 @@ class MaximumBeforeNormalisation(LocalRule):
 
     In a graph with a FakeQuantize the runtime moves the scale of a quantised tensor behind a sum, and behind MVN, whose
     result it does not change if epsilon is 0. It keeps epsilon, which it would have to divide by the squared scale.
-    The scale does not pass the maximum. It stands behind the first sum, so that all normalisations of a residual
+    The scale does not pass the maximum. It follows the first sum, so that all normalisations of a residual
     stream have one.
     """
 
@@ -48,7 +48,7 @@ class MaximumBeforeNormalisation(LocalRule):
         for use in value.uses:
             if isinstance(use.node, ops.Maximum) and use.node.inputs == (value, value):
                 return use.node.output
-        return self.register_new_node(ops.Maximum(value, value)).output
+        return ops.Maximum(value, value).output
 
 
 class MaximumBeforeAverage(MaximumRule):
