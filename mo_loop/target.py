@@ -99,7 +99,7 @@ class Gap:
     """One error of the runtime, stated by what avoids it: `avoids = (Gap("abs-of-concat", ...),)` of a pass.
 
     tests/runtime/probes has a graph under the name `id` that shows it; `tools/probe_runtime.py` runs it on a release
-    and compares what it finds with `since` and `until`. `form` is what is written instead. `since` is the first release
+    and compares what it finds with `since` and `until`. `form` is written instead. `since` is the first release
     of `MEASURED` that has the error, "" if all of them have it up to `until`; `until` is the last one, "" if the newest
     still has it. `avx512_since` is the first release that has it only on processors with AVX-512, "" if there is none;
     only processors without AVX-512 have one that is `without_avx512`. What avoids it does so on all processors, because

@@ -8,7 +8,7 @@
         each.model, each.feeds, each.graph, each.fault
 
 A fault leaves the graph valid: types are inferred again, and element types and ranks of all values stay. It is put
-where it usually changes the results; whether it does for certain inputs, only running tells.
+where it usually changes the results; whether it does for certain inputs, only running shows.
 """
 
 from __future__ import annotations

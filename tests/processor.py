@@ -9,6 +9,6 @@ CPUINFO = Path("/proc/cpuinfo")
 
 
 def has_avx512() -> bool:
-    """Whether the runtime finds AVX-512 here. Where Linux does not tell, it is taken not to be there."""
+    """Whether the runtime finds AVX-512 here. Where Linux does not report it, it is taken not to be there."""
     flags = re.search(r"^flags\s*:(.*)$", CPUINFO.read_text("utf-8"), re.MULTILINE) if CPUINFO.exists() else None
     return flags is not None and "avx512f" in flags[1].split()

@@ -107,7 +107,7 @@ def sizes(folder: Path, largest: float | None) -> tuple[float, float, float]:
 
 
 def _free_memory() -> float:
-    """GB that processes can have without swapping; infinite where the system does not tell."""
+    """GB that processes can have without swapping; infinite where the system does not report it."""
     file = Path("/proc/meminfo")
     found = re.search(r"MemAvailable: +([0-9]+) kB", file.read_text()) if file.exists() else None
     return int(found[1]) * 1024 / 1e9 if found else math.inf

@@ -5,7 +5,7 @@
     python tools/check_verify.py --runtime 2024.6.0 --results found.jsonl
 
 The models are the networks of tests/models/sources/registry_kinds.py and those of `FILES` below tests/models. What was
-measured is kept in the file of --results, and a further run with this file goes on where the last one ended. The exit
+measured is kept in the file of --results, and a further run with this file continues where the last one ended. The exit
 code is 1 if a model has no inputs, or is called wrong.
 """
 

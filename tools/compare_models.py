@@ -12,7 +12,7 @@ saturation and with its own instruction set.
 
 The inputs are those of MODEL.npz, of test_data_set_* beside the model, or of the cases.toml that tools/export_real.py
 writes; else they are generated. `--isa` sets ONEDNN_MAX_CPU_ISA for OpenVINO (SSE41, AVX2, AVX512_CORE,
-AVX512_CORE_VNNI); `native` is what the machine has. Each row is added to --results when it is measured, and the rows
+AVX512_CORE_VNNI); `native` are those of the machine. Each row is added to --results when it is measured, and the rows
 of this file are not measured again. The exit code is 1 if our IR fails, if its numbers are worse than those of ovc's
 IR, or if it is slower beyond the spread.
 """

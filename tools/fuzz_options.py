@@ -5,7 +5,7 @@
     python tools/fuzz_options.py --count 300 --runtime 2024.6.0
 
 It counts the pairs that are right, wrong, refused with a code, and converted although an option changed nothing and
-nothing says so (tests/fuzz/options). 1 is returned if one is wrong or silent.
+nothing reports it (tests/fuzz/options). 1 is returned if one is wrong or silent.
 """
 
 from __future__ import annotations

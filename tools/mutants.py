@@ -6,8 +6,8 @@
     python tools/mutants.py --only 3f0a             mutants whose ids begin so, with the output of the tests
 
 The first run measures which test executes which line, for which it runs all tests under coverage. Nothing is changed in
-the tree: tests run on a copy below --work, which also holds what was measured and the results; a run goes on where the
-last one ended, unless --anew is given. Mutants that change nothing that can be observed are listed with the reason in
+the tree: tests run on a copy below --work, which also holds what was measured and the results; a run continues where
+the last one ended, unless --anew is given. Mutants that change nothing that can be observed are listed in
 tools/equivalent_mutants.toml; a test may fail for them all the same. The exit code is 1 where fewer than 85% of the
 others are killed.
 """

@@ -3,7 +3,7 @@
     python tools/record_contrib_schemas.py           # from the installed onnxruntime package
 
 They are the operators of the domain com.microsoft, those of the default domain that the onnx package does not have, and
-those of com.microsoft.nchwc, which stand in files that ONNX Runtime saved after optimisation.
+those of com.microsoft.nchwc, which occur in files that ONNX Runtime saved after optimisation.
 """
 
 from __future__ import annotations

@@ -8,7 +8,7 @@
 
 About 700 models are made from a seed (tools/ir_samples.py). Each side converts them in one process, with another hash
 seed, and both sides use the packages of this interpreter. The exit code is 1 if an .xml or a .bin differs, or if one
-side refuses what the other converts. Other words of an error are no difference.
+side refuses what the other converts. Other words of an error do not count as a difference.
 
 `--allow` names a file of expected differences. The run also fails if one of them does not occur:
 

@@ -52,7 +52,7 @@ class Step:
 class Phase:
     """A part of a conversion, such as "translating": it begins while `seconds` is None, and has ended when it is set.
 
-    `graph` is the graph by then, None before there is one; `subject` is what else the phase makes or works on
+    `graph` is the graph by then, None before there is one; `subject` is the other object that the phase makes or reads
     (mo_loop/conversion.py lists the phases). Both calls get the same object.
     """
 

@@ -43,7 +43,7 @@ class Pattern:
         return self.when if self.when is not None and not self.when.check(value) else None
 
     def fits(self, value: Value) -> Refusal | None:
-        """The refusal of the value itself, without the inputs of its node; None too where only `ways` can tell."""
+        """The refusal of the value itself, without the inputs of its node; None too where only `ways` can decide."""
         return None
 
     def begins(self, value: Value) -> bool:
@@ -74,7 +74,7 @@ class Pattern:
         """The output `index` of the node that this pattern matches."""
         return _Output(self, index)
 
-    # -- what a Match tells of this pattern
+    # -- what a Match reports of this pattern
 
     def sign(self) -> Pattern:
         """The pattern that is bound if and only if the match uses this one."""

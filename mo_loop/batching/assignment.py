@@ -2,8 +2,8 @@
 
     answer = attempted(assignment, draft, pool.call)
 
-`attempted` is what all engines do with a model, in a thread of this process or on another machine: check whether it is
-up to date, convert it in a worker process, try it once more in a new one, and bring its files into order.
+`attempted` is the work of all engines on a model, in a thread of this process or on another machine: check whether
+it is up to date, convert it in a worker process, try it once more in a new one, and bring its files into order.
 """
 
 from __future__ import annotations

@@ -48,7 +48,7 @@ def files_of(place: Path) -> Iterator[Path]:
 
 
 def _named(content: bytes, extension: str) -> list[str]:
-    """The texts of the list; none if the extension is no Python, as its import will say."""
+    """The texts of the list; none if the extension is not Python, as its import will report."""
     try:
         module = ast.parse(content)
     except (SyntaxError, ValueError):

@@ -1,10 +1,10 @@
 """Engine: what does the assignments of a batch; PoolEngine: worker processes of this machine.
 
     engine = PoolEngine(WorkerLimits(jobs=2))
-    threads = engine.start(work, drafts)        # takes assignments from the WorkQueue, and tells it what happens
+    threads = engine.start(work, drafts)        # takes assignments from the WorkQueue, and reports to it
     engine.stop()                               # ends what runs; the threads end soon after
 
-An engine has threads of its own. Each takes assignments from a WorkQueue, tells it when one begins and what its answer
+An engine has threads of its own. Each takes assignments from a WorkQueue, reports when one begins and what its answer
 is, and at last that the thread ends. Another engine is in mo_loop/batching/cluster.
 """
 
@@ -86,7 +86,7 @@ Event = Started | Finished | NoteAdded | EngineFailed | Stopped | Ended
 
 
 class WorkQueue:
-    """Where the threads of an engine take assignments, and tell what happens."""
+    """Where the threads of an engine take assignments, and report events."""
 
     def __init__(
         self, take: Callable[[], Assignment | None], is_over: Callable[[], bool], plan: BatchPlan, folder: Path | None

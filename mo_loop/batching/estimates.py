@@ -9,7 +9,7 @@ The memory of a worker is about
     BASE + HEAD_FACTOR * min(size, HEAD) + TAIL_FACTOR * (size - HEAD)
 
 with the bytes of the .onnx: weights of a file above HEAD stay in the file, those below are read. External data is not
-read into memory. How many nodes a file has, and whether bodies are translated again, only an earlier result tells:
+read into memory. How many nodes a file has, and whether bodies are translated again, only an earlier result shows:
 
     BASE + DATA_FACTOR * min(size, HEAD) + TAIL_FACTOR * (size - HEAD) + LAYER * layers * (BODIES with control flow)
 

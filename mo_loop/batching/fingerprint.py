@@ -102,7 +102,7 @@ def is_current(entry: StateEntry, model: Planned, options: str) -> bool:
 
 
 def _is_unchanged(place: PathOrUrl, wanted: Stamp, listed: Info | None) -> bool:
-    """Whether a file is what its stamp says; `listed` is what a listing says about an object."""
+    """Whether a file has its stamp; `listed` is the entry of an object in a listing."""
     if isinstance(place, Path):
         return stamp(place) == wanted
     from mo_loop.batching.storage.staging import is_unchanged

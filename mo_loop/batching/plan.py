@@ -33,7 +33,7 @@ _NOT_ON_WINDOWS = '\\:*?"<>|'
 class Planned:
     """One model: its file, the .xml to write, and its path below the common root with `/` between folders.
 
-    `listed` is what a listing said about a model at a URL.
+    `listed` is the entry of a model at a URL in a listing.
     """
 
     source: PathOrUrl

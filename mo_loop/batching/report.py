@@ -14,7 +14,7 @@
 An error is {"code", "message", "where": [scope paths], "why", "hint", "exit_code"}. `sizes` are bytes; without output
 files they and `layers` are null. `exit_code` of a model is that of `mo-loop convert`, null if its process was ended;
 `known` is true if the model failed here and in the baseline. `comparison` is the report of `mo-loop verify --format
-json` for the IR, null without a comparison. `conversion` is what the conversion of the existing files took: seconds,
+json` for the IR, null without a comparison. `conversion` is the cost of the conversion of the existing files: seconds,
 and bytes of memory that a new worker process needs at least and at most; null if that is not known. `signal` is the one
 that ended the batch. Times are in seconds, the start is UTC. The version increases when a key is removed or changes its
 meaning; keys can be added at any time.
@@ -38,7 +38,7 @@ LINE = "\n"
 
 @dataclass(frozen=True)
 class About:
-    """The facts of a batch that are no results; `memory` in bytes, `started` as in the example above."""
+    """The facts of a batch that are not results; `memory` in bytes, `started` as in the example above."""
 
     started: str
     root: str

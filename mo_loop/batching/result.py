@@ -25,8 +25,8 @@ BAD = (FAILED, DIFFERS, CRASH, TIMEOUT, MEMORY)
 
 @dataclass(frozen=True, slots=True)
 class Cost:
-    """What a conversion took: seconds, and bytes of memory (`mo_loop.batching.measuring`): `memory` is what a new
-    worker process needs at least, `peak` what it needs at most."""
+    """The cost of a conversion: seconds, and bytes of memory (`mo_loop.batching.measuring`): a new worker process
+    needs `memory` at least, and `peak` at most."""
 
     seconds: float
     memory: int
@@ -106,7 +106,7 @@ class ModelResult:
 class Results:
     """All results of a batch, in the order of the plan. `signal` is the name of the signal that ended it, `notes` are
     further messages, `known` are the names of models that failed in the batch with which this one is compared, `lost`
-    is the error of an engine that could not go on."""
+    is the error of an engine that could not continue."""
 
     results: Sequence[ModelResult] = ()
     seconds: float = 0.0

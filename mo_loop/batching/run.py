@@ -3,7 +3,7 @@
     batch = Batch(plan, folder, lambda model: Work(options, digest), limits)
     results = batch.run(listener)                       # batch.stop("SIGINT") from a signal handler ends it
 
-The engine has threads that take assignments and tell what happens (`mo_loop.batching.engine`). The thread that calls
+The engine has threads that take assignments and report events (`mo_loop.batching.engine`). The thread that calls
 `run` updates the state and calls the listener. Workers write into a temporary folder in the output folder, which is
 removed at the end, and move each pair of files to its place. What a killed worker had set aside there is restored.
 """
@@ -76,7 +76,7 @@ class Batch:
         force: bool = False, fail_fast: bool = False, durable: bool = False, engine: Engine | None = None,
         earlier: Mapping[str, Earlier] | None = None,
     ) -> None:  # fmt: skip
-        """`folder` is that of the plan, or its outputs (`mo_loop.batching.outputs`); `work` tells what is done with
+        """`folder` is that of the plan, or its outputs (`mo_loop.batching.outputs`); `work` says what is done with
         each model.
 
         `force` converts models that are up to date as well; with `fail_fast` no model begins after the first failure;

@@ -8,7 +8,7 @@ The name of an object answers whether a model is up to date:
     <prefix>/.mo-loop/<model>-<inputs>-<outputs>-<brief>.json
 
 `model`, `inputs` and `outputs` are hashes: of the model's name; of the options, size and tag of the .onnx; of sizes and
-tags of the .xml and .bin. `brief` is what a report says about a model: `12.Loop1.If2._ms340._need92._peak125`: layers,
+tags of the .xml and .bin. `brief` is the entry of a model in a report: `12.Loop1.If2._ms340._need92._peak125`: layers,
 operations with bodies, and what the conversion took, in milliseconds and MiB. It begins with `_` where the content has
 to be read and the files of the model looked at, because there is external data, or a store without tags, or a warning
 has to be repeated.

@@ -38,7 +38,7 @@ def engine_of(
     scheduler: str, jobs: int | None, limits: WorkerLimits, files: Iterable[str], *, is_single: bool, is_quiet: bool,
     is_debug: bool,
 ) -> Iterator[tuple[Engine, WorkerLimits]]:  # fmt: skip
-    """The engine for a scheduler, and the limits with the number of its workers; `jobs` is what the user gave.
+    """The engine for a scheduler, and the limits with the number of its workers; `jobs` as the user gave them.
 
     Raises:
         ClusterError: there is no scheduler, no worker, or a worker with other versions.

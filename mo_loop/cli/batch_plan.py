@@ -33,7 +33,7 @@ def plan_lines(
     plan: BatchPlan, outputs: Outputs, work: Callable[[Planned], Work], earlier: Mapping[str, Earlier], *, folder: str,
     jobs: int, force: bool, most_memory: int | None = None, limit: int | None = None,
 ) -> Iterator[str]:  # fmt: skip
-    """The lines that --plan prints. `most_memory` is what the largest worker of a cluster has, `limit` is --memory."""
+    """The lines that --plan prints. `most_memory` is that of the largest worker of a cluster, `limit` is --memory."""
     from mo_loop.batching.estimates import estimate, size_of
 
     count, total, needed, measured = len(plan.models), 0, 0, 0

@@ -43,7 +43,7 @@ KINDS: dict[str, Callable[[], Any]] = {
     "number": lambda: click.FLOAT, "path": click.Path, "file": lambda: click.Path(dir_okay=False),
     "folder": lambda: click.Path(file_okay=False), "size": ByteSize,
 }  # fmt: skip
-"""The types of values that are no plain text."""
+"""The types of values that are not plain text."""
 
 
 class FlagOption(click.Option):

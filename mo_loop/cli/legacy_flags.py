@@ -26,7 +26,7 @@ _KEY = "mo_loop.cli.legacy_flags"
 
 
 class LegacyFlag(NamedTuple):
-    """A flag of mo or ovc; `ours` is what does the same here, empty where nothing does, and `why` says so.
+    """A flag of mo or ovc; `ours` is the flag that does the same here, empty if there is none, and `why` the reason.
 
     `is_refused` ones end the command; others without an equal are passed over with a note. `act` takes the value of a
     flag that is written otherwise here; one that `is_switch` may have the value True or False.
@@ -116,7 +116,7 @@ class _Rewriting:
             self._notes.append(f"{written} has no effect: {flag.why}")
 
     def value(self, written: str, value: str | None) -> str:
-        """The value of a flag, which is the next argument if none stands behind a `=`."""
+        """The value of a flag, which is the next argument if none follows a `=`."""
         if value is None and not self._left:
             raise UsageError(f"{written} has no value", hint=f"write {written} VALUE")
         return self._left.pop(0) if value is None else value

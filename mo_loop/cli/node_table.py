@@ -45,5 +45,5 @@ def _port(port: TensorPort) -> str:
 
 
 def _name(text: str) -> str:
-    """A name; quoted as in JSON if it is empty, or cannot be told from what stands around it."""
+    """A name; quoted as in JSON if it is empty, or would run into the text around it."""
     return text if text.isprintable() and text and not _SEPARATORS.search(text) else quoted(text)

@@ -13,7 +13,7 @@
     all            3.164   100%                    201.5 MB
 
 `start-up` is the time of the process until reading begins, `other` is the time between the parts. Nodes are those of
-all scopes, `memory` is the most that the process had by then; the column is left out where the system does not tell.
+all scopes, `memory` is the most that the process had by then; it is left out where the system does not report it.
 """
 
 from __future__ import annotations

@@ -11,7 +11,7 @@
 `layers`       the first tensor that differs, also inside bodies, node by node of the ONNX model
 `passes`       the pass of a conversion that changed the numbers
 `elsewhere`    the same as `runtime` on another OpenVINO release, in another interpreter
-`verifying`    `mo-loop verify`: a model, its IR and several sets of inputs; `report`, `report_formats` tell the result
+`verifying`    `mo-loop verify`: a model, its IR and several sets of inputs; `report`, `report_formats` show the result
 `generated`    inputs made from the types of a model, and from `roles`; `given` reads those of files
 `stepwise`     an IR with states beside ONNX Runtime: `cache_steps` and `slice_steps` are its inputs
 `cut_model`    the ONNX model between other inputs and outputs; `graph_edits` are shared with `mo_loop.compare.reducing`

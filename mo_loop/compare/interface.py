@@ -16,7 +16,7 @@ def require_interface(model: OnnxModel, ir: Model, path: str) -> None:
     """UsageError if the IR has an input that the model has not, or no output of the model.
 
     A converter may drop an input that nothing reads, and rename one that the model returns. Of an IR with states,
-    `Stepwise` tells whether it fits.
+    `Stepwise` finds whether it fits.
     """
     if has_states(ir.graph):
         return

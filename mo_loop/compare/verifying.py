@@ -273,7 +273,7 @@ class _Verification:
         return plain, side
 
     def _rounded(self, side: Side, plain: PlainSide, found: ExpectedSets, source: Path, converted: Model) -> Side:
-        """The side after the differences that rounding explains are told apart, with a note for each output."""
+        """The side after the differences that rounding explains are separated, with a note for each output."""
         if side.status != DIFFERS or found.oracle != ONNX_RUNTIME or self.settings.has_tolerance:
             return side
         roundings: dict[int, Rounding] = {}

@@ -69,7 +69,7 @@ def contradictions(
 
 
 def _contradicts(declared: Any, inferred: TensorType) -> bool:
-    """Whether no tensor can have both types. Symbols are not compared: a name alone does not tell the size."""
+    """Whether no tensor can have both types. Symbols are not compared: a name alone does not give the size."""
     if inferred.dtype is None:
         return False
     if declared.elem_type and declared.elem_type != inferred.dtype.onnx:

@@ -41,7 +41,7 @@ def arguments(translator: Translator, inputs: list[Value | None], context: Conte
 
 
 def require_tensors(inputs: Iterable[Value | None], context: Context) -> None:
-    """Raise ModelError for an input that is no tensor, and TypeError_ for strings that the schema does not allow."""
+    """Raise ModelError for an input that is not a tensor, and TypeError_ for strings that the schema does not allow."""
     for value in inputs:
         if value is not None and not isinstance(value.type, TensorType):
             raise ModelError(f"{context.op_type} takes tensors, and an input is {value.type}", code="ML227")

@@ -1,4 +1,4 @@
-"""Two nodes of one graph that make the same name: one of them is left out if nothing can tell which is meant.
+"""Two nodes of one graph that make the same name: one of them is left out if nothing can show which is meant.
 
     repeated = repeated_names(made)                                       # {"u": [2, 5]}
     nodes = without_repeated(nodes, reads, repeated, outputs, scope)      # each name is made once

@@ -20,11 +20,11 @@ FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NONB
 """How files are opened that a model names: no child inherits them, and a pipe or a device does not block."""
 
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
-"""Opening a link fails, where the system can say so."""
+"""Opening a link fails, where the system supports it."""
 
 
 class FileIdentity(NamedTuple):
-    """What tells one state of one file from another: device, number on it, bytes, times of the last changes in ns.
+    """What distinguishes states of a file: device, number on it, bytes, times of the last changes in ns.
 
     `modified` is the time of the content, which a program can set to any time; `changed` is that of the content, names
     and permissions, which only the clock of the system sets. A second name (a hard link) or new permissions during a

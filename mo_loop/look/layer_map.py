@@ -4,7 +4,7 @@
     print(found)
     found.layers[item], found.nodes[layer]          # both ways, as items of found.model and found.ir
 
-The origins of the layers tell it (mo_loop/look/ir_origins.py).
+The origins of the layers give it (mo_loop/look/ir_origins.py).
 """
 
 from __future__ import annotations

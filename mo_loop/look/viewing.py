@@ -107,7 +107,7 @@ def is_dump(path: str | os.PathLike[str]) -> bool:
 
 
 def _of_folder(folder: Path, other: Any, scope: str | None) -> Page:
-    """The page that the conversion wrote. If it is missing, it is made of the files, without what these do not tell."""
+    """The page that the conversion wrote. If it is missing, it is made of the files, without what these do not have."""
     if other is not None or scope is not None:
         raise UsageError(
             f"{folder} is the folder of a dump, not one graph", hint="give a .json file in it: that of the step to show"

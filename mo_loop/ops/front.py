@@ -44,7 +44,7 @@ class Barrier(Op):
     - `bounds` with axes: the sizes along these axes, their bounds and symbols
     - `symbols`: the symbols of the sizes along the axes
     - `value`: the elements, integers or booleans, which it may compute before the first inference
-    - `memory`: other nodes must not write into the memory of x, and x is no view of other memory
+    - `memory`: other nodes must not write into the memory of x, and x is not a view of other memory
 
     LowerBarriers makes the cheapest operations of it that the runtime does not see through.
     """

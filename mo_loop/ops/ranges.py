@@ -121,7 +121,7 @@ Needed: TypeAlias = Annotated[Any, Form(is_needed=True)]
 
 
 class AsArray:
-    """The mark of an attribute whose numbers are read as an array of 64 bits: lists of millions are no tuples."""
+    """The mark of an attribute whose numbers are read as an array of 64 bits: long lists do not become tuples."""
 
 
 IntArray: TypeAlias = Annotated[tuple[int, ...], AsArray()]

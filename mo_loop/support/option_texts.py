@@ -50,7 +50,7 @@ def unquoted(text: str) -> str:
 
 
 def literal(text: str) -> Any:
-    """The value that a text spells; ValueError if it is no Python literal, or one that is too long or too deep.
+    """The value that a text spells; ValueError if it is not a Python literal, or one that is too long or too deep.
 
     A dict that maps a name twice is none: one of the two would be lost.
     """

@@ -14,7 +14,7 @@ NO_MEMORY_LIMIT = "this system cannot limit the memory of a process"
 
 
 def peak_memory() -> int:
-    """The most bytes that this process had in memory so far; 0 where the system does not tell.
+    """The most bytes that this process had in memory so far; 0 where the system does not report it.
 
     Linux gives `ru_maxrss` on to the program that a process starts: a small program started by a large one would show
     the memory of the large one. `VmHWM` belongs to the program alone.
@@ -30,7 +30,7 @@ def peak_memory() -> int:
 
 
 def memory_now() -> int:
-    """The bytes that this process has in memory; its peak where the system tells nothing else."""
+    """The bytes that this process has in memory; its peak where the system reports nothing else."""
     return _status(b"VmRSS:") if sys.platform == "linux" else peak_memory()
 
 

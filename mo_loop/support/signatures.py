@@ -24,7 +24,7 @@ NEWLINE = "\n"
 def takes(arguments: Callable[P, object]) -> Callable[[Callable[..., R]], Callable[Concatenate[Any, P], R]]:
     """The function has the keyword arguments that a dataclass has; type checkers and `help` know them.
 
-    In its docstring they take the place of the line that describes the last argument.
+    In its docstring they replace the line that describes the last argument.
     """
 
     def decorated(function: Callable[..., R]) -> Callable[Concatenate[Any, P], R]:

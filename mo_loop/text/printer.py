@@ -49,7 +49,7 @@ class Known(Protocol):
         """What `show_data` gives for a constant."""
 
     def end(self, node: Node) -> str:
-        """What stands behind the inputs of a node without bodies: attributes, types, names and additional info."""
+        """What follows the inputs of a node without bodies: attributes, types, names and additional info."""
 
 
 def needed_order(graph: Graph) -> list[Node]:

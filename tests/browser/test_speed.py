@@ -1,7 +1,7 @@
 """Times on a model of 20,000 nodes: the first picture, a step between passes, folding and opening.
 
 Each is the shortest of a few tries. Where the machine is slow or busy, a bare page is the measure: it has the same data
-in the same form, reads them, and shows one word. What that page needs is no fault of the program.
+in the same form, reads them, and shows one word. The program is not responsible for the time of that page.
 """
 
 from __future__ import annotations

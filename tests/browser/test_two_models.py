@@ -20,7 +20,7 @@ def test_both_models_stand_side_by_side(show: Callable[..., Shown], pages: MadeP
 
 
 def test_differences_are_listed_and_explained(show: Callable[..., Shown], pages: MadePages) -> None:
-    """What `mo-loop diff` says of a node stands in its details."""
+    """The details of a node have what `mo-loop diff` reports of it."""
     shown = show(pages.difference, size=TALL)
     text = " ".join(shown.page.locator("aside.left").inner_text().split())
     assert "weigh" in text

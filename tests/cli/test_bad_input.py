@@ -18,7 +18,7 @@ from tests.harness import floats, parsed
 
 from .commands import PLAIN, PYTORCH, assert_clear, assert_untouched, body, convert, saved
 
-# -- files that are no models
+# -- files that are not models
 
 
 def garbage(seed: int) -> bytes:

@@ -451,7 +451,7 @@ class TestErrors:
         assert "would overwrite it" not in batch(f"{store.url}/zoo", "-o", f"{store.url}/zoo", "--plan").stderr
 
     def test_a_bin_that_a_killed_worker_left_beside_models(self, store: Store, tmp_path: Path) -> None:
-        """An earlier batch has converted the model there, so the .bin is no weights of another one."""
+        """An earlier batch has converted the model there, so the .bin does not belong to another one."""
         store.put("zoo/m.onnx", good(tmp_path / "in/m.onnx", 1))
         local = f"file://{tmp_path}/in"
         for folder in (f"{store.url}/zoo", local):

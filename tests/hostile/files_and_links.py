@@ -1,4 +1,4 @@
-"""Files that are no models, and models whose weights lie elsewhere."""
+"""Files that are not models, and models whose weights lie elsewhere."""
 
 from __future__ import annotations
 

@@ -8,8 +8,8 @@
     # onnx
     main (int64 n, ...) => (...) {...}      where a translator avoids the gap: the ONNX model for the same inferences
 
-Some gaps show only in large graphs. For these, `# without BreakStateSymbols` takes the place of the graph: it is what
-the ONNX model becomes without this rule.
+Some gaps show only in large graphs. For these, `# without BreakStateSymbols` replaces the graph: the ONNX
+model is converted without this rule.
 
 Values are written as those of constants; with a type, one value fills a tensor and `[] : f32[0,2]` is one without
 elements; `any` expects any value. Options before the graph:

@@ -11,7 +11,7 @@ from mo_loop.transforms import visualize
 
 
 def use_as_graphviz(folder: Path, monkeypatch: pytest.MonkeyPatch, script: str) -> None:
-    """The shell `script`, as a program in `folder`, is what draws pictures."""
+    """The shell `script`, as a program in `folder`, draws pictures."""
     program = folder / "dot"
     program.write_text(f"#!/bin/sh\n{script}\n")
     program.chmod(program.stat().st_mode | stat.S_IXUSR)

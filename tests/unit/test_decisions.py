@@ -1,4 +1,4 @@
-"""What a dump tells of the decisions of passes: a limited number of each pass and step."""
+"""What a dump shows of the decisions of passes: a limited number of each pass and step."""
 
 from __future__ import annotations
 
@@ -82,7 +82,7 @@ def test_a_limited_number(count: int, tmp_path: Path) -> None:
 
 
 def test_patterns_that_match_in_part(tmp_path: Path) -> None:
-    """A candidate whose root fits is told with the reason, each node by its id; other nodes are not."""
+    """A candidate whose root fits is reported with the reason, each node by its id; other nodes are not."""
     (step,) = steps_of(AbsOfExp(), chain(2, ops.Tanh), tmp_path)
     assert step["reasons"] == []
     (step,) = steps_of(AbsOfExp(), chain(1, ops.Exp, (2, 2)), tmp_path)

@@ -449,7 +449,7 @@ def test_states_that_the_caller_carries() -> None:
 
 
 @pytest.mark.parametrize("text", [
-    "main (float[N] x, float[N] z) => (float[N] y) { y = Add (x, z) }",  # a type in common is no state
+    "main (float[N] x, float[N] z) => (float[N] y) { y = Add (x, z) }",  # a type in common is not a state
     "main (float[B,2,P,4] a, float[B,2,1,4] x) => (float[B,2,1,4] y) { c = Concat <axis = 2> (a, x) y = Add (x, x) }",
 ])  # fmt: skip
 def test_inputs_that_are_no_states(text: str) -> None:

@@ -57,7 +57,7 @@ NAMESPACES: dict[types.ModuleType, typing.Collection[str]] = {
 ITERATED = (list, abc.Iterable, abc.Iterator, abc.Sequence, abc.Generator)
 
 UNKNOWN = object()
-"""What a name or an expression is, if the example does not tell."""
+"""What a name or an expression is, if the example does not show it."""
 
 
 class Instance(typing.NamedTuple):
@@ -208,7 +208,7 @@ class Example:
         return UNKNOWN if modules else None
 
     def value(self, node: ast.expr) -> Any:
-        """What an expression is, as far as it can be told."""
+        """What an expression is, as far as it is known."""
         if isinstance(node, ast.Name):
             found = self.named(node.id)
             return UNKNOWN if found is None else found

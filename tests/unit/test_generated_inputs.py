@@ -67,7 +67,7 @@ def test_dimensions_of_one_name_have_one_size_and_expressions_are_computed() -> 
     ("-", 2), ("-N", 2), ("N +", 2), ("+".join(["N"] * 900), 2), ("9" * 5000 + " + 1", 2),
 ])  # fmt: skip
 def test_names_of_dimensions_that_have_no_value(name: str, size: int) -> None:
-    """Divisions by zero and other operators give 1; what is no expression is a name like any other."""
+    """Divisions by zero and other operators give 1; what is not an expression is a name like any other."""
     assert size_of(name, {"N": 2, "T": 0}) == size
 
 

@@ -26,7 +26,7 @@ def vector(graph: Graph, *items: Dimension) -> Value:
 
 
 class TestRenaming:
-    """Inference makes new symbols each time: an equal result is no change, a different one is."""
+    """Inference makes new symbols each time: an equal result is not a change, a different one is."""
 
     def test_another_input_of_the_same_bounds_is_a_change(self) -> None:
         graph = Graph()

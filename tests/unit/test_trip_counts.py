@@ -1,4 +1,4 @@
-"""What decides how often a loop runs, as the page tells it."""
+"""What decides how often a loop runs, as the page shows it."""
 
 from __future__ import annotations
 
@@ -106,7 +106,7 @@ def test_loop(trips: str, start: str, goes_on: str, expected: str) -> None:
     ],
 )
 def test_iterations_of_several_steps(trips: str, expected: list[str]) -> None:
-    """The page and an inspection tell the steps of the loop as it was, not a division."""
+    """The page and an inspection show the steps of the loop as it was, not a division."""
     made = "%p = Maximum(%n, 0)\n%q = Add(%p, 15)\n%d = Divide(%q, 16)\n%half = Divide(%q, 2) \"half\"\n"
     made += "%r = Add(15, %n)\n%e = Divide(%r, 16)\n"
     loop = made + "%y = Loop"

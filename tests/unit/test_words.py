@@ -1,14 +1,15 @@
-"""The words that docs/style.md replaces do not come back: in pages, help texts, docstrings and messages."""
+"""The words that docs/style.md replaces do not come back: in pages, help texts, messages, docstrings and comments."""
 
 from __future__ import annotations
 
-import inspect
+import io
 import re
+import tokenize
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 
-import mo_loop
 from tests import ROOT
 
 PAGES = [
@@ -42,10 +43,25 @@ def test_no_page_has_them(path: Path) -> None:
     assert found_in(path.read_text("utf-8")) == []
 
 
-@pytest.mark.parametrize("name", sorted({*mo_loop.__all__} - {"__version__"}))
-def test_no_docstring_of_the_library_has_them(name: str) -> None:
-    """docs/api.md shows them."""
-    assert found_in(inspect.getdoc(getattr(mo_loop, name)) or "") == []
+@pytest.mark.parametrize("folder", ["mo_loop", "transforms", "tests", "tools"])
+def test_no_docstring_and_no_comment_has_them(folder: str) -> None:
+    """Those of the library are on docs/api.md."""
+    paths = [path for path in sorted((ROOT / folder).rglob("*.py")) if path != Path(__file__)]
+    assert len(paths) > 50
+    found = {str(path.relative_to(ROOT)): found_in("\n".join(comments(path))) for path in paths}
+    assert {path: lines for path, lines in found.items() if lines} == {}
+
+
+def comments(path: Path) -> Iterator[str]:
+    """The comments and docstrings of a file."""
+    before = tokenize.NEWLINE
+    for token in tokenize.generate_tokens(io.StringIO(path.read_text("utf-8")).readline):
+        if token.type == tokenize.COMMENT:
+            yield token.string
+        elif token.type != tokenize.NL:
+            if token.type == tokenize.STRING and before in (tokenize.NEWLINE, tokenize.INDENT, tokenize.DEDENT):
+                yield token.string
+            before = token.type
 
 
 def found_in(text: str) -> list[str]:

@@ -86,7 +86,7 @@ ROWS_OF: dict[str, Row] = {
     "Transpose": ({"x": _floats(1, 128, 12, 64)}, {}, {"perm": [0, 2, 1, 3]}, 1),
     "Where": ({"c": _below(2, 1, 1, 128, 128) == 1, "x": _floats(1, 12, 128, 128)}, {"y": np.float32(-1e9)}, {}, 1),
 }
-"""Inputs, constants, attributes and the number of outputs, by the operator and what tells its rows apart."""
+"""Inputs, constants, attributes and the number of outputs, by the operator and what distinguishes its rows."""
 
 
 def typical(name: str, dynamic: bool) -> tuple[bytes, Mapping[str, Any]]:

@@ -51,7 +51,7 @@ class Tree:
                 shutil.copytree(source, place / name, symlinks=True, ignore=shutil.ignore_patterns("__pycache__"))
             elif source.exists():
                 shutil.copy2(source, place / name)
-        # A mutant may have the size and the second of the original: what is compiled is told by the content.
+        # A mutant may have the size and the second of the original: the content identifies what is compiled.
         checked = py_compile.PycInvalidationMode.CHECKED_HASH
         compileall.compile_dir(place, quiet=1, invalidation_mode=checked)
 
@@ -111,7 +111,7 @@ class Tree:
             here = os.fspath(self.place)
             sys.path[:0] = [here]
             os.environ["PYTHONPATH"] = here
-            os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # what is compiled is told by the content, see above
+            os.environ.pop("PYTHONDONTWRITEBYTECODE", None)  # the content identifies what is compiled, see above
             sys.dont_write_bytecode = True
             code = function(*arguments)
         except BaseException:

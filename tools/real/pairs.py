@@ -78,7 +78,7 @@ def measure(task: Task) -> Row:
 def _measured_alone(
     row: Row, side: str, task: Task, folder: Path, feeds: Path, expected: Sequence[np.ndarray]
 ) -> list[Footprint]:
-    """Convert and run one side; its size and its difference. A failure becomes the row's problem, the other goes on."""
+    """Convert and run one side; its size and its difference. A failure goes into the row, the other continues."""
     report_stage(side)
     target, results = folder / f"{side}.xml", folder / f"{side}.npz"
     size: Size = row.ours if side == OURS else row.peer

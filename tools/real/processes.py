@@ -77,7 +77,7 @@ def _compile_and_run(xml: str, feeds: str, results: str, properties: str) -> Non
 
     with np.load(feeds) as found:
         named = {key: found[key] for key in found.files}
-    openvino.Core().available_devices  # noqa: B018 - loads the plugin, which is no part of compiling
+    openvino.Core().available_devices  # noqa: B018 - loads the plugin, which is not part of compiling
     started = time.process_time()  # other processes on the machine do not count
     compiled = compile_ir(xml, json.loads(properties))
     seconds = time.process_time() - started

@@ -4,7 +4,7 @@
         print(each.text, each.release, each.origin)          # a conversion to u2, (2026, 4), Origin("y")
 
 Measured on the CPU device of all releases of `mo_loop.target`. Passes lower what has an older form
-(`transforms/downgrade`, `WidenTwoBitConstants`); this is what remains.
+(`transforms/downgrade`, `WidenTwoBitConstants`); these remain.
 """
 
 from __future__ import annotations

@@ -1,1 +1,1 @@
-"""Loops at the speed of vectors: what is left of a loop is what depends on the step before."""
+"""Loops at the speed of vectors: only what depends on the step before stays in a loop."""

@@ -6,7 +6,7 @@ Inside a chunk of C steps, from the state S before it (i and j are steps):
     y[i] = (s(i) * q[i]) S + sum over j of d(i, j) (q[i] . k[j]) v[j]
     S    = s(C - 1) * S + sum over j of e(j) k[j] v[j]
 
-If step j adds k (v - r p S), where S is the state that it reads (the delta rule), u[j] takes the place of v[j]:
+If step j adds k (v - r p S), where S is the state that it reads (the delta rule), u[j] replaces v[j]:
 
     (I + L) u = v - r s(j) p[j] S                       L(i, j) = r[i] d(i, j) (p[i] . k[j]) for j < i
 
@@ -124,7 +124,7 @@ class Chunks:
         if retrieving is not None:
             values = values - retrieving @ before
         if decay is not None and decay.since.type.dims[self.axis] == 1 and not self.is_whole:
-            # The factors go on behind the last step.
+            # The factors continue behind the last step.
             last = self._behind_last(before, decay, keys, values)
         return before, last, values
 

@@ -63,7 +63,7 @@ class Lifting:
         self._made = dict(made)
 
     def put(self, value: Value, made: Value) -> None:
-        """What a value of the body is in all steps, made otherwise than by rules."""
+        """What a value of the body is in all steps, made without rules."""
         self._made[value] = Lifted(made, True)
 
     def lift_all(self, nodes: Iterable[Node] | None = None) -> None:

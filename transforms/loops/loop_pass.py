@@ -27,7 +27,7 @@ class LoopPass(FunctionPass):
 
 
 LEAST = 8
-"""The least steps of a block: a step that touches so much memory that fewer steps fill a block is no faster in one."""
+"""The least steps of a block: a step that touches so much memory that fewer steps fill a block is not faster in one."""
 
 
 @dataclass(eq=False)

@@ -88,7 +88,7 @@ class Draft:
         self.length = node.count
         """The number of steps as a dimension."""
         self.executed: Parameter | None = None
-        """The number of steps that the loop has executed, where only that tells it."""
+        """The number of steps that the loop has executed, where only that gives it."""
         if may_end(node) and not at_most:
             self.executed = Parameter(graph=self.graph, type=TensorType(i64, (), known=np.array(self.length, object)))
         self._parameters: dict[Value, Parameter] = {}

@@ -1,4 +1,4 @@
-"""Steps of a loop apart from it: their number, what they read, and what takes the place of the loop."""
+"""Steps of a loop apart from it: their number, what they read, and what replaces the loop."""
 
 from __future__ import annotations
 

@@ -100,7 +100,7 @@ class _Steps:
 
 
 def repeat(node: Iteration, steps: int, count: int) -> None:
-    """Replace a loop of `count` iterations by one with `steps` steps in each; the last ones stand behind it."""
+    """Replace a loop of `count` iterations by one with `steps` steps in each; the last ones follow it."""
     new, rest = _Steps(node, steps), count % steps
     for entry, value in node.fed:
         if not isinstance(entry, Sliced):
@@ -272,8 +272,8 @@ def _may_run_once(node: Iteration) -> bool:
 def _active_steps(
     new: _Steps, active: Sequence[Value], places: Value, *, may_not_start: bool
 ) -> tuple[Results, Value | None, Value | None]:  # fmt: skip
-    """All steps. Returns the values of the last active one; if the condition may end the loop, whether it goes on; and
-    then the number of steps so far, if there are concatenated outputs.
+    """All steps. Returns the values of the last active one; if the condition may end the loop, whether it continues;
+    and then the number of steps so far, if there are concatenated outputs.
 
     The first step is active, unless it `may_not_start`: there is no other iteration without one.
     """

@@ -23,7 +23,7 @@ CHANNELS = 3
 class ReverseChannels(FunctionPass):
     """x  ->  gather(x, [2, 1, 0], C): RGB <-> BGR
 
-    For every input with three channels: its layout says so, or it has no layout and four dimensions, of which exactly
+    For every input with three channels: its layout has them, or it has no layout and four dimensions, of which exactly
     one after the first is 3.
     """
 

@@ -13,7 +13,7 @@ from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.operands import behind
 
 HiddenPort = tuple[Use, tuple[int, ...]]
-"""A port that is to read a Barrier, and the axes that this hides; none for what is no size."""
+"""A port that is to read a Barrier, and the axes that this hides; none for what is not a size."""
 
 
 class BarrierPass(FunctionPass):

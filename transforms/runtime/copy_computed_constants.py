@@ -32,7 +32,7 @@ class CopyComputedConstants(FunctionPass):
        MatMul(c, w)  ->  MatMul(Barrier(c, memory), w), where c is constant and w compressed
 
     The runtime computes v once, when it compiles the model. What it folds is safe, because it never writes into
-    constants: that is what has a numpy form here too. It folds no Gather of compressed weights, and no MatMul of them:
+    constants: those operations have a numpy form here too. It folds no Gather and no MatMul of compressed weights:
     constants that are left in one are too large to be folded here, and compressed to f16 later.
     """
 

@@ -20,7 +20,7 @@ FILES = (
 )  # fmt: skip
 
 RULES = passes_in(*FILES)
-"""All rules, in the order in which they stand in the files."""
+"""All rules, in the order of the files."""
 
 
 class LocalRules(GraphRewrite):

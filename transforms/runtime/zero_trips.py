@@ -86,7 +86,7 @@ def cut(output: Value, entry: Concatenated, ran: Ran, dims: Sequence[Dimension])
 def _sized(output: Value, axis: int, static: dict[int, int], declared: dict[int, int], ran: Value) -> Value:
     """`output` with its known sizes, by axis; the `declared` ones only after zero iterations, when it is empty.
 
-    Then the size along `axis` is what remains: to OpenVINO 2024.6, a 0 that is copied is no size of 0.
+    Then the size along `axis` remains: to OpenVINO 2024.6, a 0 that is copied is not a size of 0.
     """
     rank = output.type.rank
     copied = [static.get(at, 0) for at in range(rank)]  # Reshape copies a dimension where the pattern is 0
@@ -107,7 +107,7 @@ def is_cut(node: Node) -> bool:
 
 
 def is_selection(reader: Node, node: Loop) -> bool:
-    """Whether `reader` is what `final_value` puts behind a final value."""
+    """Whether `final_value` has put `reader` behind a final value."""
     if isinstance(reader, ops.Select | ops.LogicalAnd | ops.If):
         return is_has_run(reader.inputs[0], node)
     return is_cut(reader)

@@ -31,7 +31,7 @@ class Trail:
 
     `axes` has for each dimension of the value that of the Parameter, None where it is not known. `appended` is the axis
     of the Parameter along which something was appended, `changes` says in words what makes the value another one.
-    With `by_name` the value is the next one only if names say so: the Parameter was appended to another one, or one
+    With `by_name` the value is the next one only if names show it: the Parameter was appended to another one, or one
     branch of an If passes it through.
     """
 
@@ -138,7 +138,7 @@ def _reshaped(node: Node, trail: Trail) -> Trail | None:
 
 
 def _squeezed(node: Node, trail: Trail) -> Trail | None:
-    """Where the axes are known they say which dimension is which: sizes of 1 cannot tell."""
+    """Where the axes are known they say which dimension is which: sizes of 1 cannot decide."""
     is_wider = isinstance(node, ops.Unsqueeze)
     given, wider = integers(node, 1), _rank(node.outputs[0] if is_wider else node.operands[0])
     if given is None or wider is None:

@@ -53,7 +53,7 @@ class LowLatency2(FunctionPass):
 
     A body that reads its iteration number gets a variable that counts the inferences. An index into an axis of one
     element is 0 if it is the number of the step, because that element is the one of the step. A loop that runs a fixed
-    number of times, not once, is no loop over the sequence and stays, unless the model has no other one.
+    number of times, not once, is not a loop over the sequence and stays, unless the model has no other one.
 
     Raises:
         UnsupportedError: the number of steps is not known, or not 1 in any loop; a loop reads the sequence backwards or

@@ -21,7 +21,7 @@ class MakeStateful(FunctionPass):
     """y, h' = f(x, h), where the caller passes h' as the next h  ->  h = ReadValue(0); y, h' = f(x, h); Assign(h')
 
     The pairs are those of `param_res_names` (name of an input -> name of the output that is its next value; an empty
-    name: the input is no state), and with `find` those that transforms/states/pairing.py finds besides. The initial
+    name: the input is not a state), and with `find` those that transforms/states/pairing.py finds besides. The initial
     value is zeros, of length 0 along the axis that grows. The id of the variable is the names of the input and the
     output, joined. `pairs` are those of the last graph that was changed.
 

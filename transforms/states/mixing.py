@@ -82,7 +82,7 @@ def _of_input(text: str, place: int) -> Callable[[Any, int, int], str]:
 
 
 def _sliced(node: ops.Slice, port: int, axis: int) -> str:
-    """Backwards, or a part; the first and the last element alone are what one step has."""
+    """Backwards, or a part; one step has the first and the last element alone."""
     starts, stops, steps = (integers(node, place) for place in (1, 2, 3))
     axes = integers(node, 4) if len(node.inputs) > 4 else tuple(range(len(steps or ())))
     if port != 0 or steps is None or axes is None:

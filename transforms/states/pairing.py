@@ -6,8 +6,8 @@
 
 The graph decides. Strong evidence is a trail (trails.py): the output is the input with something appended or written
 into it. Weak evidence is an output of the type and shape of an input that depends on it. It counts if both have no
-other partner, and if other inputs and outputs remain, because what a model is about is no state; beside strong pairs
-the names must fit as well. Otherwise names only decide between several partners. A pass-through is no pair unless it
+other partner, and if other inputs and outputs remain, because what a model is about is not a state; beside strong pairs
+the names must fit as well. Otherwise names only decide between several partners. A pass-through is not a pair unless it
 is given.
 """
 

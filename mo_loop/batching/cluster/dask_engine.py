@@ -108,7 +108,7 @@ class DaskEngine:
                 dask_scheduler.http_application.applications
             ))  # fmt: skip
             return str(self._client.dashboard_link or "") if applications else ""
-        except Exception:  # a link is no reason to end a batch
+        except Exception:  # a link does not end a batch
             return ""
 
     def ordered(self, models: Sequence[Planned]) -> Iterable[int]:
@@ -268,7 +268,7 @@ class DaskEngine:
         self._queue.tell(Finished(assignment.number, assignment.model, answer))
 
     def _leave_out(self, unable: Unable) -> None:
-        """Give no more models to a worker, and say so once."""
+        """Give no more models to a worker, and report it once."""
         if self._watch.leave_out(unable):
             self._queue.tell(NoteAdded(f"a worker is left out: {unable.error}"))
 

@@ -42,7 +42,7 @@ class Unable:
 
     @property
     def error(self) -> ClusterError:
-        """The error that says so."""
+        """The error of a package that is missing."""
         return ClusterError(f"{self.message} (worker {self.worker})", why=self.why, hint=self.hint, code=self.code)
 
 

@@ -2,7 +2,7 @@
 
 ================  ==============================================================================
 `locations`       what a URL is; its parts; its text without credentials
-`stamps`          what tells one content of a file or object from another
+`stamps`          what distinguishes one content of a file or object from another
 `filesystems`     the file system of fsspec for a URL: the only module that imports fsspec
 `faults`          errors of stores: which pass, which are tried again, the coded error of each
 `stores`          size and tag, listings, ranges, writing and deleting

@@ -2,7 +2,7 @@
 
     data = called(where, "read", lambda: fs.cat_file(path))
 
-Each package raises errors of its own. They are told apart by the types of Python, by the HTTP status that they carry,
+Each package raises errors of its own. They are distinguished by types of Python, by the HTTP status that they carry,
 and by their class names, so that no package has to be imported.
 """
 
@@ -131,7 +131,7 @@ def _response_of(error: BaseException) -> tuple[str, int]:
 def called(where: Location, what: str, call: Callable[[], T], attempts: int | None = None) -> T:
     """What `call` returns; a fault that can pass is tried again with exponential backoff.
 
-    `what` is what is done with the object: "read", "written", "listed", "removed".
+    `what` is the operation on the object: "read", "written", "listed", "removed".
 
     Raises:
         StorageError: the call failed in the end.

@@ -157,7 +157,7 @@ def _new_room(base: Path, size: int) -> tuple[str, int | None]:
 
 def _taken(base: Path, mark: str) -> int:
     """The bytes of all rooms that are in use; the others are removed. The lock of `base` is held, unless `mark` is not
-    empty: without locks nobody can tell whether the process of a room was killed."""
+    empty: without locks nobody can see whether the process of a room was killed."""
     rooms = base.glob(f"{_own_prefix()}*") if mark else remove_abandoned(base, _PREFIX)
     return sum(map(_size_of, rooms))
 

@@ -64,7 +64,7 @@ def staged(
 ) -> Iterator[Staged]:
     """The model at `where` as a local file, removed at the end.
 
-    `known` is what a listing said about it. With `with_outputs` there is room for an .xml and a .bin of its size too.
+    `known` is its entry in a listing. With `with_outputs` there is room for an .xml and a .bin of its size too.
 
     Raises:
         StorageError: an object is missing or refused, the store fails, or the model needs more than the limit.
@@ -220,7 +220,7 @@ def _blocks_of(file: DataFile, ranges: Ranges) -> Iterator[tuple[int, bytes]]:
 
 
 def _require_same(where: Location, known: Info) -> None:
-    """FileError unless an object is what it was before it was read."""
+    """FileError if an object has changed since it was read."""
     if find(where) != known:
         raise FileError(
             f"{where} changed while it was read", why="its size or its tag is another one", code="ML270",

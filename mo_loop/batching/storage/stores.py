@@ -98,7 +98,7 @@ def listed(where: Location, ending: str = "", *, is_literal: bool = False) -> It
 
 
 def fixed_part(where: Location) -> Location:
-    """The folders of a glob before its first wildcard; the URL itself without / at the end if it is no glob."""
+    """The folders of a glob before its first wildcard; the URL itself without / at the end if it is not a glob."""
     parts = where.rest.split("/")
     fixed = next((number for number, part in enumerate(parts) if _MAGIC.search(part)), None)
     if fixed is None:
@@ -248,7 +248,7 @@ def _put(where: Location, system: Any, path: str, write: Callable[[str], Any], s
         called(where, "written", lambda: write(draft))
         called(where, "written", lambda: system.mv(draft, path))
     except BaseException:
-        with suppress(Exception):  # the store may be down: the error that led here says so, with its code
+        with suppress(Exception):  # the store may be down: the error that led here reports it, with its code
             system.rm_file(draft)
         raise
     return info(where)

@@ -16,7 +16,7 @@ _SETS = (("AVX512_CORE_VNNI", "avx512_vnni"), ("AVX2_VNNI", "avx_vnni"), ("AVX51
 
 def instruction_set() -> str:
     """The best of the sets that matter for 8 bits: AVX512_CORE_VNNI, AVX2_VNNI, AVX512_CORE, AVX2, SSE41; empty where
-    the system does not tell."""
+    the system does not report it."""
     limit = os.environ.get(LIMIT, "").upper()
     if limit in ("SSE41", *(name for name, _ in _SETS)):
         return limit
@@ -28,5 +28,5 @@ def instruction_set() -> str:
 
 
 def has_vnni() -> bool:
-    """Whether sums of products of 8 bits do not saturate; also where the system does not tell."""
+    """Whether sums of products of 8 bits do not saturate; also where the system does not report it."""
     return "VNNI" in (instruction_set() or "VNNI")

@@ -206,7 +206,7 @@ def size_of(name: str, sizes: Mapping[str, int]) -> int:
 
 
 def bound_sizes(inputs: Iterable[Input], feeds: Mapping[str, Any]) -> dict[str, int]:
-    """The sizes of the named dimensions of inputs in given arrays; inputs without an array tell nothing."""
+    """The sizes of the named dimensions of inputs in given arrays; inputs without an array add nothing."""
     return {
         dim: size for each in inputs if each.name in feeds
         for dim, size in zip(each.dims, np.shape(feeds[each.name]), strict=False) if isinstance(dim, str)

@@ -1,6 +1,6 @@
 """What both sides of a comparison have, tensor by tensor: which agree, which are not compared, what differs first.
 
-The first difference ends the comparison (Different). With a Heat it goes on behind it, and every comparison is recorded
+The first difference ends the comparison (Different). With a Heat it continues past it, and every comparison is recorded
 there: each side keeps its own values.
 """
 

@@ -5,7 +5,7 @@ A graph runs in pieces (onnx_side.py); after each, the values of the IR that con
 one without a counterpart (unrolled, fused with its neighbours) runs on both sides as a whole, and its outputs are
 compared. Values that nothing reads any more are dropped, so that the memory is that of a few pieces.
 
-The first difference ends the comparison (findings.py). With a Heat it goes on; a branch that only one side takes and
+The first difference ends the comparison (findings.py). With a Heat it continues; a branch that only one side takes and
 iterations that only one side runs are then not compared, and a layer that OpenVINO does not run ends it.
 """
 

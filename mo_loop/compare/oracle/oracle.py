@@ -93,7 +93,7 @@ def with_copies(model: Any) -> Any:
     """The model with an Identity behind each input, and each constant, that a body returns as it is, or twice
     (`scan-returns-input`, `loop-returns-number`).
 
-    The model itself if there is none, or if it has data in other files, which only a path tells.
+    The model itself if there is none, or if it has data in other files, which only a path can locate.
     """
     proto = proto_of(model)
     bodies = list(_bodies(proto))

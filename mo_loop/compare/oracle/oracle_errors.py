@@ -44,7 +44,7 @@ def _always(_: Any) -> bool:
 class OracleError:
     """One error of ONNX Runtime: in which operators, under which condition, and what is done about it.
 
-    `shows` is `UNSTABLE` or `SHAPE` where a set shows it; otherwise `concerns` tells from the attributes of a node
+    `shows` is `UNSTABLE` or `SHAPE` where a set shows it; otherwise `concerns` decides from the attributes of a node
     whether it can have it. `since` and `until` are the first and the last of `MEASURED` that have it, "" if there is
     no bound.
     """

@@ -1,7 +1,7 @@
 """Smaller numbers: shorter dimensions, fewer iterations, weights without content.
 
 A dimension is shortened wherever its size occurs: in inputs, weights and integer constants. Whether the result is still
-a model is for the trial to tell.
+a model is for the trial to find.
 """
 
 from __future__ import annotations

@@ -6,8 +6,8 @@
     states = inputs.initial(step, feeds, {})        # empty caches
     step = inputs.following(step)
 
-Sizes and values of the inputs have to agree with the states: a mask is as long as all tokens so far, positions go on
-where the last step ended. The names of dimensions tell which ones these are; a StepPlan says what is assumed where they
+Sizes and values of the inputs have to agree with the states: a mask is as long as all tokens so far, positions continue
+where the last step ended. The names of dimensions show which ones these are; a StepPlan says what is assumed where they
 do not. The first step of a sequence can have several tokens (a prompt), the others have one.
 """
 
@@ -152,7 +152,7 @@ class CacheInputs:
         found: set[int | str] = set()
         for names, axis in (each for cache in self._caches for each in cache.variable.by):
             found |= {each.dims[axis] for each in self._inputs if each.name in names and axis < len(each.dims)}
-        if not found and any(self._grows.values()):  # the IR does not tell: rows of tables are tokens
+        if not found and any(self._grows.values()):  # the IR does not show it: rows of tables are tokens
             tokens = [each for each in self._inputs if each.role.kind == INDEX and not each.role.is_position]
             found = {each.dims[-1] for each in tokens if each.dims}
         fixed = [each for each in found if isinstance(each, int)]
@@ -201,7 +201,7 @@ class CacheInputs:
         return self.generator.array(each, shape, step.sequence * _APART + step.number)
 
     def _positions(self, each: Input, shape: tuple[int, ...], step: CacheStep) -> np.ndarray:
-        """Numbers that go on where the last step ended, below the length of the table that they select from."""
+        """Numbers that continue where the last step ended, below the length of the table that they select from."""
         if not shape:
             return np.asarray(step.past, each.dtype.numpy)
         last = step.past + np.arange(shape[-1])

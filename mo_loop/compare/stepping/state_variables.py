@@ -27,7 +27,7 @@ _KINDS = ("ReadValue", "Assign")
 class RuntimeVariable:
     """A variable of the main graph: the shape that it is declared with, and whether the IR computes its initial value.
 
-    `grows` are the axes along which an inference makes it longer, None if the types do not tell, and `by` are the
+    `grows` are the axes along which an inference makes it longer, None if the types do not show it, and `by` are the
     dimensions of inputs by which it does: (names of the input, axis). `batch` is the axis along which the input
     `beam_idx` reorders it, if it does.
     """

@@ -50,7 +50,7 @@ class Stepped:
 class InitialStates:
     """The initial values that an IR computes for its variables from the inputs; those of variables that have none lack.
 
-    A runtime tells the value of a variable only after an inference, so the inputs of the ReadValues become outputs.
+    A runtime reports the value of a variable only after an inference, so the inputs of the ReadValues become outputs.
     """
 
     def __init__(self, path: str | Path) -> None:

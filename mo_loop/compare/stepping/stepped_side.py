@@ -46,7 +46,8 @@ class SequenceRun:
 
 
 class SteppedSide:
-    """Runs an IR. `names` are the outputs of the ONNX model that it has to have; `notes` get what is no difference."""
+    """Runs an IR. `names` are the outputs of the ONNX model that it has to have; `notes` get what does not count as a
+    difference."""
 
     def __init__(self, target: Path, names: Sequence[str], settings: Settings, notes: list[str]) -> None:
         self._target, self._names, self._settings, self._notes = target, names, settings, notes
@@ -76,7 +77,7 @@ class SteppedSide:
     ) -> Iterable[Row]:  # fmt: skip
         wanted = run.wanted(outputs)
         found = outputs
-        if len(outputs) == len(self._names):  # otherwise an output lacks, which the comparison tells
+        if len(outputs) == len(self._names):  # otherwise an output lacks, which the comparison reports
             found = [*by_wanted_name([(name, None) for name in self._names], outputs).items()]
         yield from (
             _at(row, step) for row in rows_of(number, inference, wanted, found, self._settings, self._notes)

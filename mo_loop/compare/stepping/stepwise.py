@@ -235,7 +235,7 @@ class Stepwise:
             return {}
 
     def _reordered(self, cache: Carried, value: np.ndarray, rows: np.ndarray) -> np.ndarray:
-        """A state as the IR should see it. One that does not grow may have no batch: the IR tells if it has."""
+        """A state as the IR should see it. One that does not grow may have no batch: the IR shows if it has."""
         axis = cache.variable.batch
         if axis is None and cache.variable.grows == ():
             return value

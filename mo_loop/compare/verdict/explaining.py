@@ -128,7 +128,7 @@ def _graph(question: Question, history: History, page: HeatPage | None) -> Graph
 
 
 def passes_of(question: Question) -> PassDifference | str:
-    """The pass that changed the numbers; a sentence if there is none, or it cannot be told."""
+    """The pass that changed the numbers; a sentence if there is none, or it cannot be found."""
     try:
         found = changing_pass(
             question.model, question.options, question.sets, rtol=question.rtol, atol=question.atol,

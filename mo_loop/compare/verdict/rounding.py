@@ -151,7 +151,7 @@ class Rounding:
                 if not isinstance(value, np.ndarray) or not isinstance(other, np.ndarray) or other.shape != value.shape:
                     continue
                 found = _distances(value, other)
-                if np.isfinite(found).all():  # one that overflows, or does not where the other does, is no rounding
+                if np.isfinite(found).all():  # one that overflows, or does not where the other does, is not rounding
                     moved[name] = np.maximum(found, moved.get(name, 0.0))
         return cls(moved)
 

@@ -112,7 +112,7 @@ class Alignment:
     def _in_order(self, left: Any, right: Any) -> bool:
         """Pair items of groups of one size. Whether there were any.
 
-        Of items that are connected only one is paired at once: then the keys tell which of the others belong to it.
+        Of items that are connected only one is paired at once: then the keys show which of the others belong to it.
         In scopes with very many items that are alike, all are paired at once after some rounds.
         """
         groups: list[Groups] = []

@@ -44,7 +44,7 @@ class Change:
 
     `scope` is the path of its graph, `readers` are the nodes that read a constant. `old_node` is its name in the first
     model where it has another one, or None. With `follows` its details are shapes that follow from those of its inputs,
-    or it is a constant for nodes that were added or removed with it. `subject` is the Item or Result of which it tells,
+    or it is a constant for nodes that were added or removed with it. `subject` is the Item or Result that it describes,
     that of the second model if it is there.
     """
 

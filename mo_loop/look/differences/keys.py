@@ -2,8 +2,8 @@
 
     left, right = NodeKeys(old, new, pairs.number).of(EXACT, forward=True, ends=True)     # item -> key
 
-A forward key tells what an item computes: its operator, attributes and data, and the keys of its inputs. A backward key
-tells what it is computed for: the same, and the keys of its readers with their ports. An item that is paired has the
+A forward key says what an item computes: its operator, attributes and data, and the keys of its inputs. A backward key
+says what it is computed for: the same, and the keys of its readers with their ports. An item that is paired has the
 number of its pair as key, so that structure counts only as far as the next pair. Keys are numbered by a table that
 both scopes share: each is made in one step from those of its neighbours, in the order of the scope.
 """

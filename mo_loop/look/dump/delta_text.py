@@ -17,7 +17,7 @@ from mo_loop.look.records.node_records import GraphState, Record
 from mo_loop.text.scanner import quoted
 
 INLINE = 40
-"""Characters up to which the value of a constant without a name stands in the place of its label."""
+"""Characters up to which the value of a constant without a name replaces its label."""
 
 NUMBERS = ("axis", "start", "end", "stride", "part_size", "declared")
 """What an entry of a port map has beside nodes, and its defaults."""

@@ -1,7 +1,7 @@
 """Labels of values in the texts of a dump: the same in all files of a run.
 
     labels = Labels()
-    labels.of(17, "add")       # "add"; "17" if another node has the label, or the name is no word
+    labels.of(17, "add")       # "add"; "17" if another node has the label, or the name is not a word
 
 A label is not given to another node when its node is removed.
 """

@@ -34,7 +34,7 @@ def described_off(each: FunctionPass) -> Record:
 
 
 def described_change(name: str, place: int, seconds: float, before: int, after: int) -> Record:
-    """A part of the conversion that is no pass."""
+    """A part of the conversion that is not a pass."""
     return {
         "name": name, "place": place, "seconds": round(seconds, 6), "matches": 0, "matchers": [],
         "nodes": [before, after], "doc": "",

@@ -1,4 +1,4 @@
-"""What an inspection tells of a Structure: operators with the constants that they read, scopes, control flow."""
+"""What an inspection shows of a Structure: operators with the constants that they read, scopes, control flow."""
 
 from __future__ import annotations
 

@@ -33,7 +33,7 @@ class Operator:
 @dataclass
 class ScopeSize:
     """One graph: the main graph, a body or a function. `nodes` counts no constants, inputs and outputs; `operators` all
-    that stands in the file. Constants are those defined in it."""
+    that is in the file. Constants are those defined in it."""
 
     path: str
     kind: str

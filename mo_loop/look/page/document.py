@@ -22,7 +22,7 @@ SCHEMA, VERSION = "mo-loop page", 1
 class Document:
     """The states of one conversion, or one graph. `kind` is "conversion", "graph", "diff" or "layers".
 
-    `facts` are names and texts that tell about the model: its format, opsets, metadata.
+    `facts` are names and texts that describe the model: its format, opsets, metadata.
     """
 
     def __init__(self, title: str, kind: str = "conversion") -> None:

@@ -3,8 +3,8 @@
     html = page(document.as_json())
 
 Its content-security-policy forbids everything but its own script and style, by their hashes, and the worker that the
-script makes. The data stands in an element that is no script, compressed and encoded, so no name of a model can end
-the element or run. The program of the worker and the licences of its libraries stand in elements of the same form.
+script makes. The data is in an element that is not a script, compressed and encoded, so no name of a model can end
+the element or run. The program of the worker and the licences of its libraries are in elements of the same form.
 """
 
 from __future__ import annotations
@@ -67,7 +67,7 @@ def _static_element(name: str, file: str) -> str:
 
 
 def _element(name: str, text: str) -> str:
-    """An element that holds a text and is no script: gzip in base64."""
+    """An element that holds a text and is not a script: gzip in base64."""
     compressed = gzip.compress(text.encode("utf-8", "backslashreplace"), 6, mtime=0)
     return f'<script type="application/gzip" id="{name}">{b64encode(compressed).decode()}</script>\n'
 

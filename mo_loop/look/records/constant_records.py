@@ -30,7 +30,7 @@ LIMIT = 1000
 
 
 def described_constant(tensor: Tensor, contents: Contents, place: str = "") -> dict[str, Any]:
-    """The fields of a record. `place` is where data in memory stand in the file of the model."""
+    """The fields of a record. `place` is where data in memory lie in the file of the model."""
     found: dict[str, Any] = {"value": preview(tensor)}
     with suppress(UnicodeEncodeError):  # a string that is not UTF-8, which the last check refuses
         found |= {"bytes": tensor.nbytes, "data": contents.name(tensor)}
@@ -116,7 +116,7 @@ class Contents:
 
 
 def _bytes(array: np.ndarray[Any, Any]) -> bytes:
-    """The content in row-major order: numbers that are no numbers are equal if their bits are."""
+    """The content in row-major order: NaNs are equal if their bits are."""
     return np.ascontiguousarray(array).tobytes()
 
 

@@ -81,7 +81,7 @@ class Data:
 
 
 def _fingerprint(tensor: Tensor) -> bytes | int:
-    """A few bytes of the content; large enough to tell most weights apart without reading them."""
+    """A few bytes of the content; large enough to distinguish most weights without reading them."""
     return hash(tensor.sample())
 
 

@@ -129,7 +129,7 @@ class Describer:
         if known is not None:
             if known[1] == record:
                 record = known[1]
-            if known[0][0] is not made_of[0]:  # readers tell outputs by their numbers
+            if known[0][0] is not made_of[0]:  # readers name outputs by their numbers
                 for value in node.outputs:
                     for use in value.uses:
                         reader = self._records.get(use.node)

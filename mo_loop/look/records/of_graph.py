@@ -108,7 +108,7 @@ def _ref(items: Mapping[Node, Item], value: Value | None) -> Ref | None:
 
 
 def shown_type(type_: Any) -> tuple[str, str]:
-    """Element type and dimensions as an IR tells them: a dimension is a number, a range, or `?`."""
+    """Element type and dimensions as in an IR: a dimension is a number, a range, or `?`."""
     if not isinstance(type_, TensorType):
         return split(show_type(type_))
     if type_.shape is None:

@@ -1,4 +1,4 @@
-"""The structure of an IR as its .xml tells it, also of one that cannot be read as a graph: nothing is inferred.
+"""The structure of an IR as in its .xml, also of one that cannot be read as a graph: nothing is inferred.
 
 The .bin is only read where a constant is asked for its values. An edge or an entry of a port map with a missing end is
 left out.

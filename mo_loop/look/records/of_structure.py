@@ -69,7 +69,7 @@ def facts(structure: Structure) -> list[tuple[str, str]]:
 
 
 def written(model: Described, state: GraphState) -> Record:
-    """Where the nodes of a state stand in the files of an IR: the ids of layers, and the offsets of constants."""
+    """Where the nodes of a state are in the files of an IR: the ids of layers, and the offsets of constants."""
     layers, offsets = {}, {}
     for node, layer in model.structure.layers.items():
         number = model.id_of(node)
@@ -202,7 +202,7 @@ class _OnnxRecords:
         return self._undefined[key]
 
     def _port_map(self, item: Item, ports: Ports) -> Record:
-        """The port map with ids; slices are told as in an IR."""
+        """The port map with ids; slices are described as in an IR."""
         ids: dict[Any, int] = {}
         for body in item.bodies.values():
             ids |= {parameter: self._model.items[parameter] for parameter in body.parameters}

@@ -18,7 +18,7 @@ from mo_loop.ops.control import If
 Ports = Mapping[str, Any]
 
 SETTINGS = ("axis", "start", "end", "stride", "part_size", "declared", "direction")
-"""What an entry tells beside its ends; `direction` stands in an ONNX model alone."""
+"""The facts of an entry beside its ends; only an ONNX model has a `direction`."""
 
 ENDS = ("parameter", "result", "then", "else_")
 """What an entry refers to."""

@@ -1,6 +1,6 @@
 """What decides how often a loop runs, as text: "constant 10", "input n", "computed (Less)", "7 (dimension 0 of x)".
 
-A loop whose iterations have several steps tells the number of its steps, "input n steps, 16 in each iteration", or what
+A loop whose iterations have several steps shows the number of its steps, "input n steps, 16 in each iteration", or what
 an iteration is: "constant 10, each of 16 steps".
 
 A value is followed through operators that hand it on, and out of a body to what feeds its parameter.
@@ -50,7 +50,7 @@ def in_steps(count: Ref | None, steps: int, told: Told, number: Told) -> str:
 
 
 def each_of(text: str, steps: int) -> str:
-    """The text of a number of iterations that have several steps. A negative number is no limit."""
+    """The text of a number of iterations that have several steps. A negative number means no limit."""
     limits = text and not text.removeprefix("constant ").startswith("-")
     return f"{text}, each of {steps} steps" if steps > 1 and limits else text
 

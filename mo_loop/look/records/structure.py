@@ -78,7 +78,7 @@ class Item:
 
     `direct` is the number of inputs that are compared by their place; the others of a node with bodies are compared by
     the `feed` of the parameters that they reach. `condition` is the inner value that lets a loop continue. `mapped` has
-    attributes that the feeds and drains tell. `ports` is the port map of an ONNX model, `made_of` what the item
+    attributes that the feeds and drains give. `ports` is the port map of an ONNX model, `made_of` what the item
     describes: a Node, its id in a dump, a Layer, or a NodeProto; an initializer or input of an ONNX model has none.
     """
 

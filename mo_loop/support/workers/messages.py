@@ -20,7 +20,7 @@ _HEADER = struct.Struct("<Q")
 class TaskOutcome:
     """The result of one task, or how it failed.
 
-    `status` is one of ok, error, crash, timeout, memory. `value` is what the function returned (ok only). `message`
+    `status` is one of ok, error, crash, timeout, memory. `value` is the result of the function (ok only). `message`
     describes a failure: the exception, or the name of the signal. `stage` is the last name given to
     `report_stage`, `error` the exception's class name, `code` its `code` attribute if it has one, `detail` a traceback
     or the last lines that the process printed. `first` is true if it was the first task of its worker.

@@ -24,5 +24,5 @@ def damaged(seed: int, number: int) -> tuple[str, bytes]:
     damage_fields(model, draw, onnx.load_from_string(other))
     try:
         return name, model.SerializeToString(deterministic=True)
-    except ValueError:  # a name that is no text in UTF-8
+    except ValueError:  # a name that is not UTF-8
         return name, data

@@ -124,7 +124,7 @@ def _long(xml: bytes, draw: Random, other: bytes) -> bytes:
 
 
 def _other_kind(xml: bytes, draw: Random, other: bytes) -> bytes:
-    """A file that is no IR."""
+    """A file that is not IR."""
     return draw.choice(
         (b"", b" \n", b"\0" * 64, b"<net/>", b"<net version='11'><layers/></net>", b"version https://git-lfs.github.com",
          b"<html><body/></html>", other + xml, b"\xff\xfe" + xml, b"\x1f\x8b\x08\x00" + xml, b"%PDF-1.4", xml * 2)

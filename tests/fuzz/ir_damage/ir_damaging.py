@@ -19,7 +19,7 @@ OF_DOCUMENT, OF_WEIGHTS = 0.2, 0.25
 
 @dataclass(frozen=True)
 class Pair:
-    """The bytes of an .xml and a .bin. `form` is what is in the place of the .bin (`weight_files`)."""
+    """The bytes of an .xml and a .bin. `form` names what replaces the .bin (`weight_files`)."""
 
     xml: bytes
     data: bytes

@@ -253,7 +253,7 @@ def _pairs(plan: Plan) -> dict[str, str]:
 
 
 HAS_OTHER_STATES = ("several", "loop")
-"""Kinds whose inputs may be found to be states although no name says so."""
+"""Kinds whose inputs may be found to be states although no name shows it."""
 
 HAS_ONE_STEP = ("loop", "layers")
 """Kinds that LowLatency2 may take for one step of a sequence, whose states an input begins."""

@@ -45,7 +45,7 @@ def quantised_dynamically(network: Network, style: Style) -> Any:
 
 
 class Quantiser:
-    """Makes the model. `facts` is what was drawn, `is_exact` whether scales are powers of two and sums are short."""
+    """Makes the model. `facts` are the draws, `is_exact` whether scales are powers of two and sums are short."""
 
     def __init__(
         self, network: Network, style: Style, choices: random.Random, ranges: Mapping[str, tuple[float, float]],

@@ -22,7 +22,7 @@ FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 class Recurrent:
     """A model over a sequence. `fixed` inputs are the same in every step, `axes` has the time axes of the others.
 
-    All states of the model begin with zeros if it says so: then the option that keeps initial values is not needed.
+    All states of the model begin with zeros if this is set: then the option that keeps initial values is not needed.
     """
 
     name: str

@@ -133,7 +133,7 @@ def test_state_without_elements_that_the_body_does_not_read() -> None:
 
 @pytest.mark.parametrize("returned", ["bool[1]", "bool"])
 def test_undeclared_condition_is_as_the_body_returns_it(returned: str) -> None:
-    """Without a condition given nothing else tells its rank."""
+    """Without a condition given nothing else gives its rank."""
     ones = "{1}"
     text = f"""g (float[2] x, int64 n) => (float[2] y) {{
       y = Loop (n, "", x) <body = step (int64 i, {returned} c, float[2] s) => (bool d, float[2] t) {{

@@ -1,4 +1,4 @@
-"""Operators that nothing translates: all of a model are told at once, and only where they matter."""
+"""Operators that nothing translates: all of a model are reported at once, and only where they matter."""
 
 from __future__ import annotations
 

@@ -45,7 +45,7 @@ def test_a_dimension_of_1_moved_past_a_size_of_0() -> None:
     ],
 )
 def test_a_size_beside_a_0_that_is_known(shape: str, nodes: str) -> None:
-    """The runtime makes 0 of the sizes N and M, if 0 stands in the file."""
+    """The runtime makes 0 of the sizes N and M, if 0 is in the file."""
     model = parsed(f"main (float[{shape}] x) => (y) {{ zero = Constant <value_ints = [0]> ()  {nodes} }}")
     sizes = ([int(each) if each.isdigit() else n for each in shape.split(",")] for n in (2, 3, 1))
     check(model, *({"x": floats(*each)} for each in sizes))

@@ -18,7 +18,7 @@ def numbers(*shape, kind=np.uint8):
 
 
 def test_products_of_16_bits_are_exact():
-    """2,000 products of 15 bits have 41 bits in sum: the result is what remains of it in 32 bits."""
+    """2,000 products of 15 bits have 41 bits in sum: the result has its low 32 bits."""
     a, b = (RANDOM.integers(-30000, 30000, shape).astype(np.int16) for shape in ((3, 2000), (2000, 4)))
     expected = (a.astype(np.int64) @ b.astype(np.int64)).astype(np.int32)
     check_node("com.microsoft::MatMulInteger16", {"a": a, "b": b}, opset=1, constants=["b"], expected=[expected])

@@ -9,7 +9,7 @@ from tests.harness import check, floats, parsed
 
 
 def test_a_constant_beside_a_moved_broadcast_gets_its_last_form(monkeypatch: pytest.MonkeyPatch) -> None:
-    """The operand that takes the place of the Broadcast has another rank than the constant: the rules of constants
+    """The operand that replaces the Broadcast has another rank than the constant: the rules of constants
     come behind the move."""
     monkeypatch.setattr(conversion, "CHECK_PASSES", True)
     model = parsed("""

@@ -174,7 +174,7 @@ GROWING = {
 
 @pytest.mark.parametrize("name", GROWING)
 def test_a_value_of_another_size_in_each_step(name: str) -> None:
-    """Its values of all steps are no tensor; two states that are exchanged keep the loop."""
+    """Its values of all steps are not a tensor; two states that are exchanged keep the loop."""
     model = parsed(f"""
         main (int64[N] x, int64 a, int64 b) => (int64 p, int64[M] q, int64 r, int64[3] t)
           <int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] last = {{100}}, int64[1] two = {{2}}> {{

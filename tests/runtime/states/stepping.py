@@ -30,7 +30,7 @@ Array = np.ndarray[Any, Any]
 Feeds = dict[str, Array]
 
 SETTINGS = {"INFERENCE_PRECISION_HINT": "f32"}
-"""The precision of fused caches is what the IR says."""
+"""The precision of fused caches is that of the IR."""
 
 
 @dataclass(frozen=True)

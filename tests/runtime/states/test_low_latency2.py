@@ -36,7 +36,7 @@ LOOP = """main (float[T,2,3] x, float[2,3] start) => (last, all) {{
 
 
 def loop(body: str, before: str = "", trip: str = "n", begins: str = '""', counter: bool = False) -> str:
-    """A loop over the sequence, in which `e` is what a step reads; with `counter` a state `k` of integers."""
+    """A loop over the sequence, in which a step reads `e`; with `counter` a state `k` of integers."""
     return LOOP.format(
         body=body, before=before, trip=trip, begins=begins,
         outputs="count, " if counter else "", initial="zero, " if counter else "",

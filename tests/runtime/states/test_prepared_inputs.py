@@ -57,7 +57,7 @@ def test_a_layout() -> None:
 
 @pytest.mark.parametrize("beams", [False, True])
 def test_a_cache(beams: bool) -> None:
-    """The index of sequences is no input that is prepared."""
+    """The index of sequences is not an input that is prepared."""
     found = stepped(
         parsed(CACHE), steps(2, 1, 3), beams=beams, prepared=of_x(lambda x: (x - MEAN.reshape(3)) / 2),
         mean_values="[1,2,3]", scale=2, layout="n?c",

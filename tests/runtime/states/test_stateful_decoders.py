@@ -13,7 +13,7 @@ from tests.runtime.states.stepping import Outcome, Sequence, stepped
 
 LAYERS = 2
 CROSS = {"t5_step_dynamo": 2, "whisper_step_dynamo": 2}
-"""The attentions to an encoder, whose keys are no cache."""
+"""The attentions to an encoder, whose keys are not a cache."""
 
 
 def run(name: str, beams: bool) -> Outcome:

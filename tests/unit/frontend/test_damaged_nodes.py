@@ -347,7 +347,7 @@ def test_a_constant_without_an_output() -> None:
 
 
 def test_steps_that_follow_the_number_of_starts() -> None:
-    """A Slice whose bounds and axes are known at run time only, without steps, is no error."""
+    """A Slice whose bounds and axes are known at run time only, without steps, is not an error."""
     text = "main (float[2,3,4] x, int64[N] s, int64[N] e, int64[N] a) => (y) { y = Slice (x, s, e, a) }"
     model = convert_model(parsed(text, opset=13))
     assert len(model.graph.of(ops.Slice)) == 1

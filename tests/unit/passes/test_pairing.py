@@ -582,7 +582,7 @@ def test_states_that_nothing_reads_and_that_never_change_are_no_variables() -> N
 
 
 def test_what_is_kept_leaves_no_other_input() -> None:
-    """An input that is said to be no state may be one all the same: then `x` is what the model is about."""
+    """An input that is said not to be a state may be one all the same: then the model is about `x`."""
     text = """
         %x = Parameter : f32[B,2] "x"
         %past = Parameter : f32[B,T] "past"

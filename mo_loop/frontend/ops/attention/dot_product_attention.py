@@ -33,7 +33,7 @@ PADS_MASKS = 24
 
 @dataclass(frozen=True)
 class Keys:
-    """What decides which keys a query sees, besides a mask; None is no bound."""
+    """What decides which keys a query sees, besides a mask; None means no bound."""
 
     past: Value | None
     ends: Value | None

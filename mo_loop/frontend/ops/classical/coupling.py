@@ -45,7 +45,7 @@ def coupled(scores: Value, slopes: Sequence[float], offsets: Sequence[float], co
 
 
 def _step(_: Scope, iteration: Value, states: list[Value]) -> list[Value]:
-    """Whether a row goes on, and the states: p [N, k], Q without its diagonal [N, k, k], and its diagonal [N, k]."""
+    """Whether a row continues, and the states: p [N, k], Q without its diagonal [N, k, k], and its diagonal [N, k]."""
     p, products, squares = states
     count = squares.type.dims[1]
     image = ops.ReduceSum(products * ops.Unsqueeze(p, 1), [2], keep_dims=False)

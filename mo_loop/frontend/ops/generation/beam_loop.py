@@ -31,7 +31,7 @@ def searched(
 ) -> list[Value]:  # fmt: skip
     """The sequences [N, K, max_length], their scores [N, K], and the scores of all tokens [steps, N, M, V].
 
-    `begun` is what the first step of `model` returns for the prompts.
+    `begun` is the result of the first step of `model` for the prompts.
     """
     given, decoder, limit = rules.given, model.decoder, length_in(max_length)
     prompts, logits, states = begun

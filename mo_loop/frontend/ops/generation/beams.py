@@ -4,11 +4,11 @@
     Loop (max_length - S - 1, not all finished) <states: beams, ended sequences, caches> {
         logits, caches = decoder (tokens, caches)
         scores = log_softmax (logits), restricted, + sum of the beam                      [N * M, V]
-        the 2 M best of a prompt: an end token among the first M ends a sequence, the first M others go on
-        finished = M sequences have ended, and none that goes on can become better (early_stopping: in any case)
+        the 2 M best of a prompt: an end token among the first M ends a sequence, the first M others continue
+        finished = M sequences have ended, and none that continues can become better (early_stopping: in any case)
     }
 
-The score of a sequence is its sum / length ** length_penalty; the beams that go on count at the end as well.
+The score of a sequence is its sum / length ** length_penalty; the beams that continue count at the end as well.
 """
 
 from dataclasses import dataclass
@@ -107,7 +107,7 @@ class Search:
             following, sequences, ops.Select(finished, np.float32(0), sums),
             finished | is_done, *kept, number,
         )  # fmt: skip
-        # ONNX Runtime goes on with other numbers where a prompt is finished.
+        # ONNX Runtime continues with other numbers where a prompt is finished.
         shown = ops.Select(finished, np.float32(0), table)
         shown = ops.Reshape(shown, joined([-1, width, size], logits), special_zero=False)
         return after, self._caches(continued, finished, beams.sums), shown

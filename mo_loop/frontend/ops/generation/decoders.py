@@ -34,7 +34,7 @@ class Gpt:
             _check_gpt(body)
 
     def start(self, scope: Scope, prompts: Value, mask: Value | None, padding: int) -> tuple[Value, Value, list[Value]]:
-        """The sequences [N, S] to go on, the logits [N, V] of the first new token, and the states behind it."""
+        """The sequences [N, S] to continue, the logits [N, V] of the first new token, and the states behind it."""
         kept = ops.Convert(ops.NotEqual(prompts, np.int32(padding)), destination_type=i32)
         counted = ops.CumSum(kept, 1)
         positions = (counted - np.int32(1)) * kept
@@ -59,7 +59,7 @@ class Gpt:
         return [repeated(positions, beams), repeated(mask, beams), *(repeated(each, beams, 1) for each in caches)]
 
     def picked(self, states: list[Value], beams: Value) -> list[Value]:
-        """The states of the beams that go on. Those of a prompt have the same positions and mask."""
+        """The states of the beams that continue. Those of a prompt have the same positions and mask."""
         positions, mask, *caches = states
         return [positions, mask, *(ops.Gather(each, beams, 1) for each in caches)]
 

@@ -48,7 +48,7 @@ class EncoderDecoder:
             )
 
     def start(self, scope: Scope, prompts: Value, mask: Value | None, padding: int) -> tuple[Value, Value, list[Value]]:
-        """The sequences [N, 1] to go on, the logits [N, V] of the first new token, and the states behind it."""
+        """The sequences [N, 1] to continue, the logits [N, V] of the first new token, and the states behind it."""
         mask = _left_padding(prompts, padding) if mask is None else mask
         begun = self.first_tokens(prompts)
         if self._makes_first_step():
@@ -94,7 +94,7 @@ class EncoderDecoder:
         return [repeated(each, beams) for each in states]
 
     def picked(self, states: list[Value], beams: Value) -> list[Value]:
-        """The states of the beams that go on."""
+        """The states of the beams that continue."""
         return [ops.Gather(each, beams, 0) for each in states]
 
     def _makes_first_step(self) -> bool:

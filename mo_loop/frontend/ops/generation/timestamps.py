@@ -6,7 +6,7 @@ Tokens from `first` on are timestamps. Of scores [N, V] after sequences [N, L] i
     a timestamp is before the last token           the tokens that begin a text, a translation and a transcription
     none is                                        timestamps behind first + 50
     two timestamps are last, or the first one      timestamps
-    one timestamp is last                          text, which is what is below the end token
+    one timestamp is last                          text: the tokens below the end token
     there are timestamps                           those before the last one; the same one behind a complete pair
     timestamps are together the most probable      everything below `first`
 """

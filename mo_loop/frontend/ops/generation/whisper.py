@@ -27,7 +27,7 @@ class Whisper(EncoderDecoder):
     has_mask = False
 
     def begin(self, scope: Scope, features: Value, tokens: Value | None) -> tuple[Value, Value, list[Value]]:
-        """The sequences [N, S] to go on, the logits [N, V] of the first new token, and the states behind it."""
+        """The sequences [N, S] to continue, the logits [N, V] of the first new token, and the states behind it."""
         if len(self.encoder.inputs) != 2:
             found = len(self.encoder.inputs)
             raise ModelError(f"the encoder has {found} inputs, not features and tokens", code="ML226")

@@ -76,7 +76,7 @@ def _with_zeros(a: Value, count: int) -> Value:
 
 
 def _sorting(groups: np.ndarray[Any, Any], block_size: int) -> np.ndarray[Any, Any] | None:
-    """The order in which the elements of each group are a block; None if the groups are no blocks."""
+    """The order in which the elements of each group are a block; None if the groups are not blocks."""
     order = np.argsort(groups, kind="stable")
     return order if np.array_equal(groups[order], np.arange(len(groups)) // block_size) else None
 

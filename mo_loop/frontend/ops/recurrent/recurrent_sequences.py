@@ -2,8 +2,8 @@
 
 The runtime ignores lengths of sequences that are known only at run time. So sequences of different lengths all run to
 the end, forwards; ReverseSequence puts the backward ones in order. Outputs behind the end of a sequence become zeros,
-and its last state is the output at its end. The last cell state of an LSTM is no output, so the steps behind the end
-keep it: their input is 0, and one more that is 1 there opens the forget gate and closes the input gate.
+and its last state is the output at its end. The last cell state of an LSTM is not an output, so the steps behind the
+end keep it: their input is 0, and one more that is 1 there opens the forget gate and closes the input gate.
 """
 
 from collections.abc import Callable, Sequence

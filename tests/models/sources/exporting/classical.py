@@ -28,7 +28,7 @@ from tests.models.sources.exporting.models import Model
 Make = Callable[[], Any]
 
 OPSETS = {"sklearn": {"": 18, "ai.onnx.ml": 3}, "lightgbm": {"": 15}, "xgboost": {"": 15}, "catboost": {"": 9}}
-"""Exporter -> the opsets that it is told, or that it writes; the file has lower ones if they suffice."""
+"""Exporter -> the opsets that it is given, or that it writes; the file has lower ones if they suffice."""
 
 
 @dataclass(frozen=True)

@@ -71,7 +71,7 @@ FILES = {
 }
 """The modules of this package that define the models. Their imports are slow: only those needed are imported."""
 CACHED = FILES["decoding"]
-"""Decoders that tools/bench_states.py measures; they are no rows of the table."""
+"""Decoders that tools/bench_states.py measures; they are not rows of the table."""
 LOOP_MODELS = ("lstm_cell_loop", "lstm_cell_growing", "gru_cell_loop", "mamba_loop")
 
 

@@ -148,5 +148,5 @@ def conv_lstm() -> keras.Model:
 
 @MODELS.exported("keras", opset=11, cases=PADDED)
 def time_distributed() -> keras.Model:
-    """Masking, TimeDistributed(Dense) and LSTM: Reshape around the dense layer, and the mask goes on to a Loop."""
+    """Masking, TimeDistributed(Dense) and LSTM: Reshape around the dense layer, and the mask continues to a Loop."""
     return recurrent(layers.Masking(), layers.TimeDistributed(layers.Dense(3, activation="relu")), layers.LSTM(3))
