@@ -265,8 +265,8 @@ def _axis(read: ops.Gather) -> int | None:
 
 def _may_run_once(node: Iteration) -> bool:
     """Whether the loop may compute an iteration where it has no step, which saves what corrects the outputs of none."""
-    made = [entry.result.value for entry in (*node.output_map, *node.back_edges)]
-    return (not isinstance(node, Loop) or ends_by_trip_count(node)) and all(is_static(each.shape) for each in made)
+    pieces = [entry.result.value for entry in node.output_map if isinstance(entry, Concatenated)]
+    return (not isinstance(node, Loop) or ends_by_trip_count(node)) and all(is_static(each.shape) for each in pieces)
 
 
 def _active_steps(

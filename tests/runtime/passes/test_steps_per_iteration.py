@@ -87,6 +87,18 @@ def test_numbers_of_steps_that_other_operations_read() -> None:
     check(model, *({"n": np.int64(n), "x": np.ones(2, np.float32)} for n in (3, 0, 16, 33, -1, 1)))
 
 
+@pytest.mark.parametrize("shape", ["N", "N,2", "3,N", "N,M"])
+def test_states_of_unknown_size(shape: str) -> None:
+    """An iteration of no step keeps the states, so that nothing corrects the results of a loop that did not run."""
+    model = parsed(f"""main (int64 n, float[{shape}] x, float[{shape}] z) => (float[{shape}] last, float[{shape}] other) {{
+      last, other = Loop (n, "", x, z) <body = step (int64 i, bool c, float[{shape}] s, float[{shape}] r)
+        => (bool c2, float[{shape}] t, float[{shape}] q) {{
+        c2 = Identity (c) f = Cast <to = 1> (i) p = Tanh (s) t = Add (p, f) q = Mul (r, f) }}> }}""")
+    sizes = [[int(each) if each.isdigit() else size for each in shape.split(",")] for size in (3, 2, 0, 1, 5)]
+    sets = [{"n": np.int64(n), "x": floats(*dims), "z": floats(*dims, seed=1)} for n in (3, 0, -1, 9) for dims in sizes]
+    check(model, *sets)
+
+
 def test_infinities_and_signs_of_zeros_are_those_of_the_last_step() -> None:
     """Steps behind the last one overflow; nothing of them is left."""
     model = parsed("""main (float[N,2] x, float[2] first) => (float[2] last) {
