@@ -115,8 +115,12 @@ def _is_backward(entry: object) -> bool:
 
 
 def _is_summed(node: Loop) -> bool:
-    """Whether a CumSum reads the result, directly or not: the runtime does not fold it, and Slices by it fail."""
-    return any(isinstance(each, ops.CumSum) for each in node.graph.descendants([node]))
+    """Whether a CumSum reads the result, directly or not, or a Barrier that becomes one: the runtime does not fold it,
+    and Slices by it fail."""
+    return any(
+        isinstance(each, ops.CumSum) or (isinstance(each, ops.Barrier) and each.hides == "bounds" and not each.axes)
+        for each in node.graph.descendants([node])
+    )
 
 
 def _draws(node: Loop) -> bool:

@@ -79,6 +79,26 @@ def test_a_condition_that_ends_the_loop_between_two_iterations() -> None:
     check(model, *feeds)
 
 
+def test_a_condition_that_is_a_state() -> None:
+    """Selects by the condition of a step read it, or an equal node."""
+    model = parsed("""main (bool start) => (bool last) {
+      last = Loop ("", start, start) <body = step (int64 i, bool c, bool s) => (bool c2, bool t) {
+        three = Constant <value = int64 {3}> () c2 = Less (i, three) t = Identity (c2) }> }""")
+    assert steps_of(model) == [8]
+    check(model, {"start": np.array(True)}, {"start": np.array(False)})
+
+
+def test_a_while_loop_of_constants() -> None:
+    """The runtime evaluates it while it reads the model; how many pieces there are is not evaluated."""
+    model = parsed("""main (float[2] x) => (bool[M,1] all, float[2] y) {
+      go = Constant <value = bool {1}> () y = Identity (x)
+      all = Loop ("", go) <body = step (int64 i, bool c) => (bool c2, bool[1] t) {
+        five = Constant <value = int64 {5}> () one = Constant <value = int64[1] {1}> ()
+        p = Reshape (i, one) t = Less (p, five) n = Sub (five, five) m = Greater (n, five) w = Squeeze (t)
+        c2 = And (w, m) }> }""")
+    check(model, {"x": floats(2)})
+
+
 def test_numbers_of_steps_that_other_operations_read() -> None:
     model = parsed("""main (int64 n, float[2] x) => (float[2] last, int64[M] numbers) {
       last, numbers = Loop (n, "", x) <body = step (int64 i, bool c, float[2] s) => (bool c2, float[2] t, int64 o) {

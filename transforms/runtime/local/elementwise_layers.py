@@ -55,7 +55,10 @@ class SelectToLogical(LocalRule):
 
     def form(self, node: ops.Select) -> Node:
         condition, then, other = node.operands
-        return ops.LogicalOr(condition, other) if then is condition else ops.LogicalAnd(condition, then)
+        cls, value = (ops.LogicalOr, other) if then is condition else (ops.LogicalAnd, then)
+        equal = (each.node for each in condition.uses if type(each.node) is cls and value in each.node.operands)
+        # The runtime merges equal nodes: a Select may choose by one of them and read the other.
+        return next((each for each in equal if set(each.operands) == {condition, value}), None) or cls(condition, value)
 
 
 class CopySelectedConstant(LocalRule):

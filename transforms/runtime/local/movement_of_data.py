@@ -8,7 +8,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Node, Value
-from mo_loop.graph.dimension import Dimension
+from mo_loop.graph.dimension import Dimension, high
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import i64, u2, u4
@@ -16,6 +16,7 @@ from mo_loop.ops.activation import PReLU
 from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant
 from mo_loop.ops.reduction import Reduction
+from mo_loop.ops.slicing import FAR
 from mo_loop.target import CRASH, ERROR, Gap
 from mo_loop.transforms.operands import behind, order_of
 from mo_loop.transforms.pattern import any_input, wrap_type
@@ -57,6 +58,9 @@ class ReduceBeforeTranspose(LocalRule):
         reduced = type(node)(x, sorted(order[place] for place in gone), keep_dims=False)
         return reduced if left == sorted(left) else ops.Transpose(reduced, [sorted(left).index(axis) for axis in left])
 
+
+END = 2**31 - 1
+"""The largest end of a Slice. FAR is that of ends that are computed, too."""
 
 MOVES = (ops.Reshape, ops.Squeeze, ops.Unsqueeze, ops.Transpose)
 """Operations that may change only the shape."""
@@ -156,6 +160,32 @@ def _without(value: Value, axis: int) -> Value | None:
     source = made.operands[0] if isinstance(made, ops.Unsqueeze) else None
     is_so = source is not None and dims[axis] == 1 and source.shape == (*dims[:axis], *dims[axis + 1 :])
     return source if is_so else None
+
+
+class EndSliceBehindBounds(LocalRule):
+    """x[-3 : 2^30]  ->  x[-3 : 2^31 - 1], where inference allows x more than 2^30 elements along the axis"""
+
+    instead = "an end of 2^31 - 1, which the runtime takes for none"
+    avoids = (Gap(
+        "slice-within-bounds",
+        "a `Slice` of the last elements, to an end below the upper bound of the dimension, is empty: a tensor that is "
+        "reversed has an upper bound",
+    ),)  # fmt: skip
+
+    pattern = wrap_type(ops.Slice)
+
+    def form(self, node: ops.Slice) -> Node | None:
+        x, _, end, *_ = node.operands
+        ends, axes = end.type.integers, node.operands[4].type.integers if len(node.operands) > 4 else None
+        if ends is None or axes is None or x.rank is None or not isinstance(end.node, Constant):
+            return None
+        tops = [high(x.type.dims[normalise_axis(axis, x.rank)]) for axis in axes]
+        far = [abs(stop) == FAR and (top or 0) > FAR for stop, top in zip(ends, tops, strict=True)]
+        if not any(far):
+            return None
+        new = [(END if stop > 0 else -END) if is_far else stop for stop, is_far in zip(ends, far, strict=True)]
+        node.graph.set_input(node, 2, Constant(np.array(new), graph=node.graph, dtype=end.dtype).output)
+        return node
 
 
 class MoveWithSixDimensions(LocalRule):
