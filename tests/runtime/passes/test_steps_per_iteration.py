@@ -110,7 +110,8 @@ def test_numbers_of_steps_that_other_operations_read() -> None:
 @pytest.mark.parametrize("shape", ["N", "N,2", "3,N", "N,M"])
 def test_states_of_unknown_size(shape: str) -> None:
     """An iteration of no step keeps the states, so that nothing corrects the results of a loop that did not run."""
-    model = parsed(f"""main (int64 n, float[{shape}] x, float[{shape}] z) => (float[{shape}] last, float[{shape}] other) {{
+    model = parsed(f"""main (int64 n, float[{shape}] x, float[{shape}] z)
+      => (float[{shape}] last, float[{shape}] other) {{
       last, other = Loop (n, "", x, z) <body = step (int64 i, bool c, float[{shape}] s, float[{shape}] r)
         => (bool c2, float[{shape}] t, float[{shape}] q) {{
         c2 = Identity (c) f = Cast <to = 1> (i) p = Tanh (s) t = Add (p, f) q = Mul (r, f) }}> }}""")
