@@ -20,7 +20,7 @@ from mo_loop.ops.slicing import FAR
 from mo_loop.target import CRASH, ERROR, Gap
 from mo_loop.transforms.operands import behind, order_of
 from mo_loop.transforms.pattern import any_input, wrap_type
-from mo_loop.transforms.predicates import consumers_count, is_constant, type_matches
+from mo_loop.transforms.predicates import is_constant, type_matches
 from mo_loop.transforms.replace import drop_dead, replace_node
 from mo_loop.transforms.runtime.inference import may_be_empty
 from mo_loop.transforms.runtime.local.rule import LocalRule
@@ -129,7 +129,7 @@ class TransposeToSqueezeUnsqueeze(LocalRule):
 
 
 class MoveSqueezeBeforeBinary(LocalRule):
-    """Squeeze(f(Unsqueeze(x, 0), Unsqueeze(y, 1)), 0)  ->  f(x, Unsqueeze(y, 1)), for an element-wise f"""
+    """Squeeze(f(Unsqueeze(x, 0), Unsqueeze(y, 1)), 0)  ->  f(x, Unsqueeze(y, 1)), for an element-wise f and any axes"""
 
     instead = "no `Unsqueeze` and no `Squeeze`"
     avoids = (Gap(
@@ -138,28 +138,40 @@ class MoveSqueezeBeforeBinary(LocalRule):
         "other input too, if that is another `Unsqueeze` with fewer dimensions",
     ),)  # fmt: skip
 
-    pattern = wrap_type(ops.Squeeze, wrap_type(Binary, when=consumers_count(1)), any_input())
+    pattern = wrap_type(ops.Squeeze, wrap_type(Binary), any_input())
 
     def form(self, node: ops.Squeeze) -> Node | None:
         data, axes = node.operands
-        binary, rank = data.node, data.rank
-        if rank is None or len(axes.type.integers or ()) != 1:
+        values, rank = data.node.operands, data.rank
+        if rank is None or axes.type.integers is None:
             return None
-        axis = normalise_axis(axes.type.integers[0], rank)
-        operands = [_without(each, axis - rank + each.type.rank) for each in binary.operands]
-        if None in operands or operands == list(binary.operands):
+        gone = {normalise_axis(axis, rank) - rank for axis in axes.type.integers}
+        moved = {axis for axis in gone if all(axis in _inserted(each) or axis < -each.type.rank for each in values)}
+        operands = [_without(each, moved) for each in values]
+        if operands == list(values):
             return None
-        return type(binary)(*operands, **binary.attribute_values())
+        made = type(data.node)(*operands, **data.node.attribute_values())
+        return ops.Squeeze(made, _left(gone, moved, rank)) if gone > moved else made
 
 
-def _without(value: Value, axis: int) -> Value | None:
-    """What an Unsqueeze reads, if that is its output without an axis; the value itself, if the axis is below 0."""
-    if axis < 0:
+def _inserted(value: Value) -> set[int]:
+    """The axes, counted from the end, that an Unsqueeze inserts; none if it is not the result of one."""
+    axes = value.node.operands[1].type.integers if isinstance(value.node, ops.Unsqueeze) else None
+    return {normalise_axis(axis, value.rank) - value.type.rank for axis in axes or ()}
+
+
+def _without(value: Value, gone: set[int]) -> Value:
+    """`value` without the axes that are `gone`, which an Unsqueeze inserts as far as it has them."""
+    inserted = _inserted(value)
+    if not inserted & gone:
         return value
-    dims, made = value.type.dims, value.node
-    source = made.operands[0] if isinstance(made, ops.Unsqueeze) else None
-    is_so = source is not None and dims[axis] == 1 and source.shape == (*dims[:axis], *dims[axis + 1 :])
-    return source if is_so else None
+    source = value.node.operands[0]
+    return ops.Unsqueeze(source, _left(inserted, gone, value.type.rank)).output if inserted - gone else source
+
+
+def _left(axes: set[int], gone: set[int], rank: int) -> list[int]:
+    """Those of `axes`, counted from the end of `rank` dimensions, that are not `gone`, counted from the new start."""
+    return sorted(rank + axis - sum(-rank <= each < axis for each in gone) for axis in axes - gone)
 
 
 class EndSliceBehindBounds(LocalRule):
