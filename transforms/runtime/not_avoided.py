@@ -35,10 +35,6 @@ NOT_AVOIDED: tuple[Gap, ...] = (
         "concatenated outputs without elements keep only the dimensions that are known before run time",
     ),
     Gap(
-        "einsum-of-diagonal", "`Einsum` of a subscript that is twice in one input does not compile",
-        severity=ERROR, until="2025.0.0",
-    ),
-    Gap(
         "sum-of-product-over-nothing",
         "an elementwise operation of a `MatMul` whose inner size is 0 at run time does not happen, or the result "
         "keeps its shape",

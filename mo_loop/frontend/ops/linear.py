@@ -1,9 +1,12 @@
 """Matrix products: MatMul, Gemm and Einsum."""
 
 from functools import reduce
+from string import ascii_letters
 
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type, number
+from mo_loop.frontend.ops.shared import counted
 from mo_loop.frontend.vocabulary import Value, ops, translates
+from mo_loop.graph.dimension import Dimension
 from mo_loop.graph.shape import element_count, is_static
 from mo_loop.graph.types import f32
 from mo_loop.ops.lengths import dimension, joined
@@ -35,6 +38,14 @@ AVOIDS = {
     ),
     "Einsum": (
         Gap("einsum-of-scalars", "`Einsum` of scalars alone does not compile", "`Multiply`", ERROR, until="2025.1.0"),
+        Gap(
+            "einsum-of-diagonal", "`Einsum` of a subscript that is twice in one input does not compile",
+            "`GatherND` of the diagonal", ERROR, until="2025.0.0",
+        ),
+        Gap(
+            "einsum-with-ellipsis", "`Einsum` with an ellipsis does not compile, or the model cannot be read",
+            "letters for the dimensions, if their number is known", ERROR, until="2025.0.0",
+        ),
     ),
 }  # fmt: skip
 """Operator -> the errors of the runtime that its translator avoids."""
@@ -87,9 +98,53 @@ def scaled(x: Value, factor: float) -> Value:
 
 @translates("Einsum", since=12)
 def einsum(first, *rest, equation: str):
-    """Sums of products. The output subscripts are always explicit, as the runtime interprets "ii" differently. It does
-    not compile the products of scalars alone before 2025.2."""
+    """Sums of products. The output subscripts are always explicit, as the runtime interprets "ii" differently."""
     terms, result = subscripts(equation)
     if not any((*terms, result)):
-        return reduce(lambda a, b: a * b, rest, first)
-    return ops.Einsum(first, *rest, equation=f"{','.join(terms)}->{result}")
+        return reduce(lambda a, b: a * b, rest, first)  # before 2025.2 the runtime does not compile it
+    xs = [first, *rest]
+    if len(terms) == len(xs) and all(x.rank is not None for x in xs):
+        xs, terms, result = _with_letters(xs, terms, result)
+        pairs = [_of_diagonals(x, term) for x, term in zip(xs, terms, strict=True)]
+        xs, terms = [x for x, _ in pairs], [term for _, term in pairs]
+    return ops.Einsum(*xs, equation=f"{','.join(terms)}->{result}")
+
+
+def _with_letters(xs: list[Value], terms: list[str], result: str) -> tuple[list[Value], list[str], str]:
+    """The inputs, the terms and the result with a letter for each dimension of an ellipsis.
+
+    An input has no letter for a size of 1 that other inputs have larger.
+    """
+    counts = [x.type.rank - len(term.replace("...", "")) for x, term in zip(xs, terms, strict=True)]
+    unused = [letter for letter in ascii_letters if letter not in "".join(terms)]
+    longest = max(count if "..." in term else 0 for count, term in zip(counts, terms, strict=True))
+    if min(counts) < 0 or longest > len(unused) or ("..." in "".join(terms)) != ("..." in result):
+        return xs, terms, result  # wrong, or more than there are letters
+    letters = unused[:longest]
+    sizes: dict[str, list[Dimension]] = {letter: [] for letter in letters}
+    places = []
+    for x, term, count in zip(xs, terms, counts, strict=True):
+        start = term.find("...")
+        own = letters[longest - count :] if start >= 0 else []
+        places.append({letter: start + place for place, letter in enumerate(own)})
+        for letter, axis in places[-1].items():
+            sizes[letter].append(x.type.dims[axis])
+    found = []
+    for x, term, axes in zip(xs, terms, places, strict=True):
+        ones = [letter for letter, axis in axes.items() if x.type.dims[axis] == 1 and set(sizes[letter]) != {1}]
+        x = ops.Squeeze(x, [axes[letter] for letter in ones]) if ones else x
+        found.append((x, term.replace("...", "".join(letter for letter in axes if letter not in ones))))
+    return [x for x, _ in found], [term for _, term in found], result.replace("...", "".join(letters))
+
+
+def _of_diagonals(x: Value, term: str) -> tuple[Value, str]:
+    """The input and the term without a letter that is in it twice or more, as far as each axis has one."""
+    if len(term) != x.rank or "." in term:
+        return x, term
+    for letter in sorted({letter for letter in term if term.count(letter) > 1}):
+        axes = [axis for axis, each in enumerate(term) if each == letter]
+        others = [axis for axis in range(len(term)) if axis not in axes]
+        places = ops.Unsqueeze(counted(dimension(x, axes[0]), x), 1)
+        x = ops.GatherND(ops.Transpose(x, axes + others), ops.Concat(*[places] * len(axes), axis=1))
+        term = letter + "".join(term[axis] for axis in others)
+    return x, term
