@@ -84,11 +84,11 @@ class AttributeReader:
 
     def _value(self, proto: Any, name: str, context: Context, translator: Translator, is_adapted: bool) -> Any:
         """The value of the attribute `name`, of the kind that the translator has for it."""
-        value = self._attribute(proto, context, name in translator.arrays)
         kinds = translator.kinds[name]  # of an extension also none, for any kind
-        if not kinds or _KINDS.get(proto.type or kind_of(proto), Any) in kinds:
+        fits = not kinds or _KINDS.get(proto.type or kind_of(proto), Any) in kinds
+        value = self._attribute(proto, context, fits and name in translator.arrays)
+        if fits:
             return value
-        value = tuple(value.tolist()) if isinstance(value, np.ndarray) else value
         wanted = text_of_kinds(kinds)
         other = as_kind(value, kinds) if is_adapted else None
         if other is None:
@@ -108,9 +108,9 @@ class AttributeReader:
         if kind == _STRING:
             return proto.s.decode("utf-8", "replace")
         if kind == _INTS:
-            return _listed(proto.ints, np.int64, as_array)
+            return np.fromiter(proto.ints, np.int64, len(proto.ints)) if as_array else tuple(proto.ints)
         if kind == _FLOATS:
-            return _listed(proto.floats, np.float64, as_array)
+            return np.fromiter(proto.floats, np.float64, len(proto.floats)) if as_array else tuple(proto.floats)
         if kind == _STRINGS:
             return tuple(map(_Texts().__getitem__, proto.strings))
         if kind == _TENSOR:
@@ -130,10 +130,6 @@ class _Texts(dict[bytes, str]):
 
     def __missing__(self, item: bytes) -> str:
         return self.setdefault(item, item.decode("utf-8", "replace"))
-
-
-def _listed(numbers: Any, kind: Any, as_array: bool) -> Any:
-    return np.fromiter(numbers, kind, len(numbers)) if as_array else tuple(numbers)
 
 
 def _size(proto: Any, kind: int) -> int:

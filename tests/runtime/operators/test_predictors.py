@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import warnings
 from collections.abc import Sequence
 from typing import Any
@@ -15,8 +16,8 @@ from mo_loop import ops
 from mo_loop.api import convert_model
 from mo_loop.compare.oracle.oracle import OnnxRuntime
 from mo_loop.errors import MoLoopError
-from mo_loop.frontend.ops.classical import forest
-from mo_loop.frontend.ops.classical.forest import Forest
+from mo_loop.frontend.ops.classical import tree_forms
+from mo_loop.frontend.ops.classical.tree_forms import Cost, Trees
 from tests.harness import check as checked
 from tests.nodes import node_model
 from tests.pairs import pairs
@@ -215,19 +216,28 @@ def rows(seed: int, count: int, features: int, dtype: Any = np.float32, missing:
     return x.astype(dtype)
 
 
+def forms_of_trees(few: str, many: str | None = None) -> Any:
+    """Trees have one form, or one for up to 20 rows and one for more."""
+    costs = [Cost(getattr(Trees, few), 0, 1), *([Cost(getattr(Trees, many), 20, 0.001)] if many else [])]
+    return mock.patch.object(tree_forms, "_costs", lambda *_: costs)
+
+
 @pairs(
-    seed=range(3), modes=[MODES[:1], MODES[1:2], MODES], how=["SUM", "AVERAGE", "MIN", "MAX"], dynamic=[False, True],
-    form=["_tested_at_once", "_level_by_level", "_node_by_node"],
+    seed=range(3), modes=[MODES[:1], MODES[1:2], MODES[::2][:2], MODES], how=["SUM", "AVERAGE", "MIN", "MAX"],
+    dynamic=[False, True], missing=[None, 0, 1],
+    forms=[("by_columns",), ("in_order",), ("level_by_level",), ("node_by_node",), ("by_columns", "in_order")],
 )  # fmt: skip
-def test_tree_regressor(seed: int, modes: list[str], how: str, dynamic: bool, form: str) -> None:
+def test_tree_regressor(
+    seed: int, modes: list[str], how: str, dynamic: bool, missing: int | None, forms: tuple[str, ...]
+) -> None:
     """NaN takes the branch that each node selects."""
     grown = Grown(seed, 4, 3, modes, 4)
     attributes = {**grown.attributes(), **grown.votes("target", [0, 1], -1), "n_targets": 2, "aggregate_function": how}
-    chosen = mock.patch.object(Forest, "_is_fast_at_once", lambda *_: form == "_tested_at_once")
-    limit = mock.patch.object(forest, "_FULL", 100 if form == "_level_by_level" else 0)
-    with chosen, limit, mock.patch.object(Forest, form, autospec=True, side_effect=getattr(Forest, form)) as made:
-        check("TreeEnsembleRegressor", [rows(seed, 40, 3)], attributes, dynamic=dynamic)
-    assert made.called
+    if missing is not None:
+        attributes["nodes_missing_value_tracks_true"] = [missing] * len(grown.nodes)
+    with forms_of_trees(*forms):
+        for count in (40, 2) if len(forms) > 1 else (40,):
+            check("TreeEnsembleRegressor", [rows(seed, count, 3)], attributes, dynamic=dynamic)
 
 
 class Vines(Grown):
@@ -243,17 +253,39 @@ class Vines(Grown):
         return place
 
 
-@pytest.mark.parametrize(("kind", "count", "at_once"), [
-    (Vines, "1", True), (Vines, "N", True), (Grown, "1", False), (Grown, "N", False),
+@pytest.mark.parametrize(("kind", "count", "forms"), [
+    (Vines, 1, ["by_columns"]), (Vines, 1000, ["in_order"]), (Vines, "?", ["by_columns", "in_order"]),
+    (Grown, 1, ["by_columns"]), (Grown, 1000, ["level_by_level"]), (Grown, "?", ["by_columns", "level_by_level"]),
 ])  # fmt: skip
-def test_form_of_trees(kind: type[Grown], count: str, at_once: bool) -> None:
-    """Few rows of small trees that are deep meet the tests of all nodes at once: there is one lookup for each level."""
+def test_form_of_trees(kind: type[Grown], count: Any, forms: list[str]) -> None:
+    """Of an unknown number of rows, the runtime chooses between two."""
     grown = kind(1, 100, 3, MODES[:1], 8)
     attributes = {**grown.attributes(), **grown.votes("target", [0], -1), "n_targets": 1}
     model = node_model("ai.onnx.ml::TreeEnsembleRegressor", {"x": rows(1, 20, 3)}, attributes, opset=3, dynamic=True)
-    graph = convert_model(model, input=f"x[{count},3]" if count != "N" else "x[?,3]").graph
-    assert (len(graph.of(ops.Gather)) <= 8 + 2) == at_once
-    check("TreeEnsembleRegressor", [rows(1, 20, 3)], attributes, dynamic=True)
+    spies: dict[str, Any] = {}
+    with contextlib.ExitStack() as stack:
+        for form in ("by_columns", "in_order", "level_by_level", "node_by_node"):
+            spied = stack.enter_context(mock.patch.object(Trees, form, autospec=True, side_effect=getattr(Trees, form)))
+            spies[form] = spied
+        graph = convert_model(model, input=f"x[{count},3]").graph
+    assert [form for form, spied in spies.items() if spied.called] == forms
+    assert len(graph.of(ops.If)) == len(forms) - 1
+    for each in (1, 1000) if count == "?" else ():
+        check("TreeEnsembleRegressor", [rows(1, each, 3)], attributes, dynamic=True)
+
+
+def test_trees_that_share_nodes_and_limits_that_nothing_is_beyond() -> None:
+    """A chain of tests for membership has one `yes` branch. NaN does not become an infinity that is the limit."""
+    members = [-1.5, -0.5, 0.5, 1.0]
+    attributes = {
+        "n_targets": 1, "tree_roots": [0, 1], "nodes_featureids": [0, 0], "nodes_splits": doubles("s", [0.0, np.inf]),
+        "nodes_modes": helper.make_tensor("m", 2, [2], [6, 0]), "nodes_truenodeids": [0, 0], "nodes_trueleafs": [1, 1],
+        "nodes_falsenodeids": [1, 1], "nodes_falseleafs": [1, 1], "leaf_targetids": [0, 0],
+        "leaf_weights": doubles("w", [1.0, 4.0]), "membership_values": doubles("v", [*members, np.nan]),
+    }  # fmt: skip
+    x = np.array([*members, 0, 2, np.inf, np.nan])[:, None]
+    expected = np.where(np.isin(x, members), 1.0, 4.0) + np.where(np.isnan(x), 4.0, 1.0)
+    check("TreeEnsemble", [x], attributes, version=5, expected=[expected])
 
 
 @pytest.mark.parametrize("how", ["SUM", "MIN", "MAX"])

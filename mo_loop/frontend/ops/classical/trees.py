@@ -7,9 +7,11 @@ import numpy as np
 
 from mo_loop.frontend.arrays import first_numbers, zeros
 from mo_loop.frontend.ops.classical.features import DOMAIN, without_strings
-from mo_loop.frontend.ops.classical.forest import LEAF, MODES, Forest, Leaves, Votes
+from mo_loop.frontend.ops.classical.forest import LEAF, Forest, Votes
 from mo_loop.frontend.ops.classical.predictors import labelled, rows_of
 from mo_loop.frontend.ops.classical.scores import TRANSFORMS, both_sides, transformed, transformed_alone
+from mo_loop.frontend.ops.classical.tree_forms import Leaves
+from mo_loop.frontend.ops.classical.tree_tests import MODES
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.shared import converted
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates

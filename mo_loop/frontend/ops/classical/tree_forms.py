@@ -1,0 +1,288 @@
+"""Ways in which rows [N, F] find their leaves in decision trees, with operations on whole tensors.
+
+by columns       The tests of all nodes at once, those of a column of x side by side; then a lookup for each level:
+
+                     follows[n, node] = yes[node] if x[n, column of node] meets the test else no[node]
+                     at[n, t] = follows[n, at[n, t]]
+
+in order         Small trees: the nodes of each tree one after the other, those above first. `at` is the first leaf
+                 below the node to which a row has come. The leaves below a `yes` branch come behind those below
+                 the `no` branch, so `at` is also the first leaf below that one:
+
+                     at[t, n] += step[k, t] if x[n, column of node k] meets the test and at[t, n] = first[k, t] else 0
+
+level by level   Full trees: each level has a table, in which the two nodes below each node are side by side:
+
+                     at[t, n] = 2 at[t, n] + (x[n, column[at]] meets the test[at])
+
+node by node     Other trees would repeat too many leaves: all levels read one table of nodes, and one of those below:
+
+                     at[t, n] = below[2 at[t, n] + (x[n, column[at]] meets the test[at])]
+
+The first one suits few rows, the others many. Of an unknown number of rows, an If chooses.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import cached_property
+from operator import itemgetter
+from typing import Any
+
+import numpy as np
+
+from mo_loop.frontend.arrays import first_numbers, full
+from mo_loop.frontend.ops.classical.tree_tests import Found, Tests
+from mo_loop.frontend.vocabulary import Graph, Value, ops
+from mo_loop.graph.types import i32
+from mo_loop.ops.base import Parameter, Result
+from mo_loop.ops.lengths import Length, dimension
+from mo_loop.ops.port_map import Branched, Selected
+
+
+@dataclass
+class Leaves:
+    """[trees, N]: the leaf of each tree for each row, as `places` in `nodes`, which are indices of the forest's."""
+
+    places: Value
+    nodes: Any
+
+    def of(self, table) -> Value:
+        """What a table of all nodes has for the leaves."""
+        return _looked_up(table[self.nodes], self.places)
+
+
+@dataclass
+class Trees:
+    """Trees that tests are made in. `below` [nodes, 2] are the nodes of `no` and `yes`, of a leaf itself; `levels` the
+    nodes of each level."""
+
+    tests: Tests
+    below: Any
+    roots: Any
+    is_leaf: Any
+    levels: list[Any]
+
+    @property
+    def depth(self) -> int:
+        return len(self.levels) - 1
+
+    def by_columns(self) -> Leaves:
+        nodes, columns = self._by_column()
+        grid = nodes.reshape(len(columns), -1)
+        places = full((len(self.below),), 0, np.int32)
+        places[nodes[::-1]] = np.arange(len(nodes), dtype=np.int32)[::-1]  # a node that fills up is at its first place
+        values = ops.Unsqueeze(ops.Gather(self.tests.x, columns, 1), 2)
+        met = self.tests.met(values, itemgetter(grid[None]))
+        no, yes = (places[ends][None] for ends in np.moveaxis(self.below[grid], -1, 0))
+        follows = ops.Reshape(ops.Select(met, yes, no), [0, len(nodes)], special_zero=True)
+        at = ops.Gather(follows, places[self.roots], 1)
+        for _ in range(self.depth - 1):
+            at = ops.Gather(follows, at, 1, batch_dims=1)
+        return Leaves(ops.Transpose(at, [1, 0]), nodes)
+
+    def _by_column(self) -> tuple[Any, Any]:
+        """All nodes in groups of equal size, and the column that the inner nodes of each group read."""
+        inner, leaves = np.flatnonzero(~self.is_leaf), np.flatnonzero(self.is_leaf)
+        read, counts = np.unique(self.tests.columns[inner], return_counts=True)
+        sizes = 2 ** np.arange(2, 11)
+        size = int(sizes[np.argmin([np.sum(-(-counts // each)) * (each + _COLUMN) for each in sizes])])
+        groups = -(-counts // size)
+        columns = np.repeat(read, groups)
+        more = max(0, -(-len(self.below) // size) - len(columns))
+        nodes = full(((len(columns) + more) * size,), -1, np.int64)
+        starts = np.cumsum(groups) - groups
+        ordered = inner[np.argsort(self.tests.columns[inner], kind="stable")]
+        nodes[first_numbers(len(inner)) + np.repeat(starts * size - (np.cumsum(counts) - counts), counts)] = ordered
+        free = np.flatnonzero(nodes < 0)
+        nodes[free] = np.resize(leaves, len(free))
+        return nodes, np.concatenate([columns, np.zeros(more, columns.dtype)])
+
+    @cached_property
+    def tree_of(self):
+        """The tree that each node belongs to; None if nodes have several."""
+        inner = np.concatenate([level[~self.is_leaf[level]] for level in self.levels])
+        if 2 * len(inner) + len(self.roots) != len(np.unique(np.concatenate(self.levels))):
+            return None
+        tree = full((len(self.below),), 0, np.int64)
+        tree[self.roots] = np.arange(len(self.roots))
+        for level in self.levels:
+            tree[self.below[level]] = tree[level][:, None]
+        return tree
+
+    def largest(self) -> int:
+        """How many inner nodes the largest tree has."""
+        return int(np.bincount(self.tree_of[~self.is_leaf]).max())
+
+    def in_order(self) -> Leaves:
+        grid, first, step, leaves, starts = self._in_order()
+        values = ops.Transpose(self.tests.x, [1, 0])
+        at = None
+        for nodes, here, more in zip(grid, first, step, strict=True):
+            row = ops.Gather(values, self.tests.columns[nodes], 0)
+            met = self.tests.met(row, itemgetter(nodes[:, None]))
+            if at is None:
+                at = ops.Select(met, more[:, None], np.float32(0))
+            else:
+                is_here = ops.Equal(at, ops.Select(met, here[:, None], np.float32(-1)))
+                at = at + ops.Select(is_here, more[:, None], np.float32(0))
+        return Leaves(ops.Convert(at, destination_type=i32) + starts[:, None], leaves)
+
+    def _in_order(self) -> tuple[Any, ...]:
+        """[nodes of the largest tree, trees]: inner nodes, the first leaf below each, and how many are below its `no`
+        branch; all leaves by trees, and where those of each tree start. Smaller trees have nodes that no row comes to.
+        """
+        tree, count = self.tree_of, self.is_leaf.astype(np.int64)  # leaves below each node
+        start = np.zeros_like(count)
+        inner = [level[~self.is_leaf[level]] for level in self.levels]
+        for level in reversed(inner):
+            count[level] = count[self.below[level]].sum(1)
+        for level in inner:
+            no, yes = self.below[level].T
+            start[no], start[yes] = start[level], start[level] + count[no]
+        nodes = np.concatenate(inner)
+        nodes = nodes[np.argsort(tree[nodes], kind="stable")]  # of each tree from above
+        numbers = np.bincount(tree[nodes], minlength=len(self.roots))
+        at = (np.arange(len(nodes)) - np.repeat(np.cumsum(numbers) - numbers, numbers), tree[nodes])
+        shape = (int(numbers.max()), len(self.roots))
+        grid, first, step = full(shape, nodes[0], np.int64), full(shape, -1, np.float32), full(shape, 0, np.float32)
+        grid[at], first[at], step[at] = nodes, start[nodes], count[self.below[nodes, 0]]
+        starts = (np.cumsum(count[self.roots]) - count[self.roots]).astype(np.int32)
+        places = np.concatenate([level[self.is_leaf[level]] for level in self.levels])
+        leaves = np.zeros(int(count[self.roots].sum()), np.int64)
+        leaves[starts[tree[places]] + start[places]] = places
+        return grid, first, step, leaves, starts
+
+    def level_by_level(self) -> Leaves:
+        follow, level = self._follower(), self.roots
+        at = follow(first_numbers(len(level)).astype(np.int32)[:, None], itemgetter(self.roots[:, None]))
+        for _ in range(self.depth - 1):
+            level = self.below[level].reshape(-1)
+            at = follow(at, _lookup(at, itemgetter(level)))
+        return Leaves(at, self.below[level].reshape(-1))
+
+    def node_by_node(self) -> Leaves:
+        follow, pairs = self._follower(), self.below.astype(np.int32).reshape(-1)
+        at = follow(self.roots.astype(np.int32)[:, None], itemgetter(self.roots[:, None]))
+        constants: dict[int, Value] = {}
+
+        def shared(table) -> Value:
+            if id(table) not in constants:
+                constants[id(table)] = ops.Constant(_numbers(table), graph=at.graph)
+            return constants[id(table)]
+
+        for _ in range(self.depth - 1):
+            at = _looked_up(shared(pairs), at)
+            at = follow(at, _lookup(at, shared))
+        return Leaves(at, pairs)
+
+    def _follower(self) -> Callable[[Any, Found], Value]:
+        """What gives, for nodes [trees, N] and what finds their tests, the place of the ones that follow, in a table of
+        the two nodes below each node."""
+        x = self.tests.x
+        count, width = (_as_i32(dimension(x, axis)) for axis in (0, 1))
+        is_known = not isinstance(count, Value)
+        rows = first_numbers(count).astype(np.int32) if is_known else ops.Range(0, count, 1, output_type=i32)
+        starts = rows * width
+        flat = ops.Reshape(x, [-1], special_zero=False)
+
+        def follow(at: Any, found: Found) -> Value:
+            met = self.tests.met(ops.Gather(flat, starts + found(self.tests.columns), 0), found)
+            return ops.Convert(met, destination_type=i32) + at * np.int32(2)
+
+        return follow
+
+
+def _as_i32(length: Length) -> Any:
+    return np.int32(length) if isinstance(length, int) else ops.Convert(length, destination_type=i32)
+
+
+def _lookup(at: Value, of: Callable[[Any], Any]) -> Found:
+    """What looks up `at` in what tables become by `of`."""
+
+    def found(table) -> Value:
+        made = _looked_up(of(table), at)
+        return ops.NotEqual(made, 0) if table.dtype == bool else made
+
+    return found
+
+
+def _looked_up(table, at: Value) -> Value:
+    return ops.Gather(_numbers(table), at, 0)
+
+
+def _numbers(table):
+    """The runtime's Gather takes no booleans."""
+    return table if isinstance(table, Value) or table.dtype != bool else table.astype(np.int32)
+
+
+_OPERATION, _BRANCH = (0.4, 1.0), 8.0
+"""Microseconds that the runtime takes for an operation of known and of unknown shape, and for an If."""
+_FULL, _ORDERED = 4, 64
+"""Levels of full trees have at most so many places for each node; trees of at most so many nodes are tried in order."""
+_COLUMN = 4
+"""How many tests of a column take the time of its own Gather."""
+
+
+@dataclass
+class Cost:
+    """Microseconds of a form: those that do not grow with the rows, and those of each row."""
+
+    form: Callable[[Trees], Leaves]
+    fixed: float
+    row: float
+    nodes: int = 0
+    """How many numbers a row has at once: above 1 MB of all rows they no longer come from the cache."""
+
+    def of(self, rows: Any) -> Any:
+        far = rows * self.nodes > 2**18
+        return self.fixed + rows * (self.row + np.where(far, 0.002, 0.0004) * self.nodes)
+
+
+def found_leaves(trees: Trees) -> Leaves:
+    """The leaves, in the form that takes the least time; for an unknown number of rows that is one for few and one for
+    many, or one for all."""
+    count = trees.tests.x.type.dims[0]
+    costs = _costs(trees, _OPERATION[not isinstance(count, int)])
+    if isinstance(count, int):
+        return min(costs, key=lambda each: each.of(count)).form(trees)
+    few, many = (min(costs, key=lambda each: each.of(rows)) for rows in (1, 1000))
+    if few.of(1) + _BRANCH > many.of(1):
+        return many.form(trees)
+    if many.of(1000) > 0.9 * few.of(1000):
+        return few.form(trees)
+    rows = np.arange(1, 1001)
+    return _either(trees, few, many, int(np.argmax(few.of(rows) > many.of(rows))))
+
+
+def _costs(trees: Trees, each: float) -> list[Cost]:
+    count, depth, inner = len(trees.roots), trees.depth, int(np.sum(~trees.is_leaf))
+    steps = count * depth
+    costs = [
+        Cost(Trees.by_columns, each * (depth + 6), 0.0013 * steps, len(trees.below)),
+        Cost(Trees.node_by_node, each * 8 * depth + 0.02 * steps, 0.0055 * steps),
+    ]
+    if count << min(depth, 40) <= _FULL * len(trees.below):
+        costs.append(Cost(Trees.level_by_level, each * 7 * depth + 0.02 * steps, 0.0035 * steps))
+    if inner <= _ORDERED * count and trees.tree_of is not None and trees.largest() <= _ORDERED:
+        tests = count * trees.largest()
+        costs.append(Cost(Trees.in_order, each * 2 * trees.largest() + 0.03 * tests, 0.0006 * tests))
+    return costs
+
+
+def _either(trees: Trees, few: Cost, many: Cost, limit: int) -> Leaves:
+    """One form for up to `limit` rows, another one for more."""
+    x = trees.tests.x
+    bodies = Graph("few_rows"), Graph("many_rows")
+    inside = [Parameter(graph=body, type=x.type) for body in bodies]
+    first, second = (
+        cost.form(replace(trees, tests=replace(trees.tests, x=parameter.output)))
+        for cost, parameter in zip((few, many), inside, strict=True)
+    )
+    places = np.zeros(len(trees.below), np.int32)
+    places[second.nodes] = first_numbers(len(second.nodes))
+    results = Selected(Result(_looked_up(places[first.nodes], first.places)), Result(second.places))
+    made = ops.If(
+        ops.LessEqual(dimension(x, 0), np.int64(limit)), x, then_body=bodies[0], else_body=bodies[1],
+        input_map=(Branched(*inside),), output_map=(results,),
+    )  # fmt: skip
+    return Leaves(made[0], second.nodes)

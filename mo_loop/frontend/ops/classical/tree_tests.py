@@ -1,0 +1,85 @@
+"""What the inner nodes of decision trees compare.
+
+A test that takes x <= limit to its `yes` branch is the opposite of x > limit with the branches changed over, so most
+forests make one kind of comparison alone. NaN, which fails all comparisons, is replaced in x by an infinity that takes
+the branch of NaN; where nodes of one feature differ in that, x has the feature twice.
+"""
+
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from functools import reduce
+from typing import Any
+
+import numpy as np
+
+from mo_loop.frontend.vocabulary import Value, ops
+
+MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
+LEQ, LT, GTE, GT, EQ, NEQ = range(len(MODES))
+
+OPPOSITE = np.array([GT, GTE, LT, LEQ, NEQ, EQ])
+"""Of each of `MODES`, which one is met where it is not, NaN aside."""
+
+_IS_BELOW = np.array([1, 1, 0, 0, 0], bool)
+_IS_EQUAL = np.array([1, 0, 1, 0, 1], bool)
+_IS_ABOVE = np.array([0, 0, 1, 1, 0], bool)
+"""Of what is below, at and above its limit: whether it meets the test of each of `MODES`, without BRANCH_NEQ."""
+
+Found = Callable[[Any], Any]
+"""Of an array with an item for each node: those of the nodes that are tested."""
+
+
+@dataclass
+class Tests:
+    """The tests of the nodes of all trees, arrays with an item for each node; those of leaves have no meaning."""
+
+    x: Value
+    """[N, columns], in f32."""
+    columns: Any
+    limits: Any
+    """In f32."""
+    kinds: dict[str, Any]
+    """Of each kind of test that there is, which nodes make it; None if all inner nodes do."""
+
+    def met(self, values: Value, found: Found) -> Value:
+        """Whether values, of the columns of nodes, meet the tests of these nodes."""
+        limits = found(self.limits)
+        made: dict[str, Callable[[], Any]] = {
+            "below": lambda: values < limits, "equal": lambda: ops.Equal(values, limits),
+            "above": lambda: ops.Less(limits, values), "missing": lambda: ops.IsNaN(values),
+        }  # fmt: skip
+        tests = [(made[name](), nodes) for name, nodes in self.kinds.items()]
+        return reduce(ops.LogicalOr, [each if nodes is None else each & found(nodes) for each, nodes in tests])
+
+
+def tests_of(x: Value, features, thresholds, modes, missing, is_leaf) -> Tests:
+    """The tests x[:, feature] <= threshold, or another of `modes`; `missing` says which ones NaN meets."""
+    limits = _thresholds_in_f32(thresholds, modes)
+    flags = {"below": _IS_BELOW[modes], "equal": _IS_EQUAL[modes], "above": _IS_ABOVE[modes]}
+    inner = ~is_leaf
+    kinds = {name: None if each[inner].all() else each for name, each in flags.items() if each[inner].any()}
+    tests = Tests(x, features.astype(np.int32), limits, kinds)
+    upwards = flags["above"] == missing  # which infinity takes the branch of NaN: the limit has to be below or above it
+    width, sides = x.type.dims[1], [side for side in (True, False) if np.any(upwards[inner] == side)]
+    has_equal = "equal" in kinds or not np.isfinite(limits[inner & missing]).all()
+    if has_equal or (len(sides) == 2 and not isinstance(width, int)):
+        met = missing[inner]
+        return replace(tests, kinds=kinds | ({"missing": None if met.all() else missing} if met.any() else {}))
+    no_number = ops.IsNaN(x)
+    parts = [ops.Select(no_number, np.float32(np.inf if side else -np.inf), x) for side in sides]
+    if len(parts) == 1:
+        return replace(tests, x=parts[0])
+    columns = (features + np.where(upwards, 0, width)).astype(np.int32)
+    return replace(tests, x=ops.Concat(*parts, axis=1), columns=columns)
+
+
+def _thresholds_in_f32(limits, modes):
+    """Thresholds of f64 so that comparisons with f32 come out the same: rounded to the side that changes nothing.
+
+    The runtime rounds numbers of f64 to f32 before they are compared: those that f32 holds come out the same, too."""
+    with np.errstate(over="ignore"):  # beyond f32; and of numbers that have no neighbour, which are not selected
+        near = limits.astype(np.float32)
+        below = np.where(near > limits, np.nextafter(near, np.float32(-np.inf)), near)
+        above = np.where(near < limits, np.nextafter(near, np.float32(np.inf)), near)
+    unequal = np.where(near != limits, np.float32(np.nan), near)  # no f32 is equal to it, so NaN takes its place
+    return np.where(np.isin(modes, (LEQ, GT)), below, np.where(np.isin(modes, (LT, GTE)), above, unequal))
