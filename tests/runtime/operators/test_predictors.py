@@ -225,17 +225,18 @@ def forms_of_trees(few: str, many: str | None = None) -> Any:
 @pairs(
     seed=range(3), modes=[MODES[:1], MODES[1:2], MODES[::2][:2], MODES], how=["SUM", "AVERAGE", "MIN", "MAX"],
     dynamic=[False, True], missing=[None, 0, 1],
-    forms=[("by_columns",), ("in_order",), ("level_by_level",), ("node_by_node",), ("by_columns", "in_order")],
+    forms=[("by_columns",), ("in_order",), ("level_by_level",), ("by_columns", "in_order")], tables=[0, 4, 100],
 )  # fmt: skip
 def test_tree_regressor(
-    seed: int, modes: list[str], how: str, dynamic: bool, missing: int | None, forms: tuple[str, ...]
+    seed: int, modes: list[str], how: str, dynamic: bool, missing: int | None, forms: tuple[str, ...], tables: int
 ) -> None:
-    """NaN takes the branch that each node selects."""
+    """NaN takes the branch that each node selects. `tables` are the levels that have tables of their own."""
     grown = Grown(seed, 4, 3, modes, 4)
     attributes = {**grown.attributes(), **grown.votes("target", [0, 1], -1), "n_targets": 2, "aggregate_function": how}
     if missing is not None:
         attributes["nodes_missing_value_tracks_true"] = [missing] * len(grown.nodes)
-    with forms_of_trees(*forms):
+    own = mock.patch.object(Trees, "levels_of_tables", lambda self: max(1, min(tables, self.depth)))
+    with forms_of_trees(*forms), own:
         for count in (40, 2) if len(forms) > 1 else (40,):
             check("TreeEnsembleRegressor", [rows(seed, count, 3)], attributes, dynamic=dynamic)
 
@@ -264,7 +265,7 @@ def test_form_of_trees(kind: type[Grown], count: Any, forms: list[str]) -> None:
     model = node_model("ai.onnx.ml::TreeEnsembleRegressor", {"x": rows(1, 20, 3)}, attributes, opset=3, dynamic=True)
     spies: dict[str, Any] = {}
     with contextlib.ExitStack() as stack:
-        for form in ("by_columns", "in_order", "level_by_level", "node_by_node"):
+        for form in ("by_columns", "in_order", "level_by_level"):
             spied = stack.enter_context(mock.patch.object(Trees, form, autospec=True, side_effect=getattr(Trees, form)))
             spies[form] = spied
         graph = convert_model(model, input=f"x[{count},3]").graph
@@ -303,6 +304,20 @@ def test_tree_regressor_of_other_types(post: str, dtype: Any, ids: list[int]) ->
     x = rows(2, 30, 3, dtype)
     expected = check("TreeEnsembleRegressor", [x.astype(np.float32)], attributes, version=3)
     check("TreeEnsembleRegressor", [x], attributes, version=3, expected=expected)
+
+
+@both
+@pytest.mark.parametrize(("outputs", "count"), [
+    ([0, 1, 2, 0, 1, 2], 40), ([2, 2, 1, 1, 0, 0], 40), ([0, 0, 0, 1, 1, 2], 40), ([0, 1, 2, 0, 1, 2], 0),
+])  # fmt: skip
+def test_trees_that_vote_for_one_output_each(outputs: list[int], count: int, dynamic: bool) -> None:
+    """As gradient boosting has them: each output is the sum over its trees."""
+    grown = Grown(2, 6, 3, MODES[:1], 4)
+    attributes = {**grown.attributes(), **grown.votes("target", [0], -1), "n_targets": 3}
+    attributes["target_ids"] = [outputs[tree] for tree in attributes["target_treeids"]]
+    expected = None if count else [np.zeros((0, 3), np.float32)]
+    if count or dynamic:
+        check("TreeEnsembleRegressor", [rows(1, count, 3)], attributes, dynamic=dynamic, expected=expected)
 
 
 @pairs(sparse=[False, True], post=TRANSFORMS, seed=range(2), dynamic=[False, True])

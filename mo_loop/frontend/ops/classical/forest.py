@@ -11,6 +11,7 @@ from mo_loop.frontend.ops.classical.tree_forms import Leaves, Trees, found_leave
 from mo_loop.frontend.ops.classical.tree_tests import MODES, OPPOSITE, tests_of
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.vocabulary import ModelError, Value, ops
+from mo_loop.ops.lengths import dimension, joined
 from mo_loop.ops.ranges import require_parts
 
 LEAF = "LEAF"
@@ -64,10 +65,11 @@ class Forest:
             count = ops.Gather(ops.ShapeOf(x), [0], 0)
             first = np.arange(len(self.roots), dtype=np.int32)[:, None]
             return Leaves(ops.Broadcast(first, ops.Concat(np.array([first.size]), count, axis=0)), self.roots)
-        tests = tests_of(x, self.features, self.thresholds, self.modes, self.missing, self.is_leaf)
+        known = width if isinstance(width, int) else None
+        tests = tests_of(known, self.features, self.thresholds, self.modes, self.missing, self.is_leaf)
         own = first_numbers(len(self.yes))
         below = np.stack([np.where(self.is_leaf, own, ends) for ends in (self.no, self.yes)], 1)
-        return found_leaves(Trees(tests, below, self.roots, self.is_leaf, levels))
+        return found_leaves(Trees(x, tests, below, self.roots, self.is_leaf, levels))
 
 
 @dataclass
@@ -103,7 +105,26 @@ class Votes:
 
     def total(self, leaves: Leaves) -> Value:
         """[N, outputs], summed over the trees."""
-        return ops.ReduceSum(leaves.of(self.weights), [0], keep_dims=False)
+        trees, outputs = leaves.places.type.dims[0], self.weights.shape[1]
+        if trees == 1:
+            return ops.Squeeze(leaves.of(self.weights), [0])
+        voted = self._output_of(leaves, trees) if outputs > 1 else None
+        if voted is None or np.any(np.bincount(voted, minlength=outputs) * outputs != trees):
+            return ops.ReduceSum(leaves.of(self.weights), [0], keep_dims=False)
+        votes = leaves.of(self.weights.sum(1))  # of which one is not 0
+        order = np.argsort(voted, kind="stable")
+        rows = dimension(leaves.places, 1)
+        groups = ops.Reshape(ops.Gather(votes, order, 0), joined([outputs, trees // outputs, rows], votes))
+        return ops.Transpose(ops.ReduceSum(groups, [1], keep_dims=False), [1, 0])
+
+    def _output_of(self, leaves: Leaves, trees: int):
+        """The output that each tree votes for; None if one votes for several."""
+        if leaves.tree_of is None:
+            return None
+        nodes, outputs = np.nonzero(self.given)
+        voted = zeros((trees, self.given.shape[1]), bool)
+        voted[leaves.tree_of[nodes], outputs] = True
+        return np.argmax(voted, 1) if np.all(voted.sum(1) == 1) else None
 
     def extreme(self, leaves: Leaves, largest: bool) -> Value:
         """[N, outputs], the largest or smallest vote of all trees, 0 where there is none."""

@@ -11,11 +11,12 @@ in order         Small trees: the nodes of each tree one after the other, those 
 
                      at[t, n] += step[k, t] if x[n, column of node k] meets the test and at[t, n] = first[k, t] else 0
 
-level by level   Full trees: each level has a table, in which the two nodes below each node are side by side:
+level by level   Each level has a table, in which the two nodes below each node are side by side:
 
                      at[t, n] = 2 at[t, n] + (x[n, column[at]] meets the test[at])
 
-node by node     Other trees would repeat too many leaves: all levels read one table of nodes, and one of those below:
+                 Below the first levels, trees that are not full would repeat too many leaves: there all levels read one
+                 table of nodes, and one of those below, for the trees that are deep enough:
 
                      at[t, n] = below[2 at[t, n] + (x[n, column[at]] meets the test[at])]
 
@@ -45,6 +46,8 @@ class Leaves:
 
     places: Value
     nodes: Any
+    tree_of: Any = None
+    """The tree of each node of the forest, if it is known."""
 
     def of(self, table) -> Value:
         """What a table of all nodes has for the leaves."""
@@ -53,9 +56,11 @@ class Leaves:
 
 @dataclass
 class Trees:
-    """Trees that tests are made in. `below` [nodes, 2] are the nodes of `no` and `yes`, of a leaf itself; `levels` the
-    nodes of each level."""
+    """Trees and the rows that meet their tests. `below` [nodes, 2] are the nodes of `no` and `yes`, of a leaf itself;
+    `levels` the nodes of each level."""
 
+    x: Value
+    """Rows [N, F], in f32."""
     tests: Tests
     below: Any
     roots: Any
@@ -67,11 +72,11 @@ class Trees:
         return len(self.levels) - 1
 
     def by_columns(self) -> Leaves:
-        nodes, columns = self._by_column()
+        nodes, columns = self.groups
         grid = nodes.reshape(len(columns), -1)
         places = full((len(self.below),), 0, np.int32)
         places[nodes[::-1]] = np.arange(len(nodes), dtype=np.int32)[::-1]  # a node that fills up is at its first place
-        values = ops.Unsqueeze(ops.Gather(self.tests.x, columns, 1), 2)
+        values = ops.Unsqueeze(ops.Gather(self.tests.columns_of(self.x, 1), columns, 1), 2)
         met = self.tests.met(values, itemgetter(grid[None]))
         no, yes = (places[ends][None] for ends in np.moveaxis(self.below[grid], -1, 0))
         follows = ops.Reshape(ops.Select(met, yes, no), [0, len(nodes)], special_zero=True)
@@ -80,12 +85,13 @@ class Trees:
             at = ops.Gather(follows, at, 1, batch_dims=1)
         return Leaves(ops.Transpose(at, [1, 0]), nodes)
 
-    def _by_column(self) -> tuple[Any, Any]:
+    @cached_property
+    def groups(self) -> tuple[Any, Any]:
         """All nodes in groups of equal size, and the column that the inner nodes of each group read."""
         inner, leaves = np.flatnonzero(~self.is_leaf), np.flatnonzero(self.is_leaf)
         read, counts = np.unique(self.tests.columns[inner], return_counts=True)
-        sizes = 2 ** np.arange(2, 11)
-        size = int(sizes[np.argmin([np.sum(-(-counts // each)) * (each + _COLUMN) for each in sizes])])
+        sizes = np.array([4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024])
+        size = int(sizes[np.argmin([np.sum(-(-counts // each)) * (each + _GROUP) for each in sizes])])
         groups = -(-counts // size)
         columns = np.repeat(read, groups)
         more = max(0, -(-len(self.below) // size) - len(columns))
@@ -115,7 +121,7 @@ class Trees:
 
     def in_order(self) -> Leaves:
         grid, first, step, leaves, starts = self._in_order()
-        values = ops.Transpose(self.tests.x, [1, 0])
+        values = self.tests.columns_of(ops.Transpose(self.x, [1, 0]), 0)
         at = None
         for nodes, here, more in zip(grid, first, step, strict=True):
             row = ops.Gather(values, self.tests.columns[nodes], 0)
@@ -153,16 +159,18 @@ class Trees:
         return grid, first, step, leaves, starts
 
     def level_by_level(self) -> Leaves:
-        follow, level = self._follower(), self.roots
-        at = follow(first_numbers(len(level)).astype(np.int32)[:, None], itemgetter(self.roots[:, None]))
-        for _ in range(self.depth - 1):
+        deepest, depths = self.deepest_first()
+        follow, level = self._follower(), self.roots[deepest]
+        at = follow(first_numbers(len(level)).astype(np.int32)[:, None], itemgetter(level[:, None]))
+        first = self.levels_of_tables()
+        for _ in range(first - 1):
             level = self.below[level].reshape(-1)
             at = follow(at, _lookup(at, itemgetter(level)))
-        return Leaves(at, self.below[level].reshape(-1))
-
-    def node_by_node(self) -> Leaves:
-        follow, pairs = self._follower(), self.below.astype(np.int32).reshape(-1)
-        at = follow(self.roots.astype(np.int32)[:, None], itemgetter(self.roots[:, None]))
+        level = self.below[level].reshape(-1)
+        if first == self.depth:
+            return Leaves(at, level)
+        at = _looked_up(level.astype(np.int32), at)
+        pairs = self.below.astype(np.int32).reshape(-1)
         constants: dict[int, Value] = {}
 
         def shared(table) -> Value:
@@ -170,15 +178,37 @@ class Trees:
                 constants[id(table)] = ops.Constant(_numbers(table), graph=at.graph)
             return constants[id(table)]
 
-        for _ in range(self.depth - 1):
-            at = _looked_up(shared(pairs), at)
-            at = follow(at, _lookup(at, shared))
-        return Leaves(at, pairs)
+        done: list[Value] = []
+        trees = len(depths)
+        for number in range(first, self.depth):
+            deeper = int(np.count_nonzero(depths > number))
+            if deeper < 0.9 * trees:
+                at, rest = ops.VariadicSplit(at, 0, [deeper, trees - deeper])
+                done, trees = [rest, *done], deeper
+            at = _looked_up(shared(pairs), follow(at, _lookup(at, shared)))
+        at = ops.Concat(at, *done, axis=0) if done else at
+        return Leaves(ops.Gather(at, np.argsort(deepest), 0), first_numbers(len(self.below)))
+
+    def deepest_first(self) -> tuple[Any, Any]:
+        """The order of the trees by depth, and their depths in that order."""
+        depths = full((len(self.roots),), self.depth, np.int64)
+        if self.levels_of_tables() == self.depth or self.tree_of is None:
+            return first_numbers(len(depths)), depths
+        for number, level in enumerate(self.levels):
+            depths[self.tree_of[level]] = number
+        order = np.argsort(-depths, kind="stable")
+        return order, depths[order]
+
+    def levels_of_tables(self) -> int:
+        """How many levels have tables of their own: all of full trees, else the first ones."""
+        places = len(self.roots) << np.minimum(np.arange(self.depth), 40)
+        most = _FULL * len(self.below)
+        return self.depth if 2 * places[-1] <= most else max(1, int(np.sum(places <= min(most, _FIRST))))
 
     def _follower(self) -> Callable[[Any, Found], Value]:
         """What gives, for nodes [trees, N] and what finds their tests, the place of the ones that follow, in a table of
         the two nodes below each node."""
-        x = self.tests.x
+        x = self.tests.columns_of(self.x, 1)
         count, width = (_as_i32(dimension(x, axis)) for axis in (0, 1))
         is_known = not isinstance(count, Value)
         rows = first_numbers(count).astype(np.int32) if is_known else ops.Range(0, count, 1, output_type=i32)
@@ -187,7 +217,7 @@ class Trees:
 
         def follow(at: Any, found: Found) -> Value:
             met = self.tests.met(ops.Gather(flat, starts + found(self.tests.columns), 0), found)
-            return ops.Convert(met, destination_type=i32) + at * np.int32(2)
+            return at * np.int32(2) + ops.Select(met, np.int32(1), np.int32(0))
 
         return follow
 
@@ -217,10 +247,11 @@ def _numbers(table):
 
 _OPERATION, _BRANCH = (0.4, 1.0), 8.0
 """Microseconds that the runtime takes for an operation of known and of unknown shape, and for an If."""
-_FULL, _ORDERED = 4, 64
-"""Levels of full trees have at most so many places for each node; trees of at most so many nodes are tried in order."""
-_COLUMN = 4
-"""How many tests of a column take the time of its own Gather."""
+_FULL, _FIRST, _ORDERED, _AT_ONCE = 4, 4096, 64, 2**18
+"""Levels of full trees have at most so many places for each node, the first ones of others at most so many in all.
+Trees of at most so many nodes are tried in order, forests of at most so many at once."""
+_GROUP = 40
+"""How many tests take the time that a group of tests of one column takes in addition."""
 
 
 @dataclass
@@ -235,34 +266,41 @@ class Cost:
 
     def of(self, rows: Any) -> Any:
         far = rows * self.nodes > 2**18
-        return self.fixed + rows * (self.row + np.where(far, 0.002, 0.0004) * self.nodes)
+        return self.fixed + rows * (self.row + np.where(far, 0.0015, 0.0003) * self.nodes)
 
 
 def found_leaves(trees: Trees) -> Leaves:
-    """The leaves, in the form that takes the least time; for an unknown number of rows that is one for few and one for
-    many, or one for all."""
-    count = trees.tests.x.type.dims[0]
+    """The leaves, in the form that takes the least time."""
+    return replace(_in_form(trees), tree_of=trees.tree_of)
+
+
+def _in_form(trees: Trees) -> Leaves:
+    """For an unknown number of rows, one form for few and one for many, or one for all."""
+    count = trees.x.type.dims[0]
     costs = _costs(trees, _OPERATION[not isinstance(count, int)])
     if isinstance(count, int):
         return min(costs, key=lambda each: each.of(count)).form(trees)
     few, many = (min(costs, key=lambda each: each.of(rows)) for rows in (1, 1000))
-    if few.of(1) + _BRANCH > many.of(1):
-        return many.form(trees)
-    if many.of(1000) > 0.9 * few.of(1000):
-        return few.form(trees)
+    best = min(costs, key=_mean)
+    if (few.of(1) + _BRANCH) * (many.of(1000) + _BRANCH) > 0.9 * _mean(best):
+        return best.form(trees)
     rows = np.arange(1, 1001)
     return _either(trees, few, many, int(np.argmax(few.of(rows) > many.of(rows))))
 
 
+def _mean(cost: Cost) -> float:
+    """Of 1 and 1,000 rows, squared."""
+    return cost.of(1) * cost.of(1000)
+
+
 def _costs(trees: Trees, each: float) -> list[Cost]:
     count, depth, inner = len(trees.roots), trees.depth, int(np.sum(~trees.is_leaf))
-    steps = count * depth
-    costs = [
-        Cost(Trees.by_columns, each * (depth + 6), 0.0013 * steps, len(trees.below)),
-        Cost(Trees.node_by_node, each * 8 * depth + 0.02 * steps, 0.0055 * steps),
-    ]
-    if count << min(depth, 40) <= _FULL * len(trees.below):
-        costs.append(Cost(Trees.level_by_level, each * 7 * depth + 0.02 * steps, 0.0035 * steps))
+    steps, own = count * depth, trees.levels_of_tables()
+    below = int(np.sum(trees.deepest_first()[1])) - own * count
+    costs = [Cost(Trees.level_by_level, each * 7 * depth + 0.02 * steps, 0.0035 * own * count + 0.0055 * below)]
+    if inner <= _AT_ONCE:
+        places, groups = map(len, trees.groups)
+        costs.append(Cost(Trees.by_columns, each * (depth + 6), 0.01 + 0.015 * groups + 0.0008 * steps, places))
     if inner <= _ORDERED * count and trees.tree_of is not None and trees.largest() <= _ORDERED:
         tests = count * trees.largest()
         costs.append(Cost(Trees.in_order, each * 2 * trees.largest() + 0.03 * tests, 0.0006 * tests))
@@ -271,12 +309,11 @@ def _costs(trees: Trees, each: float) -> list[Cost]:
 
 def _either(trees: Trees, few: Cost, many: Cost, limit: int) -> Leaves:
     """One form for up to `limit` rows, another one for more."""
-    x = trees.tests.x
+    x = trees.x
     bodies = Graph("few_rows"), Graph("many_rows")
     inside = [Parameter(graph=body, type=x.type) for body in bodies]
     first, second = (
-        cost.form(replace(trees, tests=replace(trees.tests, x=parameter.output)))
-        for cost, parameter in zip((few, many), inside, strict=True)
+        cost.form(replace(trees, x=parameter.output)) for cost, parameter in zip((few, many), inside, strict=True)
     )
     places = np.zeros(len(trees.below), np.int32)
     places[second.nodes] = first_numbers(len(second.nodes))

@@ -5,8 +5,8 @@ forests make one kind of comparison alone. NaN, which fails all comparisons, is 
 the branch of NaN; where nodes of one feature differ in that, x has the feature twice.
 """
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from functools import reduce
 from typing import Any
 
@@ -33,13 +33,22 @@ Found = Callable[[Any], Any]
 class Tests:
     """The tests of the nodes of all trees, arrays with an item for each node; those of leaves have no meaning."""
 
-    x: Value
-    """[N, columns], in f32."""
     columns: Any
     limits: Any
     """In f32."""
     kinds: dict[str, Any]
     """Of each kind of test that there is, which nodes make it; None if all inner nodes do."""
+    infinities: Sequence[float] = ()
+    """What NaN becomes in the columns: those of x with the first one come before those with the second one."""
+
+    def columns_of(self, x: Value, axis: int) -> Value:
+        """The columns that tests read, of x, whose columns are along an axis."""
+        # NaN is neither below nor above anything.
+        parts = [
+            ops.Select(x < np.float32(np.inf) if each > 0 else ops.Less(np.float32(-np.inf), x), x, np.float32(each))
+            for each in self.infinities
+        ]
+        return ops.Concat(*parts, axis=axis) if len(parts) > 1 else parts[0] if parts else x
 
     def met(self, values: Value, found: Found) -> Value:
         """Whether values, of the columns of nodes, meet the tests of these nodes."""
@@ -52,25 +61,23 @@ class Tests:
         return reduce(ops.LogicalOr, [each if nodes is None else each & found(nodes) for each, nodes in tests])
 
 
-def tests_of(x: Value, features, thresholds, modes, missing, is_leaf) -> Tests:
-    """The tests x[:, feature] <= threshold, or another of `modes`; `missing` says which ones NaN meets."""
-    limits = _thresholds_in_f32(thresholds, modes)
+def tests_of(width: int | None, features, thresholds, modes, missing, is_leaf) -> Tests:
+    """The tests x[:, feature] <= threshold, or another of `modes`; `missing` says which ones NaN meets. `width` is the
+    number of features, if it is known."""
+    columns, limits, inner = features.astype(np.int32), _thresholds_in_f32(thresholds, modes), ~is_leaf
     flags = {"below": _IS_BELOW[modes], "equal": _IS_EQUAL[modes], "above": _IS_ABOVE[modes]}
-    inner = ~is_leaf
+    upwards = flags["above"] == missing  # which infinity takes the branch of NaN
+    infinities = [sign * np.inf for sign in (1, -1) if np.any(upwards[inner] == (sign > 0))]
+    if (
+        flags["equal"][inner].any()
+        or not np.isfinite(limits[inner & missing]).all()
+        or (width is None and len(infinities) > 1)
+    ):
+        flags["missing"], infinities = missing, []
+    elif len(infinities) > 1:
+        columns += np.where(upwards, 0, width or 0).astype(np.int32)
     kinds = {name: None if each[inner].all() else each for name, each in flags.items() if each[inner].any()}
-    tests = Tests(x, features.astype(np.int32), limits, kinds)
-    upwards = flags["above"] == missing  # which infinity takes the branch of NaN: the limit has to be below or above it
-    width, sides = x.type.dims[1], [side for side in (True, False) if np.any(upwards[inner] == side)]
-    has_equal = "equal" in kinds or not np.isfinite(limits[inner & missing]).all()
-    if has_equal or (len(sides) == 2 and not isinstance(width, int)):
-        met = missing[inner]
-        return replace(tests, kinds=kinds | ({"missing": None if met.all() else missing} if met.any() else {}))
-    no_number = ops.IsNaN(x)
-    parts = [ops.Select(no_number, np.float32(np.inf if side else -np.inf), x) for side in sides]
-    if len(parts) == 1:
-        return replace(tests, x=parts[0])
-    columns = (features + np.where(upwards, 0, width)).astype(np.int32)
-    return replace(tests, x=ops.Concat(*parts, axis=1), columns=columns)
+    return Tests(columns, limits, kinds, infinities)
 
 
 def _thresholds_in_f32(limits, modes):
