@@ -140,7 +140,9 @@ class Conversion:
         _ = self.manager, self.skipped  # names of passes are checked before the model is read
         with paused_collector(), told_of_failures(self.observers), limited(self._limits):
             with phase("reading", self.observers) as reading:
-                model = reading.subject = load(source, self.options.allowed_folders, self.options.external_data_dir)
+                model = reading.subject = load(
+                    source, self.options.allowed_folders, self.options.external_data_dir, lists_in_file=True
+                )
             graph = self.convert(model)
         if graph is None:
             raise ConversionErrors(self.errors)

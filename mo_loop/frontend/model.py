@@ -33,18 +33,21 @@ class OnnxModel:
     functions: dict[tuple[str, str, str], Any] = field(default_factory=dict)
 
 
-def load(source: Any, allowed: Sequence[str] = (), data_folder: Folder = None) -> OnnxModel:
+def load(
+    source: Any, allowed: Sequence[str] = (), data_folder: Folder = None, *, lists_in_file: bool = False
+) -> OnnxModel:
     """Open `source`: a path, the bytes of a model, a binary file, or an `onnx.ModelProto`.
 
     `allowed` are folders outside that of the model whose files may hold data (`ExternalFiles`), `data_folder` is the
-    folder of the data of a model that is in no file.
+    folder of the data of a model that is in no file. With `lists_in_file`, AttributeReader alone can read the lists of
+    trees in a large file.
 
     Raises:
         UsageError: `data_folder` is given for a model in a file.
         FileError: the file does not exist, cannot be read, or is not an ONNX model.
         ModelError: the model does not import an opset of ONNX, or imports one that is not known.
     """
-    model = opened(source, allowed, data_folder)
+    model = opened(source, allowed, data_folder, lists_in_file=lists_in_file)
     require_opset(model)
     return model
 
@@ -82,7 +85,9 @@ def require_opset(model: OnnxModel) -> None:
 _IMPORT = 'set the one it was made with: model.opset_import.append(onnx.helper.make_opsetid("", 17))'
 
 
-def opened(source: Any, allowed: Sequence[str] = (), data_folder: Folder = None) -> OnnxModel:
+def opened(
+    source: Any, allowed: Sequence[str] = (), data_folder: Folder = None, *, lists_in_file: bool = False
+) -> OnnxModel:
     """`source` without a check of its opset. FileError and UsageError as for `load`."""
     import onnx
 
@@ -101,7 +106,7 @@ def opened(source: Any, allowed: Sequence[str] = (), data_folder: Folder = None)
         )
     else:
         path = Path(source)
-        data, own = _read(path)
+        data, own = _read(path, lists_in_file)
         proto, name = _parse(data, path.name, path), path.stem
         file, folder = str(path), str(path.parent)
     if data_folder is not None:
@@ -143,7 +148,7 @@ def _folder_of(file: Any) -> str | None:
     return str(Path(name).parent) if isinstance(name, str | os.PathLike) and os.path.isfile(name) else None
 
 
-def _read(path: Path) -> tuple[bytes, DataFile | None]:
+def _read(path: Path, lists_in_file: bool) -> tuple[bytes, DataFile | None]:
     """The model in a file, and the file, if the data of the model's tensors stay in it."""
     try:
         if path.is_dir():
@@ -153,7 +158,9 @@ def _read(path: Path) -> tuple[bytes, DataFile | None]:
             found = FileIdentity.of(file.fileno())
             if found is None or found.size <= LARGE:
                 return file.read(), None
-            return strip_weights(file, path.name), DataFile(os.path.realpath(path), found, path.name)
+            return strip_weights(file, path.name, lists=lists_in_file), DataFile(
+                os.path.realpath(path), found, path.name
+            )
     except FileNotFoundError:
         raise FileError(f"the file {path} does not exist", code="ML210", hint="check the path") from None
     except FileError as error:

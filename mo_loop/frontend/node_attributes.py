@@ -20,6 +20,7 @@ from mo_loop.frontend.declared_types import type_from
 from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.frontend.onnx_graphs import body_name
 from mo_loop.frontend.registry import IGNORED_ATTRIBUTES, Translator
+from mo_loop.frontend.strip_weights import FLOATS, INTS, STRINGS, Texts, listed
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.frontend.tolerated_nodes import as_kind, kind_of
 from mo_loop.graph.origin import Origin
@@ -35,6 +36,8 @@ _KINDS: dict[int, Any] = {
 }  # fmt: skip
 """The annotation in translators for each kind of AttributeProto; that of tensors is Any."""
 _LISTS = (_STRING, _INTS, _FLOATS, _STRINGS)
+_IN_FILE = {_FLOATS: FLOATS, _INTS: INTS, _STRINGS: STRINGS}
+"""Lists that may have stayed in the file, as a tensor of their bytes."""
 
 
 class AttributeReader:
@@ -103,6 +106,12 @@ class AttributeReader:
             return proto.i
         if kind == _FLOAT:
             return proto.f
+        if kind in _IN_FILE and proto.HasField("t"):
+            value = listed(tensor_from(proto.t, self._files).array(), _IN_FILE[kind])
+            context.scope.budget.attribute(
+                proto.name, sum(map(len, value)) if isinstance(value, tuple) else value.nbytes, context.origin
+            )
+            return value if as_array or isinstance(value, tuple) else tuple(value.tolist())
         if kind in _LISTS:
             context.scope.budget.attribute(proto.name, _size(proto, kind), context.origin)
         if kind == _STRING:
@@ -112,7 +121,7 @@ class AttributeReader:
         if kind == _FLOATS:
             return np.fromiter(proto.floats, np.float64, len(proto.floats)) if as_array else tuple(proto.floats)
         if kind == _STRINGS:
-            return tuple(map(_Texts().__getitem__, proto.strings))
+            return tuple(map(Texts().__getitem__, proto.strings))
         if kind == _TENSOR:
             return tensor_from(proto.t, self._files)
         if kind == _SPARSE:
@@ -123,13 +132,6 @@ class AttributeReader:
         if kind == _TYPE_PROTO:
             return type_from(proto.tp, symbolic=False)
         raise UnsupportedError(f"attribute {proto.name!r} is of a kind that no operator here uses", code="ML313")
-
-
-class _Texts(dict[bytes, str]):
-    """The text of bytes; equal texts are one object."""
-
-    def __missing__(self, item: bytes) -> str:
-        return self.setdefault(item, item.decode("utf-8", "replace"))
 
 
 def _size(proto: Any, kind: int) -> int:

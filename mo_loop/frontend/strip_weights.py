@@ -4,6 +4,9 @@
 `double_data`) of initializers, Constant nodes, bodies and functions is replaced by a reference to its offset in the
 same file, as ONNX external data. protobuf then parses kilobytes of a file of gigabytes.
 
+With `lists`, the long lists of the attributes of decision trees stay in the file, too, as a tensor of their bytes that
+`listed` reads: of a list whose length is not written before it, protobuf takes several times the memory.
+
 The reader follows the protobuf wire format: a message is a sequence of fields, each a key (number and wire type) and a
 value. It descends only into fields that can contain a tensor and copies all others unchanged.
 """
@@ -13,7 +16,9 @@ from __future__ import annotations
 import os
 import re
 from functools import cache
-from typing import BinaryIO
+from typing import Any, BinaryIO
+
+import numpy as np
 
 from mo_loop.errors import FileError
 
@@ -34,7 +39,13 @@ _PATHS: dict[str, dict[int, str]] = {
     "attribute": {5: "tensor", 6: "graph", 10: "tensor", 11: "graph", 22: "sparse", 23: "sparse"},
     "sparse": {1: "tensor", 2: "tensor"},
 }
-_DATA_TYPE, _FLOAT_DATA, _RAW_DATA, _DOUBLE_DATA, _EXTERNAL, _LOCATION = 2, 4, 9, 10, 13, 14
+_NAME, _TENSOR, _TYPE = 1, 5, 20
+FLOATS, INTS, STRINGS = 7, 8, 9
+"""The lists of an attribute."""
+_OF_TREES = re.compile(rb"(?:nodes|target|class|leaf)_[a-z]+")
+_WIRES = {FLOATS: _FIXED32, INTS: _VARINT, STRINGS: _BYTES}
+_UINT8 = 2
+_DIMS, _DATA_TYPE, _FLOAT_DATA, _RAW_DATA, _DOUBLE_DATA, _EXTERNAL, _LOCATION = 1, 2, 4, 9, 10, 13, 14
 # A packed field has the layout of raw data if the element type is that of the field.
 _RAW_WHEN = {_FLOAT_DATA: 1, _DOUBLE_DATA: 11}
 
@@ -47,17 +58,19 @@ def _equals(key: int) -> re.Pattern[bytes]:
     return re.compile(b"(?:%b%b)+" % (re.escape(bytes([key])), values[key & 7]), re.DOTALL)
 
 
-def strip_weights(file: BinaryIO, name: str) -> bytes:
-    """The model in an open file without its large tensor data. FileError when the wire format is broken."""
-    return _Walk(file, name).message("model", 0, os.fstat(file.fileno()).st_size)
+def strip_weights(file: BinaryIO, name: str, *, lists: bool = False) -> bytes:
+    """The model in an open file without its large tensor data, with `lists` also without long lists of trees. FileError
+    when the wire format is broken."""
+    return _Walk(file, name, lists).message("model", 0, os.fstat(file.fileno()).st_size)
 
 
 class _Walk:
     """Reads keys through a small buffer, so that skipped data is not read."""
 
-    def __init__(self, file: BinaryIO, name: str) -> None:
+    def __init__(self, file: BinaryIO, name: str, lists: bool) -> None:
         self._file = file
         self._name = name
+        self._lists = lists
         self._window = b""
         self._start = 0
 
@@ -124,13 +137,32 @@ class _Walk:
         paths = _PATHS[kind]
         parts: list[bytes] = []
         copied = start  # the bytes before this position are in `parts`
-        for number, wire, key, value, stop in self.fields(start, end, single=True):
+        fields = self.fields(start, end, single=True)
+        if kind == "attribute" and self._lists:
+            first, behind = self._list_of_trees(fields, end)
+            if behind - first > SMALL:
+                kept = [_small(_DIMS, behind - first), _small(_DATA_TYPE, _UINT8)]
+                tensor = b"".join([*kept, *_reference(first, behind)])
+                return self._bytes(start, first) + self._bytes(behind, end) + _field(_TENSOR, tensor)
+        for number, wire, key, value, stop in fields:
             if wire == _BYTES and stop - value > SMALL and number in paths:
                 parts.append(self._bytes(copied, key))
                 parts.append(_field(number, self.message(paths[number], value, stop)))
                 copied = stop
         parts.append(self._bytes(copied, end))
         return b"".join(parts)
+
+    def _list_of_trees(self, fields: list[tuple[int, int, int, int, int]], end: int) -> tuple[int, int]:
+        """Where the list of an attribute of trees is, if its items have a key each and follow each other."""
+        names = [self._bytes(value, stop) for number, _, _, value, stop in fields if number == _NAME]
+        places = [place for place, (number, *_) in enumerate(fields) if number in (FLOATS, INTS, STRINGS)]
+        kinds = {number for number, *_ in fields}
+        if not places or _TYPE not in kinds or _TENSOR in kinds or len(names) != 1 or not _OF_TREES.fullmatch(names[0]):
+            return 0, 0
+        run = fields[places[0] : places[-1] + 1]
+        if any(each[:2] != (run[0][0], _WIRES[run[0][0]]) for each in run):
+            return 0, 0
+        return run[0][2], fields[places[-1] + 1][2] if places[-1] + 1 < len(fields) else end
 
     def _tensor(self, start: int, end: int) -> bytes:
         fields = self.fields(start, end)
@@ -141,14 +173,61 @@ class _Walk:
         for number, wire, key, value, stop in fields:
             is_raw = number == _RAW_DATA or _RAW_WHEN.get(number) == dtype
             if is_raw and wire == _BYTES and stop - value > SMALL and numbers.count(number) == 1:
-                where = {b"location": OWN_FILE.encode(), b"offset": b"%d" % value, b"length": b"%d" % (stop - value)}
-                for name, text in where.items():
-                    found.append(_field(_EXTERNAL, _field(1, name) + _field(2, text)))
-                found.append(_number(_LOCATION << 3 | _VARINT) + _number(1))
+                found += _reference(value, stop)
             else:
                 parts.append(self._bytes(key, stop))
         # At the end: a data_location that the file itself has, the default one, comes before, and the last one counts.
         return b"".join([*parts, *found])
+
+
+def listed(data: Any, kind: int) -> Any:
+    """What a list of an attribute holds, of its bytes in the file, as an array or a tuple of texts."""
+    if kind == FLOATS:
+        return np.ascontiguousarray(data.reshape(-1, 5)[:, 1:]).view("<f4").reshape(-1).astype(np.float64)
+    if kind == INTS:
+        return _varints(data)
+    whole, texts, position, found = data.tobytes(), Texts(), 0, []
+    while position < len(whole):
+        size, shift, position = whole[position + 1], 7, position + 2
+        while size >> shift:  # the last byte says that one more follows
+            size = size & ~(1 << shift) | whole[position] << shift
+            shift, position = shift + 7, position + 1
+        found.append(texts[whole[position : position + size]])
+        position += size
+    return tuple(found)
+
+
+def _varints(data: Any) -> Any:
+    """Numbers that each come after a key of one byte. The last byte of a varint is below 0x80, as a key is."""
+    ends = np.flatnonzero(data < 0x80)
+    first = ends[::2] + 1
+    sizes = ends[1::2] + 1 - first
+    del ends
+    found = np.zeros(len(first), np.uint64)
+    for place in range(int(sizes.max())):
+        longer = np.flatnonzero(sizes > place)
+        found[longer] |= (data[first[longer] + place] & np.uint8(0x7F)).astype(np.uint64) << np.uint64(7 * place)
+    numbers = found.view(np.int64)
+    small = numbers.astype(np.int32)
+    return small if np.array_equal(small, numbers) else numbers
+
+
+class Texts(dict[bytes, str]):
+    """The text of bytes; equal texts are one object."""
+
+    def __missing__(self, item: bytes) -> str:
+        return self.setdefault(item, item.decode("utf-8", "replace"))
+
+
+def _reference(start: int, stop: int) -> list[bytes]:
+    """What makes a tensor one whose data are these bytes of the file."""
+    where = {b"location": OWN_FILE.encode(), b"offset": b"%d" % start, b"length": b"%d" % (stop - start)}
+    found = [_field(_EXTERNAL, _field(1, name) + _field(2, text)) for name, text in where.items()]
+    return [*found, _small(_LOCATION, 1)]
+
+
+def _small(number: int, value: int) -> bytes:
+    return _number(number << 3 | _VARINT) + _number(value)
 
 
 def _number(value: int) -> bytes:

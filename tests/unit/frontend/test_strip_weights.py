@@ -14,7 +14,7 @@ from onnx import TensorProto, helper, numpy_helper
 from mo_loop import convert_model, save_model
 from mo_loop.errors import FileError
 from mo_loop.frontend import model as model_file
-from mo_loop.frontend.strip_weights import SMALL, strip_weights
+from mo_loop.frontend.strip_weights import FLOATS, INTS, SMALL, STRINGS, _Walk, listed, strip_weights
 from mo_loop.graph import Graph
 from mo_loop.graph.data_file import DataFile
 from mo_loop.graph.tensor import FileTensor
@@ -195,3 +195,67 @@ def test_lists_of_attributes_before_large_data(tmp_path: Path) -> None:
         assert each.data_location == TensorProto.EXTERNAL
         each.CopyFrom(original)
     assert found == model
+
+
+def forest(leaves: int) -> onnx.ModelProto:
+    """A tree of which node k has the nodes 2k + 1 and 2k + 2 below it."""
+    inner, count = range(leaves - 1), 2 * leaves - 1
+    lists = {
+        "nodes_treeids": [7] * count, "nodes_nodeids": range(count), "nodes_featureids": [k % 2 for k in range(count)],
+        "nodes_modes": ["BRANCH_LEQ"] * (leaves - 1) + ["LEAF"] * leaves,
+        "nodes_values": RNG.standard_normal(count).tolist(),
+        "nodes_truenodeids": [2 * k + 1 for k in inner] + [0] * leaves,
+        "nodes_falsenodeids": [2 * k + 2 for k in inner] + [0] * leaves,
+        "target_treeids": [7] * leaves, "target_nodeids": range(leaves - 1, count), "target_ids": [0] * leaves,
+        "target_weights": RNG.standard_normal(leaves).tolist(),
+    }  # fmt: skip
+    node = helper.make_node("TreeEnsembleRegressor", ["x"], ["y"], domain="ai.onnx.ml", n_targets=1, **lists)
+    x, y = (helper.make_tensor_value_info(name, 1, ["N", 2]) for name in "xy")
+    opsets = [helper.make_opsetid("", 18), helper.make_opsetid("ai.onnx.ml", 3)]
+    return helper.make_model(helper.make_graph([node], "g", [x], [y]), opset_imports=opsets, ir_version=9)
+
+
+def test_lists_of_trees_stay_in_the_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    model = forest(3000)
+    path = tmp_path / "model.onnx"
+    onnx.save(model, path)
+    monkeypatch.setattr(model_file, "LARGE", 0)
+    attributes = model_file.load(path, lists_in_file=True).proto.graph.node[0].attribute
+    assert all(each.HasField("t") for each in attributes if each.name != "n_targets")
+    assert sum(each.ByteSize() for each in attributes) < 2000
+    assert len(model_file.load(path).proto.graph.node[0].attribute[1].ints) == 5999
+    for source, name in ((path, "file"), (model, "memory")):
+        save_model(convert_model(source), tmp_path / f"{name}.xml")
+    assert (tmp_path / "file.bin").read_bytes() == (tmp_path / "memory.bin").read_bytes()
+
+
+@pytest.mark.parametrize("value", [
+    [0, -1, 127, 128, 2**31 - 1, -(2**31)], [2**31, -(2**63), 2**63 - 1], [0.5, -1e30], ["", "a" * 200, "é" * 20000],
+])  # fmt: skip
+def test_what_lists_in_a_file_hold(value: list[Any]) -> None:
+    value = value * 3000 if isinstance(value[0], int | float) else value
+    attribute = helper.make_attribute("nodes_values", value)
+    file = io.BytesIO(attribute.SerializeToString())
+    walk = _Walk(file, "m", lists=True)
+    kept = onnx.AttributeProto.FromString(walk.message("attribute", 0, len(file.getvalue())))
+    start, size = (int(each.value) for each in kept.t.external_data if each.key != "location")
+    whole = np.frombuffer(file.getvalue()[start : start + size], np.uint8)
+    kind = FLOATS if attribute.floats else INTS if attribute.ints else STRINGS
+    expected = [np.float32(each) for each in value] if kind == FLOATS else value
+    assert list(listed(whole, kind)) == expected
+    assert kept.type == attribute.type and tuple(kept.t.dims) == (size,)
+
+
+@pytest.mark.parametrize("change", ["name", "type", "tensor", "order", "packed"])
+def test_lists_that_are_not_kept_in_the_file(change: str) -> None:
+    attribute = helper.make_attribute("axes" if change == "name" else "nodes_nodeids", [1] * 5000)
+    if change == "type":
+        attribute.ClearField("type")
+    if change == "tensor":
+        attribute.t.name = "t"
+    data = attribute.SerializeToString()
+    if change == "order":  # another field between the items
+        data = b"\x40\x03" + data
+    if change == "packed":
+        data = data[: data.index(b"\x40\x01")] + b"\x42\x88\x27" + b"\x01" * 5000 + b"\xa0\x01\x07"
+    assert _Walk(io.BytesIO(data), "m", lists=True).message("attribute", 0, len(data)) == data

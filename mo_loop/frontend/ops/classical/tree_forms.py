@@ -31,7 +31,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import first_numbers, full
+from mo_loop.frontend.arrays import counted_up, first_numbers, full, repeated_numbers, zeros
 from mo_loop.frontend.ops.classical.tree_tests import Found, Tests
 from mo_loop.frontend.vocabulary import Graph, Value, ops
 from mo_loop.graph.types import i32
@@ -75,7 +75,7 @@ class Trees:
         nodes, columns = self.groups
         grid = nodes.reshape(len(columns), -1)
         places = full((len(self.below),), 0, np.int32)
-        places[nodes[::-1]] = np.arange(len(nodes), dtype=np.int32)[::-1]  # a node that fills up is at its first place
+        places[nodes[::-1]] = counted_up(len(nodes) - 1, -1, -1)  # a node that fills up is at its first place
         values = ops.Unsqueeze(ops.Gather(self.tests.columns_of(self.x, 1), columns, 1), 2)
         met = self.tests.met(values, itemgetter(grid[None]))
         no, yes = (places[ends][None] for ends in np.moveaxis(self.below[grid], -1, 0))
@@ -93,24 +93,27 @@ class Trees:
         sizes = np.array([4, 8, 16, 24, 32, 48, 64, 96, 128, 192, 256, 384, 512, 768, 1024])
         size = int(sizes[np.argmin([np.sum(-(-counts // each)) * (each + _GROUP) for each in sizes])])
         groups = -(-counts // size)
-        columns = np.repeat(read, groups)
+        columns = read[repeated_numbers(len(read), groups.tolist())]
         more = max(0, -(-len(self.below) // size) - len(columns))
         nodes = full(((len(columns) + more) * size,), -1, np.int64)
         starts = np.cumsum(groups) - groups
         ordered = inner[np.argsort(self.tests.columns[inner], kind="stable")]
-        nodes[first_numbers(len(inner)) + np.repeat(starts * size - (np.cumsum(counts) - counts), counts)] = ordered
+        shifts = starts * size - (np.cumsum(counts) - counts)
+        nodes[first_numbers(len(inner)) + shifts[np.searchsorted(read, self.tests.columns[ordered])]] = ordered
         free = np.flatnonzero(nodes < 0)
         nodes[free] = np.resize(leaves, len(free))
-        return nodes, np.concatenate([columns, np.zeros(more, columns.dtype)])
+        return nodes, np.concatenate([columns, zeros((more,), columns.dtype)])
 
     @cached_property
     def tree_of(self):
         """The tree that each node belongs to; None if nodes have several."""
-        inner = np.concatenate([level[~self.is_leaf[level]] for level in self.levels])
-        if 2 * len(inner) + len(self.roots) != len(np.unique(np.concatenate(self.levels))):
+        is_reached = zeros((len(self.below),), bool)
+        for level in self.levels:
+            is_reached[level] = True
+        if 2 * np.count_nonzero(is_reached & ~self.is_leaf) + len(self.roots) != np.count_nonzero(is_reached):
             return None
-        tree = full((len(self.below),), 0, np.int64)
-        tree[self.roots] = np.arange(len(self.roots))
+        tree = zeros((len(self.below),), np.int32)
+        tree[self.roots] = first_numbers(len(self.roots))
         for level in self.levels:
             tree[self.below[level]] = tree[level][:, None]
         return tree
@@ -148,13 +151,13 @@ class Trees:
         nodes = np.concatenate(inner)
         nodes = nodes[np.argsort(tree[nodes], kind="stable")]  # of each tree from above
         numbers = np.bincount(tree[nodes], minlength=len(self.roots))
-        at = (np.arange(len(nodes)) - np.repeat(np.cumsum(numbers) - numbers, numbers), tree[nodes])
+        at = (np.arange(len(nodes)) - (np.cumsum(numbers) - numbers)[tree[nodes]], tree[nodes])
         shape = (int(numbers.max()), len(self.roots))
         grid, first, step = full(shape, nodes[0], np.int64), full(shape, -1, np.float32), full(shape, 0, np.float32)
         grid[at], first[at], step[at] = nodes, start[nodes], count[self.below[nodes, 0]]
         starts = (np.cumsum(count[self.roots]) - count[self.roots]).astype(np.int32)
         places = np.concatenate([level[self.is_leaf[level]] for level in self.levels])
-        leaves = np.zeros(int(count[self.roots].sum()), np.int64)
+        leaves = zeros((int(count[self.roots].sum()),), np.int64)
         leaves[starts[tree[places]] + start[places]] = places
         return grid, first, step, leaves, starts
 
@@ -201,7 +204,7 @@ class Trees:
 
     def levels_of_tables(self) -> int:
         """How many levels have tables of their own: all of full trees, else the first ones."""
-        places = len(self.roots) << np.minimum(np.arange(self.depth), 40)
+        places = len(self.roots) << np.minimum(first_numbers(self.depth), 40)
         most = _FULL * len(self.below)
         return self.depth if 2 * places[-1] <= most else max(1, int(np.sum(places <= min(most, _FIRST))))
 

@@ -157,10 +157,9 @@ def _forest(table: Sequence[Any], is_leaf, roots) -> Forest:
     features, limits, modes, yes, no, missing = (np.asarray(each) for each in table)
     if np.any(modes >= len(MODES)):
         raise ModelError(f"a node of mode {modes.max()}, which ONNX does not define", code="ML227")
-    modes = modes.astype(np.int64)
     return Forest(
-        features.astype(np.int64), limits.astype(np.float64), modes, yes.astype(np.int64), no.astype(np.int64),
-        missing.astype(bool), np.array(roots, np.int64), is_leaf,
+        features, limits.astype(np.float64, copy=False), modes.astype(np.int8), yes.astype(np.int32),
+        no.astype(np.int32), missing.astype(bool), np.array(roots, np.int64), is_leaf,
     )  # fmt: skip
 
 
@@ -215,9 +214,9 @@ def _by_ids(
     if unknown:
         raise ModelError(f"a node of mode {unknown.pop()!r}, which ONNX does not define", code="ML227")
     numbers = {LEAF: -1, **{mode: number for number, mode in enumerate(MODES)}}
-    mode = np.fromiter(map(numbers.__getitem__, kinds), np.int64, count)
-    is_leaf, own = mode < 0, first_numbers(count)
-    ends = [np.where(is_leaf, own, places.of(trees, listed)) for listed in (yes, no)]
+    mode = np.fromiter(map(numbers.__getitem__, kinds), np.int8, count)
+    is_leaf, own = mode < 0, first_numbers(count, np.int32)
+    ends = [np.where(is_leaf, own, places.of(trees, listed)).astype(np.int32) for listed in (yes, no)]
     is_below = zeros((count,), bool)
     for each in ends:
         is_below[each[(each != own) & (each >= 0)]] = True
