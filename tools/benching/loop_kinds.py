@@ -1,7 +1,7 @@
 """Kinds of loops as ONNX models: what exporters write for maps, sums, recurrences and searches.
 
-    looped(KINDS[0], 128)       a model over x: f32[128, 48]; 0 is a length known only at run time
-    batched(KINDS[0], 128)      the same without a loop, for kinds whose iterations are independent
+looped(KINDS[0], 128)       a model over x: f32[128, 48]; 0 is a length known only at run time
+batched(KINDS[0], 128)      the same without a loop, for kinds whose iterations are independent
 """
 
 from __future__ import annotations

@@ -50,7 +50,7 @@ SLOW: tuple[Slow, ...] = (
     Slow("LRN/*", "LRN of the runtime has no window of even size, and fails for an unknown number of channels"),
     Slow("Tile/*", "Tile with several repeats of the run gives wrong values: there is one for each axis"),
     Slow("Softsign/*/dynamic/* LpNormalization/*/dynamic/* Celu/*", "two operators, which the plugin does not join"),
-    Slow("Cast/* CastLike/* Identity/* Floor/*", "the model is one copy, whose time is that of its start"),
+    Slow("Cast/* CastLike/* Identity/* Floor/* Expand/*", "the model is one copy, whose time is that of its start"),
     Slow("*::Unique/*", "the runtime's Unique compares elements one at a time"),
     Slow("CumProd/*", "the IR has no running product: of a known length it doubles, else all pairs are computed"),
     Slow("*::VarlenCausalConvWithState/*", "the sequence of each token is counted, over all sequences"),
@@ -62,7 +62,11 @@ SLOW: tuple[Slow, ...] = (
     Slow("GRU/* RNN/*", "with lengths, the plugin computes all steps; its cell before the reset is slow"),
     Slow("TensorScatter/* ScatterElements/* MaxUnpool/*", "the IR needs an index for each element"),
     Slow("Pad/* *::Pad/*", "pads by a rule that the runtime lacks, or a Pad that it does not vectorise"),
-    Slow("NonMaxSuppression/* DeformConv/* *::Inverse/* *::ConvTransposeWithDynamicPads/* Det/*", KERNEL),
+    Slow(
+        "NonMaxSuppression/* DeformConv/* *::Inverse/* *::ConvTransposeWithDynamicPads/* Det/* "
+        "*::LinearAttentionGate/*/dynamic/*",
+        KERNEL,
+    ),
     Slow("Greater*/* Less*/* Equal/* ImageScaler/*", "the plugin converts the result, which takes longer"),
 )
 

@@ -1,6 +1,6 @@
 """Operators in the sizes that networks have: the rows of `tools/bench_operators.py --quick`.
 
-    model, feeds = typical("Pad/edges", dynamic=True)       bytes, and arrays by name
+model, feeds = typical("Pad/edges", dynamic=True)       bytes, and arrays by name
 """
 
 from __future__ import annotations
@@ -30,6 +30,28 @@ def _weights(gates: int) -> dict[str, Any]:
     return {"w": _floats(1, gates * 128, 64) / 10, "r": _floats(1, gates * 128, 128) / 10}
 
 
+def _forest(trees: int, leaves: int) -> dict[str, Any]:
+    """Trees as LightGBM grows them: one leaf after the other becomes a node, so some are far deeper than others."""
+    count, columns = 2 * leaves - 1, np.zeros((trees, 4, 2 * leaves - 1), np.int64)
+    for feature, yes, no, is_inner in columns:
+        found, feature[:] = [0], _below(20, count)
+        for made in range(1, count, 2):
+            place = found.pop(int(_below(len(found), 1)[0]))
+            yes[place], no[place], is_inner[place] = made, made + 1, 1
+            found += [made, made + 1]
+    feature, yes, no, is_inner = (part.reshape(-1) for part in columns.transpose(1, 0, 2))
+    tree, node = (part.reshape(-1) for part in np.indices((trees, count)))
+    leaf = is_inner == 0
+    return {
+        "nodes_treeids": tree.tolist(), "nodes_nodeids": node.tolist(), "nodes_featureids": feature.tolist(),
+        "nodes_modes": ["LEAF" if each else "BRANCH_LEQ" for each in leaf], "nodes_values": _floats(leaf.size).tolist(),
+        "nodes_truenodeids": yes.tolist(), "nodes_falsenodeids": no.tolist(), "n_targets": 1,
+        "target_treeids": tree[leaf].tolist(), "target_nodeids": node[leaf].tolist(),
+        "target_ids": [0] * int(leaf.sum()), "target_weights": _floats(int(leaf.sum())).tolist(),
+    }  # fmt: skip
+
+
+FOREST = _forest(100, 31)
 Row = tuple[Mapping[str, Any], Mapping[str, Any], Mapping[str, Any], int]
 ROWS_OF: dict[str, Row] = {
     "Add": ({"x": IMAGE, "y": IMAGE}, {}, {}, 1),
@@ -84,6 +106,8 @@ ROWS_OF: dict[str, Row] = {
     "TopK": ({"x": _floats(1, 8400)}, {"k": np.int64([300])}, {}, 2),
     "TopK/classes": ({"x": _floats(1, 1000)}, {"k": np.int64([5])}, {}, 2),
     "Transpose": ({"x": _floats(1, 128, 12, 64)}, {}, {"perm": [0, 2, 1, 3]}, 1),
+    "ai.onnx.ml::TreeEnsembleRegressor/row": ({"x": _floats(1, 20)}, {}, FOREST, 1),
+    "ai.onnx.ml::TreeEnsembleRegressor/rows": ({"x": _floats(1000, 20)}, {}, FOREST, 1),
     "Where": ({"c": _below(2, 1, 1, 128, 128) == 1, "x": _floats(1, 12, 128, 128)}, {"y": np.float32(-1e9)}, {}, 1),
 }
 """Inputs, constants, attributes and the number of outputs, by the operator and what distinguishes its rows."""
@@ -96,7 +120,8 @@ def typical(name: str, dynamic: bool) -> tuple[bytes, Mapping[str, Any]]:
     inputs, constants, attributes, outputs = ROWS_OF[name]
     ports = {**constants, **inputs} if name == "Gather" else {**inputs, **constants}
     model = node_model(
-        name.partition("/")[0], ports, attributes, opset=21, outputs=outputs, constants=[*constants],
+        name.partition("/")[0], ports, attributes, opset=3 if "::" in name else 21, outputs=outputs,
+        constants=[*constants],
         dynamic=[each for each in inputs if each != "i"] if dynamic else False,
     )  # fmt: skip
     return model.SerializeToString(), inputs
