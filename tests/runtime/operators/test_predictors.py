@@ -17,7 +17,7 @@ from mo_loop.api import convert_model
 from mo_loop.compare.oracle.oracle import OnnxRuntime
 from mo_loop.errors import MoLoopError
 from mo_loop.frontend.ops.classical import tree_forms
-from mo_loop.frontend.ops.classical.tree_forms import Cost, Trees
+from mo_loop.frontend.ops.classical.tree_forms import FormTime, Trees
 from tests.harness import check as checked
 from tests.nodes import node_model
 from tests.pairs import pairs
@@ -218,7 +218,7 @@ def rows(seed: int, count: int, features: int, dtype: Any = np.float32, missing:
 
 def forms_of_trees(few: str, many: str | None = None) -> Any:
     """Trees have one form, or one for up to 20 rows and one for more."""
-    costs = [Cost(getattr(Trees, few), 0, 1), *([Cost(getattr(Trees, many), 20, 0.001)] if many else [])]
+    costs = [FormTime(getattr(Trees, few), 0, 1), *([FormTime(getattr(Trees, many), 20, 0.001)] if many else [])]
     return mock.patch.object(tree_forms, "_costs", lambda *_: costs)
 
 

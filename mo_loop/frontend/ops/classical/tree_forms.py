@@ -258,7 +258,7 @@ _GROUP = 40
 
 
 @dataclass
-class Cost:
+class FormTime:
     """Microseconds of a form: those that do not grow with the rows, and those of each row."""
 
     form: Callable[[Trees], Leaves]
@@ -291,26 +291,26 @@ def _in_form(trees: Trees) -> Leaves:
     return _either(trees, few, many, int(np.argmax(few.of(rows) > many.of(rows))))
 
 
-def _mean(cost: Cost) -> float:
+def _mean(cost: FormTime) -> float:
     """Of 1 and 1,000 rows, squared."""
     return cost.of(1) * cost.of(1000)
 
 
-def _costs(trees: Trees, each: float) -> list[Cost]:
+def _costs(trees: Trees, each: float) -> list[FormTime]:
     count, depth, inner = len(trees.roots), trees.depth, int(np.sum(~trees.is_leaf))
     steps, own = count * depth, trees.levels_of_tables()
     below = int(np.sum(trees.deepest_first()[1])) - own * count
-    costs = [Cost(Trees.level_by_level, each * 7 * depth + 0.02 * steps, 0.0035 * own * count + 0.0055 * below)]
+    costs = [FormTime(Trees.level_by_level, each * 7 * depth + 0.02 * steps, 0.0035 * own * count + 0.0055 * below)]
     if inner <= _AT_ONCE:
         places, groups = map(len, trees.groups)
-        costs.append(Cost(Trees.by_columns, each * (depth + 6), 0.01 + 0.015 * groups + 0.0008 * steps, places))
+        costs.append(FormTime(Trees.by_columns, each * (depth + 6), 0.01 + 0.015 * groups + 0.0008 * steps, places))
     if inner <= _ORDERED * count and trees.tree_of is not None and trees.largest() <= _ORDERED:
         tests = count * trees.largest()
-        costs.append(Cost(Trees.in_order, each * 2 * trees.largest() + 0.03 * tests, 0.0006 * tests))
+        costs.append(FormTime(Trees.in_order, each * 2 * trees.largest() + 0.03 * tests, 0.0006 * tests))
     return costs
 
 
-def _either(trees: Trees, few: Cost, many: Cost, limit: int) -> Leaves:
+def _either(trees: Trees, few: FormTime, many: FormTime, limit: int) -> Leaves:
     """One form for up to `limit` rows, another one for more."""
     x = trees.x
     bodies = Graph("few_rows"), Graph("many_rows")
