@@ -30,6 +30,7 @@ NOT_AVOIDED: tuple[Gap, ...] = (
         "integers are read as 32 bits: a trip count above 2^31 - 1 that is known only at run time cannot be "
         "distinguished from a negative one",
     ),
+    Gap("select-of-large-integers", "`Select` of integers above 2^24 rounds them to f32", until="2025.2.0"),
     Gap(
         "concatenated-nothing",
         "concatenated outputs without elements keep only the dimensions that are known before run time",

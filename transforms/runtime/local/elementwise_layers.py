@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Node, Value
-from mo_loop.graph.types import ElementType, boolean, i32
+from mo_loop.graph.types import ElementType, boolean, i32, i64
 from mo_loop.ops.activation import PReLU
 from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant, Identity
@@ -123,20 +123,24 @@ class SoftSignToQuotient(LocalRule):
 
 
 class AbsToMaximum(LocalRule):
-    """Abs(c)  ->  max(-c, c), where c is a Concat
+    """Abs(x)  ->  max(-x, x), where x is a Concat, or of integers of 32 or 64 bits
 
-    Later passes add readers, and Barriers and what says sizes are removed.
+    Later passes add readers of a Concat, and Barriers and what says sizes are removed.
     """
 
     instead = "`max(-x, x)`"
-    avoids = (Gap("abs-of-concat", "`Abs` overwrites a `Concat` that other nodes still read"),)
+    avoids = (
+        Gap("abs-of-concat", "`Abs` overwrites a `Concat` that other nodes still read"),
+        Gap("abs-of-large-integers", "`Abs` of integers above 2^24 is computed in f32", until="2025.3.0"),
+    )
 
     pattern = wrap_type(ops.Abs)
 
     def form(self, node: ops.Abs) -> Node | None:
-        (c,) = node.operands
-        is_joined = isinstance(behind(c, (ops.Barrier, ops.AtLeast)).node, ops.Concat)
-        return ops.Maximum(ops.Negative(c), c) if is_joined else None
+        (x,) = node.operands
+        is_joined = isinstance(behind(x, (ops.Barrier, ops.AtLeast)).node, ops.Concat)
+        is_large = x.dtype in (i32, i64)
+        return ops.Maximum(ops.Negative(x), x) if is_joined or is_large else None
 
 
 class DropBitsBeforeConvert(LocalRule):
