@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
-from importlib.metadata import version
 
 import pytest
 
@@ -14,14 +12,13 @@ from mo_loop.graph import Graph
 from mo_loop.target import MEASURED, SEVERITIES, Gap
 from tests.known_results import Known, probed
 from tests.processor import has_avx512
+from tests.release import BY_ID, RELEASE
 from tests.runtime.probing import LIMIT, Probe, Verdict, is_expected, probes, rules, run
 from tools import rule_costs
 from tools.gap_table import GAPS
-from tools.runtimes import VARIABLE, chosen_interpreter
+from tools.runtimes import chosen_interpreter
 
 PROBES = probes()
-RELEASE = os.environ.get(VARIABLE) or version("openvino").partition("-")[0]
-BY_ID = {gap.id: gap for gap in GAPS}
 SHOWN = [gap for gap in GAPS if gap.id in PROBES and PROBES[gap.id].limit == LIMIT]
 AVOIDED = [gap for gap in SHOWN if gap.rule and gap.rule != "last check"]
 HERE = {gap.id: is_expected(gap, PROBES[gap.id].isa, RELEASE) for gap in SHOWN}

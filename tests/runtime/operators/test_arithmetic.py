@@ -9,11 +9,14 @@ from onnx import helper
 from tests.harness import check_model, check_node
 from tests.nodes import NEWEST, graph_model, node_model
 from tests.pairs import pairs
+from tests.release import has_gap
 
 RNG = np.random.default_rng(7)
 SPECIAL = np.array([np.nan, np.inf, -np.inf, 0.0, -0.0, 1.5, -2.5, 100.0], np.float32)
 FLOATS = [np.float32, np.float16, np.float64]
 INTEGERS = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
+LIMITED = [np.uint32, np.uint64] if has_gap("unsigned-of-32-bits") else []
+"""Types of which numbers above 2^31 - 1 are wrong on this release."""
 dynamic_or_not = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 
 
@@ -34,13 +37,14 @@ def test_broadcasting(op, dynamic):
 @pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
 @pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Div", "Max", "Min"])
 def test_types(op, dtype):
-    check_node(op, {"a": integers(dtype, 2, 3), "b": integers(dtype, 3)}, opset=14)
+    a, b = integers(dtype, 2, 3), integers(dtype, 3)
+    check_node(op, {"a": a + b if op == "Sub" and dtype in LIMITED else a, "b": b}, opset=14)
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8])
+@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16])
 @pytest.mark.parametrize("op", ["Add", "Sub", "Mul"])
 @dynamic_or_not
-def test_eight_bits_wrap_around(op, dtype, dynamic):
+def test_few_bits_wrap_around(op, dtype, dynamic):
     info = np.iinfo(dtype)
     a = RNG.integers(info.min, info.max, (8, 8)).astype(dtype)
     b = RNG.integers(info.min, info.max, (8, 8)).astype(dtype)
@@ -237,7 +241,8 @@ def test_bits(dtype):
     a, b = integers(dtype, 4, 3, high=100), integers(dtype, 3, high=100)
     for op in ("BitwiseAnd", "BitwiseOr", "BitwiseXor"):
         check_node(op, {"a": a, "b": b}, opset=18)
-    check_node("BitwiseNot", {"a": a}, opset=18)
+    if dtype not in LIMITED:
+        check_node("BitwiseNot", {"a": a}, opset=18)
 
 
 @pytest.mark.parametrize("dtype", INTEGERS)

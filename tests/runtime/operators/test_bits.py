@@ -13,6 +13,7 @@ from mo_loop.errors import MoLoopError
 from tests.harness import check_node
 from tests.nodes import node_model
 from tests.pairs import pairs
+from tests.release import has_gap
 
 EDGES = [0, 1, -1, 5, -5, 127, -128, 32767, -32768, 2**31 - 1, -(2**31)]
 both = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
@@ -31,7 +32,8 @@ def cast(x: Any, to: Any, dynamic: bool = False, constants: tuple[str, ...] = ()
 def test_integers(bits: int, dynamic: bool) -> None:
     """Of 64-bit integers those that fit into 32 bits, which the runtime reads."""
     signed, unsigned = np.dtype(f"int{bits}"), np.dtype(f"uint{bits}")
-    x = np.array([each for each in EDGES if np.iinfo(signed).min <= each <= np.iinfo(signed).max], signed)
+    least = 0 if bits >= 32 and has_gap("unsigned-of-32-bits") else np.iinfo(signed).min
+    x = np.array([each for each in EDGES if least <= each <= np.iinfo(signed).max], signed)
     for shape in ((-1,), (1, -1)):
         cast(x.reshape(shape), unsigned, dynamic)
         cast(x.view(unsigned).reshape(shape), signed, dynamic)

@@ -7,8 +7,11 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper
 
+from mo_loop.graph.types import f8e4m3, f8e5m2
+from mo_loop.transforms.downgrade.first_releases import INPUTS
 from tests.harness import check_model, check_node
 from tests.nodes import graph_model
+from tests.release import runs
 
 
 @pytest.mark.parametrize(
@@ -28,6 +31,8 @@ def test_float8_saturates_and_keeps_nan(to: int, largest: float, dtype: type) ->
 @pytest.mark.parametrize(("source", "target"), [(17, 19), (19, 17)])
 def test_casts_between_floats_of_8_bits(source, target):
     """The limit of the larger type is not a value of the smaller one."""
+    if not runs(max(INPUTS[f8e4m3], INPUTS[f8e5m2])):
+        pytest.skip("the release reads no inputs of these types")
     x = np.array([0.5, -3, 448, -448, 0], helper.tensor_dtype_to_np_dtype(source))
     check_node("Cast", {"x": x}, {"to": target, "saturate": 1}, opset=19)
 

@@ -31,6 +31,10 @@ AVOIDS = {
             "saturating-8-bits", "8-bit `Add`, `Subtract` and `Multiply` saturate instead of wrapping around",
             "through i32",
         ),
+        Gap(
+            "saturating-16-bits", "16-bit `Add`, `Subtract` and `Multiply` saturate instead of wrapping around",
+            "through i32", until="2025.3.0",
+        ),
     ),
 }  # fmt: skip
 """Operator -> the errors of the runtime that its translator avoids."""
@@ -57,10 +61,10 @@ def legacy_binary(op: str, make: Callable[[Value, Value], Any]) -> None:
 
 
 def wrapping(cls) -> Callable[[Value, Value], Any]:
-    """An operation whose 8-bit results wrap around, as in ONNX Runtime; in the runtime they saturate."""
+    """An operation whose 8-bit and 16-bit results wrap around, as in ONNX Runtime; in the runtime they saturate."""
 
     def make(a: Value, b: Value):
-        if a.dtype.bits != 8 or not a.dtype.is_integer or b.dtype is not a.dtype:
+        if a.dtype.bits not in (8, 16) or not a.dtype.is_integer or b.dtype is not a.dtype:
             return cls(a, b)
         wide = cls(ops.Convert(a, destination_type=i32), ops.Convert(b, destination_type=i32))
         return ops.Convert(wide, destination_type=a.dtype)
