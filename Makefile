@@ -20,7 +20,7 @@ QUIET   = --quiet
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help audit demo docs determinism load load-cluster test test-all test-times test-fast lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-fusions fuzz-options fuzz-states fuzz-weights fuzz-quantised dynamic-int8 fuzz-bytes faults reduce mutants runtimes probes test-browser test-cluster page page-check clean
+.PHONY: help audit demo docs determinism load load-cluster test test-all test-times test-fast test-oldest test-newest lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-fusions fuzz-options fuzz-states fuzz-weights fuzz-quantised dynamic-int8 fuzz-bytes faults reduce mutants runtimes probes test-browser test-cluster page page-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -40,6 +40,14 @@ test-all: $(VENV)/.installed-dev ## run the tests with all rows of the sweeps, o
 
 test-times: $(VENV)/.installed-dev ## run the tests and print where the time goes, by file and by kind of work
 	$(PY) -m pytest -n $(WORKERS) --dist worksteal --times $(ARGS)
+
+test-oldest: ## run the tests with the oldest dependencies that pyproject.toml allows, in an environment of their own
+	mkdir -p build/oldest && $(PYTHON) tools/audit.py --floors > build/oldest/floors.txt
+	PIP_CONSTRAINT=$(CURDIR)/build/oldest/floors.txt $(MAKE) test VENV=build/oldest
+
+test-newest: ## run the tests with the newest dependencies, in an environment of their own that is made anew
+	rm -rf build/newest
+	$(MAKE) test VENV=build/newest
 
 test-browser: $(VENV)/.installed-browser ## run the tests of the page in Chromium (CHROMIUM=path: which one)
 	$(PY) -m pytest tests/browser --browser $(ARGS)

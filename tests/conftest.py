@@ -14,7 +14,7 @@ from hypothesis import settings
 
 from mo_loop import conversion
 from tests import ROOT, warm_workers
-from tests.rotation import checks_passes, choose, header, without_other_parts
+from tests.rotation import checks_passes, choose, header, of_these_files, without_other_parts
 
 # No deadline: times vary with the load of the machine. The same examples in every run: a failure can be repeated.
 settings.register_profile("repository", deadline=None, derandomize=True, print_blob=True)
@@ -32,6 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of tests/rows.py, tests/rotation.py, tests/times.py, tests/browser and tests/cluster."""
     parser.addoption("--each-row", action="store_true", help="make each row of parameters a test of its own")
     parser.addoption("--all", action="store_true", help="run all rows of sweeps, and check all passes in every test")
+    parser.addoption("--files-of", type=int, default=0, metavar="PARTS", help="run one of PARTS parts of the test files")
     parser.addoption("--times", action="store_true", help="print where the time goes, by file and by kind of work")
     parser.addoption("--browser", action="store_true", help="run tests/browser, which need playwright and Chromium")
     parser.addoption("--cluster", action="store_true", help="run tests/cluster, which need moto, s3fs and distributed")
@@ -67,9 +68,10 @@ def pytest_report_header() -> str:
 
 @pytest.hookimpl(trylast=True)
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
-    """Leave out the other parts of sweeps."""
-    items[:], left = without_other_parts(items)
-    config.hook.pytest_deselected(items=left)
+    """Leave out the other parts of the files and of sweeps."""
+    chosen, other_files = of_these_files(items, config.getoption("files_of"))
+    items[:], other_rows = without_other_parts(chosen)
+    config.hook.pytest_deselected(items=other_files + other_rows)
 
 
 @pytest.hookimpl(tryfirst=True)

@@ -4,6 +4,8 @@
     @pytest.mark.parametrize("index", range(300))
     def test_model(index): ...
 
+`--files-of 6` runs one sixth of the test files, another sixth at another commit, for runs in other environments.
+
 Runs of one commit choose the same parts, so a failure can be repeated. MO_LOOP_TEST_PART=N chooses part N instead. The
 same choice decides which tests check the invariants of the graph after each pass: one of `CHECKED` in `make test`.
 """
@@ -42,6 +44,16 @@ def part() -> int | None:
 def header() -> str:
     """What the run says about its parts."""
     return "sweeps: all rows" if part() is None else f"sweeps: part {part()} of the rows ({VARIABLE}={part()})"
+
+
+def of_these_files(items: list[pytest.Item], parts: int) -> tuple[list[pytest.Item], list[pytest.Item]]:
+    """The tests of one of `parts` parts of the files, and the others; all if `parts` is 0."""
+    number = part() or 0
+    kept, left = [], []
+    for item in items:
+        is_kept = not parts or (zlib.crc32(item.nodeid.partition("::")[0].encode()) - number) % parts == 0
+        (kept if is_kept else left).append(item)
+    return kept, left
 
 
 def without_other_parts(items: list[pytest.Item]) -> tuple[list[pytest.Item], list[pytest.Item]]:

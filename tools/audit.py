@@ -3,6 +3,7 @@ and of those that are installed here.
 
     python tools/audit.py
     python tools/audit.py --service osv      ask osv.dev instead of the package index
+    python tools/audit.py --floors           only print the oldest allowed releases, as constraints for pip
 
 pip-audit runs in an environment of its own, which is made in a temporary folder. The exit code is 1 if there is one,
 and 2 if the database cannot be reached.
@@ -28,9 +29,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     """Audit both lists; 0 without findings, 1 with some, 2 if the database cannot be reached."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--service", choices=("pypi", "osv"), default="pypi", help="the database")
+    parser.add_argument("--floors", action="store_true", help="only print the oldest allowed releases")
     options = parser.parse_args(arguments)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
     needed = [*project["dependencies"], *project["optional-dependencies"]["verify"]]
+    if options.floors:
+        print("\n".join(floors(needed)))
+        return 0
     with tempfile.TemporaryDirectory() as folder:
         tool = _installed(Path(folder))
         codes = [

@@ -8,7 +8,7 @@ from typing import Any
 import pytest
 
 from tests import rotation
-from tests.rotation import CHECKED, checks_passes, header, without_other_parts
+from tests.rotation import CHECKED, checks_passes, header, of_these_files, without_other_parts
 
 
 def item(name: str, mark: Any) -> Any:
@@ -38,6 +38,18 @@ def test_a_row_that_is_asked_for_alone_runs(monkeypatch: pytest.MonkeyPatch) -> 
     for part in ("0", "1", "2"):
         monkeypatch.setenv(rotation.VARIABLE, part)
         assert without_other_parts(ITEMS[:1]) == (ITEMS[:1], [])
+
+
+def test_parts_of_the_files_are_disjoint_and_cover_all(monkeypatch: pytest.MonkeyPatch) -> None:
+    tests = [SimpleNamespace(nodeid=f"{file}.py::{name}") for file in range(30) for name in "ab"]
+    chosen = []
+    for number in range(4):
+        monkeypatch.setenv(rotation.VARIABLE, str(number))
+        kept, left = of_these_files(tests, 4)
+        assert 2 < len(kept) < 40 and len(kept) + len(left) == len(tests)
+        chosen += [each.nodeid for each in kept]
+    assert sorted(chosen) == sorted(each.nodeid for each in tests)
+    assert of_these_files(tests, 0) == (tests, [])
 
 
 def test_without_a_part_everything_runs_and_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
