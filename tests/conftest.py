@@ -32,7 +32,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
     """The options of tests/rows.py, tests/rotation.py, tests/times.py, tests/browser and tests/cluster."""
     parser.addoption("--each-row", action="store_true", help="make each row of parameters a test of its own")
     parser.addoption("--all", action="store_true", help="run all rows of sweeps, and check all passes in every test")
-    parser.addoption("--files-of", type=int, default=0, metavar="PARTS", help="run one of PARTS parts of the test files")
+    parser.addoption("--files-of", type=int, default=0, metavar="N", help="run one of N parts of the test files")
     parser.addoption("--times", action="store_true", help="print where the time goes, by file and by kind of work")
     parser.addoption("--browser", action="store_true", help="run tests/browser, which need playwright and Chromium")
     parser.addoption("--cluster", action="store_true", help="run tests/cluster, which need moto, s3fs and distributed")
