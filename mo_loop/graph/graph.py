@@ -19,7 +19,6 @@ a separate Graph with `owner` set; no edge crosses graphs.
 
 from __future__ import annotations
 
-import heapq
 from collections.abc import Callable, Collection, Hashable, Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cached_property
@@ -28,11 +27,13 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from mo_loop.conversion_limits import Remaining
 from mo_loop.conversion_limits import current as current_budget
-from mo_loop.errors import InternalError, ModelError
+from mo_loop.errors import InternalError
 from mo_loop.graph.dimension import fresh_symbols
 from mo_loop.graph.networkx_view import networkx_view
 from mo_loop.graph.node import Node, Value, use_of
+from mo_loop.graph.node_copies import copy_nodes
 from mo_loop.graph.origin import Origin, Origins, current
+from mo_loop.graph.topological import topological
 from mo_loop.graph.type_equality import Renaming, same_type
 
 if TYPE_CHECKING:
@@ -162,34 +163,8 @@ class Graph:
     def ordered(self) -> tuple[Node, ...] | list[Node]:
         """All nodes, producers before consumers; of several possible ones the oldest first. Do not modify the list."""
         if self._order is None:
-            self._order = list(self._nodes) if self._by_age else self._sort()
+            self._order = list(self._nodes) if self._by_age else topological(self, self._nodes)
         return self._order
-
-    def _sort(self) -> list[Node]:
-        # One walk by age emits nodes that are ready; only nodes that become ready behind the walk need a heap.
-        waiting = {node: len(node.inputs) - node.inputs.count(None) for node in self._nodes}
-        late: list[tuple[int, Node]] = []
-        order: list[Node] = []
-        for reached in self._nodes:
-            if waiting[reached]:
-                continue
-            node = reached
-            while True:
-                order.append(node)
-                for output in node.outputs:
-                    for consumer, _ in output.uses:
-                        waiting[consumer] -= 1
-                        if not waiting[consumer] and consumer.id < reached.id:
-                            heapq.heappush(late, (consumer.id, consumer))
-                if not late:
-                    break
-                node = heapq.heappop(late)[1]
-        if len(order) != len(waiting):
-            from networkx import find_cycle
-
-            cycle = " -> ".join(edge[0].path for edge in find_cycle(self.nx))
-            raise ModelError(f"the graph has a cycle: {cycle}", where=self.origin, code="ML224")
-        return order
 
     def note(self, key: Hashable, make: Callable[[], T]) -> T:
         """What `make` gives, and the same object again until a node or an edge of the graph changes.
@@ -403,6 +378,10 @@ class Graph:
     def is_dirty(self) -> bool:
         return bool(self._dirty)
 
+    def is_marked(self, node: Node) -> bool:
+        """Whether a node is marked for re-inference."""
+        return node in self._dirty
+
     @property
     def waiting(self) -> Node | None:
         """The first, innermost node that is marked for re-inference: `validate` begins or stopped there."""
@@ -448,16 +427,17 @@ class Graph:
 
     def clone(self) -> Graph:
         """A copy that shares the weights."""
-        copy, _ = self._clone_with_map()
+        copy, _ = self.clone_with_map()
         return copy
 
-    def _clone_with_map(self) -> tuple[Graph, dict[Node, Node]]:
+    def clone_with_map(self) -> tuple[Graph, dict[Node, Node]]:
+        """A copy, and the copy of each node."""
         copy = Graph(self.name)
         copy.rt_info = dict(self.rt_info)
         copy.remaining = self.remaining
         copy.sources = self.sources
         copy._scope = self._scope
-        copies = copy._copy_nodes(self, {})
+        copies = copy_nodes(self, copy, {})
         copy.parameters = [copies[node] for node in self.parameters]  # type: ignore[misc]  # copies keep the class
         copy.results = [copies[node] for node in self.results]  # type: ignore[misc]  # likewise
         return copy, copies
@@ -468,7 +448,7 @@ class Graph:
         Returns the values of its Results in order. Nodes that read a binding are marked for re-inference.
         """
         values = {p.outputs[0]: v for p, v in zip(body.parameters, bindings, strict=True)}
-        copies = self._copy_nodes(body, values, skip=(*body.parameters, *body.results))
+        copies = copy_nodes(body, self, values, skip=(*body.parameters, *body.results))
         for parameter in body.parameters:
             for use in parameter.outputs[0].uses:
                 if use.node in copies:
@@ -477,38 +457,7 @@ class Graph:
 
     def adopt(self, source: Graph, nodes: Collection[Node], values: dict[Value, Value]) -> None:
         """Copy `nodes` of `source` into this graph. `values` maps inputs to values here, and gets the outputs."""
-        self._copy_nodes(source, values, skip=[node for node in source.ordered() if node not in nodes])
-
-    def _copy_nodes(self, source: Graph, values: dict[Value, Value], skip: Iterable[Node] = ()) -> dict[Node, Node]:
-        copies: dict[Node, Node] = {}
-        skipped = set(skip)
-        for node in [each for each in source.ordered() if each not in skipped]:  # the source may be this graph
-            copy: Any = object.__new__(type(node))
-            if hasattr(node, "__dict__"):
-                copy.__dict__.update(node.__dict__)
-            copy.name = node.name
-            if hasattr(node, "made"):
-                copy.made = node.made
-            if getattr(node, "_rt_info", None):
-                copy.rt_info.update(node.rt_info)
-            copy.inputs = tuple(None if value is None else values[value] for value in node.inputs)
-            outputs = []
-            for value in node.outputs:
-                twin = Value(copy, value.index, value.type)
-                twin.names, twin.origins = value.names, value.origins
-                values[value] = twin
-                outputs.append(twin)
-            copy.outputs = tuple(outputs)
-            self.add(copy)
-            copy.origins = node.origins
-            if node.bodies:
-                copy.remap_bodies(lambda body: body._clone_with_map())
-                for body in copy.bodies:
-                    body.owner = copy
-            copies[node] = copy
-            if node in source._dirty:
-                self.touch(copy)
-        return copies
+        copy_nodes(source, self, values, skip=[node for node in source.ordered() if node not in nodes])
 
 
 def _is_unread(node: Node) -> bool:

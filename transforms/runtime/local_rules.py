@@ -5,6 +5,7 @@ from __future__ import annotations
 from mo_loop.transforms.rewrite import GraphRewrite, passes_in
 from mo_loop.transforms.runtime.local import (
     attention_heads,
+    axes_and_indices,
     elementwise_layers,
     empty_tensors,
     fused_constants,
@@ -15,7 +16,8 @@ from mo_loop.transforms.runtime.local import (
 )
 
 FILES = (
-    elementwise_layers, movement_of_data, empty_tensors, products_and_convolutions, quantised_scales, attention_heads,
+    elementwise_layers, movement_of_data, axes_and_indices, empty_tensors, products_and_convolutions, quantised_scales,
+    attention_heads,
     merged_constants, fused_constants,  # after those that place a maximum for other reasons
 )  # fmt: skip
 

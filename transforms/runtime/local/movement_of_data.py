@@ -2,23 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Node, Value
-from mo_loop.graph.dimension import Dimension, high
+from mo_loop.graph.dimension import high
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.tensor import ArrayTensor
-from mo_loop.graph.types import i64, u2, u4
-from mo_loop.ops.activation import PReLU
+from mo_loop.graph.types import u2, u4
 from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant
 from mo_loop.ops.reduction import Reduction
 from mo_loop.ops.slicing import FAR
-from mo_loop.target import CRASH, ERROR, Gap
-from mo_loop.transforms.operands import behind, order_of
+from mo_loop.target import ERROR, Gap
+from mo_loop.transforms.operands import order_of
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, type_matches
 from mo_loop.transforms.replace import drop_dead, replace_node
@@ -233,194 +230,6 @@ class MoveWithSixDimensions(LocalRule):
 
 def _is_reshaped(node: ops.Transpose) -> bool:
     return any(isinstance(use.node, ops.Reshape | ops.Squeeze | ops.Unsqueeze) for use in node.output.uses)
-
-
-class CountAxesFromEnd(LocalRule):
-    """Gather(x, [2, 0, 1], 1)  ->  Gather(x, [2, 0, 1], 1 - rank), and Concat of a Split in this order likewise
-    Gather(Unsqueeze(x, 1), [0, 0], 1)  ->  Gather(Unsqueeze(x, 1), [0, 0], 1 - rank)
-    ReduceMax(Concat(x, y) along 0)  ->  ReduceMax(Concat(x, y) along -rank), and ReduceMin
-
-    An order of channels that is its own inverse, as that of reversed ones, is correct without a PReLU or a Pad behind,
-    and faster. A Gather along the axis that an Unsqueeze inserts is correct for a scalar index.
-    """
-
-    instead = "an axis below 0, which is not recognised"
-    avoids = (
-        Gap(
-            "channel-order",
-            "a `Gather`, or a `Concat` of a `Split`, that permutes channels is moved into the weights of the "
-            "Convolutions behind as the inverse permutation",
-        ),
-        Gap(
-            "channel-order-of-slopes",
-            "channels in reverse order are moved past a `PReLU`, whose slopes keep their order",
-        ),
-        Gap(
-            "channel-order-of-pad",
-            "channels in reverse order are moved past a `Pad` that adds or removes channels; the model may not compile",
-        ),
-        Gap(
-            "gather-of-inserted-axis",
-            "a `Gather` along the axis that an `Unsqueeze` inserts is removed with it, and the dimensions of its "
-            "indices are lost",
-        ),
-        Gap(
-            "reduced-concat",
-            "`ReduceMax` and `ReduceMin` of two joined tensors become the elementwise maximum and minimum of the "
-            "tensors", until="2026.0.0",
-        ),
-    )  # fmt: skip
-
-    pattern = wrap_type((ops.Gather, ops.Concat))
-
-    def form(self, node: ops.Gather | ops.Concat) -> Node | None:
-        return self._gather(node) if isinstance(node, ops.Gather) else self._concat(node)
-
-    def _gather(self, node: ops.Gather) -> Node | None:
-        x, indices, axis = node.operands
-        at = axis.type.integers
-        if x.rank is None or at is None or at[0] < 0 or node.batch_dims:
-            return None
-        if not _is_repeated(x, at[0], indices) and not _is_permuted(node, at[0], x.type.dims[at[0]], indices):
-            return None
-        node.graph.set_input(node, 2, Constant(np.int64(at[0] - x.rank), graph=node.graph).output)
-        drop_dead([axis.node])
-        return node
-
-    def _concat(self, node: ops.Concat) -> Node | None:
-        rank, axis = node.output.rank, node.axis
-        if axis < 0 or rank is None or not (_is_reduced(node) or _is_inverted(node, axis, _split_places(node))):
-            return None
-        node.axis -= rank
-        return node
-
-
-def _is_repeated(x: Value, axis: int, indices: Value) -> bool:
-    """Whether the runtime removes a Gather with the Unsqueeze before it, and loses the dimensions of the indices."""
-    return isinstance(x.node, ops.Unsqueeze) and x.type.dims[axis] == 1 and indices.rank != 0
-
-
-def _is_permuted(node: ops.Gather, axis: int, size: Dimension, indices: Value) -> bool:
-    """Whether the indices are an order of channels that the runtime would apply wrongly."""
-    order = indices.type.integers
-    if order is None or indices.rank != 1 or (isinstance(size, int) and size != len(order)):
-        return False
-    return _is_inverted(node, axis, [each % len(order) for each in order])
-
-
-def _is_reduced(node: Node) -> bool:
-    return any(isinstance(use.node, ops.ReduceMax | ops.ReduceMin) for use in node.output.uses)
-
-
-def _split_places(node: Node) -> list[int]:
-    """Which outputs of one Split the inputs of a Concat are; empty if they are others."""
-    values = node.operands
-    sources = {each.node for each in values}
-    return [each.index for each in values] if len(sources) == 1 and isinstance(values[0].node, ops.Split) else []
-
-
-def _is_inverted(node: Node, axis: int, order: Sequence[int]) -> bool:
-    """Whether `order` is a permutation along `axis` that the runtime would apply wrongly to what reads `node`."""
-    if sorted(order) != list(range(len(order))) or list(order) == sorted(order):
-        return False
-    if any(order[each] != place for place, each in enumerate(order)):
-        return True
-    return any(isinstance(each, PReLU) or _pads(each, axis) for each in node.graph.descendants([node]))
-
-
-def _pads(node: Node, axis: int) -> bool:
-    """Whether `node` may add places along `axis`, or remove some."""
-    if not isinstance(node, ops.Pad):
-        return False
-    widths = [each.type.integers for each in node.operands[1:3]]
-    return any(each is None or len(each) <= axis or each[axis] for each in widths)
-
-
-class CountIndicesFromStart(LocalRule):
-    """GatherElements(x, i)  ->  GatherElements(x, i < 0 ? i + n : i), where n is the size of x along the axis
-    GatherND(x, i)        ->  GatherND(x, i < 0 ? i + n : i), where n are the sizes of x along the indexed axes
-
-    Indices that a Broadcast repeats are counted before it: the runtime would move the Broadcast past the operations
-    (see PreserveEmptyBroadcasts).
-    """
-
-    instead = "the index plus the size"
-    avoids = (Gap(
-        "elements-counted-from-end", "`GatherElements` and `GatherND` read outside the tensor for an index below 0",
-        until="2025.2.0",
-    ),)  # fmt: skip
-
-    pattern = wrap_type((ops.GatherElements, ops.GatherND))
-
-    def form(self, node: ops.GatherElements | ops.GatherND) -> Node | None:
-        x, indices = node.operands
-        axes = _indexed_axes(node)
-        repeated = indices.node if isinstance(indices.node, ops.Broadcast) else None
-        given = indices if repeated is None else repeated.operands[0]
-        if isinstance(axes, list) and (given.rank != indices.rank or given.type.dims[-1] != len(axes)):
-            repeated, given = None, indices
-        if axes is None or _is_from_start(given):
-            return None
-        size = ops.Gather(ops.ShapeOf(x), axes, 0)
-        count = size if given.dtype is i64 else ops.Convert(size, destination_type=given.dtype)
-        counted = ops.Select(ops.Less(given, 0), ops.Add(given, count), given).output
-        if repeated is not None:
-            counted = ops.Broadcast(counted, *repeated.inputs[1:], **repeated.attribute_values()).output
-        node.graph.set_input(node, 1, counted)
-        return node
-
-
-def _indexed_axes(node: ops.GatherElements | ops.GatherND) -> int | list[int] | None:
-    """The axes of the data that the last dimension of the indices stands for, or the one axis; None if not known."""
-    x, indices = node.operands
-    if isinstance(node, ops.GatherElements):
-        return None if x.rank is None else normalise_axis(node.axis, x.rank)
-    depth = indices.type.dims[-1] if indices.rank else None
-    return list(range(node.batch_dims, node.batch_dims + depth)) if isinstance(depth, int) else None
-
-
-def _is_from_start(indices: Value) -> bool:
-    indices = behind(indices, (ops.Barrier, ops.GatherElements, ops.Convert, ops.Slice, ops.Transpose))
-    node = indices.node
-    if isinstance(node, Constant):
-        return bool((node.array >= 0).all())
-    if isinstance(node, ops.TopK):
-        return indices is node.outputs[1]
-    if isinstance(node, ops.NonZero):
-        return True
-    return isinstance(node, ops.Select) and _is_below_zero(node)
-
-
-def _is_below_zero(node: ops.Select) -> bool:
-    """Whether its condition is that its last input is below 0. Later rules place Barriers between the operations."""
-    condition, _, indices = (behind(each, ops.Barrier) for each in node.operands)
-    if not isinstance(condition.node, ops.Less):
-        return False
-    compared, zero = condition.node.operands
-    return behind(compared, ops.Barrier) is indices and zero.type.integers == (0,)
-
-
-class DropBatchesOfOne(LocalRule):
-    """Gather(x : [1,5,3], i : [1,4], 1, batch_dims 1)  ->  Gather(x, Squeeze(i, 0), 1)"""
-
-    instead = "`Gather` without `batch_dims`"
-    avoids = (Gap(
-        "batched-gathers",
-        "`Gather` with `batch_dims` and known dimensions of 1 before the axis crashes, or gives wrong values",
-        severity=CRASH,
-    ),)  # fmt: skip
-
-    pattern = wrap_type(ops.Gather)
-
-    def form(self, node: ops.Gather) -> Node | None:
-        x, indices, axis = node.operands
-        if not node.batch_dims or indices.rank is None:
-            return None
-        batch = normalise_axis(node.batch_dims, indices.rank) if node.batch_dims < 0 else node.batch_dims
-        ones = (1,) * batch
-        if ones not in [each.type.dims[:batch] for each in (x, indices) if each.rank is not None]:
-            return None
-        return ops.Gather(x, ops.Squeeze(indices, list(range(batch))), axis)
 
 
 class WidenTwoBitConstants(LocalRule):
