@@ -24,6 +24,7 @@ from mo_loop.transforms.front.eliminate_unreachable_bodies import EliminateUnrea
 from mo_loop.transforms.front.eliminate_unused_ports import EliminateUnusedPorts
 from mo_loop.transforms.front.fuse_recurrent_cells import FuseRecurrentCells
 from mo_loop.transforms.front.hoist_invariants import HoistInvariants
+from mo_loop.transforms.front.join_appends import JoinAppends
 from mo_loop.transforms.front.loop_to_ti import LoopToTI
 from mo_loop.transforms.front.lower_optionals import LowerOptionals
 from mo_loop.transforms.front.pack_sequences import PackSequences, StackSequences
@@ -111,6 +112,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     ReplaceSequencesByElements,  # before any pass looks at the states of loops
     EliminateUnreachableBodies,  # lengths may be known now, and with them conditions
     ConcatenateAppends,  # sequences that a loop only appends to, before they become states that grow
+    JoinAppends,  # those of elements that differ along the axis along which they are concatenated
     EliminateUnreachableBodies,
     StackSequences,  # sequences of one shape, or that differ along one axis
     EliminateUnreachableBodies,

@@ -12,8 +12,8 @@ import mo_loop
 from mo_loop import ops
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, MoLoopError, UnsupportedError, UsageError
-from mo_loop.ops.control import Loop
-from mo_loop.ops.port_map import Concatenated
+from mo_loop.ops.control import Iteration, Loop
+from mo_loop.ops.port_map import Concatenated, Merged
 from mo_loop.ops.sequences import OnSequences
 from tests.harness import check, floats, oracle, parsed
 
@@ -254,12 +254,15 @@ ONES = {
 
 @pytest.mark.parametrize("made", ONES)
 @pytest.mark.parametrize("place", ["outside", "body"])
-def test_pieces_of_size_1_whose_number_is_known_at_run_time(made: str, place: str) -> None:
+@pytest.mark.parametrize("batch", ["2", "B"])
+def test_pieces_of_size_1_whose_number_is_known_at_run_time(made: str, place: str, batch: str) -> None:
     """What the old exporter of PyTorch writes for repeat_interleave; the ranks behind the pieces are known."""
     split = "rows = SplitToSequence <axis = 1> (x, sizes)"
     outside, inside = (split, "") if place == "outside" else ("", split)
     model = parsed(f"""
-        main (float[2,N] x, int64[N] repeats) => (float[2,M] y) <int64[1] one = {{1}}, int64[1] first = {{0}}> {{
+        main (float[{batch},N] x, int64[N] repeats) => (float[{batch},M] y) <
+          int64[1] one = {{1}}, int64[1] first = {{0}}
+        > {{
           count = Shape (repeats)
           {ONES[made]}
           {outside}
@@ -276,7 +279,38 @@ def test_pieces_of_size_1_whose_number_is_known_at_run_time(made: str, place: st
             u = SequenceInsert (t, wide) }}>
           y = ConcatFromSequence <axis = 1> (s)
         }}""")
-    check(model, *({"x": floats(2, len(each)), "repeats": each} for each in ([2, 1, 3], [1], [0, 2, 0, 1])))
+    sizes = (2, 3, 1, 2) if batch == "B" else (2,) * 4
+    repeats = [[2, 1, 3], [1], [0, 2, 0, 1], [0]]
+    check(model, *({"x": floats(n, len(each)), "repeats": each} for n, each in zip(sizes, repeats, strict=True)))
+
+
+def test_a_repeated_piece_of_an_unknown_batch_is_no_state() -> None:
+    """The loop would copy all that it has in every step."""
+    model = parsed("""
+        main (float[B,N,8] x, int64[N] repeats) => (float[B,M,8] y) <
+          int64[1] first = {0}, int64[1] second = {2}, int64[3] flat = {0, -1, 8}, int64[2] before = {1, 1},
+          int64[1] behind = {1}
+        > {
+          count = Shape (repeats)
+          ones = ConstantOfShape <value = int64[1] {1}> (count)
+          rows = SplitToSequence <axis = 1> (x, ones)
+          times = SplitToSequence (repeats, ones)
+          none = SequenceEmpty <dtype = 1> ()
+          n = Squeeze (count, first)
+          s = Loop (n, "", none) <body = b (int64 i, bool c, t) => (bool d, u) {
+            d = Identity (c)
+            row = SequenceAt (rows, i)
+            time = SequenceAt (times, i)
+            deep = Unsqueeze (row, second)
+            sizes = Concat <axis = 0> (before, time, behind)
+            wide = Expand (deep, sizes)
+            piece = Reshape (wide, flat)
+            u = SequenceInsert (t, piece) }>
+          y = ConcatFromSequence <axis = 1> (s)
+        }""")
+    check(model, *({"x": floats(n, 5, 8), "repeats": each} for n, each in ((2, [2, 0, 1, 3, 1]), (3, [1, 1, 0, 0, 4]))))
+    loops = convert_model(model).graph.of(Iteration)
+    assert not any(isinstance(each, Merged) for loop in loops for each in loop.input_map)
 
 
 def test_pieces_of_other_sizes_than_1_are_not_taken_for_pieces_of_1() -> None:
