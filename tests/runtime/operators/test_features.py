@@ -153,6 +153,16 @@ def test_label_encoder(version: int, dynamic: bool) -> None:
         check("LabelEncoder", [x], to_floats, version=version, dynamic=dynamic, expected=[expected])
 
 
+@both
+def test_label_encoder_of_dense_keys(dynamic: bool) -> None:
+    """One lookup; what lies outside the table, also beyond what f32 holds, is no key."""
+    keys = [-3, 5, 0, 7, 6]
+    x = np.array([[*keys, -4, 8, 1], [2**24 + 1, -(2**24) - 1, 2**31 - 1, -(2**31), 4, -2, -5, 9]])
+    attributes = {"keys_int64s": keys, "values_floats": [1.5, 2.5, -0.5, 4.0, 5.0], "default_float": 9.5}
+    expected = encoded(x, keys, attributes["values_floats"], 9.5, np.float32)
+    check("LabelEncoder", [x], attributes, version=2, dynamic=dynamic, expected=[expected])
+
+
 def test_label_encoder_without_a_default() -> None:
     x = np.array([1, 2, 3])
     check(

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.errors import ConversionWarning
+from mo_loop.frontend.arrays import full
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import converted
@@ -212,6 +213,8 @@ def label_encoder_4(
 def _encoded(x: Value, keys, values, default, is_last: bool):
     if keys is None or values is None or len(keys) != len(values):
         raise ModelError("LabelEncoder needs as many values as keys", code="ML227")
+    if x.dtype.is_integer and _are_dense(np.array(keys, np.int64)):
+        return _from_table(x, np.array(keys, np.int64), np.array(values, default.dtype), default, is_last)
     table = np.array([default, *values], default.dtype)
     order = np.arange(1, len(keys) + 1)
     if not is_last:
@@ -220,6 +223,22 @@ def _encoded(x: Value, keys, values, default, is_last: bool):
     places = _found(ops.Unsqueeze(x, -1), np.array(keys, x.dtype.numpy))
     numbers = ops.Select(places, order, np.int64(0))
     return ops.Gather(table, ops.ReduceMax(numbers, [-1], keep_dims=False), 0)
+
+
+def _are_dense(keys) -> bool:
+    """Whether a table of all integers from the least to the largest key is small, and f32 holds them."""
+    is_near = len(keys) and int(keys.max()) - int(keys.min()) < 4 * len(keys) + 64
+    return bool(is_near and keys.min() > -(2**24) and keys.max() < 2**24)
+
+
+def _from_table(x: Value, keys, values, default, is_last: bool):
+    """The default is at both ends of the table, and at what is no key."""
+    low, high = int(keys.min()) - 1, int(keys.max()) + 1
+    table = full((high - low + 1,), default, default.dtype)
+    order = slice(None) if is_last else slice(None, None, -1)
+    table[keys[order] - low] = values[order]
+    place = ops.Maximum(ops.Minimum(converted(x, i64), np.int64(high)), np.int64(low))
+    return ops.Gather(table, place - np.int64(low), 0)
 
 
 def _found(x: Value, keys):
