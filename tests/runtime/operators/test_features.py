@@ -155,7 +155,7 @@ def test_label_encoder(version: int, dynamic: bool) -> None:
 
 @both
 def test_label_encoder_of_dense_keys(dynamic: bool) -> None:
-    """One lookup; what lies outside the table, also beyond what f32 holds, is no key."""
+    """One lookup; what lies outside the table, also beyond what f32 holds, gives the default."""
     keys = [-3, 5, 0, 7, 6]
     x = np.array([[*keys, -4, 8, 1], [2**24 + 1, -(2**24) - 1, 2**31 - 1, -(2**31), 4, -2, -5, 9]])
     attributes = {"keys_int64s": keys, "values_floats": [1.5, 2.5, -0.5, 4.0, 5.0], "default_float": 9.5}

@@ -225,7 +225,8 @@ def forms_of_trees(few: str, many: str | None = None) -> Any:
 @pairs(
     seed=range(3), modes=[MODES[:1], MODES[1:2], MODES[::2][:2], MODES], how=["SUM", "AVERAGE", "MIN", "MAX"],
     dynamic=[False, True], missing=[None, 0, 1],
-    forms=[("by_columns",), ("in_order",), ("level_by_level",), ("by_columns", "in_order")], tables=[0, 4, 100],
+    forms=[("by_columns",), ("by_columns_rows_last",), ("in_order",), ("level_by_level",), ("by_columns", "in_order")],
+    tables=[0, 4, 100],
 )  # fmt: skip
 def test_tree_regressor(
     seed: int, modes: list[str], how: str, dynamic: bool, missing: int | None, forms: tuple[str, ...], tables: int
@@ -254,18 +255,19 @@ class Vines(Grown):
         return place
 
 
-@pytest.mark.parametrize(("kind", "count", "forms"), [
-    (Vines, 1, ["by_columns"]), (Vines, 1000, ["in_order"]), (Vines, "?", ["by_columns", "in_order"]),
-    (Grown, 1, ["by_columns"]), (Grown, 1000, ["level_by_level"]), (Grown, "?", ["by_columns", "level_by_level"]),
+@pytest.mark.parametrize(("kind", "depth", "count", "forms"), [
+    (Vines, 16, 1, ["by_columns"]), (Vines, 16, 1000, ["in_order"]), (Vines, 16, "?", ["by_columns", "in_order"]),
+    (Grown, 8, 1, ["by_columns"]), (Grown, 8, 1000, ["level_by_level"]), (Vines, 3, "?", ["in_order"]),
+    (Grown, 8, "?", ["by_columns", "level_by_level"]),
 ])  # fmt: skip
-def test_form_of_trees(kind: type[Grown], count: Any, forms: list[str]) -> None:
+def test_form_of_trees(kind: type[Grown], depth: int, count: Any, forms: list[str]) -> None:
     """Of an unknown number of rows, the runtime chooses between two."""
-    grown = kind(1, 100, 3, MODES[:1], 8)
+    grown = kind(1, 100, 3, MODES[:1], depth)
     attributes = {**grown.attributes(), **grown.votes("target", [0], -1), "n_targets": 1}
     model = node_model("ai.onnx.ml::TreeEnsembleRegressor", {"x": rows(1, 20, 3)}, attributes, opset=3, dynamic=True)
     spies: dict[str, Any] = {}
     with contextlib.ExitStack() as stack:
-        for form in ("by_columns", "in_order", "level_by_level"):
+        for form in ("by_columns", "by_columns_rows_last", "in_order", "level_by_level"):
             spied = stack.enter_context(mock.patch.object(Trees, form, autospec=True, side_effect=getattr(Trees, form)))
             spies[form] = spied
         graph = convert_model(model, input=f"x[{count},3]").graph

@@ -232,7 +232,7 @@ def _are_dense(keys) -> bool:
 
 
 def _from_table(x: Value, keys, values, default, is_last: bool):
-    """The default is at both ends of the table, and at what is no key."""
+    """The default is at both ends of the table, and between the keys."""
     low, high = int(keys.min()) - 1, int(keys.max()) + 1
     table = full((high - low + 1,), default, default.dtype)
     order = slice(None) if is_last else slice(None, None, -1)

@@ -5,6 +5,10 @@ by columns       The tests of all nodes at once, those of a column of x side by 
                      follows[n, node] = yes[node] if x[n, column of node] meets the test else no[node]
                      at[n, t] = follows[n, at[n, t]]
 
+by columns, rows last     The same with the rows side by side, which suits small forests:
+
+                     at[t, n] = follows[at[t, n], n]
+
 in order         Small trees: the nodes of each tree one after the other, those above first. `at` is the first leaf
                  below the node to which a row has come. The leaves below a `yes` branch come behind those below
                  the `no` branch, so `at` is also the first leaf below that one:
@@ -73,17 +77,43 @@ class Trees:
 
     def by_columns(self) -> Leaves:
         nodes, columns = self.groups
-        grid = nodes.reshape(len(columns), -1)
-        places = full((len(self.below),), 0, np.int32)
-        places[nodes[::-1]] = counted_up(len(nodes) - 1, -1, -1)  # a node that fills up is at its first place
         values = ops.Unsqueeze(ops.Gather(self.tests.columns_of(self.x, 1), columns, 1), 2)
-        met = self.tests.met(values, itemgetter(grid[None]))
-        no, yes = (places[ends][None] for ends in np.moveaxis(self.below[grid], -1, 0))
-        follows = ops.Reshape(ops.Select(met, yes, no), [0, len(nodes)], special_zero=True)
-        at = ops.Gather(follows, places[self.roots], 1)
+        follows = ops.Reshape(self._follows(values, np.s_[None]), [0, len(nodes)], special_zero=True)
+        at = ops.Gather(follows, self.places[self.roots], 1)
         for _ in range(self.depth - 1):
             at = ops.Gather(follows, at, 1, batch_dims=1)
         return Leaves(ops.Transpose(at, [1, 0]), nodes)
+
+    def by_columns_rows_last(self) -> Leaves:
+        nodes, columns = self.groups
+        values = ops.Gather(self.tests.columns_of(ops.Transpose(self.x, [1, 0]), 0), columns, 0)
+        follows = ops.Reshape(self._follows(ops.Unsqueeze(values, 1), np.s_[..., None]), [-1], special_zero=False)
+        count, rows = self._rows()
+        at = self.places[self.roots][:, None]
+        for _ in range(self.depth):
+            at = ops.Gather(follows, rows + at * count, 0)
+        return Leaves(at, nodes)
+
+    def _follows(self, values: Value, spread: Any) -> Value:
+        """The place of what follows each node of the groups; `spread` gives tables a dimension for the rows."""
+        nodes, columns = self.groups
+        grid = nodes.reshape(len(columns), -1)
+        no, yes = (self.places[ends][spread] for ends in np.moveaxis(self.below[grid], -1, 0))
+        return ops.Select(self.tests.met(values, itemgetter(grid[spread])), yes, no)
+
+    def _rows(self) -> tuple[Any, Any]:
+        """The number of rows, and 0, 1, ... below it."""
+        count = _as_i32(dimension(self.x, 0))
+        is_known = not isinstance(count, Value)
+        return count, first_numbers(count, np.int32) if is_known else ops.Range(0, count, 1, output_type=i32)
+
+    @cached_property
+    def places(self):
+        """The place of each node in the groups; of one that fills up the first."""
+        nodes, _ = self.groups
+        places = full((len(self.below),), 0, np.int32)
+        places[nodes[::-1]] = counted_up(len(nodes) - 1, -1, -1)
+        return places
 
     @cached_property
     def groups(self) -> tuple[Any, Any]:
@@ -212,10 +242,7 @@ class Trees:
         """What gives, for nodes [trees, N] and what finds their tests, the place of the ones that follow, in a table of
         the two nodes below each node."""
         x = self.tests.columns_of(self.x, 1)
-        count, width = (_as_i32(dimension(x, axis)) for axis in (0, 1))
-        is_known = not isinstance(count, Value)
-        rows = first_numbers(count).astype(np.int32) if is_known else ops.Range(0, count, 1, output_type=i32)
-        starts = rows * width
+        starts = self._rows()[1] * _as_i32(dimension(x, 1))
         flat = ops.Reshape(x, [-1], special_zero=False)
 
         def follow(at: Any, found: Found) -> Value:
@@ -248,8 +275,8 @@ def _numbers(table):
     return table if isinstance(table, Value) or table.dtype != bool else table.astype(np.int32)
 
 
-_OPERATION, _BRANCH = (0.4, 1.0), 8.0
-"""Microseconds that the runtime takes for an operation of known and of unknown shape, and for an If."""
+_OPERATION, _BRANCH, _START = (0.4, 1.0), 12.0, 8.0
+"""Microseconds that the runtime takes for an operation of known and of unknown shape, an If, and an inference."""
 _FULL, _FIRST, _ORDERED, _AT_ONCE = 4, 4096, 64, 2**18
 """Levels of full trees have at most so many places for each node, the first ones of others at most so many in all.
 Trees of at most so many nodes are tried in order, forests of at most so many at once."""
@@ -265,10 +292,10 @@ class FormTime:
     fixed: float
     row: float
     nodes: int = 0
-    """How many numbers a row has at once: above 1 MB of all rows they no longer come from the cache."""
+    """How many numbers a row has at once: above 2 MB of all rows they no longer come from the cache."""
 
     def of(self, rows: Any) -> Any:
-        far = rows * self.nodes > 2**18
+        far = rows * self.nodes > 2**19
         return self.fixed + rows * (self.row + np.where(far, 0.0015, 0.0003) * self.nodes)
 
 
@@ -284,16 +311,16 @@ def _in_form(trees: Trees) -> Leaves:
     if isinstance(count, int):
         return min(costs, key=lambda each: each.of(count)).form(trees)
     few, many = (min(costs, key=lambda each: each.of(rows)) for rows in (1, 1000))
-    best = min(costs, key=_mean)
-    if (few.of(1) + _BRANCH) * (many.of(1000) + _BRANCH) > 0.9 * _mean(best):
+    best = min(costs, key=lambda each: _mean(each.of(1), each.of(1000)))
+    if _mean(few.of(1) + _BRANCH, many.of(1000) + _BRANCH) > 0.7 * _mean(best.of(1), best.of(1000)):
         return best.form(trees)
     rows = np.arange(1, 1001)
     return _either(trees, few, many, int(np.argmax(few.of(rows) > many.of(rows))))
 
 
-def _mean(cost: FormTime) -> float:
-    """Of 1 and 1,000 rows, squared."""
-    return cost.of(1) * cost.of(1000)
+def _mean(one: float, thousand: float) -> float:
+    """The geometric mean of the times of 1 and of 1,000 rows, squared."""
+    return (one + _START) * (thousand + _START)
 
 
 def _costs(trees: Trees, each: float) -> list[FormTime]:
@@ -303,7 +330,10 @@ def _costs(trees: Trees, each: float) -> list[FormTime]:
     costs = [FormTime(Trees.level_by_level, each * 7 * depth + 0.02 * steps, 0.0035 * own * count + 0.0055 * below)]
     if inner <= _AT_ONCE:
         places, groups = map(len, trees.groups)
-        costs.append(FormTime(Trees.by_columns, each * (depth + 6), 0.01 + 0.015 * groups + 0.0008 * steps, places))
+        costs += [
+            FormTime(Trees.by_columns, each * (depth + 6), 0.01 + 0.015 * groups + 0.0008 * steps, places),
+            FormTime(Trees.by_columns_rows_last, each * (2 * depth + 8) + 0.03 * places, 0.01 + 0.0012 * steps, places),
+        ]
     if inner <= _ORDERED * count and trees.tree_of is not None and trees.largest() <= _ORDERED:
         tests = count * trees.largest()
         costs.append(FormTime(Trees.in_order, each * 2 * trees.largest() + 0.03 * tests, 0.0006 * tests))
