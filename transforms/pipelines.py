@@ -73,6 +73,7 @@ from mo_loop.transforms.runtime.remove_arithmetic_bounds import RemoveArithmetic
 from mo_loop.transforms.runtime.remove_result_bounds import RemoveResultBounds
 from mo_loop.transforms.runtime.remove_slice_bounds import RemoveSliceBounds
 from mo_loop.transforms.runtime.reshape_returned_inputs import ReshapeReturnedInputs
+from mo_loop.transforms.runtime.reverse_behind_loops import ReverseBehindLoops
 from mo_loop.transforms.runtime.select_final_values import SelectFinalValues
 from mo_loop.transforms.runtime.separate_read_values import SeparateReadValues
 from mo_loop.transforms.runtime.share_initial_values import ShareInitialValues
@@ -141,9 +142,11 @@ FRONT: tuple[type[FunctionPass], ...] = (
     # behind these: for no steps they insert Reshapes whose sizes the runtime does not have.
     *LOOPS,
     EliminateEmptyLoops,  # also those whose conditions are constants now: the runtime infers sizes of 0 for them
+    EliminateUnusedPorts,  # of loops inside others, whose states no step reads then either
     InsertKnownSizes,  # before the next pass: sizes of a Concat may follow from these
     InsertStaticShapes,  # also of what the passes of LOOPS make; the passes below and the runtime then know the same
     PushConstantToSubgraph,  # constants are in the bodies that read them
+    ReverseBehindLoops,  # the runtime removes inputs, and then refuses what they leave
     GuardTripCounts,  # a negative trip count means 0 iterations in ONNX, no limit in Loop-5
     SelectFinalValues,  # the final value of a loop that did not run would be old contents
     ConcatenateAlongFirstAxis,  # the runtime divides by a dimension of 0 before the axis

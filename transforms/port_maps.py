@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import replace
 
 from mo_loop import ops
-from mo_loop.graph import Node, Value
+from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import low
 from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.base import Constant, Parameter, Result
@@ -153,6 +153,30 @@ def keep_inputs(node: Control, keep: Sequence[int]) -> None:
     node.input_map = tuple(node.input_map[number] for number in keep)
     values: list[Value | None] = [*node.inputs[: node.first_data_port], *(data[number] for number in keep)]
     node.graph.set_inputs(node, values)
+
+
+def reads_only_sizes(node: Control) -> bool:
+    """Whether the results of a body do not depend on the numbers of an input."""
+    parameters = {each for entry in node.input_map for each in _parameters(entry) if each is not None}
+    return not parameters <= set().union(*map(_read_by_value, node.bodies))
+
+
+def _read_by_value(body: Graph) -> set[Node]:
+    """The nodes on whose numbers the results depend; of others the sizes are read, or nothing."""
+    read: set[Node] = set()
+    pending = [each.value.node for each in body.results]
+    while pending:
+        node = pending.pop()
+        if node in read:
+            continue
+        read.add(node)
+        if isinstance(node, Control):
+            inside = set().union(*map(_read_by_value, node.bodies))
+            values = [x for entry, x in node.fed if not inside.isdisjoint(_parameters(entry))]
+            pending += [x.node for x in (*node.operands[: node.first_data_port], *values)]
+        elif not isinstance(node, ops.ShapeOf):
+            pending += [x.node for x in node.operands]
+    return read
 
 
 def push_inputs(node: Control, is_pushed: Callable[[Value], bool], push: Callable[[Parameter, Value], object]) -> bool:

@@ -17,7 +17,7 @@ from mo_loop.transforms.function_pass import FunctionPass, argument
 from mo_loop.transforms.loops.pieces import FEW
 from mo_loop.transforms.loops.repeating import read_as_slices, reads_of_index, repeat, repeat_while_active
 from mo_loop.transforms.loops.step_costs import has_known_shapes, numbers_touched, step_nodes
-from mo_loop.transforms.port_maps import ENDLESS, is_one_after_another
+from mo_loop.transforms.port_maps import ENDLESS, is_one_after_another, reads_only_sizes
 from mo_loop.transforms.runtime.bodies_for_any_numbers import cannot_fail
 from mo_loop.transforms.slice_reads import ends_by_trip_count
 from mo_loop.transforms.total_operations import is_total
@@ -127,6 +127,8 @@ def _obstacle(node: Iteration) -> str:
         return "a step rounds: in other company the runtime computes other last bits, which rounding enlarges"
     if any(not is_one_after_another(each) for each in (*node.input_map, *node.output_map) if _is_in_pieces(each)):
         return "its slices are not one after another"
+    if reads_only_sizes(node):
+        return "the runtime may find that it does not need an input, and refuses several slices in an iteration then"
     if any(each.parameter.output.dtype is string for each in node.back_edges):
         return "a state is a string"
     for entry in node.back_edges:
