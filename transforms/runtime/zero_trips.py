@@ -103,6 +103,8 @@ def is_cut(node: Node) -> bool:
     if isinstance(node, ops.Barrier):
         return all(is_cut(use.node) for use in node.output.uses)
     end = node.inputs[2] if isinstance(node, ops.Slice) else None
+    if end is not None and isinstance(end.node, ops.Concat):  # the ends along several axes
+        end = end.node.operands[0]
     return end is not None and isinstance(end.node, ops.Barrier)
 
 
@@ -133,11 +135,18 @@ def final_value(last: Value, initial: Value, ran: Ran) -> Value:
     axis = next(axis for axis, dim in enumerate(dims) if not isinstance(dim, int))
     parts = {}
     if not _is_empty(last):
-        parts[last] = ops.Slice(last, [0], ran.end, [1], [axis]).output
+        axes = [axis]
+        if last.shape != initial.shape:
+            # Its sizes are read: without iterations it has others, which the runtime would take for those it shares.
+            axes = [place for place, (a, b) in enumerate(pairs) if place == axis or (a == b and not isinstance(a, int))]
+        end = ops.Concat(*[ran.end] * len(axes), axis=0).output if len(axes) > 1 else ran.end
+        parts[last] = ops.Slice(last, [0] * len(axes), end, [1] * len(axes), axes).output
     if not _is_empty(initial):
         parts[initial] = ops.Slice(initial, ran.end, [FAR], [1], [axis]).output
 
     def shape() -> Value:
+        if last.shape == initial.shape:
+            return _shape_of(initial)
         return ops.Select(ran.condition, *(_shape_of(parts.get(each, each)) for each in (last, initial))).output
 
     # As vectors: after zero iterations the runtime sets dimensions to 0 that it does not know.

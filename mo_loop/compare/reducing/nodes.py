@@ -41,7 +41,7 @@ def with_nodes(
     for name in dict.fromkeys(read):
         if name in present:
             continue
-        if not all(name in each for each in values) or not (values or ((), name) in types):
+        if not all(name in each for each in values) or not (values or _is_tensor(types.get(((), name)))):
             return None
         entry = graph.input.add(name=name)
         entry.type.CopyFrom(_type(types.get(((), name)), [each[name] for each in values]))
@@ -69,11 +69,15 @@ def _copy(entry: Any, type_: Any) -> Any:
     return found
 
 
+def _is_tensor(declared: Any) -> bool:
+    return declared is not None and declared.WhichOneof("value") == "tensor_type"
+
+
 def _type(declared: Any, arrays: Sequence[Any]) -> Any:
     """The inferred type; without one the type of the arrays, whose dimensions are known where all agree."""
     import onnx
 
-    if declared is not None and declared.WhichOneof("value") == "tensor_type":
+    if _is_tensor(declared):
         return declared
     first = np.asarray(arrays[0])
     shapes = [np.shape(each) for each in arrays]
