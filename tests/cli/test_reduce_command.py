@@ -74,14 +74,3 @@ def test_bad_usage_writes_nothing(folder: Path, arguments: tuple[str, ...], said
     assert done.returncode == 2
     assert said in done.stderr
     assert not (folder / "s.onnx").exists()
-
-
-def test_sequences_between_nodes_have_no_values_where_a_command_decides(tmp_path: Path) -> None:
-    """Without inputs nothing is known of a sequence that the nodes before it no longer make."""
-    saved(parsed("""main (float[4] x) => (float[4] y) {
-      s = SplitToSequence (x) t = SequenceErase (s) u = SequenceErase (t) one = SequenceLength (u)
-      f = Cast <to = 1> (one) y = Add (x, f) }"""), tmp_path)
-    (tmp_path / "check.sh").write_text("grep -q SequenceLength $1\n")
-    done = installed("reduce", "model.onnx", "-o", "small.onnx", "--if", "sh check.sh {}", cwd=tmp_path)
-    assert done.returncode == 0, done.stderr
-    assert "SequenceLength" in {node.op_type for node in onnx.load(tmp_path / "small.onnx").graph.node}

@@ -18,6 +18,7 @@ from mo_loop.compare.oracle.oracle import OnnxRuntime
 from mo_loop.compare.reducing.candidate import Candidate, graphs
 from mo_loop.compare.reducing.condition import Condition
 from mo_loop.compare.reducing.inner_values import inferred, places
+from mo_loop.compare.reducing.nodes import with_nodes
 from mo_loop.compare.reducing.reducing import Reduced, reduce
 from mo_loop.compare.reducing.smaller_bodies import unwrapped, without_body_nodes
 from mo_loop.compare.reducing.trial import _differs, _Task
@@ -210,3 +211,16 @@ def test_a_removed_condition_of_a_loop_becomes_false() -> None:
     found = without_body_nodes(start, places(start.proto)[0], [0, 2, 3], inferred(start.proto))
     assert found is not None
     assert OnnxRuntime(found.proto).run(found.sets[0])[0][1] == 2
+
+
+def test_a_sequence_is_no_input_where_nothing_has_values() -> None:
+    """Its type is inferred, and is that of no tensor; a tensor is an input of its type then."""
+    model = parsed("""main (float[4] x) => (int64 y, int64[3] z) {
+      s = SplitToSequence (x) y = SequenceLength (s) r = Neg (x) c = Constant <value = int64[2] {2, 2}> ()
+      q = Reshape (r, c) z = Shape (q) }""")
+    start = Candidate(model.SerializeToString())
+    types = inferred(start.proto)
+    assert with_nodes(start, [1], [], types) is None
+    made = with_nodes(start, [5], [], types)
+    assert made is not None
+    assert [each.name for each in made.proto.graph.input] == ["q"]
