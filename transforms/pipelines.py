@@ -162,6 +162,8 @@ FRONT: tuple[type[FunctionPass], ...] = (
     RemoveArithmeticBounds,  # and the remainder of a dimension for a constant
     MakeStateShapesDynamic,  # a state whose final value is not read would keep its initial shape
     MakeFinalShapesDynamic,  # so would others
+    DistinguishBranchShapes,  # once more, with the next pass: what hides sizes makes outputs of branches dynamic
+    RemoveSliceBounds,
     ShareInitialValues,  # before the next pass, which then has less to do
     SeparateReadValues,  # the runtime compiles no concatenation with a variable whose initial value is computed
     MakeAssignedShapesDynamic,  # the runtime copies no static tensor into a variable of dynamic shape
