@@ -156,8 +156,8 @@ def keep_inputs(node: Control, keep: Sequence[int]) -> None:
 
 
 def reads_only_sizes(node: Control) -> bool:
-    """Whether the results of a body do not depend on the numbers of an input."""
-    parameters = {each for entry in node.input_map for each in _parameters(entry) if each is not None}
+    """Whether a body reads an input on whose numbers its results do not depend."""
+    parameters = {each for entry in node.input_map for each in _parameters(entry) if _is_read(each)}
     return not parameters <= set().union(*map(_read_by_value, node.bodies))
 
 

@@ -27,8 +27,8 @@ class Restless(FunctionPass):
         return True
 
 
-TWICE = {"PreserveEmptyBroadcasts"}
-"""Before the rules of constants, and behind those that make products of elements."""
+TWICE = {"DistinguishBranchShapes", "PreserveEmptyBroadcasts", "RemoveSliceBounds"}
+"""What hides sizes is behind the rules that look at them, and what makes products of elements behind those of them."""
 
 
 def test_all_rules_are_in_the_pipeline_once() -> None:
