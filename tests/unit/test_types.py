@@ -74,7 +74,7 @@ class TestTable:
     def test_it_agrees_with_openvino(self) -> None:
         openvino = pytest.importorskip("openvino")
         for each in ALL:
-            if each.precision is not None:
+            if each.precision is not None and (each is not u2 or hasattr(openvino.Type, "u2")):  # 2024.6 has no u2
                 assert getattr(openvino.Type, each.name).get_type_name() == each.name
 
     @pytest.mark.parametrize("text", ["<U3", "S5", "O"])

@@ -56,12 +56,17 @@ class InitialStates:
     def __init__(self, path: str | Path) -> None:
         import openvino
 
+        try:
+            from openvino import opset13
+        except ImportError:  # releases before 2025
+            from openvino.runtime import opset13
+
         model = read_ir(path)
         reads = [each for each in model.get_ops() if each.get_type_name() == "ReadValue" and each.get_input_size()]
         self._ids = [_id(each) for each in reads]
         self._compiled: Compiled | None = None
         if reads:
-            results = [openvino.opset13.result(each.input_value(0)) for each in reads]
+            results = [opset13.result(each.input_value(0)) for each in reads]
             self._compiled = Compiled(openvino.Model(results, model.get_parameters(), "initial"))
         self.facts = self._ids
 
