@@ -336,7 +336,7 @@ def _costs(trees: Trees, each: float) -> list[FormTime]:
         ]
     if inner <= _ORDERED * count and trees.tree_of is not None and trees.largest() <= _ORDERED:
         tests = count * trees.largest()
-        costs.append(FormTime(Trees.in_order, each * 2 * trees.largest() + 0.03 * tests, 0.0006 * tests))
+        costs.append(FormTime(Trees.in_order, each * 2 * trees.largest() + 0.05 * tests, 0.0006 * tests))
     return costs
 
 
