@@ -291,6 +291,15 @@ def test_trees_that_share_nodes_and_limits_that_nothing_is_beyond() -> None:
     check("TreeEnsemble", [x], attributes, version=5, expected=[expected])
 
 
+@pytest.mark.parametrize("ids", [[0, 0, 0], [0, 1, 1, 0]])
+@pytest.mark.parametrize("how", ["SUM", "AVERAGE", "MIN", "MAX"])
+def test_several_votes_of_a_leaf_for_one_target(how: str, ids: list[int]) -> None:
+    """sklearn-onnx writes the number of a leaf once for each class: with one target ONNX Runtime reads the first."""
+    grown = Grown(3, 3, 3, MODES[:1], 3)
+    attributes = {**grown.attributes(), **grown.votes("target", ids, -1), "n_targets": max(ids) + 1}
+    check("TreeEnsembleRegressor", [rows(1, 20, 3)], {**attributes, "aggregate_function": how})
+
+
 @pytest.mark.parametrize("how", ["SUM", "MIN", "MAX"])
 def test_targets_without_votes(how: str) -> None:
     grown = Grown(7, 3, 3, MODES, 3)

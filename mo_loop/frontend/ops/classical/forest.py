@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.arrays import first_numbers, zeros
+from mo_loop.frontend.arrays import first_numbers, full, zeros
 from mo_loop.frontend.ops.classical.tree_forms import Leaves, Trees, found_leaves
 from mo_loop.frontend.ops.classical.tree_tests import MODES, OPPOSITE, tests_of
 from mo_loop.frontend.ops.elementwise.arithmetic import number
@@ -86,17 +86,20 @@ class Votes:
     given: Any
 
     @classmethod
-    def collected(cls, nodes: int, outputs: int, places, ids: Sequence[int], numbers) -> "Votes":
-        """From parallel lists of the node, the output and the weight of each vote."""
+    def collected(cls, nodes: int, outputs: int, places, ids: Sequence[int], numbers, how: str = "SUM") -> "Votes":
+        """From parallel lists of the node, the output and the weight of each vote. Several votes of a node for one
+        output count as those of several trees do: `how` is SUM, AVERAGE, MIN or MAX."""
         if not len(places) == len(ids) == len(numbers):
             raise ModelError("votes of leaves are lists of different length", code="ML227")
         outputs_of = np.asarray(ids, np.int64)
         if np.any((outputs_of < 0) | (outputs_of >= outputs)):
             raise ModelError(f"a leaf votes for an output outside the {outputs} of the model", code="ML227")
-        weights, given = zeros((nodes, outputs), np.float64), zeros((nodes, outputs), bool)
+        join, start = {"MIN": (np.minimum, np.inf), "MAX": (np.maximum, -np.inf)}.get(how, (np.add, 0.0))
+        weights, given = full((nodes, outputs), start, np.float64), zeros((nodes, outputs), bool)
         at = (np.asarray(places, np.int64), outputs_of)
-        np.add.at(weights, at, np.asarray(numbers, np.float64))
+        join.at(weights, at, np.asarray(numbers, np.float64))
         given[at] = True
+        weights[~given] = 0
         return cls(weights.astype(np.float32), given)
 
     def are_certain(self, forest: Forest) -> bool:

@@ -48,7 +48,7 @@ def tree_ensemble_regressor(
     )  # fmt: skip
     count = n_targets or int(max(_listed(target_ids), default=0)) + 1
     weights = _either(target_weights, target_weights_as_tensor)
-    votes = _votes(places, count, target_treeids, target_nodeids, target_ids, weights)
+    votes = _votes(places, count, target_treeids, target_nodeids, target_ids, weights, aggregate_function)
     bases = tuple(_either(base_values, base_values_as_tensor))
     return _regressed(x, forest, votes, aggregate_function, bases, post_transform)
 
@@ -224,13 +224,20 @@ def _by_ids(
     return _forest(table, is_leaf, np.flatnonzero(~is_below)), places
 
 
-def _votes(places: _Places, count: int, treeids: Any, nodeids: Any, ids: Any, weights: Any) -> Votes:
-    trees, nodes = _listed(treeids), _listed(nodeids)
+def _votes(
+    places: _Places, count: int, treeids: Any, nodeids: Any, ids: Any, weights: Any, how: str = "SUM"
+) -> Votes:
+    trees, nodes, ids = _listed(treeids), _listed(nodeids), _listed(ids)
     voting = min(len(trees), len(nodes))
     found = places.of(trees[:voting], nodes[:voting])
     if np.any(found < 0):
         raise ModelError("a vote of a node that does not exist", code="ML227")
-    return Votes.collected(len(places), count, found, _listed(ids), weights)
+    if count == 1 and len(found) == len(ids) == len(weights):
+        # sklearn-onnx writes the number of a leaf once for each class, and relies on ONNX Runtime, which reads the
+        # first vote of a leaf if there is one output.
+        _, first = np.unique(found, return_index=True)
+        found, ids, weights = (np.asarray(each)[first] for each in (found, ids, weights))
+    return Votes.collected(len(places), count, found, ids, weights, how)
 
 
 def _listed(numbers: Any) -> Any:
