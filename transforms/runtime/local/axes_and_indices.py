@@ -34,7 +34,8 @@ class CountAxesFromEnd(LocalRule):
         Gap(
             "channel-order",
             "a `Gather`, or a `Concat` of a `Split`, that permutes channels is moved into the weights of the "
-            "Convolutions behind as the inverse permutation",
+            "Convolutions behind as the inverse permutation; so is a `Gather` that reads a channel twice, once by an "
+            "index below 0",
         ),
         Gap(
             "channel-order-of-slopes",
@@ -90,7 +91,9 @@ def _is_permuted(node: ops.Gather, axis: int, size: Dimension, indices: Value) -
     order = indices.type.integers
     if order is None or indices.rank != 1 or (isinstance(size, int) and size != len(order)):
         return False
-    return _is_inverted(node, axis, [each % len(order) for each in order])
+    places = [each % len(order) for each in order]
+    repeated_unseen = len(set(places)) < len(set(order)) == len(order)  # as in [1, -1, -3] of three channels
+    return repeated_unseen or _is_inverted(node, axis, places)
 
 
 def _is_reduced(node: Node) -> bool:
