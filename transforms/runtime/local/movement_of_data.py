@@ -7,7 +7,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import high
-from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import u2, u4
 from mo_loop.ops.arithmetic import Binary
@@ -230,6 +230,31 @@ class MoveWithSixDimensions(LocalRule):
 
 def _is_reshaped(node: ops.Transpose) -> bool:
     return any(isinstance(use.node, ops.Reshape | ops.Squeeze | ops.Unsqueeze) for use in node.output.uses)
+
+
+class TileWithSixDimensions(LocalRule):
+    """Tile(x : [N,1,2,3], [1, 2, 2, 1])  ->  Squeeze(Tile(Unsqueeze(x, [0, 1]), [1, 1, 1, 2, 2, 1]), [0, 1])
+
+    Of one channel, and of one element for each channel, channels first and channels last are the same order.
+    """
+
+    instead = "a `Tile` of six dimensions"
+    avoids = (Gap(
+        "tile-of-one-channel",
+        "a `Tile` by constants of a tensor of four or five dimensions, not all static, with one channel or with one "
+        "element for each channel, repeats other elements, depending on what computes the tensor", since="2026.1.0",
+    ),)  # fmt: skip
+
+    pattern = wrap_type(ops.Tile)
+
+    def form(self, node: ops.Tile) -> Node | None:
+        x, times = node.operands[0], node.operands[1].type.integers
+        if times is None or x.rank not in (4, 5) or len(times) != x.rank or is_static(x.shape):
+            return None
+        if max(times) < 2 or (x.type.dims[1] != 1 and any(dim != 1 for dim in x.type.dims[2:])):
+            return None
+        ones = list(range(6 - x.rank))
+        return ops.Squeeze(ops.Tile(ops.Unsqueeze(x, ones), [*(1 for _ in ones), *times]), ones)
 
 
 class WidenTwoBitConstants(LocalRule):
