@@ -56,6 +56,51 @@ class ReduceBeforeTranspose(LocalRule):
         return reduced if left == sorted(left) else ops.Transpose(reduced, [sorted(left).index(axis) for axis in left])
 
 
+class ReduceBeforeUnsqueeze(LocalRule):
+    """Reduce(Unsqueeze(x : [2,3], [1]), [0], keep_dims)  ->  Unsqueeze(Reduce(x, [0], keep_dims), [1])"""
+
+    instead = "the reduction before the inserted dimensions"
+    avoids = (Gap(
+        "reduction-of-inserted-axis",
+        "a reduction of a tensor of static shape behind an `Unsqueeze`, or a `Reshape` that inserts dimensions of 1, "
+        "reduces other dimensions, has them at other places, or does not compile",
+    ),)  # fmt: skip
+
+    pattern = wrap_type(Reduction, wrap_type((ops.Unsqueeze, ops.Reshape)), any_input(is_constant()))
+
+    def form(self, node: Reduction) -> Node | None:
+        data, axes = node.operands
+        x, inserted = data.node.operands[0], _inserted_axes(data.node)
+        if not inserted:
+            return None
+        gone = {normalise_axis(axis, data.rank) for axis in axes.type.integers}
+        kept = [axis for axis in range(len(data.type.dims)) if axis not in inserted]
+        reduced = [place for place, axis in enumerate(kept) if axis in gone]
+        if reduced:
+            x = type(node)(x, reduced, keep_dims=True).output
+        elif isinstance(node, ops.ReduceL1 | ops.ReduceL2):
+            x = ops.Abs(x).output
+        restored = ops.Unsqueeze(x, inserted)
+        return restored if node.keep_dims or not gone else ops.Squeeze(restored, sorted(gone))
+
+
+def _inserted_axes(node: ops.Unsqueeze | ops.Reshape) -> list[int] | None:
+    """The axes of the dimensions of 1 that `node` inserts; None if it does something else, or they are not known."""
+    x, y = node.operands[0], node.outputs[0]
+    if x.rank is None or y.rank is None or y.rank <= x.rank:
+        return None
+    if isinstance(node, ops.Unsqueeze):
+        axes = node.operands[1].type.integers
+        return None if axes is None else sorted(normalise_axis(axis, y.rank) for axis in axes)
+    left, inserted = list(x.shape), []
+    for axis, dim in enumerate(y.shape):
+        if left and left[0] == dim:
+            left.pop(0)
+        else:
+            inserted.append(axis)
+    return inserted if not left and all(y.shape[axis] == 1 for axis in inserted) else None
+
+
 END = 2**31 - 1
 """The largest end of a Slice. FAR is that of ends that are computed, too."""
 
