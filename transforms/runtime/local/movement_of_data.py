@@ -71,9 +71,9 @@ class ReduceBeforeUnsqueeze(LocalRule):
     def form(self, node: Reduction) -> Node | None:
         data, axes = node.operands
         x, inserted = data.node.operands[0], _inserted_axes(data.node)
-        if not inserted:
+        gone = {normalise_axis(axis, data.rank) for axis in axes.type.integers or ()}
+        if not inserted or not gone:
             return None
-        gone = {normalise_axis(axis, data.rank) for axis in axes.type.integers}
         kept = [axis for axis in range(len(data.type.dims)) if axis not in inserted]
         reduced = [place for place, axis in enumerate(kept) if axis in gone]
         if reduced:
@@ -81,7 +81,7 @@ class ReduceBeforeUnsqueeze(LocalRule):
         elif isinstance(node, ops.ReduceL1 | ops.ReduceL2):
             x = ops.Abs(x).output
         restored = ops.Unsqueeze(x, inserted)
-        return restored if node.keep_dims or not gone else ops.Squeeze(restored, sorted(gone))
+        return restored if node.keep_dims else ops.Squeeze(restored, sorted(gone))
 
 
 def _inserted_axes(node: ops.Unsqueeze | ops.Reshape) -> list[int] | None:
