@@ -96,6 +96,28 @@ def _reaches(node: ops.Convolution, filters: Value) -> list[int]:
     ]
 
 
+class MaximumBeforeConvolution(MaximumRule):
+    """Convolution(x * c, w : [8,4,3])  ->  Convolution(max(y, y), w), where y is x * c and c : [1,1,3] a Constant"""
+
+    instead = "`max(y, y)` before the convolution"
+    avoids = (Gap(
+        "factors-as-many-as-filters",
+        "factors that vary along the places before a `Convolution`, as many of them as its filter has, are multiplied "
+        "with the weights",
+    ),)  # fmt: skip
+
+    pattern = wrap_type(ops.Convolution, wrap_type((ops.Multiply, ops.Divide)), ...)
+
+    def place(self, node: ops.Convolution) -> Use | None:
+        product, filters = node.operands[:2]
+        for factors in product.node.operands:
+            places = factors.type.dims[2 - len(product.type.dims) :] if isinstance(factors.node, Constant) else ()
+            sizes = filters.type.dims[len(filters.type.dims) - len(places) :]
+            if set(places) - {1} and all(dim in (1, size) for dim, size in zip(places, sizes, strict=True)):
+                return Use(node, 0)
+        return None
+
+
 class MaximumBeforeSum(MaximumRule):
     """Convolution(x : [N, 1, ...], w) + y  ->  max(c, c) + y, where c is the Convolution and y is known at run time
 
