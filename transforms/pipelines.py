@@ -146,7 +146,6 @@ FRONT: tuple[type[FunctionPass], ...] = (
     InsertKnownSizes,  # before the next pass: sizes of a Concat may follow from these
     InsertStaticShapes,  # also of what the passes of LOOPS make; the passes below and the runtime then know the same
     PushConstantToSubgraph,  # constants are in the bodies that read them
-    ReverseBehindLoops,  # the runtime removes inputs, and then refuses what they leave
     GuardTripCounts,  # a negative trip count means 0 iterations in ONNX, no limit in Loop-5
     SelectFinalValues,  # the final value of a loop that did not run would be old contents
     ConcatenateAlongFirstAxis,  # the runtime divides by a dimension of 0 before the axis
@@ -162,8 +161,6 @@ FRONT: tuple[type[FunctionPass], ...] = (
     RemoveArithmeticBounds,  # and the remainder of a dimension for a constant
     MakeStateShapesDynamic,  # a state whose final value is not read would keep its initial shape
     MakeFinalShapesDynamic,  # so would others
-    DistinguishBranchShapes,  # once more, with the next pass: what hides sizes makes outputs of branches dynamic
-    RemoveSliceBounds,
     ShareInitialValues,  # before the next pass, which then has less to do
     SeparateReadValues,  # the runtime compiles no concatenation with a variable whose initial value is computed
     MakeAssignedShapesDynamic,  # the runtime copies no static tensor into a variable of dynamic shape
@@ -171,12 +168,15 @@ FRONT: tuple[type[FunctionPass], ...] = (
     PreventLoopFolding,  # the runtime would evaluate loops of constants while it reads the model
     PreserveEmptyBroadcasts,  # in an element-wise operation a size of 0 would become 1
     AddLeadingDimension,  # the runtime would divide by a first dimension of 0
+    DistinguishBranchShapes,  # once more, with the next pass: what hides sizes makes outputs of branches dynamic
+    RemoveSliceBounds,
     ShareTransposedConstants,  # after the passes that fold and merge constants
     TransposeWeights,  # those that no constant holds so already
     ConstantsReduce,  # once more, with the next pass: the runtime merges equal nodes too, and LocalRules counts readers
     SharedOpOptimization,
     LocalRules,  # forms of one node and its neighbours, after all that looks for the nodes that they change
     PreserveEmptyBroadcasts,  # once more: matrix products with one number are products of elements now
+    ReverseBehindLoops,  # the runtime removes inputs whose numbers no node reads now, and refuses what they leave
     ReshapeReturnedInputs,  # the runtime would return freed memory
     UnsignedWeights,
     SpreadScales,  # the weights are where CompressWeights finds them

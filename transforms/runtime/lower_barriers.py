@@ -6,14 +6,16 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.dimension import high
+from mo_loop.graph.dimension import high, low
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.base import Constant, Parameter
-from mo_loop.ops.control import If
+from mo_loop.ops.control import If, Loop
+from mo_loop.ops.port_map import Final
 from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.replace import move_readers
+from mo_loop.transforms.runtime.barriers import iterations
 from mo_loop.transforms.runtime.reshaping import size_of
 from mo_loop.transforms.runtime.unfoldable import nearest_zero
 
@@ -34,8 +36,9 @@ class LowerBarriers(FunctionPass):
     - Numbers: x + zero, or x or zero > 0.
     - Memory of a Parameter: max(x, x), or LogicalOr(x, x) of booleans; they are neither removed nor computed in place.
     - Memory of another static shape: Tile by 1 + zero, then Reshape to the shape.
-    - Memory of an output of a Loop: Slice to its own length. Of an If: Slice to an end beyond the length that depends
-      on the condition, because an end within bounds would give the slice the symbol of the whole.
+    - Memory of an output of a Loop: Slice to its own length, or to 2^30 + zero if the loop may not run. Of an If: Slice
+      to an end beyond the length that depends on the condition, because an end within bounds would give the slice the
+      symbol of the whole.
     """
 
     bodies = "last"
@@ -140,6 +143,12 @@ def _plus(x: Value, zero: Value) -> Value:
     return ops.Add(x, none if x.dtype is i64 else ops.Convert(none, destination_type=x.dtype).output).output
 
 
+def _may_not_run(x: Value) -> bool:
+    """Whether it is a final value of a loop that may run zero times."""
+    node = x.node
+    return isinstance(node, Loop) and isinstance(node.output_map[x.index], Final) and low(iterations(node)) < 1
+
+
 def _copied(x: Value, zeros: dict[Graph, Value]) -> Value:
     if isinstance(x.node, Parameter):
         cls = ops.LogicalOr if x.dtype is boolean else ops.Maximum
@@ -148,6 +157,10 @@ def _copied(x: Value, zeros: dict[Graph, Value]) -> Value:
         tiled = _repeated(x if x.rank else ops.Reshape(x, [1]).output, (0,), nearest_zero(x.graph, zeros))
         return ops.Reshape(tiled, np.array(x.type.dims, np.int64)).output
     axis = next(axis for axis, dim in enumerate(x.type.dims) if not isinstance(dim, int))
+    if _may_not_run(x):
+        # The size of this output may be another one then, and the runtime would take it for that of the initial value.
+        end = ops.Add(nearest_zero(x.graph, zeros), FAR).output
+        return ops.Slice(x, [0], end, [1], [axis]).output
     if not isinstance(x.node, If):
         return _cut(x, (axis,))
     condition = x.node.operands[0]

@@ -26,7 +26,7 @@ class ReverseBehindLoops(FunctionPass):
     avoids = (Gap(
         "reversed-output-of-sizes",
         "a `Loop` with an output in reverse order does not compile if the sizes of an input follow from those of "
-        "others, and its numbers are not read", severity=ERROR, since="2025.3.0",
+        "others, and its numbers are not read", severity=ERROR, since="2025.4.1",
     ),)  # fmt: skip
 
     kinds = (Loop,)

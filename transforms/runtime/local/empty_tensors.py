@@ -95,12 +95,13 @@ def _size(values: Sequence[Value], at: int) -> Value:
 
 
 class EmptyBroadcastToConstant(LocalRule):
-    """Broadcast(c : [1,0], [3,1,0])  ->  a Constant [3,1,0], where c is a Constant"""
+    """Broadcast(x : [1,0], [3,1,0])  ->  a Constant [3,1,0]"""
 
     instead = "a constant of the broadcast shape"
     avoids = (Gap(
         "broadcast-of-empty-constant",
-        "`Broadcast` of a constant without elements to a known shape crashes the process that reads the model",
+        "`Broadcast` of a tensor of known shape without elements to a known shape crashes the process that reads or "
+        "compiles the model",
         severity=CRASH,
     ),)  # fmt: skip
 
@@ -108,7 +109,8 @@ class EmptyBroadcastToConstant(LocalRule):
 
     def form(self, node: ops.Broadcast) -> Node | None:
         output = node.output
-        if not _is_empty_constant(node.operands[0]) or not is_static(output.shape):
+        x = node.operands[0]
+        if not is_static(x.shape) or 0 not in x.type.dims or not is_static(output.shape):
             return None
         return Constant(np.zeros(output.type.dims), graph=node.graph, dtype=output.dtype)
 

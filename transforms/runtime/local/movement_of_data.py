@@ -242,6 +242,29 @@ class EndSliceBehindBounds(LocalRule):
         return node
 
 
+class CountAxesFromFront(LocalRule):
+    """x[:, 1:][:, 2:] of axes -1 and 1  ->  the same of axes 1 and 1"""
+
+    instead = "axes that are counted from the front"
+    avoids = (Gap(
+        "slices-of-one-axis",
+        "two `Slice` of one axis, which one of them counts from the end, become one of an axis that is there twice",
+        severity=ERROR, until="2025.2.0",
+    ),)  # fmt: skip
+
+    pattern = wrap_type(ops.Slice, wrap_type(ops.Slice, ...), ...)
+
+    def form(self, node: ops.Slice) -> Node | None:
+        changed = False
+        for each in (node, node.operands[0].node):
+            x, axes = each.operands[0], each.operands[-1]
+            if len(each.operands) == 5 and x.rank is not None and min(axes.type.integers or (0,)) < 0:
+                counted = [normalise_axis(axis, x.rank) for axis in axes.type.integers or ()]
+                each.graph.set_input(each, 4, Constant(np.array(counted), graph=each.graph, dtype=axes.dtype).output)
+                changed = True
+        return node if changed else None
+
+
 class MoveWithSixDimensions(LocalRule):
     """Reshape(Transpose(Reshape(x : [N,1,3,2], [1, -1, 3, 1, 2]), order), shape)  ->  the same with [1, 1, -1, 3, 1, 2]
 
