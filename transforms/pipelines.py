@@ -177,6 +177,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     LocalRules,  # forms of one node and its neighbours, after all that looks for the nodes that they change
     PreserveEmptyBroadcasts,  # once more: matrix products with one number are products of elements now
     ReverseBehindLoops,  # the runtime removes inputs whose numbers no node reads now, and refuses what they leave
+    RemoveSliceBounds,  # what is reversed has an upper bound
     ReshapeReturnedInputs,  # the runtime would return freed memory
     UnsignedWeights,
     SpreadScales,  # the weights are where CompressWeights finds them
