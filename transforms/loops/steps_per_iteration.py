@@ -26,6 +26,8 @@ from mo_loop.transforms.unrolling import unrolled
 CHECKED = (ops.Convolution, ops.GroupConvolution, ops.CumSum, ops.TopK, ops.MaxPool, ops.AvgPool)
 """Operations that fail only where sizes do not fit, which inference has checked if all of them are known."""
 
+SIZES = "the runtime may find that it does not need an input, and refuses several slices in an iteration then"
+
 
 @dataclass(eq=False)
 class StepsPerIteration(FunctionPass):
@@ -64,7 +66,7 @@ class StepsPerIteration(FunctionPass):
             return self.refuse(node, reason)
         if _ends_always(node) and isinstance(node.count, int):
             return self._known_number(node, node.count, min(self.steps, self.nodes // size))
-        reason = _uncertain(node)
+        reason = SIZES if reads_only_sizes(node) else _uncertain(node)
         if reason:
             return self.refuse(node, reason)
         most = min(self.steps, self.nodes // (size + len(node.back_edges)))
@@ -94,6 +96,8 @@ class StepsPerIteration(FunctionPass):
         if count < 2 * steps:
             unrolled(node, count)
             return self.accept(node, f"{count} steps are one iteration, which needs no loop")
+        if reads_only_sizes(node):
+            return self.refuse(node, SIZES)
         repeat(node, steps, count)
         return self.accept(node, f"{steps} steps in each iteration, {count % steps} behind the loop")
 
@@ -127,8 +131,6 @@ def _obstacle(node: Iteration) -> str:
         return "a step rounds: in other company the runtime computes other last bits, which rounding enlarges"
     if any(not is_one_after_another(each) for each in (*node.input_map, *node.output_map) if _is_in_pieces(each)):
         return "its slices are not one after another"
-    if reads_only_sizes(node):
-        return "the runtime may find that it does not need an input, and refuses several slices in an iteration then"
     if any(each.parameter.output.dtype is string for each in node.back_edges):
         return "a state is a string"
     for entry in node.back_edges:

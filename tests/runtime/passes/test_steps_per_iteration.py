@@ -179,3 +179,12 @@ def test_elements_by_the_number_of_the_step() -> None:
     assert steps_of(model) == [16]
     sets = [{**sequence(length), "z": floats(3, length + 2)} for length in LENGTHS]
     check(model, *sets)
+
+
+def test_one_step_beside_an_input_of_which_only_the_size_is_read() -> None:
+    """It needs no loop, so that nothing is left of which the runtime could find an input that it does not need."""
+    model = parsed("""main (float[1,2] x, float[2] h) => (float[2] last, int64[1,1] sizes) {
+      last, sizes = Scan <num_scan_inputs = 1, body = step (float[2] s, float[2] e) => (float[2] t, int64[1] n) {
+        t = Tanh (s) n = Shape (e) }> (h, x) }""")
+    assert steps_of(model) == []
+    check(model, {"x": floats(1, 2), "h": floats(2, seed=1)})

@@ -12,6 +12,7 @@ from mo_loop.target import CRASH, ERROR, Gap
 from mo_loop.transforms.operands import behind
 from mo_loop.transforms.pattern import any_input, any_of, wrap_type
 from mo_loop.transforms.predicates import is_constant, type_matches
+from mo_loop.transforms.runtime.inference import is_computable
 from mo_loop.transforms.runtime.local.rule import LocalRule, both_orders, is_one_element
 
 
@@ -123,7 +124,7 @@ class SoftSignToQuotient(LocalRule):
 
 
 class AbsToMaximum(LocalRule):
-    """Abs(x)  ->  max(-x, x), where x is a Concat, or of integers of 32 or 64 bits
+    """Abs(x)  ->  max(-x, x), where x is a Concat, of integers of 32 or 64 bits, or computed from constants
 
     Later passes add readers of a Concat, and Barriers and what says sizes are removed.
     """
@@ -132,7 +133,11 @@ class AbsToMaximum(LocalRule):
     avoids = (
         Gap("abs-of-concat", "`Abs` overwrites a `Concat` that other nodes still read"),
         Gap("abs-of-large-integers", "`Abs` of integers above 2^24 is computed in f32", until="2025.3.0"),
-    )
+        Gap(
+            "abs-of-fractions", "`Abs` of numbers above -1 that can be computed while the model is read is removed",
+            since="2025.4.1",
+        ),
+    )  # fmt: skip
 
     pattern = wrap_type(ops.Abs)
 
@@ -140,7 +145,7 @@ class AbsToMaximum(LocalRule):
         (x,) = node.operands
         is_joined = isinstance(behind(x, (ops.Barrier, ops.AtLeast)).node, ops.Concat)
         is_large = x.dtype in (i32, i64)
-        return ops.Maximum(ops.Negative(x), x) if is_joined or is_large else None
+        return ops.Maximum(ops.Negative(x), x) if is_joined or is_large or is_computable(x, {}) else None
 
 
 class DropBitsBeforeConvert(LocalRule):
