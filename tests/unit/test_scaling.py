@@ -73,6 +73,12 @@ def equal_activations(count: int) -> onnx.ModelProto:
     return model(chain(["Relu"], count))
 
 
+@of_size(2000)
+def absolute_values(count: int) -> onnx.ModelProto:
+    """Whether constants determine what each one reads is asked."""
+    return model(chain(["Abs", "Tanh"], count))
+
+
 @of_size(6000)
 def identities(count: int) -> onnx.ModelProto:
     return model(chain(["Identity"], count))

@@ -314,6 +314,17 @@ def test_a_constant_of_sizes_beyond_64_bits() -> None:
     assert code_of(model) == "ML225"
 
 
+@pytest.mark.parametrize("nodes", [
+    "p = Unsqueeze (r, a) y = ReduceSum (p, a)", "p = Reshape (r, s) y = ReduceSum (p, a)",
+    "p = Mul (r, c) y = Conv (p, w)",
+])  # fmt: skip
+def test_no_rule_of_the_runtime_asks_for_a_rank_that_is_unknown(nodes: str) -> None:
+    """The last check refuses the tensor, and says how the model gets its rank."""
+    model = parsed(f"""main (float[N] x, int64[K] s, float[2,3,1,3] w) => (y)
+      <int64[1] a = {{0}}, float[1,1,1,3] c = {{1, 2, 3}}> {{ r = Reshape (x, s) {nodes} }}""")
+    assert code_of(model) == "ML323"
+
+
 def test_scales_of_unknown_rank_are_a_vector() -> None:
     model = parsed("main (float[3,2] x, float[N] s) => (y) { y = Resize <mode = \"linear\"> (x, , s) }")
     model.graph.input[1].type.tensor_type.ClearField("shape")

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import cached_property
+
 from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.graph.types import ElementType, boolean, i32, i64
@@ -141,11 +143,16 @@ class AbsToMaximum(LocalRule):
 
     pattern = wrap_type(ops.Abs)
 
+    @cached_property
+    def _known(self) -> dict[Value, bool]:
+        """Whether values are computed from constants: asked of each Abs alone, a chain would take quadratic time."""
+        return {}
+
     def form(self, node: ops.Abs) -> Node | None:
         (x,) = node.operands
         is_joined = isinstance(behind(x, (ops.Barrier, ops.AtLeast)).node, ops.Concat)
         is_large = x.dtype in (i32, i64)
-        return ops.Maximum(ops.Negative(x), x) if is_joined or is_large or is_computable(x, {}) else None
+        return ops.Maximum(ops.Negative(x), x) if is_joined or is_large or is_computable(x, self._known) else None
 
 
 class DropBitsBeforeConvert(LocalRule):

@@ -15,7 +15,7 @@ from mo_loop.ops.base import Constant
 from mo_loop.ops.reduction import Reduction
 from mo_loop.ops.slicing import FAR
 from mo_loop.target import ERROR, Gap
-from mo_loop.transforms.operands import order_of
+from mo_loop.transforms.operands import integers, order_of
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, type_matches
 from mo_loop.transforms.replace import drop_dead, replace_node
@@ -71,9 +71,9 @@ class ReduceBeforeUnsqueeze(LocalRule):
     def form(self, node: Reduction) -> Node | None:
         data, axes = node.operands
         x, inserted = data.node.operands[0], _inserted_axes(data.node)
-        gone = {normalise_axis(axis, data.rank) for axis in axes.type.integers or ()}
-        if not inserted or not gone:
+        if not inserted or not axes.type.integers:
             return None
+        gone = {normalise_axis(axis, data.type.rank) for axis in axes.type.integers}
         kept = [axis for axis in range(len(data.type.dims)) if axis not in inserted]
         reduced = [place for place, axis in enumerate(kept) if axis in gone]
         if reduced:
@@ -230,7 +230,7 @@ class EndSliceBehindBounds(LocalRule):
 
     def form(self, node: ops.Slice) -> Node | None:
         x, _, end, *_ = node.operands
-        ends, axes = end.type.integers, node.operands[4].type.integers if len(node.operands) > 4 else None
+        ends, axes = integers(node, 2), integers(node, 4)
         if ends is None or axes is None or x.rank is None or not isinstance(end.node, Constant):
             return None
         tops = [high(x.type.dims[normalise_axis(axis, x.rank)]) for axis in axes]
@@ -257,10 +257,11 @@ class CountAxesFromFront(LocalRule):
     def form(self, node: ops.Slice) -> Node | None:
         changed = False
         for each in (node, node.operands[0].node):
-            x, axes = each.operands[0], each.operands[-1]
-            if len(each.operands) == 5 and x.rank is not None and min(axes.type.integers or (0,)) < 0:
-                counted = [normalise_axis(axis, x.rank) for axis in axes.type.integers or ()]
-                each.graph.set_input(each, 4, Constant(np.array(counted), graph=each.graph, dtype=axes.dtype).output)
+            rank, axes = each.operands[0].rank, integers(each, 4)
+            if rank is not None and axes and min(axes) < 0:
+                counted = np.array([normalise_axis(axis, rank) for axis in axes])
+                dtype = each.operands[4].dtype
+                each.graph.set_input(each, 4, Constant(counted, graph=each.graph, dtype=dtype).output)
                 changed = True
         return node if changed else None
 

@@ -110,9 +110,11 @@ class MaximumBeforeConvolution(MaximumRule):
 
     def place(self, node: ops.Convolution) -> Use | None:
         product, filters = node.operands[:2]
-        for factors in product.node.operands:
-            places = factors.type.dims[2 - len(product.type.dims) :] if isinstance(factors.node, Constant) else ()
-            sizes = filters.type.dims[len(filters.type.dims) - len(places) :]
+        if filters.rank is None:
+            return None
+        for factors in product.node.operands:  # the product itself may have an unknown rank
+            places = factors.type.dims[2 - filters.rank :] if isinstance(factors.node, Constant) else ()
+            sizes = filters.type.dims[filters.rank - len(places) :]
             if set(places) - {1} and all(dim in (1, size) for dim, size in zip(places, sizes, strict=True)):
                 return Use(node, 0)
         return None
