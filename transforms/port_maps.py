@@ -12,6 +12,7 @@ from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Control, If, Iteration, Loop
 from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merged, Sliced
+from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.replace import replace_output
 
 ENDLESS = 2**31 - 1
@@ -153,6 +154,11 @@ def keep_inputs(node: Control, keep: Sequence[int]) -> None:
     node.input_map = tuple(node.input_map[number] for number in keep)
     values: list[Value | None] = [*node.inputs[: node.first_data_port], *(data[number] for number in keep)]
     node.graph.set_inputs(node, values)
+
+
+def reversed_along(value: Value, axis: int) -> Value:
+    """The elements along an axis in reverse order, as pieces of an output whose stride is below 0."""
+    return ops.Slice(value, [-1], [-FAR], [-1], [axis]).output
 
 
 def reads_only_sizes(node: Control) -> bool:

@@ -20,7 +20,7 @@ from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.lengths import Length, as_value, dimension
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.transforms.loops.memory_bound import BLOCKS
-from mo_loop.transforms.loops.pieces import as_number, in_order, number_of_steps, part_of, put_in_place
+from mo_loop.transforms.loops.pieces import SIZES, as_number, in_order, number_of_steps, part_of, put_in_place
 from mo_loop.transforms.port_maps import is_one_after_another, reads_only_sizes, replace_by_loop
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.slice_reads import ends_by_trip_count
@@ -31,7 +31,7 @@ def has_no_blocks(node: Iteration) -> str:
     if isinstance(node, Loop) and not ends_by_trip_count(node):
         return "it may not start"
     if reads_only_sizes(node):
-        return "the runtime may find that it does not need an input, and refuses blocks of slices then"
+        return SIZES
     states = {entry.result for entry in node.back_edges}
     for entry in node.output_map:
         if isinstance(entry, Final) and entry.result not in states and not isinstance(node.count, int):

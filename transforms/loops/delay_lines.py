@@ -15,7 +15,8 @@ from mo_loop.graph.types import i64
 from mo_loop.ops.lengths import as_value
 from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.loops.closed_forms import Solved, State
-from mo_loop.transforms.loops.lifted import moved, reversed_along, unsqueezed
+from mo_loop.transforms.loops.lifted import moved, unsqueezed
+from mo_loop.transforms.port_maps import reversed_along
 from mo_loop.transforms.runtime.bodies_for_any_numbers import fit_beside
 
 

@@ -18,7 +18,6 @@ from mo_loop.graph.dimension import Dimension
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops.base import Op, Parameter
 from mo_loop.ops.lengths import Length, dimension, joined
-from mo_loop.ops.slicing import FAR
 
 
 @dataclass(frozen=True)
@@ -155,11 +154,6 @@ def moved(value: Value, source: int, target: int) -> Value:
     order = list(range(value.type.rank))
     order.insert(target, order.pop(source))
     return value if source == target else ops.Transpose(value, vector(*order)).output
-
-
-def reversed_along(value: Value, axis: int) -> Value:
-    """The elements along an axis in reverse order."""
-    return ops.Slice(value, [-1], [-FAR], [-1], [axis]).output
 
 
 def with_sizes(made: Value, axis: int, others: Sequence[Length]) -> Value:

@@ -17,10 +17,10 @@ from mo_loop.ops.lengths import Length, as_i64, as_value, dimension, scalar
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.transforms.loops.closed_forms import State
 from mo_loop.transforms.loops.delay_lines import solved_as_window
-from mo_loop.transforms.loops.lifted import Steps, moved, reversed_along, unsqueezed, with_sizes
+from mo_loop.transforms.loops.lifted import Steps, moved, unsqueezed, with_sizes
 from mo_loop.transforms.loops.lifting import Lifting
 from mo_loop.transforms.loops.linear_states import solved_in_chunks
-from mo_loop.transforms.port_maps import is_one_after_another
+from mo_loop.transforms.port_maps import is_one_after_another, reversed_along
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.zero_trips import Ran, cut
 from mo_loop.transforms.slice_reads import ends_by_trip_count

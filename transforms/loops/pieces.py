@@ -14,6 +14,9 @@ from mo_loop.ops.lengths import Length, joined
 from mo_loop.ops.port_map import Concatenated, Sliced
 from mo_loop.transforms.replace import move_readers, replace_output
 
+SIZES = "the runtime may find that it does not need an input, and refuses several slices in an iteration then"
+"""Why a loop that `reads_only_sizes` keeps one step in an iteration."""
+
 FEW = "few_steps"
 """The name of a branch for a loop that has few steps."""
 

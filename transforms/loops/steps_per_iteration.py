@@ -14,7 +14,7 @@ from mo_loop.ops.port_map import Concatenated, Final, Sliced
 from mo_loop.ops.recurrent import Recurrent
 from mo_loop.transforms.folding import fold_constants
 from mo_loop.transforms.function_pass import FunctionPass, argument
-from mo_loop.transforms.loops.pieces import FEW
+from mo_loop.transforms.loops.pieces import FEW, SIZES
 from mo_loop.transforms.loops.repeating import read_as_slices, reads_of_index, repeat, repeat_while_active
 from mo_loop.transforms.loops.step_costs import has_known_shapes, numbers_touched, step_nodes
 from mo_loop.transforms.port_maps import ENDLESS, is_one_after_another, reads_only_sizes
@@ -25,8 +25,6 @@ from mo_loop.transforms.unrolling import unrolled
 
 CHECKED = (ops.Convolution, ops.GroupConvolution, ops.CumSum, ops.TopK, ops.MaxPool, ops.AvgPool)
 """Operations that fail only where sizes do not fit, which inference has checked if all of them are known."""
-
-SIZES = "the runtime may find that it does not need an input, and refuses several slices in an iteration then"
 
 
 @dataclass(eq=False)

@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 
-from mo_loop import ops
-from mo_loop.graph import Node, Value
 from mo_loop.ops.control import Loop
 from mo_loop.ops.port_map import Concatenated
-from mo_loop.ops.slicing import FAR
 from mo_loop.target import ERROR, Gap
 from mo_loop.transforms.function_pass import FunctionPass
-from mo_loop.transforms.port_maps import reads_only_sizes
-from mo_loop.transforms.replace import insert_after
+from mo_loop.transforms.port_maps import reads_only_sizes, reversed_along
+from mo_loop.transforms.replace import move_readers
 
 
 class ReverseBehindLoops(FunctionPass):
@@ -32,18 +28,14 @@ class ReverseBehindLoops(FunctionPass):
     kinds = (Loop,)
 
     def rewrite(self, node: Loop) -> bool:
-        turned = [isinstance(each, Concatenated) and each.stride == -1 for each in node.output_map]
-        if not any(turned) or not reads_only_sizes(node):
+        entries = list(node.output_map)
+        turned = [entry for entry in entries if isinstance(entry, Concatenated) and entry.stride == -1]
+        if not turned or not reads_only_sizes(node):
             return self.refuse(node, "no output is reversed, or the numbers of all inputs are read")
-        for entry, output in zip(node.output_map, node.outputs, strict=True):
-            if isinstance(entry, Concatenated) and entry.stride == -1:
-                insert_after(output, partial(_reversed, axis=entry.axis))
-        node.output_map = tuple(
-            replace(each, start=0, end=-1, stride=1) if is_turned else each
-            for each, is_turned in zip(node.output_map, turned, strict=True)
-        )
+        for place, (entry, output) in enumerate(zip(node.output_map, node.outputs, strict=True)):
+            if entry in turned:
+                entries[place] = replace(entry, start=0, end=-1, stride=1)
+                readers = output.uses
+                move_readers(output, reversed_along(output, entry.axis), readers)
+        node.output_map = tuple(entries)
         return self.accept(node)
-
-
-def _reversed(x: Value, axis: int) -> Node:
-    return ops.Slice(x, [-1], [-FAR], [-1], [axis])

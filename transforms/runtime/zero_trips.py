@@ -133,10 +133,11 @@ def final_value(last: Value, initial: Value, ran: Ran) -> Value:
     pairs = list(zip(last.type.dims, initial.type.dims, strict=True))
     dims = [a if a == b else fresh(min(low(a), low(b))) for a, b in pairs]
     axis = next(axis for axis, dim in enumerate(dims) if not isinstance(dim, int))
+    keeps_shape = last.shape == initial.shape
     parts = {}
     if not _is_empty(last):
         axes = [axis]
-        if last.shape != initial.shape:
+        if not keeps_shape:
             # Its sizes are read: without iterations it has others, which the runtime would take for those it shares.
             axes = [place for place, (a, b) in enumerate(pairs) if place == axis or (a == b and not isinstance(a, int))]
         end = ops.Concat(*[ran.end] * len(axes), axis=0).output if len(axes) > 1 else ran.end
@@ -145,7 +146,7 @@ def final_value(last: Value, initial: Value, ran: Ran) -> Value:
         parts[initial] = ops.Slice(initial, ran.end, [FAR], [1], [axis]).output
 
     def shape() -> Value:
-        if last.shape == initial.shape:
+        if keeps_shape:
             return _shape_of(initial)
         return ops.Select(ran.condition, *(_shape_of(parts.get(each, each)) for each in (last, initial))).output
 
