@@ -77,7 +77,7 @@ class ReduceBeforeUnsqueeze(LocalRule):
         kept = [axis for axis in range(len(data.type.dims)) if axis not in inserted]
         reduced = [place for place, axis in enumerate(kept) if axis in gone]
         if reduced:
-            x = type(node)(x, reduced, keep_dims=True).output
+            x = self.register_new_node(type(node)(x, reduced, keep_dims=True)).output  # `x` may have inserted ones, too
         elif isinstance(node, ops.ReduceL1 | ops.ReduceL2):
             x = ops.Abs(x).output
         restored = ops.Unsqueeze(x, inserted)
