@@ -113,7 +113,7 @@ def called(
     """
     what = f"the translator of {translator.op}"
     try:
-        values = as_values(translator.function(*given, **keywords))
+        values = as_values(translator(*given, **keywords))
     except Exception as error:
         if context.is_above(error) or (isinstance(error, MoLoopError) and not isinstance(error, InternalError)):
             raise

@@ -14,6 +14,11 @@ of each version lists the differences from the signature:
     @translates("QuantizeLinear", since=19)
     def quantize(x, y_scale, y_zero_point=None, *, axis: int = 1, saturate: int = 1): ...
 
+Attributes that several operators have are the fields of a subclass of Attributes, which annotates one parameter:
+
+    @translates("MaxPool", since=10)
+    def max_pool(x, *, kernel_shape: Positives, given: WindowAttributes): ...
+
 A test compares every version with the schemas of the onnx package.
 """
 
@@ -22,11 +27,11 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field, replace
+from dataclasses import MISSING, dataclass, field, fields, replace
 from functools import cached_property
 from importlib import import_module
 from types import NoneType
-from typing import Any, TypeVar
+from typing import Any, TypeVar, get_type_hints
 
 from mo_loop.ops.ranges import Form, Range, form_of, is_array, kinds_of, range_of
 
@@ -154,6 +159,11 @@ IGNORED_ATTRIBUTES = frozenset({"consumed_inputs"})
 
 
 @dataclass(frozen=True)
+class Attributes:
+    """Base of attributes that several operators have."""
+
+
+@dataclass(frozen=True)
 class Translator:
     """One registered function, and the inputs and attributes in its signature."""
 
@@ -180,6 +190,15 @@ class Translator:
     """Inputs and attributes that the function does not read."""
     given: Mapping[str, Any] = field(default_factory=dict)
     """The values of attributes that the node does not set and whose defaults differ from those of the function."""
+    groups: Mapping[str, type[Attributes]] = field(default_factory=dict)
+    """The parameters of the function that stand for several attributes."""
+
+    def __call__(self, *inputs: Any, **keywords: Any) -> Any:
+        """Call the function with attributes by name."""
+        for name, group in self.groups.items():
+            own = {each.name: keywords.pop(each.name) for each in fields(group) if each.name in keywords}
+            keywords[name] = group(**own)
+        return self.function(*inputs, **keywords)
 
     @cached_property
     def needed(self) -> tuple[str, ...]:
@@ -257,7 +276,9 @@ def describe(op: str, since: int, function: Callable[..., Any]) -> Translator:
     """The inputs and attributes in the signature of a function, as a Translator."""
     parameters = evaluated_parameters(function)
     positional = [p for p in parameters if p.kind in (p.POSITIONAL_ONLY, p.POSITIONAL_OR_KEYWORD)]
-    keywords = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "node"]
+    named = [p for p in parameters if p.kind is p.KEYWORD_ONLY and p.name != "node"]
+    groups = {p.name: p.annotation for p in named if _is_group(p.annotation)}
+    keywords = [each for p in named for each in (_members(p.annotation) if p.name in groups else [p])]
     ranges = {p.name: range_of(p.annotation) for p in keywords}
     forms = {p.name: form_of(p.annotation) for p in positional}
     return Translator(
@@ -274,7 +295,24 @@ def describe(op: str, since: int, function: Callable[..., Any]) -> Translator:
         forms={name: each for name, each in forms.items() if each is not None},
         wants_node=any(p.name == "node" for p in parameters),
         takes_absent=any(p.kind is p.VAR_POSITIONAL and NoneType in kinds_of(p.annotation) for p in parameters),
+        groups=groups,
     )
+
+
+def _is_group(annotation: Any) -> bool:
+    return isinstance(annotation, type) and issubclass(annotation, Attributes)
+
+
+def _members(group: type[Attributes]) -> list[inspect.Parameter]:
+    """The attributes of a group, as parameters."""
+    kinds = get_type_hints(group, include_extras=True)
+    return [
+        inspect.Parameter(
+            each.name, inspect.Parameter.KEYWORD_ONLY, annotation=kinds[each.name],
+            default=REQUIRED if each.default is MISSING else each.default,
+        )
+        for each in fields(group)
+    ]  # fmt: skip
 
 
 def evaluated_parameters(function: Callable[..., Any]) -> list[inspect.Parameter]:

@@ -328,7 +328,7 @@ class ModelTranslation(Translation):
         if custom is not None:
             outputs = called(custom, given, keywords, context)
         else:
-            outputs = as_values(translator.function(*given, **keywords))
+            outputs = as_values(translator(*given, **keywords))
         _name_nodes(context, outputs, youngest)
         for each in outputs if least is not None else ():
             if each is not None:

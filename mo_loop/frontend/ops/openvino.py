@@ -3,12 +3,12 @@
 The form of each operator is the one that OpenVINO's own front end gives it.
 """
 
-from mo_loop.frontend.ops.images.windows import window
+from mo_loop.frontend.ops.images.windows import WindowAttributes
 from mo_loop.frontend.ops.normalisation import group_normalization_21, ranked
 from mo_loop.frontend.ops.shared import integers
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.ops.lengths import dimension, joined, scalar
-from mo_loop.ops.ranges import Indices, Matrix, NotNegative, Positive, Positives, Rank4
+from mo_loop.ops.ranges import Matrix, NotNegative, Positive, Positives, Rank4
 
 OPENVINO = "org.openvinotoolkit"
 Ints = tuple[int, ...]
@@ -51,13 +51,11 @@ def detectron_group_norm(x, scale, bias, *, eps: float = 1e-6, num_groups: Posit
 
 @translates("DeformableConv2D", since=1, domain=OPENVINO, ignored="kernel_shape")
 def deformable_conv(
-    x: Rank4, offset: Rank4, w: Rank4, mask: Rank4 = None, *, auto_pad: str = "NOTSET", deformable_groups: Positive = 1,
-    dilations: Positives | None = None,
-    group: Positive = 1, kernel_shape: Positives | None = None, pads: Indices | None = None,
-    strides: Positives | None = None,
+    x: Rank4, offset: Rank4, w: Rank4, mask: Rank4 = None, *, deformable_groups: Positive = 1, group: Positive = 1,
+    kernel_shape: Positives | None = None, given: WindowAttributes,
 ):  # fmt: skip
     """Samples near the border are not interpolated with zeros outside, as DeformConv of ONNX does."""
-    at = window(2, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
+    at = given.over(2)
     return ops.DeformableConvolution(
         x, offset, w, mask, dilations=at.dilations, group=group, deformable_group=deformable_groups, **at.attributes()
     )

@@ -14,7 +14,7 @@ import numpy as np
 
 from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops.images.convolution import grouped
-from mo_loop.frontend.ops.images.windows import Window, window
+from mo_loop.frontend.ops.images.windows import Window, WindowAttributes
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import FAR, counted
 from mo_loop.frontend.ops.weight_layout import reshaped
@@ -103,7 +103,7 @@ def _convolved(
         raise ModelError(f"a causal convolution has the activation {activation!r}", code="ML227")
     if x.type.dims[2] == 0:
         return x
-    at = window(1, dilations=(dilation,))
+    at = WindowAttributes(dilations=(dilation,)).over(1)
     filters = _filters(weight, at)
     y = ops.GroupConvolution(long, filters, dilations=at.dilations, **at.attributes())
     if bias is not None:

@@ -17,7 +17,7 @@ from mo_loop.ops.lengths import as_i64
 
 def scattered_images(columns: Value, image_shape: Value, block_shape: Value, at: Window) -> Value:
     """[N, C, image...] of columns [N, C * block elements, windows]."""
-    count = len(at.strides)
+    count = at.count
     sizes, blocks = (_items(each, count) for each in (image_shape, block_shape))
     padded = [size + (low + high) for size, low, high in zip(sizes, at.begin, at.end, strict=True)]
     place: Any = None

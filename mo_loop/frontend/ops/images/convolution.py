@@ -1,16 +1,16 @@
 """The convolution operators Conv and ConvTranspose."""
 
 from collections.abc import Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 
 from mo_loop.errors import TypeError_
 from mo_loop.frontend.ops.elementwise.arithmetic import number
-from mo_loop.frontend.ops.images.windows import Window, window
+from mo_loop.frontend.ops.images.windows import Window, WindowAttributes
 from mo_loop.frontend.ops.weight_layout import reshaped
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import is_static
 from mo_loop.ops.lengths import dimension, joined
-from mo_loop.ops.ranges import AtLeast2, Indices, NotNegatives, Positive, Positives, Vector
+from mo_loop.ops.ranges import AtLeast2, NotNegatives, Positive, Positives, Vector
 from mo_loop.target import Gap
 
 AVOIDS = {
@@ -25,24 +25,24 @@ AVOIDS = {
 """Operator -> the errors of the runtime that its translator avoids."""
 
 
+@dataclass(frozen=True)
+class ConvolutionAttributes(WindowAttributes):
+    """The attributes of a convolution. `kernel_shape` is read if the shape of the filters is not known."""
+
+    group: Positive = 1
+    kernel_shape: Positives | None = None
+
+    def at(self, x: Value, w: Value) -> Window:
+        """The window over the spatial dimensions."""
+        return self.over(spatial_rank(x, w, self.kernel_shape))
+
+
 @translates("Conv", since=1)
-def conv(
-    x: AtLeast2,
-    w: AtLeast2,
-    b: Vector = None,
-    *,
-    auto_pad: str = "NOTSET",
-    dilations: Positives | None = None,
-    group: Positive = 1,
-    kernel_shape: Positives | None = None,
-    pads: Indices | None = None,
-    strides: Positives | None = None,
-):
-    """The shape of the kernel comes from w; `kernel_shape` is read if it is not known."""
-    w = sized(w, (_length(b), _channels(x, group), *(kernel_shape or ())))
-    count = spatial_rank(x, w, kernel_shape)
-    at = window(count, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
-    return biased(convolved(x, w, group, at), b, count)
+def conv(x: AtLeast2, w: AtLeast2, b: Vector = None, *, given: ConvolutionAttributes):
+    """The shape of the kernel comes from w if it is known."""
+    w = sized(w, (_length(b), _channels(x, given.group), *(given.kernel_shape or ())))
+    at = given.at(x, w)
+    return biased(convolved(x, w, given.group, at), b, at.count)
 
 
 def convolved(x: Value, w: Value, group: int, at: Window) -> Value:
@@ -82,7 +82,7 @@ def _is_single_column(x: Value, w: Value, at: Window) -> bool:
 def grouped(w: Value, group: int, at: Window) -> Value:
     """Filters [O, C, K...] as [group, O / group, C, K...]; those of a transposed convolution begin with C."""
     if w.shape is None or not all(isinstance(dim, int) for dim in w.shape[1:]):
-        tail = ops.Slice(ops.ShapeOf(w), [1], [2 + len(at.strides)], [1], [0])
+        tail = ops.Slice(ops.ShapeOf(w), [1], [2 + at.count], [1], [0])
         pattern = ops.Concat(ops.Constant([group, -1], graph=w.graph), tail, axis=0)
         return ops.Reshape(w, pattern)
     first, *rest = w.shape
@@ -131,25 +131,20 @@ def conv_transpose(
     w: AtLeast2,
     b: Vector = None,
     *,
-    auto_pad: str = "NOTSET",
-    dilations: Positives | None = None,
-    group: Positive = 1,
-    kernel_shape: Positives | None = None,
     output_padding: NotNegatives | None = None,
     output_shape: tuple[int, ...] | None = None,
-    pads: Indices | None = None,
-    strides: Positives | None = None,
+    given: ConvolutionAttributes,
 ):
     """All padding becomes explicit. An `output_shape` with dimensions known only at run time is sliced afterwards."""
-    outputs = _length(b)
+    group, kernel_shape, outputs = given.group, given.kernel_shape, _length(b)
     w = sized(w, (_channels(x, 1), outputs and outputs // group, *(kernel_shape or ())))
-    count = spatial_rank(x, w, kernel_shape)
-    at = window(count, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
+    at = given.at(x, w)
+    count = at.count
     extra = tuple(output_padding or (0,) * count)
     asked = tuple(output_shape[-count:]) if output_shape else None
-    for name, given in (("output_padding", extra), ("output_shape", asked), ("kernel_shape", kernel_shape)):
-        if given and len(given) != count:
-            raise ModelError(f"ConvTranspose has {len(given)} numbers in {name}, not {count}", code="ML227")
+    for name, numbers in (("output_padding", extra), ("output_shape", asked), ("kernel_shape", kernel_shape)):
+        if numbers and len(numbers) != count:
+            raise ModelError(f"ConvTranspose has {len(numbers)} numbers in {name}, not {count}", code="ML227")
     if asked is None:
         if at.auto_pad in ("same_upper", "same_lower"):
             # The result has the size * stride, so the number of elements to remove does not depend on the size.

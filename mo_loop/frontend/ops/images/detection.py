@@ -7,17 +7,16 @@ import numpy as np
 
 from mo_loop.frontend.arrays import unit_matrix
 from mo_loop.frontend.ops.images.col2im import scattered_images
-from mo_loop.frontend.ops.images.convolution import biased, spatial_rank
+from mo_loop.frontend.ops.images.convolution import ConvolutionAttributes, biased, spatial_rank
 from mo_loop.frontend.ops.images.grid import affine, sampled_at
 from mo_loop.frontend.ops.images.regions import largest_corners
-from mo_loop.frontend.ops.images.windows import window
+from mo_loop.frontend.ops.images.windows import WindowAttributes
 from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.ops.infer import vector_length
 from mo_loop.ops.lengths import scalar
 from mo_loop.ops.ranges import (
     AtLeast3,
-    Indices,
     Integers,
     Matrix,
     NotNegative,
@@ -174,7 +173,7 @@ def affine_grid(theta: Rank3, size: Vector | Integers, *, align_corners: int = 0
     return affine(theta, size, bool(align_corners))
 
 
-@translates("DeformConv", since=19)
+@translates("DeformConv", since=19, without="auto_pad")
 def deform_conv(
     x: AtLeast3,
     w: AtLeast3,
@@ -182,41 +181,34 @@ def deform_conv(
     b: Vector = None,
     mask=None,
     *,
-    dilations: Positives | None = None,
-    group: Positive = 1,
-    kernel_shape: Positives | None = None,
     offset_group: Positive = 1,
-    pads: Indices | None = None,
-    strides: Positives | None = None,
+    given: ConvolutionAttributes,
 ):
     """Samples near the border are interpolated with the zeros outside."""
-    count = spatial_rank(x, w, kernel_shape)
-    if count != 2:
+    if spatial_rank(x, w, given.kernel_shape) != 2:
         raise UnsupportedError("DeformConv of other tensors than images", code="ML303")
-    at = window(count, strides=strides, pads=pads, dilations=dilations)
+    at = given.over(2)
     y = ops.DeformableConvolution(
-        x, offset, w, mask, dilations=at.dilations, group=group, deformable_group=offset_group,
+        x, offset, w, mask, dilations=at.dilations, group=given.group, deformable_group=offset_group,
         bilinear_interpolation_pad=True, **at.attributes(),
     )  # fmt: skip
-    return biased(y, b, count)
+    return biased(y, b, 2)
 
 
-@translates("Col2Im", since=18)
+@translates("Col2Im", since=18, without="auto_pad")
 def col_2_im(
     columns,
     image_shape: Vector | Integers,
     block_shape: Vector | Integers,
     *,
-    dilations: Positives | None = None,
-    pads: Indices | None = None,
-    strides: Positives | None = None,
+    given: WindowAttributes,
 ):
     """Images by an operation of their own, anything else as a transposed convolution whose filters are unit vectors,
     or added up place by place where shapes are known only at run time. The runtime computes only the sizes of images
     there before 2026.0, and crashes."""
     blocks, sizes = block_shape.type.integers, image_shape.type.integers
     if image_shape.shape == (2,) and blocks is not None and sizes is not None:
-        at = window(2, strides=strides, pads=pads, dilations=dilations)
+        at = given.over(2)
         return ops.Col2Im(
             columns, image_shape, block_shape, strides=at.strides, dilations=at.dilations, pads_begin=at.begin,
             pads_end=at.end,
@@ -226,11 +218,11 @@ def col_2_im(
         count = next((length for length in lengths if length is not None), None)
         if count is None:
             raise UnsupportedError("Col2Im of an unknown number of dimensions", code="ML314")
-        at = window(count, strides=strides, pads=pads, dilations=dilations)
+        at = given.over(count)
         return scattered_images(columns, image_shape, block_shape, at)
     if len(sizes) != len(blocks):
         raise ModelError(f"Col2Im has {len(sizes)} sizes of the image and {len(blocks)} of the blocks", code="ML227")
-    at = window(len(blocks), strides=strides, pads=pads, dilations=dilations)
+    at = given.over(len(blocks))
     reach = at.reach(blocks)
     spans = [size + begin + end - r for size, begin, end, r in zip(sizes, at.begin, at.end, reach, strict=True)]
     counts = [span // stride + 1 for span, stride in zip(spans, at.strides, strict=True)]

@@ -3,12 +3,12 @@
 from collections.abc import Sequence
 
 from mo_loop.frontend.ops.elementwise.activation_names import Activation
-from mo_loop.frontend.ops.images.convolution import conv
+from mo_loop.frontend.ops.images.convolution import ConvolutionAttributes, conv
 from mo_loop.frontend.ops.linear import general_product, matmul, scaled
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, Value, ops, translates
 from mo_loop.graph.shape import element_count
-from mo_loop.ops.ranges import AtLeast2, AtLeast3, Indices, Positive, Positives, Vector
+from mo_loop.ops.ranges import AtLeast2, AtLeast3, Vector
 
 Ints = tuple[int, ...]
 Floats = tuple[float, ...]
@@ -20,47 +20,26 @@ Floats = tuple[float, ...]
 @translates("FusedConv", since=1, domain=MICROSOFT)
 def fused_conv(
     x: AtLeast2, w: AtLeast2, b: Vector = None, z=None,
-    *, activation: str | None = None, activation_params: Floats | None = None, auto_pad: str = "NOTSET",
-    dilations: Positives | None = None, group: Positive = 1, kernel_shape: Positives | None = None,
-    pads: Indices | None = None,
-    strides: Positives | None = None,
+    *, activation: str | None = None, activation_params: Floats | None = None, given: ConvolutionAttributes,
 ):  # fmt: skip
     """activation(Conv + z)."""
-    y = conv(
-        x, w, b, auto_pad=auto_pad, dilations=dilations, group=group, kernel_shape=kernel_shape, pads=pads,
-        strides=strides,
-    )  # fmt: skip
+    y = conv(x, w, b, given=given)
     return _activation(activation, activation_params).of(y if z is None else y + z)
 
 
 @translates("NhwcConv", since=1, domain=MICROSOFT)
-def nhwc_conv(
-    x: AtLeast3, w: AtLeast3, b: Vector = None,
-    *, auto_pad: str = "NOTSET", dilations: Positives | None = None, group: Positive = 1,
-    kernel_shape: Positives | None = None,
-    pads: Indices | None = None, strides: Positives | None = None,
-):  # fmt: skip
+def nhwc_conv(x: AtLeast3, w: AtLeast3, b: Vector = None, *, given: ConvolutionAttributes):
     """Conv with channels last, also in the filters [M, K..., C / group], as the transformers tool writes them."""
-    y = conv(
-        _channels_first(x), _channels_first(w), b, auto_pad=auto_pad, dilations=dilations, group=group,
-        kernel_shape=kernel_shape, pads=pads, strides=strides,
-    )  # fmt: skip
-    return _channels_last(y)
+    return _channels_last(conv(_channels_first(x), _channels_first(w), b, given=given))
 
 
 @translates("NhwcFusedConv", since=1, domain=MICROSOFT)
 def nhwc_fused_conv(
     x: AtLeast3, w: AtLeast3, b: Vector = None, z=None,
-    *, activation: str | None = None, activation_params: Floats | None = None, auto_pad: str = "NOTSET",
-    dilations: Positives | None = None, group: Positive = 1, kernel_shape: Positives | None = None,
-    pads: Indices | None = None,
-    strides: Positives | None = None,
+    *, activation: str | None = None, activation_params: Floats | None = None, given: ConvolutionAttributes,
 ):  # fmt: skip
     """activation(Conv + z) with channels last, but the filters of Conv."""
-    y = conv(
-        _channels_first(x), w, b, auto_pad=auto_pad, dilations=dilations, group=group, kernel_shape=kernel_shape,
-        pads=pads, strides=strides,
-    )  # fmt: skip
+    y = conv(_channels_first(x), w, b, given=given)
     y = y if z is None else y + _channels_first(z)
     return _channels_last(_activation(activation, activation_params).of(y))
 
@@ -77,9 +56,8 @@ def _channels_first(x: Value) -> Value:
     return ops.Transpose(x, [0, rank - 1, *range(1, rank - 1)])
 
 
-def _channels_last(y) -> Value:
-    value = y
-    return ops.Transpose(value, [0, *range(2, ranked(value, "a convolution")), 1])
+def _channels_last(y: Value) -> Value:
+    return ops.Transpose(y, [0, *range(2, ranked(y, "a convolution")), 1])
 
 
 # -- matrix products
@@ -93,8 +71,7 @@ def fused_gemm(
 ):  # fmt: skip
     """activation(alpha * A * B + beta * C)."""
     product = general_product(a, b, c, alpha, beta, transA, transB)
-    value = product
-    return Activation(activation, activation_alpha, activation_beta, activation_gamma).of(value)
+    return Activation(activation, activation_alpha, activation_beta, activation_gamma).of(product)
 
 
 @translates("TransposeMatMul", since=1, domain=MICROSOFT, without="transBatchA transBatchB")

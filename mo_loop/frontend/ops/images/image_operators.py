@@ -4,13 +4,14 @@ from typing import Any
 
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type, number
 from mo_loop.frontend.ops.images.channels import channels_first, channels_last
-from mo_loop.frontend.ops.images.convolution import biased, conv_transpose, spatial_rank
+from mo_loop.frontend.ops.images.convolution import ConvolutionAttributes, biased, conv_transpose
 from mo_loop.frontend.ops.images.pooling import max_pool
+from mo_loop.frontend.ops.images.windows import WindowAttributes
 from mo_loop.frontend.ops.shared import counted
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32
 from mo_loop.ops.lengths import as_i64, as_value, dimension, joined
-from mo_loop.ops.ranges import AtLeast3, Indices, Integers, Matrix, NotNegatives, Positive, Positives, Rank4, Vector
+from mo_loop.ops.ranges import AtLeast3, Integers, Matrix, NotNegatives, Positive, Positives, Rank4, Vector
 
 Ints = tuple[int, ...]
 
@@ -94,11 +95,9 @@ def conv_transpose_with_dynamic_pads(
         raise UnsupportedError(
             f"ConvTransposeWithDynamicPads with auto_pad {auto_pad}", code="ML303", hint="use ConvTranspose instead"
         )
-    count = spatial_rank(x, w, kernel_shape)
-    whole = conv_transpose(
-        x, w, auto_pad="NOTSET", dilations=dilations, group=group, kernel_shape=kernel_shape,
-        output_padding=output_padding, strides=strides,
-    )  # fmt: skip
+    given = ConvolutionAttributes(dilations=dilations, strides=strides, group=group, kernel_shape=kernel_shape)
+    count = given.at(x, w).count
+    whole = conv_transpose(x, w, output_padding=output_padding, given=given)
     begin, end = ops.Split(pads, 0, num_splits=2)
     sizes = ops.Slice(ops.ShapeOf(whole), [2], [2 + count], [1], [0])
     axes = list(range(2, 2 + count))
@@ -111,12 +110,8 @@ def conv_transpose_with_dynamic_pads(
 
 @translates("NhwcMaxPool", since=1, domain=MICROSOFT)
 def nhwc_max_pool(
-    x, *, auto_pad: str = "NOTSET", ceil_mode: int = 0, dilations: Positives | None = None, kernel_shape: Positives,
-    pads: Indices | None = None, strides: Positives | None = None, node: Context,
-):  # fmt: skip
+    x, *, ceil_mode: int = 0, kernel_shape: Positives, given: WindowAttributes, node: Context
+):
     """MaxPool of integers of 8 bits."""
-    y, _ = max_pool(
-        channels_first(x), auto_pad=auto_pad, ceil_mode=ceil_mode, dilations=dilations, kernel_shape=kernel_shape,
-        pads=pads, strides=strides, node=node,
-    )  # fmt: skip
+    y, _ = max_pool(channels_first(x), ceil_mode=ceil_mode, kernel_shape=kernel_shape, given=given, node=node)
     return channels_last(y)

@@ -9,31 +9,30 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.frontend.ops.images.windows import Window, window
+from mo_loop.frontend.ops.images.windows import Window, WindowAttributes
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import FAR
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, Value, ops, translates
 from mo_loop.graph.types import f32, i64
 from mo_loop.ops.lengths import joined
-from mo_loop.ops.ranges import AtLeast3, Fews, Indices, Positives
+from mo_loop.ops.ranges import AtLeast3, Fews
 
 Ints = tuple[int, ...]
 
 _LOWEST = np.finfo(np.float32).min
 
 
-@translates("MaxpoolWithMask", since=1, domain=MICROSOFT, ignored="storage_order")
+@translates("MaxpoolWithMask", since=1, domain=MICROSOFT, without="dilations", ignored="storage_order")
 def max_pool_with_mask(
-    x: AtLeast3, mask: AtLeast3, *, auto_pad: str = "NOTSET", kernel_shape: Fews | None = None,
-    pads: Indices | None = None, storage_order: int = 0, strides: Positives | None = None,
-):  # fmt: skip
+    x: AtLeast3, mask: AtLeast3, *, kernel_shape: Fews | None = None, storage_order: int = 0, given: WindowAttributes
+):
     """A window without elements gives the lowest number; NaN is never the largest."""
     if kernel_shape is None:
         raise ModelError("MaxpoolWithMask needs the attribute kernel_shape", code="ML227")
     rank = ranked(x, "MaxpoolWithMask")
     if len(kernel_shape) != rank - 2 or 0 in kernel_shape:
         raise ModelError(f"a kernel {list(kernel_shape)} for a tensor of rank {rank}", code="ML227")
-    at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
+    at = given.over(len(kernel_shape))
     kept = ops.NotEqual(_of_channels(mask, x), 0)
     if rank > 3:  # the kernel of ONNX Runtime does not look at the mask of the first element
         kept = kept | ops.Equal(_places(x), 0)

@@ -10,11 +10,11 @@ import numpy as np
 from mo_loop.frontend.arrays import ones
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.images.convolution import convolved
-from mo_loop.frontend.ops.images.windows import Window, window
+from mo_loop.frontend.ops.images.windows import Window, WindowAttributes
 from mo_loop.frontend.ops.shared import FAR
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i64
-from mo_loop.ops.ranges import AboveZero, AtLeast3, Indices, Positive, Positives
+from mo_loop.ops.ranges import AboveZero, AtLeast3, Positive, Positives
 from mo_loop.target import Gap
 
 AVOIDS = {
@@ -30,18 +30,10 @@ _FEW = 16
 """Up to so many places of a window, slices find the largest element and its index."""
 
 
-@translates("MaxPool", since=1)
-def max_pool_1(
-    x: AtLeast3,
-    *,
-    auto_pad: str = "NOTSET",
-    kernel_shape: Positives,
-    pads: Indices | None = None,
-    strides: Positives | None = None,
-):
+@translates("MaxPool", since=1, without="dilations")
+def max_pool_1(x: AtLeast3, *, kernel_shape: Positives, given: WindowAttributes):
     """The largest element of each window."""
-    at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
-    return _largest(x, kernel_shape, at)
+    return _largest(x, kernel_shape, given.over(len(kernel_shape)))
 
 
 @translates("MaxPool", since=8, without="ceil_mode dilations")
@@ -49,18 +41,15 @@ def max_pool_1(
 def max_pool(
     x: AtLeast3,
     *,
-    auto_pad: str = "NOTSET",
     ceil_mode: int = 0,
-    dilations: Positives | None = None,
     kernel_shape: Positives,
-    pads: Indices | None = None,
     storage_order: int = 0,
-    strides: Positives | None = None,
+    given: WindowAttributes,
     node: Context,
 ):
     """From opset 8 on, the second output has the indices."""
-    at = window(len(kernel_shape), strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
-    return _max_pool(x, kernel_shape, _rounded(at, kernel_shape, ceil_mode), storage_order, node)
+    at = _rounded(given.over(len(kernel_shape)), kernel_shape, ceil_mode)
+    return _max_pool(x, kernel_shape, at, storage_order, node)
 
 
 def _max_pool(x: Value, kernel: Ints, at: Window, storage_order: int, node: Context):
@@ -185,17 +174,13 @@ def _rounded(at: Window, kernel: Ints, ceil_mode: int) -> Window:
 def average_pool(
     x: AtLeast3,
     *,
-    auto_pad: str = "NOTSET",
     ceil_mode: int = 0,
     count_include_pad: int = 0,
-    dilations: Positives | None = None,
     kernel_shape: Positives,
-    pads: Indices | None = None,
-    strides: Positives | None = None,
+    given: WindowAttributes,
 ):
     """The mean of each window. Before opset 7 the mean includes the padding, as in ONNX's version converter."""
-    at = window(len(kernel_shape), strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
-    return averaged(x, kernel_shape, at, count_include_pad, ceil_mode)
+    return averaged(x, kernel_shape, given.over(len(kernel_shape)), count_include_pad, ceil_mode)
 
 
 def averaged(x: Value, kernel: Ints, at: Window, count_include_pad: int, ceil_mode: int) -> Value:
@@ -243,39 +228,21 @@ def _window_sum(x: Value, kernel: Ints, at: Window) -> Value:
     return ops.Reshape(y, back)
 
 
-@translates("LpPool", since=1)
+@translates("LpPool", since=1, without="dilations")
 def lp_pool_1(
-    x: AtLeast3,
-    *,
-    auto_pad: str = "NOTSET",
-    kernel_shape: Positives | None = None,
-    p: AboveZero = 2.0,
-    pads: Indices | None = None,
-    strides: Positives | None = None,
+    x: AtLeast3, *, kernel_shape: Positives | None = None, p: AboveZero = 2.0, given: WindowAttributes
 ):
     """The p-norm of each window."""
     if kernel_shape is None:
         raise ModelError("LpPool needs the attribute kernel_shape", code="ML227")
-    at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
-    return _lp_pool(x, kernel_shape, at, p, 0)
+    return _lp_pool(x, kernel_shape, given.over(len(kernel_shape)), p, 0)
 
 
 @translates("LpPool", since=2, without="ceil_mode dilations")
 @translates("LpPool", since=18)
-def lp_pool(
-    x: AtLeast3,
-    *,
-    auto_pad: str = "NOTSET",
-    ceil_mode: int = 0,
-    dilations: Positives | None = None,
-    kernel_shape: Positives,
-    p: Positive = 2,
-    pads: Indices | None = None,
-    strides: Positives | None = None,
-):
+def lp_pool(x: AtLeast3, *, ceil_mode: int = 0, kernel_shape: Positives, p: Positive = 2, given: WindowAttributes):
     """From opset 2 on p is an integer."""
-    at = window(len(kernel_shape), strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
-    return _lp_pool(x, kernel_shape, at, p, ceil_mode)
+    return _lp_pool(x, kernel_shape, given.over(len(kernel_shape)), p, ceil_mode)
 
 
 def _lp_pool(x: Value, kernel: Ints, at: Window, p: float, ceil_mode: int) -> Value:
@@ -340,19 +307,11 @@ def spatial_axes(x: Value):
     return ops.Range(2, rank, 1, output_type=i64)
 
 
-@translates("MaxUnpool", since=9)
-def max_unpool(
-    x: AtLeast3,
-    i,
-    output_shape=None,
-    *,
-    kernel_shape: Positives,
-    pads: Indices | None = None,
-    strides: Positives | None = None,
-):
+@translates("MaxUnpool", since=9, without="auto_pad dilations")
+def max_unpool(x: AtLeast3, i, output_shape=None, *, kernel_shape: Positives, given: WindowAttributes):
     """Zeros in the shape of the pool's input, with the elements at their indices, padded to `output_shape`."""
     count = len(kernel_shape)
-    at = window(count, strides=strides, pads=pads)
+    at = given.over(count)
     sizes = ops.Slice(ops.ShapeOf(x), [2], [2 + count], [1], [0])
     more = [k - s - b - e for k, s, b, e in zip(kernel_shape, at.strides, at.begin, at.end, strict=True)]
     spatial = sizes * list(at.strides) + more

@@ -1,10 +1,11 @@
-"""The attributes that all operators with a sliding window share, with ONNX's defaults."""
+"""Sliding windows: the attributes that all operators with one share, and their form over some dimensions."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
-from mo_loop.frontend.vocabulary import ModelError
+from mo_loop.frontend.vocabulary import Attributes, ModelError
+from mo_loop.ops.ranges import Indices, Positives
 
 # VALID is explicit padding by 0: with VALID, the runtime rounds down even if ceil_mode is set.
 _AUTO_PADS = {
@@ -23,6 +24,11 @@ class Window:
     auto_pad: str
 
     @property
+    def count(self) -> int:
+        """The number of spatial dimensions."""
+        return len(self.strides)
+
+    @property
     def is_dilated(self) -> bool:
         return any(each != 1 for each in self.dilations)
 
@@ -35,23 +41,25 @@ class Window:
         return {"strides": self.strides, "pads_begin": self.begin, "pads_end": self.end, "auto_pad": self.auto_pad}
 
 
-def window(
-    count: int,
-    *,
-    strides: Sequence[int] | None = None,
-    pads: Sequence[int] | None = None,
-    dilations: Sequence[int] | None = None,
-    auto_pad: str = "NOTSET",
-) -> Window:
-    """The attributes of a window over `count` dimensions; ModelError if a list has another length."""
-    if auto_pad not in _AUTO_PADS:
-        raise ModelError(f"auto_pad {auto_pad!r}: ONNX defines {', '.join(filter(None, _AUTO_PADS))}", code="ML227")
-    if count < 1:
-        raise ModelError("a window over no dimensions", code="ML227")
-    mode = _AUTO_PADS[auto_pad]
-    both = _listed(pads if auto_pad in ("NOTSET", "") else None, 2 * count, 0, "pads")
-    steps, gaps = _listed(strides, count, 1, "strides"), _listed(dilations, count, 1, "dilations")
-    return Window(steps, both[:count], both[count:], gaps, mode)
+@dataclass(frozen=True)
+class WindowAttributes(Attributes):
+    """The attributes of an operator with a sliding window, with ONNX's defaults."""
+
+    auto_pad: str = "NOTSET"
+    dilations: Positives | None = None
+    pads: Indices | None = None
+    strides: Positives | None = None
+
+    def over(self, count: int) -> Window:
+        """The window over `count` dimensions; ModelError if a list has another length."""
+        if self.auto_pad not in _AUTO_PADS:
+            known = ", ".join(filter(None, _AUTO_PADS))
+            raise ModelError(f"auto_pad {self.auto_pad!r}: ONNX defines {known}", code="ML227")
+        if count < 1:
+            raise ModelError("a window over no dimensions", code="ML227")
+        both = _listed(self.pads if self.auto_pad in ("NOTSET", "") else None, 2 * count, 0, "pads")
+        steps, gaps = _listed(self.strides, count, 1, "strides"), _listed(self.dilations, count, 1, "dilations")
+        return Window(steps, both[:count], both[count:], gaps, _AUTO_PADS[self.auto_pad])
 
 
 def _listed(given: Sequence[int] | None, count: int, default: int, name: str) -> tuple[int, ...]:

@@ -11,14 +11,14 @@ from functools import partial
 
 import numpy as np
 
-from mo_loop.frontend.ops.images.convolution import convolved, spatial_rank
-from mo_loop.frontend.ops.images.windows import Window, window
+from mo_loop.frontend.ops.images.convolution import ConvolutionAttributes, convolved
+from mo_loop.frontend.ops.images.windows import Window
 from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import ElementType, bf16, f16, f32, from_onnx, string, u8
 from mo_loop.ops.base import Op
 from mo_loop.ops.exact import aligned, as_float, centred, centred_weights, integer_product, largest_sum
-from mo_loop.ops.ranges import AtLeast2, Indices, NotNegative, One, Positive, Positives, Vector
+from mo_loop.ops.ranges import AtLeast2, NotNegative, One, Vector
 from mo_loop.target import ERROR, Gap
 
 NEGATED = "the numbers and the scales are negated"
@@ -161,17 +161,10 @@ def conv_integer(
     x_zero_point=None,
     w_zero_point=None,
     *,
-    auto_pad: str = "NOTSET",
-    dilations: Positives | None = None,
-    group: Positive = 1,
-    kernel_shape: Positives | None = None,
-    pads: Indices | None = None,
-    strides: Positives | None = None,
+    given: ConvolutionAttributes,
 ):
     """In i32."""
-    count = spatial_rank(x, w, kernel_shape)
-    at = window(count, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
-    return integer_convolution(x, w, x_zero_point, w_zero_point, group, at)
+    return integer_convolution(x, w, x_zero_point, w_zero_point, given.group, given.at(x, w))
 
 
 def integer_convolution(
@@ -201,21 +194,15 @@ def qlinear_conv(
     y_zero_point: One,
     b: Vector = None,
     *,
-    auto_pad: str = "NOTSET",
-    dilations: Positives | None = None,
-    group: Positive = 1,
-    kernel_shape: Positives | None = None,
-    pads: Indices | None = None,
-    strides: Positives | None = None,
+    given: ConvolutionAttributes,
 ):
     """The bias is of type i32; its scale is x_scale * w_scale."""
-    count = spatial_rank(x, w, kernel_shape)
-    at = window(count, strides=strides, pads=pads, dilations=dilations, auto_pad=auto_pad)
+    at, group = given.at(x, w), given.group
     numbers = convolved(real(x, x_scale, x_zero_point, 1), real(w, w_scale, w_zero_point, 0), group, at)
     integers = integer_convolution(x, w, x_zero_point, w_zero_point, group, at)
     factor = as_float(x_scale) * as_float(w_scale)
     if b is not None:
-        by_channel = [1, -1, *[1] * count]
+        by_channel = [1, -1, *[1] * at.count]
         numbers = numbers + ops.Reshape(real(b, factor, None, 0), by_channel)
         integers = integers + ops.Reshape(b, by_channel)
     return requantized(numbers, integers, aligned(numbers, factor, 1), y_scale, y_zero_point, 1, y_zero_point.dtype)

@@ -12,7 +12,7 @@ from mo_loop.frontend.ops.elementwise.activation import flattened, leaky_relu, s
 from mo_loop.frontend.ops.images.channels import channels_first
 from mo_loop.frontend.ops.images.channels import channels_last as to_channels_last
 from mo_loop.frontend.ops.images.pooling import averaged, global_average_pool, spatial_axes
-from mo_loop.frontend.ops.images.windows import window
+from mo_loop.frontend.ops.images.windows import WindowAttributes
 from mo_loop.frontend.ops.quantization.quantization import dequantize, quantize, real, requantized, unless_zero
 from mo_loop.frontend.ops.weight_layout import reshaped
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, Value, ops, translates
@@ -20,7 +20,7 @@ from mo_loop.graph.types import ElementType
 from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import as_float, centred
 from mo_loop.ops.lengths import scalar
-from mo_loop.ops.ranges import AtLeast3, Indices, Needed, One, Positives
+from mo_loop.ops.ranges import AtLeast3, Needed, One, Positives
 
 Ints = tuple[int, ...]
 
@@ -152,17 +152,17 @@ def qlinear_reduce_mean(
     return _quantized(mean, reduced_scale, reduced_zero_point, data.dtype)
 
 
-@translates("QLinearAveragePool", since=1, domain=MICROSOFT)
+@translates("QLinearAveragePool", since=1, domain=MICROSOFT, without="dilations")
 def qlinear_average_pool(
     x: AtLeast3, x_scale: One, x_zero_point: One = None, y_scale: Needed | One = None, y_zero_point: One = None, *,
-    auto_pad: str = "NOTSET", ceil_mode: int = 0, channels_last: int = 0, count_include_pad: int = 0,
-    kernel_shape: Positives, pads: Indices | None = None, strides: Positives | None = None,
+    ceil_mode: int = 0, channels_last: int = 0, count_include_pad: int = 0, kernel_shape: Positives,
+    given: WindowAttributes,
 ):  # fmt: skip
     """The mean of each window. With `count_include_pad` the kernel counts what rounding up adds, too.
 
     For one window with all elements the kernel of QLinearGlobalAveragePool is used, which rounds otherwise.
     """
-    at = window(len(kernel_shape), strides=strides, pads=pads, auto_pad=auto_pad)
+    at = given.over(len(kernel_shape))
     sizes = () if x.shape is None else x.shape[1:-1] if channels_last else x.shape[2:]
     if tuple(sizes) == tuple(kernel_shape) and not any((*at.begin, *at.end)):
         return qlinear_global_average_pool(x, x_scale, x_zero_point, y_scale, y_zero_point, channels_last=channels_last)

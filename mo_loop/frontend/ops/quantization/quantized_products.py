@@ -11,15 +11,16 @@ import numpy as np
 from mo_loop.errors import TypeError_
 from mo_loop.frontend.ops.images.channels import channels_first
 from mo_loop.frontend.ops.images.channels import channels_last as to_channels_last
+from mo_loop.frontend.ops.images.convolution import ConvolutionAttributes
 from mo_loop.frontend.ops.quantization.quantization import qlinear_conv, real, requantized, unless_zero
-from mo_loop.frontend.ops.recurrent.recurrent import recurrent_outputs
+from mo_loop.frontend.ops.recurrent.recurrent import RecurrentAttributes, recurrent_outputs
 from mo_loop.frontend.ops.weight_layout import array_of, rearranged, reshaped
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, Value, ops, translates
 from mo_loop.graph.shape import element_count
 from mo_loop.graph.types import f32, i16, i32, u32
 from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import aligned, as_float, centred, integer_product
-from mo_loop.ops.ranges import AtLeast1, AtLeast2, Indices, Matrix, Needed, One, Positive, Positives, Rank3, Vector
+from mo_loop.ops.ranges import AtLeast1, AtLeast2, Matrix, Needed, One, Rank3, Vector
 
 Ints = tuple[int, ...]
 Floats = tuple[float, ...]
@@ -134,15 +135,12 @@ def reduce_sum_integer(data, *, axes: Ints, keepdims: int):
 @translates("QLinearConv", since=1, domain=MICROSOFT)
 def contrib_qlinear_conv(
     x: AtLeast2, x_scale: One, x_zero_point: One, w: AtLeast2, w_scale, w_zero_point, y_scale: One, y_zero_point: One,
-    b: Vector = None, *, auto_pad: str = "NOTSET", channels_last: int = 0, dilations: Positives | None = None,
-    group: Positive = 1, kernel_shape: Positives | None = None, pads: Indices | None = None,
-    strides: Positives | None = None,
+    b: Vector = None, *, channels_last: int = 0, given: ConvolutionAttributes,
 ):  # fmt: skip
     """As ONNX's; with `channels_last` the channels of x and y are their last axis."""
     y = qlinear_conv(
         channels_first(x) if channels_last else x, x_scale, x_zero_point, w, w_scale, w_zero_point, y_scale,
-        y_zero_point, b, auto_pad=auto_pad, dilations=dilations, group=group, kernel_shape=kernel_shape, pads=pads,
-        strides=strides,
+        y_zero_point, b, given=given,
     )  # fmt: skip
     return to_channels_last(y) if channels_last else y
 
@@ -152,22 +150,19 @@ def dynamic_quantize_lstm(
     x: Rank3, w: Rank3, r: Rank3, b: Matrix = None, sequence_lens: Vector = None, initial_h: Rank3 = None,
     initial_c: Rank3 = None, p: Matrix = None, w_scale: Needed | Vector | Matrix = None,
     w_zero_point: Needed | Vector | Matrix = None, r_scale: Needed | Vector | Matrix = None,
-    r_zero_point: Needed | Vector | Matrix = None, *, activation_alpha: Floats | None = None,
-    activation_beta: Floats | None = None, activations: Strings | None = None, clip: float | None = None,
-    direction: str = "forward", hidden_size: Positive | None = None, input_forget: int = 0, node: Context,
+    r_zero_point: Needed | Vector | Matrix = None, *, input_forget: int = 0, given: RecurrentAttributes, node: Context,
 ):  # fmt: skip
     """x and, at each step, the state are quantised dynamically; weights are [directions, inputs, 4 * hidden].
 
     The rounded form multiplies them as they are, so that the runtime has the whole layer as one operation.
     """
-    directions = 2 if direction == "bidirectional" else 1
+    directions = 2 if given.direction == "bidirectional" else 1
     weights = _gates(w, w_scale, w_zero_point, directions)
     recurrence = _gates(r, r_scale, r_zero_point, directions)
     rounded, exact = (
         recurrent_outputs(
-            node, x, weights, recurrence, b, sequence_lens, (initial_h, initial_c), p, kind="LSTM", layout=0,
-            direction=direction, hidden_size=hidden_size, activations=activations, activation_alpha=activation_alpha,
-            activation_beta=activation_beta, clip=clip, input_forget=input_forget, is_quantised=is_quantised,
+            node, x, weights, recurrence, b, sequence_lens, (initial_h, initial_c), p, kind="LSTM", given=given,
+            input_forget=input_forget, is_quantised=is_quantised,
         )
         for is_quantised in (False, True)
     )  # fmt: skip

@@ -1,13 +1,14 @@
 """LSTM, GRU and RNN as a *Sequence operation if it gives the same numbers, else as a Scan over composed steps."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass, replace
 
 from mo_loop.errors import TypeError_
 from mo_loop.frontend.ops.elementwise.activation_names import Activation
 from mo_loop.frontend.ops.recurrent.recurrent_sequences import sequence
 from mo_loop.frontend.ops.recurrent.recurrent_steps import GATES, Recurrence, activations_of, scanned
 from mo_loop.frontend.ops.weight_layout import array_of
-from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.frontend.vocabulary import Attributes, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.ops.ranges import Integers, Matrix, Positive, Rank3, Vector
 from mo_loop.target import Gap
 
@@ -24,10 +25,25 @@ AVOIDS = {
 Floats = tuple[float, ...]
 Strings = tuple[str, ...]
 
+TANH = {"activations": ("Tanh", "Tanh")}
+"""The default that ONNX gives to RNN alone."""
+
 _DEFAULTS = {"LSTM": ("sigmoid", "tanh", "tanh"), "GRU": ("sigmoid", "tanh"), "RNN": ("tanh",)}
 _NATIVE: dict[str, set[tuple[str, ...]]] = {
     "RNN": {("tanh",), ("relu",), ("sigmoid",)}, "GRU": {("sigmoid", "tanh")}, "LSTM": {("sigmoid", "tanh", "tanh")},
 }  # fmt: skip
+
+
+@dataclass(frozen=True)
+class RecurrentAttributes(Attributes):
+    """The attributes of all recurrent operators, with ONNX's defaults."""
+
+    activation_alpha: Floats | None = None
+    activation_beta: Floats | None = None
+    activations: Strings | None = None
+    clip: float | None = None
+    direction: str = "forward"
+    hidden_size: Positive | None = None
 
 
 def recurrent_outputs(
@@ -41,18 +57,14 @@ def recurrent_outputs(
     peepholes: Value | None = None,
     *,
     kind: str,
-    direction: str,
-    hidden_size: int | None,
-    layout: int,
-    activations: Strings | None,
-    activation_alpha: Floats | None,
-    activation_beta: Floats | None,
-    clip: float | None,
+    given: RecurrentAttributes,
+    layout: int = 0,
     linear_before_reset: int = 0,
     input_forget: int = 0,
     is_quantised: bool = False,
 ) -> list[Value | None]:
     """The outputs Y, Y_h and, of an LSTM, Y_c."""
+    direction, hidden_size = given.direction, given.hidden_size
     if direction not in ("forward", "reverse", "bidirectional"):
         raise ModelError(f"direction {direction!r}: ONNX defines forward, reverse and bidirectional", code="ML227")
     directions = 2 if direction == "bidirectional" else 1
@@ -65,15 +77,15 @@ def recurrent_outputs(
         "w": (directions, rows, None), "r": (directions, rows, hidden), "b": (directions, 2 * rows),
         "p": (directions, 3 * hidden), "state": (None, directions, hidden) if layout else (directions, None, hidden),
     }  # fmt: skip
-    given = [("w", w), ("r", r), ("b", b), ("p", peepholes), *(("state", each) for each in states)]
-    for name, value in given:
+    for name, value in [("w", w), ("r", r), ("b", b), ("p", peepholes), *(("state", each) for each in states)]:
         _require_sizes(kind, name, value, sizes[name])
     w, r = _of_sizes(w, sizes["w"]), _of_sizes(r, sizes["r"])
     b, peepholes = (None if each is None else _of_sizes(each, sizes[key]) for key, each in (("b", b), ("p", peepholes)))
-    names = activations or _DEFAULTS[kind] * directions
-    functions = activations_of(names, activation_alpha, activation_beta, len(_DEFAULTS[kind]), directions, kind)
+    names = given.activations or _DEFAULTS[kind] * directions
+    alphas, betas = given.activation_alpha, given.activation_beta
+    functions = activations_of(names, alphas, betas, len(_DEFAULTS[kind]), directions, kind)
     task = Recurrence(
-        kind=kind, direction=direction, hidden=hidden, layout=layout, functions=functions, clip=clip or 0.0,
+        kind=kind, direction=direction, hidden=hidden, layout=layout, functions=functions, clip=given.clip or 0.0,
         linear_before_reset=bool(linear_before_reset), input_forget=bool(input_forget), is_quantised=is_quantised,
     )  # fmt: skip
     if lengths is not None and _all_equal(lengths, x, layout):
@@ -129,15 +141,10 @@ def lstm(
     initial_c: Rank3 = None,
     p: Matrix = None,
     *,
-    activation_alpha: Floats | None = None,
-    activation_beta: Floats | None = None,
-    activations: Strings | None = None,
-    clip: float | None = None,
-    direction: str = "forward",
-    hidden_size: Positive | None = None,
     input_forget: int = 0,
     layout: int = 0,
     output_sequence: int = 0,
+    given: RecurrentAttributes,
     node: Context,
 ):
     """With `layout` 1 the batch comes first everywhere.
@@ -145,9 +152,8 @@ def lstm(
     Until opset 6 `output_sequence` says whether the first output is made; so does the name of that output.
     """
     return recurrent_outputs(
-        node, x, w, r, b, sequence_lens, (initial_h, initial_c), p, kind="LSTM", direction=direction, layout=layout,
-        hidden_size=hidden_size, activations=activations, activation_alpha=activation_alpha,
-        activation_beta=activation_beta, clip=clip, input_forget=input_forget,
+        node, x, w, r, b, sequence_lens, (initial_h, initial_c), p, kind="LSTM", given=given, layout=layout,
+        input_forget=input_forget,
     )  # fmt: skip
 
 
@@ -163,30 +169,24 @@ def gru(
     sequence_lens: Vector | Integers = None,
     initial_h: Rank3 = None,
     *,
-    activation_alpha: Floats | None = None,
-    activation_beta: Floats | None = None,
-    activations: Strings | None = None,
-    clip: float | None = None,
-    direction: str = "forward",
-    hidden_size: Positive | None = None,
     layout: int = 0,
     linear_before_reset: int = 0,
     output_sequence: int = 0,
+    given: RecurrentAttributes,
     node: Context,
 ):
     """With `layout` 1 the batch comes first everywhere. The default direction is misspelt in the schema of opset 1."""
-    if direction == "foward" and node.opset < 3:
-        direction = "forward"
+    if given.direction == "foward" and node.opset < 3:
+        given = replace(given, direction="forward")
     return recurrent_outputs(
-        node, x, w, r, b, sequence_lens, (initial_h,), kind="GRU", direction=direction, layout=layout,
-        hidden_size=hidden_size, activations=activations, activation_alpha=activation_alpha,
-        activation_beta=activation_beta, clip=clip, linear_before_reset=linear_before_reset,
+        node, x, w, r, b, sequence_lens, (initial_h,), kind="GRU", given=given, layout=layout,
+        linear_before_reset=linear_before_reset,
     )  # fmt: skip
 
 
-@translates("RNN", since=1, without="layout")
-@translates("RNN", since=7, without="layout output_sequence")
-@translates("RNN", since=14, without="output_sequence", ignored="output_sequence")
+@translates("RNN", since=1, without="layout", defaults=TANH)
+@translates("RNN", since=7, without="layout output_sequence", defaults=TANH)
+@translates("RNN", since=14, without="output_sequence", defaults=TANH, ignored="output_sequence")
 def rnn(
     x: Rank3,
     w: Rank3,
@@ -195,19 +195,11 @@ def rnn(
     sequence_lens: Vector | Integers = None,
     initial_h: Rank3 = None,
     *,
-    activation_alpha: Floats | None = None,
-    activation_beta: Floats | None = None,
-    activations: Strings = ("Tanh", "Tanh"),
-    clip: float | None = None,
-    direction: str = "forward",
-    hidden_size: Positive | None = None,
     layout: int = 0,
     output_sequence: int = 0,
+    given: RecurrentAttributes,
     node: Context,
 ):
     """With `layout` 1 the batch comes first everywhere."""
-    return recurrent_outputs(
-        node, x, w, r, b, sequence_lens, (initial_h,), kind="RNN", direction=direction, layout=layout,
-        hidden_size=hidden_size, activations=activations, activation_alpha=activation_alpha,
-        activation_beta=activation_beta, clip=clip,
-    )  # fmt: skip
+    states = (initial_h,)
+    return recurrent_outputs(node, x, w, r, b, sequence_lens, states, kind="RNN", given=given, layout=layout)
