@@ -1,7 +1,7 @@
 """Elementwise activation functions, and softmax along an axis."""
 
 import math
-from typing import Any, ClassVar, Literal
+from typing import Any, Literal
 
 import numpy as np
 
@@ -13,12 +13,8 @@ from mo_loop.ops.element_kinds import FLOATS, NUMBERS
 from mo_loop.ops.infer import elementwise, wide
 
 
-class ReLU(Unary, opset=1):
+class ReLU(Unary, opset=1, rule=lambda x: values.maximum(x, 0), numpy=lambda x: np.maximum(x, 0)):
     """max(x, 0). Spec: ReLU-1."""
-
-    _rule = staticmethod(lambda x: values.maximum(x, 0))
-
-    _numpy = staticmethod(lambda x: np.maximum(x, 0))
 
 
 class PReLU(Op, opset=1):
@@ -37,10 +33,8 @@ class PReLU(Op, opset=1):
         return np.where(x < 0, x * slope.reshape(slope.shape if slope.size > 1 else ()), x)
 
 
-class Sigmoid(Unary, opset=1, types={"x": NUMBERS}):
+class Sigmoid(Unary, opset=1, types={"x": NUMBERS}, numpy=lambda x: 1 / (1 + np.exp(-x))):
     """1 / (1 + e^-x). Spec: Sigmoid-1."""
-
-    _numpy = staticmethod(lambda x: 1 / (1 + np.exp(-x)))
 
 
 class Elu(Unary, opset=1):
@@ -94,16 +88,12 @@ class Clamp(Unary, opset=1, types={"x": NUMBERS}):
         return np.clip(inputs[0], self.min, self.max).astype(inputs[0].dtype)
 
 
-class HSigmoid(Unary, opset=5, types={"x": NUMBERS}):
+class HSigmoid(Unary, opset=5, types={"x": NUMBERS}, numpy=lambda x: np.clip(x + 3, 0, 6) / 6):
     """min(max(x + 3, 0), 6) / 6. Spec: HSigmoid-5."""
 
-    _numpy = staticmethod(lambda x: np.clip(x + 3, 0, 6) / 6)
 
-
-class HSwish(Unary, opset=4, types={"x": NUMBERS}):
+class HSwish(Unary, opset=4, types={"x": NUMBERS}, numpy=lambda x: x * np.clip(x + 3, 0, 6) / 6):
     """x * min(max(x + 3, 0), 6) / 6. Spec: HSwish-4."""
-
-    _numpy = staticmethod(lambda x: x * np.clip(x + 3, 0, 6) / 6)
 
 
 class Swish(Op, opset=4, types={"x": FLOATS}):
@@ -120,22 +110,16 @@ class Swish(Op, opset=4, types={"x": FLOATS}):
             return np.asarray(x / (1 + np.exp(-beta * x))).astype(x.dtype)
 
 
-class Mish(Unary, opset=4, types={"x": FLOATS}):
+class Mish(Unary, opset=4, types={"x": FLOATS}, numpy=lambda x: x * np.tanh(np.logaddexp(0, x))):
     """x * tanh(log(1 + e^x)). Spec: Mish-4."""
 
-    _numpy = staticmethod(lambda x: x * np.tanh(np.logaddexp(0, x)))
 
-
-class SoftPlus(Unary, opset=4, types={"x": FLOATS}):
+class SoftPlus(Unary, opset=4, types={"x": FLOATS}, numpy=lambda x: np.logaddexp(0, x)):
     """log(1 + e^x). Spec: SoftPlus-4."""
 
-    _numpy = staticmethod(lambda x: np.logaddexp(0, x))
 
-
-class SoftSign(Unary, opset=9, types={"x": FLOATS}):
+class SoftSign(Unary, opset=9, types={"x": FLOATS}, numpy=lambda x: x / (1 + np.abs(x))):
     """x / (1 + |x|). Spec: SoftSign-9."""
-
-    _numpy = staticmethod(lambda x: x / (1 + np.abs(x)))
 
 
 class Gelu(Unary, opset=7, types={"x": FLOATS}):
@@ -159,8 +143,6 @@ class AlongAxis(Op, abstract=True):
     """Functions of all elements along one axis."""
 
     axis: int
-
-    _numpy: ClassVar[Any] = None
 
     def infer(self, x):
         self.require(x.rank is None or -x.rank <= self.axis < x.rank, f"axis {self.axis} for rank {x.rank}")

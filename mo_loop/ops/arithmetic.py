@@ -1,8 +1,7 @@
 """Elementwise arithmetic, and cumulative sums."""
 
 import math
-from collections.abc import Callable
-from typing import Any, ClassVar, Literal
+from typing import Literal
 
 import numpy as np
 
@@ -20,10 +19,6 @@ class Binary(Op, abstract=True):
 
     auto_broadcast: Literal["numpy", "none"] = "numpy"
 
-    _rule: ClassVar[Callable[..., Any] | None] = None
-    """One value of the result from one of each input; None if shape arithmetic does not use the operation."""
-    _numpy: ClassVar[Any] = None
-
     def infer(self, a, b):
         return elementwise((a, b), rule=type(self)._rule)
 
@@ -34,25 +29,16 @@ class Binary(Op, abstract=True):
             return type(self)._numpy(*inputs)
 
 
-class Add(Binary, opset=1, types=_NUMBERS):
+class Add(Binary, opset=1, types=_NUMBERS, rule=values.add, numpy=np.add):
     """a + b. Spec: Add-1."""
 
-    _rule = staticmethod(values.add)
-    _numpy = staticmethod(np.add)
 
-
-class Subtract(Binary, opset=1, types=_NUMBERS):
+class Subtract(Binary, opset=1, types=_NUMBERS, rule=values.subtract, numpy=np.subtract):
     """a - b. Spec: Subtract-1."""
 
-    _rule = staticmethod(values.subtract)
-    _numpy = staticmethod(np.subtract)
 
-
-class Multiply(Binary, opset=1, types=_NUMBERS):
+class Multiply(Binary, opset=1, types=_NUMBERS, rule=values.multiply, numpy=np.multiply):
     """a * b. Spec: Multiply-1."""
-
-    _rule = staticmethod(values.multiply)
-    _numpy = staticmethod(np.multiply)
 
 
 class Divide(Binary, opset=1, types=_NUMBERS):
@@ -76,29 +62,22 @@ class Divide(Binary, opset=1, types=_NUMBERS):
             return floored + ((a % b != 0) & ((a < 0) != (b < 0))).astype(a.dtype)
 
 
-class FloorMod(Binary, opset=1, types=_NUMBERS):
+class FloorMod(Binary, opset=1, types=_NUMBERS, rule=values.remainder_down):
     """The remainder with the sign of the divisor. Spec: FloorMod-1."""
-
-    _rule = staticmethod(values.remainder_down)
 
     def evaluate(self, *inputs):
         return np.mod(*inputs) if np.all(inputs[1]) else NotImplemented
 
 
-class Mod(Binary, opset=1, types=_NUMBERS):
+class Mod(Binary, opset=1, types=_NUMBERS, rule=values.remainder):
     """The remainder with the sign of the dividend. Spec: Mod-1."""
-
-    _rule = staticmethod(values.remainder)
 
     def evaluate(self, *inputs):
         return np.fmod(*inputs) if np.all(inputs[1]) else NotImplemented
 
 
-class Power(Binary, opset=1, types=_NUMBERS):
+class Power(Binary, opset=1, types=_NUMBERS, rule=values.power, numpy=np.power):
     """a to the power b. Spec: Power-1."""
-
-    _rule = staticmethod(values.power)
-    _numpy = staticmethod(np.power)
 
     def evaluate(self, *inputs):
         if np.issubdtype(inputs[0].dtype, np.integer) and np.any(inputs[1] < 0):
@@ -106,32 +85,20 @@ class Power(Binary, opset=1, types=_NUMBERS):
         return super().evaluate(*inputs)
 
 
-class Maximum(Binary, opset=1, types=_NUMBERS):
+class Maximum(Binary, opset=1, types=_NUMBERS, rule=values.maximum, numpy=np.maximum):
     """The larger of both. Spec: Maximum-1."""
 
-    _rule = staticmethod(values.maximum)
-    _numpy = staticmethod(np.maximum)
 
-
-class Minimum(Binary, opset=1, types=_NUMBERS):
+class Minimum(Binary, opset=1, types=_NUMBERS, rule=values.minimum, numpy=np.minimum):
     """The smaller of both. Spec: Minimum-1."""
 
-    _rule = staticmethod(values.minimum)
-    _numpy = staticmethod(np.minimum)
 
-
-class SquaredDifference(Binary, opset=1, types=_NUMBERS):
+class SquaredDifference(Binary, opset=1, types=_NUMBERS, numpy=lambda a, b: np.square(a - b)):
     """(a - b)^2. Spec: SquaredDifference-1."""
-
-    _numpy = staticmethod(lambda a, b: np.square(a - b))
 
 
 class Unary(Op, abstract=True):
     """One input; the output has the same type and shape."""
-
-    _rule: ClassVar[Callable[..., Any] | None] = None
-    """One value of the result from one of x; None if shape arithmetic does not use the operation."""
-    _numpy: ClassVar[Any] = None
 
     def infer(self, x):
         rule = type(self)._rule
@@ -144,137 +111,88 @@ class Unary(Op, abstract=True):
             return np.asarray(type(self)._numpy(inputs[0])).astype(inputs[0].dtype)
 
 
-class Negative(Unary, opset=1):
+class Negative(Unary, opset=1, rule=values.negate, numpy=np.negative):
     """-x. Spec: Negative-1."""
 
-    _rule = staticmethod(values.negate)
-    _numpy = staticmethod(np.negative)
 
-
-class Abs(Unary, opset=1):
+class Abs(Unary, opset=1, rule=values.absolute, numpy=np.abs):
     """|x|. Spec: Abs-1."""
 
-    _rule = staticmethod(values.absolute)
-    _numpy = staticmethod(np.abs)
 
-
-class Ceiling(Unary, opset=1, types={"x": NUMBERS}):
+class Ceiling(Unary, opset=1, types={"x": NUMBERS}, rule=values.same, numpy=np.ceil):
     """x rounded up. Spec: Ceiling-1."""
 
-    _rule = staticmethod(values.same)
 
-    _numpy = staticmethod(np.ceil)
-
-
-class Floor(Unary, opset=1, types={"x": NUMBERS}):
+class Floor(Unary, opset=1, types={"x": NUMBERS}, rule=values.same, numpy=np.floor):
     """x rounded down. Spec: Floor-1."""
 
-    _rule = staticmethod(values.same)
 
-    _numpy = staticmethod(np.floor)
-
-
-class Sign(Unary, opset=1):
+class Sign(Unary, opset=1, rule=values.sign, numpy=np.sign):
     """-1, 0 or 1. Spec: Sign-1."""
 
-    _rule = staticmethod(values.sign)
-    _numpy = staticmethod(np.sign)
 
-
-class Sqrt(Unary, opset=1, types={"x": NUMBERS}):
+class Sqrt(Unary, opset=1, types={"x": NUMBERS}, numpy=np.sqrt):
     """The square root. Spec: Sqrt-1."""
 
-    _numpy = staticmethod(np.sqrt)
 
-
-class Exp(Unary, opset=1, types={"x": NUMBERS}):
+class Exp(Unary, opset=1, types={"x": NUMBERS}, numpy=np.exp):
     """e^x. Spec: Exp-1."""
 
-    _numpy = staticmethod(np.exp)
 
-
-class Log(Unary, opset=1, types={"x": NUMBERS}):
+class Log(Unary, opset=1, types={"x": NUMBERS}, numpy=np.log):
     """The natural logarithm. Spec: Log-1."""
 
-    _numpy = staticmethod(np.log)
 
-
-class Sin(Unary, opset=1, types={"x": NUMBERS}):
+class Sin(Unary, opset=1, types={"x": NUMBERS}, numpy=np.sin):
     """Spec: Sin-1."""
 
-    _numpy = staticmethod(np.sin)
 
-
-class Cos(Unary, opset=1, types={"x": NUMBERS}):
+class Cos(Unary, opset=1, types={"x": NUMBERS}, numpy=np.cos):
     """Spec: Cos-1."""
 
-    _numpy = staticmethod(np.cos)
 
-
-class Tan(Unary, opset=1, types={"x": NUMBERS}):
+class Tan(Unary, opset=1, types={"x": NUMBERS}, numpy=np.tan):
     """Spec: Tan-1."""
 
-    _numpy = staticmethod(np.tan)
 
-
-class Asin(Unary, opset=1, types={"x": NUMBERS}):
+class Asin(Unary, opset=1, types={"x": NUMBERS}, numpy=np.arcsin):
     """Spec: Asin-1."""
 
-    _numpy = staticmethod(np.arcsin)
 
-
-class Acos(Unary, opset=1, types={"x": NUMBERS}):
+class Acos(Unary, opset=1, types={"x": NUMBERS}, numpy=np.arccos):
     """Spec: Acos-1."""
 
-    _numpy = staticmethod(np.arccos)
 
-
-class Atan(Unary, opset=1, types={"x": NUMBERS}):
+class Atan(Unary, opset=1, types={"x": NUMBERS}, numpy=np.arctan):
     """Spec: Atan-1."""
 
-    _numpy = staticmethod(np.arctan)
 
-
-class Sinh(Unary, opset=1, types={"x": NUMBERS}):
+class Sinh(Unary, opset=1, types={"x": NUMBERS}, numpy=np.sinh):
     """Spec: Sinh-1."""
 
-    _numpy = staticmethod(np.sinh)
 
-
-class Cosh(Unary, opset=1, types={"x": NUMBERS}):
+class Cosh(Unary, opset=1, types={"x": NUMBERS}, numpy=np.cosh):
     """Spec: Cosh-1."""
 
-    _numpy = staticmethod(np.cosh)
 
-
-class Tanh(Unary, opset=1, types={"x": NUMBERS}):
+class Tanh(Unary, opset=1, types={"x": NUMBERS}, numpy=np.tanh):
     """Spec: Tanh-1."""
 
-    _numpy = staticmethod(np.tanh)
 
-
-class Asinh(Unary, opset=4, types={"x": NUMBERS}):
+class Asinh(Unary, opset=4, types={"x": NUMBERS}, numpy=np.arcsinh):
     """Spec: Asinh-4."""
 
-    _numpy = staticmethod(np.arcsinh)
 
-
-class Acosh(Unary, opset=4, types={"x": NUMBERS}):
+class Acosh(Unary, opset=4, types={"x": NUMBERS}, numpy=np.arccosh):
     """Spec: Acosh-4."""
 
-    _numpy = staticmethod(np.arccosh)
 
-
-class Atanh(Unary, opset=4, types={"x": NUMBERS}):
+class Atanh(Unary, opset=4, types={"x": NUMBERS}, numpy=np.arctanh):
     """Spec: Atanh-4."""
 
-    _numpy = staticmethod(np.arctanh)
 
-
-class Erf(Unary, opset=1, types={"x": NUMBERS}):
+class Erf(Unary, opset=1, types={"x": NUMBERS}, numpy=np.vectorize(math.erf, otypes=[np.float64])):
     """The Gauss error function. Spec: Erf-1."""
-
-    _numpy = staticmethod(np.vectorize(math.erf, otypes=[np.float64]))
 
 
 class Round(Unary, opset=5):

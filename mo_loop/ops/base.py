@@ -15,7 +15,7 @@ is that of the first Value. Inference runs before the node is attached, so a fai
 """
 
 import inspect
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, ClassVar, Literal, get_args, get_origin
 
 import numpy as np
@@ -70,7 +70,8 @@ class Op(Node):
     class name), `index` (input ports whose scalars and arrays become i64), `ranks` (input port -> its rank, or ranks),
     `single` (input ports of one number: a scalar or a vector of length 1), `types` (input port -> the element types
     that it takes), `abstract` (a base class of a family), `random` (two equal nodes are not the same value), `kept` (a
-    node without readers stays: a sink, which has an effect when it runs)."""
+    node without readers stays: a sink, which has an effect when it runs), `rule` (one value of the result from one of
+    each input, for shape arithmetic), `numpy` (the function that folds it). Families read the last two."""
 
     type: ClassVar[str] = ""
     opset: ClassVar[int] = 0
@@ -85,6 +86,8 @@ class Op(Node):
     REQUIRED: ClassVar[object] = _MISSING
     __signature__: ClassVar[Any] = _OpSignature()
 
+    _rule: ClassVar[Any] = None
+    _numpy: ClassVar[Any] = None
     _kinds: ClassVar[dict[str, Any]] = {}
     _ranges: ClassVar[Mapping[str, Range]] = {}
     _required: ClassVar[tuple[str, ...]] = ()
@@ -100,6 +103,7 @@ class Op(Node):
         cls, *, opset: int = 0, type: str = "", index: Sequence[str] = (), abstract: bool = False,
         random: bool = False, kept: bool = False, ranks: Mapping[str, int | tuple[int, ...]] | None = None,
         single: Sequence[str] = (), types: Mapping[str, Kind] | None = None,
+        rule: Callable[..., Any] | None = None, numpy: Callable[..., Any] | None = None,
     ) -> None:  # fmt: skip
         super().__init_subclass__()
         cls.abstract = abstract
@@ -107,6 +111,10 @@ class Op(Node):
         cls.opset = opset
         cls.random = random
         cls.is_kept = kept
+        if rule is not None:
+            cls._rule = staticmethod(rule)
+        if numpy is not None:
+            cls._numpy = staticmethod(numpy)
         cls.attributes = dict(cls.attributes)
         cls._kinds = dict(cls._kinds)
         for name, kind in inspect.get_annotations(cls).items():

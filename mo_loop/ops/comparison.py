@@ -1,6 +1,5 @@
 """Operations of comparison, logic, bits and selection."""
 
-from typing import Any, ClassVar
 
 import numpy as np
 
@@ -20,46 +19,28 @@ class Comparison(Binary, abstract=True):
         return elementwise((a, b), boolean, type(self)._rule)
 
 
-class Equal(Comparison, opset=1):
+class Equal(Comparison, opset=1, rule=values.equal, numpy=np.equal):
     """Spec: Equal-1."""
 
-    _rule = staticmethod(values.equal)
-    _numpy = staticmethod(np.equal)
 
-
-class NotEqual(Comparison, opset=1):
+class NotEqual(Comparison, opset=1, rule=values.differ, numpy=np.not_equal):
     """Spec: NotEqual-1."""
 
-    _rule = staticmethod(values.differ)
-    _numpy = staticmethod(np.not_equal)
 
-
-class Greater(Comparison, opset=1):
+class Greater(Comparison, opset=1, rule=values.greater, numpy=np.greater):
     """Spec: Greater-1."""
 
-    _rule = staticmethod(values.greater)
-    _numpy = staticmethod(np.greater)
 
-
-class GreaterEqual(Comparison, opset=1):
+class GreaterEqual(Comparison, opset=1, rule=values.greater_equal, numpy=np.greater_equal):
     """Spec: GreaterEqual-1."""
 
-    _rule = staticmethod(values.greater_equal)
-    _numpy = staticmethod(np.greater_equal)
 
-
-class Less(Comparison, opset=1):
+class Less(Comparison, opset=1, rule=values.less, numpy=np.less):
     """Spec: Less-1."""
 
-    _rule = staticmethod(values.less)
-    _numpy = staticmethod(np.less)
 
-
-class LessEqual(Comparison, opset=1):
+class LessEqual(Comparison, opset=1, rule=values.less_equal, numpy=np.less_equal):
     """Spec: LessEqual-1."""
-
-    _rule = staticmethod(values.less_equal)
-    _numpy = staticmethod(np.less_equal)
 
 
 class LogicalBinary(Binary, abstract=True):
@@ -70,32 +51,20 @@ class LogicalBinary(Binary, abstract=True):
         return super().infer(a, b)
 
 
-class LogicalAnd(LogicalBinary, opset=1):
+class LogicalAnd(LogicalBinary, opset=1, rule=values.both, numpy=np.logical_and):
     """Spec: LogicalAnd-1."""
 
-    _rule = staticmethod(values.both)
-    _numpy = staticmethod(np.logical_and)
 
-
-class LogicalOr(LogicalBinary, opset=1):
+class LogicalOr(LogicalBinary, opset=1, rule=values.either, numpy=np.logical_or):
     """Spec: LogicalOr-1."""
 
-    _rule = staticmethod(values.either)
-    _numpy = staticmethod(np.logical_or)
 
-
-class LogicalXor(LogicalBinary, opset=1):
+class LogicalXor(LogicalBinary, opset=1, rule=values.differ, numpy=np.logical_xor):
     """Spec: LogicalXor-1."""
 
-    _rule = staticmethod(values.differ)
-    _numpy = staticmethod(np.logical_xor)
 
-
-class LogicalNot(Unary, opset=1):
+class LogicalNot(Unary, opset=1, rule=values.invert, numpy=np.logical_not):
     """Spec: LogicalNot-1."""
-
-    _rule = staticmethod(values.invert)
-    _numpy = staticmethod(np.logical_not)
 
     def infer(self, x):
         self.require(x.dtype is boolean, f"{x.dtype} is not boolean")
@@ -110,40 +79,28 @@ class Bitwise(Binary, abstract=True):
         return super().infer(a, b)
 
 
-class BitwiseAnd(Bitwise, opset=13):
+class BitwiseAnd(Bitwise, opset=13, numpy=np.bitwise_and):
     """Spec: BitwiseAnd-13."""
 
-    _numpy = staticmethod(np.bitwise_and)
 
-
-class BitwiseOr(Bitwise, opset=13):
+class BitwiseOr(Bitwise, opset=13, numpy=np.bitwise_or):
     """Spec: BitwiseOr-13."""
 
-    _numpy = staticmethod(np.bitwise_or)
 
-
-class BitwiseXor(Bitwise, opset=13):
+class BitwiseXor(Bitwise, opset=13, numpy=np.bitwise_xor):
     """Spec: BitwiseXor-13."""
 
-    _numpy = staticmethod(np.bitwise_xor)
 
-
-class BitwiseNot(Unary, opset=13):
+class BitwiseNot(Unary, opset=13, numpy=np.bitwise_not):
     """Spec: BitwiseNot-13."""
 
-    _numpy = staticmethod(np.bitwise_not)
 
-
-class BitwiseLeftShift(Bitwise, opset=15, types={"a": INTEGERS}):
+class BitwiseLeftShift(Bitwise, opset=15, types={"a": INTEGERS}, numpy=np.left_shift):
     """Spec: BitwiseLeftShift-15."""
 
-    _numpy = staticmethod(np.left_shift)
 
-
-class BitwiseRightShift(Bitwise, opset=15, types={"a": INTEGERS}):
+class BitwiseRightShift(Bitwise, opset=15, types={"a": INTEGERS}, numpy=np.right_shift):
     """Spec: BitwiseRightShift-15."""
-
-    _numpy = staticmethod(np.right_shift)
 
 
 class Select(Op, opset=1):
@@ -162,8 +119,6 @@ class Select(Op, opset=1):
 class Classification(Op, abstract=True):
     """Tests of each number; the result is boolean."""
 
-    _numpy: ClassVar[Any] = None
-
     def infer(self, x):
         return TensorType(boolean, x.shape)
 
@@ -171,10 +126,8 @@ class Classification(Op, abstract=True):
         return type(self)._numpy(inputs[0])
 
 
-class IsNaN(Classification, opset=10, types={"x": FLOATS}):
+class IsNaN(Classification, opset=10, types={"x": FLOATS}, numpy=np.isnan):
     """Spec: IsNaN-10."""
-
-    _numpy = staticmethod(np.isnan)
 
 
 class IsInf(Classification, opset=10, types={"x": FLOATS}):
@@ -188,7 +141,5 @@ class IsInf(Classification, opset=10, types={"x": FLOATS}):
         return np.isinf(x) & (((x < 0) & self.detect_negative) | ((x > 0) & self.detect_positive))
 
 
-class IsFinite(Classification, opset=10, types={"x": FLOATS}):
+class IsFinite(Classification, opset=10, types={"x": FLOATS}, numpy=np.isfinite):
     """Spec: IsFinite-10."""
-
-    _numpy = staticmethod(np.isfinite)

@@ -1,7 +1,7 @@
 """Reductions over axes."""
 
 import functools
-from typing import Any, ClassVar
+from typing import ClassVar
 
 import numpy as np
 
@@ -12,13 +12,14 @@ from mo_loop.ops.element_kinds import NUMBERS
 from mo_loop.ops.infer import reduced, wide
 from mo_loop.ops.values import fitting
 
+_AXES = {"axes": (0, 1)}
+"""The ranks of the axes of a reduction."""
+
 
 class Reduction(Op, abstract=True):
     """Input `axes` is a scalar or vector of axes; an empty one reduces nothing."""
 
     keep_dims: bool = False
-
-    _numpy: ClassVar[Any] = None
 
     def infer(self, x, axes):
         return TensorType(x.dtype, reduced(x.shape, axes.integers, self.keep_dims))
@@ -35,8 +36,6 @@ class Reduction(Op, abstract=True):
 class Folding(Reduction, abstract=True):
     """Reductions whose result is known for a vector of known integers, as in shape arithmetic."""
 
-    _rule: ClassVar[Any] = None
-    """The combination of two values."""
     _empty: ClassVar[int | None] = None
     """The result for no values."""
 
@@ -52,22 +51,17 @@ class Folding(Reduction, abstract=True):
         return TensorType(x.dtype, plain.shape, fitting(known, x.dtype))
 
 
-class ReduceSum(Folding, opset=1, index=("axes",), ranks={"axes": (0, 1)}, types={"x": NUMBERS}):
+class ReduceSum(Folding, opset=1, index=("axes",), ranks=_AXES, types={"x": NUMBERS}, rule=values.add, numpy=np.sum):
     """Sums. Spec: ReduceSum-1."""
 
-    _numpy = staticmethod(np.sum)
-
-    _rule = staticmethod(values.add)
     _empty = 0
 
 
-class ReduceMean(Reduction, opset=1, index=("axes",), ranks={"axes": (0, 1)}, types={"x": NUMBERS}):
+class ReduceMean(Reduction, opset=1, index=("axes",), ranks=_AXES, types={"x": NUMBERS}, numpy=np.mean):
     """Means; those of integers are truncated. Spec: ReduceMean-1."""
 
     def evaluate(self, *inputs):
         return NotImplemented if inputs[0].size == 0 else super().evaluate(*inputs)
-
-    _numpy = staticmethod(np.mean)
 
 
 class Extreme(Folding, abstract=True):
@@ -77,41 +71,38 @@ class Extreme(Folding, abstract=True):
         return NotImplemented if inputs[0].size == 0 else super().evaluate(*inputs)
 
 
-class ReduceMax(Extreme, opset=1, index=("axes",), ranks={"axes": (0, 1)}, types={"x": NUMBERS}):
+class ReduceMax(
+    Extreme, opset=1, index=("axes",), ranks=_AXES, types={"x": NUMBERS}, rule=values.maximum, numpy=np.max
+):
     """The largest values. Spec: ReduceMax-1."""
 
-    _numpy = staticmethod(np.max)
 
-    _rule = staticmethod(values.maximum)
-
-
-class ReduceMin(Extreme, opset=1, index=("axes",), ranks={"axes": (0, 1)}, types={"x": NUMBERS}):
+class ReduceMin(
+    Extreme, opset=1, index=("axes",), ranks=_AXES, types={"x": NUMBERS}, rule=values.minimum, numpy=np.min
+):
     """The smallest values. Spec: ReduceMin-1."""
 
-    _numpy = staticmethod(np.min)
 
-    _rule = staticmethod(values.minimum)
-
-
-class ReduceProd(Folding, opset=1, index=("axes",), ranks={"axes": (0, 1)}, types={"x": NUMBERS}):
+class ReduceProd(
+    Folding, opset=1, index=("axes",), ranks=_AXES, types={"x": NUMBERS}, rule=values.multiply, numpy=np.prod
+):
     """Products. Spec: ReduceProd-1."""
 
-    _numpy = staticmethod(np.prod)
-
-    _rule = staticmethod(values.multiply)
     _empty = 1
 
 
-class ReduceL1(Reduction, opset=4, index=("axes",), ranks={"axes": (0, 1)}, types={"x": NUMBERS}):
+class ReduceL1(
+    Reduction, opset=4, index=("axes",), ranks=_AXES, types={"x": NUMBERS},
+    numpy=lambda x, axis, keepdims: np.sum(np.abs(x), axis=axis, keepdims=keepdims),
+):
     """Sums of absolute values. Spec: ReduceL1-4."""
 
-    _numpy = staticmethod(lambda x, axis, keepdims: np.sum(np.abs(x), axis=axis, keepdims=keepdims))
 
-
-class ReduceL2(Reduction, opset=4, index=("axes",), ranks={"axes": (0, 1)}, types={"x": NUMBERS}):
+class ReduceL2(
+    Reduction, opset=4, index=("axes",), ranks=_AXES, types={"x": NUMBERS},
+    numpy=lambda x, axis, keepdims: np.sqrt(np.sum(np.square(x), axis=axis, keepdims=keepdims)),
+):
     """Roots of sums of squares. Spec: ReduceL2-4."""
-
-    _numpy = staticmethod(lambda x, axis, keepdims: np.sqrt(np.sum(np.square(x), axis=axis, keepdims=keepdims)))
 
 
 class Logical(Reduction, abstract=True):
@@ -122,13 +113,9 @@ class Logical(Reduction, abstract=True):
         return super().infer(x, axes)
 
 
-class ReduceLogicalAnd(Logical, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
+class ReduceLogicalAnd(Logical, opset=1, index=("axes",), ranks=_AXES, numpy=np.all):
     """Whether all are true. Spec: ReduceLogicalAnd-1."""
 
-    _numpy = staticmethod(np.all)
 
-
-class ReduceLogicalOr(Logical, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
+class ReduceLogicalOr(Logical, opset=1, index=("axes",), ranks=_AXES, numpy=np.any):
     """Whether any is true. Spec: ReduceLogicalOr-1."""
-
-    _numpy = staticmethod(np.any)
