@@ -11,7 +11,6 @@ scikit-learn ships. Other versions of the packages may fit other models.
 
 from __future__ import annotations
 
-import argparse
 import sys
 from pathlib import Path
 
@@ -19,35 +18,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.models.sources.classical_models import composed, linear, trees
 from tests.models.sources.exporting.classical import export
-from tests.models.sources.exporting.writing import write_folder
+from tests.models.sources.exporting.writing import main
 
-OUT = Path(__file__).resolve().parents[1] / "tests" / "models" / "classical"
 MAX_BYTES = 20_000
 MODELS = {**linear.MODELS, **trees.MODELS, **composed.MODELS}
 
 
-def main() -> int:
-    """Export the models named on the command line, or all of them."""
-    parser = argparse.ArgumentParser(description="Export small estimators to ONNX.")
-    parser.add_argument("--out", type=Path, default=OUT, help="folder to write to (default: tests/models/classical)")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of: {', '.join(MODELS)}")
-    options = parser.parse_args()
-    if unknown := [name for name in options.names if name not in MODELS]:
-        parser.error(f"unknown model: {', '.join(unknown)}")
-
-    missing = write_folder(
-        options.out,
-        MODELS,
-        options.names or MODELS,
-        "tools/export_classical.py",
-        export,
-        max_bytes=MAX_BYTES,
-        sequences=None,
-        domains=("ai.onnx.ml",),
-        start="fork",  # importing the packages is slow
-    )
-    return 1 if missing else 0
-
-
 if __name__ == "__main__":
-    sys.exit(main())
+    sys.exit(main("estimators", "classical", MODELS, export, max_bytes=MAX_BYTES, domains=("ai.onnx.ml",)))

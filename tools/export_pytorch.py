@@ -17,7 +17,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.models.sources.exporting.pytorch import export
-from tests.models.sources.exporting.writing import write_folder
+from tests.models.sources.exporting.writing import require_known, write_folder
 from tests.models.sources.pytorch_models import (
     control_flow,
     decoding,
@@ -52,8 +52,7 @@ def main() -> int:
     parser.add_argument("--out", type=Path, default=MODELS, help="where the folders are (default: tests/models)")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of: {', '.join(known)}")
     options = parser.parse_args()
-    if unknown := [name for name in options.names if name not in known]:
-        parser.error(f"unknown model: {', '.join(unknown)}")
+    require_known(parser, options.names, known)
 
     missing = []
     for folder, models in FOLDERS.items():

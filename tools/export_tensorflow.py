@@ -13,7 +13,6 @@ random, the tool starts itself again with fixed hashes, for the files to be repr
 
 from __future__ import annotations
 
-import argparse
 import os
 import sys
 from pathlib import Path
@@ -24,10 +23,9 @@ os.environ.setdefault("TF_ENABLE_ONEDNN_OPTS", "0")
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.models.sources.exporting.tensorflow import export
-from tests.models.sources.exporting.writing import write_folder
+from tests.models.sources.exporting.writing import main
 from tests.models.sources.tensorflow_models import control_flow, graphs, growing, loops, recurrent
 
-OUT = Path(__file__).resolve().parents[1] / "tests" / "models" / "tensorflow"
 MAX_BYTES = 60_000
 MODELS = {
     **recurrent.MODELS,
@@ -38,29 +36,7 @@ MODELS = {
 }
 
 
-def main() -> int:
-    """Export the models named on the command line, or all of them."""
-    parser = argparse.ArgumentParser(description="Export small TensorFlow models to ONNX.")
-    parser.add_argument("--out", type=Path, default=OUT, help="folder to write to (default: tests/models/tensorflow)")
-    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of: {', '.join(MODELS)}")
-    options = parser.parse_args()
-    if unknown := [name for name in options.names if name not in MODELS]:
-        parser.error(f"unknown model: {', '.join(unknown)}")
-
-    missing = write_folder(
-        options.out,
-        MODELS,
-        options.names or MODELS,
-        "tools/export_tensorflow.py",
-        export,
-        max_bytes=MAX_BYTES,
-        sequences=None,
-        start="fork",  # importing TensorFlow is slow
-    )
-    return 1 if missing else 0
-
-
 if __name__ == "__main__":
     if os.environ.get("PYTHONHASHSEED") != "0":
         os.execve(sys.executable, sys.orig_argv, {**os.environ, "PYTHONHASHSEED": "0"})
-    sys.exit(main())
+    sys.exit(main("TensorFlow models", "tensorflow", MODELS, export, max_bytes=MAX_BYTES))

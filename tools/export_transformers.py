@@ -20,7 +20,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from tests.models.sources.exporting.pytorch import OPSETS, TorchModel, export
-from tests.models.sources.exporting.writing import write_folder
+from tests.models.sources.exporting.writing import require_known, write_folder
 from tests.models.sources.transformers_models import generation, perception, state_space, text
 
 MODELS: dict[str, TorchModel] = {
@@ -42,8 +42,7 @@ def main() -> int:
     parser.add_argument("--commit-small", action="store_true", help="write the small ones to tests/models/transformers")
     parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of: {', '.join(MODELS)}")
     options = parser.parse_args()
-    if unknown := [name for name in options.names if name not in MODELS]:
-        parser.error(f"unknown model: {', '.join(unknown)}")
+    require_known(parser, options.names, MODELS)
     if options.commit_small and options.opset is not None:
         parser.error("--commit-small keeps every model's own opset")
 

@@ -36,9 +36,9 @@ from mo_loop.support.workers import Pool, TaskOutcome
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.pipelines import LOOPS
 from tests.fuzz.control_flow.features import rare
-from tests.fuzz.control_flow.options import add_common, parse
+from tests.fuzz.control_flow.options import add_common, add_numbers, numbers_of, parse
 from tests.fuzz.control_flow.page import page
-from tests.fuzz.control_flow.report import counted, groups, pattern, rates, tally
+from tests.fuzz.control_flow.report import counted, groups, keep, pattern, rates, tally
 
 MEMORY = 6 << 30
 MOST_EXCUSED = 0.01
@@ -49,7 +49,6 @@ def main(arguments: list[str] | None = None) -> int:
     """Run the fuzzer; 1 if it fails, else 0."""
     options = _options(arguments)
     converters = options.against.split(",")
-    indices = [options.only] if options.only is not None else range(options.start, options.start + options.count)
     results: dict[str, list[tuple[str, Verdict]]] = {name: [] for name in converters}
     having: dict[str, dict[str, int]] = {}
     skipped: Counter[str] = Counter()
@@ -60,7 +59,7 @@ def main(arguments: list[str] | None = None) -> int:
         Pool("tests.fuzz.control_flow.oracle:oracle", **limits) as oracle,
         Pool("mo_loop.compare.execution.judge:judge", env=FILLED, **limits) as judge,
     ):
-        tasks = [(options.seed, index, options.lists, options.widens, options.recurs) for index in indices]
+        tasks = [(options.seed, index, options.lists, options.widens, options.recurs) for index in numbers_of(options)]
         samples = _samples(oracle, tasks, skipped)
         samples = _configured(samples, options)
         for outcome in judge.map((name, sample) for sample in samples for name in converters):
@@ -72,7 +71,7 @@ def main(arguments: list[str] | None = None) -> int:
                 having[sample.name] = sample.features
                 dropped += sample.dropped_sets
             if verdict.bad and options.keep:
-                _keep(Path(options.keep), sample, converter, verdict)
+                keep(Path(options.keep, sample.name), sample, converter, verdict)
             if options.only is not None or options.verbose:
                 print(f"{sample.name} {converter}: {verdict.result} {verdict.code} {verdict.message}", file=sys.stderr)
     _print(results, skipped, features, dropped, options.features)
@@ -159,20 +158,6 @@ def _order(name: str) -> tuple[int, ...]:
     return tuple(int(part) for part in name.split("-") if part.isdigit())
 
 
-def _keep(folder: Path, sample: Sample, converter: str, verdict: Verdict) -> None:
-    """Save the model, its input sets, the expected values and the failures."""
-    import numpy as np
-
-    home = folder / sample.name
-    home.mkdir(parents=True, exist_ok=True)
-    (home / "model.onnx").write_bytes(sample.model)
-    for number, (feeds, expected) in enumerate(zip(sample.feeds, sample.expected, strict=True)):
-        np.savez(home / f"inputs_{number}.npz", **feeds)
-        np.savez(home / f"expected_{number}.npz", **dict(expected))
-    text = f"{verdict.result} {verdict.code}\n{verdict.message}\norder of input sets: {sample.order}\n"
-    (home / f"{converter}.txt").write_text(text, encoding="utf-8")
-
-
 def _write(
     target: Path, results: dict[str, list[tuple[str, Verdict]]], skipped: Counter[str], features: Counter[str]
 ) -> None:
@@ -189,9 +174,7 @@ def _write(
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=200, help="number of models")
-    parser.add_argument("--start", type=int, default=0, help="index of the first model")
-    parser.add_argument("--seed", type=int, default=1)
+    add_numbers(parser, "model", 200)
     parser.add_argument("--lists", action="store_true", help="models that consist mostly of lists of tensors")
     text = "models with states that their first type does not hold: other ranks, too few rows"
     parser.add_argument("--widens", action="store_true", help=text)
@@ -199,7 +182,6 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--recurs", action="store_true", help=text)
     parser.add_argument("--against", default="mo_loop,ovc", help="converters: " + ", ".join(CONVERTERS))
     parser.add_argument("--keep", metavar="DIR", help="save failing models with inputs and expected values")
-    parser.add_argument("--only", type=int, metavar="INDEX", help="one model only")
     parser.add_argument("--limit", type=float, default=30.0, help="seconds for one model and converter")
     parser.add_argument("--disable", metavar="PASSES", default="", help="passes of mo_loop to disable")
     text = "compare with the IR of conversion without these passes of mo_loop; LOOPS: those for loops"

@@ -19,8 +19,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from mo_loop.compare.execution.isolated import FILLED
 from mo_loop.compare.execution.judge import Sample, Verdict, settle
 from mo_loop.support.workers import Pool
+from tests.fuzz.control_flow.options import add_common, add_numbers, numbers_of, parse
 from tests.fuzz.generation.configurations import DESCRIPTIONS
-from tools.runtimes import chosen_interpreter, interpreter
+from tools.runtimes import chosen_interpreter
 
 Task = tuple[int, int, str]
 
@@ -28,8 +29,7 @@ Task = tuple[int, int, str]
 def main(arguments: list[str] | None = None) -> int:
     """Run the fuzzer; 1 if a model is not converted or computes something else."""
     options = _options(arguments)
-    python = interpreter(options.runtime) if options.runtime else chosen_interpreter()
-    numbers = [options.only] if options.only is not None else range(options.start, options.start + options.count)
+    python, numbers = options.python or chosen_interpreter(), numbers_of(options)
     failed = 0
     for operator in options.operator.split(",") if options.operator else DESCRIPTIONS:
         verdicts, skipped = run([(options.seed, number, operator) for number in numbers], options.jobs, python)
@@ -64,13 +64,9 @@ def run(tasks: list[Task], jobs: int, python: str | None) -> tuple[list[tuple[Sa
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--operator", default="", help="operators, separated by commas; all by default")
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--start", type=int, default=0)
-    parser.add_argument("--only", type=int, help="the number of one configuration")
-    parser.add_argument("--runtime", default="", help="an OpenVINO release whose environment tools/runtimes.py made")
-    parser.add_argument("-j", "--jobs", type=int, default=1)
-    return parser.parse_args(arguments)
+    add_numbers(parser, "configuration")
+    add_common(parser, "configuration")
+    return parse(parser, arguments)
 
 
 if __name__ == "__main__":

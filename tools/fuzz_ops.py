@@ -45,7 +45,7 @@ from mo_loop.compare.execution.judge import (
 from mo_loop.support.printable import aligned
 from mo_loop.support.workers import Pool
 from tests.fuzz.control_flow.options import add_common, add_quantization, parse
-from tests.fuzz.control_flow.report import counted, groups, pattern
+from tests.fuzz.control_flow.report import counted, groups, keep, pattern
 from tests.fuzz.operators.known import KNOWN, known
 from tests.fuzz.operators.table import FAMILIES, operators_of
 from tests.fuzz.operators.trial import Trial
@@ -115,7 +115,8 @@ def run(
             if options is None:
                 continue
             if verdict.bad and options.keep:
-                _keep(Path(options.keep), trial, converter, verdict)
+                home = Path(options.keep, trial.name.replace("/", "_"))
+                keep(home, outcome.task[1], converter, verdict, f"{trial.facts}\n")
             if options.verbose or (options.only is not None):
                 print(f"{trial.name} {trial.facts}: {verdict.result} {verdict.code} {verdict.message}", file=sys.stderr)
     rows.sort(key=lambda row: row[0].name)
@@ -202,22 +203,6 @@ def _print_known(rows: Sequence[Row]) -> list[Any]:
     for each in stale:
         print(f"no longer holds: {each.operators}, {each.condition}")
     return stale
-
-
-def _keep(folder: Path, trial: Trial, converter: str, verdict: Verdict) -> None:
-    """Save the model, its input sets, the expected values and the failure."""
-    import numpy as np
-
-    home = folder / trial.name.replace("/", "_")
-    home.mkdir(parents=True, exist_ok=True)
-    sample = trial.sample
-    assert sample is not None
-    (home / "model.onnx").write_bytes(sample.model)
-    for number, (feeds, expected) in enumerate(zip(sample.feeds, sample.expected, strict=True)):
-        np.savez(home / f"inputs_{number}.npz", **feeds)
-        np.savez(home / f"expected_{number}.npz", **dict(expected))
-    text = f"{trial.facts}\n{verdict.result} {verdict.code}\n{verdict.message}\norder of input sets: {sample.order}\n"
-    (home / f"{converter}.txt").write_text(text, encoding="utf-8")
 
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:

@@ -17,7 +17,8 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.support.workers import Pool
-from tools.runtimes import chosen_interpreter, interpreter
+from tests.fuzz.control_flow.options import add_common, add_numbers, numbers_of, parse
+from tools.runtimes import chosen_interpreter
 
 LIMIT = 120.0
 """Seconds for one model."""
@@ -28,8 +29,7 @@ Task = tuple[int, int, str | None]
 def main(arguments: list[str] | None = None) -> int:
     """Run the fuzzer; 1 if a model is not converted or computes something else."""
     options = _options(arguments)
-    python = interpreter(options.runtime) if options.runtime else chosen_interpreter()
-    numbers = [options.only] if options.only is not None else range(options.start, options.start + options.count)
+    python, numbers = options.python or chosen_interpreter(), numbers_of(options)
     wrong = run([(options.seed, number, python) for number in numbers], options.jobs)
     print(f"seed {options.seed}: {len(numbers) - len(wrong)} of {len(numbers)} right")
     for each in wrong:
@@ -47,13 +47,9 @@ def run(tasks: list[Task], jobs: int) -> list[str]:
 
 def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--count", type=int, default=100)
-    parser.add_argument("--seed", type=int, default=1)
-    parser.add_argument("--start", type=int, default=0, help="the number of the first model")
-    parser.add_argument("--only", type=int, help="the number of one model")
-    parser.add_argument("--runtime", default="", help="an OpenVINO release whose environment tools/runtimes.py made")
-    parser.add_argument("-j", "--jobs", type=int, default=1)
-    return parser.parse_args(arguments)
+    add_numbers(parser, "model")
+    add_common(parser, "model")
+    return parse(parser, arguments)
 
 
 if __name__ == "__main__":

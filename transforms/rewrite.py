@@ -262,6 +262,7 @@ class Dispatch:
     def __init__(self, passes: Sequence[MatcherPass], explain: bool = False) -> None:
         """With `explain`, passes say why they leave a node, so each runs on every root that it can have."""
         self.passes = list(passes)
+        self._places = {each: place for place, each in enumerate(self.passes)}
         self.explain = explain
         self._by_root: dict[type[Node], Passes] = {}
         self._by_producer: dict[tuple[Any, Any], Passes] = {}
@@ -309,8 +310,8 @@ class Dispatch:
 
     def behind(self, before: MatcherPass, node: Node) -> list[MatcherPass]:
         """Those of `of(node)` that are registered behind a pass."""
-        later = self.passes[self.passes.index(before) + 1 :]
-        return [each for each in self.of(node) if each in later]
+        place = self._places[before]
+        return [each for each in self.of(node) if self._places[each] > place]
 
 
 def _producer(value: Value | None) -> type[Node] | None:

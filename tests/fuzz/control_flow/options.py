@@ -3,10 +3,23 @@
 from __future__ import annotations
 
 import argparse
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 from mo_loop.options import QUANTIZATION
 from tools.runtimes import interpreter
+
+
+def add_numbers(parser: argparse.ArgumentParser, unit: str, count: int = 100) -> None:
+    """Add the options that say which of the things drawn from a seed a run takes."""
+    parser.add_argument("--count", type=int, default=count, help=f"how many ({count})")
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--start", type=int, default=0, help=f"the number of the first {unit}")
+    parser.add_argument("--only", type=int, metavar="NUMBER", help=f"the number of one {unit}")
+
+
+def numbers_of(options: argparse.Namespace) -> Sequence[int]:
+    """The numbers that the options choose."""
+    return [options.only] if options.only is not None else range(options.start, options.start + options.count)
 
 
 def add_common(parser: argparse.ArgumentParser, unit: str) -> None:
@@ -23,15 +36,15 @@ def add_quantization(parser: argparse.ArgumentParser) -> None:
 
 
 def parse(
-    parser: argparse.ArgumentParser, arguments: list[str] | None, listed: str, known: Collection[str], what: str
-) -> argparse.Namespace:
+    parser: argparse.ArgumentParser, arguments: list[str] | None, listed: str = "", known: Collection[str] = (),
+    what: str = "",
+) -> argparse.Namespace:  # fmt: skip
     """The parsed arguments, with the interpreter of `--runtime` as `python`.
 
     An error if the option `listed`, names separated by commas, has an unknown one, or the release is not installed.
     """
     options = parser.parse_args(arguments)
-    unknown = [name for name in getattr(options, listed).split(",") if name not in known]
-    if unknown:
+    if listed and (unknown := [name for name in getattr(options, listed).split(",") if name not in known]):
         parser.error(f"unknown {what} {', '.join(unknown)}")
     try:
         options.python = interpreter(options.runtime) if options.runtime else None

@@ -1,12 +1,15 @@
-"""Tables of a fuzzing or conformance run as plain text."""
+"""Tables of a fuzzing or conformance run as plain text, and the files of what failed."""
 
 from __future__ import annotations
 
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
+from pathlib import Path
 
-from mo_loop.compare.execution.judge import CLASSES, PASSED, Verdict
+import numpy as np
+
+from mo_loop.compare.execution.judge import CLASSES, PASSED, Sample, Verdict
 from mo_loop.support.printable import aligned
 
 
@@ -70,3 +73,14 @@ def groups(failures: Iterable[tuple[str, Verdict]], most: int = 25, names: int =
 
 def counted(counter: Counter[str], most: int = 12) -> str:
     return "\n".join(f"{count:5}  {text}" for text, count in counter.most_common(most))
+
+
+def keep(home: Path, sample: Sample, converter: str, verdict: Verdict, facts: str = "") -> None:
+    """Save a model, its input sets, the expected values and the failure; `facts` are its first lines."""
+    home.mkdir(parents=True, exist_ok=True)
+    (home / "model.onnx").write_bytes(sample.model)
+    for number, (feeds, expected) in enumerate(zip(sample.feeds, sample.expected, strict=True)):
+        np.savez(home / f"inputs_{number}.npz", **feeds)
+        np.savez(home / f"expected_{number}.npz", **dict(expected))
+    text = f"{facts}{verdict.result} {verdict.code}\n{verdict.message}\norder of input sets: {sample.order}\n"
+    (home / f"{converter}.txt").write_text(text, encoding="utf-8")

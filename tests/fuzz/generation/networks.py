@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from onnx import GraphProto, NodeProto, TensorProto, helper, numpy_helper
+from onnx import GraphProto, TensorProto, helper
+
+from tests.fuzz.drawn_graph import Scope
 
 INT, FLOAT = TensorProto.INT32, TensorProto.FLOAT
 MASKED = np.float32(-1e4)
@@ -42,25 +44,12 @@ class Sizes:
         return self.heads * self.width
 
 
-class Network:
+class Network(Scope):
     """Collects the nodes and weights of one GraphProto."""
 
     def __init__(self, name: str, rng: np.random.Generator, sizes: Sizes) -> None:
-        self.name, self.rng, self.sizes = name, rng, sizes
-        self.nodes: list[NodeProto] = []
-        self.weights: list[TensorProto] = []
-
-    def op(self, op: str, *inputs: str, outputs: int = 1, **attributes: Any) -> Any:
-        """The output of a new node; a list of several."""
-        names = [f"{self.name}_{op}_{len(self.nodes)}_{place}" for place in range(outputs)]
-        self.nodes.append(helper.make_node(op, inputs, names, **attributes))
-        return names[0] if outputs == 1 else names
-
-    def constant(self, array: Any) -> str:
-        """A weight of given numbers."""
-        name = f"{self.name}_weight_{len(self.weights)}"
-        self.weights.append(numpy_helper.from_array(np.asarray(array), name))
-        return name
+        super().__init__(name)
+        self.rng, self.sizes = rng, sizes
 
     def random(self, *shape: int, scale: float = 1.0) -> str:
         """A weight of random numbers."""
@@ -126,7 +115,7 @@ class Network:
         for name, value, _ in outputs:
             self.nodes.append(helper.make_node("Identity", [value], [name]))
         returned = [floats(name, shape) for name, _, shape in outputs]
-        return helper.make_graph(self.nodes, self.name, inputs, returned, self.weights)
+        return helper.make_graph(self.nodes, self.name, inputs, returned, self.initializers)
 
 
 def ints(name: str, shape: Sequence[Any]) -> Any:

@@ -9,7 +9,7 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
-from tests.fuzz.states.scope import Scope
+from tests.fuzz.drawn_graph import Scope
 from tests.fuzz.states.shifts import TYPES, integers
 
 Array = np.ndarray[Any, Any]

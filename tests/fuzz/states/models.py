@@ -9,8 +9,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper
 
+from tests.fuzz.drawn_graph import Scope
 from tests.fuzz.states import shifts
-from tests.fuzz.states.scope import Scope
 
 Array = np.ndarray[Any, Any]
 

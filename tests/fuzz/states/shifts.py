@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from onnx import TensorProto, helper
 
-from tests.fuzz.states.scope import Scope
+from tests.fuzz.drawn_graph import Scope
 
 if TYPE_CHECKING:
     from tests.fuzz.states.models import Drawing

@@ -11,6 +11,7 @@ limit = { shape = [], dtype = "float32", values = [0.0] }
 
 from __future__ import annotations
 
+import argparse
 import importlib.util
 import traceback
 import warnings
@@ -18,6 +19,7 @@ from collections.abc import Callable, Collection, Mapping
 from concurrent.futures import ProcessPoolExecutor
 from multiprocessing import get_context
 from pathlib import Path
+from typing import Any
 
 import onnx
 
@@ -27,10 +29,34 @@ from tests.models.sources.exporting.protos import check, strip
 
 Export = Callable[[Model], tuple[onnx.ModelProto, Expected]]
 
+TESTED = Path(__file__).resolve().parents[2]
+"""The folder tests/models."""
+
 HEADER = """\
 # Inputs of the models in this folder, one table a model. Written by {tool}: change them there.
 # seed: numpy.random.default_rng(seed).standard_normal(shape), then cast to dtype.  values: row-major order.
 """
+
+
+def main(what: str, folder: str, models: Mapping[str, Model], export: Export, **options: Any) -> int:
+    """Export the models named on the command line, or all of them, into a folder of tests/models; 1 if one fails."""
+    parser = argparse.ArgumentParser(description=f"Export small {what} to ONNX.")
+    parser.add_argument("--out", type=Path, default=TESTED / folder, help=f"where to (default: tests/models/{folder})")
+    parser.add_argument("names", nargs="*", metavar="NAME", help=f"one of: {', '.join(models)}")
+    given = parser.parse_args()
+    require_known(parser, given.names, models)
+    tool = f"tools/export_{folder}.py"
+    # The exports fork, because importing the packages is slow.
+    missing = write_folder(
+        given.out, models, given.names or models, tool, export, sequences=None, start="fork", **options
+    )
+    return 1 if missing else 0
+
+
+def require_known(parser: argparse.ArgumentParser, names: Collection[str], known: Collection[str]) -> None:
+    """End the program if a name is none of a model."""
+    if unknown := [name for name in names if name not in known]:
+        parser.error(f"unknown model: {', '.join(unknown)}")
 
 
 def write_folder(
