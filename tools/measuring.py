@@ -17,7 +17,7 @@ from typing import Any
 
 from mo_loop.compare.oracle.oracle import expected_values
 from mo_loop.compare.results.array_comparison import Named
-from mo_loop.frontend.onnx_graphs import body_protos
+from mo_loop.frontend.onnx_graphs import graph_protos
 from mo_loop.support.workers import report_stage
 
 OURS, PORTABLE, EXACT, PEER = "mo-loop", "portable", "exact", "ovc"
@@ -118,11 +118,7 @@ def _compare(side: Side, target: Path, sets: Sequence[Arrays], expected: Sequenc
 
 def operators(proto: Any) -> Iterator[str]:
     """The operator of every node, including those of bodies and functions."""
-    pending = [proto.graph, *proto.functions]
-    while pending:
-        for node in pending.pop().node:
-            yield node.op_type
-            pending += body_protos(node)
+    return (node.op_type for graph in graph_protos(proto) for node in graph.node)
 
 
 def _ours(source: Path, target: Path, quantization: str = "fast") -> None:

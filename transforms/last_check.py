@@ -33,14 +33,8 @@ def failures(graph: Graph) -> list[MoLoopError]:
 
 def outputs_without(graph: Graph) -> list[str]:
     """The names of the outputs of the model that depend on no `Failed` node."""
-    reached: set[Node] = set()
-    stack: list[Node] = list(graph.of(Failed))
-    while stack:
-        node = stack.pop()
-        if node not in reached:
-            reached.add(node)
-            stack += [use.node for value in node.outputs for use in value.uses]
-    return [result.output_names[0] for result in graph.results if result not in reached and result.output_names]
+    failed = graph.descendants(graph.of(Failed))
+    return [result.output_names[0] for result in graph.results if result not in failed and result.output_names]
 
 
 def _front_operations(graph: Graph) -> Iterator[MoLoopError]:

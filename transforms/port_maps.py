@@ -13,6 +13,7 @@ from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Control, If, Iteration, Loop
 from mo_loop.ops.port_map import Branched, Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.ops.slicing import FAR
+from mo_loop.support.reached import reached
 from mo_loop.transforms.replace import replace_output
 
 ENDLESS = 2**31 - 1
@@ -169,20 +170,17 @@ def reads_only_sizes(node: Control) -> bool:
 
 def _read_by_value(body: Graph) -> set[Node]:
     """The nodes on whose numbers the results depend; of others the sizes are read, or nothing."""
-    read: set[Node] = set()
-    pending = [each.value.node for each in body.results]
-    while pending:
-        node = pending.pop()
-        if node in read:
-            continue
-        read.add(node)
-        if isinstance(node, Control):
-            inside = set().union(*map(_read_by_value, node.bodies))
-            values = [x for entry, x in node.fed if not inside.isdisjoint(_parameters(entry))]
-            pending += [x.node for x in (*node.operands[: node.first_data_port], *values)]
-        elif not isinstance(node, ops.ShapeOf):
-            pending += [x.node for x in node.operands]
-    return read
+    return set(reached([each.value.node for each in body.results], _sources_by_value))
+
+
+def _sources_by_value(node: Node) -> list[Node]:
+    """The nodes whose numbers a node reads."""
+    read = () if isinstance(node, ops.ShapeOf) else node.operands
+    if isinstance(node, Control):
+        inside = set().union(*map(_read_by_value, node.bodies))
+        values = [x for entry, x in node.fed if not inside.isdisjoint(_parameters(entry))]
+        read = (*node.operands[: node.first_data_port], *values)
+    return [x.node for x in read]
 
 
 def push_inputs(node: Control, is_pushed: Callable[[Value], bool], push: Callable[[Parameter, Value], object]) -> bool:

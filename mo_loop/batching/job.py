@@ -34,6 +34,7 @@ from mo_loop.ir.pair import move_pair, remove_draft
 from mo_loop.support.files import keep_sources, refuse_device
 from mo_loop.support.garbage_collection import paused_collector
 from mo_loop.support.printable import printable
+from mo_loop.support.reached import reached
 
 if TYPE_CHECKING:
     from mo_loop.batching.storage.staging import Staged
@@ -195,17 +196,11 @@ def _uploaded(done: Done, entry: StateEntry, local: Task, task: Task, remote: Re
 
 def _wanted_memory(error: BaseException) -> bool:
     """Whether the cause of `error` is a lack of memory."""
-    pending: list[BaseException | None] = [error]
-    seen: set[int] = set()
-    while pending:
-        each = pending.pop()
-        if each is None or id(each) in seen:
-            continue
-        if isinstance(each, MemoryError):
-            return True
-        seen.add(id(each))
-        pending += [each.__cause__, each.__context__, *getattr(each, "errors", ())]
-    return False
+
+    def causes(each: BaseException) -> Iterator[BaseException]:
+        return filter(None, (each.__cause__, each.__context__, *getattr(each, "errors", ())))
+
+    return any(isinstance(each, MemoryError) for each in reached([error], causes))
 
 
 def _exit_code(error: Exception) -> int:

@@ -9,6 +9,7 @@ from typing import Any
 from mo_loop.errors import ModelError
 from mo_loop.graph.origin import Origin
 from mo_loop.support.producers_first import producers_first
+from mo_loop.support.reached import reached
 
 
 def needed(
@@ -19,15 +20,11 @@ def needed(
     `made` holds the outputs of each node, `reads` the names that it and its bodies read.
     """
     makers = {name: place for place, names in enumerate(made) for name in names if name}
-    found: set[int] = set()
-    stack = [name for name in outputs if name not in given]
-    while stack:
-        place = makers.get(stack.pop())
-        if place is None or place in found:
-            continue
-        found.add(place)
-        stack += [name for name in reads[place] if name not in given]
-    return sorted(found)
+
+    def making(names: Iterable[str]) -> list[int]:
+        return [makers[name] for name in names if name not in given and name in makers]
+
+    return sorted(reached(making(outputs), lambda place: making(reads[place])))
 
 
 def in_order(made: Sequence[Sequence[str]], reads: Sequence[Collection[str]]) -> bool:

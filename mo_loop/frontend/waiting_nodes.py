@@ -12,6 +12,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from mo_loop.frontend.names_read import NamesRead
+from mo_loop.support.reached import reached
 
 
 class WaitingNodes:
@@ -45,23 +46,12 @@ class WaitingNodes:
 
     def behind(self, names: Iterable[str], last: int) -> set[int]:
         """The places of the nodes that depend on one of the names, up to the place `last`."""
-        found: set[int] = set()
-        pending = self.readers(names)
-        while pending:
-            place = pending.pop()
-            if place <= last and place not in found:
-                found.add(place)
-                pending += self.readers(self.makes[place])
-        return found
+
+        def readers(names: Iterable[str]) -> list[int]:
+            return [place for place in self.readers(names) if place <= last]
+
+        return set(reached(readers(names), lambda place: readers(self.makes[place])))
 
     def before(self, places: Iterable[int], among: set[int] | None = None) -> set[int]:
         """The places of the nodes that nodes depend on, and these nodes; only those in `among`."""
-        found = set(places)
-        pending = list(found)
-        while pending:
-            new = self.makers(pending.pop()) - found
-            if among is not None:
-                new &= among
-            found |= new
-            pending += new
-        return found
+        return set(reached(places, lambda each: self.makers(each) if among is None else self.makers(each) & among))

@@ -15,6 +15,7 @@ from mo_loop.graph.types import KNOWN_LIMIT
 from mo_loop.ops.base import Constant, Op, Parameter
 from mo_loop.ops.control import Control, If, Loop
 from mo_loop.ops.port_map import Branched, Merged, Selected
+from mo_loop.support.reached import reached
 
 
 def deciding_constants(graph: Graph) -> frozenset[Node]:
@@ -23,18 +24,9 @@ def deciding_constants(graph: Graph) -> frozenset[Node]:
     A value of more than KNOWN_LIMIT elements is data: the threshold of a detector decides, the weights before it do
     not.
     """
-    pending = [value for scope in graph.scopes() for node in scope.ordered() for value in _deciding_inputs(node)]
-    found: dict[Node, None] = {}
-    seen: set[Value] = set()
-    while pending:
-        value = pending.pop()
-        if value in seen or not _is_small(value):
-            continue
-        seen.add(value)
-        if isinstance(value.node, Constant):
-            found[value.node] = None
-        pending += _sources(value)
-    return frozenset(found)
+    deciding = (value for scope in graph.scopes() for node in scope.ordered() for value in _deciding_inputs(node))
+    small = reached(filter(_is_small, deciding), lambda value: filter(_is_small, _sources(value)))
+    return frozenset(value.node for value in small if isinstance(value.node, Constant))
 
 
 def _sources(value: Value) -> Iterator[Value]:

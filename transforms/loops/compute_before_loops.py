@@ -12,6 +12,7 @@ from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.ops.lengths import scalar
 from mo_loop.ops.port_map import Invariant, Merged, Sliced
+from mo_loop.support.reached import reached
 from mo_loop.transforms.loops.lifting import Lifting
 from mo_loop.transforms.loops.loop_pass import AllStepsPass
 from mo_loop.transforms.loops.memory_bound import Bound
@@ -97,13 +98,8 @@ def _joined(values: Iterable[Value], lifting: Lifting) -> list[Value]:
 
 def _gone(node: Iteration, chosen: list[Value]) -> set[Node]:
     """The nodes of the body that only `chosen` needs."""
-    live: set[Node] = set()
-    waiting: list[Node] = list(node.body.results)
-    while waiting:
-        each = waiting.pop()
-        if each not in live:
-            live.add(each)
-            waiting += [value.node for value in each.operands if value not in chosen]
+    results: list[Node] = list(node.body.results)
+    live = set(reached(results, lambda each: [value.node for value in each.operands if value not in chosen]))
     return {each for each in node.body.ancestors({value.node for value in chosen}) if each not in live}
 
 

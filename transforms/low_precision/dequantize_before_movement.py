@@ -7,6 +7,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
 from mo_loop.ops.base import Constant
+from mo_loop.support.reached import reached
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.replace import drop_dead, replace_output
 
@@ -61,14 +62,11 @@ def _has_one_scale(node: ops.Dequantize) -> bool:
 
 def _is_quantised(value: Value) -> bool:
     """Whether one of the elements comes from a Quantize."""
-    pending, seen = [value], set()
-    while pending:
-        node = pending.pop().node
-        if isinstance(node, ops.Quantize):
-            return True
-        if node in seen or not isinstance(node, (*MOVING, ops.Concat)):
-            continue
-        seen.add(node)
-        inputs = node.inputs if isinstance(node, ops.Concat) else node.inputs[:1]
-        pending += [each for each in inputs if each is not None]
-    return False
+    return any(isinstance(each.node, ops.Quantize) for each in reached([value], _moved))
+
+
+def _moved(value: Value) -> list[Value]:
+    """The values whose elements an operation only moves."""
+    node = value.node
+    inputs = node.inputs if isinstance(node, ops.Concat) else node.inputs[:1] if isinstance(node, MOVING) else ()
+    return [each for each in inputs if each is not None]

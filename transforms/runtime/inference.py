@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from mo_loop import ops
@@ -12,6 +14,7 @@ from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control, If, Loop
 from mo_loop.ops.port_map import Final
 from mo_loop.ops.random import RandomUniform
+from mo_loop.support.reached import reached
 
 UNKNOWN_TO_INFERENCE = (Control, ops.Barrier, ops.CumSum, ops.RandomUniform, ops.ReverseSequence)
 """Operations at which the runtime's inference of bounds stops."""
@@ -29,24 +32,19 @@ def is_bound_tighter(value: Value) -> bool:
 
     Here a state that grows has no bounds; the runtime uses those that the Result has by itself.
     """
-    pending, seen = [value], set()
-    while pending:
-        each = pending.pop()
-        if each in seen:
-            continue
-        seen.add(each)
-        node = each.node
-        if has_hidden_sizes(each):
-            continue
-        if isinstance(node, Loop):
-            if isinstance(node.output_map[each.index], Final) and not is_static(each.shape):
-                return True
-        elif isinstance(node, If):
-            entry = node.output_map[each.index]
-            pending += [entry.then.value, entry.else_.value]
-        else:
-            pending += list(node.operands)
-    return False
+    open_ = ((each, each.node) for each in reached([value], _sources_of_bounds) if not is_static(each.shape))
+    return any(isinstance(node, Loop) and isinstance(node.output_map[each.index], Final) for each, node in open_)
+
+
+def _sources_of_bounds(value: Value) -> Sequence[Value]:
+    """The values from which the runtime infers bounds of a value."""
+    node = value.node
+    if has_hidden_sizes(value) or isinstance(node, Loop):
+        return ()
+    if isinstance(node, If):
+        entry = node.output_map[value.index]
+        return entry.then.value, entry.else_.value
+    return node.operands
 
 
 def is_bounded(dim: Dimension) -> bool:
@@ -108,16 +106,10 @@ def is_known(value: Value | None) -> bool:
 
 def is_inferred(value: Value) -> bool:
     """Whether the runtime may infer numbers of `value`, or their bounds: it depends on constants and sizes alone."""
-    pending, seen = [value], set()
-    while pending:
-        node = pending.pop().node
-        if node in seen or isinstance(node, Constant | ops.ShapeOf):
-            continue
-        if isinstance(node, (Parameter, *UNKNOWN_TO_INFERENCE)) or not node.inputs:
-            return False
-        seen.add(node)
-        pending += node.operands
-    return True
+    known = Constant | ops.ShapeOf
+    sources = reached([value], lambda each: () if isinstance(each.node, known) else each.node.operands)
+    unknown = (Parameter, *UNKNOWN_TO_INFERENCE)
+    return all(isinstance(x.node, known) or (x.node.inputs and not isinstance(x.node, unknown)) for x in sources)
 
 
 def is_computable(value: Value, known: dict[Value, bool]) -> bool:

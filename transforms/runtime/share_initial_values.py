@@ -9,6 +9,7 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import i64
 from mo_loop.ops.base import Constant, Parameter
+from mo_loop.support.reached import reached
 from mo_loop.target import ERROR, Gap
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.operands import behind
@@ -119,16 +120,10 @@ def _appended_flat(value: Value, initial: Value) -> Node:
 def _reaches_attention(cache: Value) -> bool:
     """Whether attention reads it, also among others, directly or through what repeats and moves its heads."""
     is_read = consumed_by(ops.ScaledDotProductAttention)
-    reached, pending = {cache}, [cache]
-    while pending:
-        value = pending.pop()
-        if is_read(value):
-            return True
-        moving = (ops.Unsqueeze, ops.Broadcast, ops.Multiply, ops.Reshape, ops.Transpose)
-        new = [use.node.outputs[0] for use in value.uses if isinstance(use.node, moving)]
-        pending += [each for each in dict.fromkeys(new) if each not in reached]
-        reached.update(new)
-    return False
+    moving = (ops.Unsqueeze, ops.Broadcast, ops.Multiply, ops.Reshape, ops.Transpose)
+    return any(map(is_read, reached(
+        [cache], lambda value: [use.node.outputs[0] for use in value.uses if isinstance(use.node, moving)]
+    )))  # fmt: skip
 
 
 def _nothing_of(initial: Value, axis: int) -> Value:

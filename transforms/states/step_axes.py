@@ -26,6 +26,7 @@ from mo_loop.ops.pooling import Pooling
 from mo_loop.ops.port_map import Concatenated, Sliced
 from mo_loop.ops.recurrent import Sequence
 from mo_loop.ops.reduction import Reduction
+from mo_loop.support.reached import reached
 from mo_loop.transforms.operands import integers
 from mo_loop.transforms.states.mixing import mixing, serves_lengths
 from mo_loop.transforms.states.step_indices import indexed_data
@@ -66,15 +67,10 @@ def _ways(node: Node, symbols: Collection[Symbol]) -> Iterator[str]:
 
 def mixing_of_single(nodes: Collection[Node]) -> list[Mixing]:
     """What mixes the steps of the sequences of some loops and layers of one step."""
-    before: dict[Axis, None] = {}
-    pending = [each for node in nodes for each in stepped_axes(node)]
-    while pending:
-        place = pending.pop()
-        if place not in before:
-            before[place] = None
-            pending += [each for each in _sources(*place) if _is_single(each)]
+    starts = (each for node in nodes for each in stepped_axes(node))
+    before = list(reached(starts, lambda place: filter(_is_single, _sources(*place))))
     found: dict[Node, Mixing] = {}
-    pending, seen = list(before), set(before)
+    pending, seen = before, set(before)
     while pending:
         value, axis = pending.pop()
         for reader, port in value.uses:

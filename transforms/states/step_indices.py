@@ -19,6 +19,7 @@ from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control, Iteration, Loop
 from mo_loop.ops.port_map import Invariant, Merged
+from mo_loop.support.reached import reached
 
 _INDEXED = (
     ops.Gather, ops.GatherND, ops.GatherElements, ops.Slice, ops.ScatterUpdate, ops.ScatterNDUpdate,
@@ -122,20 +123,15 @@ def _source(value: Value, loop: Iteration) -> Value:
 
 def _depends(value: Value, carried: set[Parameter], loop: Iteration) -> bool:
     """Whether a value is computed from one of the Parameters of the loop."""
-    pending, seen = [value.node], set[Node]()
-    while pending:
-        node = pending.pop()
-        if node in carried:
-            return True
-        if node in seen:
-            continue
-        seen.add(node)
-        pending += [each.node for each in node.operands]
+
+    def sources(node: Node) -> list[Node]:
         owner = node.graph.owner
         if isinstance(node, Parameter) and node.graph is not loop.body and isinstance(owner, Control):
             outer = owner.outer(node)
-            pending += [] if outer is None else [outer.node]
-    return False
+            return [] if outer is None else [outer.node]
+        return [each.node for each in node.operands]
+
+    return any(node in carried for node in reached([value.node], sources))
 
 
 def _has_step_axis(node: Node, is_step: IsStep) -> bool:

@@ -18,6 +18,7 @@ from mo_loop.graph import Graph, Value
 from mo_loop.graph.origin import Origin
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Iteration
+from mo_loop.support.reached import reached
 
 BLOCK = 1 << 16
 """The elements that are compared at once: they stay in the cache of the processor."""
@@ -68,16 +69,13 @@ def uncompared(frame: OnnxFrame, place: int) -> list[str]:
     """The nodes before a node whose outputs could not be compared, back to tensors that agree, in their order."""
     plan = frame.plan
     makers = {name: number for number, node in enumerate(plan.nodes[:place]) for name in node.output if name}
-    found: set[int] = set()
-    stack = list(plan.reads[place])
-    while stack:
-        name = stack.pop()
-        maker = makers.get(name)
-        if maker is None or maker in found or name in frame.agreed or name in plan.constants:
-            continue
-        found.add(maker)
-        stack += plan.reads[maker]
-    return [f"{label(plan.nodes[each])} ({plan.nodes[each].op_type})" for each in sorted(found)]
+
+    def making(reader: int) -> list[int]:
+        names = [name for name in plan.reads[reader] if name not in frame.agreed and name not in plan.constants]
+        return [makers[name] for name in names if name in makers]
+
+    found = sorted(reached(making(place), making))
+    return [f"{label(plan.nodes[each])} ({plan.nodes[each].op_type})" for each in found]
 
 
 def layers_of(graph: Graph, origin: Origin) -> list[str]:

@@ -10,7 +10,7 @@ The sequence is the axis along which the IR has 1 and the ONNX model a dynamic d
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -24,7 +24,8 @@ from mo_loop.compare.stepping.state_variables import Carried
 from mo_loop.errors import InputError
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import operator_of
-from mo_loop.graph import Value
+from mo_loop.graph import Use, Value
+from mo_loop.support.reached import reached
 
 _WORDS = ("seq", "time", "step", "frame", "len", "t")
 """What names of the dimension of a sequence contain, the last one alone."""
@@ -147,18 +148,12 @@ def wanted_after(expected: Named, found: Named, step: int, steps: int) -> Named:
 
 def _is_read(value: Value) -> bool:
     """Whether something depends on the elements of a value, and not on its shape alone."""
-    pending, seen = [value], {value}
-    while pending:
-        for use in pending.pop().uses:
-            kind = getattr(use.node, "type", "")
-            if kind == "ShapeOf":
-                continue
-            if kind not in _VIEWS:
-                return True
-            new = [each for each in use.node.outputs if each not in seen]
-            seen.update(new)
-            pending += new
-    return False
+    views = reached([value], lambda each: [out for use in each.uses if _is(use, _VIEWS) for out in use.node.outputs])
+    return any(not _is(use, ("ShapeOf", *_VIEWS)) for each in views for use in each.uses)
+
+
+def _is(use: Use, kinds: Collection[str]) -> bool:
+    return getattr(use.node, "type", "") in kinds
 
 
 def _axes(model: OnnxModel, declared: Mapping[str, Input], known: Mapping[str, Any]) -> dict[str, int]:

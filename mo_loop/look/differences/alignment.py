@@ -15,6 +15,7 @@ from typing import Any
 from mo_loop.look.differences.keys import DATA, EXACT, OPERATOR, NodeKeys
 from mo_loop.look.differences.pairs import Pairs
 from mo_loop.look.records.structure import Item, ScopeRecord
+from mo_loop.support.reached import reached
 
 Groups = dict[Any, list[Item]]
 
@@ -150,15 +151,13 @@ class Alignment:
 
     def _parts(self, scope: ScopeRecord) -> dict[Item, int]:
         """For each item without a partner the number of its part: items of a part are connected by such items."""
+
+        def connected(item: Item) -> list[Item]:
+            near = (each for each in self.keys.neighbours(item) if each.scope is scope and each not in found)
+            return [each for each in near if not self._pairs.has(each)]
+
         found: dict[Item, int] = {}
         for start in scope.items:
-            if start in found or self._pairs.has(start):
-                continue
-            number, stack = len(found), [start]
-            while stack:
-                item = stack.pop()
-                if item in found or item.scope is not scope or self._pairs.has(item):
-                    continue
-                found[item] = number
-                stack += self.keys.neighbours(item)
+            if start not in found and not self._pairs.has(start):
+                found |= dict.fromkeys(reached([start], connected), len(found))
         return found

@@ -9,6 +9,7 @@ from mo_loop.graph import Node, Use, Value
 from mo_loop.graph.shape import is_static
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant
+from mo_loop.support.reached import reached
 from mo_loop.target import Gap
 from mo_loop.transforms.operands import order_of
 from mo_loop.transforms.pattern import wrap_type
@@ -83,13 +84,8 @@ def _is_constant_of_heads(value: Value) -> bool:
     """Whether `value` is several matrices, computed of constants."""
     if not is_static(value.shape) or math.prod(value.type.dims[:-2]) == 1:
         return False
-    pending = [value]
-    while pending:
-        node = pending.pop().node
-        if not isinstance(node, (*BETWEEN, Constant)):
-            return False
-        pending += node.operands
-    return True
+    sources = reached([value.node], lambda node: [each.node for each in node.operands])
+    return all(isinstance(node, (*BETWEEN, Constant)) for node in sources)
 
 
 def _has_as_many_queries_as_heads(value: Value) -> bool:

@@ -7,6 +7,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.graph import Node, Use, Value
 from mo_loop.ops.base import Constant
+from mo_loop.support.reached import reached
 from mo_loop.target import Gap
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.local.rule import LocalRule, MaximumRule
@@ -74,17 +75,11 @@ class MaximumBeforeAverage(MaximumRule):
 
 def _has_zero_point(value: Value) -> bool:
     """Whether a quantised tensor with a zero point, or a sum, comes here without a product or a maximum between."""
-    pending, seen = [value], set[Value]()
-    while pending:
-        current = pending.pop()
-        node = current.node
-        if current in seen or isinstance(node, (Constant, ops.Maximum, *PRODUCTS)):
-            continue
-        seen.add(current)
-        if isinstance(node, SUMS) or (isinstance(node, ops.FakeQuantize) and _is_asymmetric(node)):
-            return True
-        pending += [] if isinstance(node, ops.FakeQuantize) else node.operands
-    return False
+    ends = (Constant, ops.FakeQuantize, ops.Maximum, *PRODUCTS)
+    sources = reached([value.node], lambda node: [] if isinstance(node, ends) else [x.node for x in node.operands])
+    return any(
+        isinstance(node, SUMS) or (isinstance(node, ops.FakeQuantize) and _is_asymmetric(node)) for node in sources
+    )
 
 
 def _is_asymmetric(node: ops.FakeQuantize) -> bool:
