@@ -24,6 +24,7 @@ from typing import Any
 import numpy as np
 import onnx
 import onnx.parser
+import pytest
 
 from mo_loop.api import convert_model, save_model
 from mo_loop.compare.execution.inferred import Inferred
@@ -33,6 +34,7 @@ from mo_loop.compare.execution.other_release import CompiledElsewhere
 from mo_loop.compare.execution.runtime import run_ir
 from mo_loop.compare.oracle.oracle import Expected, expected_values
 from mo_loop.compare.results.array_comparison import Named
+from mo_loop.errors import ConversionErrors, MoLoopError
 from mo_loop.graph.verifier import invariants
 from mo_loop.ir.bin import Weights
 from mo_loop.ir.xml import XmlWriter
@@ -215,3 +217,11 @@ def i64(item: Any) -> Array:
 def boolean(item: Any) -> Array:
     """A scalar, or what a list makes."""
     return np.array(item, np.bool_)
+
+
+def refusal(model: onnx.ModelProto, **arguments: Any) -> MoLoopError:
+    """The first error of a conversion, which has to fail."""
+    with pytest.raises(MoLoopError) as caught:
+        convert_model(model, **arguments)
+    error = caught.value
+    return error.errors[0] if isinstance(error, ConversionErrors) else error

@@ -4,12 +4,15 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import onnx
+from onnx import numpy_helper
 
 from tests import MODELS
+from tests.harness import floats, parsed
 
 from .installed import in_process
 
@@ -73,3 +76,19 @@ def assert_clear(stderr: str) -> None:
 def body(text: str) -> str:
     """The loop above with these statements at the end of its body."""
     return LOOP.replace("BODY", text)
+
+
+def assert_refused(words: Sequence[str], model: Path, target: Path, *flags: str) -> None:
+    """Converting a model with these flags fails with a clear message that has the words, and writes nothing."""
+    done = convert(model, "-o", target, *flags)
+    assert done.returncode == 2, done.stderr
+    assert_clear(done.stderr)
+    assert all(word in done.stderr for word in words), done.stderr
+    assert not target.exists()
+
+
+def weighty(folder: Path, size: int) -> Path:
+    """A model with embedded weights of size * size numbers."""
+    made = parsed(f"main (float[N,{size}] x) => (float[N,{size}] y) {{ y = MatMul (x, w) }}")
+    made.graph.initializer.append(numpy_helper.from_array(floats(size, size), "w"))
+    return saved(made, folder, "weighty.onnx")

@@ -10,10 +10,10 @@ import sys
 from pathlib import Path
 
 import pytest
-from onnx import numpy_helper
 
-from tests.harness import floats, parsed
+from tests.harness import parsed
 
+from . import commands
 from .commands import assert_clear, assert_untouched, run, saved
 
 if sys.platform == "win32":
@@ -57,9 +57,7 @@ def register(extensions):
 
 @pytest.fixture
 def weighty(tmp_path: Path) -> Path:
-    made = parsed("main (float[N,600] x) => (float[N,600] y) { y = MatMul (x, w) }")
-    made.graph.initializer.append(numpy_helper.from_array(floats(600, 600), "w"))
-    return saved(made, tmp_path, "weighty.onnx")
+    return commands.weighty(tmp_path, 600)
 
 
 def answering_ctrl_c() -> None:

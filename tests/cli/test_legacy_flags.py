@@ -9,7 +9,6 @@ from pathlib import Path
 
 import numpy as np
 import pytest
-from onnx import numpy_helper
 
 from mo_loop.cli.convert import command
 from mo_loop.cli.legacy_flags import TABLE, with_shapes
@@ -17,7 +16,8 @@ from mo_loop.compare.execution.isolated import isolated
 from mo_loop.compare.execution.runtime import run_ir
 from tests.harness import floats, parsed
 
-from .commands import assert_clear, convert, names_in_ir, saved
+from . import commands
+from .commands import assert_clear, assert_refused, convert, names_in_ir, saved
 
 TWO = """
 main (float[N,3] x, bool flag, float k) => (float[N,3] y) {
@@ -33,9 +33,7 @@ def two(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def weighty(tmp_path: Path) -> Path:
-    made = parsed("main (float[N,64] x) => (float[N,64] y) { y = MatMul (x, w) }")
-    made.graph.initializer.append(numpy_helper.from_array(floats(64, 64), "w"))
-    return saved(made, tmp_path, "weighty.onnx")
+    return commands.weighty(tmp_path, 64)
 
 
 def written(folder: Path) -> list[str]:
@@ -169,11 +167,7 @@ class TestMessages:
         ],
     )
     def test_invalid_arguments(self, flags: list[str], words: list[str], two: Path, tmp_path: Path) -> None:
-        done = convert(two, "-o", tmp_path / "o.xml", *flags)
-        assert done.returncode == 2
-        assert_clear(done.stderr)
-        assert all(word in done.stderr for word in words), done.stderr
-        assert not (tmp_path / "o.xml").exists()
+        assert_refused(words, two, tmp_path / "o.xml", *flags)
 
     @pytest.mark.parametrize(
         ("flags", "is_half"),

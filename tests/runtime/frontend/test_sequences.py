@@ -11,11 +11,11 @@ from onnx import helper
 import mo_loop
 from mo_loop import ops
 from mo_loop.api import convert_model
-from mo_loop.errors import ConversionErrors, MoLoopError, UnsupportedError, UsageError
+from mo_loop.errors import UnsupportedError, UsageError
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.ops.port_map import Concatenated, Merged
 from mo_loop.ops.sequences import OnSequences
-from tests.harness import check, floats, oracle, parsed
+from tests.harness import check, floats, oracle, parsed, refusal
 
 
 def numbers(*items: int) -> dict[str, Any]:
@@ -25,14 +25,6 @@ def numbers(*items: int) -> dict[str, Any]:
 def loops(model: Any) -> list[Any]:
     graph = convert_model(model).graph
     return [node for scope in graph.scopes() for node in scope.of(Loop)]
-
-
-def refused(model: Any, **arguments: Any) -> MoLoopError:
-    """The only error of a conversion."""
-    with pytest.raises(MoLoopError) as caught:
-        convert_model(model, **arguments)
-    error = caught.value
-    return error.errors[0] if isinstance(error, ConversionErrors) else error
 
 
 # -- lists known one by one
@@ -326,13 +318,13 @@ def test_pieces_of_other_sizes_than_1_are_not_taken_for_pieces_of_1() -> None:
     check(model, *({"x": floats(n), "z": floats(n - 2)} for n in (4, 2, 7)))
 
 
-def test_a_split_without_keepdims_by_a_size_of_the_run_is_refused() -> None:
+def test_a_split_without_keepdims_by_a_size_of_the_run_is_refusal() -> None:
     model = parsed("""
         main (float[3,4] x, int64 k) => (float[?,4] y) {
           s = SplitToSequence <axis=0, keepdims=0> (x, k)
           y = ConcatFromSequence <axis=0> (s)
         }""")
-    assert "known only at run time, without keepdims" in refused(model).message
+    assert "known only at run time, without keepdims" in refusal(model).message
 
 
 # -- the general case
@@ -510,7 +502,7 @@ def test_a_refused_map_is_reported_with_its_path() -> None:
                 h = StringNormalizer (w) n = Shape (h) r = Expand (e, n) }}>
               y = SequenceAt (t, p)
             }}""")
-        error = refused(model)
+        error = refusal(model)
         assert (error.code, error.exit_code) == ("ML302", 3)
         assert "/each/" in error.where
 
@@ -579,7 +571,7 @@ def test_bad_input(code: str, said: str, text: str) -> None:
           s = SequenceConstruct (x, x)
           {text}
         }}""")
-    error = refused(model)
+    error = refusal(model)
     assert (error.code, error.exit_code) == (code, 2)
     assert said in error.message
     assert error.where
@@ -593,19 +585,19 @@ def test_elements_of_unknown_rank_are_refused_with_the_place() -> None:
           b = SequenceAt (s, p)
           y = Neg (b)
         }""")
-    error = refused(model)
+    error = refusal(model)
     assert error.exit_code == 3
     assert "unknown rank" in error.message
     assert error.where
 
 
-def test_strings_are_refused() -> None:
+def test_strings_are_refusal() -> None:
     model = parsed("""
         main (string[N] x, int64 p) => (string[N] y) {
           s = SequenceConstruct (x, x)
           y = SequenceAt (s, p)
         }""")
-    assert (refused(model).code, refused(model).where) == ("ML303", "s")
+    assert (refusal(model).code, refusal(model).where) == ("ML303", "s")
 
 
 # -- the boundary
@@ -618,7 +610,7 @@ BOUNDARY = """
 
 
 def test_a_sequence_at_the_boundary_is_refused_with_a_hint() -> None:
-    error = refused(parsed(BOUNDARY))
+    error = refusal(parsed(BOUNDARY))
     assert isinstance(error, UnsupportedError)
     assert (error.code, error.where) == ("ML310", "s")
     assert "--sequence-io packed" in error.hint
@@ -646,7 +638,7 @@ def test_packed_boundary() -> None:
 def test_a_sequence_of_unknown_rank_gets_its_shape_from_the_caller() -> None:
     model = parsed(BOUNDARY)
     model.graph.input[0].type.sequence_type.elem_type.tensor_type.ClearField("shape")
-    assert "unknown rank" in refused(model, sequence_io="packed").message
+    assert "unknown rank" in refusal(model, sequence_io="packed").message
     assert convert_model(model, sequence_io="packed", input="s[?,3]").inputs == ["s.data", "s.shapes", "x", "p"]
 
 

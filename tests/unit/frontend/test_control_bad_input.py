@@ -7,9 +7,8 @@ from __future__ import annotations
 
 import pytest
 
-from mo_loop import convert_model
-from mo_loop.errors import ConversionErrors, MoLoopError
-from tests.harness import parsed
+from mo_loop.errors import MoLoopError
+from tests.harness import parsed, refusal
 
 LOOP_BODY = "body = step (int64 i, bool c, float[2] s) => (bool d, float[2] t, float[2] u)"
 SCAN_BODY = "body = step (float[2] s, float[2] e) => (float[2] t, float[2] u)"
@@ -18,12 +17,9 @@ SCANNED = "{ t = Add (s, e) u = Abs (e) }"
 INPUTS = "float[2] x, float[3,2] m, float[4,2] k, int64 n, int64[2] two, bool flag, bool[2] flags, float[N,2] p"
 
 
-def refusal(statements: str) -> MoLoopError:
+def refused(statements: str) -> MoLoopError:
     output = "w" if "y, z, w = " in statements else "y"
-    with pytest.raises(MoLoopError) as caught:
-        convert_model(parsed(f"g ({INPUTS}) => (float[2] {output}) {{ {statements} }}"))
-    error = caught.value
-    return error.errors[0] if isinstance(error, ConversionErrors) else error
+    return refusal(parsed(f"g ({INPUTS}) => (float[2] {output}) {{ {statements} }}"))
 
 
 BAD = {
@@ -143,7 +139,7 @@ BAD = {
 @pytest.mark.parametrize("case", BAD)
 def test_refused(case: str) -> None:
     statements, code, text = BAD[case]
-    error = refusal(statements)
+    error = refused(statements)
     assert (error.code, error.exit_code) == (code, 2), str(error)
     assert text in error.message and error.where.split("/")[0] == "at", str(error)
 
@@ -165,5 +161,5 @@ def test_refused(case: str) -> None:
 )
 def test_the_path_leads_into_bodies(outer: str, path: str) -> None:
     inner = f"[at] v, w = Loop (two, flag, x) <{LOOP_BODY} {FILLED}>"
-    error = refusal(outer.format(inner))
+    error = refused(outer.format(inner))
     assert (error.code, error.where) == ("ML229", path)

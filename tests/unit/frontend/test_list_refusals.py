@@ -10,15 +10,7 @@ from onnx import helper
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, MoLoopError
 from mo_loop.ops.control import Loop
-from tests.harness import parsed
-
-
-def refused(model: Any, **arguments: Any) -> MoLoopError:
-    """The first error of a conversion."""
-    with pytest.raises(MoLoopError) as caught:
-        convert_model(model, **arguments)
-    error = caught.value
-    return error.errors[0] if isinstance(error, ConversionErrors) else error
+from tests.harness import parsed, refusal
 
 
 def program(text: str) -> Any:
@@ -91,7 +83,7 @@ OUTSIDE = "is outside a sequence of 2 elements"
     ],
 )  # fmt: skip
 def test_bad_lists(code: str, operator: str, place: str, reason: str, text: str) -> None:
-    error = refused(program(text))
+    error = refusal(program(text))
     assert (error.code, error.exit_code, error.where) == (code, 2, place)
     assert error.message.startswith(f"{operator} (opset ")
     assert reason in error.message
@@ -131,7 +123,7 @@ def empty_optional(model: Any) -> Any:
 
 
 def test_the_element_of_an_optional_that_is_empty() -> None:
-    error = refused(empty_optional(program("o = Optional () y = OptionalGetElement (o)")))
+    error = refusal(empty_optional(program("o = Optional () y = OptionalGetElement (o)")))
     assert (error.code, error.exit_code, error.where) == ("ML241", 2, "y")
     assert error.message.startswith("OptionalGetElement (opset ")
 
@@ -145,7 +137,7 @@ def test_a_loop_that_reads_what_is_not_there_is_left_out(text: str) -> None:
 
 
 def test_an_optional_without_an_element_names_its_type() -> None:
-    error = refused(program("o = Optional () y = OptionalGetElement (o)"))
+    error = refusal(program("o = Optional () y = OptionalGetElement (o)"))
     assert (error.code, error.where) == ("ML227", "o")
 
 
@@ -158,6 +150,6 @@ def test_an_optional_without_an_element_names_its_type() -> None:
     ],
 )  # fmt: skip
 def test_a_list_at_the_boundary(port: str, text: str) -> None:
-    error = refused(parsed(text))
+    error = refusal(parsed(text))
     assert (error.code, error.exit_code, error.where) == ("ML310", 3, "s")
     assert port in error.message and "--sequence-io packed" in error.hint
