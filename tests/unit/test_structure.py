@@ -580,8 +580,6 @@ LONG = {
     "mo_loop/diagnostics/codes.py": "the table of all codes",
     "mo_loop/graph/graph.py": "a graph: its methods are the only writers of nodes and edges",
     "mo_loop/ops/base.py": "an operation makes Constants of its operands, and a Constant is an operation",
-    "mo_loop/look/records/of_onnx.py": "401 lines",
-    "transforms/front/sequence_lowering/layouts.py": "402 lines",
 }
 """Files of more than 400 lines, with the reason."""
 

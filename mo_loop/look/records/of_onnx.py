@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from hashlib import blake2b
 from typing import Any, NamedTuple
@@ -141,7 +141,8 @@ class _Reader:
         for node, item in made:
             item.inputs = [self._ref(name, names, scope) for name in node.input]
         for node, item in made:
-            for body in _then_first(graph.bodies(node)) if node.attribute else ():
+            bodies = graph.bodies(node) if node.attribute else ()
+            for body in sorted(bodies, key=lambda body: body.kind == "else_branch"):  # `then` first, as in an IR
                 tag = body.kind if body.kind not in item.bodies else f"{body.kind}/{len(item.bodies)}"
                 item.bodies[tag] = self.scope(body, ScopeRecord(body.scope, item, tag), names)
             if item.bodies:
@@ -289,11 +290,6 @@ def _shown(proto: Any) -> tuple[str, str]:
     port = declared(proto.name, proto.type)
     dtype = "" if port.type == "?" else port.type
     return dtype, "" if port.shape is None else shown_dims(port.shape)
-
-
-def _then_first(bodies: Iterable[OnnxGraph]) -> list[OnnxGraph]:
-    """Bodies in the order of the attributes, but the then branch before the else branch, as in an IR."""
-    return sorted(bodies, key=lambda body: body.kind == "else_branch")
 
 
 def _captured(owner: Item) -> list[Ref]:

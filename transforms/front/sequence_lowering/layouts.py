@@ -294,7 +294,7 @@ class ElementKind:
             sizes = vector(graph, [dims_of(each)[self.axis] for each in items])
             return Joined(joined(items, self.axis), sizes, self.axis)
         flat = joined([ops.Reshape(each, [-1]).output for each in items], 0)
-        lines = [numbers(graph, [[1]]) if not self.dims else _line(each) for each in items]
+        lines = [ops.Unsqueeze(ops.ShapeOf(each), [0]).output if self.dims else numbers(graph, [[1]]) for each in items]
         return Packed(flat, joined(lines, 0), self.dims)
 
     def of_layout(self, layout: Layout) -> Layout:
@@ -383,10 +383,6 @@ def _position(place: Value | None, sizes: Value) -> Value:
 def _spliced(x: Value, axis: int, start: Value, stop: Value, *between: Value) -> Value:
     """x[:start], the values `between`, x[stop:], concatenated."""
     return ops.Concat(cut(x, axis, None, start), *between, cut(x, axis, stop, None), axis=axis).output
-
-
-def _line(x: Value) -> Value:
-    return ops.Unsqueeze(ops.ShapeOf(x), [0]).output
 
 
 def _static(dims: Sequence[Any]) -> tuple[int, ...]:
