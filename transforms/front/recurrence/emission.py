@@ -20,8 +20,6 @@ from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.front.recurrence.cells import Gate, RecognisedCell
 from mo_loop.transforms.front.recurrence.columns import width_of
 
-FROM_THE_END, TO_THE_START = -1, -(2**31) + 1
-
 
 @dataclass(frozen=True)
 class Leaf:
@@ -161,8 +159,3 @@ def as_concatenated(value: Value, dims: Sequence[Dimension], axis: int) -> Value
         value = ops.Transpose(value, [1, 0, 2]).output
     ones = [each for each in range(len(dims) - 1) if each not in (axis, batch)]
     return ops.Unsqueeze(value, ones).output if ones else value
-
-
-def reversed_along(value: Value, axis: int) -> Value:
-    """The same in reverse order along an axis."""
-    return ops.Slice(value, [FROM_THE_END], [TO_THE_START], [-1], [axis]).output

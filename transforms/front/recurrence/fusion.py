@@ -12,15 +12,8 @@ from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.transforms.front.recurrence.cells import RecognisedCell, recognised
 from mo_loop.transforms.front.recurrence.columns import Columns, NotACell, batch_of
-from mo_loop.transforms.front.recurrence.emission import (
-    EmittedOutputs,
-    Leaf,
-    as_concatenated,
-    as_final,
-    emitted,
-    reversed_along,
-)
-from mo_loop.transforms.port_maps import drop_unused_inputs, drop_unused_outputs, is_one_after_another
+from mo_loop.transforms.front.recurrence.emission import EmittedOutputs, Leaf, as_concatenated, as_final, emitted
+from mo_loop.transforms.port_maps import drop_unused_inputs, drop_unused_outputs, is_one_after_another, reversed_along
 from mo_loop.transforms.replace import copy_runtime_info, replace_output
 from mo_loop.transforms.slice_reads import ends_by_trip_count, slice_reads
 
