@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
+
 from mo_loop import ops
 from mo_loop.graph import Node, Use, Value
+from mo_loop.graph.dimension import low
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.ops.base import Constant
@@ -48,6 +51,41 @@ class MatMulToMultiply(LocalRule):
             array = source.array.reshape(1, -1)
             row = Constant(ArrayTensor(array, weights.dtype), graph=node.graph, name=source.name).output
         return ops.Multiply(x, row)
+
+
+class PadTinyProduct(LocalRule):
+    """MatMul(a : [..., N, K], b : [..., K, 2])  ->  MatMul(Pad(a), Pad(b)), with K + 3 columns and rows
+
+    where N and K are, or may be, at most 2, and b is not a constant matrix
+    """
+
+    instead = "three zeros behind the inner dimension"
+    avoids = (Gap(
+        "product-of-two-columns",
+        "a `MatMul` of at most two rows, an inner dimension of at most two and two columns, which are not constant, "
+        "gives wrong numbers in the second column on processors without AVX2", since="2025.3.0", without_avx512=True,
+    ),)  # fmt: skip
+
+    pattern = wrap_type(ops.MatMul)
+
+    def form(self, node: ops.MatMul) -> Node | None:
+        a, b = node.operands
+        if not a.rank or not b.rank or b.rank < 2 or (isinstance(b.node, Constant) and b.rank == 2):
+            return None
+        across, down = (-2 if node.transpose_a and a.rank > 1 else -1), (-1 if node.transpose_b else -2)
+        rows = a.type.dims[-3 - across] if a.rank > 1 else 1
+        inner, columns = b.type.dims[down], b.type.dims[-3 - down]
+        if any(low(each) > 2 for each in (rows, inner, a.type.dims[across], columns)) or columns == 1:
+            return None
+        padded = (_padded(a, across), _padded(b, down))
+        return ops.MatMul(*padded, transpose_a=node.transpose_a, transpose_b=node.transpose_b)
+
+
+def _padded(x: Value, axis: int) -> Value:
+    """`x` with three zeros at the end of an axis."""
+    ends = np.zeros(x.rank, np.int64)
+    ends[axis] = 3
+    return ops.Pad(x, np.zeros_like(ends), ends, np.zeros((), x.dtype.numpy)).output
 
 
 class SliceConvolution(LocalRule):
