@@ -16,6 +16,8 @@ from mo_loop import conversion
 from tests import ROOT, warm_workers
 from tests.rotation import checks_passes, choose, header, of_these_files, without_other_parts
 
+pytest_plugins = ("pytester",)
+
 # No deadline: times vary with the load of the machine. The same examples in every run: a failure can be repeated.
 settings.register_profile("repository", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("repository")

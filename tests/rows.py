@@ -19,14 +19,23 @@ from tests import together
 def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str) -> Any:
     """Replace the items that pytest makes for the rows of a function by one.
 
-    A function with fixtures keeps its items: each row needs its own fixtures.
+    A function with fixtures keeps its items: each row needs its own fixtures. A row with marks stays a test of its own,
+    and the marks of the function are those of all its rows.
     """
     items = yield
     if not isinstance(items, list) or len(items) < 2 or collector.config.getoption("each_row"):
         return items
     if not inspect.signature(items[0].obj).parameters.keys() <= parameters(items[0]):
         return items
-    return [pytest.Function.from_parent(collector, name=name, callobj=joined(items))]
+    alone = [item for item in items if item.callspec.marks]
+    alike = [item for item in items if not item.callspec.marks]
+    if len(alike) < 2:
+        return items
+    made = pytest.Function.from_parent(collector, name=name, callobj=joined(alike))
+    marks = (mark for mark in getattr(items[0].obj, "pytestmark", ()) if mark.name != "parametrize")
+    made.own_markers.extend(marks)
+    made.keywords.update((mark.name, mark) for mark in made.own_markers)
+    return [made, *alone]
 
 
 def parameters(item: pytest.Function) -> set[str]:
@@ -39,8 +48,6 @@ def joined(items: Sequence[pytest.Function]) -> Callable[[], None]:
     """A function that runs each row."""
     test = items[0].obj
     rows = {item.callspec.id: item.callspec.params for item in items}
-    for item in items:
-        assert not item.callspec.marks, f"{item.nodeid}: marks of a row would hold for all rows of the test"
     return lambda: run({row: lambda values=values: test(**values) for row, values in rows.items()})
 
 

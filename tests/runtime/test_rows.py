@@ -77,6 +77,20 @@ def test_several_errors_are_a_group() -> None:
     assert "test_rows.py" in str(wrong) and " [2]: wrong: " in str(wrong) and "\n" not in str(wrong)
 
 
-def test_marks_of_a_row_are_refused() -> None:
-    with pytest.raises(AssertionError, match="marks of a row"):
-        rows.joined(items(lambda: None, {"a": 1}, marks=[pytest.mark.xfail]))
+def test_marks_stay(pytester: pytest.Pytester) -> None:
+    """Those of a function hold for its rows, those of a row for it alone: an expected failure that passes fails."""
+    pytester.makeconftest("""
+        from tests.rows import pytest_pycollect_makeitem as pytest_pycollect_makeitem
+        def pytest_addoption(parser): parser.addoption("--each-row", action="store_true")""")
+    pytester.makepyfile("""
+        import warnings, pytest
+        @pytest.mark.filterwarnings("error")
+        @pytest.mark.parametrize("a", [1, 2])
+        def test_warns(a): warnings.warn("not ignored")
+        @pytest.mark.skipif(True, reason="of the function")
+        @pytest.mark.parametrize("a", [1, 2])
+        def test_skips(a): raise AssertionError
+        wrong = pytest.mark.xfail(True, reason="of the row", strict=True)
+        @pytest.mark.parametrize("a", [1, 2, pytest.param(3, marks=wrong), pytest.param(4, marks=wrong)])
+        def test_expected(a): assert a != 3""")
+    pytester.runpytest_inprocess("-p", "no:cacheprovider").assert_outcomes(passed=1, skipped=1, xfailed=1, failed=2)
