@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from mo_loop import ops
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors
 from tests.harness import check_node
@@ -71,6 +72,11 @@ def test_filters_of_unknown_sizes_are_refused(op):
 def test_a_single_column_of_one_channel(x, w, attributes, dynamic):
     """The runtime reads other rows if only the stride along the last dimension is above 1."""
     check_node("Conv", {"x": normal(*x), "w": normal(*w)}, attributes, opset=22, constants=("w",), dynamic=dynamic)
+
+
+def test_several_columns_of_one_channel_stay_one_convolution():
+    model = node_model("Conv", {"x": normal(1, 1, 9, 6), "w": normal(2, 1, 3, 3)}, {"strides": [1, 3]}, opset=22)
+    assert not list(convert_model(model).graph.of(ops.Slice))
 
 
 @pytest.mark.parametrize("dynamic", (False, True))

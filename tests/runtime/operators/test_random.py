@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from mo_loop import ops
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
 from tests.harness import parsed, run_converted
@@ -168,6 +169,11 @@ def dropout(x: Any, ratio: Any, training: Any, constants: tuple[str, ...], opset
         {name: value for name, value in present.items() if name not in constants}, ["y", "mask"], opset=opset,
         constants={name: value for name, value in present.items() if name in constants}, dynamic=("x",),
     )  # fmt: skip
+
+
+def test_the_seed_of_a_dropout_is_that_of_its_numbers() -> None:
+    model = dropout(np.ones(4, np.float32), None, np.array(True), ("training",))
+    assert [each.op_seed for each in convert_model(model).graph.of(ops.RandomUniform)] == [5]
 
 
 @pytest.mark.parametrize("opset", [12, 13, 22])
