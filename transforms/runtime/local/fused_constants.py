@@ -15,14 +15,17 @@ from mo_loop.ops.reduction import Reduction
 from mo_loop.target import Gap
 from mo_loop.transforms.operands import behind
 from mo_loop.transforms.pattern import wrap_type
-from mo_loop.transforms.runtime.local.rule import MaximumRule, both_orders, is_one_element
+from mo_loop.transforms.runtime.local.rule import (
+    OF_WEIGHTS,
+    MaximumRule,
+    both_orders,
+    is_of_rows,
+    is_one_element,
+    is_weights,
+)
 
 FUSED = (Binary, Unary, PReLU, Scaled, ops.Convert, ops.Swish, ops.FakeQuantize, ops.BatchNormInference)
 """What the runtime computes together with the operation before, if its other inputs are constants."""
-OF_WEIGHTS = (
-    ops.Convert, ops.Subtract, ops.Multiply, ops.FakeQuantize, ops.Quantize, ops.Dequantize, ops.Reshape, ops.Transpose,
-)  # fmt: skip
-"""What may stand between a product and its constant weights."""
 MOVES = ops.Reshape, ops.Transpose, ops.Squeeze, ops.Unsqueeze, ops.Convert
 """What may stand between a FakeQuantize and a product."""
 
@@ -107,8 +110,8 @@ class MaximumBehindMatMul(MaximumRule):
         if shape is None or rank < 2:
             return None
         is_quantised = any(map(_is_quantised, node.operands))
-        reads_constants = rank > 3 and any(map(_is_constant, node.operands))
-        allowed = [[], [rank - 1]] if _is_of_rows(node) else [[]]
+        reads_constants = rank > 3 and any(map(is_weights, node.operands))
+        allowed = [[], [rank - 1]] if is_of_rows(node) else [[]]
         has_columns = isinstance(shape[-1], int)
         for reader, varying in _constants_behind(node.output, follows_all=is_quantised):
             if is_quantised and isinstance(reader, ops.Multiply | ops.Divide) and varying not in allowed:
@@ -167,7 +170,7 @@ class MaximumBeforeMatMul(MaximumRule):
     def place(self, node: ops.MatMul) -> Use | None:
         a, b = node.operands
         for port, data, weights in ((0, a, b), (1, b, a)):
-            if _is_quantised(data) and _has_scales(weights) and not _is_of_rows(node):
+            if _is_quantised(data) and _has_scales(weights) and not is_of_rows(node):
                 return Use(node, port)
         return None
 
@@ -205,8 +208,8 @@ def _joins_range(value: Value) -> bool:
     node = value.node
     if not isinstance(node, ops.Multiply | ops.Divide | ops.Add | ops.Subtract):
         return False
-    other, constant = both_orders(node)[_is_constant(node.operands[0])]
-    if not _is_constant(constant):
+    other, constant = both_orders(node)[is_weights(node.operands[0])]
+    if not is_weights(constant):
         return False
     if element_count(constant.shape) != 1:
         is_product = isinstance(node, ops.Multiply | ops.Divide)
@@ -214,12 +217,6 @@ def _joins_range(value: Value) -> bool:
         if (is_product and may_be_negative) or other.shape is None or not is_static(other.shape[1:2]):
             return True
     return _joins_range(other)
-
-
-def _is_of_rows(node: ops.MatMul) -> bool:
-    """Whether the second input of the product is one constant matrix."""
-    weights = node.operands[1]
-    return _is_constant(weights) and all(each == 1 for each in weights.type.dims[:-2])
 
 
 def _is_quantised(value: Value) -> bool:
@@ -236,12 +233,6 @@ def _has_scales(value: Value) -> bool:
             has_several = has_several or element_count(others[0].shape) != 1
         node = data.node
     return has_several and isinstance(node, Constant) and node.output.type.dtype.bits <= 8
-
-
-def _is_constant(value: Value) -> bool:
-    """Whether `value` is a Constant, also a compressed, quantised or rearranged one."""
-    node = value.node
-    return isinstance(node, Constant) or (isinstance(node, OF_WEIGHTS) and all(map(_is_constant, node.operands)))
 
 
 def _constants_behind(value: Value, *, follows_all: bool = False) -> Iterator[tuple[Node, list[int]]]:

@@ -16,7 +16,7 @@ from mo_loop.ops.slicing import FAR
 from mo_loop.target import CRASH, ERROR, Gap
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, rank_equals
-from mo_loop.transforms.runtime.local.rule import LocalRule, MaximumRule
+from mo_loop.transforms.runtime.local.rule import LocalRule, MaximumRule, is_of_rows
 
 
 def _is_outer_product(value: Value) -> bool:
@@ -70,7 +70,7 @@ class PadTinyProduct(LocalRule):
 
     def form(self, node: ops.MatMul) -> Node | None:
         a, b = node.operands
-        if not a.rank or not b.rank or b.rank < 2 or (isinstance(b.node, Constant) and b.rank == 2):
+        if not a.rank or not b.rank or b.rank < 2 or is_of_rows(node):
             return None
         across, down = (-2 if node.transpose_a and a.rank > 1 else -1), (-1 if node.transpose_b else -2)
         rows = a.type.dims[-3 - across] if a.rank > 1 else 1

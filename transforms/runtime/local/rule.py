@@ -12,6 +12,11 @@ from mo_loop.transforms.pattern import Match
 from mo_loop.transforms.replace import replace_node
 from mo_loop.transforms.rewrite import MatcherPass
 
+OF_WEIGHTS = (
+    ops.Convert, ops.Subtract, ops.Multiply, ops.FakeQuantize, ops.Quantize, ops.Dequantize, ops.Reshape, ops.Transpose,
+)  # fmt: skip
+"""What may stand between a product and its constant weights."""
+
 
 class LocalRule(MatcherPass):
     """`pattern`  ->  what `form` makes for its root"""
@@ -56,3 +61,15 @@ def both_orders(node: Node) -> tuple[tuple[Value, Value], tuple[Value, Value]]:
 
 def is_one_element(value: Value) -> bool:
     return isinstance(value.node, Constant) and element_count(value.shape) == 1
+
+
+def is_of_rows(node: ops.MatMul) -> bool:
+    """Whether the second input of the product is one constant matrix."""
+    weights = node.operands[1]
+    return is_weights(weights) and all(each == 1 for each in weights.type.dims[:-2])
+
+
+def is_weights(value: Value) -> bool:
+    """Whether `value` is a Constant, also a compressed, quantised or rearranged one."""
+    node = value.node
+    return isinstance(node, Constant) or (isinstance(node, OF_WEIGHTS) and all(map(is_weights, node.operands)))
