@@ -106,9 +106,10 @@ def test_extremes_of_integers(op, dtype):
 @dynamic_or_not
 def test_booleans(op, dynamic):
     x = np.array([[True, True], [True, False], [False, False]])
-    expected = (x.max if op == "ReduceMax" else x.min)(1, keepdims=True)
     arrays = {"x": x, "axes": np.array([1])}
-    check_node(op, arrays, opset=20, constants=["axes"], dynamic=dynamic, expected=[expected])
+    for keep in (0, 1):
+        expected = (x.max if op == "ReduceMax" else x.min)(1, keepdims=bool(keep))
+        check_node(op, arrays, {"keepdims": keep}, opset=20, constants=["axes"], dynamic=dynamic, expected=[expected])
 
 
 @pytest.mark.parametrize("keep", [0, 1])
@@ -223,6 +224,12 @@ def test_rows_of_infinity(operator: str, dynamic: bool) -> None:
     bound = np.float32(-np.inf if operator == "ReduceMax" else np.inf)
     rows = np.array([[bound, bound], [1, bound], [-bound, bound], [2, 3]], np.float32)
     check_node(operator, {"x": rows}, {"axes": [1], "keepdims": 0}, opset=13, dynamic=dynamic)
+
+
+def test_log_sum_exp_of_infinities() -> None:
+    rows = np.array([[np.inf, 1], [np.inf, -np.inf], [-np.inf, -np.inf]], np.float32)
+    expected = np.array([[np.inf], [np.inf], [-np.inf]], np.float32)
+    check_node("ReduceLogSumExp", {"x": rows}, {"axes": [1]}, opset=13, expected=[expected])
 
 
 @dynamic_or_not

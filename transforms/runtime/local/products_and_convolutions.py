@@ -83,7 +83,7 @@ class PadTinyProduct(LocalRule):
 
 def _padded(x: Value, axis: int) -> Value:
     """`x` with three zeros at the end of an axis."""
-    ends = np.zeros(x.rank, np.int64)
+    ends = np.zeros(len(x.type.dims), np.int64)
     ends[axis] = 3
     return ops.Pad(x, np.zeros_like(ends), ends, np.zeros((), x.dtype.numpy)).output
 
