@@ -132,3 +132,8 @@ def test_hardmax_takes_the_first_of_equals():
 @pytest.mark.parametrize("opset", [11, 13])
 def test_hardmax_of_nothing(opset):
     check_node("Hardmax", {"x": np.zeros((2, 3, 0), np.float32)}, {"axis": 2 if opset > 11 else 1}, opset=opset)
+
+
+def test_relu_of_large_integers() -> None:
+    x = np.array([2**24 + 1, 2**31 - 1, -(2**31), -1], np.int32)
+    check_node("Relu", {"x": x}, opset=14, expected=[np.maximum(x, 0)])

@@ -10,7 +10,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
-from tests.harness import check_model, check_node
+from tests.harness import check_model, check_node, parsed
 from tests.nodes import NEWEST, graph_model, node_model
 from tests.pairs import pairs
 
@@ -70,6 +70,11 @@ def test_reshape_with_an_attribute(dynamic: Any) -> None:
 def test_flatten(shape: Any, dynamic: Any) -> None:
     for axis in range(-len(shape), len(shape) + 1):
         check_node("Flatten", {"x": floats(*shape)}, {"axis": axis}, opset=13, dynamic=dynamic)
+
+
+def test_flatten_of_no_rows_and_unknown_columns() -> None:
+    model = parsed("main (float[0,2,N] x) => (float[A,B] y) { y = Flatten <axis = 2> (x) }")
+    check_model(model, {"x": floats(0, 2, 3)})
 
 
 @both
