@@ -31,7 +31,10 @@ def choose(config: pytest.Config) -> None:
         os.environ[VARIABLE] = ""
     elif VARIABLE not in os.environ:
         command = ["git", "-C", str(ROOT), "rev-parse", "HEAD"]
-        commit = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+        try:
+            commit = subprocess.run(command, capture_output=True, text=True, check=False).stdout.strip()
+        except FileNotFoundError:  # an unpacked sdist on a machine without git
+            commit = ""
         os.environ[VARIABLE] = str(int(commit[:7], 16) if commit else 0)
 
 

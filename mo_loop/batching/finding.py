@@ -25,7 +25,7 @@ from mo_loop.batching.places import read_bytes
 from mo_loop.batching.plan import ENDING, BatchPlan, FoundModels
 from mo_loop.batching.storage.locations import Location, PathOrUrl, is_url, location_of, masked, place_of
 from mo_loop.batching.storage.stamps import Info
-from mo_loop.errors import UsageError
+from mo_loop.errors import FileError, UsageError
 
 AT_ONCE = 256
 """Lines of a list whose objects are asked for together."""
@@ -38,8 +38,8 @@ def planned(given: Iterable[str], folder: PathOrUrl) -> BatchPlan:
         given: files, folders and globs, or URLs of the same; and `@file` for a list of them (`lines_of`).
 
     Raises:
-        UsageError: a path or URL does not exist or has no model, two models have the same output, or some are local and
-            some at URLs.
+        FileError: a path does not exist.
+        UsageError: a path or URL has no model, two models have the same output, or some are local and some at URLs.
         StorageError: a bucket does not exist or is refused, or the store fails.
     """
     texts = unlisted(given)
@@ -135,7 +135,7 @@ def _found(text: str) -> tuple[str, Iterable[str]]:
     if os.path.lexists(path):
         raise UsageError(f"{text} is neither a file nor a folder")
     if not glob.has_magic(text):
-        raise UsageError(f"{text} does not exist", hint="check the path")
+        raise FileError(f"{text} does not exist", hint="check the path", code="ML210")
     matched = (os.path.abspath(match) for match in glob.iglob(text, recursive=True))
     return _fixed_part(text), (match for match in matched if _is_model(match) and os.path.isfile(match))
 

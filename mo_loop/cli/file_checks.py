@@ -151,9 +151,8 @@ def require_places(source: str, target: str, others: dict[str, str | None]) -> N
     written = {target: "-o", data: "-o"}
     for each in written:
         if source != "-" and is_among(source, [each]):
-            raise UsageError(
-                f"the output {named(each)} is the model itself", why="the model would be lost", hint="give another name"
-            )
+            hint = "give an .onnx file: an IR needs no conversion" if source == target else "give another name"
+            raise UsageError(f"the output {named(each)} is the model itself", why="the model would be lost", hint=hint)
         if not is_url(target) and os.path.exists(each) and not os.path.isfile(each):
             what = "a folder" if os.path.isdir(each) else "a device or a pipe"
             raise FileError(f"{each} cannot be written", why=f"it is {what}", hint="give another name", code="ML218")

@@ -111,7 +111,7 @@ def lost_data(model: OnnxModel, usage: Usage) -> LostData:
         first, scope, name = each[0]
         diagnostic = Diagnostic.of_error(first, Origin(scope.scope, output=name))
         if len(each) > 1:
-            text = f"{first.message}; {len(each)} tensors lie in it and have this fault"
+            text = f"{first.message}; {len(each)} tensors in it have this fault"
             diagnostic = Diagnostic(diagnostic.code, text, diagnostic.place, diagnostic.why, diagnostic.help)
         found.diagnostics.append(diagnostic)
     return found

@@ -430,4 +430,4 @@ def test_missing_and_short_data(tmp_path: Path) -> None:
     gone = as_json(path)
     assert {code for code, _ in found_in(gone)} == {"ML217", "ML302"} and gone["exit_code"] == 1
     (finding,) = [each for each in gone["models"][0]["findings"] if each["code"] == "ML217"]
-    assert "'w.data' is missing; 3 tensors lie in it" in finding["message"] and finding["help"]
+    assert "'w.data' is missing; 3 tensors in it have this fault" in finding["message"] and finding["help"]

@@ -14,17 +14,22 @@ from __future__ import annotations
 
 import doctest
 import importlib
+import json
+import os
 import re
 import shlex
 import shutil
 import subprocess
 import sys
 import tomllib
+import urllib.error
+import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import click
+import numpy as np
 import onnx
 import pytest
 import yaml
@@ -177,6 +182,48 @@ def test_what_a_page_shows(path: Path, tmp_path: Path, monkeypatch: pytest.Monke
     page = Page(path, tmp_path)
     page.run()
     assert not page.wrong, "\n".join(page.wrong)
+    if path.stem == "production":
+        check_repository(tmp_path / "models")
+        check_answers(tmp_path)
+
+
+def check_repository(folder: Path) -> None:
+    """What OpenVINO Model Server documents of its configuration and of the folders of models."""
+    config = json.loads((folder / "config.json").read_text("utf-8"))
+    (entry,) = config.pop("model_config_list")
+    assert not config and [*entry] == ["config"]
+    assert {"name", "base_path"} <= entry["config"].keys() <= {"name", "base_path", "target_device"}
+    assert all(isinstance(value, str) for value in entry["config"].values())
+    home = folder / Path(entry["config"]["base_path"]).relative_to("/models")
+    for version in home.iterdir():
+        assert int(version.name) > 0 and sorted(each.suffix for each in version.iterdir()) == [".bin", ".xml"]
+
+
+def check_answers(folder: Path) -> None:
+    """The server of the page and its client, as they are started there."""
+    environment = {**os.environ, "PYTHONPATH": ""}
+    started = [sys.executable, "-c", SERVE_AT_ANY_PORT]
+    with subprocess.Popen(started, cwd=folder, env=environment, stdout=subprocess.PIPE, text=True) as server:
+        try:
+            assert server.stdout is not None
+            address = f"http://127.0.0.1:{int(server.stdout.readline())}"
+            names: dict[str, Any] = {"__name__": "client"}
+            exec((folder / "client.py").read_text("utf-8"), names)
+            found = names["ask"](address, x=np.float32([3, 2, 1]), limit=np.float32(0.25))
+            assert found == {"y": [0.09375, 0.0625, 0.03125], "sums": [3.0, 1.5, 0.75, 0.375, 0.1875]}
+            assert urllib.request.urlopen(f"{address}/v2/health/ready").status == 200
+            with pytest.raises(urllib.error.HTTPError, match="400"):
+                names["ask"](address, x=np.float32([3, 2, 1]))
+        finally:
+            server.terminate()
+
+
+SERVE_AT_ANY_PORT = """
+import server
+running = server.ThreadingHTTPServer(("127.0.0.1", 0), server.Handler)
+print(running.server_port, flush=True)
+running.serve_forever()
+"""
 
 
 def test_the_page_of_passes_has_something_to_run() -> None:

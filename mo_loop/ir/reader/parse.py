@@ -106,7 +106,7 @@ def _root(path: Path) -> Any:
             hint="give the .xml of a model; if it is one, copy or export it again",
         ) from None  # fmt: skip
     if tree is None:
-        raise FileError(f"{path.name} is empty", code="ML214")
+        raise FileError(f"{path.name} is empty", why="it has no bytes", hint="download or copy it again", code="ML214")
     if tree.docinfo.doctype:
         raise FileError(f"{path.name} declares a document type, which an IR does not have", code="ML214",
                         hint="remove the DOCTYPE if you trust the file")  # fmt: skip
