@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import gzip
 import json
+import re
+from base64 import b64decode
 from pathlib import Path
 from typing import Any
 
+import click
 import jsonschema
 import pytest
 
+from mo_loop.cli import COMMANDS, main
 from tests import MODELS, ROOT
 
 from .batches import good, refused
@@ -31,30 +36,36 @@ def key_of(document: Any) -> str:
     return name.removeprefix("mo-loop ").replace(" ", "-")
 
 
+ON_STDOUT: list[tuple[tuple[Any, ...], str]] = [
+    (("check", LOOP), "check"),
+    (("check", "--codes"), "codes"),
+    (("inspect", LOOP), "inspect"),
+    (("inspect", LOOP, "--graph"), "graph"),
+    (("inspect", LOOP, "--nodes"), "nodes"),
+    (("diff", LOOP, MODELS / "pytorch" / "decoder.onnx"), "diff"),
+    (("diff", LOOP, "ir.xml"), "layers"),
+    (("convert", LOOP, "-o", "m.xml", "--mapping", "map.json", "--profile-json", "profile.json"), "convert"),
+    (("verify", LOOP, "--sets", "1"), "verify"),
+    (("ops", "Loop"), "ops"),
+    (("batch", "good.onnx", "bad.onnx", "-o", "out", "-j", "1"), "batch report"),
+    (("reduce", "bad.onnx", "-o", "small.onnx", "--if", "fails", "-j", "1"), "reduce"),
+    (("inspect", "none.onnx"), "error"),
+    (("convert", "none.onnx"), "error"),
+    (("diff", "none.onnx", "none.onnx"), "error"),
+    (("ops", "NoSuchOperator"), "error"),
+    (("verify", "none.onnx"), "error"),
+]
+"""A command without `--format json`, and the document that it prints."""
+
+
 @pytest.mark.parametrize(
-    ("arguments", "name"),
-    [
-        (("check", LOOP), "check"),
-        (("check", "--codes"), "codes"),
-        (("inspect", LOOP), "inspect"),
-        (("inspect", LOOP, "--graph"), "graph"),
-        (("inspect", LOOP, "--nodes"), "nodes"),
-        (("diff", LOOP, MODELS / "pytorch" / "decoder.onnx"), "diff"),
-        (("diff", LOOP, "ir.xml"), "layers"),
-        (("convert", LOOP, "-o", "m.xml", "--mapping", "map.json", "--profile-json", "profile.json"), "convert"),
-        (("verify", LOOP, "--sets", "1"), "verify"),
-        (("ops", "Loop"), "ops"),
-        (("inspect", "none.onnx"), "error"),
-        (("convert", "none.onnx"), "error"),
-        (("diff", "none.onnx", "none.onnx"), "error"),
-        (("ops", "NoSuchOperator"), "error"),
-        (("verify", "none.onnx"), "error"),
-    ],
-    ids=lambda value: value if isinstance(value, str) else value[0],
+    ("arguments", "name"), ON_STDOUT, ids=lambda value: value if isinstance(value, str) else value[0]
 )
 def test_documents_on_stdout(arguments: tuple[Any, ...], name: str, tmp_path: Path) -> None:
     if "ir.xml" in arguments:
         mo_loop("convert", LOOP, "-o", "ir.xml", "--quiet", cwd=tmp_path)
+    good(tmp_path / "good.onnx")
+    refused(tmp_path / "bad.onnx")
     done = mo_loop(*arguments, "--format", "json", cwd=tmp_path)
     assert valid(json.loads(done.stdout)) == f"mo-loop {name}"
     for file in ("map.json", "profile.json"):
@@ -62,11 +73,35 @@ def test_documents_on_stdout(arguments: tuple[Any, ...], name: str, tmp_path: Pa
             valid(json.loads((tmp_path / file).read_text("utf-8")))
 
 
-def test_the_report_of_a_batch(tmp_path: Path) -> None:
-    good(tmp_path / "good.onnx")
-    refused(tmp_path / "bad.onnx")
-    mo_loop("batch", tmp_path, "-o", tmp_path / "out", "--report", tmp_path / "report.json", "-j", "1")
-    assert valid(json.loads((tmp_path / "report.json").read_text("utf-8"))) == "mo-loop batch report"
+def test_no_command_is_left_out() -> None:
+    context = click.Context(main)
+    commands = {name: main.get_command(context, name) for name in COMMANDS}
+    forms = {
+        name for name, command in commands.items() if command is not None for option in command.params
+        if "json" in getattr(option.type, "choices", ()) and "--format" in option.opts
+    }  # fmt: skip
+    assert forms == {arguments[0] for arguments, _ in ON_STDOUT}
+
+
+def test_the_files_of_a_dump(tmp_path: Path) -> None:
+    mo_loop("convert", LOOP, "-o", "m.xml", "--dump", "steps", "--dump-format", "json", cwd=tmp_path)
+    names = [valid(json.loads(file.read_text("utf-8"))) for file in (tmp_path / "steps").glob("*.json")]
+    assert {*names} == {"mo-loop dump", "mo-loop dumped graph"} and names.count("mo-loop dumped graph") > 5
+    assert valid(shown_on(tmp_path / "steps" / "index.html")) == "mo-loop page"
+
+
+@pytest.mark.parametrize("models", [(LOOP,), (LOOP, MODELS / "pytorch" / "decoder.onnx"), (LOOP, "m.xml")])
+def test_the_data_of_a_page(models: tuple[Any, ...], tmp_path: Path) -> None:
+    if "m.xml" in models:
+        mo_loop("convert", LOOP, "-o", "m.xml", "--quiet", cwd=tmp_path)
+    mo_loop("view", *models, "-o", "page.html", cwd=tmp_path)
+    assert valid(shown_on(tmp_path / "page.html")) == "mo-loop page"
+
+
+def shown_on(page: Path) -> Any:
+    found = re.search(r'<script type="application/gzip" id="document">(.*?)</script>', page.read_text("utf-8"))
+    assert found is not None
+    return json.loads(gzip.decompress(b64decode(found[1])))
 
 
 def test_every_definition_is_one_of_the_documents() -> None:

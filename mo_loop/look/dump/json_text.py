@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Mapping
 
-from mo_loop.look.records.node_link import described_graph, described_node
+from mo_loop.look.records.node_link import HEAD, described_graph, described_node
 from mo_loop.look.records.node_records import GraphState, Record
 
 _spelled = json.JSONEncoder(separators=(",", ":")).encode
@@ -28,7 +28,7 @@ class JsonTexts:
         for number in sorted(state.nodes):
             record = state.nodes[number]
             members[record["scope"]].append(record)
-        return self._graph(state, members, "", more) + "\n"
+        return f'{_spelled(HEAD)[:-1]},{self._graph(state, members, "", more)[1:]}\n'
 
     def _graph(
         self, state: GraphState, members: Mapping[str, list[Record]], scope: str, more: Mapping[int, Record]

@@ -17,6 +17,9 @@ from typing import Any
 from mo_loop.look.records.node_records import GraphState, Record
 from mo_loop.support.producers_first import producers_first
 
+HEAD = {"schema": "mo-loop dumped graph", "version": 1}
+"""The first keys of a file."""
+
 ELSEWHERE = frozenset({"scope", "inputs", "bodies"})
 """Fields of a record that the form expresses by nesting and by edges."""
 
@@ -33,7 +36,7 @@ def node_link(state: GraphState) -> Record:
     for number in sorted(state.nodes):
         record = state.nodes[number]
         members[record["scope"]].append(record)
-    return _graph(state, members, "")
+    return HEAD | _graph(state, members, "")
 
 
 def _graph(state: GraphState, members: Mapping[str, list[Record]], scope: str) -> Record:
@@ -62,7 +65,7 @@ def delta_link(before: GraphState, after: GraphState, change: Record, **about: A
         "delta": True, **about, "removed": [_brief(before.nodes[number]) for number in change["removed"]],
         "scopes": change["scopes"], "removed_scopes": change["removed_scopes"],
     }  # fmt: skip
-    return _data(graph, nodes, edges(records, after.nodes))
+    return HEAD | _data(graph, nodes, edges(records, after.nodes))
 
 
 def _brief(record: Record) -> Record:
