@@ -199,14 +199,14 @@ def shown(value: int, kind: str) -> str:
 
 
 class Remaining(NamedTuple):
-    """What a conversion leaves of its limits for the writing of its graph."""
+    """The rest of the limits of a conversion, for writing its graph."""
 
     limits: Limits
     seconds: float
 
 
 class Budget:
-    """What one conversion has used of its limits. Each method raises LimitError if that is too much."""
+    """The use that one conversion has made of its limits. Each method raises LimitError if that is too much."""
 
     def __init__(self, limits: Limits = DEFAULT, *, seconds: float | None = None, read: int = 0) -> None:
         """For the writing of a graph: `seconds` are left of the time, and its files have `read` bytes."""
@@ -225,7 +225,7 @@ class Budget:
 
     @property
     def remaining(self) -> Remaining:
-        """What is left for the writing."""
+        """The limits that are left for writing."""
         return Remaining(self.limits, self._end - time.monotonic())
 
     def check_time(self) -> None:

@@ -54,7 +54,7 @@ class ConvertOptions:
         "brackets or = can be in quotes.", FILES, metavar="NAMES", note="Or a list of names.",
     )
     freeze: Mapping[str, Any] | None = flag(
-        None, 'Make an input a constant: rate=16000, "flags=[1,0]". May be given more than once.', FILES,
+        None, 'Make an input a constant: rate=16000, "flags=[1,0]". Can be repeated.', FILES,
         metavar="NAME=VALUE", multiple=True, note="A dict: name -> value. Inner tensors cut the model.",
     )
     rename: Mapping[str, str] | None = flag(
@@ -80,7 +80,7 @@ class ConvertOptions:
         "is refused.",
     )
     extensions: Any = flag(
-        (), "A Python file with passes or translators, which is executed. May be given more than once.", CONVERSION,
+        (), "A Python file with passes or translators, which is executed. Can be repeated.", CONVERSION,
         "--extension", metavar="FILE", kind="path", place=3,
         note="Or modules, functions `register`, Extensions (`mo_loop.extensions`); one of them or a list.",
     )
@@ -119,7 +119,7 @@ class ConvertOptions:
     )
     quantization: str = flag(
         "fast", "What becomes of quantised activations: fast lets the runtime compute with integers, where a result "
-        "may differ by one quantisation step; portable does so but for layers that may saturate on processors without "
+        "may differ by one quantisation step; portable does so, except in layers that may saturate on processors without "
         "VNNI; exact keeps ONNX's numbers.", CONVERSION, choices=QUANTIZATION, place=1,
     )
     transform: Any = flag(
@@ -146,7 +146,7 @@ class ConvertOptions:
     )
     allow_external: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = flag(
         (), "Read external data below this folder too, also links and files with several names. Without it, only "
-        "files in the folder of the model are read. May be given more than once.", FILES, metavar="DIR", kind="folder",
+        "files in the folder of the model are read. Can be repeated.", FILES, metavar="DIR", kind="folder",
         recorded=False,
     )
     external_data_dir: str | os.PathLike[str] | None = field(default=None, metadata={
@@ -155,8 +155,8 @@ class ConvertOptions:
         "read by the rules for files beside a model.",
     })
     limits: Limits | Mapping[str, Any] | None = flag(
-        None, "How much the model may make the conversion do, for example nodes=5000000, folded_bytes=4G or time=10m. "
-        "docs/limits.md lists the names. May be given more than once.", CONVERSION, "--limit", metavar="NAME=VALUE",
+        None, "A limit on the work that a model can cause, for example nodes=5000000, folded_bytes=4G or time=10m. "
+        "docs/limits.md lists the names. Can be repeated.", CONVERSION, "--limit", metavar="NAME=VALUE",
         multiple=True, place=2, recorded=False, note='Limits, or values by name ({"nodes": 5_000_000, "time": "10m"}).',
     )
     compress_to_fp16: bool = flag(

@@ -16,7 +16,7 @@ class Comparing:
 
     # fmt: off
     inputs: tuple[str, ...] = flag(
-        (), "Inputs for --verify instead of generated ones. May be given more than once.", FILES,
+        (), "Inputs for --verify instead of generated ones. Can be repeated.", FILES,
         "--input-data", "--inputs", "inputs", kind="path", metavar="FILE",
     )
     sets: int = flag(

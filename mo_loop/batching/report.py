@@ -51,7 +51,7 @@ class About:
 
 @dataclass(frozen=True, repr=False)
 class BatchReport(ShownResult):
-    """What a batch did: its facts, and the result of each model in the order of their names."""
+    """The result of a batch: its facts, and the result of each model in the order of their names."""
 
     about: About
     results: Results
@@ -75,7 +75,7 @@ class BatchReport(ShownResult):
         return "\n".join([*map(printable, lines), f"{self._brief()}, {self.results.seconds:.2f} s"])
 
     def to_dict(self) -> dict[str, Any]:
-        """What `mo-loop batch --report` writes."""
+        """The document that `mo-loop batch --report` writes."""
         found: dict[str, Any] = json.loads("".join(as_json(self.about, self.results, int(not self.passed))))
         return found
 

@@ -47,11 +47,7 @@ class _Lazy(click.Group):
     ) -> tuple[str | None, click.Command | None, list[str]]:
         if args[0] in COMMANDS or args[0].startswith("-") or ctx.resilient_parsing:
             return super().resolve_command(ctx, args)
-        from difflib import get_close_matches
-
-        error = click.UsageError(f"{args[0]!r} is neither a command nor a file", ctx)
-        error.possibilities = get_close_matches(args[0], COMMANDS, 1, 0.5)  # type: ignore[attr-defined]
-        raise error
+        raise not_a_command(args[0], "neither a command nor a file", ctx)
 
     def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
         if args and args[0] not in COMMANDS and (_is_model(args[0]) or _is_option_of_convert(args[0])):
@@ -83,6 +79,15 @@ def _is_option_of_convert(argument: str) -> bool:
     """Whether mo or ovc would take the first argument, as in `mo --input_model model.onnx`."""
     of_all = {"--help", *(name for each in main.params for name in each.opts)}
     return argument.startswith("--") and argument not in {"--", *of_all}
+
+
+def not_a_command(name: str, reason: str, ctx: click.Context) -> click.UsageError:
+    """An error with the most similar command."""
+    from difflib import get_close_matches
+
+    error = click.UsageError(f"{name!r} is {reason}", ctx)
+    error.possibilities = get_close_matches(name, COMMANDS, 1, 0.5)  # type: ignore[attr-defined]
+    return error
 
 
 def _end(ctx: click.Context, error: click.UsageError) -> NoReturn:

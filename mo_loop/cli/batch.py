@@ -100,7 +100,7 @@ class Asked:
         kind="file", metavar="FILE",
     )
     quiet: bool = flag(
-        False, "Print errors alone: no progress, no warnings, no last line.", REPORTS, "-q", "--quiet"
+        False, "Print only errors: no progress, no warnings, no last line.", REPORTS, "-q", "--quiet"
     )
     # fmt: on
 

@@ -91,7 +91,7 @@ class Works:
             self._of(places)  # a wrong option is an error of the command, not of each model
 
     def __call__(self, model: Planned) -> Work:
-        """What is done with this model."""
+        """The work for this model."""
         return self._of(tuple(place for place in range(len(self._entries)) if self._matches(place, model)))
 
     def without_models(self, models: Iterable[Planned]) -> list[str]:

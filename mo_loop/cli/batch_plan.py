@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from mo_loop.batching.task import Work
 
 THREADS = 8
-"""Models that are looked at at the same time: most of the time is waiting for a disk or a store."""
+"""Models that are examined at the same time: a disk or a store takes most of the time."""
 
 AT_ONCE = 500
 """Models that are in memory."""

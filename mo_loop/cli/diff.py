@@ -26,7 +26,7 @@ ASPECTS = ("names", "shapes", "weights", "metadata")
 @click.argument("new", type=click.Path(), metavar="B")
 @option(
     "--ignore", "ignored", group=COMPARISON, type=click.Choice(ASPECTS), multiple=True,
-    help="What does not count as a difference. Can be given several times.",
+    help="What does not count as a difference. Can be repeated.",
 )  # fmt: skip
 @option("--scope", group=COMPARISON, metavar="PATH", help="Compare only this body and the bodies in it.")
 @option(

@@ -81,7 +81,7 @@ durable_option = option(
     "--durable", group=FILES, place=1, is_flag=True,
     help="Wait until the .xml and the .bin are on the disk, so that a power failure cannot damage them.",
 )  # fmt: skip
-quiet_option = option("-q", "--quiet", group=REPORTS, is_flag=True, help="Print errors alone.")
+quiet_option = option("-q", "--quiet", group=REPORTS, is_flag=True, help="Print only errors.")
 
 
 _SPELLED = {"markdown": "Markdown", "sarif": "SARIF", "junit": "JUnit XML"}

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import click
 
+from mo_loop.cli import not_a_command
+
 
 @click.command()
 @click.argument("name", required=False, metavar="[COMMAND]")
@@ -17,5 +19,5 @@ def command(context: click.Context, name: str | None) -> None:
     assert isinstance(top.command, click.Group)
     found = top.command.get_command(top, name)
     if found is None:
-        raise click.UsageError(f"{name!r} is not a command", context)
+        raise not_a_command(name, "not a command", top)
     click.echo(found.get_help(click.Context(found, info_name=name, parent=top)))

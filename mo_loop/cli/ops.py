@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 @option("--domain", group=FILES, metavar="NAME", help="Only this domain; ai.onnx is the one without a name.")
 @option(
     "--how", group=FILES, type=click.Choice(["direct", "composed", "lowered", "function", "refused"]),
-    multiple=True, help="Only operators that are handled in this way; may be repeated.",
+    multiple=True, help="Only operators that are handled in this way. Can be repeated.",
 )  # fmt: skip
 @format_option("text", "json", "markdown")
 @quiet_option

@@ -44,7 +44,7 @@ REFUSED = ("mean_values", "scale_values", "scale", "reverse_input_channels", "so
     Comparing, "inputs", "sets", is_argument=True, defaults={"sets": 3},
     texts={
         "inputs": "A set of inputs: an .npz by tensor name, .npy files (NAME=FILE.npy), or a folder of .pb files in "
-        "the layout of ONNX's tests. May be given more than once. The default is generated inputs.",
+        "the layout of ONNX's tests. Can be repeated. The default is generated inputs.",
         "sets": "The number of generated sets; one more for each of two dynamic dimensions has size 0, if ONNX Runtime "
         "accepts it.",
     },
@@ -76,7 +76,7 @@ REFUSED = ("mean_values", "scale_values", "scale", "reverse_input_channels", "so
 )  # fmt: skip
 @option(
     "--tolerance", group=COMPARISON, place=1, metavar="NAME=RTOL,ATOL", multiple=True,
-    help="The tolerances of one output. May be given more than once.",
+    help="The tolerances of one output. Can be repeated.",
 )  # fmt: skip
 @option(
     "--layers", group=COMPARISON, place=1, is_flag=True,

@@ -30,7 +30,7 @@ from mo_loop.support.flags import COMPARISON, FILES, REPORTS
 @option("--scope", group=COMPARISON, metavar="PATH", help="Show only this body and the bodies in it.")
 @option(
     "--ignore", "ignored", group=COMPARISON, type=click.Choice(ASPECTS), multiple=True,
-    help="What does not count as a difference. Can be given several times.",
+    help="What does not count as a difference. Can be repeated.",
 )  # fmt: skip
 @option(
     "--tolerance", group=COMPARISON, type=click.FloatRange(min=0), default=0.0, metavar="X",

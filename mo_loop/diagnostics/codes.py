@@ -180,7 +180,7 @@ CODES: dict[str, Code] = {
     "ML233": Code("dimensions that contradict each other", "one dimension has two sizes", _CHECKER),
     "ML234": Code(
         "an operation with a wrong number of inputs",
-        "the operation is defined for other numbers of inputs",
+        "the operation takes another number of inputs",
         _CHECKER,
     ),
     "ML235": Code(
@@ -207,7 +207,7 @@ CODES: dict[str, Code] = {
     "ML240": Code("inputs of different element types", "the operation takes inputs of one type", _CHECKER),
     "ML241": Code(
         "the element of an optional that is empty",
-        "nothing is in it to take",
+        "it has no element",
         "check with OptionalHasElement first, or export the model with the input present",
     ),
     "ML242": Code(
@@ -217,7 +217,7 @@ CODES: dict[str, Code] = {
     ),
     "ML243": Code(
         "an element of a sequence that is always empty",
-        "a position in an empty sequence does not exist",
+        "an empty sequence has no positions",
         "check the length in the model, or remove the node",
     ),
     # -- broken IR
@@ -358,7 +358,7 @@ CODES: dict[str, Code] = {
     ),
     "ML291": Code(
         "a cluster without workers",
-        "the scheduler has nobody to give the work to",
+        "the scheduler has no process that can do the work",
         "start `dask worker` with the address of the scheduler",
     ),
     "ML292": Code("a worker without a package", "models are converted on the workers", "install mo_loop there"),
@@ -369,7 +369,7 @@ CODES: dict[str, Code] = {
     ),
     "ML294": Code(
         "a model that needs more memory than every worker has",
-        "it would wait for ever",
+        "the model would wait forever",
         "start a worker with more memory, or give --memory",
     ),
     "ML295": Code(
@@ -395,7 +395,7 @@ CODES: dict[str, Code] = {
     ),
     "ML301": Code(
         "an element type that the IR does not have",
-        "the IR has a list of its own",
+        "the IR has fewer element types than ONNX",
         "cast the tensor in the model, or cut before it (--output)",
     ),
     "ML302": Code(

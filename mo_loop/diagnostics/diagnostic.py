@@ -111,13 +111,13 @@ class CheckReport(ShownResult):
         return 1 if self.counts["error"] or self.counts["warning"] else 0
 
     def text(self, style: Style = PLAIN) -> str:
-        """What `mo-loop check` prints."""
+        """The text that `mo-loop check` prints."""
         from mo_loop.diagnostics.formats import as_text
 
         return as_text([self], style)
 
     def to_dict(self) -> dict[str, Any]:
-        """What `mo-loop check --format json` prints for one model."""
+        """The part of `mo-loop check --format json` for one model."""
         from mo_loop.diagnostics.formats import as_json
 
         return as_json([self])

@@ -70,7 +70,7 @@ class LayerMap(ShownResult):
         return printable(f"{name} -> {', '.join(map(_named, shown[:limit]))}{more}")
 
     def text(self, style: Style = PLAIN) -> str:
-        """What `mo-loop diff` prints."""
+        """The text that `mo-loop diff` prints."""
         return "\n".join(self.lines(style))
 
     def to_dict(self) -> dict[str, Any]:

@@ -67,7 +67,7 @@ def require_parts(count: int, what: str) -> None:
 
 @dataclass(frozen=True)
 class Form:
-    """What an input must be. `ranks` is empty if every rank from `least` on is right."""
+    """The form that an input must have. `ranks` is empty if every rank from `least` on is right."""
 
     ranks: tuple[int, ...] = ()
     least: int = 0
@@ -93,7 +93,7 @@ class Form:
             raise TypeError_(f"the input {name!r} is {value.type}, and must be {wanted}", code="ML235")
 
     def _lacking(self, shape: Shape) -> str:
-        """What a tensor of this shape is not; empty if it has the form."""
+        """The form that a tensor of this shape lacks, as text; empty if it has the form."""
         if shape is None:
             return ""
         if self.ranks and len(shape) not in self.ranks:

@@ -71,8 +71,7 @@ def described(cls: Any, indent: int = 4) -> str:
             continue
         known = each.metadata.get("flag")
         text = f"{known.help} {known.note}" if known else each.metadata.get("text", "")
-        for sentence in REPEATED:
-            text = text.replace(sentence, "")
+        text = text.replace(REPEATED, "")
         if text:
             lines += wrap(
                 f"{each.name} ({each.type}): {' '.join(text.split())}", 116, initial_indent=" " * indent,
@@ -81,5 +80,5 @@ def described(cls: Any, indent: int = 4) -> str:
     return "\n".join(lines) + "\n"
 
 
-REPEATED = (" May be given more than once.", " Can be repeated.")
-"""What is true of the flags alone."""
+REPEATED = " Can be repeated."
+"""A sentence of the flags that is not one of the fields."""

@@ -35,11 +35,11 @@ class ShownResult:
     """Base of these records."""
 
     def text(self, style: Style = PLAIN) -> str:
-        """What the command prints."""
+        """The text that the command prints."""
         raise NotImplementedError
 
     def to_dict(self) -> dict[str, Any]:
-        """What the command prints with `--format json`, as plain data."""
+        """The document that the command prints with `--format json`, as plain data."""
         raise NotImplementedError
 
     def _brief(self) -> str:

@@ -72,6 +72,12 @@ def test_missing_file_and_folder(tmp_path: Path, old_pair: Path) -> None:
         assert_untouched(old_pair)
 
 
+def test_an_ir_in_place_of_a_model(tmp_path: Path) -> None:
+    (tmp_path / "model.xml").write_text("<net/>")
+    done = convert(tmp_path / "model.xml", "-o", tmp_path / "model.xml")
+    assert done.returncode == 2 and "give an .onnx file: an IR needs no conversion" in done.stderr
+
+
 @pytest.mark.parametrize("seed", range(60))
 def test_damaged_models(seed: int) -> None:
     """A model with some bytes changed converts or is refused with a clear error."""

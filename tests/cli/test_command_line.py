@@ -60,6 +60,7 @@ class TestShortcut:
         assert done.exit_code == 2
         said = f"error: ML201: '{word}' is neither a command nor a file\n  help:  did you mean {command}?\n"
         assert done.stderr == said
+        assert mo_loop("help", word).stderr == said.replace("neither a command nor a file", "not a command")
 
     def test_an_unknown_word(self) -> None:
         done = mo_loop("zzz")

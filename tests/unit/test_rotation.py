@@ -63,3 +63,11 @@ def test_each_test_checks_passes_at_one_of_the_commits(monkeypatch: pytest.Monke
         monkeypatch.setenv(rotation.VARIABLE, str(part))
         chosen += [name for name in map(str, range(100)) if checks_passes(name)]
     assert sorted(chosen) == sorted(map(str, range(100)))
+
+
+def test_the_part_is_chosen_without_git(monkeypatch: pytest.MonkeyPatch) -> None:
+    """An sdist may be tested on a machine that has no git."""
+    monkeypatch.setenv("PATH", "")
+    monkeypatch.delenv(rotation.VARIABLE)
+    rotation.choose(SimpleNamespace(getoption=lambda _: False))
+    assert rotation.part() == 0

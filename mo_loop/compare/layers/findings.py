@@ -62,7 +62,7 @@ class Different(Exception):
 
 
 class Findings:
-    """What one comparison has found so far."""
+    """The findings of one comparison so far."""
 
     def __init__(
         self, graph: Graph, side: IrSide, tolerances: tuple[float | None, float | None], heat: Heat | None = None

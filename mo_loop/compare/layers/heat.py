@@ -44,7 +44,7 @@ class Heat:
         self.precision = ""
         """That of OpenVINO; empty for f32."""
         self.notes: dict[str, None] = {}
-        """What was not compared, and why."""
+        """The reasons why some tensors were not compared."""
         self._inside: list[tuple[Curves, int]] = []
 
     def begin(self, node: Node, port: int, text: str) -> None:

@@ -54,7 +54,7 @@ class Reduced(ShownResult):
         self.best.save(Path(path))
 
     def text(self, style: Style = PLAIN, target: str = "reduced") -> str:
-        """What `mo-loop reduce` prints; `target` is the name of the smallest model."""
+        """The text that `mo-loop reduce` prints; `target` is the name of the smallest model."""
         counts = Counter(operator_of(node) for graph in graphs(self.best.proto) for node in graph.node)
         operators = ", ".join(f"{count} {name}" if count > 1 else name for name, count in counts.items())
         lines = (

@@ -145,7 +145,7 @@ class Report(ShownResult):
         return self.passed
 
     def text(self, style: Style = PLAIN) -> str:
-        """What `mo-loop verify` prints."""
+        """The text that `mo-loop verify` prints."""
         from mo_loop.compare.results.report_formats import as_text
 
         return as_text(self, style.table)

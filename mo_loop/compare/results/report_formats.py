@@ -94,7 +94,7 @@ def title(report: Report) -> str:
 
 
 def summary(report: Report) -> str:
-    """What was compared with what."""
+    """The two sides of the comparison, as text."""
     versions = report.versions
     package = {"ONNX Runtime": "onnxruntime", "the reference evaluator of onnx": "onnx"}.get(report.oracle, "")
     source = f"{report.oracle} {versions.get(package, '')}".rstrip()

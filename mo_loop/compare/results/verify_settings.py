@@ -20,7 +20,7 @@ PRECISIONS = (F32, "f16", "bf16", DEFAULT)
 
 @dataclass(frozen=True)
 class Settings:
-    """What `verify` was asked for, besides the model."""
+    """The arguments of `verify`, without the model."""
 
     inputs: Sequence[Any] = ()
     sets: int = SETS

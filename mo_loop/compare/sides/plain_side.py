@@ -123,7 +123,7 @@ def save_sets(folder: Path | None, side: str, found: Mapping[int, Iterable[tuple
 
 
 def convert_otherwise(task: tuple[str, str]) -> None:
-    """What a worker runs: OpenVINO's own converter."""
+    """Convert with OpenVINO's own converter, in a worker."""
     source, target = task
     convert_with_ovc(Path(source), Path(target))
 

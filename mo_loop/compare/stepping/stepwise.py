@@ -47,7 +47,7 @@ from mo_loop.transforms.states.port_names import BEAM_INDEX
 
 @dataclass
 class Compared:
-    """What was run, and how it compares."""
+    """The steps that were run, and their comparison."""
 
     sequences: list[SequenceRun]
     order: tuple[int, ...]

@@ -156,7 +156,7 @@ class Rounding:
         return cls(moved)
 
     def text(self, name: str, expected: Any, actual: Any) -> str:
-        """What the numbers behind `explains` are."""
+        """The meaning of the numbers behind `explains`."""
         found, moved = _distances(expected, actual), self.moved[name]
         beyond = f"{np.count_nonzero(found > 1)} of {found.size} values differ"
         if not any(tolerance(expected.dtype)):

@@ -13,7 +13,7 @@ SUM, MEAN, MAX = 0, 1, 2
 
 
 class Bags(NamedTuple):
-    """What embedding_bag computes besides the sum of rows."""
+    """The outputs of embedding_bag other than the sum of rows."""
 
     mode: int
     weights: Value | None

@@ -63,7 +63,7 @@ class Difference(ShownResult):
         return lines(self.old, self.new, self.paired, self.changes, paint, complete=complete)
 
     def text(self, style: Style = PLAIN) -> str:
-        """What `mo-loop diff` prints."""
+        """The text that `mo-loop diff` prints."""
         return "\n".join(self.lines())
 
     def _brief(self) -> str:

@@ -89,7 +89,7 @@ class NodeKeys:
         return self._table.setdefault(parts, len(self._table))
 
     def _content(self, item: Item, level: int) -> tuple[Any, ...]:
-        """What an item is, without its neighbours."""
+        """The key of an item alone, without its neighbours."""
         data = None if item.data is None else item.data.key if level == EXACT else item.data.kind
         attributes = () if level == OPERATOR else tuple(sorted(item.attributes.items()))
         inner = self._inner(item) if item.bodies and level == EXACT else ()

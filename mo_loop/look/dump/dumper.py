@@ -164,7 +164,7 @@ class Dumper:
             self.finish()
 
     def _changed_by_phase(self, event: Phase, run: _Run, graph: Graph) -> None:
-        """What changed since the last pass: by renaming, compressing, or the lowering after a stop."""
+        """The changes since the last pass: by renaming, compressing, or the lowering after a stop."""
         if event.name == "compressing" and run.graph is not None:
             run.describer.continue_with(run.graph, graph)
         before = run.state

@@ -182,7 +182,7 @@ class Inspection(ShownResult):
         return sum(each.bytes for each in self.scopes)
 
     def text(self, style: Style = PLAIN) -> str:
-        """What `mo-loop inspect` prints."""
+        """The text that `mo-loop inspect` prints."""
         from mo_loop.look.inspection.inspection_text import text_of
 
         return text_of(self, style)

@@ -206,7 +206,7 @@ def _result(name: str, ref: Ref | None, dtype: str, shape: str) -> TensorPort:
 
 
 def _inputs(item: Item) -> Iterator[Entry]:
-    """What feeds the bodies. A value that reaches both branches of an If is one entry."""
+    """The inputs of the bodies. A value that reaches both branches of an If is one entry."""
     if item.direct is None:
         yield from _unknown_inputs(item)
         return

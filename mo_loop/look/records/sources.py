@@ -89,7 +89,7 @@ def goes_on(owner: Item) -> str | None:
 
 
 def source_of(ref: Ref | None) -> str:
-    """What decides a value."""
+    """The source of a value, as text."""
     ref = origin(ref)
     if ref is None:
         return "none"

@@ -128,7 +128,7 @@ def _value(source: tuple[Record, int] | None, sources: _Sources) -> str:
 
 
 def _dimension(record: Record, sources: _Sources) -> str:
-    """What Gather(ShapeOf(x), i) is; empty for another node."""
+    """The text of Gather(ShapeOf(x), i); empty for another node."""
     if record["op"] != "Gather":
         return ""
     shape, index = (sources.of(_input(record, port)) for port in (0, 1))

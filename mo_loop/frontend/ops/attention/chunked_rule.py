@@ -111,7 +111,7 @@ def _of_each_head(beta: Value, keys: Value) -> Value:
 def _scanned(
     tensors: list[Value | None], state: Value, count: Any, has_retrieval: bool
 ) -> tuple[Value, Value]:  # fmt: skip
-    """What the readers read before each chunk, [heads, chunks, .., V], and the last state [heads, K, V]."""
+    """The values that the readers read before each chunk, [heads, chunks, .., V], and the last state [heads, K, V]."""
     given = [each for each in tensors if each is not None]
     if count == 1:
         read, after = _step(given, ops.Unsqueeze(state, [1]), has_retrieval)
@@ -143,7 +143,7 @@ def _element(x: Value) -> TensorType:
 
 
 def _step(tensors: list[Value], state: Value, has_retrieval: bool) -> tuple[Value, Value]:
-    """What one chunk reads, and the state behind it."""
+    """The values that one chunk reads, and the state after it."""
     readers, ends, added, *factor = tensors
     read = readers @ state
     if has_retrieval:

@@ -54,7 +54,7 @@ class Leaves:
     """The tree of each node of the forest, if it is known."""
 
     def of(self, table) -> Value:
-        """What a table of all nodes has for the leaves."""
+        """The entries of the leaves in a table of all nodes."""
         return _looked_up(table[self.nodes], self.places)
 
 

@@ -87,7 +87,7 @@ class Recurrence:
         return ops.Clamp(x, min=-self.clip, max=self.clip) if self.clip > 0 else x
 
     def factor(self, x: Value) -> Value:
-        """What is multiplied by weights in place of x."""
+        """The value that is multiplied by the weights, in place of x."""
         if not self.is_quantised:
             return x
         integers, scale, zero = ops.DynamicQuantize(x)
