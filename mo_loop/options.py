@@ -119,7 +119,7 @@ class ConvertOptions:
     )
     quantization: str = flag(
         "fast", "What becomes of quantised activations: fast lets the runtime compute with integers, where a result "
-        "may differ by one quantisation step; portable does so, except in layers that may saturate on processors without "
+        "may differ by one quantisation step; portable does so, except in layers that may saturate on CPUs without "
         "VNNI; exact keeps ONNX's numbers.", CONVERSION, choices=QUANTIZATION, place=1,
     )
     transform: Any = flag(
