@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from mo_loop.batching.finding import planned
-from mo_loop.errors import UsageError
+from mo_loop.errors import FileError, UsageError
 
 
 @pytest.fixture(autouse=True)
@@ -114,6 +114,7 @@ def test_a_folder_named_as_an_output() -> None:
 
 
 def test_every_path_has_to_give_something() -> None:
-    for nothing in ("d", "a/*.pb", "a/one.onn", "a\0b"):
-        with pytest.raises(UsageError):
+    wrong = {"d": FileError, "a/one.onn": FileError, "a/*.pb": UsageError, "a\0b": UsageError}
+    for nothing, kind in wrong.items():
+        with pytest.raises(kind):
             names("a", nothing)
