@@ -52,7 +52,6 @@ def check(kind, direction="forward", *, bias=True, states=False, peepholes=False
         {"constant": False, "states": True},
         {"layout": 1, "states": True},
         {"lengths": [4, 4, 4]},
-        {"lengths": [3, 3, 3], "layout": 1, "dynamic": False},
         {"lengths": [4, 2, 1], "states": True},
         {"lengths": [3, 2, 1], "constant": False},
         {"lengths": [3, 0, 2], "states": True},
