@@ -48,6 +48,7 @@ from mo_loop.errors import (
     ConversionErrors,
     ConversionWarning,
     ExtensionError,
+    InternalError,
     MoLoopError,
     TypeError_,
     UnsupportedError,
@@ -345,12 +346,14 @@ class Conversion:
 
 
 def _flag_of(name: str, options: ConvertOptions) -> tuple[str, str]:
-    """The option that asks for a pass, and what helps if it has no effect."""
+    """The option that asks for a pass, and what helps if it has no effect. InternalError if it is not known."""
     if name == "UnrollLoops":
         return f"--unroll {options.unroll}", "--explain-pass UnrollLoops says why for each loop; give a larger number"
     if name == "LowLatency2":
         return "--transform LowLatency2", "give the sequence one step (--input), or LowLatency2[sequence_length=1]"
-    return "--stateful" if options.stateful else f"--transform {name}", "name the pairs (--stateful-pair IN=OUT)"
+    if name == "MakeStateful":
+        return "--stateful" if options.stateful else f"--transform {name}", "name the pairs (--stateful-pair IN=OUT)"
+    raise InternalError(f"{name} changed nothing, and _flag_of in mo_loop/conversion.py names no option for it")
 
 
 def _with_other_outputs(errors: Sequence[MoLoopError], names: Sequence[str]) -> list[MoLoopError]:

@@ -127,7 +127,8 @@ class TestHelp:
     def test_every_command_has_quiet_and_verbose(self) -> None:
         for name in COMMANDS:
             if name not in ("completion", "help"):
-                assert {"--quiet", "--verbose", "--debug"} <= options_of(name).keys(), name
+                missing = {"--quiet", "--verbose", "--debug"} - options_of(name).keys()
+                assert not missing, f"{name} needs @quiet_option, @verbose_option, @debug_option: {sorted(missing)}"
 
     def test_an_option_without_a_group_is_shown_last(self) -> None:
         made = GroupedCommand("made", params=[FlagOption(["--strict"], group=CONVERSION), click.Option(["--new"])])

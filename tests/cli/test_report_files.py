@@ -12,8 +12,9 @@ from mo_loop.cli import COMMANDS
 from tests import MODELS
 
 from .batches import good, refused
-from .installed import installed, mo_loop
-from .test_schemas import valid
+from .installed import mo_loop
+from .test_command_line import options_of
+from .test_schemas import SCHEMA, valid
 
 MODEL = MODELS / "pytorch" / "while_collatz.onnx"
 OTHER = MODELS / "pytorch" / "decoder.onnx"
@@ -45,10 +46,20 @@ def test_the_text_on_stdout_and_json_in_the_file(name: str, tmp_path: Path) -> N
     assert json.loads((tmp_path / "quiet.json").read_text("utf-8")).keys() == found.keys()
 
 
+WITHOUT_REPORT = ["view", "completion", "help"]
+"""They write a page, a script and a text."""
+
+
 def test_every_command_that_reports_has_both_options() -> None:
-    helps = {name: set(installed(name, "--help-all").stdout.split()) for name in COMMANDS}
-    without = [name for name, words in helps.items() if not {"--format", "--report"} <= words]
-    assert without == ["view", "completion", "help"]  # they write a page, a script and a text
+    without = [name for name in COMMANDS if not {"--format", "--report"} <= options_of(name).keys()]
+    assert without == WITHOUT_REPORT, "`@format_option` (mo_loop/cli/flag_options.py) gives a command both"
+
+
+@pytest.mark.parametrize("name", [name for name in COMMANDS if name not in WITHOUT_REPORT])
+def test_every_report_is_described(name: str) -> None:
+    assert name in REPORTING, "add a call of the command to REPORTING"
+    is_defined = SCHEMA["$defs"].keys() & {name, f"{name}-report"}
+    assert is_defined, "add the document to $defs and oneOf of docs/schemas/mo-loop.json"
 
 
 @pytest.mark.parametrize("name", ["check", "verify", "ops", "batch"])

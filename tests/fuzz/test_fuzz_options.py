@@ -3,9 +3,12 @@
 from __future__ import annotations
 
 from collections import Counter
+from dataclasses import fields
 
 import pytest
 
+from mo_loop.options import ConvertOptions
+from tests.fuzz.options.choices import CHOICES, CONDITIONS, NOT_DRAWN
 from tests.fuzz.options.comparing import REFUSED, RIGHT, pair
 from tools.fuzz_options import run
 from tools.runtimes import chosen_interpreter
@@ -26,3 +29,9 @@ def test_a_number_gives_the_same_pair_again() -> None:
     first, again = (pair(SEED, 7)[1] for _ in range(2))
     assert str(first.arguments) == str(again.arguments)
     assert first.subject.model.SerializeToString() == again.subject.model.SerializeToString()
+
+
+def test_every_option_is_drawn_or_has_a_reason() -> None:
+    """Those that say how the IR is made are in CONDITIONS too."""
+    assert {each.name for each in fields(ConvertOptions)} == ({*CHOICES} - {"make_stateful"}) | {*NOT_DRAWN}
+    assert {*CONDITIONS} <= {*CHOICES} and not {*CHOICES} & {*NOT_DRAWN}

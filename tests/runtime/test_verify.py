@@ -26,6 +26,7 @@ from mo_loop.compare.execution.judge import (
     judge_ir,
 )
 from mo_loop.compare.oracle.oracle import ONNX_RUNTIME, REFERENCE, OnnxRuntime, expected_values
+from mo_loop.errors import NotComparableError
 from mo_loop.support.workers import Pool
 from tests.harness import floats, oracle, parsed, run_converted
 from tests.nodes import node_model
@@ -154,6 +155,12 @@ def test_a_worker_that_crashes_is_replaced() -> None:
     with pytest.raises(IsolatedError, match="ValueError: the reason"):
         isolated(failing, "error")
     assert isolated(expected_values, parsed(NEG).SerializeToString(), [{"x": floats(1, 1)}]).source == ONNX_RUNTIME
+
+
+def test_an_operator_that_only_the_test_computes_needs_expected() -> None:
+    model = node_model("acme.nn::Swish3", {"x": floats(2)}, opset=1)
+    with pytest.raises(NotComparableError, match=r"neither .* know acme.nn::Swish3 .*\n.* the test `expected=`"):
+        oracle(model, [{"x": floats(2)}])
 
 
 def test_a_tie_is_rounded_before_the_zero_point_is_added() -> None:

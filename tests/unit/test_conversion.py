@@ -37,6 +37,15 @@ class Failing(FunctionPass):
         raise self.error
 
 
+class Idle(FunctionPass):
+    """nothing  ->  nothing, and says so"""
+
+    without_effect = "there is nothing"
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        return False
+
+
 def collected(text: str, **options: Any) -> Conversion:
     conversion = Conversion(ConvertOptions(**options), collect=True)
     assert (conversion.convert(load(parsed(text))) is None) == bool(conversion.errors)
@@ -51,6 +60,12 @@ def test_the_pipeline_is_assembled_in_one_place() -> None:
     found = {path.relative_to(ROOT).as_posix() for path in (ROOT / "mo_loop").rglob("*.py")}
     parts = {"default_pipeline", "Manager"}
     assert {file for file in found if called(ROOT / file) & parts} == {"mo_loop/conversion.py"}
+
+
+def test_a_pass_without_effect_belongs_to_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(pipelines, "default_pipeline", lambda *_: [Idle()])
+    with pytest.raises(InternalError, match=r"Idle changed nothing, and _flag_of .* names no option"):
+        Conversion().run(parsed(NEG))
 
 
 def test_only_packed_sequences_cross_the_boundary() -> None:

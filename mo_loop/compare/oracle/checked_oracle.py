@@ -28,6 +28,7 @@ from mo_loop.compare.oracle.oracle import (
     Reference,
     not_implemented,
     proto_of,
+    reference_for,
     with_copies,
 )
 from mo_loop.compare.oracle.oracle_errors import RANDOM_OPERATORS, SHAPE, UNSTABLE, error_of
@@ -54,7 +55,7 @@ class Oracle:
     """
 
     def __init__(self, model: Any, custom_ops: Sequence[str] = ()) -> None:
-        """Raises the error of ONNX Runtime for a model that it refuses."""
+        """Raises the error of ONNX Runtime for a model that it refuses; NotComparableError for unknown operators."""
         self._evaluator: OnnxRuntime | Reference
         self._model = model
         self.facts = (ONNX_RUNTIME, "")
@@ -64,7 +65,7 @@ class Oracle:
             text = not_implemented(error)
             if not text:
                 raise
-            self._evaluator, self.facts = Reference(model), (REFERENCE, text)
+            self._evaluator, self.facts = reference_for(model, text), (REFERENCE, text)
 
     def run(self, feeds: Mapping[str, Any]) -> Named:
         """The values of one set. UnstableError if they depend on what was in memory before."""

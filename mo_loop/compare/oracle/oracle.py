@@ -26,6 +26,7 @@ from onnx.external_data_helper import uses_external_data
 
 from mo_loop.compare.oracle.oracle_errors import EXACT_OPERATORS
 from mo_loop.compare.results.array_comparison import Named, NamedArray
+from mo_loop.errors import NotComparableError
 
 _LEVELS = {
     "none": "ORT_DISABLE_ALL",
@@ -74,7 +75,8 @@ class Expected:
 def expected_values(model: Any, sets: Sequence[Mapping[str, Any]]) -> Expected:
     """The values of ONNX Runtime, or of the reference evaluator where ONNX Runtime has no exact implementation.
 
-    Every other error of ONNX Runtime is raised: a model that it refuses has no expected values.
+    Every other error of ONNX Runtime is raised: a model that it refuses has no expected values. NotComparableError for
+    operators that the evaluator does not know either.
     """
     exact = exact_operators(model)
     if exact:
@@ -142,8 +144,32 @@ def exact_operators(model: Any) -> list[str]:
 
 
 def _by_reference(model: Any, sets: Sequence[Mapping[str, Any]], reason: str) -> Expected:
-    evaluator = Reference(model)
+    evaluator = reference_for(model, reason)
     return Expected([evaluator.run(feeds) for feeds in sets], REFERENCE, reason)
+
+
+def reference_for(model: Any, reason: str) -> Reference:
+    """The evaluator for a model that ONNX Runtime does not run for this reason; NotComparableError if it cannot."""
+    try:
+        return Reference(model)
+    except NotImplementedError:
+        raise NotComparableError(
+            f"neither ONNX Runtime nor onnx computes the model; onnx does not know {', '.join(_unknown(model))}",
+            why=reason,
+        ) from None  # fmt: skip
+
+
+def _unknown(model: Any) -> list[str]:
+    """The operators that are neither those of onnx nor functions of the model."""
+    from onnx.defs import has
+
+    from mo_loop.frontend.onnx_graphs import graph_protos
+    from mo_loop.frontend.registry import qualified
+
+    proto = proto_of(model)
+    used = {(node.domain, node.op_type) for graph in graph_protos(proto) for node in graph.node}
+    unknown = used - {(each.domain, each.name) for each in proto.functions}
+    return sorted(qualified(domain, op) for domain, op in unknown if not has(op, domain))
 
 
 def _operators(model: Any) -> Iterator[str]:

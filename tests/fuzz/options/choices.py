@@ -277,10 +277,20 @@ CHOICES: dict[str, Callable[[Rng, Plan], dict[str, Any] | None]] = {
     "transform": _transform, "compress_to_fp16": _compress, "quantization": _fixed(quantization="exact"),
     "target": _fixed(target="2024.6-2026.4"), "strict": _fixed(strict=True),
     "sequence_io": _fixed(sequence_io="packed"), "limits": _fixed(limits={"nodes": 10_000}),
+    "exact_order": _fixed(exact_order=True),
 }  # fmt: skip
 """The options in the order in which they are drawn: a later one sees what an earlier one did."""
 
-CONDITIONS = ("input", "output", "compress_to_fp16", "quantization", "target", "strict", "sequence_io", "limits")
+NOT_DRAWN = {
+    "stateful_pairs": "drawn with stateful", "config": "passes are chosen one by one elsewhere",
+    "extensions": "executes a file", "plugins": "depends on installed packages", "allow_external": "about files",
+    "external_data_dir": "about files",
+}  # fmt: skip
+"""The other options, and why."""
+
+CONDITIONS = (
+    "input", "output", "compress_to_fp16", "quantization", "target", "strict", "sequence_io", "limits", "exact_order",
+)  # fmt: skip
 """Options that say how the IR is made or what is allowed; all others ask for a change."""
 
 FITTING = {
