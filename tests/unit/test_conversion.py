@@ -38,7 +38,7 @@ class Failing(FunctionPass):
 
 
 class Idle(FunctionPass):
-    """nothing  ->  nothing, and says so"""
+    """nothing  ->  nothing"""
 
     without_effect = "there is nothing"
 
