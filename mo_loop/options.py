@@ -134,8 +134,8 @@ class ConvertOptions:
         "value caches, and keep them in the runtime instead.", STATES,
     )
     stateful_pairs: Mapping[str, str] | None = flag(
-        None, "An input and the output with its next value, for --stateful; IN= keeps an input. May be given more than "
-        "once.", STATES, "--stateful-pair", metavar="IN=OUT", multiple=True,
+        None, "An input and the output with its next value, for --stateful; IN= keeps an input. "
+        "Can be repeated.", STATES, "--stateful-pair", metavar="IN=OUT", multiple=True,
         note='A dict: name of the input -> name of the output, or "" to keep it. The names are those of the ONNX '
         "model, also with `rename`.",
     )

@@ -96,7 +96,7 @@ def test_the_help_of_a_function_has_every_option_with_its_type(function: Any) ->
     fields = {each.name: each.type for each in dataclasses.fields(mo_loop.ConvertOptions) if each.name in text}
     named = [name for name in inspect.signature(function).parameters if name not in ("source", "model")]
     assert [name for name in named if f"        {name} ({fields.get(name, '')}" not in text] == []
-    assert "see `" not in text and "May be given more than once" not in text
+    assert "see `" not in text and "Can be repeated" not in text
 
 
 def test_an_unknown_argument_names_the_closest_one() -> None:
