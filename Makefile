@@ -20,7 +20,7 @@ QUIET   = --quiet
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help audit demo docs determinism load load-cluster test test-all test-times test-fast test-oldest test-newest lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-fusions fuzz-options fuzz-states fuzz-weights fuzz-quantised dynamic-int8 fuzz-bytes faults reduce mutants runtimes probes test-browser test-cluster page page-check clean
+.PHONY: help audit demo docs determinism load load-cluster test test-all test-times test-fast test-oldest test-newest lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-fusions fuzz-graphs fuzz-options fuzz-states fuzz-weights fuzz-quantised dynamic-int8 fuzz-bytes faults reduce mutants runtimes probes test-browser test-cluster page page-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -119,6 +119,9 @@ fuzz-ops: $(VENV)/.installed-verify ## convert and compare random configurations
 
 fuzz-fusions: $(VENV)/.installed-verify ## convert and compare chains of operators that the CPU plugin fuses
 	$(PY) tools/fuzz_fusions.py -j $(WORKERS) $(ARGS)
+
+fuzz-graphs: $(VENV)/.installed-verify ## convert and compare random graphs of many operators
+	$(PY) tools/fuzz_graphs.py -j $(WORKERS) $(ARGS)
 
 fuzz-bytes: $(VENV)/.installed-verify ## convert damaged files, fail where one is neither converted nor refused with a code
 	$(PY) tools/fuzz_bytes.py -j $(WORKERS) $(ARGS)

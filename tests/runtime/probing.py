@@ -19,6 +19,7 @@ elements; `any` expects any value. Options before the graph:
     # skips AbsToMaximum   passes that are left out together with the rule, because they avoid the same gap
     # opset 18             of the ONNX model
     # isa AVX2             the largest instruction set that the runtime may use
+    # threads 2            how many threads the runtime uses; default: one
 """
 
 from __future__ import annotations
@@ -36,7 +37,7 @@ import numpy as np
 from mo_loop.api import convert_model
 from mo_loop.compare.execution.isolated import FILLED
 from mo_loop.compare.execution.judge import brief
-from mo_loop.compare.execution.runtime import ONE_THREAD, run_ir
+from mo_loop.compare.execution.runtime import run_ir
 from mo_loop.compare.results.array_comparison import compare
 from mo_loop.graph import Graph
 from mo_loop.ir.bin import Weights
@@ -55,7 +56,7 @@ from tests.harness import parsed
 from tests.processor import has_avx512
 
 FOLDER = Path(__file__).parent / "probes"
-SECTION = re.compile(r"^# (infer|limit|rtol|skips|opset|isa|without|graph|onnx)\b", re.MULTILINE)
+SECTION = re.compile(r"^# (infer|limit|rtol|skips|opset|isa|threads|without|graph|onnx)\b", re.MULTILINE)
 LIMIT, RTOL, ATOL = 60.0, 1e-5, 1e-7
 
 RIGHT, WRONG, ERROR, CRASH, ENDLESS = "right", "wrong numbers", "error", "crash", "endless"
@@ -87,6 +88,7 @@ class Probe:
     opset: int = 18
     skips: tuple[str, ...] = ()
     isa: str = ""
+    threads: int = 1
 
     def sets(self, graph: Graph) -> tuple[list[list[Any]], list[list[Any]]]:
         """The inputs and the expected outputs of all inferences."""
@@ -128,7 +130,8 @@ def read(path: Path) -> Probe:
     for mark, end in zip(marks, ends, strict=True):
         found.setdefault(mark[1], []).append(text[mark.end() : end].strip())
     options: dict[str, Any] = {}
-    for name, kind in (("limit", float), ("rtol", float), ("opset", int), ("skips", _words), ("isa", str)):
+    kinds = {"limit": float, "rtol": float, "opset": int, "threads": int, "skips": _words, "isa": str}
+    for name, kind in kinds.items():
         if name in found:
             options[name] = kind(found[name][0])  # type: ignore[operator]
     for name in ("graph", "onnx", "without"):
@@ -162,7 +165,7 @@ def run(probe: Probe, graph: Graph, *, python: str | None = None, fresh: bool = 
         path = Path(folder) / "probe.xml"
         with open(path, "w", encoding="utf-8", newline="\n") as xml, open(path.with_suffix(".bin"), "wb") as data:
             XmlWriter(xml, Weights(data)).write(graph)
-        task = (run_ir, (path, feeds, ONE_THREAD))
+        task = (run_ir, (path, feeds, {"INFERENCE_NUM_THREADS": probe.threads}))
         outcome = _pool(python, probe.isa).call(task, probe.limit, fresh=fresh)
         if outcome.status == "crash" and not outcome.first:  # an earlier probe may have corrupted the memory
             outcome = _pool(python, probe.isa).call(task, probe.limit, fresh=True)

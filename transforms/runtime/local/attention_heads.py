@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 
 from mo_loop import ops
 from mo_loop.graph import Node, Use, Value
 from mo_loop.graph.shape import is_static
 from mo_loop.ops.arithmetic import Binary, Unary
-from mo_loop.ops.base import Constant
+from mo_loop.ops.base import Constant, Result
+from mo_loop.ops.comparison import Comparison
 from mo_loop.support.reached import reached
-from mo_loop.target import Gap
+from mo_loop.target import CRASH, ERROR, Gap
 from mo_loop.transforms.operands import order_of
 from mo_loop.transforms.pattern import wrap_type
-from mo_loop.transforms.runtime.local.rule import MaximumRule, is_one_element
+from mo_loop.transforms.runtime.local.rule import MaximumRule, is_doubled, is_one_element
 
-BETWEEN = (Binary, Unary, ops.Convert, ops.Select, ops.Reshape)
+ELEMENTWISE = (Binary, Unary, ops.Convert, ops.Select)
+BETWEEN = (*ELEMENTWISE, ops.Reshape)
 """Operations that may stand between the products and the softmax."""
 
 
@@ -78,6 +81,81 @@ class MaximumBehindSoftmax(MaximumRule):
         if product is None or not any(_is_constant_of_heads(each) for each in (v, product.operands[1])):
             return None
         return Use(node, 0)
+
+
+class MaximumBehindAttention(MaximumRule):
+    """softmax(Q K^T) V  ->  max(A, A) of the attention A, if what follows cannot be a part of one operation with it
+
+    That is a comparison with a computed tensor, and an operand of more dimensions. Elementwise operations may stand
+    between.
+    """
+
+    instead = "`max(x, x)` of the attention"
+    avoids = (
+        Gap(
+            "compared-attention",
+            "the process ends when it compiles static attention that is compared with a computed tensor",
+            severity=CRASH,
+        ),
+        Gap(
+            "attention-of-more-dimensions",
+            "a model does not compile if attention meets an operand of more dimensions", severity=ERROR,
+        ),
+    )
+
+    pattern = wrap_type(ops.MatMul)
+
+    def place(self, node: ops.MatMul) -> Value | None:
+        if not _is_attention(node):
+            return None
+        rank, is_known = node.output.rank, is_static(node.output.shape)
+        for reader in _elementwise_readers(node.output):
+            has_more = rank is not None and reader.output.rank is not None and reader.output.rank > rank
+            is_compared = is_known and isinstance(reader, Comparison) and not _reads_constant(reader)
+            if has_more or is_compared:
+                return node.output
+        return None
+
+
+class MaximumBehindOneHead(MaximumRule):
+    """softmax(Q K^T) V  ->  max(A, A) of the attention A, if it is one matrix, and a result of the model
+
+    Elementwise operations may stand between. The runtime splits the rows for its threads, and with them the result.
+    """
+
+    instead = MaximumBehindAttention.instead
+    avoids = (Gap(
+        "attention-as-result", "the second inference fails if static attention with one head is a result of the model",
+        severity=ERROR, until="2026.1.0",
+    ),)  # fmt: skip
+
+    pattern = wrap_type(ops.MatMul)
+
+    def place(self, node: ops.MatMul) -> Value | None:
+        dims = node.output.type.dims if is_static(node.output.shape) else ()
+        if not dims or math.prod(dims[:-2]) != 1 or not _is_attention(node):
+            return None
+        readers = [node, *_elementwise_readers(node.output)]
+        is_result = any(isinstance(use.node, Result) for reader in readers for use in reader.output.uses)
+        return node.output if is_result else None
+
+
+def _is_attention(node: ops.MatMul) -> bool:
+    softmax = _behind(node.operands[0], ops.Softmax)
+    return softmax is not None and _behind(softmax.operands[0], ops.MatMul) is not None
+
+
+def _elementwise_readers(value: Value) -> Iterator[Node]:
+    """The elementwise operations that read `value`, or the result of another one of these."""
+
+    def readers(value: Value) -> list[Node]:
+        return [use.node for use in value.uses if isinstance(use.node, ELEMENTWISE) and not is_doubled(use.node)]
+
+    return reached(readers(value), lambda node: readers(node.output))
+
+
+def _reads_constant(node: Node) -> bool:
+    return any(isinstance(each.node, Constant) for each in node.operands)
 
 
 def _is_constant_of_heads(value: Value) -> bool:

@@ -22,7 +22,7 @@ from mo_loop.transforms.runtime.local.rule import LocalRule
 
 class CountAxesFromEnd(LocalRule):
     """Gather(x, [2, 0, 1], 1)  ->  Gather(x, [2, 0, 1], 1 - rank), and Concat of a Split in this order likewise
-    Gather(Unsqueeze(x, 1), [0, 0], 1)  ->  Gather(Unsqueeze(x, 1), [0, 0], 1 - rank)
+    Gather(Unsqueeze(x, 1), [0, 0], 1)  ->  Gather(Unsqueeze(x, 1), [0, 0], 1 - rank), and from -1 to rank - 1
     ReduceMax(Concat(x, y) along 0)  ->  ReduceMax(Concat(x, y) along -rank), and ReduceMin
 
     An order of channels that is its own inverse, as that of reversed ones, is correct without a PReLU or a Pad behind,
@@ -65,11 +65,16 @@ class CountAxesFromEnd(LocalRule):
     def _gather(self, node: ops.Gather) -> Node | None:
         x, indices, axis = node.operands
         at = axis.type.integers
-        if x.rank is None or at is None or at[0] < 0 or node.batch_dims:
+        if x.rank is None or at is None or node.batch_dims:
             return None
-        if not _is_repeated(x, at[0], indices) and not _is_permuted(node, at[0], x.type.dims[at[0]], indices):
+        place, from_end = at[0] % x.rank, at[0] % x.rank - x.rank
+        if _is_repeated(x, at[0], indices):
+            counted = from_end if at[0] >= 0 else place
+        elif at[0] >= 0 and _is_permuted(node, place, x.type.dims[place], indices):
+            counted = from_end
+        else:
             return None
-        node.graph.set_input(node, 2, Constant(np.int64(at[0] - x.rank), graph=node.graph).output)
+        node.graph.set_input(node, 2, Constant(np.int64(counted), graph=node.graph).output)
         drop_dead([axis.node])
         return node
 
@@ -82,14 +87,18 @@ class CountAxesFromEnd(LocalRule):
 
 
 def _is_repeated(x: Value, axis: int, indices: Value) -> bool:
-    """Whether the runtime removes a Gather with the Unsqueeze before it, and loses the dimensions of the indices."""
-    return isinstance(x.node, ops.Unsqueeze) and x.type.dims[axis] == 1 and indices.rank != 0
+    """Whether the runtime removes a Gather with the Unsqueeze before it, and loses the dimensions of the indices.
+
+    It compares the two axes as they are written: 0 and -4 of 4 dimensions are not equal to it.
+    """
+    inserted = x.node.operands[1].type.integers if isinstance(x.node, ops.Unsqueeze) else None
+    return inserted is not None and axis in inserted and indices.rank != 0
 
 
 def _is_permuted(node: ops.Gather, axis: int, size: Dimension, indices: Value) -> bool:
     """Whether the indices are an order of channels that the runtime would apply wrongly."""
     order = indices.type.integers
-    if order is None or indices.rank != 1 or (isinstance(size, int) and size != len(order)):
+    if order is None or indices.rank == 0 or (isinstance(size, int) and size != len(order)):
         return False
     places = [each % len(order) for each in order]
     repeated_unseen = len(set(places)) < len(set(order)) == len(order)  # as in [1, -1, -3] of three channels

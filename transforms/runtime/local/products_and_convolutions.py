@@ -11,12 +11,16 @@ from mo_loop.graph import Node, Use, Value
 from mo_loop.graph.dimension import low
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.tensor import ArrayTensor
+from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant
 from mo_loop.ops.slicing import FAR
 from mo_loop.target import CRASH, ERROR, Gap
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, rank_equals
-from mo_loop.transforms.runtime.local.rule import LocalRule, MaximumRule, is_of_rows
+from mo_loop.transforms.runtime.local.rule import LocalRule, MaximumRule, is_doubled, is_of_rows
+
+FUSED = (Unary, Binary, ops.Squeeze, ops.Unsqueeze, ops.Reshape)
+"""Operations that the runtime may compute as a part of the convolution before them."""
 
 
 def _is_outer_product(value: Value) -> bool:
@@ -206,6 +210,33 @@ def _added(use: Use) -> Value | None:
 
 def _at_run_time(node: Node) -> list[Value]:
     return [each for each in node.operands if not isinstance(each.node, Constant)]
+
+
+class MaximumBehindOneChannel(MaximumRule):
+    """MVN(y)  ->  MVN(max(y, y)), where y is the only channel of a convolution, of unknown width
+
+    Elementwise operations may stand between, and those that insert and remove dimensions of 1.
+    The runtime keeps the channels of y last, and normalises it as if they were first, if its width is 1.
+    """
+
+    instead = "`max(x, x)` before the `MVN`"
+    avoids = (Gap(
+        "normalised-channel",
+        "the process ends, or numbers are wrong, if a convolution with one channel has a width of 1 that is known only "
+        "at run time, and an `MVN` reads it", severity=CRASH,
+    ),)  # fmt: skip
+
+    pattern = wrap_type(ops.MVN)
+
+    def place(self, node: ops.MVN) -> Use | None:
+        value = node.operands[0]
+        while isinstance(value.node, FUSED) and not is_doubled(value.node):
+            first, *others = value.node.operands
+            value = others[0] if others and isinstance(first.node, Constant) else first
+        if not isinstance(value.node, ops.Convolution | ops.ConvolutionBackpropData) or value.rank is None:
+            return None
+        _, channels, *_, width = value.type.dims
+        return Use(node, 0) if channels == 1 and not isinstance(width, int) and low(width) <= 1 else None
 
 
 class AddOutputChannel(LocalRule):

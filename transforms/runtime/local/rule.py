@@ -73,3 +73,8 @@ def is_weights(value: Value) -> bool:
     """Whether `value` is a Constant, also a compressed, quantised or rearranged one."""
     node = value.node
     return isinstance(node, Constant) or (isinstance(node, OF_WEIGHTS) and all(map(is_weights, node.operands)))
+
+
+def is_doubled(node: Node) -> bool:
+    """Whether `node` is the maximum of a value and itself, as a MaximumRule places it."""
+    return isinstance(node, ops.Maximum) and node.inputs[0] is node.inputs[1]

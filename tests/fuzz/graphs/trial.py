@@ -1,0 +1,71 @@
+"""Judges one random graph. `judge` runs in a worker process."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from mo_loop.compare.execution import judge as judging
+from mo_loop.compare.execution.judge import OURS, Sample, Verdict, brief
+from mo_loop.support.workers import report_stage
+from tests.fuzz.graphs import draw
+
+SKIPPED = "skipped"
+TOLERANCE, LARGEST = 2e-3, 1e5
+"""The largest difference, as a share of the largest number of a result, and the largest number of a model."""
+
+
+@dataclass(frozen=True)
+class Task:
+    """A graph of a seed, the converter, and the interpreter of another release that runs the IR."""
+
+    seed: int
+    index: int
+    converter: str = OURS
+    without: tuple[str, ...] = ()
+    python: str | None = None
+
+
+def judge(task: Task) -> Verdict:
+    """The verdict of one graph; SKIPPED, with the reason, if it cannot test a converter."""
+    report_stage("oracle")
+    try:
+        sample = sample_of(task)
+    except Exception as error:  # ONNX Runtime's errors share no base class
+        return Verdict(SKIPPED, brief(error))
+    return judging.judge((task.converter, sample)) if isinstance(sample, Sample) else Verdict(SKIPPED, sample)
+
+
+def sample_of(task: Task) -> Sample | str:
+    """The sets of inputs run there and back on one compiled model; or why the graph is not tried."""
+    from mo_loop.compare.oracle.oracle import OnnxRuntime
+    from mo_loop.compare.results.array_comparison import compare_all
+    from mo_loop.transforms.config import PassConfig
+
+    case = draw(task.seed, task.index)
+    if not case.model.graph.node:
+        return "no layer fits"
+    runtime = OnnxRuntime(case.model)
+    expected = [runtime.run(feeds) for feeds in case.sets]
+    arrays = [array for found in expected for _, array in found]
+    largest = [float(np.abs(array).max()) if array.size else 0.0 for array in arrays]
+    if not all(size <= LARGEST for size in largest):
+        return "numbers are too large, or not finite"
+    atol = TOLERANCE * max(0.01, min(filter(None, largest), default=0.0))
+    for feeds, found in zip(case.sets, expected, strict=True):
+        again = runtime.run({name: _nudged(array) for name, array in feeds.items()})
+        if not all(compare_all(found, again, rtol=TOLERANCE / 10, atol=atol / 10)):
+            return "results jump for slightly larger inputs"
+    config = PassConfig()
+    config.disable(*task.without)
+    order = (*range(len(expected)), *reversed(range(len(expected))))
+    return Sample(
+        case.name, case.model.SerializeToString(), case.sets, expected, order, rtol=TOLERANCE, atol=atol, exact=True,
+        arguments={"config": config}, python=task.python,
+    )  # fmt: skip
+
+
+def _nudged(array: Any) -> Any:
+    return array * np.float32(1 + 1e-6) if array.dtype.kind == "f" else array

@@ -1,0 +1,45 @@
+"""Random graphs of many operators; tools/fuzz_graphs.py runs any number of them."""
+
+from __future__ import annotations
+
+import pytest
+
+from mo_loop.compare.execution.judge import PASSED
+from tests.fuzz.graphs import draw, integers, layers, steps
+from tests.fuzz.graphs.graph import Graph
+from tests.fuzz.graphs.trial import SKIPPED
+from tools.fuzz_graphs import parsed, run
+
+SEED, EACH = 2026, 20
+
+
+@pytest.mark.sweep(4)
+@pytest.mark.parametrize("part", range(4))
+def test_right(part: int) -> None:
+    options = parsed(["--seed", str(SEED), "--start", str(part * EACH), "--count", str(EACH), "-j", "1"])
+    wrong = [(task, verdict) for task, verdict in run(options) if verdict.result not in (PASSED, SKIPPED)]
+    assert not wrong, f"seed {SEED}\n" + "\n".join(map(str, wrong))
+
+
+def test_the_same_again() -> None:
+    first, again = draw(SEED, 3), draw(SEED, 3)
+    assert first.model.SerializeToString() == again.model.SerializeToString()
+    assert all((first.sets[0][name] == array).all() for name, array in again.sets[0].items())
+
+
+def test_every_layer_is_drawn(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each layer fits one of the first graphs: it adds a node."""
+    drawn = set()
+    chosen = (*steps.ANY, *layers.IMAGES, *layers.SEQUENCES, *integers.LAYERS)
+    step = steps.step
+
+    def counted(graph: Graph) -> None:
+        before = len(graph.nodes)
+        layer = step(graph)
+        if len(graph.nodes) > before:
+            drawn.add(layer)
+
+    monkeypatch.setattr("tests.fuzz.graphs.step", counted)
+    for index in range(400):
+        draw(SEED, index)
+    assert drawn == {layer for _, layer in chosen}
