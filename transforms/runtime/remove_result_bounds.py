@@ -18,7 +18,7 @@ class RemoveResultBounds(BarrierPass):
     """state' : [2..] from [1], zero iterations possible  ->  Barrier(state', bounds of its sizes) : [?]
 
     The runtime gives the final value the bounds of the body's Result. A concatenated output without iterations has
-    dimensions of 0 where they are not static. A size that comes from an invariant input has the symbol of that input.
+    dimensions of 0 where they are not static. A size that comes from an outer tensor has the symbol of that tensor.
     """
 
     instead = "`Tile` by a number known only at run time"
@@ -34,8 +34,8 @@ class RemoveResultBounds(BarrierPass):
         ),
         Gap(
             "zero-trips-size-of-capture",
-            "the body returns what is as long as a captured tensor: after zero iterations the size of that tensor is "
-            "read off the final value",
+            "the body returns what is as long as an outer tensor: after zero iterations the size of that tensor is "
+            "read off the output of the loop",
         ),
     )  # fmt: skip
 
@@ -53,10 +53,12 @@ class RemoveResultBounds(BarrierPass):
                 borrowed = _borrowed(last, initial.shape, outer)
                 found[entry.result] = sorted({*_excluding(last, initial), *_grown(entry, initial), *borrowed})
         for entry in node.output_map:
+            last = entry.result.value
             if isinstance(entry, Concatenated):
-                found[entry.result] = sorted({*found.get(entry.result, ()), *_bounded(entry.result.value)})
+                borrowed = _borrowed(last, None, outer)
+                found[entry.result] = sorted({*found.get(entry.result, ()), *_bounded(last), *borrowed})
             elif entry.result not in found:  # not carried: the value after zero iterations is selected outside
-                found[entry.result] = _borrowed(entry.result.value, None, outer)
+                found[entry.result] = _borrowed(last, None, outer)
         places = [(Use(result, 0), tuple(axes)) for result, axes in found.items() if axes]
         return places or "its Results allow what zero iterations return"
 
@@ -90,7 +92,7 @@ def _grown(entry: Merged, initial: Value) -> list[int]:
 
 
 def _borrowed(result: Value, initial: Shape, outer: set[Symbol]) -> list[int]:
-    """The axes along which a final value has the size of an outer tensor, and the initial value another size."""
+    """The axes along which an output has the size of an outer tensor, and the initial value, if any, another size."""
     dims = result.shape or ()
     others = initial if initial is not None and len(initial) == len(dims) else (None,) * len(dims)
     return [
