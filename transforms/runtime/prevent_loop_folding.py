@@ -43,6 +43,11 @@ class PreventLoopFolding(FunctionPass):
             "runs", severity=ERROR,
         ),
         Gap(
+            "constant-loop-counter",
+            "a loop of constants is evaluated while the model is read, which fails if its body decides by an iteration "
+            "number of one dimension whether it continues", severity=ERROR,
+        ),
+        Gap(
             "constant-loop-reversed",
             "a loop of constants is evaluated while the model is read, with reversed outputs in forward order",
             "a zero that cannot be folded in the body",
@@ -129,8 +134,10 @@ def _draws(node: Loop) -> bool:
 
 
 def _holds_refused(node: Loop) -> bool:
-    """Whether the body holds what the evaluation of a runtime refuses: a loop that may run zero times, an If, or a
-    TensorIterator."""
+    """Whether the body holds what the evaluation of a runtime refuses: a loop that may run zero times, an If, a
+    TensorIterator, or an iteration number of one dimension."""
+    if node.iteration is not None and node.iteration.output.rank != 0:
+        return True
     inner = (each for scope in node.body.scopes() for each in scope.of(Control))
     return any(not isinstance(each, Loop) or low(iterations(each)) < 1 for each in inner)
 
