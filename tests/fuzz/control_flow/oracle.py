@@ -44,7 +44,7 @@ def oracle(task: tuple[int, int] | tuple[int, int, bool]) -> Sample | str:
     for number, feeds in enumerate(case.feeds):
         report_stage(f"run {number}")
         try:
-            found, again = answers.of(number, feeds), answers.of(number, _nudged(feeds))
+            found, again = answers.of(number, feeds), answers.of(number, nudged(feeds))
         except Exception as error:
             reason = f"run: {_first_line(error)}"
             continue
@@ -130,7 +130,7 @@ def _first_line(error: BaseException) -> str:
     return next((line.strip() for line in str(error).splitlines() if line.strip()), type(error).__name__)[:200]
 
 
-def _nudged(arrays: Arrays) -> Arrays:
+def nudged(arrays: Arrays) -> Arrays:
     """The floats slightly larger: a model whose result jumps for them cannot test a converter."""
     return {k: v * np.float32(1 + 1e-6) if v.dtype == np.float32 else v for k, v in arrays.items()}
 

@@ -33,7 +33,7 @@ class Case:
 
     @property
     def facts(self) -> str:
-        """The operators and their input shapes, in the order of execution."""
+        """The operators in the order of execution."""
         return " ".join(node.op_type for node in self.model.graph.node)
 
 

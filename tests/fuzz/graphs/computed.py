@@ -66,7 +66,7 @@ def positions(g: Graph, x: Value) -> None:
     behind = list(range(1, x.rank - axis))
     if behind:
         (numbers,) = g.node("Unsqueeze", numbers, g.constant(behind))
-    g.add(g.choices.choice(("Add", "Mul")), x, numbers, shape=x.shape)
+    g.add(g.choice_of("Add", "Mul"), x, numbers, shape=x.shape)
 
 
 def causal_mask(g: Graph, x: Value) -> None:
@@ -79,7 +79,7 @@ def causal_mask(g: Graph, x: Value) -> None:
         ranges += g.node("Range", g.constant(0), size, g.constant(1))
     (rows,) = g.node("Unsqueeze", ranges[0], g.constant([1]))
     (mask,) = g.node("LessOrEqual", ranges[1], rows)
-    g.add("Where", mask, x, g.constant(g.choices.choice((-2.0, 0.0))), shape=x.shape)
+    g.add("Where", mask, x, g.constant(g.choice_of(-2.0, 0.0)), shape=x.shape)
 
 
 def reversed_by_size(g: Graph, x: Value) -> None:

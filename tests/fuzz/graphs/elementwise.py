@@ -35,13 +35,13 @@ def with_constant(g: Graph, x: Value) -> None:
     while sizes and sizes[0] == 1 and g.chance(0.5):
         sizes = sizes[1:]
     if g.chance(0.15):
-        sizes = [g.choices.choice((1, 1, 2))] + [1] * (x.rank - len(sizes)) + sizes
+        sizes = [g.choice_of(1, 1, 2)] + [1] * (x.rank - len(sizes)) + sizes
     shape = broadcast(x.shape, sizes)
     if shape is None or not may_grow_to(shape):
         return
     op = g.choices.choice((*SYMMETRIC, "Mul", "Div", "Pow"))
     if op == "Pow":
-        exponent = g.choices.choice((2.0, 0.5, 1.0, 3.0))
+        exponent = g.choice_of(2.0, 0.5, 1.0, 3.0)
         g.add(op, *g.node("Abs", x), g.constant(np.full(sizes, exponent)), shape=shape)
         return
     operands = [x.name, g.positive(*sizes)]
@@ -61,16 +61,16 @@ def variadic(g: Graph, x: Value) -> None:
     others = g.choices.choices([each for each in g.values if each.kind == FLOAT], k=2)
     shape = broadcast(x.shape, *(each.shape for each in others))
     if shape is not None and may_grow_to(shape):
-        g.add(g.choices.choice(("Sum", "Max", "Min", "Mean")), x, *others, shape=shape)
+        g.add(g.choice_of("Sum", "Max", "Min", "Mean"), x, *others, shape=shape)
 
 
 def clip(g: Graph, x: Value) -> None:
-    g.add("Clip", x, g.constant(g.choices.choice((-0.7, 0.0))), g.constant(g.choices.choice((0.9, 6.0))), shape=x.shape)
+    g.add("Clip", x, g.constant(g.choice_of(-0.7, 0.0)), g.constant(g.choice_of(0.9, 6.0)), shape=x.shape)
 
 
 def prelu(g: Graph, x: Value) -> None:
     if x.rank >= 2 and 1 in x.known:
-        slopes = g.choices.choice(([1], [x.size(1)] + [1] * (x.rank - 2)))
+        slopes = g.choice_of([1], [x.size(1)] + [1] * (x.rank - 2))
         g.add("PRelu", x, g.constant(g.numbers.uniform(-0.5, 0.5, slopes)), shape=x.shape)
 
 
@@ -78,10 +78,10 @@ def where(g: Graph, x: Value) -> None:
     """x, or a constant, by a comparison with a constant or with another value."""
     others = [each for each in g.values if each.kind == FLOAT and each.shape == x.shape]
     other = g.choices.choice(others).name if g.chance(0.4) else g.constant(0.1)
-    (condition,) = g.node(g.choices.choice(("Greater", "Less", "GreaterOrEqual")), x, other)
+    (condition,) = g.node(g.choice_of("Greater", "Less", "GreaterOrEqual"), x, other)
     if g.chance(0.3):
         (condition,) = g.node("Not", condition)
-    branches = [x.name, g.constant(g.choices.choice((-1.0, 0.0, 0.3)))]
+    branches = [x.name, g.constant(g.choice_of(-1.0, 0.0, 0.3))]
     g.add("Where", condition, *(branches if g.chance(0.6) else branches[::-1]), shape=x.shape)
 
 

@@ -8,9 +8,9 @@ from tests.fuzz.graphs.graph import Graph, Value, broadcast, may_grow_to
 
 
 def arithmetic(g: Graph, x: Value) -> None:
-    op = g.choices.choice(("Add", "Sub", "Mul", "Div", "Mod", "Max", "Min"))
+    op = g.choice_of("Add", "Sub", "Mul", "Div", "Mod", "Max", "Min")
     sizes = [size if isinstance(size, int) and g.chance(0.5) else 1 for size in x.shape]
-    number = g.numbers.integers(1, 5, sizes) * (1 if op in ("Mul", "Mod") else g.choices.choice((1, -1)))
+    number = g.numbers.integers(1, 5, sizes) * (1 if op in ("Mul", "Mod") else g.choice_of(1, -1))
     (found,) = g.node(op, x, g.constant(number, x.kind))
     # Products stay below 2^24, which f32 holds.
     g.add("Clip", found, g.constant(-500, x.kind), g.constant(500, x.kind), shape=x.shape, kind=x.kind)
@@ -20,11 +20,11 @@ def with_value(g: Graph, x: Value) -> None:
     other = g.choices.choice([each for each in g.values if each.kind == x.kind])
     shape = broadcast(x.shape, other.shape)
     if shape is not None and may_grow_to(shape):
-        g.add(g.choices.choice(("Add", "Sub", "Max", "Min")), x, other, shape=shape, kind=x.kind)
+        g.add(g.choice_of("Add", "Sub", "Max", "Min"), x, other, shape=shape, kind=x.kind)
 
 
 def compared(g: Graph, x: Value) -> None:
-    (condition,) = g.node(g.choices.choice(("Greater", "Equal", "LessOrEqual")), x, g.constant(1, x.kind))
+    (condition,) = g.node(g.choice_of("Greater", "Equal", "LessOrEqual"), x, g.constant(1, x.kind))
     g.add("Cast", condition, to=1, shape=x.shape)
 
 
@@ -39,7 +39,7 @@ def as_float(g: Graph, x: Value) -> None:
 
 def looked_up(g: Graph, x: Value) -> None:
     """A row of a table for each number."""
-    rows, width = 7, g.choices.choice((1, 3))
+    rows, width = 7, g.choice_of(1, 3)
     if not may_grow_to((*x.shape, width)):
         return
     (index,) = g.node("Mod", x, g.constant(rows, x.kind))
@@ -64,7 +64,7 @@ def narrower(g: Graph, x: Value) -> None:
 def reduced(g: Graph, x: Value) -> None:
     if x.rank:
         axis = g.choices.randrange(x.rank)
-        op = g.choices.choice(("ReduceSum", "ReduceMax", "ReduceMin"))
+        op = g.choice_of("ReduceSum", "ReduceMax", "ReduceMin")
         g.add(op, x, g.constant([axis]), shape=x.with_size(axis, 1), kind=x.kind, keepdims=1)
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from tests.fuzz.graphs.graph import FLOAT, Graph, Value
+from tests.fuzz.graphs.graph import Graph, Value
 
 REDUCTIONS = (
     "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL2", "ReduceLogSumExp", "ReduceSumSquare", "ReduceL1",
@@ -24,7 +24,7 @@ def reduction(g: Graph, x: Value) -> None:
 def softmax(g: Graph, x: Value) -> None:
     if x.rank:
         axis = g.choices.randrange(-x.rank, x.rank)
-        g.add(g.choices.choice(("Softmax", "LogSoftmax")), x, shape=x.shape, axis=axis)
+        g.add(g.choice_of("Softmax", "LogSoftmax"), x, shape=x.shape, axis=axis)
 
 
 def layer_normalization(g: Graph, x: Value) -> None:
@@ -37,7 +37,7 @@ def l2_normalization(g: Graph, x: Value) -> None:
     if x.rank:
         axes = g.constant([g.choices.randrange(x.rank)])
         (norm,) = g.node("ReduceL2", x, axes, keepdims=1)
-        (norm,) = g.node(g.choices.choice(("Max", "Add")), norm, g.constant(0.01))
+        (norm,) = g.node(g.choice_of("Max", "Add"), norm, g.constant(0.01))
         g.add("Div", x, norm, shape=x.shape)
 
 
@@ -67,7 +67,7 @@ def largest(g: Graph, x: Value) -> None:
         return
     axis = g.choices.choice(x.known)
     if g.chance(0.4):
-        op, keepdims = g.choices.choice(("ArgMax", "ArgMin")), g.choices.randint(0, 1)
+        op, keepdims = g.choice_of("ArgMax", "ArgMin"), g.choices.randint(0, 1)
         shape = x.with_size(axis, 1) if keepdims else x.shape[:axis] + x.shape[axis + 1 :]
         g.add(op, x, shape=shape, kind=np.int64, axis=axis, keepdims=keepdims)
         return
@@ -79,8 +79,8 @@ def largest(g: Graph, x: Value) -> None:
 
 
 def einsum(g: Graph, x: Value) -> None:
-    """The products of all pairs along the last axis, or a sum of a diagonal's kind with itself."""
-    if 2 <= x.rank <= 3 and x.kind == FLOAT:
+    """Sums of products of x with itself along the last axis, or x with its axes in reverse order."""
+    if 2 <= x.rank <= 3:
         letters = "abc"[: x.rank]
         last, other = letters[-1], letters[-2]
         text = g.choices.choice((

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
 from mo_loop.compare.execution import judge as judging
 from mo_loop.compare.execution.judge import OURS, Sample, Verdict, brief
 from mo_loop.support.workers import report_stage
+from tests.fuzz.control_flow.oracle import nudged
 from tests.fuzz.graphs import draw
 
 SKIPPED = "skipped"
@@ -55,7 +55,7 @@ def sample_of(task: Task) -> Sample | str:
         return "numbers are too large, or not finite"
     atol = TOLERANCE * max(0.01, min(filter(None, largest), default=0.0))
     for feeds, found in zip(case.sets, expected, strict=True):
-        again = runtime.run({name: _nudged(array) for name, array in feeds.items()})
+        again = runtime.run(nudged(feeds))
         if not all(compare_all(found, again, rtol=TOLERANCE / 10, atol=atol / 10)):
             return "results jump for slightly larger inputs"
     config = PassConfig()
@@ -66,6 +66,3 @@ def sample_of(task: Task) -> Sample | str:
         arguments={"config": config}, python=task.python,
     )  # fmt: skip
 
-
-def _nudged(array: Any) -> Any:
-    return array * np.float32(1 + 1e-6) if array.dtype.kind == "f" else array

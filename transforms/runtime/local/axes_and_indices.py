@@ -67,7 +67,8 @@ class CountAxesFromEnd(LocalRule):
         at = axis.type.integers
         if x.rank is None or at is None or node.batch_dims:
             return None
-        place, from_end = at[0] % x.rank, at[0] % x.rank - x.rank
+        place = normalise_axis(at[0], x.rank)
+        from_end = place - x.rank
         if _is_repeated(x, at[0], indices):
             counted = from_end if at[0] >= 0 else place
         elif at[0] >= 0 and _is_permuted(node, place, x.type.dims[place], indices):
@@ -101,6 +102,8 @@ def _is_permuted(node: ops.Gather, axis: int, size: Dimension, indices: Value) -
     if order is None or indices.rank == 0 or (isinstance(size, int) and size != len(order)):
         return False
     places = [each % len(order) for each in order]
+    if indices.rank != 1 and len(set(places)) == len(order):
+        return True  # its dimensions would be lost, also if the order is that of x
     repeated_unseen = len(set(places)) < len(set(order)) == len(order)  # as in [1, -1, -3] of three channels
     return repeated_unseen or _is_inverted(node, axis, places)
 
