@@ -100,5 +100,6 @@ def test_constants_of_an_unknown_number_of_channels_before_quantisation(follower
 @pytest.mark.parametrize("order", [[[0, 1], [2, 3]], [[3, 2], [1, 0]], [[1, 2], [3, -4]], [[0, 0], [1, 1]]])
 @pytest.mark.parametrize("axis", [1, -1])
 def test_channels_in_an_order_of_two_dimensions(order: list[list[int]], axis: int) -> None:
-    text = f"main (float[N,4] x) => (float[N,3,2] y) {{ n = Neg (x) g = Gather <axis = {axis}> (n, i) y = Conv (g, w) }}"
+    text = f"""main (float[N,4] x) => (float[N,3,2] y) {{
+      n = Neg (x) g = Gather <axis = {axis}> (n, i) y = Conv (g, w) }}"""
     checked(text, [{"x": floats(n, 4)} for n in (4, 1)], i=np.array(order), w=floats(3, 2, 1))
