@@ -716,9 +716,9 @@ CODES: dict[str, Code] = {
     ),
     "ML527": Code(
         "an output of a rank that depends on the run",
-        "ONNX has fewer or more leading sizes of 1 after other numbers of iterations, or another branch; the declared "
-        "rank is taken, else the largest one (--strict refuses)",
-        "reshape the output in the model, so that it has one rank",
+        "ONNX has fewer or more sizes of 1 after other numbers of iterations, in another branch, or where a Squeeze "
+        "without axes meets a size of 1 at run time; the declared rank is taken, else the largest (--strict refuses)",
+        "reshape the output in the model, so that it has one rank, or give the model inputs static shapes",
         "warning",
     ),
     # -- compilation

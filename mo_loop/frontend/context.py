@@ -108,6 +108,13 @@ class Context:
         """Whether the node's first output is an output of the model, and no node reads it."""
         return self.makes_model_output() and not self.translation.is_read(self.outputs[0])
 
+    def makes_first(self) -> bool:
+        """Whether the node's first output is an output of the model, or a node may read it."""
+        return bool(self.outputs[0]) and (
+            self.scope is not self.translation.top or self.makes_model_output()
+            or self.translation.is_read(self.outputs[0])
+        )  # fmt: skip
+
     def constant(self, array: Any, dtype: Any = None) -> Value:
         """A Constant in the graph of the current scope."""
         return Constant(array, graph=self.graph, dtype=dtype).output

@@ -42,6 +42,11 @@ class Doubts:
             self._said.add(text)
             warnings.warn(ConversionWarning(text, where=where, code=code), stacklevel=2)
 
+    def output_rank(self, name: str, least: int, most: int, taken: int) -> None:
+        """Warn that the rank of an output of the model differs between runs in ONNX, and say which one the IR has."""
+        text = f"the rank of the output {name!r} is {least} to {most}, depending on the run: here it is {taken}"
+        self.add(text, where=Origin(output=name), code="ML527")
+
     def contradictions(self, graph: Any, found: Sequence[ConversionWarning]) -> None:
         """Note the declared types of a GraphProto that contradict the inferred ones."""
         self._contradictions[id(graph)] = (graph, found)

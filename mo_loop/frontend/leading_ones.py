@@ -1,6 +1,7 @@
-"""Values whose rank differs between iterations or branches, by leading axes of size 1 alone.
+"""Values whose rank differs between iterations, branches or runs, by leading axes of size 1 alone.
 
     Loop(s = [1]: ..)  s: []  ->  [1]        the state is carried as [1]; its least rank is 0
+    Squeeze(x: [N, 1])        ->  [N]        without axes; its least rank is 0, for N may be 1
 
 The IR has one rank for each value: the widest one. The elements are the same, in the same order. Such a value has an
 entry in `Scope.least_ranks`, the least rank that it can have in ONNX. An operator may read it if its result has the
@@ -134,7 +135,7 @@ def _after_data(op: str, given: Sequence[Value], attributes: Mapping[str, Any], 
 def varying(reader: str, value: Value, least: Mapping[Value, int]) -> UnsupportedError:
     """The error for what reads a value of several ranks and depends on the rank."""
     return UnsupportedError(
-        f"{reader}, whose rank is {least[value]} to {value.rank} in different iterations or branches",
+        f"{reader}, whose rank is {least[value]} to {value.rank}, depending on the run",
         why="the IR has one rank for a value, and the result depends on it", code="ML328",
         hint="reshape the value in the model, so that it has one rank",
     )  # fmt: skip

@@ -163,10 +163,9 @@ class ModelTranslation(Translation):
         type_ = UNKNOWN if declared is None else type_from(declared, symbolic=True)
         rank = getattr(type_, "rank", None)
         widest = len(value.type.dims)
-        if rank is not None and least <= rank < widest:
+        if rank is not None and least <= rank < widest and set(value.type.dims[: widest - rank]) == {1}:
             value = ops.Squeeze(value, list(range(widest - rank))).output
-        text = f"the rank of the output {name!r} is {least} to {widest}, depending on the run: here it is {value.rank}"
-        self.doubts.add(text, where=Origin(output=name), code="ML527")
+        self.doubts.output_rank(name, least, widest, len(value.type.dims))
         return value
 
     def nodes(self, nodes: Sequence[Any], outputs: Iterable[str], scope: Scope) -> None:

@@ -76,31 +76,40 @@ def _product(x: Value, first: int, end: int) -> Value:
 
 
 @translates("Squeeze", since=1)
-def squeeze_1(data, *, axes: tuple[int, ...] | None = None):
+def squeeze_1(data, *, axes: tuple[int, ...] | None = None, node: Context):
     """The axes are an attribute."""
-    return _squeeze(data, axes)
+    return _squeeze(data, axes, node)
 
 
 @translates("Squeeze", since=13)
-def squeeze_13(data, axes=None):
+def squeeze_13(data, axes=None, *, node: Context):
     """The axes are an input."""
     if axes is None or integers(axes) is not None:
-        return _squeeze(data, integers(axes))
+        return _squeeze(data, integers(axes), node)
     rank, count = _ranks(data, axes)
     kept = _others(axes, rank, count)
     return ops.Reshape(data, ops.Gather(ops.ShapeOf(data), kept, 0))
 
 
-def _squeeze(data: Value, axes: tuple[int, ...] | None):
+def _squeeze(data: Value, axes: tuple[int, ...] | None, node: Context):
     if axes:
         return ops.Squeeze(data, list(axes))
-    if data.shape is None or any(not isinstance(dim, int) and low(dim) < 2 for dim in data.shape):
+    kept = [dim for dim in data.shape or () if dim != 1]
+    doubtful = [place for place, dim in enumerate(kept) if not isinstance(dim, int) and low(dim) < 2]
+    is_output = node.only_leaves_the_model()
+    if data.shape is None or (doubtful not in ([], [0]) and not is_output):
         raise UnsupportedError(
             f"Squeeze without axes of a tensor of shape {data.type}: the rank of the result is not known", code="ML314",
             hint="give the model inputs static shapes, or the operator its axes",
         )  # fmt: skip
     ones = [i for i, dim in enumerate(data.shape) if dim == 1]
-    return ops.Squeeze(data, ones) if ones else data
+    result = ops.Squeeze(data, ones) if ones else data
+    if doubtful and is_output:
+        node.translation.doubts.output_rank(node.outputs[0], len(kept) - len(doubtful), len(kept), len(kept))
+    elif doubtful:
+        result = result if ones else ops.Identity(data)
+        node.scope.set_least_rank(result, len(kept) - 1)
+    return result
 
 
 @translates("Unsqueeze", since=1)

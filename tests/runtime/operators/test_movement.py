@@ -9,9 +9,9 @@ import pytest
 from onnx import TensorProto, helper, numpy_helper
 
 from mo_loop.api import convert_model
-from mo_loop.errors import MoLoopError
-from tests.harness import check_model, check_node, parsed
-from tests.nodes import NEWEST, graph_model, node_model
+from mo_loop.errors import ConversionWarning, MoLoopError
+from tests.harness import check, check_model, check_node, parsed
+from tests.nodes import NEWEST, graph_model
 from tests.pairs import pairs
 
 LAST, FIRST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
@@ -101,9 +101,41 @@ def test_squeeze_of_all_ones(inputs: Any, opset: int) -> None:
         check_node("Squeeze", {"x": x, "p": None} if "p" in inputs else {"x": x}, opset=opset, expected=[x.squeeze()])
 
 
-def test_squeeze_of_all_ones_needs_static_dimensions() -> None:
-    with pytest.raises(MoLoopError, match="rank of the result"):
-        convert_model(node_model("Squeeze", {"x": floats(1, 3)}, opset=13, dynamic=True))
+SQUEEZED = {
+    "[N, 1, 3]": ((4, 1, 3), (4, 3), "1 to 2"),
+    "[N, 1]": ((4, 1), (4,), "0 to 1"),
+    "[N, M, 1]": ((4, 2, 1), (4, 2), "0 to 2"),
+    "[3, N, 1]": ((3, 4, 1), (3, 4), "1 to 2"),
+}
+"""Declared shape -> a shape, the one without ones, and the ranks that the latter has."""
+
+
+@pytest.mark.parametrize("declared", SQUEEZED)
+def test_squeeze_of_all_ones_takes_unknown_sizes_of_an_output_for_others(declared: str) -> None:
+    shape, squeezed, ranks = SQUEEZED[declared]
+    made = parsed(f"main (float{declared} x) => (float[K] y) {{ y = Squeeze (x) }}")
+    x, one = floats(*shape), floats(*(1 if size == 4 else size for size in shape))
+    kept = one.reshape([1 if size == 4 else size for size in squeezed])
+    with pytest.warns(ConversionWarning, match=f"the rank of the output 'y' is {ranks}, depending on the run: here it"):
+        check(made, {"x": x}, {"x": one}, expected=[[("y", x.reshape(squeezed))], [("y", kept)]])
+    with pytest.raises(MoLoopError, match="strict"):
+        convert_model(made, strict=True)
+
+
+def test_squeeze_of_all_ones_inside_a_model_is_exact_or_refused() -> None:
+    """The leading size may be 1 if what reads the result does not depend on the rank."""
+    behind = parsed("main (float[N, 1] x) => (float y) { s = Squeeze (x) y = Sigmoid (s) }")  # declared for N = 1
+    with pytest.warns(ConversionWarning, match="the rank of the output 'y' is 0 to 1, .* here it is 1"):
+        check(behind, {"x": floats(4, 1)})
+    whole = "main (float[N, 1, 3] x) => (float y) { s = Squeeze (x) t = Relu (s) y = ReduceSum <keepdims = 0> (t) }"
+    check(parsed(whole), {"x": floats(4, 1, 3)}, {"x": floats(1, 1, 3)})
+    for text, code in (
+        ("main (float[N, 1, 3] x, float[3, 2] w) => (float[K] y) { s = Squeeze (x) y = MatMul (s, w) }", "ML328"),
+        ("main (float[3, N] x) => (float[K] y) { s = Squeeze (x) y = Relu (s) }", "ML314"),
+    ):
+        with pytest.raises(MoLoopError) as caught:
+            convert_model(parsed(text))
+        assert caught.value.code == code
 
 
 @both
