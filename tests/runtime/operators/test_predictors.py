@@ -375,11 +375,19 @@ def test_labels_of_two_classes_with_opposite_votes() -> None:
     check("TreeEnsembleClassifier", [x], attributes, outputs=2, expected=[np.array([4, -2])[numbers], scores])
 
 
-def test_two_classes_that_both_get_votes_are_refused() -> None:
+@pairs(sparse=[False, True], low=[0.0, -1.0], post=TRANSFORMS, dynamic=[False, True])
+def test_two_classes_that_both_get_votes_have_scores_and_no_labels(
+    sparse: bool, low: float, post: str, dynamic: bool
+) -> None:
     grown = Grown(3, 2, 3, MODES[:1], 3)
-    attributes = {**grown.attributes(), **grown.votes("class", [0, 1], 0.0), "classlabels_int64s": [4, -2]}
+    votes = grown.votes("class", [0, 1], low, sparse)
+    attributes = {**grown.attributes(), **votes, "classlabels_int64s": [4, -2], "post_transform": post}
     with pytest.raises(MoLoopError, match="ML316"):
         check("TreeEnsembleClassifier", [rows(4, 4, 3)], attributes, outputs=2)
+    x = rows(4, 40, 3)
+    model = ml_model("TreeEnsembleClassifier", [x], attributes, outputs=2, dynamic=dynamic)
+    del model.graph.output[0]
+    checked(model, {"x0": x})
 
 
 MEETS = {"BRANCH_LEQ": np.less_equal, "BRANCH_LT": np.less, "BRANCH_GTE": np.greater_equal,

@@ -80,10 +80,11 @@ def tree_ensemble_classifier(
     votes = _votes(places, len(labels), class_treeids, class_nodeids, class_ids, weights)
     leaves = _leaves(forest, x)
     bases = tuple(_either(base_values, base_values_as_tensor))
-    if len(labels) > 2:
+    ids = set(_listed(class_ids).tolist())
+    if len(labels) > 2 or (ids == {0, 1} and len(labels) == 2 and not bases and not node.makes_first()):
         made = _of_many_classes(leaves, forest, votes, labels, bases, post_transform)
     else:
-        made = _of_two_classes(leaves, forest, votes, labels, bases, set(_listed(class_ids).tolist()), post_transform)
+        made = _of_two_classes(leaves, forest, votes, labels, bases, ids, post_transform)
     return without_strings(made, classlabels_strings, node)
 
 
@@ -291,7 +292,7 @@ def _of_two_classes(
         raise UnsupportedError(
             "two classes whose leaves vote for both, or for the second, or one class: runtimes return other labels "
             "than ONNX defines", code="ML316",
-            hint="let all votes be for class 0, with one base value at most, or those of each leaf be w and -w",
+            hint="convert the scores alone (--output), or let all votes be for class 0, with one base value at most",
         )  # fmt: skip
     score = ops.Slice(votes.total(leaves), [0], [1], [1], [1])
     score = _with_bases(score, bases)
