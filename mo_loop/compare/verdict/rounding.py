@@ -4,8 +4,9 @@
     moved.explains("y", wanted, found)               # whether it does
 
 The other ways: ONNX Runtime with each level of optimisation, which adds in another order; with inputs and weights that
-are changed by one unit in the last place; with weights in f16, if the IR stores them so; and in f64, if ONNX Runtime
-has all operators in it. A network that is badly conditioned moves far in all of them; a fault moves it farther.
+are changed by one unit in the last place, and what is quantised at run time by one of its largest number; with weights
+in f16, if the IR stores them so; and in f64, if ONNX Runtime has all operators in it. A network that is badly
+conditioned moves far in all of them; a fault moves it farther.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ import onnx
 from onnx import TensorProto, numpy_helper
 
 from mo_loop.api import Model
+from mo_loop.compare.oracle.graph_edits import replace_entries
 from mo_loop.compare.oracle.oracle import OnnxRuntime, with_copies
 from mo_loop.compare.results.array_comparison import ROUNDING, Named, tolerance
 from mo_loop.compare.results.output_rows import by_wanted_name
@@ -65,7 +67,8 @@ def _ways(model: str, feeds: Mapping[str, Any], f16: bool) -> Iterator[tuple[str
     for number in range(DRAWS):
         random = np.random.default_rng(number)
         moved = {name: _moved(value, random) for name, value in feeds.items()}
-        yield f"moved {number}", _edited(whole, lambda array: _moved(array, random)), moved  # noqa: B023
+        edited = _edited(whole, lambda array: _moved(array, random))  # noqa: B023
+        yield f"moved {number}", _moved_before_quantisation(edited, number), moved
     yield "f64", in_f64(whole), {name: _as_f64(value) for name, value in feeds.items()}
 
 
@@ -74,6 +77,28 @@ def _moved(value: Any, random: Any) -> Any:
     if not isinstance(value, np.ndarray) or value.dtype not in (np.float32, np.float64) or value.size < 2:
         return value
     return (value * (1 + UNIT * random.uniform(-1, 1, value.shape))).astype(value.dtype)
+
+
+def _moved_before_quantisation(model: Any, number: int) -> Any:
+    """The model, in which what is quantised is changed by up to one unit in the last place of its largest number: near
+    the middle of two steps, the errors of sums and of activation functions decide which step a number becomes."""
+    make = onnx.helper.make_node
+    for graph in graph_protos(model):
+        nodes = []
+        for place, node in enumerate(graph.node):
+            if node.op_type in ("QuantizeLinear", "DynamicQuantizeLinear") and not node.domain:
+                x, made = node.input[0], [f"{node.output[0]}/{each}" for each in ("abs", "largest", "unit", "by", "x")]
+                limits: dict[str, Any] = {"low": -UNIT, "high": UNIT, "seed": float(DRAWS * place + number)}
+                nodes += [
+                    make("Abs", [x], made[:1]), make("ReduceMax", made[:1], made[1:2], keepdims=0),
+                    make("RandomUniformLike", [x], made[2:3], **limits), make("Mul", made[1:3], made[3:4]),
+                    make("Add", [x, made[3]], made[4:]),
+                ]  # fmt: skip
+                node.input[0] = made[4]
+            nodes.append(node)
+        if len(nodes) > len(graph.node):
+            replace_entries(graph.node, nodes)
+    return model
 
 
 def _as_f64(value: Any) -> Any:

@@ -171,6 +171,19 @@ def test_a_difference_that_rounding_explains_passes_with_its_numbers(tmp_path: P
     assert not verify(path, ir, inputs=[{"x": x}], rtol=1e-9, atol=0)
 
 
+def test_rounding_before_a_quantisation_explains_another_step(tmp_path: Path) -> None:
+    """The numbers lie in the middle of two steps; neither inputs nor weights that are moved decide which one it is."""
+    text = """main (int32[12] x) => (float[12] y) { f = Cast <to = 1> (x) h = Mul (f, halves)
+      q, scale, zero = DynamicQuantizeLinear (h) y = DequantizeLinear (q, scale, zero) }"""
+    halves = np.full(12, 0.5, np.float32)
+    path, x = saved(with_weights(text, halves=halves), tmp_path), np.int32([0, 510, *range(1, 21, 2)])
+    for factor, kind in ((1.0000002, "rounding"), (10.0, "values")):
+        ir = tmp_path / f"{kind}.xml"
+        save_model(convert_model(with_weights(text, halves=halves * np.float32([1, 1, *[factor] * 10]))), ir)
+        report = verify(path, ir, inputs=[{"x": x}])
+        assert report.sides[0].worst[0].result.kind == kind, as_text(report)
+
+
 def model_weight(model: onnx.ModelProto, name: str) -> np.ndarray:
     return next(numpy_helper.to_array(each) for each in model.graph.initializer if each.name == name)
 
