@@ -78,7 +78,10 @@ LIMITS: dict[str, Limit] = {
     "unknown depth": Limit(
         "GatherND com.microsoft::GatherND", "indices whose last dimension is known only at run time", _RANK
     ),
-    "squeezing unknown sizes": Limit("Squeeze", "no axes, and a dimension that is known only at run time", _RANK),
+    "squeezing unknown sizes": Limit(
+        "Squeeze", "no axes, and a dimension that is known only at run time",
+        "an output keeps it where it is 1 (ML527); refused before operators whose results depend on the rank",
+    ),
     "samples by region": Limit(
         "RoiAlign",
         "mode max without a number of samples",

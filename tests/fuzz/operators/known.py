@@ -127,8 +127,7 @@ KNOWN: tuple[Known, ...] = (
     Known(
         "squeezing unknown sizes",
         lambda f: len(f.types) == 1 and "axes" not in f.attributes and None in f.dims[0],
-        (REFUSED,),
-        always=True,
+        (REFUSED, WRONG),
     ),
     Known(
         "samples by region",

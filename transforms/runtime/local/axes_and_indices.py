@@ -19,6 +19,9 @@ from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import drop_dead
 from mo_loop.transforms.runtime.local.rule import LocalRule
 
+LEAST = -(2**31) + 1
+"""A start of a Slice that is limited to the first element."""
+
 
 class CountAxesFromEnd(LocalRule):
     """Gather(x, [2, 0, 1], 1)  ->  Gather(x, [2, 0, 1], 1 - rank), and Concat of a Split in this order likewise
@@ -198,6 +201,38 @@ def _is_below_zero(node: ops.Select) -> bool:
         return False
     compared, zero = condition.node.operands
     return behind(compared, ops.Barrier) is indices and zero.type.integers == (0,)
+
+
+class SliceFromBelowZero(LocalRule):
+    """GatherElements(Slice(x, 0, e, 1), i)  ->  GatherElements(Slice(x, -2^31 + 1, e, 1), i)
+
+    A Slice along the axis of the indices alone may go, if none of them is below 0.
+    """
+
+    instead = "a start below all elements"
+    avoids = (Gap(
+        "slice-before-elements",
+        "a `Slice` from 0 on before `GatherElements` is removed, also along other axes, and with indices below 0",
+    ),)  # fmt: skip
+
+    pattern = wrap_type(ops.GatherElements)
+
+    def form(self, node: ops.GatherElements) -> Node | None:
+        x, indices = node.operands
+        if not isinstance(x.node, ops.Slice):
+            return None
+        _, starts, _, steps, *axes = x.node.operands
+        at = starts.type.integers
+        if at is None or any(at) or set(steps.type.integers or ()) != {1}:
+            return None
+        sliced = axes[0].type.integers if axes else tuple(range(len(at)))
+        if sliced is not None and x.rank is not None and _is_from_start(indices):
+            if {normalise_axis(each, x.rank) for each in sliced} == {normalise_axis(node.axis, x.rank)}:
+                return None
+        below = Constant(np.full(len(at), LEAST, starts.dtype.numpy), graph=node.graph)
+        node.graph.set_input(x.node, 1, below.output)
+        drop_dead([starts.node])
+        return node
 
 
 class DropBatchesOfOne(LocalRule):
