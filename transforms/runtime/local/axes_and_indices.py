@@ -226,9 +226,11 @@ class SliceFromBelowZero(LocalRule):
         if at is None or any(at) or set(steps.type.integers or ()) != {1}:
             return None
         sliced = axes[0].type.integers if axes else tuple(range(len(at)))
-        if sliced is not None and x.rank is not None and _is_from_start(indices):
-            if {normalise_axis(each, x.rank) for each in sliced} == {normalise_axis(node.axis, x.rank)}:
-                return None
+        is_along_indices = sliced is not None and x.rank is not None and {
+            normalise_axis(each, x.rank) for each in sliced
+        } == {normalise_axis(node.axis, x.rank)}  # fmt: skip
+        if is_along_indices and _is_from_start(indices):
+            return None
         below = Constant(np.full(len(at), LEAST, starts.dtype.numpy), graph=node.graph)
         node.graph.set_input(x.node, 1, below.output)
         drop_dead([starts.node])
