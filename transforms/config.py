@@ -28,7 +28,7 @@ Veto = Callable[[Node], bool | str]
 
 @dataclass(frozen=True)
 class Explanation:
-    """What a pass did with one candidate.
+    """The decision of a pass about one candidate.
 
     `outcome` is `changed`, `refused` or `vetoed`; `reason` is the reason of a refusal or veto; `depth` is the number of
     values of the pattern that matched before (0 for a pass without a pattern).
@@ -49,7 +49,7 @@ class DecisionListener(Protocol):
         """Whether `each` is to find out why its pattern does not match a node; asked for each node."""
 
     def hear(self, each: Any, node: Node, outcome: str, reason: str) -> None:
-        """What the pass `each` did with a candidate."""
+        """Receive the decision of the pass `each` about a candidate."""
 
 
 class PassConfig:

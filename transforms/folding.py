@@ -50,7 +50,7 @@ ELEMENT_BY_ELEMENT = (Convert, Unary, Binary, Classification)
 
 @dataclass(frozen=True)
 class FoldingLimits:
-    """What may be folded.
+    """The limits of constant folding.
 
     Args:
         growth: how many times as large the results may be as the constants that disappear.

@@ -47,7 +47,7 @@ class FunctionPass:
     avoids: ClassVar[tuple[Gap, ...]] = ()
     """The errors of the runtime that the pass avoids."""
     instead: ClassVar[str] = ""
-    """What it writes instead, for those that have no `form` of their own."""
+    """The form that the pass writes instead, for gaps that have no `form` of their own."""
 
     passes: Sequence[FunctionPass] = ()
     """The passes that this one contains."""
@@ -72,7 +72,7 @@ class FunctionPass:
 
     @classmethod
     def gaps(cls) -> tuple[Gap, ...]:
-        """What the pass avoids, each with its name and with what it writes instead."""
+        """The gaps that the pass avoids, each with its name and the form that it writes instead."""
         return tuple(replace(gap, rule=cls.__name__, form=gap.form or cls.instead) for gap in cls.avoids)
 
     @property

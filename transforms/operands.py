@@ -1,4 +1,4 @@
-"""What a value is made of, and what is known of the inputs of a node."""
+"""The producers of values, and known facts about the inputs of a node."""
 
 from __future__ import annotations
 

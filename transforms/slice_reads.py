@@ -173,7 +173,7 @@ def _axes(node: ops.Slice, count: int, rank: int) -> list[int]:
 
 
 def _rest(start: Items, stop: Items, step: Items, axes: Sequence[int], at: int) -> tuple[Cut, ...]:
-    """What the Slice selects along other axes; an axis that is selected as a whole is left out."""
+    """The ranges of the Slice along other axes, without axes that are selected as a whole."""
     rest = []
     for place, axis in enumerate(axes):
         first, end, stride = start[place].offset, stop[place].offset, step[place].offset

@@ -27,7 +27,7 @@ from mo_loop.support.workers import TaskOutcome
 
 @dataclass(frozen=True)
 class Assignment:
-    """What is to be done with a model.
+    """The work to do for one model.
 
     `number` is its place in the plan, `task` its conversion, without a draft, `limit` the seconds for all of it,
     `known` what an earlier batch made, `is_new` whether it had no .bin before this batch, `earlier` what is known of

@@ -23,7 +23,7 @@ from mo_loop.errors import UsageError
 from mo_loop.support.workers import Pool, WorkerStartError
 
 JOB = "mo_loop.batching.job:convert"
-"""What a worker process runs on a task, as `module:function`."""
+"""The function that a worker process calls with a task, as `module:function`."""
 
 
 @dataclass(frozen=True)

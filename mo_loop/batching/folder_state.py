@@ -39,7 +39,7 @@ _LONGEST = 64 << 20
 """Bytes of a line: a file without ends of lines is not read whole."""
 
 _DRAFTS = ".mo-loop-"
-"""What the names of temporary folders begin with."""
+"""The prefix of the names of temporary folders."""
 
 _KEPT = "INSERT OR REPLACE INTO entries VALUES (?, ?)"
 
@@ -166,7 +166,7 @@ def _entries(file: BinaryIO) -> Iterator[tuple[bytes, bytes]]:
 
 
 def _parsed(line: bytes) -> Any:
-    """What a line says about its output."""
+    """The entry of a line; None if the line is not valid JSON."""
     return _json(line)[1]
 
 

@@ -66,7 +66,7 @@ def _computed(task: Task) -> Done:
 
 
 def _tried(step: Callable[[], Done]) -> Done:
-    """What a step returns, or the answer for its exception."""
+    """Return the result of a step, or the answer for its exception."""
     try:
         return step()
     except Exception as error:

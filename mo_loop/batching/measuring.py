@@ -29,7 +29,8 @@ class Meter:
         self._before = memory_now()
 
     def cost(self) -> Cost:
-        """What has been measured. Where a peak cannot begin anew, one of an earlier model is known as a limit alone."""
+        """The time and memory measured so far. Where the peak cannot be reset, that of an earlier model is only an
+        upper bound."""
         peak = peak_memory()
         grown = peak - self._before if peak > self._least else 0
         return Cost(time.perf_counter() - self._start, min(_NEW, self._before) + max(grown, 0), peak)

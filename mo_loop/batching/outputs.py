@@ -50,13 +50,14 @@ class OutputState(Protocol):
         """The entry of a model that can be up to date, and whether that is certain without a look at its files."""
 
     def earlier(self, name: str, model: Planned) -> Earlier | None:
-        """What the conversion of an earlier batch took, also of another version of the model; no object is read."""
+        """The time and memory of the conversion in an earlier batch, also of another version of the model; reads no
+        object."""
 
     def has_lone_data(self, name: str, model: Planned) -> bool:
         """Whether there is a .bin without an .xml in the place of the outputs, which no earlier batch left."""
 
     def remote(self, name: str, model: Planned, scratch: Scratch) -> Remote:
-        """What a task needs where the model or its outputs are at URLs."""
+        """The additional data of a task whose model or outputs are at URLs."""
 
     def put(self, name: str, entry: StateEntry) -> None:
         """Keep the entry of a model that was converted."""
@@ -117,7 +118,7 @@ class Outputs:
         return self._state.has_lone_data(self._name(model), model)
 
     def task(self, model: Planned, work: Work, durable: bool) -> Task:
-        """What a worker has to do, without its draft."""
+        """The task of a worker, without its draft."""
         source, target = map(_text_of, (model.source, model.target))
         if _is_local(model):
             return Task(source, "", target, work, durable)

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Work:
-    """What is done with a model: the options of its conversion, the comparison, and the hash of both."""
+    """The options of the conversion of a model, its comparison, and the hash of both."""
 
     options: ConvertOptions
     digest: str
@@ -28,7 +28,7 @@ class Work:
 
 @dataclass(frozen=True)
 class Remote:
-    """What else a task with URLs needs: room on the local disk, what a listing said about the model.
+    """The additional data of a task with URLs: space on the local disk, and the facts of the listing about the model.
 
     If the outputs are at a URL, their prefix, the name of the .xml below it, whether none was there, and the records of
     earlier conversions.

@@ -101,7 +101,7 @@ def entry_from(record: StateRecord, options: str, source: Info, xml: Info, data:
 
 
 def facts_from(record: StateRecord) -> Facts | None:
-    """What the brief text of a record says about its conversion; None if it says nothing."""
+    """The facts about a conversion in the brief text of its record; None if there are none."""
     brief = record.brief.removeprefix(_PARTIAL)
     if not _BRIEF.fullmatch(brief) or len(brief) > _LONGEST:
         return None

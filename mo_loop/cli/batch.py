@@ -151,7 +151,8 @@ def command(context: click.Context, paths: tuple[str, ...], durable: bool, debug
 
 @dataclass(frozen=True)
 class Prepared:
-    """What is known before the first conversion begins; `known` are the models that failed in the `earlier` report."""
+    """The plan and settings of a batch before its first conversion; `known` are the models that failed in the `earlier`
+    report."""
 
     plan: BatchPlan
     outputs: Outputs

@@ -80,7 +80,7 @@ def _of_one_model(**_: Any) -> None:
 
 
 class Works:
-    """What is done with each model, from the flags and the file."""
+    """The work for each model, from the flags and the file."""
 
     def __init__(self, context: click.Context) -> None:
         """UsageError if an option of a table is not valid."""

@@ -1,4 +1,4 @@
-"""What mo-loop inspect --graph and --nodes print, as lines of text or JSON."""
+"""The output of mo-loop inspect --graph and --nodes, as lines of text or JSON."""
 
 from __future__ import annotations
 

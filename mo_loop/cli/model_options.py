@@ -1,4 +1,4 @@
-"""What the texts of options mean: --output, --freeze, --rename, --stateful-pair; --allow-external and --limit."""
+"""Readers of the texts of options: --output, --freeze, --rename, --stateful-pair; --allow-external and --limit."""
 
 from __future__ import annotations
 

@@ -45,7 +45,8 @@ class NodePlace:
 
 @dataclass(frozen=True)
 class Diagnostic:
-    """What, where, why, and what to do. `code` is stable; codes.py has the meaning of each."""
+    """An error, warning or note: what, where, why, and what to do. `code` is stable; codes.py has the meaning of each.
+    """
 
     code: str
     message: str

@@ -23,7 +23,7 @@ from mo_loop.support.shown_result import Style
 from mo_loop.version import __version__
 
 SCHEMA, VERSION = "mo-loop check", 1
-"""What the JSON is, and its version."""
+"""The name of the JSON schema, and its version."""
 
 COLOURS = {"error": "red", "warning": "yellow", "note": "cyan"}
 

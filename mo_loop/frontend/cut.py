@@ -79,7 +79,7 @@ class Cut:
         return cls(inputs, outputs)
 
     why_changed: ClassVar[str] = "inputs were given other shapes"
-    """What gave inputs the shapes of `changed_shapes`."""
+    """The reason of the shapes of `changed_shapes`."""
 
     def changed_shapes(self, model: OnnxModel) -> str:
         """The declared types of the inputs that have another shape here, as text; empty if there are none."""

@@ -1,4 +1,4 @@
-"""What stands for a node that cannot be translated: a Failed node, and what is known of its outputs.
+"""Placeholders for nodes that cannot be translated: a Failed node, and the known facts about its outputs.
 
     values = failed(node, inputs, error)     # outputs of unknown type
     values = as_declared(node, values)       # of the types that the model declares, so that later nodes are translated

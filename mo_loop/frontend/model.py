@@ -126,7 +126,8 @@ def opened(
 
 
 def _kind(value: Any) -> str:
-    """What a value is, for a message: `123, of type int`, or the type alone where the value has no short text."""
+    """The description of a value in a message: `123, of type int`, or the type alone where the value has no short text.
+    """
     name = f"{type(value).__module__}.{type(value).__qualname__}".removeprefix("builtins.")
     return f"{value!r}, of type {name}," if isinstance(value, int | float | None) else f"an object of type {name}"
 

@@ -181,7 +181,7 @@ class _Walk:
 
 
 def listed(data: Any, kind: int) -> Any:
-    """What a list of an attribute holds, of its bytes in the file, as an array or a tuple of texts."""
+    """The elements of a list attribute, from its bytes in the file, as an array or a tuple of texts."""
     if kind == FLOATS:
         return np.ascontiguousarray(data.reshape(-1, 5)[:, 1:]).view("<f4").reshape(-1).astype(np.float64)
     if kind == INTS:
@@ -220,7 +220,7 @@ class Texts(dict[bytes, str]):
 
 
 def _reference(start: int, stop: int) -> list[bytes]:
-    """What makes a tensor one whose data are these bytes of the file."""
+    """The fields of a tensor that refer to these bytes of the file as its data."""
     where = {b"location": OWN_FILE.encode(), b"offset": b"%d" % start, b"length": b"%d" % (stop - start)}
     found = [_field(_EXTERNAL, _field(1, name) + _field(2, text)) for name, text in where.items()]
     return [*found, _small(_LOCATION, 1)]

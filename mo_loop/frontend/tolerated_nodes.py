@@ -58,7 +58,7 @@ def _versions_with_bodies(op: str, domain: str) -> list[int]:
 
 
 def assumed_version(op: str, opset: int, domain: str, version: int) -> str:
-    """What `version_read` assumes, as a sentence."""
+    """The assumption of `version_read`, as a sentence."""
     if not opset:
         return f"the model does not import {domain}: {op} is read as one of version {version}"
     first = f"{domain or 'ONNX'} has {op} from opset {version} on"

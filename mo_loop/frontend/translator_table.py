@@ -31,7 +31,7 @@ class TranslatorTable:
         return found
 
     def assumed(self, domain: str, op: str, opset: int) -> tuple[str, int]:
-        """What has to be assumed to read an operator that the opset does not have, and the version that is read."""
+        """The assumption under which an operator that the opset lacks is read, and the version that is read."""
         if registry.find(op, opset, domain) is None and self._custom.oldest(domain, op) is None:
             version = version_read(op, opset, domain)
             if version is not None:

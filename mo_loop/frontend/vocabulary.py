@@ -1,4 +1,4 @@
-"""What translators are written with: the names that nearly every one of them needs.
+"""The vocabulary of translators: the names that nearly every one of them needs.
 
     from mo_loop.frontend.vocabulary import Context, ModelError, Value, ops, translates
 

@@ -24,7 +24,7 @@ NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 
 
 class FileIdentity(NamedTuple):
-    """What distinguishes states of a file: device, number on it, bytes, times of the last changes in ns.
+    """The facts that distinguish states of a file: device, number on it, bytes, times of the last changes in ns.
 
     `modified` is the time of the content, which a program can set to any time; `changed` is that of the content, names
     and permissions, which only the clock of the system sets. A second name (a hard link) or new permissions during a

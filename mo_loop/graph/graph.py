@@ -167,9 +167,9 @@ class Graph:
         return self._order
 
     def note(self, key: Hashable, make: Callable[[], T]) -> T:
-        """What `make` gives, and the same object again until a node or an edge of the graph changes.
+        """Return the result of `make`, and the same object again until a node or an edge of the graph changes.
 
-        For what a pass finds out about many nodes, for example the values that it need not look at again.
+        For facts that a pass finds out about many nodes, for example the values that it need not examine again.
         """
         if key not in self._notes:
             self._notes[key] = make()

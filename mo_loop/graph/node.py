@@ -52,10 +52,10 @@ def _reflected(operator: _Operator) -> _Operator:
 
 
 class Operand:
-    """What Python's operators apply to: a value, or a node of one output. `a * b + 1` makes a Multiply and an Add.
+    """An operand of Python's operators: a value, or a node of one output. `a * b + 1` makes a Multiply and an Add.
 
-    An operand that is none becomes a Constant, as in the constructors of operations. `&`, `|` and `~` are those of
-    truth values; `==` compares identities. `x > y` is `y < x`: the runtime's Greater holds for NaN.
+    Any other operand becomes a Constant, as in the constructors of operations. `&`, `|` and `~` are those of truth
+    values; `==` compares identities. `x > y` is `y < x`: the runtime's Greater holds for NaN.
     """
 
     __slots__ = ()

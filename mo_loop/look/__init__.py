@@ -1,1 +1,1 @@
-"""What a model contains, and what differs between two: inspect, diff, dump, view, and the page."""
+"""Views of a model, and of the differences between two: inspect, diff, dump, view, and the page."""

@@ -1,4 +1,4 @@
-"""What a user can declare when the rank of a tensor is not known, or depends on a condition.
+"""Advice for tensors whose rank is not known, or depends on a condition: the declarations that a user can add.
 
 advice(value)        # declare the dimensions of the input; if there are three: --input "x[?,?,?]"
 decision(condition)  # give the condition a constant value: --freeze "sr=VALUE"

@@ -29,7 +29,7 @@ FATES = {
     "EliminateUnreachableBodies": "decided",
     "ConstantFolding": "folded",
 }
-"""What a pass does with control flow that it removes; for other passes it is "removed"."""
+"""The effect of a pass on control flow that it removes; for other passes it is "removed"."""
 
 
 class Flow:

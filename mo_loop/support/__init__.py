@@ -1,1 +1,1 @@
-"""What has no knowledge of models: files, locks, text, tables, memory, worker processes."""
+"""Support code without knowledge of models: files, locks, text, tables, memory, worker processes."""

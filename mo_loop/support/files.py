@@ -127,7 +127,7 @@ def remove(path: Path) -> None:
 
 
 def file_kind(found: os.stat_result) -> str:
-    """What is at a path, for messages: "a pipe"; empty for a regular file."""
+    """The kind of file at a path, for messages: "a pipe"; empty for a regular file."""
     return "" if stat.S_ISREG(found.st_mode) else _KINDS.get(stat.S_IFMT(found.st_mode), "no regular file")
 
 
@@ -173,5 +173,5 @@ def _identity(file: object) -> str:
 
 
 def reason_of(error: Exception) -> str:
-    """What the system says about an operation on files that failed."""
+    """The reason that the system gives for a failed operation on files."""
     return getattr(error, "strerror", None) or str(error)

@@ -21,7 +21,7 @@ GROUPS = (FILES, IMAGES, CONVERSION, STATES, COMPARISON, RUN, PASSES, REPORTS)
 
 
 class Flag(NamedTuple):
-    """What the command line says of a field.
+    """The description of a field for the command line.
 
     `settings` are arguments of `click.option`, with the type as plain data: `least` (a number, int or float), `above`,
     `most`, `choices`, or `kind` (`FlagOption` of mo_loop/cli has the table).

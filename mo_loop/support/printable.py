@@ -27,8 +27,8 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 _COMMANDS = re.compile(r"^(?P<start>[^\S\n]*):(?=:)|##(?=\w*\[)", re.MULTILINE)
-"""What CI systems obey in a log: `::name` at the start of a line, after blanks too, and `##[name`, `##vso[name` or
-`##teamcity[name` anywhere."""
+"""The commands that CI systems execute in a log: `::name` at the start of a line, after blanks too, and `##[name`,
+`##vso[name` or `##teamcity[name` anywhere."""
 
 _NOT_XML = re.compile("[^\t\n\r -\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 

@@ -1,4 +1,4 @@
-"""What can be reached in a graph.
+"""Reachability in a graph.
 
     set(reached([3], lambda number: [number // 2]))       # {3, 1, 0}
 """
@@ -12,8 +12,8 @@ T = TypeVar("T", bound=Hashable)
 
 
 def reached(start: Iterable[T], following: Callable[[T], Iterable[T]]) -> Iterator[T]:
-    """What is in `start`, and what follows on it, each once. `following` is called for what was taken, when the next is
-    asked for."""
+    """The elements that can be reached from `start`, each once. `following` of an element is called when the next one
+    is requested."""
     pending, seen = list(start), set[T]()
     while pending:
         each = pending.pop()

@@ -1,4 +1,4 @@
-"""What the functions of the library return: records with a short repr, a text and plain data.
+"""The results of the functions of the library: records with a short repr, a text and plain data.
 
     report = mo_loop.check("model.onnx")
     report                     # <CheckReport model.onnx: 1 warning>; in a notebook the text

@@ -46,10 +46,10 @@ class Known(Protocol):
         """The label of a value; no two values of a graph have the same."""
 
     def data(self, node: Constant) -> str:
-        """What `show_data` gives for a constant."""
+        """The result of `show_data` for a constant."""
 
     def end(self, node: Node) -> str:
-        """What follows the inputs of a node without bodies: attributes, types, names and additional info."""
+        """The text after the inputs of a node without bodies: attributes, types, names and additional info."""
 
 
 def needed_order(graph: Graph) -> list[Node]:

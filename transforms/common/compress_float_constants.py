@@ -32,7 +32,7 @@ FEW = 0.75
 
 @dataclass
 class Compression:
-    """What CompressFloatConstants did: the numbers of constants, of their values, and of bytes saved.
+    """The results of CompressFloatConstants: the numbers of constants, of their values, and of bytes saved.
 
     `clipped` counts values outside the range of f16, `kept` the constants that stay because of their values, `deciding`
     the constants that decide shapes or control flow.

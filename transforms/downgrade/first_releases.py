@@ -1,4 +1,4 @@
-"""What a graph needs that the oldest supported release does not have, and the first release that has it.
+"""The features of a graph that the oldest supported release lacks, and the first release that has each.
 
     for each in newer_uses(graph):
         print(each.text, each.release, each.origin)          # a conversion to u2, (2026, 4), Origin("y")

@@ -81,7 +81,7 @@ def _outer(node: If, value: Value | None) -> Value | None:
 
 
 def _piece(value: Value, axis: int) -> Value | None:
-    """What a branch appends; None for nothing."""
+    """The value that a branch appends; None if it appends nothing."""
     if not _appends(value):
         return None
     _, *rest = value.node.inputs

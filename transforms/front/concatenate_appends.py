@@ -37,7 +37,7 @@ class ConcatenateAppends(FunctionPass):
         return changed
 
     def _appended(self, loop: Loop, entry: Merged) -> list[_Piece] | None:
-        """What one iteration appends; None if the body does anything else with the sequence."""
+        """The values that one iteration appends; None if the body does anything else with the sequence."""
         pieces: list[_Piece] = []
         value = entry.result.value
         while value is not entry.parameter.output:
@@ -68,7 +68,7 @@ class _Piece(NamedTuple):
 
 
 def _piece(node: Node, loop: Loop) -> _Piece | None:
-    """What an insertion at the end appends; None if its shape is not uniform, and for other nodes."""
+    """The value that an insertion at the end appends; None if its shape is not uniform, and for other nodes."""
     if not isinstance(node, ops.SequenceInsert | ops.SequenceExtend) or len(node.inputs) > 2:
         return None
     value = node.inputs[1]

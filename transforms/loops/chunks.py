@@ -131,7 +131,8 @@ class Chunks:
     def retrieved(
         self, rows: Value, keys: Value, values: Value, rate: Value | None, decay: Decay | None, *, is_decayed: bool
     ) -> tuple[Value, Value]:  # fmt: skip
-        """What the steps of a chunk add if the state before it is 0, and the rows whose product with it they lack."""
+        """The addends of the steps of a chunk if the state before it is 0, and the rows whose product with it they
+        lack."""
         lower = _ones(self.size, rows, is_after=False)
         between, since = lower, None
         if decay is not None:

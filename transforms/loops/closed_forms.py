@@ -74,7 +74,7 @@ class State:
         return form(self, made)
 
     def operand(self, made: Node) -> Lifted | None:
-        """What the operation combines with the state, in all steps."""
+        """The other operand of the operation on the state, in all steps."""
         state = self.entry.parameter.output
         others = [value for value in made.operands if value is not state]
         return self.lifting[others[0]] if len(others) == 1 else None

@@ -70,10 +70,11 @@ class ComputeBehindLoops(AllStepsPass):
 
 
 class _Choice:
-    """What of a loop is computed behind it.
+    """The part of a loop that is computed after it.
 
-    `moved` are the numbers of outputs, `nodes` what the body no longer computes for them, `carried` the values of the
-    body that are read from all steps, with their Parameters in the draft; `given` are those that are outputs already.
+    `moved` are the numbers of outputs, `nodes` those that the body no longer computes for them, `carried` the values of
+    the body that are read from all steps, with their Parameters in the draft; `given` are those that are outputs
+    already.
     """
 
     def __init__(self, draft: Draft) -> None:
@@ -107,7 +108,7 @@ class _Choice:
         return isinstance(entry, Concatenated) and entry.result not in core and is_work(opened)
 
     def _open(self, results: Iterable[Node], core: set[Node]) -> set[Node]:
-        """What results depend on, as far as it is neither lifted nor computed in the loop in any case."""
+        """The nodes on which results depend, without those that are lifted or computed in the loop in any case."""
         inside = self.lifted | core
         return {each for each in self.body.ancestors(results) if each not in inside and not isinstance(each, Parameter)}
 

@@ -41,7 +41,8 @@ class ConcatenateGrowingStates(LoopPass):
 
 @dataclass(frozen=True)
 class _Appended:
-    """What a step appends to a state, or prepends: `value`, of length 1 along `axis`, or that `count` times."""
+    """The value that a step appends or prepends to a state: `value`, of length 1 along `axis`, or that `count` times.
+    """
 
     value: Value
     axis: int
@@ -50,7 +51,7 @@ class _Appended:
 
 
 def _appended(node: Iteration, entry: object) -> _Appended | None:
-    """What a step appends or prepends to a state that nothing else reads."""
+    """Return the value that a step appends or prepends to a state that nothing else reads."""
     if not isinstance(entry, Merged):
         return None
     state, made = entry.parameter.output, entry.result.value.node

@@ -51,11 +51,11 @@ class Lifting:
         return None if value is None else self._made.get(value)
 
     def give(self, parameter: Parameter, value: Value, *, varies: bool) -> None:
-        """What a Parameter of the body is in the new graph."""
+        """Set the value of a Parameter of the body in the new graph."""
         self._made[parameter.output] = Lifted(value, varies)
 
     def mark(self) -> dict[Value, Lifted]:
-        """What is lifted so far, for `restore`."""
+        """The values lifted so far, for `restore`."""
         return dict(self._made)
 
     def restore(self, made: dict[Value, Lifted]) -> None:
@@ -63,7 +63,7 @@ class Lifting:
         self._made = dict(made)
 
     def put(self, value: Value, made: Value) -> None:
-        """What a value of the body is in all steps, made without rules."""
+        """Set the value of all steps for a value of the body, made without rules."""
         self._made[value] = Lifted(made, True)
 
     def lift_all(self, nodes: Iterable[Node] | None = None) -> None:

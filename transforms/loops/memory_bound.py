@@ -23,7 +23,7 @@ BLOCKS = "blocks"
 
 
 Sizes: TypeAlias = Mapping[Dimension, int]
-"""What unknown dimensions are taken for, other than the usual size."""
+"""The assumed sizes of unknown dimensions that differ from the usual size."""
 
 
 def size_of(values: Iterable[Value], sizes: Sizes | None = None) -> int:

@@ -156,7 +156,7 @@ class Draft:
         return self._parameters[value].output
 
     def bind(self, parameter: Parameter, value: Value) -> None:
-        """What another Parameter of the draft is."""
+        """Set the outer value of another Parameter of the draft."""
         self._outer[parameter] = value
 
     def values_behind(self, values: Iterable[Value]) -> Iterator[Value]:

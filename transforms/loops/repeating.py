@@ -63,7 +63,7 @@ class _Steps:
         return ops.Add(ops.Multiply(self.index, self.count), np.arange(self.count)).output
 
     def give(self, parameter: Parameter, pieces: Sequence[Value]) -> None:
-        """What each step reads of a Parameter."""
+        """Set the value of a Parameter in each step."""
         for known, piece in zip(self.apart, pieces, strict=True):
             known[parameter] = piece
 

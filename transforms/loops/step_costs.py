@@ -1,4 +1,4 @@
-"""What one step of a loop costs: the nodes that the runtime executes, and the numbers that they touch."""
+"""The cost of one step of a loop: the nodes that the runtime executes, and the numbers that they read and write."""
 
 from __future__ import annotations
 

@@ -26,17 +26,17 @@ ELEMENTWISE = (Binary, Unary, ops.Select, ops.PReLU, ops.Swish)
 """Operations of which the runtime executes several as one."""
 
 SHARE = 0.25
-"""What one of those costs an iteration, beside an input or an output of the loop."""
+"""The cost of one of those in an iteration, relative to an input or an output of the loop."""
 
 PRODUCT = 2
-"""What a small product costs an iteration."""
+"""The cost of a small product in an iteration."""
 
 LARGE = 1 << 16
 """The bytes of operands from which on a product costs more than any port."""
 
 
 AT_ONCE = 1 << 18
-"""What may be computed in vain in any case: about as much as an iteration takes."""
+"""The computation without use that is always allowed: about as much as that of an iteration."""
 
 
 def is_too_much(nodes: Iterable[Node], beside: Iterable[Value], times: float) -> bool:

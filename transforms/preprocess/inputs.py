@@ -1,4 +1,4 @@
-"""What the passes of this folder share: which inputs are meant, the axis of their channels, what is done already."""
+"""The parts that the passes of this folder share: the chosen inputs, the axis of their channels, the earlier steps."""
 
 from __future__ import annotations
 

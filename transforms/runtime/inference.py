@@ -1,4 +1,5 @@
-"""What the runtime infers of sizes, and of numbers computed from sizes, and what it can compute before an inference."""
+"""The inference of the runtime: sizes, numbers computed from sizes, and values that it can compute before an inference.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What hides a fact from the runtime."""
+"""The operations that hide a fact from the runtime."""
 
 from __future__ import annotations
 

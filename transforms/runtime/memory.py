@@ -146,7 +146,7 @@ def _overwrites(reader: Node, changing: set[Node]) -> bool:
 
 
 def _changing(node: Iteration) -> set[Node]:
-    """What depends on the number of the iteration, a state or a slice."""
+    """The nodes that depend on the number of the iteration, a state or a slice."""
     constant = {entry.parameter for entry in node.input_map if isinstance(entry, Invariant)}
     varying: set[Node] = {parameter for parameter in node.body.parameters if parameter not in constant}
     return node.body.descendants(varying)

@@ -127,7 +127,7 @@ def _measure_parts(cache: Cache) -> None:
 
 
 def _mask(scores: AttentionScores) -> Value | None:
-    """What is added to the scores; None if nothing is."""
+    """The addend of the scores; None if there is none."""
     mask: Value | None = None
     for each in scores.masks:
         mask = each if mask is None else ops.Add(mask, each).output

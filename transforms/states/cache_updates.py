@@ -231,7 +231,7 @@ def _iterated(node: Node, found: Found) -> dict[Value, Trails]:
 
 
 def _branched(node: Node, found: Found) -> dict[Value, Trails]:
-    """What a branch has a trail of; each Parameter inside has the trails of what it receives.
+    """The values in branches that have a trail. Each Parameter inside has the trails of the value that it receives.
 
     Decoders with and without caches have one branch that appends to a cache, and one that makes a new cache.
     """

@@ -56,9 +56,9 @@ class Attention:
 
     root: Node
     weights: Value
-    """What the values are multiplied by."""
+    """The factor of the values."""
     values_in: Value
-    """What the weights are multiplied by: the values of the cache, moved."""
+    """The factor of the weights: the values of the cache, moved."""
     query: Value
     keys: Cache
     values: Cache

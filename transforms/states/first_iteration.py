@@ -1,4 +1,4 @@
-"""What a loop computes in its first iteration, as far as constants determine it.
+"""The values of a loop in its first iteration, as far as constants determine them.
 
 while i + 1 < 1: ...          the condition after the first iteration is false: the loop runs once
 """

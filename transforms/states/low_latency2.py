@@ -208,7 +208,7 @@ class LowLatency2(FunctionPass):
         raise AssertionError("a number is free")
 
     def _initial(self, value: Value, node: Node) -> Value:
-        """What a state begins with."""
+        """The initial value of a state."""
         if not self.use_const_initializer or _is_zero(value):
             return value
         text = (
@@ -223,13 +223,13 @@ class LowLatency2(FunctionPass):
 
 
 def _ending(entry: Merged, number: int) -> str:
-    """What follows the name of a loop in the id of a state; a state of a layer has no name in the model."""
+    """The suffix after the name of a loop in the id of a state; a state of a layer has no name in the model."""
     name = entry.parameter.name
     return f"{name}/variable_{number}" if name else f"variable_{number}"
 
 
 def _recurrences(graph: Graph) -> list[Any]:
-    """What has steps, and the Ifs whose branches may have some."""
+    """The nodes with steps, and the Ifs whose branches may have some."""
     return [node for node in graph.ordered() if isinstance(node, Iteration | Recurrent | If)]
 
 

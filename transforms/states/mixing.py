@@ -26,7 +26,7 @@ from mo_loop.transforms.operands import behind, integers
 
 
 def mixing(node: Node, port: int, axis: int) -> str:
-    """What a node does with elements along an axis of an input so that they depend on each other; empty: nothing."""
+    """How a node makes elements along an axis of an input depend on each other; empty if it does not."""
     for kinds, rule in _RULES:
         if isinstance(node, kinds):
             return rule(node, port, axis)

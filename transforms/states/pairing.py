@@ -58,7 +58,7 @@ class Ambiguity:
 
 @dataclass(frozen=True)
 class StatePairs:
-    """What `find_pairs` found, in the order of the inputs; `kept` are the inputs that the caller keeps as inputs."""
+    """The result of `find_pairs`, in the order of the inputs; `kept` are the inputs that the caller keeps as inputs."""
 
     found: tuple[Pair, ...]
     ambiguous: tuple[Ambiguity, ...]

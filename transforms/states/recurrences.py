@@ -66,7 +66,7 @@ def obstacle_of(node: Recurrence, sequence_length: int | None = None) -> tuple[s
 
 
 def _help_with_length(node: Recurrence, is_set: bool) -> str:
-    """What makes the number of steps 1."""
+    """The advice that makes the number of steps 1."""
     name = _name_of_trip_count(node)
     if name:
         return f"its trip count is the input {name!r}: give it a value (--freeze {name}=1)"

@@ -46,7 +46,8 @@ class Mixing:
 
 
 def mixing_along(graph: Graph, symbols: Collection[Symbol]) -> Iterator[Mixing]:
-    """What mixes elements along axes whose sizes depend on one of the symbols, in the graph and in all bodies."""
+    """The nodes that mix elements along axes whose sizes depend on one of the symbols, in the graph and in all bodies.
+    """
     for node in graph.ordered():
         what = next((text for text in _ways(node, symbols) if text), "")
         if what and isinstance(node, Op) and not serves_lengths(node):
@@ -66,7 +67,7 @@ def _ways(node: Node, symbols: Collection[Symbol]) -> Iterator[str]:
 
 
 def mixing_of_single(nodes: Collection[Node]) -> list[Mixing]:
-    """What mixes the steps of the sequences of some loops and layers of one step."""
+    """The nodes that mix the steps of the sequences of some loops and layers of one step."""
     starts = (each for node in nodes for each in stepped_axes(node))
     before = list(reached(starts, lambda place: filter(_is_single, _sources(*place))))
     found: dict[Node, Mixing] = {}

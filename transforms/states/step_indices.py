@@ -37,7 +37,8 @@ def has_one_element(dim: Dimension) -> bool:
 
 
 def indexed_reads(node: Iteration, is_step: IsStep = has_one_element) -> list[Node]:
-    """What indexes an outer tensor or a state of a loop, along an axis of steps, by a number that the loop carries.
+    """The nodes that index an outer tensor or a state of a loop, along an axis of steps, by a number that the loop
+    carries.
 
     Reads in the bodies of inner loops and branches are among them.
     """

@@ -1,4 +1,4 @@
-"""What is checked before work begins: there are workers, they have the same versions, and they see the files."""
+"""The checks before work begins: there are workers, they have the same versions, and they see the files."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def _versions(process: Mapping[str, Any]) -> dict[str, str | None]:
 
 
 def _known_packages(each: Mapping[str, str | None]) -> list[str]:
-    """What is there: a scheduler needs none of the packages."""
+    """The installed packages. A scheduler needs none of them."""
     return [name for name, version in each.items() if version is not None]
 
 

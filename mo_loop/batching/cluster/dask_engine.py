@@ -342,7 +342,8 @@ class DaskEngine:
         self._cancel({future: portion for future, portion in self._pending().items() if not portion.begun}, "dropped")
 
     def _pending(self) -> dict[Future, Portion]:
-        """What is not finished, and what is `lost`: its worker died with the answer, so it is to be computed again."""
+        """The futures that are not finished, and the `lost` ones, which are computed again: the worker died with the
+        answer."""
         with self._lock:
             return {
                 future: portion for future, portion in self._futures.items() if future.status in ("pending", "lost")
@@ -376,7 +377,7 @@ class DaskEngine:
 
 
 def _requirements(first: Planned, folders: Iterable[Path]) -> Requirements:
-    """What the workers need for a batch of which this is the first model."""
+    """The requirements of a batch on its workers. `first` is the first model of the batch."""
     model = None if isinstance(first.source, Path) else first.source
     output = None if isinstance(first.target, Path) else first.target.parent
     return Requirements(own_versions(), tuple(str(folder.absolute()) for folder in folders), model, output)

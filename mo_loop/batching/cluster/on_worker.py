@@ -1,4 +1,4 @@
-"""What a Dask worker has and does.
+"""The part of a cluster batch that runs on a Dask worker.
 
     client.register_plugin(Equipment(...), name)             # each worker, also one that comes later
     client.submit(portable_function(pickle.dumps((name, place, assignments, drafts))))
@@ -54,11 +54,11 @@ ACCESS = 60.0
 """Seconds that the look at the store may take before a worker gets its first model; later ones say what is wrong."""
 
 Reply = Answer | Unable
-"""What a worker says about a model: its answer, or that the worker cannot convert it."""
+"""The reply of a worker for a model: its answer, or that the worker cannot convert it."""
 
 
 class Equipment(WorkerPlugin):
-    """What a worker has for one batch."""
+    """The processes and files of a worker for one batch."""
 
     def __init__(
         self, name: str, function: str, memory: int | None, files: tuple[SentFile, ...], texts: Mapping[str, str],
@@ -220,8 +220,8 @@ def memory_of(worker: Worker) -> int:
 
 
 def converted(payload: bytes) -> list[Reply]:
-    """What Dask runs: `payload` is the name of the equipment, the number of the portion, its assignments, and the
-    folder of drafts."""
+    """Convert the models of a portion on a Dask worker. `payload` is the name of the equipment, the number of the
+    portion, its assignments, and the folder of drafts."""
     name, place, portion, drafts = pickle.loads(payload)
     worker = get_worker()
     equipment = worker.plugins.get(name)

@@ -1,9 +1,10 @@
-"""What a worker of a cluster has to have for a batch, checked on the worker; and the answer of one that lacks it.
+"""The requirements of a batch on a worker of a cluster, checked on the worker; and the reply of one that does not meet
+them.
 
     lacking = requirements.missing()                  # in the setup of a worker: an error, or None
     lacking = requirements.missing(with_writing=True) # after the store has refused a model of it
 
-What a worker lacks is never the result of a model: the models are converted by other workers.
+A missing requirement is never the result of a model: other workers convert the models.
 """
 
 from __future__ import annotations
@@ -57,7 +58,8 @@ class Requirements:
     output: Location | None = None
 
     def missing(self, *, with_writing: bool = False) -> MoLoopError | None:
-        """What this process lacks. A store that does not answer, or a model that is gone, says nothing about it."""
+        """The error for the first requirement that this process does not meet; None if it meets all. A store that does
+        not answer, or a missing model, is not an error here."""
         own = own_versions()
         if own != self.versions:
             lists = f"of the batch: {versions_text(self.versions)}\n         of the worker: {versions_text(own)}"

@@ -129,7 +129,7 @@ def _response_of(error: BaseException) -> tuple[str, int]:
 
 
 def called(where: Location, what: str, call: Callable[[], T], attempts: int | None = None) -> T:
-    """What `call` returns; a fault that can pass is tried again with exponential backoff.
+    """Return the result of `call`. A transient fault is retried with exponential backoff.
 
     `what` is the operation on the object: "read", "written", "listed", "removed".
 
@@ -177,7 +177,7 @@ def coded(where: Location, what: str, error: BaseException, fault: Fault | None 
 
 
 def _said(error: BaseException) -> str:
-    """What an error says, in one line and without credentials."""
+    """The text of an error, in one line and without credentials."""
     text = " ".join(masked(str(error)).split())
     name = type(error).__name__
     return f"{name}: {text}"[:300] if text else name

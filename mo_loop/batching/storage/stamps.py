@@ -10,7 +10,8 @@ Ranges = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Info:
-    """What a store says about an object: its size in bytes, and its ETag or checksum; empty if the store has none."""
+    """The facts that a store gives about an object: its size in bytes, and its ETag or checksum; empty if the store has
+    none."""
 
     size: int
     tag: str = ""

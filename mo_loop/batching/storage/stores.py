@@ -1,4 +1,4 @@
-"""What is done with objects: sizes and tags, listings, ranges, writing and deleting, by the file systems of fsspec.
+"""Operations on objects: sizes and tags, listings, ranges, writing and deleting, by the file systems of fsspec.
 
     for where, size_and_tag in listed(Location("s3://zoo/**"), ".onnx"): ...    # every .onnx below, page by page
     size = info(where).size                                             # and the tag of this content
@@ -222,8 +222,8 @@ def abort(upload: Upload) -> None:
 
 
 def drafts(folder: Location) -> Iterator[tuple[Location, float]]:
-    """What processes that were killed while they wrote have left below a folder, and its age in seconds, where files
-    are written under another name and renamed."""
+    """The temporary files below a folder that killed processes did not rename, each with its age in seconds. Only
+    stores that write a file under another name first have them."""
     if folder.scheme in _AT_ONCE:
         return
     now = datetime.now(UTC)
@@ -306,7 +306,7 @@ def _entries(system: Any, base: str, root: Location) -> Iterator[dict[str, Any]]
 
 
 def _in_folder(system: Any, folder: str) -> Any:
-    """What is in one folder; nothing in one that does not exist."""
+    """The entries of one folder; none if it does not exist."""
     return _unless_missing(lambda: system.ls(folder, detail=True), [])
 
 

@@ -83,7 +83,7 @@ def put_text(where: Location, content: Content) -> Info:
 
 
 class StaleUploads:
-    """What processes that were killed while they uploaded have left in the store of a prefix.
+    """The incomplete uploads below a prefix that killed processes have left.
 
     Raises:
         StorageError: the store refuses to list uploads, or fails.

@@ -34,7 +34,7 @@ class _Make:
 
 
 class Hosted:
-    """What `make(*arguments)` returns, in a worker process: an object with a method `run`."""
+    """An object in a worker process, with a method `run`. `make(*arguments)` creates it."""
 
     def __init__(
         self, make: Callable[..., Any], *arguments: Any, pool: Pool | None = None, limit: float = LIMIT
@@ -78,7 +78,7 @@ def pool_of(python: str) -> Pool:
 
 
 def serve(task: Any) -> Any:
-    """What the worker runs: it makes the object, or runs inputs on it."""
+    """Create the object or run inputs on it, in the worker."""
     if isinstance(task, _Make):
         _made[:] = []
         _made.append(task.function(*task.arguments))

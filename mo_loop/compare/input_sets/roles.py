@@ -1,4 +1,4 @@
-"""What a model does with its integer inputs, which decides the values that make sense for them.
+"""The roles of the integer inputs of a model, which decide the values that make sense for them.
 
     roles(model)["tokens"]            # Role("index", below=30522): reads rows of a table of that length
     roles(model)["steps"]             # Role("count"): the trip count of a Loop
@@ -57,7 +57,7 @@ RATES = (8000, 16000)
 
 @dataclass(frozen=True)
 class Role:
-    """What the values mean: an `INDEX` is `below` a length, if that is known; a `CHOICE` is one of `values`.
+    """The meaning of the values: an `INDEX` is `below` a length, if that is known; a `CHOICE` is one of `values`.
 
     With `is_position`, step after step continues the numbers of the one before (stepping/cache_steps.py).
     """

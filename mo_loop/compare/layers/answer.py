@@ -1,4 +1,4 @@
-"""What the answer says about a difference, besides the tensor."""
+"""The facts about a difference in the answer, besides the tensor."""
 
 from __future__ import annotations
 

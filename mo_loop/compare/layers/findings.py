@@ -1,4 +1,4 @@
-"""What both sides of a comparison have, tensor by tensor: which agree, which are not compared, what differs first.
+"""The findings of a comparison, tensor by tensor: those that agree, those that are not compared, the first difference.
 
 The first difference ends the comparison (Different). With a Heat it continues past it, and every comparison is recorded
 there: each side keeps its own values.
@@ -201,7 +201,7 @@ class Findings:
     def failed(
         self, error: IrRunError, frame: OnnxFrame, place: int, name: str, at: Iterations, role: str = OUTPUT
     ) -> Different:
-        """What OpenVINO does not run ends the comparison."""
+        """The difference of a part that OpenVINO does not run; it ends the comparison."""
         difference = self._difference(frame, place, name, FAILED, f"OpenVINO: {error}", at, role)
         if self.heat is not None:
             self.heat.notes[f"The comparison ends at {difference.brief}."] = None

@@ -40,7 +40,8 @@ class IrRunError(Exception):
 
 
 class IrSide:
-    """What all frames of a graph and its bodies share: where each tensor is, and the compiled segments of bodies."""
+    """The data that all frames of a graph and its bodies share: the place of each tensor, and the compiled segments of
+    bodies."""
 
     def __init__(self, compile_: Callable[[Any], Any] = Compiled) -> None:
         self._indexes: dict[Graph, dict[Key, list[Value]]] = {}

@@ -225,7 +225,7 @@ class Lockstep:
         self._tried(frame, place, at, lambda: other.end(inner))
 
     def _tried(self, frame: OnnxFrame, place: int, at: Iterations, action: Any) -> Any:
-        """What the IR does for a node with bodies; an error of the runtime is a difference of this node."""
+        """Run `action` of the IR for a node with bodies; an error of the runtime is a difference of this node."""
         try:
             return action()
         except IrRunError as error:

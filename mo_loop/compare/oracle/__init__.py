@@ -1,1 +1,1 @@
-"""What is right: ONNX Runtime, checked against itself, its known errors and exact arithmetic."""
+"""The expected results: ONNX Runtime, checked against itself, its known errors and exact arithmetic."""

@@ -159,7 +159,7 @@ def _misshapen_values(proto: Any, feeds: Mapping[str, Any]) -> set[str]:
 def misshapen_by(
     model: Any, feeds: Mapping[str, Any], found: Named, other: Mapping[str, Sequence[int]]
 ) -> str:
-    """What makes outputs of a shape that is not that of ONNX, while the shapes in `other` are; empty if there are none.
+    """The cause of outputs whose shape is not that of ONNX, while the shapes in `other` are; empty if there are none.
     """
     inferred = inferred_shapes(model, feeds)
     names = [name for name in sorted(misshapen(model, feeds, found)) if _fits(other.get(name, ()), inferred[name])]

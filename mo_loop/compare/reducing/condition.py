@@ -1,4 +1,4 @@
-"""What a reduced model still has to show.
+"""The condition that a reduced model must still meet.
 
     Condition.parse("differs")              # the IR gives other numbers than ONNX Runtime
     Condition.parse("fails ML302")          # the conversion ends with this code; `fails` alone: with any error

@@ -217,7 +217,7 @@ class _Inline:
         _rename(body, old, new)
 
     def _unsqueeze(self, source: str, target: str) -> None:
-        """What a concatenated output has after one iteration."""
+        """Add the dimension that a concatenated output has after one iteration."""
         import onnx
 
         if self._opset < 13:

@@ -1,1 +1,1 @@
-"""What a comparison found: how two arrays compare, the rows of outputs, the report and its formats."""
+"""The results of a comparison: how two arrays compare, the rows of outputs, the report and its formats."""

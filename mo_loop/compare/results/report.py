@@ -19,7 +19,7 @@ ENDED = {"crash": "crash", "timeout": "hang", "memory": "memory"}
 """How a process ended -> the status of a side."""
 
 SCHEMA, VERSION = "mo-loop verify", 1
-"""What the JSON is, and its version."""
+"""The name of the JSON schema, and its version."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Row:
 
 @dataclass(frozen=True)
 class Side:
-    """What one IR gave: `name` says whose it is and how it ran.
+    """The result of one IR: `name` says whose it is and how it ran.
 
     `status` is "passed", "differs", "refused" (by its converter), "not compilable", "fails" (at an inference), "crash",
     "hang" or "memory"; `message` says more.

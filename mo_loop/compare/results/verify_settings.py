@@ -1,4 +1,4 @@
-"""What `verify` was asked for, and what follows from it for the runtime."""
+"""The settings of `verify`, and what follows from them for the runtime."""
 
 from __future__ import annotations
 

@@ -134,7 +134,7 @@ WINDOWS = (
     "REFLECT padding mode requires", "SYMMETRIC padding mode requires",
     "The provided frame size is",  # a short-time Fourier transform
 )  # fmt: skip
-"""What the checks of the runtime say where a window, or what is reflected, is longer than its input."""
+"""Texts of the checks of the runtime where a window, or a reflected part, is longer than its input."""
 
 
 def is_too_small(error: Exception) -> bool:

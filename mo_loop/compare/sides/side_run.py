@@ -30,7 +30,7 @@ from mo_loop.support.workers import Pool
 def compiled(
     settings: Settings, target: Path, precision: str, make: Callable[..., Any] = compile_ir, **more: str
 ) -> Hosted:
-    """What `make` returns for an IR in a precision on the device, with more properties: in a worker process."""
+    """The object of `make` for an IR in a precision on the device, with more properties, in a worker process."""
     pool = Pool(SERVE, limit=settings.limit, python=settings.python)
     return Hosted(make, str(target), properties_of(precision, settings.device) | more, settings.device, pool=pool)
 

@@ -38,7 +38,7 @@ _APART = 1000
 
 @dataclass(frozen=True)
 class StepPlan:
-    """What is tried: a `prompt` of several tokens, and masks that are as long as all tokens so far (`total`)."""
+    """A form of the steps: with a `prompt` of several tokens, and masks as long as all tokens so far (`total`)."""
 
     prompt: bool
     total: bool

@@ -28,7 +28,7 @@ from mo_loop.graph import Use, Value
 from mo_loop.support.reached import reached
 
 _WORDS = ("seq", "time", "step", "frame", "len", "t")
-"""What names of the dimension of a sequence contain, the last one alone."""
+"""Parts of names of the dimension of a sequence; the last one is a whole name."""
 
 _WHOLE = "give whole sequences, of one step or more: --input-data FILE.npz"
 

@@ -78,7 +78,8 @@ def state_variables(graph: Graph) -> list[RuntimeVariable]:
 
 
 def matched(variables: Iterable[RuntimeVariable], inputs: Sequence[str], outputs: Sequence[str]) -> Matched:
-    """What each variable is, given the `inputs` of the ONNX model that the IR lacks, and all its `outputs`."""
+    """Assign each variable to a cache or to the others, by the `inputs` of the ONNX model that the IR lacks, and all
+    its `outputs`."""
     found = Matched()
     pairs = {variable_id(before, after): (before, after) for before in inputs if before for after in outputs}
     taken: set[str] = set()

@@ -19,7 +19,7 @@ from mo_loop.compare.sides.side_run import SideRun, compiled
 from mo_loop.compare.stepping.stateful_runtime import StateTask, Stepped
 
 Wanted = Callable[[Named], Named]
-"""What has to be found after a step, given what was found: slices depend on the shape of what the IR returns."""
+"""Gives the expected values after a step from the actual ones: slices depend on the shape of the IR's outputs."""
 
 
 @dataclass
@@ -106,7 +106,7 @@ class SteppedSide:
 
 
 STEPPED: Callable[..., Any] = Stepped
-"""What the worker makes: tests replace it by a device with a fault."""
+"""The class of the object in the worker; tests replace it by a device with a fault."""
 
 
 def _named_states(states: Mapping[str, np.ndarray]) -> Named:

@@ -167,7 +167,7 @@ class Stepwise:
         )  # fmt: skip
 
     def _initial_states(self) -> Hosted | None:
-        """What computes the initial values of the IR; None, with a note, if that does not run."""
+        """The worker that computes the initial values of the IR; None, with a note, if it fails."""
         try:
             return Hosted(InitialStates, str(self._target), limit=self._settings.limit)
         except IsolatedError as error:

@@ -1,4 +1,4 @@
-"""What limits a comparison with ONNX Runtime, in sentences for the report."""
+"""The limits of a comparison with ONNX Runtime, in sentences for the report."""
 
 from __future__ import annotations
 

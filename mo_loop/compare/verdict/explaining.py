@@ -89,7 +89,7 @@ def _single_steps(options: ConvertOptions) -> ConvertOptions:
 
 
 def first_tensor(question: Question) -> LayerDifference | None:
-    """What the worker runs: the sets in turn until one shows a tensor that differs."""
+    """Compare the sets in turn, in the worker, until one shows a tensor that differs."""
     history = History()
     page = None if question.dump is None else HeatPage(question.dump, question.precision)
     with warnings.catch_warnings():

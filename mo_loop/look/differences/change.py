@@ -8,7 +8,7 @@ from typing import Any
 ADDED, REMOVED, CHANGED = "added", "removed", "changed"
 
 NAMES, SHAPES, WEIGHTS, METADATA = ASPECTS = ("names", "shapes", "weights", "metadata")
-"""What a comparison can ignore."""
+"""The aspects that a comparison can ignore."""
 
 
 @dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import Any
 from mo_loop.look.records.structure import Item, Ref, ScopeRecord
 
 EXACT, DATA, OPERATOR = 0, 1, 2
-"""What has to be equal: everything; all but the data of constants; the operator and the kind of data."""
+"""The required equality: of everything; of all but the data of constants; of the operator and the kind of data."""
 
 ROUNDS = 6
 """How often keys are refined."""
@@ -96,7 +96,7 @@ class NodeKeys:
         return (item.operator, attributes, data, inner)
 
     def _inner(self, item: Item) -> tuple[Any, ...]:
-        """What the bodies of an item contain: operators and attributes in any order."""
+        """The contents of the bodies of an item: operators and attributes in any order."""
         if item not in self._contents:
             self._contents[item] = tuple(
                 (tag, self._key(tuple(sorted(
@@ -208,7 +208,8 @@ class NodeKeys:
         return tuple(found)
 
     def near(self, item: Item, level: int) -> Any:
-        """What an item is, and the pairs that its inputs and readers belong to; None if none of these is paired."""
+        """The content of an item, and the pairs that its inputs and readers belong to; None if none of these is paired.
+        """
         inputs = self.inputs(item)
         uses = []
         for index, kind, reader, port in self._readers_in(item.scope).get(item, ()):

@@ -1,4 +1,4 @@
-"""What passes decide while a graph is dumped: for each candidate that one changed, refused or was told to leave.
+"""The decisions of passes while a graph is dumped: for each candidate that one changed, refused or had to leave.
 
     decisions = Decisions()
     config.listener = decisions

@@ -1,5 +1,5 @@
-"""What a pass changed as Graphviz dot: the nodes that it added (green), changed (yellow) and removed (red, dashed), and
-those that they read or that read them, in the clusters of their bodies."""
+"""The changes of a pass as Graphviz dot: the nodes that it added (green), changed (yellow) and removed (red, dashed),
+and their neighbours, in the clusters of their bodies."""
 
 from __future__ import annotations
 

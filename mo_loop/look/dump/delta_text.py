@@ -20,7 +20,7 @@ INLINE = 40
 """Characters up to which the value of a constant without a name replaces its label."""
 
 NUMBERS = ("axis", "start", "end", "stride", "part_size", "declared")
-"""What an entry of a port map has beside nodes, and its defaults."""
+"""The numbers of an entry of a port map besides its nodes; their defaults follow."""
 
 _DEFAULTS = {"start": 0, "end": -1, "stride": 1, "part_size": 1, "declared": []}
 
@@ -29,7 +29,7 @@ def delta_text(
     before: GraphState, after: GraphState, change: Record, labels: Labels, defaults: Mapping[str, Mapping[str, str]],
     name: str, previous: str,
 ) -> str:  # fmt: skip
-    """What the pass `name` changed; `defaults` are the attributes of the operations that are left out."""
+    """The changes of the pass `name`; `defaults` are the attributes of the operations that are left out."""
     old, new = _Statements(before, labels, defaults), _Statements(after, labels, defaults)
     counts = len(change["added"]), len(change["removed"]), len(change["changed"])
     lines = [f"# what {name} changed: {counts[0]} nodes added, {counts[1]} removed, {counts[2]} changed"]

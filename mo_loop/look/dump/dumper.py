@@ -63,7 +63,7 @@ class Dumper:
         around: str | None = None, depth: int = DEPTH, whole: bool = False, only: Iterable[str] = (),
         shapes: bool = True, types: bool = True, saved: bool = False,
     ) -> None:  # fmt: skip
-        """What is written, and when the run ends.
+        """Set what the dump writes, and when the run ends.
 
         Args:
             folder: the folder of the files.
@@ -225,7 +225,7 @@ def _written(event: Phase, describer: Describer, state: GraphState) -> tuple[Rec
 
 
 class _Run:
-    """What is known of one conversion. `state` is the present state of the graph, or the part of it that is shown."""
+    """The dump of one conversion. `state` is the present state of the graph, or the part of it that is shown."""
 
     def __init__(
         self, folder: RunFolder, formats: tuple[str, ...], around: Around | None, edges: dict[str, Any]

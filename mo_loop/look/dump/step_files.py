@@ -61,7 +61,7 @@ class StepFiles:
             self.previous = stem
 
     def delta(self, stem: str, name: str, before: GraphState, after: GraphState, change: Record) -> None:
-        """What the step `name` changed."""
+        """Write the changes of the step `name`."""
         previous, self.previous = self.previous, stem
         self._write(
             stem,
@@ -114,7 +114,7 @@ def _spelled(data: Record) -> str:
 
 
 class _Known:
-    """What the records of a state say of the statements of its text."""
+    """The known labels and ends of the statements of a text, from the records of a state."""
 
     def __init__(
         self, describer: Describer, labels: Labels, ends: dict[int, tuple[Record, str]], state: GraphState

@@ -1,4 +1,4 @@
-"""What the page says about a pass: its counts, what it does, and the errors of the runtime that it avoids."""
+"""The texts of the page about a pass: its counts, its purpose, and the errors of the runtime that it avoids."""
 
 from __future__ import annotations
 

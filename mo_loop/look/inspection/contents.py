@@ -1,4 +1,4 @@
-"""What an inspection shows of a Structure: operators with the constants that they read, scopes, control flow."""
+"""The contents of a Structure in an inspection: operators with the constants that they read, scopes, control flow."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def _computed(scope: ScopeRecord, format_: str) -> Iterator[tuple[str, list[Ref 
 
 
 def _behind(ref: Ref | None) -> Item | None:
-    """What makes a value, looking through the Convert of a compressed constant."""
+    """The producer of a value, looking through the Convert of a compressed constant."""
     if ref is not None and ref.item.operator == "Convert":
         ref = ref.item.input(0)
     return None if ref is None else ref.item
@@ -101,7 +101,7 @@ def _typed_as(port: TensorPort, other: TensorPort) -> TensorPort:
 
 
 def _inner(item: Item, drain: Drain) -> TensorPort:
-    """What is concatenated, as the body declares it."""
+    """The concatenated value, as the body declares it."""
     ((tag, ref),) = drain.sources.items()
     declared = (each for each in item.bodies[tag].results if each.ref == ref)
     return next((_typed_as(tensor_port(ref), port_of("", each.dtype, each.shape)) for each in declared), TensorPort(""))

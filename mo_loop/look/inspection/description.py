@@ -18,7 +18,7 @@ from mo_loop.support.printable import counted
 from mo_loop.support.shown_result import PLAIN, ShownResult, Style
 
 SCHEMA, VERSION = "mo-loop inspect", 2
-"""What the JSON is, and its version."""
+"""The name of the JSON schema, and its version."""
 
 @dataclass
 class Operator:

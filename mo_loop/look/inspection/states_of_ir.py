@@ -34,7 +34,7 @@ def _state(found: VariableLayers, items: dict[int, Item]) -> VariableFacts:
 
 
 def _initial(item: Item) -> Initial:
-    """What the variable has before it is assigned: the input of its ReadValue."""
+    """The value of the variable before it is assigned: the input of its ReadValue."""
     ref = item.input(0)
     if ref is None:
         return Initial("none")

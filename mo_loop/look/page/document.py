@@ -70,7 +70,7 @@ class Document:
 
 
 def delta(old: GraphState, new: GraphState) -> Record:
-    """What changed between two states; `changed` has whole records.
+    """The changes between two states; `changed` has whole records.
 
     Fast where unchanged nodes have the same dictionaries in both, as those of one Describer.
     """

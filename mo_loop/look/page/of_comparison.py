@@ -126,7 +126,7 @@ def _details(found: ModelComparison, old: Described, new: Described, ids: Mappin
 
 
 def _notes(change: Change) -> list[str]:
-    """What differs in a model or scope as a whole."""
+    """The differences of a model or scope as a whole."""
     if change.subject is not None:
         return []
     where = f"{change.path}: " if change.path else ""

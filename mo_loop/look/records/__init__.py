@@ -1,4 +1,4 @@
-"""What a model contains, as records: inspections, differences, dumps and pages are views of them.
+"""The contents of a model as records: inspections, differences, dumps and pages are views of them.
 
     structure = opened("model.onnx")                    # also an IR, a file of a dump, a Model or a Graph
     [item.operator for item in structure.main.items]

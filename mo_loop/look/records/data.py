@@ -76,7 +76,7 @@ class Data:
 
     @property
     def kind(self) -> Any:
-        """What does not depend on the values: element type and shape."""
+        """The part that does not depend on the values: element type and shape."""
         return self.key[:-1]
 
 

@@ -50,7 +50,7 @@ def _graph(state: GraphState, members: Mapping[str, list[Record]], scope: str) -
 
 
 def delta_link(before: GraphState, after: GraphState, change: Record, **about: Any) -> Record:
-    """What a pass changed; `about` is added to what the form says about it as a whole."""
+    """The changes of a pass; `about` is added to the facts about the graph as a whole."""
     written = [("added", record) for record in change["added"]] + [("changed", record) for record in change["changed"]]
     nodes = [
         {"status": status, "scope": record["scope"], **described_node(record)}
@@ -73,7 +73,7 @@ def _brief(record: Record) -> Record:
 
 
 def described_graph(state: GraphState, scope: str) -> Record:
-    """What the form says about a graph itself."""
+    """The facts about a graph itself."""
     return {"scope": scope, **{key: value for key, value in state.scopes[scope].items() if key in SCOPE}}
 
 

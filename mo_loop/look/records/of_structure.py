@@ -62,7 +62,7 @@ def _described_by(structure: Structure, state: GraphState, id_of: Callable[[Any]
 
 
 def facts(structure: Structure) -> list[tuple[str, str]]:
-    """What is known of a model as a whole, as names and texts."""
+    """The facts about a model as a whole, as names and texts."""
     found = [("format", structure.kind)]
     found += [(f"opset {domain}", version) for domain, version in structure.opsets.items()]
     return found + [(key.removeprefix("metadata/"), text) for key, text in structure.metadata.items()]

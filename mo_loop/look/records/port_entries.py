@@ -21,7 +21,7 @@ SETTINGS = ("axis", "start", "end", "stride", "part_size", "declared", "directio
 """The facts of an entry beside its ends; only an ONNX model has a `direction`."""
 
 ENDS = ("parameter", "result", "then", "else_")
-"""What an entry refers to."""
+"""The nodes to which an entry refers."""
 
 INPUT_NAMES = {"Loop": ("trip count", "execution condition"), "If": ("condition",)}
 """The inputs that do not feed a body."""

@@ -136,7 +136,7 @@ def not_of_dump(source: str | Path, why: str) -> FileError:
 
 
 def checked(source: str | Path, read: Callable[[], Read]) -> Read:
-    """What `read` gives; FileError if the data that it reads have another form."""
+    """Return the result of `read`; FileError if its data have another form."""
     try:
         return read()
     except (KeyError, TypeError, AttributeError, IndexError, ValueError) as error:

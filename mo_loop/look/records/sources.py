@@ -1,4 +1,4 @@
-"""What decides how often a loop runs, as text: "constant 10", "input n", "computed (Less)", "7 (dimension 0 of x)".
+"""The source of the trip count of a loop, as text: "constant 10", "input n", "computed (Less)", "7 (dimension 0 of x)".
 
 A loop whose iterations have several steps shows the number of its steps, "input n steps, 16 in each iteration", or what
 an iteration is: "constant 10, each of 16 steps".
@@ -41,7 +41,7 @@ def trip_count(owner: Item) -> str | None:
 
 
 def in_steps(count: Ref | None, steps: int, told: Told, number: Told) -> str:
-    """What decides the number of steps of a Loop with `steps` in each iteration, where (n + steps - 1) / steps counts
+    """The source of the number of steps of a Loop with `steps` in each iteration, where (n + steps - 1) / steps counts
     the iterations; else the text of the trip count. `told` gives the text of a value, `number` that of a constant."""
     total = _operand(_operand(count, "Divide", str(steps), number), "Add", str(steps - 1), number)
     if steps < 2 or total is None:

@@ -65,7 +65,7 @@ class Feed:
 
 @dataclass(slots=True)
 class Drain:
-    """What an output of a node with bodies takes from them: the inner value by the tag of its body."""
+    """The source of an output of a node with bodies: the inner value by the tag of its body."""
 
     kind: str
     sources: Mapping[str, Ref | None]

@@ -1,4 +1,4 @@
-"""What decides how often a loop runs, as text in its port map.
+"""The source of the trip count of a loop, as text in its port map.
 
     set_trip_counts(state)
     state.nodes[17]["port_map"]["trip_count"]       # "10", "at most 10, while less is true", "dimension 0 of x: N"

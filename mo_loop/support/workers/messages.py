@@ -1,4 +1,4 @@
-"""What a worker and its parent exchange: frames, which are a length and a pickle on unbuffered streams.
+"""The messages between a worker and its parent: frames, which are a length and a pickle on unbuffered streams.
 
 TaskOutcome is the result of a task, or how it failed.
 """

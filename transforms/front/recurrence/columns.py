@@ -1,4 +1,4 @@
-"""What the columns of a value in a body are computed from, followed back through products, splits and activations.
+"""The expressions of the columns of a value in a body, followed back through products, splits and activations.
 
     gates = MatMul(Concat(x, h), W) + b         W: 3 + 2 rows, 8 columns
     i = Sigmoid(Split(gates)[1])                columns 2..4 of gates
@@ -38,7 +38,7 @@ class NotACell(Exception):
 
 
 class Expression:
-    """What some columns are computed from."""
+    """The expression of some columns."""
 
 
 @dataclass(frozen=True, eq=False)

@@ -23,7 +23,7 @@ from mo_loop.transforms.front.sequence_lowering.shapes import known, moved, numb
 
 
 class Walk(Protocol):
-    """What a rule asks of the pass that calls it (SequencePass in walk.py)."""
+    """The methods of the pass that a rule calls (SequencePass in walk.py)."""
 
     def kind(self, type_: SequenceType) -> Any:
         """The kind of the sequences of a type; None if the pass leaves them unchanged."""

@@ -1,4 +1,4 @@
-"""What the runtime fuses wrongly into the operation before, such as constants along the wrong axis."""
+"""Wrong fusions of the runtime into the operation before, such as constants along the wrong axis."""
 
 from __future__ import annotations
 
@@ -25,9 +25,9 @@ from mo_loop.transforms.runtime.local.rule import (
 )
 
 FUSED = (Binary, Unary, PReLU, Scaled, ops.Convert, ops.Swish, ops.FakeQuantize, ops.BatchNormInference)
-"""What the runtime computes together with the operation before, if its other inputs are constants."""
+"""Operations that the runtime fuses into the operation before, if their other inputs are constants."""
 MOVES = ops.Reshape, ops.Transpose, ops.Squeeze, ops.Unsqueeze, ops.Convert
-"""What may stand between a FakeQuantize and a product."""
+"""Operations that may be between a FakeQuantize and a product."""
 
 WHOLE_VECTOR = 16
 """Elements: the kernels of AvgPool for 8 bits, without AVX-512, fuse nothing into fewer."""

@@ -53,8 +53,8 @@ class MaximumBetweenConstants(MaximumRule):
 
 
 class _Reach(NamedTuple):
-    """What the constants of a node and of those before it make of numbers: the largest and the smallest factor, and the
-    sum of the addends, each multiplied by the factors behind it."""
+    """The effect of the constants of a node and of those before it: the largest and the smallest factor, and the sum of
+    the addends, each multiplied by the factors behind it."""
 
     most: float
     least: float

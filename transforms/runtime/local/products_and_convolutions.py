@@ -199,7 +199,7 @@ class MaximumBeforeSum(MaximumRule):
 
 
 def _added(use: Use) -> Value | None:
-    """What `use` is added to, if its reader or the next that has two inputs known at run time adds them."""
+    """The value to which `use` is added, if its reader or the next one with two inputs known at run time adds them."""
     while len(_at_run_time(use.node)) == 1 and len(use.node.outputs) == 1 and use.node.output.only_use is not None:
         use = use.node.output.only_use
     values = _at_run_time(use.node)

@@ -15,15 +15,14 @@ from mo_loop.transforms.rewrite import MatcherPass
 OF_WEIGHTS = (
     ops.Convert, ops.Subtract, ops.Multiply, ops.FakeQuantize, ops.Quantize, ops.Dequantize, ops.Reshape, ops.Transpose,
 )  # fmt: skip
-"""What may stand between a product and its constant weights."""
+"""Operations that may be between a product and its constant weights."""
 
 
 class LocalRule(MatcherPass):
     """`pattern`  ->  what `form` makes for its root"""
 
     def form(self, node: Any) -> Node | None:
-        """What is written instead of `node`, or `node` itself after a change; None if the runtime computes it
-        correctly."""
+        """The replacement of `node`, or `node` itself after a change; None if the runtime computes it correctly."""
         raise NotImplementedError
 
     def matched(self, match: Match) -> bool:

@@ -23,8 +23,8 @@ from mo_loop.ops.lengths import dimension, joined
 def recurrence(
     queries: Value, keys: Value, values: Value, decay: Value | None, beta: Value | None, state: Value
 ) -> tuple[Value, Value, Value]:
-    """What the queries read, [batch, T, heads, R, V], the last state, [batch, heads, K, V], and u, [batch, T, heads,
-    1, V]; all in f32.
+    """The results of the queries, [batch, T, heads, R, V], the last state, [batch, heads, K, V], and u, [batch, T,
+    heads, 1, V]; all in f32.
 
     Queries are [batch, T, heads, R, K]: R of them read one state. Keys are [batch, T, heads, K], values [batch, T,
     heads, V], logarithms of the decay [batch, T, heads, K or 1]; beta, [batch, T, heads or 1, 1], is that of the delta

@@ -33,7 +33,7 @@ PADS_MASKS = 24
 
 @dataclass(frozen=True)
 class Keys:
-    """What decides which keys a query sees, besides a mask; None means no bound."""
+    """The bounds of the keys that a query sees, besides a mask; None means no bound."""
 
     past: Value | None
     ends: Value | None
@@ -134,7 +134,7 @@ def _or_zero(x: Value, sees: Value | None) -> Value:
 def _bias(
     keys: Keys, q: Value, k: Value, mask: Value | None, is_square: bool, may_pad: bool
 ) -> tuple[Value | None, Value | None]:
-    """What is added to the scores, and whether each query sees a key [.., S, 1]: None if all do."""
+    """The addend of the scores, and whether each query sees a key [.., S, 1]: None if all do."""
     seen = _seen(keys, q, k)
     # The runtime computes f64 in f32, but replaces infinities of f64 by the largest number.
     kind = f32 if q.dtype is f64 else q.dtype

@@ -22,7 +22,7 @@ from mo_loop.ops.lengths import as_i64, dimension, joined
 from mo_loop.ops.ranges import Integers, Matrix, NotNegative, Positive, Rank3, Rank4, Vector
 
 EPSILON, EPSILON_OF_SIGMOID = 1e-12, 1e-6
-"""What the kernel adds to the sum of squares before it divides by its root: more with a gate that is a sigmoid."""
+"""The addend of the sum of squares before its root in the kernel: larger with a sigmoid gate."""
 
 
 @translates("GatedDeltaNet", since=1, domain=MICROSOFT, ignored="chunk_size")

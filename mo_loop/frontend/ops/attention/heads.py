@@ -1,4 +1,4 @@
-"""What the attention operators share: heads, masks, caches, and the products.
+"""The parts that the attention operators share: heads, masks, caches, and the products.
 
     scores = scale * Q K^T + mask          y = softmax(scores) V
 
@@ -17,10 +17,10 @@ from mo_loop.graph.types import f32
 from mo_loop.ops.lengths import as_i64, dimension, joined
 
 LOWEST = float(np.finfo(np.float32).min)
-"""What ONNX Runtime adds to the score of a key that comes after its query."""
+"""The addend of ONNX Runtime for the score of a key that comes after its query."""
 
 FILTERED = -10000.0
-"""What is added to the score of a key that is padding, if the model does not say."""
+"""The addend for the score of a padding key, if the model does not specify one."""
 
 
 def split_heads(x: Value, heads: int) -> Value:

@@ -105,7 +105,7 @@ def _of_heads(layouts: Value, heads: int) -> Value:
 
 
 def _mask(layouts: Value, places: Value, ends: Value, total: Any, size: int) -> Value:
-    """What is added to the scores, [batch, layouts, S, T].
+    """The addend of the scores, [batch, layouts, S, T].
 
     A row without blocks reads all earlier keys alike, as in ONNX Runtime: later ones have the score of minus infinity.
     """

@@ -239,8 +239,8 @@ class Trees:
         return self.depth if 2 * places[-1] <= most else max(1, int(np.sum(places <= min(most, _FIRST))))
 
     def _follower(self) -> Callable[[Any, Found], Value]:
-        """What gives, for nodes [trees, N] and what finds their tests, the place of the ones that follow, in a table of
-        the two nodes below each node."""
+        """A function of nodes [trees, N] and the lookup of their tests that returns the places of the next nodes, in a
+        table of the two children of each node."""
         x = self.tests.columns_of(self.x, 1)
         starts = self._rows()[1] * _as_i32(dimension(x, 1))
         flat = ops.Reshape(x, [-1], special_zero=False)
@@ -257,7 +257,7 @@ def _as_i32(length: Length) -> Any:
 
 
 def _lookup(at: Value, of: Callable[[Any], Any]) -> Found:
-    """What looks up `at` in what tables become by `of`."""
+    """A lookup of `at` in the table that `of` makes of a table."""
 
     def found(table) -> Value:
         made = _looked_up(of(table), at)

@@ -1,4 +1,4 @@
-"""What the inner nodes of decision trees compare.
+"""The comparisons of the inner nodes of decision trees.
 
 A test that takes x <= limit to its `yes` branch is the opposite of x > limit with the branches changed over, so most
 forests make one kind of comparison alone. NaN, which fails all comparisons, is replaced in x by an infinity that takes
@@ -39,7 +39,8 @@ class Tests:
     kinds: dict[str, Any]
     """Of each kind of test that there is, which nodes make it; None if all inner nodes do."""
     infinities: Sequence[float] = ()
-    """What NaN becomes in the columns: those of x with the first one come before those with the second one."""
+    """The values that replace NaN in the columns: the columns of x with the first one come before those with the second
+    one."""
 
     def columns_of(self, x: Value, axis: int) -> Value:
         """The columns that tests read, of x, whose columns are along an axis."""

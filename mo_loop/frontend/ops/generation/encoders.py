@@ -72,7 +72,7 @@ class EncoderDecoder:
         return filled(np.int32(self.first_token), prompts, dimension(prompts, 0), 1)
 
     def first_step(self, scope: Scope, fed: list[Value]) -> tuple[Value, Value, list[Value]]:
-        """What `start` returns, of an encoder with these inputs: the prompts, perhaps a mask, the first tokens."""
+        """The result of `start`, for an encoder with these inputs: the prompts, perhaps a mask, the first tokens."""
         _, *mask, begun = fed
         logits, hidden, *caches = outputs_of(self.encoder, scope, fed)
         states, cross = caches[: 2 * self.layers], caches[2 * self.layers :]

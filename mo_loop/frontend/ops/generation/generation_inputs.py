@@ -1,4 +1,4 @@
-"""What the operators of generation share: their inputs as the bodies read them, lengths, rows and padding."""
+"""The parts that the operators of generation share: inputs as the bodies read them, lengths, rows and padding."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -31,7 +31,7 @@ from mo_loop.ops.lengths import as_i64, as_value, dimension, scalar
 
 @dataclass(frozen=True)
 class Rules:
-    """What is applied to the scores, with the inputs `given` by name."""
+    """The rules that change the scores, with the inputs `given` by name."""
 
     given: Given
     end: int
