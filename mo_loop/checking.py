@@ -1,4 +1,4 @@
-"""check: what would stop or worsen a conversion, as `mo-loop check` says it.
+"""check: the errors, warnings and notes of a conversion, as `mo-loop check` lists them.
 
     report = check("model.onnx", target="2026.4")
     assert report, report.text()
@@ -16,7 +16,7 @@ from mo_loop.support.signatures import made_of, takes
 
 @takes(ConvertOptions)
 def check(model: Any, **options: Any) -> CheckReport:
-    """Find everything that would stop or worsen the conversion of a model. It writes nothing.
+    """Find the errors, warnings and notes of the conversion of a model, without writing a file.
 
     Args:
         model: Path of an .onnx file, an open binary file, the bytes of one, or an `onnx.ModelProto`.

@@ -113,14 +113,15 @@ class ConvertOptions:
         least=1, place=1,
     )
     target: str | None = flag(
-        None, "The OpenVINO release that is to run the IR, such as 2025.4, or a range such as 2024.6-2026.4. What only "
-        "other releases need is left out, and what one of them does not run is refused. The default is all supported "
-        "releases that run the model.", CONVERSION, "--target", "releases", metavar="RELEASE", place=1, recorded=False,
+        None, "The OpenVINO release on which the IR runs, such as 2025.4, or a range such as 2024.6-2026.4. Forms that "
+        "only other releases need are left out; a feature that one of these releases lacks is an error. The default is "
+        "all supported releases that run the model.", CONVERSION, "--target", "releases", metavar="RELEASE", place=1,
+        recorded=False,
     )
     quantization: str = flag(
-        "fast", "What becomes of quantised activations: fast lets the runtime compute with integers, where a result "
-        "may differ by one quantisation step; portable does so, except in layers that may saturate on CPUs without "
-        "VNNI; exact keeps ONNX's numbers.", CONVERSION, choices=QUANTIZATION, place=1,
+        "fast", "How quantised activations are computed: fast uses integer kernels, and a result may differ by one "
+        "quantisation step; portable is the same, except in layers that may saturate on CPUs without VNNI; exact keeps "
+        "ONNX's numbers.", CONVERSION, choices=QUANTIZATION, place=1,
     )
     transform: Any = flag(
         None, "Make states that the runtime keeps from one inference to the next, in the spelling of the Model "
@@ -142,7 +143,7 @@ class ConvertOptions:
     beam_idx: bool = flag(
         False, "With --stateful, add the input beam_idx, which reorders the caches, as openvino_genai and "
         "optimum-intel expect.", STATES,
-        note="It is i32 [batch], and says from which sequence of the step before each sequence continues.",
+        note="It is i32 [batch]: for each sequence, the index of the sequence of the previous step that it continues.",
     )
     allow_external: str | os.PathLike[str] | Sequence[str | os.PathLike[str]] = flag(
         (), "Read external data below this folder too, also links and files with several names. Without it, only "
@@ -165,7 +166,7 @@ class ConvertOptions:
     )
     exact_order: bool = flag(
         False, "Add floating-point numbers in the order of the steps of a loop, also where only their sum is read. "
-        "docs/loops.md says what changes.", CONVERSION, place=1,
+        "docs/loops.md describes the effect.", CONVERSION, place=1,
     )
     # fmt: on
 

@@ -73,7 +73,7 @@ TOLERANCE = 1e-5  # relative to the larger of 1 and the largest expected magnitu
 NEXT = """\
 Next, with a model of your own:
 
-    {command} check model.onnx                    # what would stop or worsen the conversion
+    {command} check model.onnx                    # errors, warnings and notes of the conversion
     {command} convert model.onnx -o model.xml
     {command} verify model.onnx model.xml         # compares with ONNX Runtime
 

@@ -28,9 +28,18 @@ from tools.measuring import OURS, PEER, Row, Side, Task
 
 MODELS = Path(__file__).resolve().parents[1] / "tests" / "models"
 LIGHT = "light"
+INTRO = """\
+# Models
+
+Small exported models with random weights, converted by mo_loop and by ovc, run, and compared with ONNX Runtime.
+`python tools/models.py` measures them. A time is the best of some conversions from file to file in one process, both
+sides alternating. The largest difference is over all outputs of all sets of inputs, run on OpenVINO's CPU device in
+f32. A word instead of a number gives the reason: refused (by the converter), not compiled, fails, wrong (a shape, a
+type, or a number beyond the tolerance of `mo-loop verify`), crash or hang (of the process).
+"""
 LIGHT_NOTE = """\
-The weights of these models are all equal, and numbers grow to 1e10: what should be equal differs by rounding, and a
-softmax at the end may make any difference of it. `wrong` says little here."""
+All weights of these models are equal, and values grow to 1e10. So values that should be equal differ by rounding, and
+a final softmax can enlarge this difference. `wrong` is therefore not meaningful here."""
 CONTROL_FLOW = ("Loop", "Scan", "If")
 
 
@@ -111,6 +120,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     every: list[Row] = []
     packages = ", ".join(f"{name} {version(name)}" for name in ("mo_loop", "openvino", "onnx", "onnxruntime"))
+    print(INTRO)
     print(f"Python {platform.python_version()}, {packages}; best of {options.repetitions}.")
     # CI: ovc sends no usage events.
     with Pool("tools.measuring:measure", limit=options.limit, env={"CI": "true"}) as pool:

@@ -153,7 +153,7 @@ CODES_PAGE = """\
 
 Every error, and every warning and note of `mo-loop check`, has a code. A code never changes its meaning. Errors stop a
 conversion: ML2xx mean wrong input (exit code 2), ML3xx something that the IR cannot express (3), ML4xx a bug in mo-loop
-(4). Warnings announce numbers that may differ, notes announce costs and unused parts. `mo-loop check --codes` prints
+(4). A warning means that numbers may differ; a note reports a cost or an unused part. `mo-loop check --codes` prints
 the same table.
 
 {table}

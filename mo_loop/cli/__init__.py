@@ -15,7 +15,7 @@ COMMANDS = {
     "convert": "Convert one ONNX model to OpenVINO IR.",
     "batch": "Convert many ONNX models.",
     "verify": "Compare the IR of a model with ONNX Runtime.",
-    "check": "List everything that would stop or worsen a conversion.",
+    "check": "List the errors, warnings and notes of a conversion.",
     "reduce": "Make a model as small as possible while it still shows a condition.",
     "inspect": "Show the contents of an ONNX model or an IR.",
     "diff": "Compare two models node by node.",

@@ -51,7 +51,7 @@ def command(
     codes: bool, quiet: bool,
     debug: bool,
 ) -> None:
-    """List everything that would stop or worsen the conversion of ONNX models. Nothing is written.
+    """List the errors, warnings and notes of the conversion of ONNX models, without writing an IR.
 
     MODEL is a file, a folder (every .onnx below it), or - for standard input.
 

@@ -26,7 +26,7 @@ ASPECTS = ("names", "shapes", "weights", "metadata")
 @click.argument("new", type=click.Path(), metavar="B")
 @option(
     "--ignore", "ignored", group=COMPARISON, type=click.Choice(ASPECTS), multiple=True,
-    help="What does not count as a difference. Can be repeated.",
+    help="Ignore these differences. Can be repeated.",
 )  # fmt: skip
 @option("--scope", group=COMPARISON, metavar="PATH", help="Compare only this body and the bodies in it.")
 @option(
@@ -59,8 +59,8 @@ def command(
 ) -> None:
     """Compare two models node by node, with the bodies of their control flow.
 
-    A and B are two .onnx files, two .xml files of an IR, or two files that convert --dump wrote (.json or .txt). Of an
-    .onnx file and the .xml of its IR, the output says which layers each node became.
+    A and B are two .onnx files, two .xml files of an IR, or two files that convert --dump wrote (.json or .txt). For
+    an .onnx file and the .xml of its IR, the output lists the layers of each node.
 
     Nodes are matched by name and by structure, so that renamed and renumbered nodes are found again. The output lists
     by scope the nodes that were added (+), removed (-) and changed (~): operators, attributes, inputs that read

@@ -37,17 +37,17 @@ class PassOptions:
         (), "Run a pass that is off by default. Can be repeated; commas separate names.", PASSES, metavar="NAME"
     )
     stop_after: str | None = flag(
-        None, "Run no pass after this one and write the graph as it is then. For debugging.", PASSES, metavar="NAME"
+        None, "Run no pass after this one, and write the graph. For debugging.", PASSES, metavar="NAME"
     )
     explain_pass: tuple[str, ...] = flag(
-        (), "Print what a pass did with each candidate, or why it did nothing. Can be repeated.", PASSES,
+        (), "Print the decision of a pass about each candidate, with the reason. Can be repeated.", PASSES,
         metavar="NAME",
     )
     profile: bool = flag(False, "Show the time, matches and nodes of each pass as a table on stderr.", PASSES)
     profile_json: str | None = flag(None, "Write the table of --profile as JSON.", PASSES, metavar="FILE")
     dump: str | None = flag(
-        None, "Write the graph as loaded, what each pass changed, the graph as written, and index.html, which shows "
-        "all of it. DIR holds one run: the files of an earlier dump are removed.", PASSES, metavar="DIR",
+        None, "Write the graph as loaded, the changes of each pass, the graph as written, and index.html, which shows "
+        "all of them. DIR has one run: the files of an earlier dump are removed.", PASSES, metavar="DIR",
         kind="folder",
     )
     dump_format: tuple[str, ...] = flag(
@@ -60,11 +60,11 @@ class PassOptions:
         needs="dump", metavar="NAME",
     )
     dump_around: str | None = flag(
-        None, "Show in --dump only what is near this node: its name, ONNX node, tensor or path.", PASSES, needs="dump",
-        metavar="NODE",
+        None, "Show in --dump only the surroundings of this node: its name, ONNX node, tensor or path.", PASSES,
+        needs="dump", metavar="NODE",
     )
     dump_depth: int | None = flag(
-        None, "The number of edges between NODE and what --dump-around shows.  [default: 3]", PASSES,
+        None, "The largest number of edges between NODE and a node that --dump-around shows.  [default: 3]", PASSES,
         needs="dump_around", metavar="N", least=0,
     )
     visualize: str | None = flag(

@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 )  # fmt: skip
 @option(
     "--if", "condition", group=FILES, required=True, metavar="CONDITION",
-    help="What the smaller model still shows: differs, crashes, unreadable, uncompilable, fails, fails CODE, or a "
-    "command that exits with 0, in which {} is the path of the model.",
+    help="The condition that the smaller model still shows: differs, crashes, unreadable, uncompilable, fails, fails "
+    "CODE, or a command that exits with 0, in which {} is the path of the model.",
 )  # fmt: skip
 @flags(
     Comparing, "inputs", "sets", "seed", "rtol", "atol", is_argument=True, defaults={"sets": 3},
@@ -73,9 +73,9 @@ def command(
     """Make MODEL as small as possible while it still shows a condition.
 
     Outputs and nodes are removed, inner tensors become inputs, bodies replace their Loop, Scan or If,
-    dimensions become shorter, and weights lose their content where the effect stays. Each trial runs in a worker
-    process, so a crash or a hang is an answer. FILE always holds the smallest model so far: after Ctrl-C, reduce it
-    again.
+    dimensions become shorter, and weights become ones, as long as the model still shows the condition. Each trial
+    runs in a worker process, so a crash or a hang is a result too. FILE always has the smallest model so far: after
+    Ctrl-C, reduce it again.
 
     \b
     mo-loop reduce model.onnx -o small.onnx --if differs

@@ -30,7 +30,7 @@ from mo_loop.support.flags import COMPARISON, FILES, REPORTS
 @option("--scope", group=COMPARISON, metavar="PATH", help="Show only this body and the bodies in it.")
 @option(
     "--ignore", "ignored", group=COMPARISON, type=click.Choice(ASPECTS), multiple=True,
-    help="What does not count as a difference. Can be repeated.",
+    help="Ignore these differences. Can be repeated.",
 )  # fmt: skip
 @option(
     "--tolerance", group=COMPARISON, type=click.FloatRange(min=0), default=0.0, metavar="X",
@@ -58,7 +58,7 @@ def command(
 
     MODEL is an .onnx file (- is standard input), the .xml of an IR, a .json or .txt file that convert --dump wrote, or
     the folder of a dump, which has its page already. With OTHER, a file of the same kind, the page shows both side by
-    side, and what mo-loop diff finds between them; with an .onnx file and its .xml, which layers each node became.
+    side, and the differences that mo-loop diff finds; with an .onnx file and its .xml, the layers of each node.
 
     The page is one file for a browser, and loads nothing. The content of weights is not in it, only the first elements.
 

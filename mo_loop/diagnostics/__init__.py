@@ -1,4 +1,4 @@
-"""Lists everything that would stop or worsen a conversion, without writing a file (`mo-loop check`).
+"""Lists the errors, warnings and notes of a conversion, without writing a file (`mo-loop check`).
 
     from mo_loop.diagnostics.examine import examine
     from mo_loop.options import ConvertOptions

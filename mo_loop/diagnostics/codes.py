@@ -36,12 +36,12 @@ CODES: dict[str, Code] = {
     # -- arguments
     "ML200": Code(
         "bad input",
-        "the call or the model does not have the form that is needed",
-        "read the message: it names the value and what fits",
+        "the call or the model does not have the required form",
+        "read the message: it names the value and the required form",
     ),
     "ML201": Code(
         "an invalid argument",
-        "the value of an option or argument does not have the form that it needs",
+        "the value of an option or argument does not have the required form",
         "mo-loop COMMAND --help shows the form and an example",
     ),
     "ML202": Code(
@@ -55,14 +55,14 @@ CODES: dict[str, Code] = {
         "install it as the message says",
     ),
     "ML204": Code(
-        "a model of more than 2 GB where it has to be in one message",
-        "the tool that reads it takes models with their weights in one piece",
+        "a model of more than 2 GB where it must be one protobuf message",
+        "the tool that reads it needs the model with its weights in one message",
         "save the weights as external data, or give the path of the file",
     ),
     "ML205": Code(
         "a model that does not show the condition of reduce",
-        "only a model that shows the condition can be made smaller while it shows it",
-        "give the options and the inputs with which it does",
+        "`reduce` starts from a model that shows the condition",
+        "give the options and the inputs with which the model shows it",
     ),
     "ML206": Code(
         "a model whose IR cannot be compared",
@@ -82,7 +82,7 @@ CODES: dict[str, Code] = {
     # -- files
     "ML210": Code(
         "a file that does not exist",
-        "nothing has this path, seen from the current folder",
+        "there is no file at this path, relative to the current folder",
         "check the path",
     ),
     "ML211": Code(
@@ -119,11 +119,11 @@ CODES: dict[str, Code] = {
     ),
     "ML219": Code(
         "a file that cannot be written",
-        "the system refuses to write there, or the file holds something that mo-loop did not write",
+        "the system refuses to write there, or mo-loop did not write the file that is there",
         "give another name, or move the file away",
     ),
     # -- broken models
-    "ML220": Code("a model that breaks a rule of ONNX", "a reader of the model cannot know what is meant", _CHECKER),
+    "ML220": Code("a model that breaks a rule of ONNX", "the meaning of the model is not defined", _CHECKER),
     "ML221": Code(
         "no operator set of ONNX imported, or one that does not exist",
         "operators mean different things in different sets",
@@ -131,7 +131,7 @@ CODES: dict[str, Code] = {
     ),
     "ML222": Code(
         "an operator set that is newer than the installed onnx package",
-        "the package onnx has the rules of each operator set",
+        "mo-loop takes the rules of each operator set from the onnx package",
         "upgrade the package onnx, or export with an older opset",
     ),
     "ML223": Code(
@@ -161,12 +161,12 @@ CODES: dict[str, Code] = {
     ),
     "ML228": Code(
         "functions that call each other in a cycle",
-        "a call that calls itself never ends",
+        "a function that calls itself never ends",
         "remove one of the calls",
     ),
     "ML229": Code(
         "several elements where one is needed: in a trip count, a condition, a length or a count",
-        "a loop runs one number of times, and one condition decides",
+        "a loop has one trip count and one condition",
         "make it a scalar, for example with Squeeze",
     ),
     # -- types and shapes
@@ -212,7 +212,7 @@ CODES: dict[str, Code] = {
     ),
     "ML242": Code(
         "a number or a size that is too large",
-        "sizes, and numbers of elements, must fit into 64 bits, and what is computed into the memory of the machine",
+        "sizes and numbers of elements must fit into 64 bits, and computed constants into the memory of the machine",
         _CHECKER,
     ),
     "ML243": Code(
@@ -300,7 +300,7 @@ CODES: dict[str, Code] = {
     # -- files of a model that are not read
     "ML270": Code(
         "a file of the model that changed while it was converted",
-        "the weights of one file have to be of one moment",
+        "weights from before and after the change do not belong together",
         "convert again",
     ),
     "ML271": Code(
@@ -336,8 +336,8 @@ CODES: dict[str, Code] = {
         "run the same command again later",
     ),
     "ML285": Code(
-        "a model that needs more local disk than it may have",
-        "a model at a URL is brought to the local disk before its conversion",
+        "a model that needs more local disk space than is allowed",
+        "a model at a URL is copied to the local disk before its conversion",
         "raise the limit (--scratch)",
     ),
     "ML286": Code(
@@ -383,7 +383,7 @@ CODES: dict[str, Code] = {
         "use a shared folder, or URLs",
     ),
     "ML297": Code(
-        "a worker that cannot be equipped for a batch",
+        "a worker that cannot be prepared for a batch",
         "the worker lacks a package, or runs another version of mo_loop",
         "see the log of the worker",
     ),
@@ -463,12 +463,12 @@ CODES: dict[str, Code] = {
         "make the branches of the If return the same kind",
     ),
     "ML326": Code(
-        "something that a release of the target does not have",
+        "a feature that a release of the target does not have",
         "the message names the first release that has it",
         "give a target that begins with this release (--target)",
     ),
     "ML327": Code(
-        "an input and an output that cannot be a state, which one inference leaves for the next",
+        "an input and an output that cannot become a state",
         "a variable has one element type and rank, and starts from sizes that are known or those of an input",
         "pair the input with another output or keep it an input (--stateful-pair), or give its shape (--input)",
     ),
@@ -500,7 +500,7 @@ CODES: dict[str, Code] = {
     ),
     "ML340": Code(
         "a conversion that takes longer than its limit",
-        "a damaged or hostile model can take any time",
+        "a damaged or hostile model can take unlimited time",
         _LIMIT,
     ),
     "ML341": Code(
@@ -549,7 +549,7 @@ CODES: dict[str, Code] = {
         "a second run must find nothing left to change",
         _REPORT,
     ),
-    "ML499": Code("an unexpected error: a bug of mo_loop", "the code met a case that it does not expect", _REPORT),
+    "ML499": Code("an unexpected error: a bug of mo_loop", "the code does not expect this case", _REPORT),
     # -- other numbers
     "ML501": Code(
         "f64 that is computed in f32",
@@ -643,7 +643,7 @@ CODES: dict[str, Code] = {
         "warning",
     ),
     "ML515": Code(
-        "something that older releases of OpenVINO do not have",
+        "a feature that older releases of OpenVINO do not have",
         "the message names the first release that runs the model; the IR names it as its target",
         "use this release or a later one; with --target, what the target does not run is refused",
         "warning",
@@ -652,27 +652,27 @@ CODES: dict[str, Code] = {
         "an operator that the model's opsets do not have",
         "the model imports an opset before its first version, or does not import its domain; or ONNX had it only as an "
         "experiment. Its first version, the newest one of a domain that is not imported, or the last documented "
-        "meaning is taken (--strict refuses)",
+        "meaning is used (--strict refuses)",
         "export the model again with an opset that has the operator",
         "warning",
     ),
     "ML517": Code(
         "a node in a form that its opset does not have",
-        "it has the inputs and attributes of another version, which is taken; an attribute that no version has, which "
+        "it has the inputs and attributes of another version, which is used; an attribute that no version has, which "
         "is ignored; a number of another kind; or it lacks an input (--strict refuses)",
         "export the model again, with the opset that its nodes are written for",
         "warning",
     ),
     "ML518": Code(
-        "a name that two nodes make",
+        "a name that two nodes define",
         "the nodes are equal, or nothing reads one of the two values: it is left out (--strict refuses)",
         "remove one of the nodes",
         "warning",
     ),
     "ML519": Code(
-        "a rank that only a declaration says",
+        "a rank that is known only from a declaration",
         "the rank of the tensor depends on a number of elements, or an input has none; the declared rank of an inner "
-        "value or an output is taken (--strict refuses)",
+        "value or an output is used (--strict refuses)",
         "declare the shapes of the inputs (--input)",
         "warning",
     ),
@@ -708,16 +708,16 @@ CODES: dict[str, Code] = {
         "warning",
     ),
     "ML526": Code(
-        "an operation that mixes the steps of a sequence, of which the model has one",
+        "an operation that mixes the steps of a sequence, in a model of one step",
         "LowLatency2 carries the states of loops from one inference to the next, but not what other operations read of "
         "other steps, such as a convolution, a mean of all steps or a reversal",
-        "leave the operation out (--output), or check that one step alone is meant",
+        "leave the operation out (--output), or check that the model is meant for one step",
         "warning",
     ),
     "ML527": Code(
         "an output of a rank that depends on the run",
         "ONNX has fewer or more sizes of 1 after other numbers of iterations, in another branch, or where a Squeeze "
-        "without axes meets a size of 1 at run time; the declared rank is taken, else the largest (--strict refuses)",
+        "without axes meets a size of 1 at run time; the declared rank is used, else the largest (--strict refuses)",
         "reshape the output in the model, so that it has one rank, or give the model inputs static shapes",
         "warning",
     ),
@@ -748,8 +748,7 @@ CODES: dict[str, Code] = {
     ),
     "ML551": Code(
         "a loop over a sequence that an input has",
-        "the model computes when the whole sequence is there; one that keeps the states of the loop computes each step "
-        "when it comes",
+        "the model needs the whole sequence before it runs; with states it can compute each step as it arrives",
         "--transform 'LowLatency2[sequence_length=1]' makes a model that takes one step at a time",
         "note",
     ),

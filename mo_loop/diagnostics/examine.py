@@ -38,7 +38,7 @@ from mo_loop.transforms.pipelines import LOOPS
 
 
 def examine(source: Any, options: ConvertOptions | None = None) -> CheckReport:
-    """Everything that would stop or worsen the conversion of `source`.
+    """Find the errors, warnings and notes of the conversion of `source`.
 
     If the file cannot be read, or an option does not fit this model, the CheckReport has the error.
 

@@ -9,37 +9,39 @@ from .features import GROUPS
 Tally = Mapping[str, tuple[int, int]]
 
 OURS = (
-    "The generator of these models is our own (`tests/fuzz/control_flow`): the shares compare converters on its forms,",
-    "and are not those of models in use. Of models by others, [models.md](models.md) has the exported and packaged",
-    "ones, and `make conformance` runs the backend suite of ONNX: `tests/conformance/expectations.toml` names every",
-    "case that does not pass, with the reason.",
+    "The models come from the project's own generator (`tests/fuzz/control_flow`). The shares compare converters on",
+    "these models, and say nothing about models in use. For models by others, [models.md](models.md) has exported and",
+    "packaged ones. `make conformance` runs the backend suite of ONNX: `tests/conformance/expectations.toml` names",
+    "every case that does not pass, with the reason.",
 )
 
 HEAD = """# Control flow
 
-How `Loop`, `Scan` and `If` of ONNX are interpreted and converted. `python tools/fuzz_controlflow.py --docs
-docs/control-flow.md` writes this page: it generates random models, converts each, runs several input sets in changing
-order on one compiled model (CPU device), and compares with ONNX Runtime.
+This page describes how `Loop`, `Scan` and `If` of ONNX are interpreted and converted, with results on random models.
+`python tools/fuzz_controlflow.py --docs docs/control-flow.md` writes it: the tool converts each model, runs several
+input sets in changing order on one compiled model (CPU device), and compares with ONNX Runtime.
 
 ## Interpretation of the standard
 
 - Trip count and condition are tensors of one element and any rank. An integer condition is true if it is not 0.
-- A trip count of 0 or below means no iteration; without a trip count there is no limit. The condition that the body
-  returns is used in every mode, also if the initial condition is omitted, as in ONNX Runtime and the exporters.
+- A trip count of 0 or below means no iteration; without a trip count the number of iterations is unlimited. The
+  condition that the body returns is always used, also if the initial condition is omitted, as in ONNX Runtime and the
+  exporters.
 - Integers have 32 bits in the runtime. A trip count of 2^31 - 1 or more has no effect if the body can end the loop. If
   such a trip count is known only at run time, it cannot be distinguished from a smaller or a negative one.
 - The iteration number and the condition have the rank that the body declares. Without a declaration the iteration
-  number is a scalar, and the condition has the rank of the initial one or else of the one that the body returns.
+  number is a scalar, and the condition has the rank of the initial condition, or else of the one that the body returns.
 - After zero iterations a final value is the initial value, and a scan output has length 0. Its other dimensions are
   the known ones, else those that the body declares for its output, else 0.
-- A name in a body means the innermost value of that name. If it hides an outer value, there is a warning, and an error
-  with `--strict`. Nodes can be listed in any order. Body inputs are bound by position.
+- A name in a body means the innermost value of that name. A name that hides an outer value is a warning, with
+  `--strict` an error. Nodes can be listed in any order. Body inputs are bound by position.
 - Branches of an If can differ in shape. If they differ in rank, the nodes that read the value move into the branches.
 - The rank of a state, or of an output of If, can differ by leading axes of size 1, such as `[]` and `[1]`. The widest
   rank is carried; operators that broadcast, reshape or reduce the value read it. A model output of this kind has the
-  declared rank, or else the widest one, in every run; ONNX Runtime gives the rank of the last value. A warning says so.
-- A state may be too small at first for a branch that does not run yet: the branch is checked with the sizes that the
-  state gets.
+  declared rank, or else the widest one, in every run; ONNX Runtime gives the rank of the last value, and a
+  warning reports it.
+- The initial value of a state may be too small for a branch that runs only later. The branch is checked with the later
+  sizes of the state.
 
 ## What is refused
 
@@ -53,8 +55,8 @@ order on one compiled model (CPU device), and compares with ONNX Runtime.
 | a state whose element type changes, branches of different element types | ML239 |
 | bodies nested deeper than 32 | ML312 |
 | Scan over a tensor of unknown rank | ML314 |
-| branches whose ranks differ by more than ones, of an output of the model or a value that a loop carries | ML315 |
-| an operator whose result depends on a rank that differs by ones, such as Shape | ML328 |
+| branches whose ranks differ by more than axes of size 1, in an output of the model or a state of a loop | ML315 |
+| an operator, such as Shape, whose result depends on a rank that can differ by axes of size 1 | ML328 |
 
 The message names the node by its path through the bodies. A branch that is never executed is not checked.
 
@@ -67,8 +69,8 @@ def page(results: Mapping[str, Tally], counts: Mapping[str, int], models: int, s
     """The whole page. `results` has one tally per converter, `counts` the number of models with each feature."""
     names = list(results)
     lines = [
-        f"{models} models of seed {seed}. Each number is the share of the models with a feature that were converted, "
-        "compiled, and gave the expected numbers in all inferences.",
+        f"There are {models} models of seed {seed}. Each number is the share of the models with a feature that were "
+        "converted, compiled, and gave the expected numbers in all inferences.",
         "",
         *OURS,
         "",
