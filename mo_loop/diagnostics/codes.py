@@ -424,7 +424,11 @@ CODES: dict[str, Code] = {
         "no operator of ONNX has such attributes",
         "export the model again",
     ),
-    "ML314": Code("an operator on a tensor of unknown rank", "its form in the IR depends on the rank", _RANK),
+    "ML314": Code(
+        "an operator on a tensor of unknown rank, or of an unknown size that its form needs",
+        "its form in the IR depends on the rank or the size",
+        _RANK,
+    ),
     "ML315": Code(
         "branches of an If that return different ranks",
         "in the IR a value has one rank",

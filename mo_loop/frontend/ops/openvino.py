@@ -74,7 +74,7 @@ def prior_box(
     places, pixels = _sizes(x), _sizes(image)
     if not min_max_aspect_ratios_order and None in (integers(places), integers(pixels)):
         raise UnsupportedError(
-            "the runtime compiles min_max_aspect_ratios_order = 0 for known sizes only", code="ML303",
+            "the runtime compiles min_max_aspect_ratios_order = 0 for known sizes only", code="ML316",
             hint="give the shapes of the images (--input)",
         )  # fmt: skip
     boxes = ops.PriorBox(

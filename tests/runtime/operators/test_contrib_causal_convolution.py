@@ -66,5 +66,5 @@ def test_packed_sequences_have_states_of_their_own(ends, dynamic):
 @pytest.mark.parametrize("attributes", [{"ndim": 2}, {"state_window": 2}, {"channels_last": 1, "state_length": 5}])
 def test_forms_without_a_kernel_are_refused(attributes):
     inputs = {"x": floats(2, 3, 4), "w": floats(3, 1, 3)}
-    with pytest.raises(MoLoopError, match="ML314"):
+    with pytest.raises(MoLoopError, match="ML316"):
         convert_model(node_model(STATEFUL, inputs, attributes, opset=1, outputs=["y", "state"]))

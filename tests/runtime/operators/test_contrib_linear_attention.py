@@ -78,7 +78,7 @@ def test_states_of_another_type():
 def test_a_window_of_states_is_refused():
     inputs = tokens(3)
     attributes = {"q_num_heads": 2, "kv_num_heads": 2, "state_window": 2}
-    with pytest.raises(MoLoopError, match="ML314"):
+    with pytest.raises(MoLoopError, match="ML316"):
         convert_model(node_model(LINEAR, inputs, attributes, opset=1, outputs=["y", "state"]))
 
 

@@ -36,7 +36,7 @@ def causal_convolution(
     extended = input_channel_offset or input_channels or state_channels_last != -1 or state_length
     if ndim != 1 or state_window or extended or state_update_capacity or node.wants(2):
         raise UnsupportedError(
-            "CausalConvWithState with ndim above 1, a window of states, or selected channels", code="ML314",
+            "CausalConvWithState with ndim above 1, a window of states, or selected channels", code="ML316",
             hint="the CPU kernel of ONNX Runtime has none of them: export the model for the CPU provider",
         )  # fmt: skip
     if channels_last:
@@ -141,7 +141,7 @@ def packed_causal_convolution(
         raise ModelError("VarlenCausalConvWithState has no input initial_state", code="ML227")
     if kernel_delta is not None or previous_mask is not None:
         raise UnsupportedError(
-            "VarlenCausalConvWithState with weights of each token (kernel_delta)", code="ML314",
+            "VarlenCausalConvWithState with weights of each token (kernel_delta)", code="ML316",
             hint="the CPU kernel of ONNX Runtime does not have them: export the model for the CPU provider",
         )  # fmt: skip
     packing = _Packing(x, as_i64(cumulative_sequence_length), initial_state, _width(weight, dilation))

@@ -36,10 +36,10 @@ def group_query_attention(
     if sliding_window_cache:
         raise UnsupportedError(
             "sliding_window_cache drops old tokens of the cache: export with a cache of the whole length",
-            code="ML314",
+            code="ML316",
         )
     if k_quant_type != "NONE" or v_quant_type != "NONE":
-        raise UnsupportedError("a quantised cache: export with a cache of floats", code="ML314")
+        raise UnsupportedError("a quantised cache: export with a cache of floats", code="ML316")
     q, k, v = groups.separate(query, key, value, num_heads, kv_num_heads)
     if q_norm_weight is not None:
         q = normalised(q, q_norm_weight, qk_norm_epsilon if q_norm_epsilon is None else q_norm_epsilon)

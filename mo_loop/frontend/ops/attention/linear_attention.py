@@ -26,7 +26,7 @@ def linear_attention(
     """Heads lie in the last dimension; query heads share a state, or states and keys share a query head."""
     if state_window:
         raise UnsupportedError(
-            "LinearAttention with a window of states", code="ML314",
+            "LinearAttention with a window of states", code="ML316",
             hint="the CPU kernel of ONNX Runtime does not have it: export the model with state_window 0",
         )  # fmt: skip
     decay, beta = read_by(update_rule, decay, beta, "LinearAttention")

@@ -52,7 +52,7 @@ def decoder_masked_self_attention(
     """The weights [input size, 3 * D] project the token to Q, K and V."""
     if do_rotary:
         raise UnsupportedError(
-            "do_rotary has no CPU kernel to compare with: export RotaryEmbedding and MultiHeadAttention", code="ML314"
+            "do_rotary has no CPU kernel to compare with: export RotaryEmbedding and MultiHeadAttention", code="ML316"
         )
     product = x @ weights + bias
     q, k, v = (parts.split_heads(each, num_heads) for each in parts.thirds(product, None))

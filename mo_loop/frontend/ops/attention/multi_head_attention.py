@@ -30,7 +30,7 @@ def multi_head_attention(
 ):  # fmt: skip
     """Q, K and V are inputs of their own, or packed as [batch, S, heads, 3 or 2, size]."""
     if cache_indirection is not None:
-        raise UnsupportedError("cache_indirection is an input of DecoderMaskedMultiHeadAttention only", code="ML314")
+        raise UnsupportedError("cache_indirection is an input of DecoderMaskedMultiHeadAttention only", code="ML316")
     q, k, v = projections(query, key, value, bias, num_heads)
     new, same = dimension(k, 2), q.type.dims[2] == k.type.dims[2]
     past: Any = 0
@@ -60,7 +60,7 @@ def projections(query: Value, key: Value | None, value: Value | None, bias: Valu
         packed = parts.split_packed(query, 3) if ranked(query, "MultiHeadAttention") == 5 else None
         if packed is None:
             raise UnsupportedError(
-                "a packed query of 3 dimensions: export it with 5 dimensions, [batch, S, heads, 3, size]", code="ML314"
+                "a packed query of 3 dimensions: export it with 5 dimensions, [batch, S, heads, 3, size]", code="ML316"
             )
         return parts.all_split(packed, bias, heads)
     if ranked(key, "MultiHeadAttention") == 5:
@@ -86,7 +86,7 @@ def attention(
     """The weights [input size, D + D + D_v] project the input to Q, K and V."""
     if do_rotary:
         raise UnsupportedError(
-            "do_rotary has no CPU kernel to compare with: export RotaryEmbedding and MultiHeadAttention", code="ML314"
+            "do_rotary has no CPU kernel to compare with: export RotaryEmbedding and MultiHeadAttention", code="ML316"
         )
     product = x @ weights
     if bias is not None:
@@ -107,7 +107,7 @@ def quantised_attention(
     if do_rotary or past_present_share_buffer:
         raise UnsupportedError(
             "do_rotary and past_present_share_buffer of QAttention have no CPU kernel to compare with: export without",
-            code="ML314",
+            code="ML316",
         )
     whole = as_values(mat_mul_integer(x, weight, input_zero_point, weight_zero_point))[0]
     factor = input_scale * weight_scale

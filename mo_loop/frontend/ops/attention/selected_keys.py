@@ -40,7 +40,7 @@ def dynamic_sparse_attention(
 ):  # fmt: skip
     """A row without keys and without a sink gives 0. `committed_length` serves validation only."""
     if node.wants(3):
-        raise UnsupportedError("validation_status: cut this output off the model (--output)", code="ML314")
+        raise UnsupportedError("validation_status: cut this output off the model (--output)", code="ML316")
     with_auxiliary = _COMBINATIONS.get((attention_mode, selected_kv_source))
     if with_auxiliary is None or not is_causal or (with_auxiliary and local_window_size <= 0):
         raise ModelError(

@@ -18,7 +18,7 @@ def cdist(a: Matrix, b: Matrix, *, metric: str = "sqeuclidean"):
     """|a|^2 - 2 a b + |b|^2 for each row of a and of b, or its root."""
     if metric not in ("sqeuclidean", "euclidean"):
         raise UnsupportedError(
-            f"CDist with the metric {metric!r}", code="ML303",
+            f"CDist with the metric {metric!r}", code="ML316",
             hint="ONNX Runtime has sqeuclidean and euclidean; compute another one from elementwise operators",
         )  # fmt: skip
     left = ops.Unsqueeze(ops.ReduceSum(a * a, [1]), 1)

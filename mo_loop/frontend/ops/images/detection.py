@@ -106,7 +106,7 @@ def _roi_align(
     if mode == "max":
         if samples < 1:
             raise UnsupportedError(
-                "RoiAlign of mode max whose number of samples depends on the size of the region", code="ML303",
+                "RoiAlign of mode max whose number of samples depends on the size of the region", code="ML316",
                 hint="give sampling_ratio a value above 0",
             )  # fmt: skip
         return largest_corners(x, rois, images, cells, samples, scale, shifted)
@@ -163,7 +163,7 @@ def _grid_sample(x: Value, grid: Value, align_corners: int, mode: str, padding_m
     if rank == 4:
         return ops.GridSample(x, grid, align_corners=bool(align_corners), mode=mode, padding_mode=padding_mode)
     if mode == "bicubic":
-        raise UnsupportedError("cubic GridSample of other tensors than images", code="ML303")
+        raise UnsupportedError("cubic GridSample of other tensors than images", code="ML316")
     return sampled_at(x, grid, bool(align_corners), mode == "nearest", padding_mode)
 
 
@@ -186,7 +186,7 @@ def deform_conv(
 ):
     """Samples near the border are interpolated with the zeros outside."""
     if spatial_rank(x, w, given.kernel_shape) != 2:
-        raise UnsupportedError("DeformConv of other tensors than images", code="ML303")
+        raise UnsupportedError("DeformConv of other tensors than images", code="ML316")
     at = given.over(2)
     y = ops.DeformableConvolution(
         x, offset, w, mask, dilations=at.dilations, group=given.group, deformable_group=offset_group,

@@ -93,7 +93,7 @@ def conv_transpose_with_dynamic_pads(
         raise ModelError("ConvTransposeWithDynamicPads needs the input Pads", code="ML227")
     if auto_pad not in ("NOTSET", "", "VALID"):
         raise UnsupportedError(
-            f"ConvTransposeWithDynamicPads with auto_pad {auto_pad}", code="ML303", hint="use ConvTranspose instead"
+            f"ConvTransposeWithDynamicPads with auto_pad {auto_pad}", code="ML316", hint="use ConvTranspose instead"
         )
     given = ConvolutionAttributes(dilations=dilations, strides=strides, group=group, kernel_shape=kernel_shape)
     count = given.at(x, w).count

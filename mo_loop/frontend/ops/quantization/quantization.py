@@ -212,7 +212,7 @@ def qlinear_conv(
 def qlinear_mat_mul_10(a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_scale, y_zero_point):
     """The scales may be one for each row of a and one for each column of b."""
     if any(each.dtype.is_float for each in (a, b)):
-        raise UnsupportedError("QLinearMatMul of float8", code="ML303", hint="use DequantizeLinear and MatMul")
+        raise UnsupportedError("QLinearMatMul of float8", code="ML316", hint="use DequantizeLinear and MatMul")
     numbers = real(a, a_scale, a_zero_point, -2) @ real(b, b_scale, b_zero_point, -1)
     integers = ops.IntegerMatMul(a, b, unless_zero(a_zero_point), unless_zero(b_zero_point))
     factor = as_float(aligned(a, a_scale, within(-2, a))) * as_float(aligned(b, b_scale, -1))
