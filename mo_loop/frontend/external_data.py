@@ -8,14 +8,15 @@ from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
-from mo_loop.errors import FileError, InputError, MoLoopError
+from mo_loop.errors import ConversionErrors, FileError, InputError, ModelError, MoLoopError
 from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.frontend.model import OnnxModel, opened
-from mo_loop.frontend.onnx_graphs import all_graphs
+from mo_loop.frontend.onnx_graphs import OnnxGraph, all_graphs
 from mo_loop.frontend.onnx_tensors import tensor_protos
 from mo_loop.frontend.strip_weights import OWN_FILE
 from mo_loop.frontend.tensor_protos import range_of, tensor_from
 from mo_loop.graph.data_file import DataFile
+from mo_loop.graph.origin import Origin
 
 _EXTERNAL = 1  # TensorProto.EXTERNAL
 LARGEST = (1 << 31) - (1 << 16)
@@ -32,7 +33,7 @@ def external_files(path: str, allowed: Sequence[str] = ()) -> list[DataFile]:
     """
     model = opened(path, allowed)
     found = {}
-    for tensor in _external(model):
+    for _, tensor in _external(model):
         try:
             file = model.files.at(location_of(tensor), tensor.name)
         except FileError:
@@ -50,7 +51,7 @@ def external_ranges(path: str | os.PathLike[str]) -> list[tuple[str, list[tuple[
         FileError: the file cannot be read, or is not an ONNX model.
     """
     found: dict[str, list[tuple[int, int]]] = {}
-    for tensor in _external(opened(path)):
+    for _, tensor in _external(opened(path)):
         ranges = found.setdefault(location_of(tensor), [])
         with suppress(MoLoopError, OverflowError):
             ranges.append(range_of(tensor))
@@ -58,22 +59,29 @@ def external_ranges(path: str | os.PathLike[str]) -> list[tuple[str, list[tuple[
 
 
 def require_external_data(model: OnnxModel) -> None:
-    """Raise the error of the first tensor whose external data cannot be read: ONNX Runtime and onnx open these files
+    """Raise the errors of all tensors whose external data cannot be read: ONNX Runtime and onnx open these files
     without the rules of `ExternalFiles`.
 
     Raises:
         FileError: a file is missing, is too short, or may not be read.
         ModelError: the data does not fit the declared type and shape.
+        ConversionErrors: several of these errors, grouped.
     """
-    for tensor in _external(model):
-        tensor_from(tensor, model.files)
+    errors = []
+    for graph, tensor in _external(model):
+        try:
+            tensor_from(tensor, model.files)
+        except (FileError, ModelError) as error:
+            errors.append(error.at(Origin(graph.scope, output=tensor.name)))
+    if errors:
+        raise errors[0] if len(errors) == 1 else ConversionErrors(errors)
 
 
 def needs_permission(model: OnnxModel) -> bool:
     """Whether external data is read only because its folder is allowed: ONNX Runtime may refuse it."""
     files = ExternalFiles(model.files.folder)
     try:
-        for tensor in _external(model):
+        for _, tensor in _external(model):
             files.at(location_of(tensor), tensor.name)
     except FileError:
         return True
@@ -84,16 +92,15 @@ def with_data(model: OnnxModel) -> Any:
     """A copy of the ModelProto with all data in it, read by the rules of `ExternalFiles`.
 
     Raises:
-        FileError: a file is missing, is too short, or may not be read.
-        ModelError: the data does not fit the declared type and shape.
-        InputError: the data has more than 2 GB, which a message cannot hold.
+        InputError: the data has more than 2 GB, which a message cannot hold; or an error of `require_external_data`.
     """
     import onnx
 
+    require_external_data(model)
     copy = onnx.ModelProto()
     copy.CopyFrom(model.proto)
     functions = {(each.domain, each.name, getattr(each, "overload", "")): each for each in copy.functions}
-    tensors = list(_external(replace(model, proto=copy, functions=functions), own=True))
+    tensors = [each for _, each in _external(replace(model, proto=copy, functions=functions), own=True)]
     data = [tensor_from(each, model.files) for each in tensors]
     if copy.ByteSize() + sum(each.nbytes for each in data) > LARGEST:
         raise InputError(
@@ -112,9 +119,10 @@ def location_of(tensor: Any) -> str:
     return next((str(entry.value) for entry in reversed(tensor.external_data) if entry.key == "location"), "")
 
 
-def _external(model: OnnxModel, *, own: bool = False) -> Iterator[Any]:
-    """The tensors whose data is in other files, with `own` also those whose data is left in the file of the model."""
+def _external(model: OnnxModel, *, own: bool = False) -> Iterator[tuple[OnnxGraph, Any]]:
+    """The tensors whose data is in other files, with `own` also those whose data is left in the file of the model, each
+    with its graph."""
     for graph in all_graphs(model):
         for tensor in tensor_protos(graph):
             if tensor.data_location == _EXTERNAL and (own or location_of(tensor) != OWN_FILE):
-                yield tensor
+                yield graph, tensor

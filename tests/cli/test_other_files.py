@@ -23,6 +23,7 @@ from mo_loop.frontend.model import LARGE
 from tests.harness import floats, parsed
 
 from .commands import PLAIN, PYTORCH, assert_clear, assert_untouched, convert, saved
+from .installed import in_process
 
 
 def zipped(*names: str) -> bytes:
@@ -198,7 +199,8 @@ def test_a_file_that_cannot_be_read(tmp_path: Path) -> None:
 
 
 def test_a_missing_file_of_many_weights_is_one_error(tmp_path: Path) -> None:
-    """Of nodes of several operators, too; each error of several begins with `error:`."""
+    """Of nodes of several operators, and in all commands that read weights; each error of several begins with `error:`.
+    """
     weights = [numpy_helper.from_array(np.ones((4, 4), np.float32), f"w{n}") for n in range(40)]
     nodes = " ".join(f"t{n + 1} = {('MatMul', 'Add')[n % 2]} (t{n}, w{n})" for n in range(40))
     text = f'<ir_version: 9, opset_import: ["": 18]> m (float[4, 4] t0) => (float[4, 4] t40) {{ {nodes} }}'
@@ -206,11 +208,17 @@ def test_a_missing_file_of_many_weights_is_one_error(tmp_path: Path) -> None:
     model.graph.initializer.extend(weights)
     onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="w.data", size_threshold=0)
     (tmp_path / "w.data").unlink()
-    done = convert(tmp_path / "m.onnx", "-o", tmp_path / "m.xml")
-    lines = done.stderr.splitlines()
-    assert [line for line in lines if not line.startswith("  ")] == [
-        "error: ML217: the external data 'w.data' is missing (40 times)"
-    ]
+    path = tmp_path / "m.onnx"
+    for arguments in (
+        ["convert", path, "-o", tmp_path / "m.xml"], ["verify", path], ["diff", path, path],
+        ["reduce", path, "-o", tmp_path / "s.onnx", "--if", "differs"],
+    ):  # fmt: skip
+        done = in_process(*arguments)
+        assert done.returncode == 2
+        lines = done.stderr.splitlines()
+        assert [line for line in lines if not line.startswith("  ")] == [
+            "error: ML217: the external data 'w.data' is missing (40 times)"
+        ], arguments
     text = "a (float[4] x) => (float[4] y, float[4] z) { y = One (x) z = Two (x) }"
     onnx.save(onnx.parser.parse_model(f'<ir_version: 9, opset_import: ["": 18]> {text}'), tmp_path / "m.onnx")
     lines = convert(tmp_path / "m.onnx", "-o", tmp_path / "m.xml").stderr.splitlines()

@@ -116,6 +116,7 @@ def _of_graph(graph: Graph, kind: str, source: str) -> Structure:
 def _of_onnx(
     source: Any, name: str, unread: list[FileError] | None, weights: bool, allowed: Sequence[str]
 ) -> Structure:
+    from mo_loop.frontend.external_data import require_external_data
     from mo_loop.frontend.model import opened as opened_onnx
     from mo_loop.frontend.utf8 import check_names_on_error
     from mo_loop.look.records.of_onnx import structure_of_onnx
@@ -126,4 +127,6 @@ def _of_onnx(
 
         model = with_inferred_types(model)
     with check_names_on_error(model.proto):
+        if weights and unread is None:
+            require_external_data(model)
         return structure_of_onnx(model, name, unread, weights=weights)
