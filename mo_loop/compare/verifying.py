@@ -28,7 +28,7 @@ from mo_loop.compare.input_sets.generated import shapes_of
 from mo_loop.compare.interface import require_interface
 from mo_loop.compare.oracle.cut_model import cut_model
 from mo_loop.compare.oracle.oracle import ONNX_RUNTIME
-from mo_loop.compare.packages import require_packages
+from mo_loop.compare.packages import require_interpreter, require_packages
 from mo_loop.compare.results.array_comparison import ROUNDING
 from mo_loop.compare.results.output_rows import type_text
 from mo_loop.compare.results.report import AGAINST, DIFFERS, InputSet, Report, Side
@@ -114,6 +114,8 @@ def verify(
         UnsupportedError: the model cannot be converted.
     """
     _require(precision, against, sets, steps)
+    if python is not None:
+        require_interpreter(python)
     settings = Settings(
         tuple(inputs), sets, seed, rtol, atol, device, precision, tuple(against), None if save is None else Path(save),
         limit, layers or dump is not None, passes, memory, None if dump is None else Path(dump), steps,

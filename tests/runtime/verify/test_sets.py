@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import replace
 from pathlib import Path
 
@@ -27,6 +28,7 @@ from tests.cli.commands import saved
 from tests.harness import floats, parsed
 from tools import probe_oracle
 
+WITHOUT_NUMPY = "#!/bin/sh\necho no numpy >&2; exit 1\n"
 SQUARE = "main (float[N,2] x) => (float[N,2] y) { y = Mul (x, x) }"
 
 
@@ -232,6 +234,19 @@ def test_an_ir_of_another_model_is_named_with_both_interfaces(tmp_path: Path) ->
     assert caught.value.why == "the model has inputs x and outputs y, the IR has inputs a, b and outputs c"
     with pytest.raises(UsageError, match="is an ONNX model"):
         verify(path, path)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="programs are not files with a mode there")
+def test_an_interpreter_that_does_not_run_an_ir_is_a_wrong_argument(tmp_path: Path) -> None:
+    path, program = saved(parsed(SQUARE), tmp_path), tmp_path / "python"
+    for make, code, why in (
+        (tmp_path.exists, "ML201", "No such file"), (program.touch, "ML201", "Permission denied"),
+        (lambda: (program.write_text(WITHOUT_NUMPY), program.chmod(0o755)), "ML203", "no numpy"),
+    ):  # fmt: skip
+        make()
+        with pytest.raises(UsageError, match=f"the interpreter {program} ") as caught:
+            verify(path, python=str(program))
+        assert caught.value.code == code and caught.value.exit_code == 2 and why in caught.value.why
 
 
 def test_the_cause_of_a_wrong_weight_is_a_fault_with_its_place(tmp_path: Path) -> None:
