@@ -10,7 +10,7 @@ from mo_loop.batching.folder_state import HEAD
 
 
 def entries_in(path: Path) -> dict[str, Any]:
-    """What the file says, by the names of the outputs, in the order of its lines."""
+    """The entries of the file by the names of the outputs, in the order of its lines."""
     head, *lines = path.read_bytes().splitlines(keepends=True)
     assert head == HEAD
     return dict(map(json.loads, lines))

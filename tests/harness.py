@@ -104,7 +104,7 @@ def check(
 
 
 def oracle(model: Any, sets: Sequence[Feeds]) -> Expected:
-    """What the model gives for each set of inputs, by ONNX Runtime or the reference evaluator."""
+    """The outputs of the model for each set of inputs, by ONNX Runtime or the reference evaluator."""
     if not isinstance(model, onnx.ModelProto):
         return _computed(model, sets)
     source = model.SerializeToString()
@@ -126,7 +126,7 @@ def _computed(model: Any, sets: Sequence[Feeds]) -> Expected:
 
 
 def run_converted(model: Any, *feeds: Feeds) -> list[Named]:
-    """What the converted model gives for each of `feeds`, on one compiled model."""
+    """The outputs of the converted model for each of `feeds`, on one compiled model."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "model.xml"
         converted = convert_model(model)

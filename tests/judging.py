@@ -100,7 +100,7 @@ def first_tensors(node: Node) -> list[Origin]:
 
 
 def _behind(reader: Node) -> list[Any]:
-    """What a layer that reads a value makes; a Result is an output of the node with the body."""
+    """The outputs of a layer that reads a value; a Result is an output of the node with the body."""
     if reader.outputs or reader.graph.owner is None:
         return list(reader.outputs)
     owner: Any = reader.graph.owner
@@ -185,7 +185,7 @@ def showing(each: Planted) -> Mapping[str, Any] | None:
 
 
 def tried_number(task: tuple[int, int, int | None]) -> tuple[str, str, int, Trial]:
-    """What a worker runs: fault `number` of `planted` with a seed, and if given, one set of inputs.
+    """Try fault `number` of `planted` in a worker, with a seed, and if given, one set of inputs.
 
     Returns its description, kind and depth as well.
     """

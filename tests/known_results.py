@@ -66,12 +66,12 @@ def passed(path: str | Path, sample: Sample) -> Known:
 
 
 def values(model: bytes, sets: Sequence[Mapping[str, Any]]) -> Known:
-    """What the oracle gave for a model."""
+    """The results of the oracle for a model."""
     return _known("values", model, *_arrays(sets)) if FOLDER else Known(None)
 
 
 def probed(graph: Graph, *settings: str) -> Known:
-    """What a probe of the runtime gave for a graph: a Verdict of tests/runtime/probing.py."""
+    """The result of a probe of the runtime for a graph: a Verdict of tests/runtime/probing.py."""
     if not FOLDER:
         return Known(None)
     xml, data = io.StringIO(), io.BytesIO()

@@ -45,5 +45,5 @@ def _is_meant(place: Any, wanted: dict[str, Any]) -> bool:
 
 
 def register(extensions: Any) -> None:
-    """What mo_loop calls."""
+    """The function that mo_loop calls."""
     extensions.add_pass(PlantFault, at="end")

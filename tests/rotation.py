@@ -45,7 +45,7 @@ def part() -> int | None:
 
 
 def header() -> str:
-    """What the run says about its parts."""
+    """The line of the run about its parts."""
     return "sweeps: all rows" if part() is None else f"sweeps: part {part()} of the rows ({VARIABLE}={part()})"
 
 

@@ -81,7 +81,7 @@ class Times:
         setattr(owner, name, timed)
 
     def _follow_stages(self) -> None:
-        """What a worker does is shown by the messages that it sends: `compile`, `infer 0`, and at last its answer."""
+        """Record the stages of a worker from its messages: `compile`, `infer 0`, and at last its answer."""
         send, receive = Worker._send, Worker._receive
 
         def sent(worker: Worker, content: object) -> None:

@@ -96,7 +96,7 @@ def check(model: Path, folder: Path) -> int:
 
 
 def write_folder(model: Path, folder: Path) -> Any:
-    """What the pipelines read; returns the tokenizer."""
+    """Write the files that the pipelines read; returns the tokenizer."""
     import openvino
     from openvino_tokenizers import convert_tokenizer
     from transformers import PreTrainedTokenizerFast

@@ -44,7 +44,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def run(tasks: list[Task], jobs: int) -> list[Answer]:
-    """What became of each pair."""
+    """The result for each pair."""
     with Pool("tests.fuzz.options.comparing:compare", jobs=jobs, limit=LIMIT) as pool:
         pairs = zip(tasks, pool.map(iter(tasks)), strict=True)
         return [

@@ -38,7 +38,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def run(tasks: list[Task], jobs: int) -> list[str]:
-    """What is wrong, a text for each model."""
+    """The faults, a text for each model."""
     with Pool("tests.fuzz.states.comparing:compare", jobs=jobs, limit=LIMIT) as pool:
         pairs = zip(tasks, pool.map(iter(tasks)), strict=True)
         found = [each.value if each.ok else f"{task[1]}: {each.status}: {each.message}" for task, each in pairs]

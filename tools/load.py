@@ -48,7 +48,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def batch(folder: Path, count: int, jobs: int) -> list[str]:
-    """What does not hold of a batch of `count` models."""
+    """The violated limits of a batch of `count` models."""
     expected = write_models(folder / "in", count)
     (folder / "poison.py").write_text(TROUBLE)
     command = [
@@ -102,7 +102,7 @@ def write_models(folder: Path, count: int) -> dict[str, str]:
 
 
 def soak(folder: Path, count: int) -> list[str]:
-    """What does not hold of `count` conversions in one worker."""
+    """The violated limits of `count` conversions in one worker."""
     from mo_loop.batching.task import Task, Work
     from mo_loop.options import ConvertOptions
     from mo_loop.support.workers import Pool

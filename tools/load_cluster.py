@@ -1,4 +1,4 @@
-"""What a cluster costs: a batch of models on an S3 server with two Dask workers, against the local batch of the same.
+"""The cost of a cluster: a batch of models on an S3 server with two Dask workers, against the local batch of the same.
 
     python tools/load_cluster.py                    5,000 models; CPU seconds of the workers, and memory of the planner
     python tools/load_cluster.py --models 500       a minute
@@ -38,7 +38,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
 
 
 def both(count: int, is_cluster_only: bool) -> list[str]:
-    """What does not hold of the batches."""
+    """The violated limits of the batches."""
     with stored(count) as (folder, store):
         there = on_cluster(folder, store, count)
         if is_cluster_only:

@@ -344,7 +344,7 @@ def _gap_row(gap: Any) -> str:
 
 
 def _sentence(gap: Any) -> str:
-    """What is wrong, and on which releases and processors if not on all."""
+    """The error, with its releases and processors if they are not all."""
     from mo_loop.target import MEASURED
 
     span = f"since {gap.since}" if gap.since else ""

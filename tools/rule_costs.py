@@ -1,4 +1,4 @@
-"""What the rules against errors of the runtime cost: operations added, bytes written, and time of an inference.
+"""The costs of the rules against errors of the runtime: operations added, bytes written, and time of an inference.
 
     python tools/rule_costs.py                       # all rules; writes tests/runtime/rule_costs.json
     python tools/rule_costs.py GuardTripCounts ...   # these, the others stay as they are
@@ -55,7 +55,7 @@ Arrays = Mapping[str, Any]
 
 @dataclass(frozen=True)
 class Cost:
-    """What a rule adds to one model.
+    """The operations, bytes and time that a rule adds to one model.
 
     `ratio` is the shortest time with it by that without it; None if the model is wrong without it.
     """

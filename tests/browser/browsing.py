@@ -26,7 +26,7 @@ for (const name of ["alert", "confirm", "prompt"]) window[name] = () => { window
 """
 
 IDLE = "document.body?.dataset.ready === 'true' && !document.querySelector('[data-state=\"busy\"]')"
-"""What holds once the page has drawn what it was asked for."""
+"""The condition that holds once the page has drawn what was requested."""
 
 WAIT = f"""async () => {{
   const end = performance.now() + 20000;
@@ -45,7 +45,7 @@ def chromium() -> str | None:
 
 
 def missing() -> str | None:
-    """What a test in a browser lacks on this machine, as a sentence; None if it has everything."""
+    """The requirement of a browser test that this machine does not meet, as a sentence; None if it meets all."""
     try:
         import playwright.sync_api  # noqa: F401
     except ImportError:
@@ -129,7 +129,7 @@ class Shown:
         self.idle()
 
     def copied(self) -> str:
-        """What "Copy as text" puts on the clipboard."""
+        """The text that "Copy as text" puts on the clipboard."""
         self.context.grant_permissions(["clipboard-read", "clipboard-write"])
         self.page.get_by_role("button", name="Copy as text").first.click()
         text: str = self.page.evaluate("navigator.clipboard.readText()")
@@ -159,16 +159,16 @@ class Shown:
 
     @property
     def details(self) -> str:
-        """What the panel of details says, as one line of text."""
+        """The text of the panel of details, as one line."""
         return " ".join(self.page.get_by_role("region", name="Details").inner_text().split())
 
     @property
     def explanation(self) -> str:
-        """What the panel says about the step, as one line of text."""
+        """The text of the panel about the step, as one line."""
         return " ".join(self.page.get_by_role("region", name="Explanation").inner_text().split())
 
     def saved_picture(self) -> str:
-        """What "Save as SVG" gives."""
+        """The file of "Save as SVG"."""
         with self.page.expect_download() as download:
             self.page.get_by_role("button", name="Save as SVG").click()
         return Path(download.value.path()).read_text("utf-8")

@@ -66,7 +66,7 @@ class MadePages:
 
     @cached_property
     def difference(self) -> Path:
-        """What differs between two models."""
+        """The page of the differences between two models."""
         old, new = shown_models.nested(self.folder / "old.onnx"), self.folder / "new.onnx"
         shown_models.nested(new, {"Mul (e, scale)": "Add (e, scale)", "{0.5}": "{0.25}"})
         return self.view(old, new)

@@ -89,7 +89,7 @@ HOSTILE = {
     "key": "__proto__",
     "long": "x" * 10_000,
 }
-"""What a name could do if a page took it for more than a text."""
+"""Names that would have an effect if a page took them for more than text."""
 
 
 def hostile(path: Path) -> Path:

@@ -1,4 +1,4 @@
-"""What the page's policy forbids does not happen in the browser."""
+"""Actions that the page's policy forbids do not happen in the browser."""
 
 from __future__ import annotations
 

@@ -117,7 +117,7 @@ def test_the_end_key_shows_the_graph_as_written(shown: Shown) -> None:
 
 
 def test_a_step_is_explained(shown: Shown) -> None:
-    """What the pass does, what it decided, and about which node."""
+    """The page has the purpose of the pass, its decisions, and their nodes."""
     shown.go("ScanLowering")
     text = shown.explanation
     assert "TensorIterator if its length is proven to be at least 1" in text

@@ -90,7 +90,7 @@ def test_the_page_of_a_failure(tmp_path: Path) -> None:
 
 class TestAround:
     def test_a_node_through_the_passes(self, tmp_path: Path) -> None:
-        """What replaces the node is followed by its origin and name; nodes beyond the depth are not shown."""
+        """The replacement of the node is followed by its origin and name; nodes beyond the depth are not shown."""
         steps = tmp_path / "steps"
         model = PYTORCH / "loop_if_loop.onnx"
         given = ("--dump-around", "/Less", "--dump-depth", "1")

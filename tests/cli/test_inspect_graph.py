@@ -74,7 +74,7 @@ def nested(tmp_path: Path) -> Path:
 
 
 def invoke(*arguments: object) -> str:
-    """What the command prints, in this process."""
+    """The output of the command, run in this process."""
     done = CliRunner().invoke(main, ["inspect", *map(str, arguments)])
     assert done.exit_code == 0, done.stderr
     return done.stdout

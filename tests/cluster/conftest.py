@@ -16,7 +16,7 @@ NEEDED = ("fsspec", "s3fs", "moto", "distributed")
 
 
 def missing() -> str | None:
-    """What these tests lack in this environment, as a sentence; None if it has everything."""
+    """The requirement of these tests that this environment does not meet, as a sentence; None if it meets all."""
     lacking = [name for name in NEEDED if importlib.util.find_spec(name) is None]
     return f"need {', '.join(lacking)}: pip install -e '.[verify,cluster]' --group cluster-tests" if lacking else None
 

@@ -57,7 +57,7 @@ class S3Server:
 
     @property
     def environment(self) -> dict[str, str]:
-        """What a client needs to find the server."""
+        """The variables with which a client finds the server."""
         return {
             "AWS_ENDPOINT_URL": self.url, "AWS_ACCESS_KEY_ID": KEY, "AWS_SECRET_ACCESS_KEY": SECRET,
             "AWS_DEFAULT_REGION": "us-east-1", "AWS_EC2_METADATA_DISABLED": "true",

@@ -1,4 +1,4 @@
-"""What is refused before work begins: one coded message, no traceback, in a limited time."""
+"""Refusals before work begins: one coded message, no traceback, in a limited time."""
 
 from __future__ import annotations
 

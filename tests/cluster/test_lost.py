@@ -22,7 +22,7 @@ IMPATIENT = """
 import mo_loop.batching.cluster.watching as watching
 watching.PATIENCE = 3.0
 """
-"""What a batch does before it begins: it waits three seconds for workers."""
+"""A batch that waits three seconds for workers before it begins."""
 
 LATE_ANSWERS = """
 import asyncio

@@ -60,7 +60,7 @@ class Expectations:
         return {case: group for group in self.groups for case in group.cases}
 
     def on(self, runtime: str) -> Expectations:
-        """What is expected on a release; of the installed one if `runtime` is empty."""
+        """The expectations on a release; of the installed one if `runtime` is empty."""
         own = [group for group in self.groups if runtime and group.runtime == runtime]
         listed = {case for group in own for case in group.cases}
         others = [replace(group, cases=group.cases - listed) for group in self.groups if not group.runtime]

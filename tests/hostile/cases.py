@@ -1,4 +1,4 @@
-"""What a hostile file is: how it is made, and what the converter must answer.
+"""Hostile files: how each is made, and the required answer of the converter.
 
     @case("external data", cves="CVE-2022-25882")
     def absolute_location(folder: Path) -> Path:

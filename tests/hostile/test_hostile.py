@@ -26,7 +26,7 @@ ADDITIONS, REFERENCE = 5_000_000, 0.25
 
 
 def seconds_here() -> float:
-    """What `SECONDS` are on this processor now: more if it is slower, or has other work."""
+    """`SECONDS` on this processor now: more if it is slower, or has other work."""
     start, total = time.process_time(), 0
     for each in range(ADDITIONS):
         total += each

@@ -1,4 +1,4 @@
-"""What a worker does with a hostile file: converts it, or reads it if it is IR, and writes the result."""
+"""The trial of a hostile file in a worker: converts it, or reads it if it is IR, and writes the result."""
 
 from __future__ import annotations
 

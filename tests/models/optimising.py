@@ -1,4 +1,5 @@
-"""What ONNX Runtime's own tools make of a model: its graph optimiser, the fusions for transformers, its quantisers.
+"""Models that ONNX Runtime's own tools make of a model: its graph optimiser, the fusions for transformers, its
+quantisers.
 
     made(Path("bert.onnx"), "fused dynamic extended", sets, folder)        # the path of the last file
 

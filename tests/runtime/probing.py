@@ -107,7 +107,7 @@ class Probe:
         return parse(self.graph) if self.graph else self.avoided(self.without, *self.skips)
 
     def avoided(self, *without: str) -> Graph:
-        """What is written instead: by the converter from the ONNX model, else by the passes from the graph.
+        """The graph that is written instead: by the converter from the ONNX model, else by the passes from the graph.
 
         Passes in `without` do not run, and those that shorten loops: the rule has to avoid the error in what they keep.
         """

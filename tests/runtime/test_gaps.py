@@ -74,7 +74,7 @@ def test_releases_are_compared_as_numbers() -> None:
 
 
 def judged(probe: Probe, graph: Graph) -> tuple[Verdict, Known]:
-    """What the probe gives for a graph, and where an earlier run of the tests has left it."""
+    """The result of the probe for a graph, and the place where an earlier run of the tests has left it."""
     python = chosen_interpreter()
     known = probed(graph, repr(probe), python or "")
     return known.found or run(probe, graph, python=python), known

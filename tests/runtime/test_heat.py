@@ -91,7 +91,7 @@ def test_both_sides_keep_their_own_values() -> None:
 
 
 def heated(task: tuple[int, int]) -> str:
-    """What a worker runs: a fault in a body at depth 2 of a random model; what is wrong about its heat."""
+    """Plant a fault in a body at depth 2 of a random model, in a worker; returns the fault in its heat."""
     seed, number = task
     rng = random.Random(f"{seed}:{number}")
     model, feeds = nested(rng, 2)

@@ -13,14 +13,14 @@ from tests.harness import check_node, f32
 
 
 def items(test: Callable[..., None], *params: dict[str, Any], marks: list[Any] | None = None) -> list[Any]:
-    """What pytest makes for a function and its rows, as far as tests/rows.py reads it."""
+    """The items of pytest for a function and its rows, as far as tests/rows.py reads them."""
     specs = [SimpleNamespace(id="-".join(map(str, each.values())), params=each, marks=marks or []) for each in params]
     mark = pytest.mark.parametrize(tuple(params[0]), []).mark
     return [SimpleNamespace(obj=test, callspec=spec, nodeid="test", iter_markers=lambda _: [mark]) for spec in specs]
 
 
 def collected(request: pytest.FixtureRequest, made: list[Any]) -> list[Any]:
-    """What the hook makes of the items of pytest."""
+    """The items that the hook makes of the items of pytest."""
     hook = rows.pytest_pycollect_makeitem(request.node.parent, "test")
     next(hook)
     with pytest.raises(StopIteration) as found:

@@ -27,7 +27,7 @@ ELEMENTS = (boolean, i8, u8, i16, i32, i64, u64, f16, bf16, f32, f64)
 READ_WITH_OTHERS = {"Assign"}
 """Operations that the runtime reads beside another one only."""
 ACCEPTED = {"Col2Im": "to_shape was called on a dynamic shape"}
-"""What the runtime refuses of sizes that are not known, which a translator of ONNX makes as constants."""
+"""Errors of the runtime for sizes that are not known, which a translator of ONNX makes as constants."""
 
 WRITTEN = [
     each for each in EXAMPLES if getattr(ops, each.name).opset and each.name not in SOURCES | READ_WITH_OTHERS

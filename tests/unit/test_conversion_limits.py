@@ -215,7 +215,7 @@ class TestReading:
 
     @pytest.mark.parametrize("command", [["inspect"], ["inspect", "--nodes"], ["diff", "m.xml"], ["view", "-o", "-"]])
     def test_commands_that_read(self, ir: Path, command: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
-        """What the error says to raise can be raised."""
+        """The limit that the error names can be raised."""
         monkeypatch.chdir(ir.parent)
         done = CliRunner().invoke(main, [*command, "m.xml", "--limit", "xml_bytes=100"])
         assert done.exit_code == 3 and "ML351" in done.output

@@ -1,4 +1,4 @@
-"""What DaskEngine does before it submits a model; tests/cluster has the rest."""
+"""DaskEngine before it submits a model; tests/cluster has the rest."""
 
 from __future__ import annotations
 

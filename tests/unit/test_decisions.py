@@ -1,4 +1,4 @@
-"""What a dump shows of the decisions of passes: a limited number of each pass and step."""
+"""The decisions of passes in a dump: a limited number of each pass and step."""
 
 from __future__ import annotations
 

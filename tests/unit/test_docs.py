@@ -188,7 +188,7 @@ def test_what_a_page_shows(path: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def check_repository(folder: Path) -> None:
-    """What OpenVINO Model Server documents of its configuration and of the folders of models."""
+    """Check the rules that OpenVINO Model Server documents for its configuration and the folders of models."""
     config = json.loads((folder / "config.json").read_text("utf-8"))
     (entry,) = config.pop("model_config_list")
     assert not config and [*entry] == ["config"]

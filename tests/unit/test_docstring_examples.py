@@ -57,7 +57,7 @@ NAMESPACES: dict[types.ModuleType, typing.Collection[str]] = {
 ITERATED = (list, abc.Iterable, abc.Iterator, abc.Sequence, abc.Generator)
 
 UNKNOWN = object()
-"""What a name or an expression is, if the example does not show it."""
+"""The value of a name or an expression that the example does not show."""
 
 
 class Instance(typing.NamedTuple):
@@ -191,7 +191,7 @@ class Example:
             self.wrong.append(f"{ast.unparse(node)}: {problem}")
 
     def named(self, name: str) -> Any:
-        """What a name is; UNKNOWN if the example or the reader says it, None if it is nothing."""
+        """The value of a name; UNKNOWN if the example or the reader says it, None if it is nothing."""
         if name in self.known:
             return self.known[name]
         if name in vars(self.module):
@@ -208,7 +208,7 @@ class Example:
         return UNKNOWN if modules else None
 
     def value(self, node: ast.expr) -> Any:
-        """What an expression is, as far as it is known."""
+        """The value of an expression, as far as it is known."""
         if isinstance(node, ast.Name):
             found = self.named(node.id)
             return UNKNOWN if found is None else found
@@ -228,7 +228,7 @@ class Example:
         return function if isinstance(function, type) else _result(function)
 
     def entered(self, node: ast.expr) -> Any:
-        """What `with` gives: the object itself, or what a generator yields."""
+        """The value that `with` binds: the object itself, or the value that a generator yields."""
         hint = self.hint(node)
         if not isinstance(hint, type):
             return _of_hint(_inner(hint))
@@ -253,7 +253,7 @@ def _of_hint(hint: Any) -> Any:
 
 
 def _inner(hint: Any) -> Any:
-    """What an iterator, a generator or a list gives."""
+    """The type of the elements of an iterator, a generator or a list."""
     arguments = typing.get_args(hint)
     return arguments[0] if typing.get_origin(hint) in ITERATED and arguments else None
 

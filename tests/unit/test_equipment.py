@@ -17,7 +17,7 @@ from mo_loop.errors import ClusterError
 
 
 class FakePool:
-    """What is closed."""
+    """A pool that records that it is closed."""
 
     is_closed = False
 

@@ -1,4 +1,4 @@
-"""What holds for every exported model: its diagnostics, origins, inspections, and its files read and written again.
+"""Properties of every exported model: its diagnostics, origins, inspections, and its files read and written again.
 
 Each is converted once for all tests.
 """

@@ -1,4 +1,4 @@
-"""What older releases do not run: the first release that does, and what a conversion says."""
+"""Features that older releases do not run: the first release that does, and the messages of a conversion."""
 
 from __future__ import annotations
 

@@ -34,7 +34,7 @@ def only(model: Any) -> ControlNode:
 
 
 def assert_agree(model: Any) -> None:
-    """What `inspect`, `inspect --graph` and `inspect --nodes` show of one model is the same."""
+    """`inspect`, `inspect --graph` and `inspect --nodes` show the same of one model."""
     inspection, structure = inspect(model), opened(model)
     found = skeleton(structure)
     scopes = {each.path: (each.kind, each.nodes, each.constants) for each in inspection.scopes}

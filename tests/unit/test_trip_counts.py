@@ -1,4 +1,4 @@
-"""What decides how often a loop runs, as the page shows it."""
+"""The source of the trip count of a loop, as the page shows it."""
 
 from __future__ import annotations
 

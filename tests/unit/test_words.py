@@ -27,6 +27,7 @@ BETTER = {
     r"\btakes? the place of\b": "replaces",
     r"\btells? (?:whether|which|what|how|where|when|that)\b": "reports, shows, finds",
     r"\b(?:is|are) what\b": "name the thing",
+    r'"""What(?:ever)?\b': "name the thing in a docstring, or begin with a verb",
     r"\bthose that differ most\b": "the worst ones",
     r"\bwhat it gave\b": "the result",
     r"\bin short\b": "shorthand for",

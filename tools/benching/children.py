@@ -17,7 +17,8 @@ TIMEOUT = 1800  # seconds
 
 @dataclass(frozen=True)
 class Run:
-    """What a run took. `cpu_s` includes the processes that it started, `peak_mib` is that of the largest of them."""
+    """The time and memory of a run. `cpu_s` includes the processes that it started, `peak_mib` is that of the largest
+    of them."""
 
     wall_s: float
     cpu_s: float

@@ -91,7 +91,7 @@ def say(line: str) -> None:
 
 
 def planner() -> list[str]:
-    """What does not hold of the memory of plans."""
+    """The violated limits of the memory of plans."""
     used = {}
     for count in (1000, 100_000):
         done = subprocess.run(

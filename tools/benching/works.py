@@ -1,4 +1,4 @@
-"""What one side of a row does: a command, and the model that it needs.
+"""The work of one side of a row: a command, and the model that it needs.
 
     convert(Model("chain", 3000))        mo-loop convert {model} --quiet -o {out}.xml
     ovc(Model("chain", 3000))            ovc {model} --output_model {out}.xml --compress_to_fp16=False

@@ -68,7 +68,7 @@ class _Watcher:
 
 
 class Reach:
-    """What was measured."""
+    """The measured coverage of the tests."""
 
     def __init__(self, folder: Path) -> None:
         from coverage import CoverageData

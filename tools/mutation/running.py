@@ -23,7 +23,7 @@ PRELOADED = (
     "pytest", "numpy", "onnx.helper", "onnx.numpy_helper", "onnx.parser", "onnx.reference", "networkx", "lxml.etree",
     "click.testing", "rich.console", "hypothesis.strategies", "google.protobuf.json_format",
 )  # fmt: skip
-"""What the tests import and no mutant changes."""
+"""Modules that the tests import and no mutant changes."""
 
 PATIENCE = 6.0
 """Seconds of the wall for one of the processor: other processes may be running."""

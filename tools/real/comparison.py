@@ -45,7 +45,7 @@ class Task:
 
     @property
     def properties(self) -> dict[str, Any]:
-        """What all sides are compiled with.
+        """The properties with which all sides are compiled.
 
         Without VNNI the plugin does not quantise activations. It asks the processor, not the environment, so a
         processor with VNNI that stands for one without needs the property.

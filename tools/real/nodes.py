@@ -1,4 +1,5 @@
-"""What the runtime makes of both IRs of a network: its nodes by type and precision, what they fuse, and their times."""
+"""The nodes that the runtime makes of both IRs of a network, by type and precision, the layers that they fuse, and
+their times."""
 
 from __future__ import annotations
 

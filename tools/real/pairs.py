@@ -46,7 +46,7 @@ class Task:
 
     @property
     def properties(self) -> dict[str, Any]:
-        """What both sides are compiled with."""
+        """The properties with which both sides are compiled."""
         properties = PROPERTIES | {"INFERENCE_NUM_THREADS": self.threads}
         return properties | KEEPS_ACTIVATIONS if self.keeps_activations else properties
 
@@ -95,7 +95,7 @@ def _measured_alone(
 
 
 def expected_values(model: Path, feeds: Mapping[str, Any], threads: int) -> list[np.ndarray]:
-    """What ONNX Runtime computes. Its products of u8 and s8 saturate on some processors unless told otherwise."""
+    """The results of ONNX Runtime. Its products of u8 and s8 saturate on some processors unless told otherwise."""
     import onnxruntime
 
     onnxruntime.set_default_logger_severity(3)

@@ -37,7 +37,7 @@ def pairs(inputs: list[str]) -> dict[str, str]:
 
 
 class Steps:
-    """What is the same for all: the inputs of a step but the caches."""
+    """The common part of all decoders: the inputs of a step but the caches."""
 
     def __init__(self, names: list[str], cross: Arrays) -> None:
         self.names = names

@@ -69,7 +69,7 @@ def _ranks(s: Scope) -> list[Val]:
 
 
 def _read(s: Scope, val: Val) -> Val:
-    """What operators that broadcast make of a value of some rank, bounded by 1."""
+    """A value that broadcasting operators make of a value of some rank, bounded by 1."""
     for _ in range(s.rng.randint(0, 3)):
         if s.context.chance(0.4):
             val = _emit(s, s.rng.choice(("Neg", "Abs", "Sigmoid", "Identity")), [val])

@@ -35,7 +35,8 @@ def run(
 
 
 def _parts(outcome: TaskOutcome, pool: Pool, left: list[Task]) -> Iterator[Found]:
-    """What the executions of a task found. Those that did not run, and those whose results are lost, are `left`."""
+    """The findings of the executions of a task. Those that did not run, and those whose results are lost, are `left`.
+    """
     task: Task = outcome.task
     if outcome.ok:
         yield outcome.value

@@ -74,7 +74,7 @@ class Chain:
 
 
 class Drawing:
-    """What producers and followers draw from, and add their operators to."""
+    """The source of random choices of producers and followers, to which they add their operators."""
 
     def __init__(self, cell: Cell, seed: int, prefix: str = "") -> None:
         self.cell = cell
@@ -198,7 +198,7 @@ def model_of(chains: Sequence[Chain]) -> Any:
 
 
 def evaluate(chain: Chain, output: str = "") -> list[Array]:
-    """What ONNX Runtime computes for each set of inputs."""
+    """The results of ONNX Runtime for each set of inputs."""
     import onnxruntime
 
     options = onnxruntime.SessionOptions()

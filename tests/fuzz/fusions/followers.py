@@ -86,7 +86,7 @@ SCALARS: tuple[Callable[[Drawing, str], str], ...] = (
     lambda d, value: d.add("Div", value, d.constant([2.0])),
     lambda d, value: d.add("Neg", value),
 )
-"""What may stand between and behind."""
+"""Operators that may be between and after the others."""
 
 
 def cells() -> Iterator[Cell]:

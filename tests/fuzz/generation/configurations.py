@@ -243,7 +243,7 @@ def _prompt(d: Drawn, rows: int, length: int) -> Array:
 
 
 def rules(d: Drawn, has_mask: bool = True) -> None:
-    """What restricts the tokens, from repetition_penalty to attention_mask."""
+    """Draw the restrictions of the tokens, from repetition_penalty to attention_mask."""
     attended = [each["input_ids"].shape[:2] for each in d.sets]
     size = d.sizes.vocabulary
     if d.chance(0.2):  # with a smaller number ONNX Runtime reads the logits of all rows but the first at wrong places

@@ -1,4 +1,4 @@
-"""What reads integers; it ends in a value of f32 in half of the steps."""
+"""Operators that read integers; half of the steps end in a value of f32."""
 
 from __future__ import annotations
 

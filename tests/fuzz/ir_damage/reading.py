@@ -1,4 +1,4 @@
-"""What is done with a damaged pair: what a user does with a model that was read."""
+"""The use of a damaged pair: the steps of a user with a model that was read."""
 
 from __future__ import annotations
 

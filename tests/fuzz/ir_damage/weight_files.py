@@ -13,7 +13,7 @@ from tests.fuzz.damage.octets import damaged_bytes
 FILE, MISSING, FOLDER, LINK, DANGLING, CIRCLE, DEVICE, PIPE = FORMS = (
     "file", "missing", "folder", "link", "dangling", "circle", "device", "pipe"
 )  # fmt: skip
-"""What is in the place of the .bin."""
+"""The kinds of files in the place of the .bin."""
 
 
 def damaged_weights(data: bytes, draw: Random, other: bytes) -> tuple[bytes, str]:

@@ -16,7 +16,7 @@ PER_STEP = "LowLatency2[use_const_initializer=False,sequence_length=1]"
 
 @dataclass
 class Plan:
-    """What a pair of options makes of a model: the arguments of convert_model, and what numpy does in their place."""
+    """The effect of a pair of options on a model: the arguments of convert_model, and the equivalent in numpy."""
 
     subject: Subject
     names: tuple[str, ...]

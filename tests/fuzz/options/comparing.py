@@ -35,7 +35,7 @@ Feeds = dict[str, Array]
 
 @dataclass(frozen=True)
 class Answer:
-    """What became of one pair: `silent` if an option of it changed nothing and nothing reports it."""
+    """The result for one pair: `silent` if an option of it changed nothing and nothing reports it."""
 
     status: str
     label: str

@@ -89,7 +89,7 @@ def _products(model: Any) -> tuple[int, int]:
 
 
 def verdict_of(case: Case, outcome: Any) -> str:
-    """What is wrong with the result of a network; empty if nothing is."""
+    """The fault in the result of a network; empty if there is none."""
     if not outcome.ok:
         return f"{outcome.status} at {outcome.stage}: {outcome.message.strip().splitlines()[-1][:300]}"
     limit = limit_of(case, outcome.task.quantization)

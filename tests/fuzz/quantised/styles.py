@@ -10,7 +10,7 @@ INTEGERS, NUMBERS, TRANSPOSED = "integers", "numbers in f32, then QuantizeLinear
 
 @dataclass(frozen=True)
 class Style:
-    """What one tool writes.
+    """The form of the files of one tool.
 
     `activations` and `weights` are element types, "" for none; `where` are the tensors that are quantised, `weights_as`
     is the form of the weights, `is_symmetric` means zero points of 0, for activations, and `by_range` means u8 for

@@ -30,7 +30,7 @@ FROM_ZEROS = "LowLatency2[sequence_length=1]"
 
 
 def compare(task: tuple[int, int, str | None]) -> str:
-    """What differs for a seed and number on the release of an interpreter; empty if nothing does."""
+    """The difference for a seed and number on the release of an interpreter; empty if there is none."""
     seed, number, python = task
     if number % SHARE == SHARE - 1:
         return compared_carried(carried(seed, number), python)
@@ -38,7 +38,7 @@ def compare(task: tuple[int, int, str | None]) -> str:
 
 
 def compared(recurrent: Recurrent, python: str | None = None) -> str:
-    """What differs between the steps of a model and a whole run of it; empty if nothing does."""
+    """The difference between the steps of a model and a whole run of it; empty if there is none."""
     transform = FROM_ZEROS if recurrent.from_zeros else TRANSFORM
     with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
         warnings.simplefilter("ignore", ConversionWarning)  # zeros in place of the model's initial values
@@ -58,7 +58,7 @@ def compared(recurrent: Recurrent, python: str | None = None) -> str:
 
 
 def compared_carried(model: Carried, python: str | None = None) -> str:
-    """What differs between the steps of a model with variables and with states that its caller carries."""
+    """The difference between the steps of a model with variables and with states that its caller carries."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder, "model.xml")
         pairs = None if model.is_found else {name: state.after for name, state in model.states.items()}

@@ -64,7 +64,7 @@ def test_many_places_are_cut_short() -> None:
 
 
 def test_in_bodies_and_functions() -> None:
-    """Whatever the nesting; a function called twice has two places."""
+    """At any depth of nesting; a function called twice has two places."""
     body = """[choice] u = If (flag) <
         then_branch = yes () => (float[3] p) { [deep] p = odd.Two (s) },
         else_branch = no () => (float[3] q) { [call] q = local.f (s) }>

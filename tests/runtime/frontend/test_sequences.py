@@ -248,7 +248,7 @@ ONES = {
 @pytest.mark.parametrize("place", ["outside", "body"])
 @pytest.mark.parametrize("batch", ["2", "B"])
 def test_pieces_of_size_1_whose_number_is_known_at_run_time(made: str, place: str, batch: str) -> None:
-    """What the old exporter of PyTorch writes for repeat_interleave; the ranks behind the pieces are known."""
+    """The form of the old exporter of PyTorch for repeat_interleave; the ranks behind the pieces are known."""
     split = "rows = SplitToSequence <axis = 1> (x, sizes)"
     outside, inside = (split, "") if place == "outside" else ("", split)
     model = parsed(f"""

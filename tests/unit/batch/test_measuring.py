@@ -1,4 +1,4 @@
-"""What a conversion takes, measured in a process that has done other work before."""
+"""Time and memory of a conversion, measured in a process that has done other work before."""
 
 from __future__ import annotations
 

@@ -141,7 +141,7 @@ def test_what_is_put_is_there_later(model: Planned, made: StateEntry) -> None:
 
 
 def test_a_running_batch_appends(model: Planned, made: StateEntry) -> None:
-    """What is saved costs what is new, however long the file is; the last line of an output counts."""
+    """Saving costs in proportion to the new entries, however long the file is; the last line of an output counts."""
     folder = model.target.parent
     state = FolderState(folder)
     for layers in (3, 4):

@@ -122,7 +122,7 @@ def listing(count: int) -> dict[str, list[tuple[Location, Info]]]:
 
 @pytest.fixture
 def simulate(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[tuple[Location, Info]]]:
-    """What the stores list; a test fills it."""
+    """The listings of the stores; a test fills them."""
     contents: dict[str, list[tuple[Location, Info]]] = {}
 
     def listed(where: Location, ending: str = "", *, is_literal: bool = False) -> Iterator[tuple[Location, Info]]:

@@ -1,4 +1,4 @@
-"""What refuses a node before its translator runs: ranges of attributes, absent inputs, sizes that are too large."""
+"""Refusals of a node before its translator runs: ranges of attributes, absent inputs, sizes that are too large."""
 
 from __future__ import annotations
 

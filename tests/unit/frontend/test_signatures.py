@@ -169,7 +169,8 @@ def test_since(op: str) -> None:
 
 
 def test_a_parameter_that_is_not_read_is_declared() -> None:
-    """What a translator does not read, and no decorator of it declares as ignored; or declared, and read."""
+    """Parameters that a translator does not read and no decorator declares as ignored; or that are declared, and read.
+    """
     of: dict[Any, set[str]] = defaultdict(set)
     for translator in registry.every():
         of[translator.function].update(translator.ignored)

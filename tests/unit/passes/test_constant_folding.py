@@ -1,4 +1,5 @@
-"""What ConstantFolding does not fold and reports, what it defers, and that deferred weights are the same bytes."""
+"""ConstantFolding: nodes that it does not fold and reports, nodes that it defers; deferred weights are the same bytes.
+"""
 
 from __future__ import annotations
 

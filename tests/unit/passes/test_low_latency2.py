@@ -1,4 +1,4 @@
-"""What LowLatency2 refuses, warns of and leaves alone; tests/golden/low_latency2 has what it writes."""
+"""LowLatency2: refusals, warnings and unchanged models; tests/golden/low_latency2 has the graphs that it writes."""
 
 from __future__ import annotations
 

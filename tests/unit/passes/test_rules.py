@@ -28,7 +28,8 @@ class Restless(FunctionPass):
 
 
 TWICE = {"DistinguishBranchShapes", "PreserveEmptyBroadcasts", "RemoveSliceBounds"}
-"""What hides sizes is behind the rules that look at them, and what makes products of elements behind those of them."""
+"""Rules that hide sizes are behind those that read them; rules that make products of elements are behind those for
+them."""
 
 
 def test_all_rules_are_in_the_pipeline_once() -> None:

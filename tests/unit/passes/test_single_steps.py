@@ -1,4 +1,4 @@
-"""What a model must not do outside of its steps, to be computed one step at a time."""
+"""Operations that a model must not have outside of its steps, to be computed one step at a time."""
 
 from __future__ import annotations
 

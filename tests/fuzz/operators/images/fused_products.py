@@ -44,7 +44,7 @@ GEMM_ACTIVATIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("Elu", ("alpha",)), ("Celu", ("alpha",)), ("ThresholdedRelu", ("alpha",)), ("HardSigmoid", ("alpha", "beta")),
     ("Selu", ("alpha", "gamma")), ("ScaledTanh", ("alpha", "beta")), ("ParametricSoftplus", ("alpha", "beta")),
 )  # fmt: skip
-"""What the kernel has, and the attributes that it requires."""
+"""The activations of the kernel, and the attributes that each requires."""
 
 
 def gemm(d: Draw) -> Node:

@@ -129,7 +129,7 @@ class NonMaxSuppression(torch.autograd.Function):
 
     @staticmethod
     def symbolic(g: Any, boxes: Any, scores: Any, most: int, overlap: float, least: float) -> Any:
-        """What TorchScript writes."""
+        """The node that TorchScript writes."""
         limits = [g.op("Constant", value_t=torch.tensor([each])) for each in (most, overlap, least)]
         return g.op("NonMaxSuppression", boxes, scores, *limits)
 

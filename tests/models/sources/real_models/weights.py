@@ -7,7 +7,7 @@ import math
 import numpy as np
 
 RESIDUAL = 0.3
-"""What a residual branch is multiplied by, so that the sum of many branches stays small."""
+"""The factor of a residual branch, so that the sum of many branches stays small."""
 
 
 def steady_weights(name: str, shape: tuple[int, ...], random: np.random.Generator) -> np.ndarray:

@@ -1,4 +1,5 @@
-"""What turns a model of the transformers package into a module with tensors as parameters, and a tuple as result."""
+"""Wrappers that turn a model of the transformers package into a module with tensors as parameters, and a tuple as
+result."""
 
 from __future__ import annotations
 
@@ -158,5 +159,5 @@ STEP_OUTPUTS = ("logits", *(f"new_{name}" for name in CACHE_NAMES))
 
 
 def encoder_states(seed: int, batch: int, time: int) -> Data:
-    """What an encoder made of `time` positions."""
+    """The states of an encoder for `time` positions."""
     return normal(seed, batch, time, HIDDEN)
