@@ -133,13 +133,16 @@ def convert_model(source: Any, **arguments: Any) -> Model:
 
     Args:
         source: Path or URL of an .onnx file, an open binary file, the bytes of one, or an `onnx.ModelProto`. A model
-            at a URL is brought to the local disk, where it stays as long as the returned Model.
+            at a URL is copied to the local disk, where it stays as long as the returned Model.
         arguments: The options, which follow.
+
+    Returns:
+        The converted model, for `save_model` or `Model.to_openvino`.
 
     Raises:
         InputError: the file, the model or an argument is wrong.
         UnsupportedError: the IR cannot express a part of the model; several errors are one ConversionErrors.
-        LimitError: the model makes the conversion do more than `limits` allow.
+        LimitError: the conversion exceeds one of `limits`.
     """
     options = made_of(ConvertArguments, arguments, "convert_model")
     observers = list(options.observers)
@@ -180,6 +183,9 @@ def read_model(
         weights: the path of the .bin; by default it has the name of the .xml.
         limits: those of `convert_model`.
 
+    Returns:
+        The model, as `convert_model` returns one.
+
     Raises:
         InputError: a file is missing, is not IR, or breaks a rule of the format.
         UnsupportedError: the IR has another version, or a part of it cannot be read.
@@ -206,7 +212,7 @@ def save_model(
     Both files are written under temporary names and renamed at the end: after an error, older files are unchanged.
 
     Args:
-        model: what `convert_model` or `read_model` returned.
+        model: the result of `convert_model` or `read_model`.
         xml_path: the path or URL of the .xml.
         compress_to_fp16: store f32 weights as f16. By default, numbers stay exact.
         observers: are called with a Phase when compressing and writing begin and end.

@@ -273,7 +273,8 @@ class Conversion:
             raise ConversionErrors(errors) from None
 
     def _check_target(self, graph: Graph) -> None:
-        """Refuse what a release of the target does not run. The default target is narrowed instead, with warnings."""
+        """Refuse features that a release of the target does not run. The default target is narrowed instead, with
+        warnings."""
         target = self.options.releases
         newer = [each for each in newer_uses(graph) if each.release > target.oldest]
         if newer and self.options.target is not None:
@@ -346,7 +347,7 @@ class Conversion:
 
 
 def _flag_of(name: str, options: ConvertOptions) -> tuple[str, str]:
-    """The option that asks for a pass, and what helps if it has no effect. InternalError if it is not known."""
+    """The option that requests a pass, and the advice if it has no effect. InternalError if it is not known."""
     if name == "UnrollLoops":
         return f"--unroll {options.unroll}", "--explain-pass UnrollLoops says why for each loop; give a larger number"
     if name == "LowLatency2":

@@ -322,7 +322,8 @@ def check_time() -> None:
 
 @contextmanager
 def writing_within(remaining: Remaining | None, read: int) -> Iterator[Budget | None]:
-    """The block writes a graph, in what its conversion has left; None, if no conversion made it: nothing is limited.
+    """The block writes a graph, within the remaining limits of its conversion; None, if no conversion made it: nothing
+    is limited.
 
     `read` are the bytes of the files that hold its weights.
     """

@@ -86,7 +86,7 @@ class ConvertOptions:
     )
     plugins: bool = flag(
         True, "Ignore the extensions of installed packages.", CONVERSION, "--no-plugins", place=3,
-        note="False does so.",
+        note="The value False does this.",
     )
     layout: Any = flag(
         None, "The layout of inputs and outputs, and with an arrow the one they get in the IR: "

@@ -96,14 +96,14 @@ SEVERITIES = (WRONG, CRASH, ERROR, SLOW)
 
 @dataclass(frozen=True)
 class Gap:
-    """One error of the runtime, stated by what avoids it: `avoids = (Gap("abs-of-concat", ...),)` of a pass.
+    """One error of the runtime, stated by the pass that avoids it: `avoids = (Gap("abs-of-concat", ...),)` of a pass.
 
     tests/runtime/probes has a graph under the name `id` that shows it; `tools/probe_runtime.py` runs it on a release
-    and compares what it finds with `since` and `until`. `form` is written instead. `since` is the first release
-    of `MEASURED` that has the error, "" if all of them have it up to `until`; `until` is the last one, "" if the newest
+    and compares the result with `since` and `until`. `form` is written instead. `since` is the first release of
+    `MEASURED` that has the error, "" if all of them have it up to `until`; `until` is the last one, "" if the newest
     still has it. `avx512_since` is the first release that has it only on processors with AVX-512, "" if there is none;
-    only processors without AVX-512 have one that is `without_avx512`. What avoids it does so on all processors, because
-    an IR runs on any. `rule` is the name of the pass, or the translator, in a table of all.
+    only processors without AVX-512 have one that is `without_avx512`. Passes avoid it for all processors, because an IR
+    runs on any. `rule` is the name of the pass, or the translator, in a table of all.
     """
 
     id: str

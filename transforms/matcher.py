@@ -1,10 +1,10 @@
-"""The matcher: finds what a pattern matches in a graph.
+"""The matcher: finds the matches of a pattern in a graph.
 
     match = Matcher(hswish).match(node)            # a new Match, or None
     match[x], match.node(gate), match.root         # a Value, its Node, the root node
 
 Matching goes from the root to its producers and tries all alternatives of a pattern that has several; the first one
-that fits is used. `Pattern` says what the matcher asks of a pattern. The kinds of patterns are in
+that fits is used. `Pattern` is the interface of a pattern for the matcher. The kinds of patterns are in
 transforms/pattern.py, which offers `Match`, `Matcher` and `Pattern` as well: passes import all of them from there.
 """
 
@@ -190,7 +190,7 @@ class Matcher:
         self.fits = pattern.fits
         """The reason why a value cannot be the root, without its inputs; None if it can."""
         self.begins = pattern.begins
-        """Whether a value may be the root, by what its node and the direct inputs are."""
+        """Whether a value may be the root, by the classes of its node and the direct inputs."""
         self.contained = contained
         self.is_single = pattern.is_single_node()
         """Whether the pattern is one node, whatever its inputs."""

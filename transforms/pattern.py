@@ -1,4 +1,4 @@
-"""Patterns of values: what passes import to say what they look for.
+"""Patterns of values, with which passes describe the nodes that they search.
 
     x = any_input()
     gate = wrap_type(HSigmoid, x, when=consumers_count(1))
@@ -11,8 +11,8 @@ A pattern matches one value: used twice, it matches the same value twice. Matchi
 and tries all alternatives of `any_of`, `any_order`, `optional` and `repeated`; the first one that fits is used.
 Patterns are not changed while they are matched, so several matchers can share one pattern.
 
-The functions that make patterns and the classes behind them are here. What matches them is in transforms/matcher.py:
-`Matcher`, `Match`, and `Pattern`, the base of all patterns.
+The functions that make patterns and the classes behind them are here. The classes that match them are in
+transforms/matcher.py: `Matcher`, `Match`, and `Pattern`, the base of all patterns.
 """
 
 from __future__ import annotations
@@ -324,9 +324,9 @@ def repeated(
 ) -> Pattern:  # fmt: skip
     """A chain of `step(previous)` above `source`, the longest that fits.
 
-    `repeated(lambda x: wrap_type(ReLU, x), data)` is a chain of ReLUs of any length from 1 on. What `step` makes anew
-    may differ from step to step; a pattern from outside stands for one value in all of them. `match.chain` gives the
-    nodes.
+    `repeated(lambda x: wrap_type(ReLU, x), data)` is a chain of ReLUs of any length from 1 on. A pattern that `step`
+    makes may match another value in each step; a pattern from outside matches the same value in all of them.
+    `match.chain` gives the nodes.
     """
     return _Repeated(step, source, at_least, at_most, name)
 

@@ -250,7 +250,7 @@ def default_pipeline(
         unroll: loops of at most so many iterations are unrolled.
         target: rules that no release of it needs are disabled by default.
         quantization: with "exact" the passes of `FAST_QUANTIZATION` are disabled by default; with "portable"
-            `CompressWeights` keeps from integers what saturates on some processors.
+            `CompressWeights` keeps layers that saturate on some processors in f32.
         states: passes of `STATES` with their arguments; without them the pipeline has none.
         exact_order: loops add floating-point numbers in the order of their steps.
     """

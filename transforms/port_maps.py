@@ -38,7 +38,7 @@ def replace_iteration(old: Iteration, new: Iteration) -> None:
 
 
 def replace_by_loop(old: Iteration) -> Loop:
-    """Replace a TensorIterator or Scan by a Loop with a trip count from the length of what it slices."""
+    """Replace a TensorIterator or Scan by a Loop with a trip count from the length of its sliced input."""
     graph, body = old.graph, old.body
     condition = Result(Constant(True, graph=body, dtype=boolean).output)
     go = Constant(True, graph=graph, dtype=boolean)
@@ -82,7 +82,7 @@ def drop_unused_outputs(node: Control) -> bool:
 
 
 def drop_unused_ports(node: Control) -> None:
-    """Remove outputs and inputs that are not read, and what of the bodies only they use."""
+    """Remove outputs and inputs that are not read, and the parts of the bodies that only they use."""
     drop_unused_outputs(node)
     for body in node.bodies:
         body.sweep()

@@ -129,7 +129,8 @@ def move_readers(old: Value, new: Value, readers: Iterable[tuple[Node, int]]) ->
 
 
 def drop_dead(nodes: Iterable[Node]) -> None:
-    """Remove those of `nodes` that are not read, and then what only they read. Parameters, Results and sinks stay."""
+    """Remove those of `nodes` that are not read, and then the nodes that only they read. Parameters, Results and sinks
+    stay."""
     pending = list(nodes)
     while pending:
         node = pending.pop()
@@ -178,7 +179,7 @@ def _info(node: Node) -> dict[str, Any]:
 
 
 def _give_origins(nodes: list[Node], origins: Origins) -> None:
-    """`origins` for `nodes`, and for what they read, as far as those have none: they were made for a replacement."""
+    """Set `origins` of `nodes` and of the nodes that they read, if they have none: they were made for a replacement."""
     while nodes:
         node = nodes.pop()
         if origins and not node.origins:

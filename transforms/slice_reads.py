@@ -42,7 +42,7 @@ Items = tuple[Index, ...]
 class SliceRead:
     """`node` reads slice i of the tensor of `entry`, in reverse order if `reverse`, with a dimension of 1 if `keeps`.
 
-    `rest` holds start, stop, step and axis of what the same Slice selects along other axes.
+    `rest` holds start, stop, step and axis of the selections of the same Slice along other axes.
     """
 
     node: ops.Gather | ops.Slice

@@ -3,8 +3,8 @@
     for i in range(2): s = f(s, X[i], i)        ->  f(f(s, X[0], 0), X[1], 1)
 
 The iteration number becomes a constant, a slice a Slice (of a Scan a Gather, because the axis disappears; the whole
-tensor if it is one slice), and a concatenated output one Concat. What decides whether a loop is unrolled is in the
-passes: UnrollLoops and LowLatency2.
+tensor if it is one slice), and a concatenated output one Concat. The passes UnrollLoops and LowLatency2 decide whether
+a loop is unrolled.
 """
 
 from __future__ import annotations

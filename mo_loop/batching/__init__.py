@@ -22,5 +22,5 @@
 ==============  ================================================================================
 
 Only `job`, which workers load, imports onnx and numpy: a batch in which all models are up to date does not load them.
-What is at a URL is loaded for URLs alone.
+The modules for URLs are loaded only if there is one.
 """

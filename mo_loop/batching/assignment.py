@@ -30,8 +30,8 @@ class Assignment:
     """The work to do for one model.
 
     `number` is its place in the plan, `task` its conversion, without a draft, `limit` the seconds for all of it,
-    `known` what an earlier batch made, `is_new` whether it had no .bin before this batch, `earlier` what is known of
-    its memory and time.
+    `known` the result of an earlier batch, `is_new` whether it had no .bin before this batch, `earlier` its memory and
+    time in an earlier batch.
     """
 
     number: int

@@ -67,6 +67,9 @@ def batch(
         options: The options of the conversions, as ConvertOptions or by name: {"target": "2026.4"}. Extensions are
             paths.
 
+    Returns:
+        The result of each model. `passed` is true if none failed, except those in `baseline`.
+
     Raises:
         UsageError: a path does not exist or has no model, two models have the same output, or an argument is not valid.
         FileError: the output folder cannot be written.

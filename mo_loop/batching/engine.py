@@ -1,4 +1,4 @@
-"""Engine: what does the assignments of a batch; PoolEngine: worker processes of this machine.
+"""Engine: performs the assignments of a batch; PoolEngine: worker processes of this machine.
 
     engine = PoolEngine(WorkerLimits(jobs=2))
     threads = engine.start(work, drafts)        # takes assignments from the WorkQueue, and reports to it
@@ -109,7 +109,7 @@ class Engine(Protocol):
     """Does the assignments of a batch."""
 
     needs_earlier: bool
-    """Whether its assignments are to say what an earlier conversion took."""
+    """Whether its assignments need the time and memory of an earlier conversion."""
 
     def ordered(self, models: Sequence[Planned]) -> Iterable[int]:
         """The order in which models are handed out, as places in the plan."""
@@ -118,7 +118,7 @@ class Engine(Protocol):
         """Start threads that work while there are assignments, with drafts below a folder; return their number."""
 
     def stop(self) -> None:
-        """End what runs, and release what the engine has for this batch. Finished work is still told."""
+        """End running work, and release the resources of the engine for this batch. Finished work is still reported."""
 
 
 class PoolEngine:

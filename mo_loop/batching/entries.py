@@ -1,4 +1,4 @@
-"""StateEntry: an .xml and .bin, and from what they were made; as JSON, in a folder and at a URL.
+"""StateEntry: an .xml and .bin and the sources of both; as JSON, in a folder and at a URL.
 
     entry_of(plain(entry)) == entry
 """

@@ -17,7 +17,7 @@ This is more than many models need. So where the conversion was measured, the es
 process, and at least what the model added to a new one (`mo_loop.batching.measuring`), but not below BASE: a model is
 not refused for an estimate above the memory in which it was converted before. A larger file needs more in proportion.
 
-A comparison loads the weights in another process, while the worker keeps what it has:
+A comparison loads the weights in another process, while the worker keeps its memory:
 
     BASE + COMPARED + EMBEDDED_FACTOR * size + EXTERNAL_FACTOR * external
 

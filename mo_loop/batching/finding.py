@@ -3,11 +3,11 @@
     planned(["models", "more/*.onnx"], Path("out"))
     planned(["s3://zoo/**"], Location("s3://ir"))
 
-The outputs have the folder structure of the models below their common root: the given folder, the part of a glob
-before its first wildcard, the folder of a given file. A folder or a prefix means all .onnx files in it and its
-subfolders, a glob the .onnx files that it matches; names that begin with a dot are skipped. A given file may have any
-suffix. An object whose name has the letters of a glob comes before what the glob matches. What is at URLs is loaded
-for URLs alone.
+The outputs have the folder structure of the models below their common root: the given folder, the part of a glob before
+its first wildcard, the folder of a given file. A folder or a prefix means all .onnx files in it and its subfolders, a
+glob the .onnx files that it matches; names that begin with a dot are skipped. A given file may have any suffix. An
+object whose name has glob characters takes precedence over the matches of the glob. The modules for URLs are loaded
+only if there is one.
 """
 
 from __future__ import annotations
@@ -192,7 +192,7 @@ def _location(text: str) -> Location:
 
 
 def _add_below(where: Location, models: FoundModels) -> Location:
-    """Add what a glob matches or what is below a prefix; the URL that their names are below."""
+    """Add the matches of a glob, or the objects below a prefix; returns the URL that their names are below."""
     from mo_loop.batching.storage.stores import fixed_part, is_glob, listed
 
     root = fixed_part(where)

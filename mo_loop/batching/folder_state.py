@@ -4,7 +4,7 @@
     ["a/b.xml", {"made": {...}, "facts": {...}, "warnings": []}]
 
 The last line of an output counts. A running batch appends to the file, and writes it anew at its end, sorted and
-without what is gone. Lines that are not valid are ignored, and so is a file that begins with another line: the only
+without removed outputs. Lines that are not valid are ignored, and so is a file that begins with another line: the only
 consequence is that models are converted again.
 
 Workers write into a temporary folder beside it (`drafts_in`). A batch holds a lock on that folder: one without a lock

@@ -4,9 +4,9 @@
     ...                         # convert
     cost = meter.cost()         # a Cost: seconds and bytes
 
-The peak of a process includes what earlier models left in it. So two numbers are kept: the peak, which a new process
-would not exceed, and the memory of a new process plus the growth during this model, which it would need at least: a
-model can use again what an earlier one has freed. In a new process both are the same.
+The peak of a process includes the memory that earlier models left in it. So two numbers are kept: the peak, which a new
+process would not exceed, and the memory of a new process plus the growth during this model, which it would need at
+least: a model can reuse memory that an earlier one has freed. In a new process both are the same.
 """
 
 from __future__ import annotations

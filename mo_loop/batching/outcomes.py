@@ -1,4 +1,4 @@
-"""result_of: the result of a model, from what its worker answered.
+"""result_of: the result of a model, from the answer of its worker.
 
     result, entry = result_of(model, pool.call(task))      # or an StateEntry: the model is up to date
 

@@ -1,4 +1,4 @@
-"""Outputs: the .xml and .bin of a batch, in a folder or below a URL, and what is up to date there.
+"""Outputs: the .xml and .bin of a batch, in a folder or below a URL, and which of them are up to date.
 
     outputs = Outputs(Path("ir"))                                # or a Location, or models at URLs: with a Scratch
     with outputs.drafts() as drafts:
@@ -8,7 +8,7 @@
         outputs.put(model, done.entry)
     outputs.close()
 
-What differs between a folder and a store is in an OutputState: `mo_loop.batching.folder_state` is that of a folder,
+The differences between a folder and a store are in an OutputState: `mo_loop.batching.folder_state` is that of a folder,
 `mo_loop.batching.url_state` that of a prefix of URLs, which is loaded for URLs alone.
 """
 
@@ -31,7 +31,8 @@ if TYPE_CHECKING:
 
 
 class OutputState(Protocol):
-    """Where the outputs lie: what earlier batches made there, and what killed ones left. `name` is the path of an .xml.
+    """The place of the outputs: the results of earlier batches, and the files that killed ones left. `name` is the path
+    of an .xml.
 
     All but `put`, `save` and `close` may be called from several threads.
     """
@@ -43,7 +44,7 @@ class OutputState(Protocol):
         """A folder for temporary files of the workers while the batch runs."""
 
     def prepare(self, model: Planned) -> bool:
-        """Bring into order what a killed process left of a model's outputs; whether there is no .bin that a killed
+        """Clean up the outputs of a model that a killed process left. Returns whether there is no .bin that a killed
         worker could not have left."""
 
     def find(self, name: str, model: Planned, work: Work) -> tuple[StateEntry | None, bool]:
@@ -63,7 +64,7 @@ class OutputState(Protocol):
         """Keep the entry of a model that was converted."""
 
     def save(self) -> None:
-        """Write what `put` kept. FileError if that fails."""
+        """Write the entries of `put`. FileError if that fails."""
 
     def close(self) -> None:
         """The same at the end of the batch."""

@@ -70,7 +70,7 @@ class FoundModels:
         self._table = DiskTable("CREATE TABLE found (place BLOB PRIMARY KEY, size INTEGER, tag TEXT) WITHOUT ROWID")
 
     def add(self, places: Iterable[tuple[str, Info | None]]) -> int:
-        """Add models: an absolute path, or a URL with what its listing said. How many there were."""
+        """Add models: an absolute path, or a URL with the facts of its listing. Returns their number."""
         count = 0
 
         def rows() -> Iterator[tuple[bytes, int | None, str | None]]:

@@ -39,8 +39,8 @@ class Cost:
 
 @dataclass(frozen=True, slots=True)
 class Facts:
-    """A converted model in numbers: layers in all scopes, operations with bodies by type; what its conversion took, if
-    that is known."""
+    """A converted model in numbers: layers in all scopes, operations with bodies by type; the time and memory of its
+    conversion, if they are known."""
 
     layers: int
     control_flow: Mapping[str, int]
@@ -79,9 +79,9 @@ class FileSizes:
 class ModelResult:
     """The result of one model.
 
-    `exit_code` is that of `mo-loop convert`, or None if the process ended early. `message` says what happened to the
-    process, or which outputs differ; `detail` is its last output or the traceback of a bug. `facts` and `sizes` belong
-    to existing files. `comparison` is the report of the comparison with ONNX Runtime as plain data.
+    `exit_code` is that of `mo-loop convert`, or None if the process ended early. `message` describes the end of the
+    process, or the outputs that differ; `detail` is its last output or the traceback of a bug. `facts` and `sizes`
+    belong to existing files. `comparison` is the report of the comparison with ONNX Runtime as plain data.
     """
 
     model: Planned

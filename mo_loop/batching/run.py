@@ -3,9 +3,9 @@
     batch = Batch(plan, folder, lambda model: Work(options, digest), limits)
     results = batch.run(listener)                       # batch.stop("SIGINT") from a signal handler ends it
 
-The engine has threads that take assignments and report events (`mo_loop.batching.engine`). The thread that calls
-`run` updates the state and calls the listener. Workers write into a temporary folder in the output folder, which is
-removed at the end, and move each pair of files to its place. What a killed worker had set aside there is restored.
+The engine has threads that take assignments and report events (`mo_loop.batching.engine`). The thread that calls `run`
+updates the state and calls the listener. Workers write into a temporary folder in the output folder, which is removed
+at the end, and move each pair of files to its place. Files that a killed worker had set aside there are restored.
 """
 
 from __future__ import annotations
@@ -76,8 +76,8 @@ class Batch:
         force: bool = False, fail_fast: bool = False, durable: bool = False, engine: Engine | None = None,
         earlier: Mapping[str, Earlier] | None = None,
     ) -> None:  # fmt: skip
-        """`folder` is that of the plan, or its outputs (`mo_loop.batching.outputs`); `work` says what is done with
-        each model.
+        """`folder` is that of the plan, or its outputs (`mo_loop.batching.outputs`); `work` gives the work for each
+        model.
 
         `force` converts models that are up to date as well; with `fail_fast` no model begins after the first failure;
         `durable` waits until each pair of files is on the disk. `engine` does the work, by default worker processes of
@@ -139,7 +139,8 @@ class Batch:
                 self._hear_last(threads, listener)
 
     def _hear_last(self, threads: int, listener: BatchListener) -> None:
-        """Take the results of models that were done when the batch ended, and restore what a killed worker left."""
+        """Take the results of models that were done when the batch ended, and restore the files that a killed worker
+        left."""
         end = time.monotonic() + LAST_RESULTS
         while threads and time.monotonic() < end:
             try:

@@ -44,8 +44,8 @@ class Remote:
 
 @dataclass(frozen=True)
 class Task:
-    """A model, its draft .xml, its final .xml, what is done with it, and whether the files are to be on the disk at the
-    end. `source` and `target` are paths, or URLs if there is `remote`."""
+    """A model, its draft .xml, its final .xml, its work, and whether the files must be on the disk at the end. `source`
+    and `target` are paths, or URLs if there is `remote`."""
 
     source: str
     draft: str
@@ -59,7 +59,8 @@ class Task:
 class Done:
     """The result of one conversion: an entry if it succeeded, else errors; `detail` is a traceback.
 
-    `comparison` is the report of the comparison as plain data; `difference` says what differs, and there is no entry.
+    `comparison` is the report of the comparison as plain data; `difference` describes the difference, and there is no
+    entry.
     """
 
     entry: StateEntry | None = None

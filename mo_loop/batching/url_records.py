@@ -1,4 +1,4 @@
-"""Records: from what the outputs below a URL were made; one small object for each model.
+"""Records: the sources of the outputs below a URL; one small object for each model.
 
     record = record_of("vision/model.xml", entry, is_local=False)
     save(prefix, record, {"name": "vision/model.xml", **plain(entry)}, replaced=earlier_records)
@@ -9,9 +9,9 @@ The name of an object answers whether a model is up to date:
 
 `model`, `inputs` and `outputs` are hashes: of the model's name; of the options, size and tag of the .onnx; of sizes and
 tags of the .xml and .bin. `brief` is the entry of a model in a report: `12.Loop1.If2._ms340._need92._peak125`: layers,
-operations with bodies, and what the conversion took, in milliseconds and MiB. It begins with `_` where the content has
-to be read and the files of the model looked at, because there is external data, or a store without tags, or a warning
-has to be repeated.
+operations with bodies, and the time and memory of the conversion, in milliseconds and MiB. It begins with `_` if the
+content and the files of the model must be read, because there is external data, or a store without tags, or a warning
+must be repeated.
 
 No object is ever changed, and no object belongs to two models, so that processes do not disturb each other: a name that
 does not fit the outputs has no effect.
@@ -92,7 +92,7 @@ def record_of(name: str, entry: StateEntry, *, is_local: bool) -> StateRecord:
 
 
 def entry_from(record: StateRecord, options: str, source: Info, xml: Info, data: Info) -> StateEntry | None:
-    """The entry of a record with a brief text, and of what the listings say; None if it has none."""
+    """The entry from the brief text of a record and the facts of the listings; None if it has no such text."""
     facts = None if record.brief.startswith(_PARTIAL) else facts_from(record)
     if facts is None:
         return None

@@ -1,8 +1,8 @@
-"""UrlState: what is below the URL of the outputs of a batch; an OutputState.
+"""UrlState: the state of the outputs of a batch below a URL; an OutputState.
 
-Three listings say what is up to date: that of the models, that of the .xml and .bin below the prefix, and that of the
-records (`mo_loop.batching.url_records`). No object is read, unless a model has external data, its conversion had a
-warning, or the store has no tags. Names, sizes and tags are kept on the local disk.
+Three listings decide which outputs are up to date: that of the models, that of the .xml and .bin below the prefix, and
+that of the records (`mo_loop.batching.url_records`). No object is read, unless a model has external data, its
+conversion had a warning, or the store has no tags. Names, sizes and tags are kept on the local disk.
 
 A worker puts the pair and then its record, so a batch that is killed loses nothing that is finished.
 """

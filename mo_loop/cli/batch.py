@@ -205,7 +205,7 @@ def _planned(context: click.Context, asked: Asked, flags: Mapping[str, Any]) -> 
 
 
 def _show_plan(asked: Asked, prepared: Prepared, *, is_debug: bool) -> None:
-    """Print what would be done."""
+    """Print the plan."""
     from mo_loop.batching.estimates import earlier_of
     from mo_loop.cli.batch_plan import plan_lines
 

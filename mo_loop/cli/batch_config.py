@@ -1,4 +1,4 @@
-"""The file of `mo-loop batch --config`, and what is done with each model.
+"""The file of `mo-loop batch --config`, and the work for each model.
 
     # mo-loop.toml: the keys are the flags
     jobs = 4

@@ -1,4 +1,4 @@
-"""mo-loop batch --plan: what a batch would do, without converting anything.
+"""mo-loop batch --plan: the work of a batch, without converting anything.
 
 ir: 100000 models, 41.2 GB: 99000 up to date, 1000 to convert, 1.3 GB
 time    about 12 min with 4 workers (900 of 1000 by the earlier report)

@@ -137,7 +137,7 @@ def _convert(
     model: str, target: str, options: ConvertOptions, given: PassOptions, shown: list[Any], mapping: str | None,
     durable: bool, *, is_quiet: bool,
 ) -> dict[str, Any] | None:  # fmt: skip
-    """Convert, write the pair, and what the options of passes and `mapping` ask for; returns the summary."""
+    """Convert, write the pair and the files of the options of passes and of `mapping`; returns the summary."""
     from mo_loop.conversion import Conversion
     from mo_loop.report.record import Record
 

@@ -16,7 +16,7 @@ from mo_loop.support.files import is_among
 
 @contextmanager
 def fetched(source: str) -> Iterator[str]:
-    """The path of a model, or of an IR with its .bin; what is at a URL is staged.
+    """The path of a model, or of an IR with its .bin; files at a URL are staged.
 
     Raises:
         FileError: an object cannot be read.

@@ -60,7 +60,7 @@ def option(*names: str, group: str, **settings: Any) -> Callable[[F], F]:
 
 
 def _timed(context: click.Context, _: click.Parameter, is_given: bool) -> None:
-    """At the end of the command, print what it took, and the versions that a report of an error needs."""
+    """At the end of the command, print its time, and the versions that a report of an error needs."""
     if is_given:
         start = time.monotonic()
         context.call_on_close(lambda: tell(f"{time.monotonic() - start:.2f} s, {', '.join(_versions())}"))

@@ -101,7 +101,7 @@ class _Tree:
             yield from self._steps(body, indent + below)
 
     def _wrapped(self, head: str, indent: str, text: str) -> Iterator[str]:
-        """`text` after `head`; what does not fit follows in lines that begin with `indent`."""
+        """`text` after `head`; the rest of a long text follows in lines that begin with `indent`."""
         if self._width is None or len(head) + len(text) <= self._width:
             yield head + text
             return

@@ -76,12 +76,12 @@ def command(
     mo-loop inspect model.onnx --nodes --operator Loop
     mo-loop inspect model.xml --nodes --scope loop/body
 
-    With --graph and --nodes, MODEL can also be a .json or .txt file that convert --dump wrote. --graph shows each
-    node with bodies: trip count, condition, what its inputs and outputs are to the bodies, and the bodies. --nodes
+    With --graph and --nodes, MODEL can also be a .json or .txt file that convert --dump wrote. --graph shows each node
+    with bodies: trip count, condition, the roles of its inputs and outputs in the bodies, and the bodies. --nodes
     prints a line for each node; constants are listed only if --operator names them. Types that an ONNX model does not
     declare are those that ONNX's shape inference finds. --input and --output of convert accept the names of an ONNX
-    model in the columns "inputs" and "outputs" of lines whose scope is "(main)", and those in the column "name",
-    which mean the first output of the node, unless a tensor or another node has the same name.
+    model in the columns "inputs" and "outputs" of lines whose scope is "(main)", and those in the column "name", which
+    mean the first output of the node, unless a tensor or another node has the same name.
     """
     is_json = form == "json" and not quiet
     with reported(debug, as_json=is_json, writes=False, report_file=report_file), limited(Limits.parse(limit)):

@@ -3,8 +3,8 @@
     mo  --input_model m.onnx --output_dir out --data_type FP16      mo-loop convert the same
     ovc m.onnx --output_model out/m.xml --compress_to_fp16=False    mo-loop convert the same
 
-A command of the class `LegacyFlagsCommand` takes them: underscores become dashes, and the table says for every flag
-what does the same here.
+A command of the class `LegacyFlagsCommand` takes them: underscores become dashes, and the table has the equivalent of
+every flag here.
 """
 
 from __future__ import annotations

@@ -23,7 +23,7 @@ ENDINGS = {".md": "markdown", ".sarif": "sarif", ".xml": "junit"}
 
 @dataclass(frozen=True)
 class ReportFile:
-    """The file or URL of --report, and the form of what is written there."""
+    """The file or URL of --report, and its format."""
 
     place: str
     form: str

@@ -108,6 +108,9 @@ def verify(
             model with a loop over a sequence, each of them is a whole sequence.
         options: the options of the conversion, as ConvertOptions or by name: {"target": "2026.4"}.
 
+    Returns:
+        The results of all sides and outputs. The report is true if every output agrees.
+
     Raises:
         InputError: the model, the IR, an input or an argument is wrong; a package is missing.
         NotComparableError: there are no inputs that both sides run, or no expected values.

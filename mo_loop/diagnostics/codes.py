@@ -764,4 +764,4 @@ CODES: dict[str, Code] = {
         "warning",
     ),
 }
-"""Code -> what it means."""
+"""Code -> its meaning."""

@@ -3,8 +3,7 @@
     report = examine("model.onnx", ConvertOptions(strict=True))
 
 The model is converted in memory by a Conversion that collects its errors (mo_loop/conversion.py). onnx_checks.py adds
-what the ONNX model alone shows, ir_checks.py what the finished graph shows.
-Nothing is written.
+the findings of the ONNX model alone, ir_checks.py those of the finished graph. Nothing is written.
 """
 
 from __future__ import annotations

@@ -53,7 +53,8 @@ def _rename(node: Any, names: Mapping[str, str]) -> None:
 
 
 def _rename_captures(graph: Any, names: Mapping[str, str]) -> None:
-    """Rename what a body reads from outside. A name that the body defines itself means another value, and stays."""
+    """Rename the values that a body reads from outside. A name that the body defines itself means another value, and
+    stays."""
     own = names_defined_in(graph)
     captured = {name: other for name, other in names.items() if name not in own}
     for node in graph.node:

@@ -1,4 +1,4 @@
-"""The types of what loops carry and branches return, while bodies are translated.
+"""The types of states of loops and of results of branches, while bodies are translated.
 
     settled(body, ...)        the body of a loop, translated with types of states that hold in every iteration
     with_ranks_of(...)        initial values with the ranks that the states have in the body

@@ -82,7 +82,7 @@ class _Sinking:
         self.live = BRANCHES if decided is None else (BRANCHES[not decided],)
 
     def run(self, split: set[str]) -> frozenset[int]:
-        """Move what has to move; the places of the nodes that moved."""
+        """Move the nodes that must move; returns their places."""
         distance = 1
         while True:
             near = self._closed(self._near(split, distance))

@@ -1,4 +1,4 @@
-"""Context and Body: what a translator can read of its ONNX node, and the bodies that it can translate."""
+"""Context and Body: the facts that a translator can read about its ONNX node, and the bodies that it can translate."""
 
 from __future__ import annotations
 

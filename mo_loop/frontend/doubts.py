@@ -1,4 +1,4 @@
-"""Doubts: what a conversion has to assume of a model, as warnings; as errors of a strict conversion.
+"""Doubts: the assumptions of a conversion about a model, as warnings; as errors of a strict conversion.
 
     doubts = Doubts(strict=False)
     doubts.add("at/y: axis 1.0 is read as 1", where=origin, code="ML517")      # warns, once for each text
@@ -31,7 +31,7 @@ class Doubts:
         self._left_out: dict[int, tuple[Any, str, Origin | None]] = {}
 
     def add(self, text: str, *, where: Origin, code: str) -> None:
-        """Issue a ConversionWarning that says what the conversion assumes about the model.
+        """Issue a ConversionWarning with the assumption of the conversion about the model.
 
         Raises:
             ModelError: the conversion is strict.

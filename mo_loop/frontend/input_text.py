@@ -37,7 +37,7 @@ _SYNTAX = "an entry is name[shape]{type}->value, as in x[1,3,?,224..512]{f32} or
 
 @dataclass(frozen=True)
 class InputEntry:
-    """The entry of one input: `shape` KEEP and `dtype`, `value` None keep what the model declares."""
+    """The entry of one input: `shape` KEEP and `dtype`, `value` None keep the declarations of the model."""
 
     name: str = ""
     shape: Any = KEEP

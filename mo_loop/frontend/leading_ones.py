@@ -30,7 +30,7 @@ OF_ELEMENTS = frozenset((
     "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Sub", "Sum", "Tan", "Tanh", "ThresholdedRelu",
     "Where", "Xor",
 ))  # fmt: skip
-"""Operators whose inputs are broadcast, or that have one input: leading axes of size 1 stay what they are."""
+"""Operators whose inputs are broadcast, or that have one input: leading axes of size 1 keep their meaning."""
 
 WHOLE = frozenset((
     "ReduceMax", "ReduceMin", "ReduceSum", "ReduceMean", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum",
@@ -133,7 +133,7 @@ def _after_data(op: str, given: Sequence[Value], attributes: Mapping[str, Any], 
 
 
 def varying(reader: str, value: Value, least: Mapping[Value, int]) -> UnsupportedError:
-    """The error for what reads a value of several ranks and depends on the rank."""
+    """The error for an operator that reads a value of several ranks and depends on the rank."""
     return UnsupportedError(
         f"{reader}, whose rank is {least[value]} to {value.rank}, depending on the run",
         why="the IR has one rank for a value, and the result depends on it", code="ML328",

@@ -1,9 +1,9 @@
-"""Checks the inputs of a node before its translator runs: their number, and what they are.
+"""Checks the inputs of a node before its translator runs: their number and kind.
 
     given = arguments(translator, inputs, node)    # ModelError if there are too few or too many
     require_tensors(given, node)                   # ModelError for a sequence, TypeError_ for strings
 
-What a translator itself declares of its inputs and attributes is checked in forms.py and ranges.py.
+forms.py and ranges.py check the declarations of a translator about its inputs and attributes.
 """
 
 from __future__ import annotations

@@ -135,7 +135,8 @@ class ModelTranslation(Translation):
         self.top: Scope | None = None
 
     def statements(self, proto: Any, scope: Scope, outputs: Iterable[str] | None = None) -> None:
-        """Translate what `outputs` (default: its own) of a GraphProto need; its inputs are in the scope already."""
+        """Translate the nodes that `outputs` (default: its own) of a GraphProto need; its inputs are in the scope
+        already."""
         if scope.ranks is None:
             known = {name: getattr(value.type, "rank", None) for name, value in scope.values.items()}
             scope.ranks = Ranks(proto, known)

@@ -1,4 +1,4 @@
-"""The nodes of a graph that are not translated yet, and what they read and make.
+"""The nodes of a graph that are not translated yet, with their inputs and outputs.
 
     waiting = WaitingNodes(nodes, NamesRead())
     waiting.done(3)                          # it is translated
@@ -16,7 +16,7 @@ from mo_loop.support.reached import reached
 
 
 class WaitingNodes:
-    """Places in a list of nodes, producers first; what is asked for takes the time of the nodes that are found."""
+    """Places in a list of nodes, producers first; a query takes time in proportion to the nodes that it finds."""
 
     def __init__(self, nodes: Sequence[Any | None], names_read: NamesRead) -> None:
         """`None` stands for a node that is translated."""
@@ -40,7 +40,7 @@ class WaitingNodes:
         return sorted({each for name in names for each in self._readers.get(name, ()) if each in self.nodes})
 
     def makers(self, place: int) -> set[int]:
-        """The places of the nodes that make what a node reads."""
+        """The places of the nodes that make the inputs of a node."""
         found = {self._makers.get(name, -1) for name in self.reads[place]}
         return {each for each in found if each in self.nodes}
 

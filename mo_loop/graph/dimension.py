@@ -27,8 +27,9 @@ LEAST = -(2**62)
 MOST_TERMS = 64
 MOST_LETTERS = 1000
 MOST_FACTOR = 2**63
-"""The most terms of a dimension, letters of the name of a product or a quotient, and the largest factor or bound. What
-is larger is a fresh symbol: nodes that double a size, or multiply it by itself, make expressions without end."""
+"""The most terms of a dimension, letters of the name of a product or a quotient, and the largest factor or bound. A
+larger dimension becomes a fresh symbol: nodes that double a size, or multiply it by itself, make expressions without
+end."""
 
 
 class Symbol:

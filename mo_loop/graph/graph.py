@@ -52,8 +52,8 @@ class Graph:
     """A graph of nodes with ordered `parameters` and `results`.
 
     `owner` is the control-flow node whose body this graph is, None at top level. `rt_info` is that of the whole model
-    (a nested dict of strings), `remaining` what its conversion has left of its limits, `sources` the paths or URLs of
-    the files that it was converted from. `widens` is true while the owner makes the types of its states wider.
+    (a nested dict of strings), `remaining` the remaining limits of its conversion, `sources` the paths or URLs of the
+    files that it was converted from. `widens` is true while the owner makes the types of its states wider.
     """
 
     def __init__(self, name: str = "", owner: Node | None = None) -> None:

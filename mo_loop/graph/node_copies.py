@@ -15,7 +15,7 @@ def copy_nodes(source: Graph, target: Graph, values: dict[Value, Value], skip: I
     """Copy the nodes of `source`, but for `skip`, into `target`; returns the copy of each.
 
     `values` maps the inputs that `skip` makes to values of `target`, and gets the outputs. Weights are shared, bodies
-    are copied. What is marked for re-inference is so in the copy.
+    are copied. Nodes that are marked for re-inference are so in the copy.
     """
     copies: dict[Node, Node] = {}
     skipped = set(skip)

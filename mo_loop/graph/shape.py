@@ -1,4 +1,4 @@
-"""Shapes, and what is inferred of several: broadcast, merged, joined, widened.
+"""Shapes, and the inference from several: broadcast, merged, joined, widened.
 
 A shape is a tuple of dimensions (mo_loop/graph/dimension.py), or None when not even the rank is known.
 

@@ -12,8 +12,8 @@ At every moment the folder has the old pair, the new pair, or no .xml:
     the new .xml -> model.xml          from here on there is the new pair
     .model.xml.old and .model.bin.old are removed
 
-If a process is killed in between, the next one that writes this pair restores what was set aside. A lock keeps
-processes that write one pair apart.
+If a process is killed in between, the next one that writes this pair restores the files that were set aside. A lock
+keeps processes that write one pair apart.
 """
 
 from __future__ import annotations
@@ -136,7 +136,7 @@ def _text_into(file: BinaryIO) -> TextIO:
 
 
 def _is_ours(file: str, target: _Pair) -> bool:
-    """Whether a file that an error names is one of the output, not of what is written into it."""
+    """Whether a file that an error names is an output, not a source of its contents."""
     folder = target.xml.parent
     if Path(file) in (folder, *folder.parents, *target):
         return True
@@ -199,7 +199,8 @@ def _set_aside(old: _Pair, target: _Pair) -> None:
 
 
 def _recover(target: _Pair) -> None:
-    """Restore what was set aside and not replaced, drop what was replaced. After any step it can begin again."""
+    """Restore the files that were set aside and not replaced, drop those that were replaced. After any step it can
+    begin again."""
     old = target.beside(".old")
     if os.path.lexists(target.xml):
         _drop(old)

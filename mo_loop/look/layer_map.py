@@ -113,6 +113,9 @@ def layer_map(model: Any, ir: Any, *, scope: str | None = None, allow_external: 
         scope: the path of a body of either; only this body and those in it count.
         allow_external: more folders whose files may hold external data.
 
+    Returns:
+        The layers of each node, and the nodes of each layer.
+
     Raises:
         InputError: a file cannot be read.
         UsageError: the models are not an ONNX model and an IR.

@@ -70,10 +70,13 @@ def view(
         model: a path (.onnx, .xml, a .json or .txt file of `--dump`, or the folder of a dump), an `onnx.ModelProto`, a
             `Model` or a `Graph`.
         other: another model of the same kind, not a folder; or the IR of an ONNX model.
-        ignore: what does not count as a difference: "names", "shapes", "weights", "metadata".
+        ignore: differences to ignore: "names", "shapes", "weights", "metadata".
         scope: the path of a body; the page shows only this body and those in it.
         tolerance: weights may differ by this part of the largest magnitude in the constant.
         allow_external: more folders whose files may hold external data.
+
+    Returns:
+        The page; `save` writes it, and a notebook shows it.
 
     Raises:
         InputError: a file cannot be read, or the models are of different kinds.
@@ -107,7 +110,8 @@ def is_dump(path: str | os.PathLike[str]) -> bool:
 
 
 def _of_folder(folder: Path, other: Any, scope: str | None) -> Page:
-    """The page that the conversion wrote. If it is missing, it is made of the files, without what these do not have."""
+    """The page that the conversion wrote. If it is missing, it is made of the files, without times and reasons, which
+    these do not have."""
     if other is not None or scope is not None:
         raise UsageError(
             f"{folder} is the folder of a dump, not one graph", hint="give a .json file in it: that of the step to show"

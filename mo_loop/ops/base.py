@@ -46,7 +46,8 @@ _OF_ONE = (0, 1)
 
 
 class _OpSignature:
-    """The signature of an operation: its ports, its attributes, and what every operation takes. `help` shows it."""
+    """The signature of an operation: its ports, its attributes, and the arguments of every operation. `help` shows it.
+    """
 
     def __get__(self, _: object, cls: "type[Op]") -> inspect.Signature:
         own = list(inspect.signature(cls.__init__).parameters.values())[1:]

@@ -6,7 +6,7 @@ from mo_loop.graph.types import ALL, ElementType, bf16, f16, f32, f64, i8, i32, 
 
 
 class Kind(NamedTuple):
-    """Element types, and what a message calls them."""
+    """Element types, and their name in a message."""
 
     text: str
     types: frozenset[ElementType]

@@ -80,7 +80,7 @@ def _of_common_size(a: Value, b: Value) -> tuple[Any, Any]:
 
 
 def _in_two(x) -> list[Value]:
-    """A multiple of 256, and what remains of x."""
+    """A multiple of 256, and the remainder of x."""
     first = ops.Multiply(ops.Round(ops.Multiply(x, 1 / 256)), 256)
     return [first.output, ops.Subtract(x, first).output]
 
@@ -143,8 +143,8 @@ def rounded_to(
 def beside_halves(x: Value) -> Value:
     """x with 8 digits, moved by 1/1024 to the side on which it lies.
 
-    The runtime rounds to f16 before it rounds to 8 bits. What is close to the middle of two numbers of 4 or 3 digits
-    would lie in the middle then.
+    The runtime rounds to f16 before it rounds to 8 bits. A number close to the middle of two numbers of 4 or 3 digits
+    would become the middle.
     """
     far = ops.Multiply(x, 2.0**16 + 1)
     near = ops.Subtract(far, ops.Subtract(far, x)).output

@@ -87,7 +87,7 @@ class Dequantize(Op):
     """y = (x - zero point) * scale in the type `to`. As DequantizeLinear-23 of ONNX; attributes as in Quantize.
 
     An `expanded` constant is for the runtime a constant of the type `to`: where it knows that weights have 8 bits, it
-    may round what they are multiplied with.
+    may round their other factor.
     """
 
     to: ElementType = f32

@@ -6,7 +6,7 @@
 
 An operation refuses an attribute outside its range. Of a translator the front end refuses the node, before the function
 runs; the translators of extensions declare the same. The largest integer is 2^31 - 1: the runtime computes sizes and
-indices in 32 bits. Floats are finite. An input of unknown rank has every rank; what needs to know its rank refuses it.
+indices in 32 bits. Floats are finite. An input of unknown rank has every rank; code that needs the rank refuses it.
 """
 
 from collections.abc import Iterable

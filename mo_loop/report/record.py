@@ -106,7 +106,7 @@ class Record:
             self.known = {(each.scope, each.output) for value in values for each in value.origins}
 
     def _after(self, step: Step) -> None:
-        """Record what a pass did with control flow and states. A node that replaces another has the same origin."""
+        """Record the effect of a pass on control flow and states. A node that replaces another has the same origin."""
         pairs = getattr(step.each, "pairs", ()) if step.name == "MakeStateful" else ()
         self.pairs |= {each.variable_id: (each.input, each.output) for each in pairs}
         if not step.changed or not self.flows:

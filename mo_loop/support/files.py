@@ -1,4 +1,5 @@
-"""write_whole: writes a file completely or not at all. append_lines: adds to a file. refuse_device: what has no end.
+"""write_whole: writes a file completely or not at all. append_lines: adds to a file. refuse_device: refuses files
+without end.
 
     write_whole(Path("graph.dot"), to_dot(graph))
     append_lines(Path("results.jsonl"), b'{"format": 1}\\n', b'["a", 1]\\n')
@@ -115,7 +116,8 @@ def _replace(path: Path, draft: Path, content: Content) -> None:
 
 
 def new_file(path: Path) -> BinaryIO:
-    """A file that did not exist, open for writing: what a killed process left there is removed, no link is followed."""
+    """A file that did not exist, open for writing: a file that a killed process left there is removed, no link is
+    followed."""
     path.unlink(missing_ok=True)
     return open(path, "xb")
 

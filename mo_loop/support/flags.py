@@ -45,11 +45,11 @@ def flag(
 
     Args:
         default: that of the field; where it is True and one name is given, the flag switches it off.
-        text: what --help says.
+        text: the text in --help.
         group: the title above it in --help; there options with a lower `place` stand first, the others as declared.
         names: the flags, where they are not the name of the field with dashes.
         place: see `group`.
-        note: what the library's documentation says besides, such as the forms of values in Python.
+        note: an addition in the library's documentation, such as the forms of values in Python.
         needs: the field without which this one has no effect.
         recorded: whether the rt_info of an IR records it.
         settings: see Flag.

@@ -33,7 +33,7 @@ LONGEST = 200
 
 
 def masked(text: str) -> str:
-    """The text with other characters in the place of those in quotes: what is found in it is at the same place."""
+    """The text with other characters instead of those in quotes, so that places in both texts are equal."""
     return _QUOTED.sub(lambda found: "_" * len(found[0]), text)
 
 

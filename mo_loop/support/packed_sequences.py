@@ -45,7 +45,7 @@ def pack_sequence(items: Sequence[Any], *, rank: int | None = None, dtype: Any =
 
 
 def unpack_sequence(data: Any, shapes: Any, *, scalars: bool = False) -> list[Array]:
-    """Unpack what `pack_sequence` packed.
+    """Unpack the result of `pack_sequence`.
 
     Args:
         data: all elements, flattened and concatenated.

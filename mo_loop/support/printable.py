@@ -1,6 +1,7 @@
 r"""Texts of a model as they can be shown: in a terminal and a log, as columns, in XML, HTML and Markdown.
 
-A printable text is on one line, without what a terminal or a CI system obeys; it is not too long where it is shortened.
+A printable text is on one line, without commands of a terminal or a CI system; it is not too long where it is
+shortened.
 
     printable("a\x1b[2Jb")             # a\u001b[2Jb
     printable("a\n::error::b")         # a\n::error::b, in one line

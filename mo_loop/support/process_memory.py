@@ -1,4 +1,4 @@
-"""The memory of this process: the resident memory now and its peak, and a limit of what it may allocate.
+"""The memory of this process: the resident memory now and its peak, and a limit of its allocations.
 
 Linux limits the memory of a process without mapped files and reserved address space; other systems with the module
 `resource` limit the address space. Windows has no such limit, macOS does not enforce it.

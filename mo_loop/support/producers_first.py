@@ -12,7 +12,7 @@ from collections.abc import Iterable, Sequence
 def producers_first(reads: Sequence[Iterable[int]]) -> list[int]:
     """The places of a list, each after those that it reads; among those that could be next, the first.
 
-    Those of a cycle, and what reads them, are left out.
+    Those of a cycle, and their readers, are left out.
     """
     readers: list[list[int]] = [[] for _ in reads]
     waiting = [0] * len(reads)

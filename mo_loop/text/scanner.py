@@ -62,7 +62,7 @@ class Scanner:
             raise self.fail(f"expected {token!r}, found {self._ahead()}")
 
     def match(self, pattern: re.Pattern[str]) -> str | None:
-        """Take what `pattern` matches here, None if nothing does."""
+        """Take the match of `pattern` here, None if there is none."""
         match = pattern.match(self.text, self.position)
         if match is None:
             return None

@@ -55,7 +55,7 @@ class CompressFloatConstants(FunctionPass):
     and NaN, which f16 can hold, stay as they are, and so do constants of one element, where nothing is saved,
     constants that decide shapes or control flow, and the scales and ranges of quantised numbers.
 
-    `counts` holds the numbers of what was done. The values are read and converted in blocks while the file is written.
+    `counts` holds the numbers of changes. The values are read and converted in blocks while the file is written.
     """
 
     bodies = "never"  # a constant outside a body may decide inside it, so all scopes are examined together

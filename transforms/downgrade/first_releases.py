@@ -3,7 +3,7 @@
     for each in newer_uses(graph):
         print(each.text, each.release, each.origin)          # a conversion to u2, (2026, 4), Origin("y")
 
-Measured on the CPU device of all releases of `mo_loop.target`. Passes lower what has an older form
+Measured on the CPU device of all releases of `mo_loop.target`. Passes lower features that have an older form
 (`transforms/downgrade`, `WidenTwoBitConstants`); these remain.
 """
 

@@ -50,7 +50,7 @@ class UnrollLoops(FunctionPass):
         return any(self._is_step(node) for scope in graph.scopes() for node in scope.nodes_with_bodies())
 
     def _is_step(self, node: Node) -> bool:
-        """Whether LowLatency2 takes the body of the loop in its place, and so does what this pass would."""
+        """Whether LowLatency2 replaces the loop by its body, as this pass would."""
         if not self.keeps_steps or not isinstance(node, Iteration):
             return False
         from mo_loop.transforms.states.recurrences import length_of  # only for LowLatency2, which loads it as well
@@ -58,7 +58,7 @@ class UnrollLoops(FunctionPass):
         return length_of(node) == 1
 
     def _unroll(self, graph: Graph, around: int) -> bool:
-        """Unroll what can be unrolled in a graph whose outer loops have `around` iterations together."""
+        """Unroll the possible loops of a graph whose outer loops have `around` iterations together."""
         changed = False
         pending = graph.nodes_with_bodies()
         while pending:

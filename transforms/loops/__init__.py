@@ -1,1 +1,1 @@
-"""Loops at the speed of vectors: only what depends on the step before stays in a loop."""
+"""Loops at the speed of vectors: only operations that depend on the step before stay in a loop."""

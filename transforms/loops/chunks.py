@@ -177,7 +177,7 @@ class Chunks:
 
 
 def _after(state: Value, factor: Value | None, given: Sequence[Value]) -> Value:
-    """The state behind a chunk: what it adds is given, or its keys, values and retrieving rows are."""
+    """The state after a chunk, from its addend, or from its keys, values and retrieving rows."""
     kept = state if factor is None else state * factor
     if len(given) == 1:
         return kept + given[0]
@@ -251,7 +251,7 @@ class Decay:
         return ops.Unsqueeze(ops.Select(is_near_one, one - lost, product), [-1])
 
     def read(self, is_after: bool) -> tuple[Value, Value]:
-        """d and s for what reads the states after each step, or before it: those of the step before."""
+        """d and s for readers of the states after each step, or before it: those of the step before."""
         if is_after:
             return self.between, self.since
         between, since = self._from_start()

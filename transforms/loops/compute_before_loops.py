@@ -25,15 +25,15 @@ from mo_loop.transforms.port_maps import ENDLESS, drop_unused_ports
 class ComputeBeforeLoops(AllStepsPass):
     """for t: s = f(s, g(x[t]))  ->  G = g(X); for t: s = f(s, G[t])
 
-    What does not depend on the states is computed before the loop, for all steps, and sliced; a state whose values have
-    a closed form (transforms/loops/closed_forms.py) becomes a slice as well. It moves only where the body loses more
-    operations and inputs than it gets inputs, or a product of matrices. Where a step may end the loop, only what cannot
-    fail and takes little time beside reading the inputs.
+    Operations that do not depend on the states are computed before the loop, for all steps, and sliced; a state whose
+    values have a closed form (transforms/loops/closed_forms.py) becomes a slice as well. They move only where the body
+    loses more operations and inputs than it gets inputs, or a product of matrices. Where a step may end the loop, only
+    operations move that cannot fail and take little time compared with reading the inputs.
 
     Args:
         exact_order: floats are added in the order of the steps.
-        memory: the largest tensor of all steps, as a multiple of what the inputs and outputs of the loop take. Above it
-            the loop becomes one over blocks of steps.
+        memory: the largest tensor of all steps, as a multiple of the size of the inputs and outputs of the loop. Above
+            it the loop becomes one over blocks of steps.
     """
 
     def rewrite_within(self, node: Iteration, bound: Bound, *, may_split: bool) -> bool:

@@ -31,15 +31,15 @@ from mo_loop.transforms.port_maps import drop_unused_ports
 class ComputeBehindLoops(AllStepsPass):
     """for t: s = S[t] = f(s, x[t]); Y[t] = g(s)  ->  for t: s = S[t] = f(s, x[t]); then Y = g(S)
 
-    What no state depends on is computed behind the loop, from the values of all steps that the loop gives instead. It
-    moves only where the body loses more operations and outputs than it gets outputs, or a product of matrices.
-    Operations without a form for all steps (transforms/loops/step_rules) stay, with what they read. A step may end the
-    loop: all steps are those that it has executed.
+    Operations on which no state depends are computed after the loop, from the values of all steps that the loop gives
+    instead. They move only where the body loses more operations and outputs than it gets outputs, or a product of
+    matrices. Operations without a form for all steps (transforms/loops/step_rules) stay, with their inputs. A step may
+    end the loop: all steps are those that it has executed.
 
     Args:
         exact_order: floats are added in the order of the steps.
-        memory: the largest tensor of all steps, as a multiple of what the inputs and outputs of the loop take. Above it
-            the loop becomes one over blocks of steps.
+        memory: the largest tensor of all steps, as a multiple of the size of the inputs and outputs of the loop. Above
+            it the loop becomes one over blocks of steps.
     """
 
     def rewrite_within(self, node: Iteration, bound: Bound, *, may_split: bool) -> bool:
@@ -113,7 +113,8 @@ class _Choice:
         return {each for each in self.body.ancestors(results) if each not in inside and not isinstance(each, Parameter)}
 
     def _stuck(self) -> set[Node]:
-        """Lift `nodes` from values that the loop gives; those that are not lifted, or read what cannot be given."""
+        """Lift `nodes` from values that the loop gives; returns those that are not lifted, or read a value that cannot
+        be given."""
         self.carried = {}
         nodes = [each for each in self.body.ordered() if each in self.nodes and not isinstance(each, Result)]
         for value in dict.fromkeys(value for each in nodes for value in each.operands):

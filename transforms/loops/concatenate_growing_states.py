@@ -26,7 +26,7 @@ class ConcatenateGrowingStates(LoopPass):
 
     A state that nothing reads but its own concatenation, with a piece of length 1, becomes a concatenated output; so
     does one to which steps prepend. The runtime would copy the state in every step. A piece that is repeated, as
-    PyTorch exports repeat_interleave, is one of length 1 and a number K[t]: what is appended then is X[t] K[t] times.
+    PyTorch exports repeat_interleave, is one of length 1 and a number K[t]: the step then appends X[t] K[t] times.
     """
 
     def rewrite(self, node: Iteration) -> bool:

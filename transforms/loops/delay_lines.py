@@ -1,4 +1,4 @@
-"""States that hold what the last steps made: delay lines, buffers of a causal convolution.
+"""States that hold values of the last steps: delay lines, buffers of a causal convolution.
 
     s' = concat(s[p:], x[t])       s[t] = V[t p : t p + K], with V = concat(s[0], x[0], x[1], ...) and s of size K
     s' = concat(x[t], s[:-1])      s[t] = V[T - t : T - t + K], with V = concat(.., x[1], x[0], s[0])

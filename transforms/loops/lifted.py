@@ -1,4 +1,4 @@
-"""A value of a body for all steps at once, and what the rules of operators make such values of.
+"""A value of a body for all steps at once, and the inputs of the rules of operators that make such values.
 
     body value f32[3,4], in every iteration another one    ->  f32[T,3,4]: one more dimension, of the steps, in front
     body value f32[3,4], the same in every iteration       ->  f32[3,4]
@@ -90,7 +90,7 @@ class Steps:
 
 
 class LiftedBody(Protocol):
-    """The values of a body for all steps, as what makes those of inner bodies reads them."""
+    """The values of a body for all steps, as the lifting of inner bodies reads them."""
 
     steps: Steps
     may_not_run: bool

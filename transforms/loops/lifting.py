@@ -2,8 +2,8 @@
 
     for i in range(T): Y[i] = f(X[i], v)      ->  Y = f(X, v), with a rule for each operator in f
 
-`give` says what the Parameters of the body are in the new graph, `lift_all` makes what follows from them as far as
-there are rules, and `lifting[value]` is the Lifted of a value of the body, or None.
+`give` sets the values of the Parameters of the body in the new graph, `lift_all` lifts the nodes that depend on them,
+as far as there are rules, and `lifting[value]` is the Lifted of a value of the body, or None.
 
 The new graph is only a draft: `Graph.inline` puts it where it is needed, and a draft that is not needed leaves nothing.
 """
@@ -59,7 +59,7 @@ class Lifting:
         return dict(self._made)
 
     def restore(self, made: dict[Value, Lifted]) -> None:
-        """Forget what was lifted since `mark`."""
+        """Forget the values that were lifted since `mark`."""
         self._made = dict(made)
 
     def put(self, value: Value, made: Value) -> None:
@@ -153,7 +153,7 @@ def _reads_anywhere(node: Node) -> bool:
 
 
 def _is_safe(node: Node, varies: bool) -> bool:
-    """Whether `node` cannot fail if there are no steps: what varies has no elements then."""
+    """Whether `node` cannot fail if there are no steps: values that vary then have no elements."""
     if is_total(node) or _reads_anywhere(node):
         return True
     if not varies:

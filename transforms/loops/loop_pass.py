@@ -14,7 +14,7 @@ from mo_loop.transforms.loops.outer import Draft
 
 
 class LoopPass(FunctionPass):
-    """Rewrites loops; what nothing reads any more then goes, and types follow."""
+    """Rewrites loops, then removes unused nodes and updates types."""
 
     kinds = (Loop, TensorIterator)
 
@@ -36,7 +36,7 @@ class AllStepsPass(LoopPass):
 
     Args:
         exact_order: floats are added in the order of the steps.
-        memory: the largest tensor of all steps, as a multiple of what the inputs and outputs of the loop take.
+        memory: the largest tensor of all steps, as a multiple of the size of the inputs and outputs of the loop.
     """
 
     exact_order: bool = False
@@ -50,7 +50,7 @@ class AllStepsPass(LoopPass):
         raise NotImplementedError
 
     def exceeds(self, draft: Draft, values: Iterable[Value], bound: Bound, *, may_split: bool) -> bool | None:
-        """None if what `values` are made of takes no more than the bound; else what `rewrite` returns."""
+        """None if the tensors that make `values` are within the bound; else the result of `rewrite`."""
         excess = bound.excess(draft.values_behind(values), draft.steps.usual)
         if excess is None:
             return None

@@ -39,7 +39,8 @@ class Bound:
 
     @classmethod
     def of(cls, node: Node, times: float) -> Bound:
-        """A multiple of what the inputs and outputs of a loop take, or of the one whose blocks of steps it computes."""
+        """A multiple of the size of the inputs and outputs of a loop, or of the one whose blocks of steps it computes.
+        """
         while node.graph.owner is not None and node.graph.name == BLOCKS:
             node = node.graph.owner
         return cls(max(ALWAYS, int(times * size_of([*node.operands, *node.outputs]))))

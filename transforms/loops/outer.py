@@ -112,7 +112,7 @@ class Draft:
             self.lifting.give(node.iteration, self._numbers(node.iteration), varies=True)
 
     def solve(self, *, exact_order: bool) -> list[Merged]:
-        """Lift what can be lifted, and find the values of states; returns the states that are left."""
+        """Lift all values that can be lifted, and find the values of states; returns the remaining states."""
         waiting = [(entry, value) for entry, value in self.node.fed if isinstance(entry, Merged)]
         if may_end(self.node):  # its states are needed in any case: its condition reads them
             self.lifting.lift_all()
@@ -174,7 +174,7 @@ class Draft:
     def place(
         self, values: Sequence[Value], graph: Graph | None = None, there: Mapping[Value, Value] | None = None
     ) -> list[Value]:  # fmt: skip
-        """Put what `values` of the draft are made of into the graph of the loop; what they are there.
+        """Put the nodes that make `values` of the draft into the graph of the loop; returns the values there.
 
         Args:
             graph: another graph, which has the outer values as `there` says.

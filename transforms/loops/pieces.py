@@ -1,4 +1,4 @@
-"""Steps of a loop apart from it: their number, what they read, and what replaces the loop."""
+"""Steps of a loop apart from it: their number, their inputs, and the replacement of the loop."""
 
 from __future__ import annotations
 

@@ -245,7 +245,8 @@ _SAME_NUMBER = (ops.Convert, ops.Reshape, ops.Squeeze, ops.Unsqueeze, ops.Identi
 
 
 def read_as_slices(node: Iteration, reads: Sequence[ops.Gather]) -> None:
-    """Make slices of the ports of what `reads_of_index` gives; X may have more slices than the loop has steps."""
+    """Make slices of the ports of the reads that `reads_of_index` gives; X may have more slices than the loop has
+    steps."""
     outer = {entry.parameter.output: value for entry, value in node.fed if isinstance(entry, Invariant)}
     for read in reads:
         whole, index = read.operands[:2]
@@ -264,7 +265,8 @@ def _axis(read: ops.Gather) -> int | None:
 
 
 def _may_run_once(node: Iteration) -> bool:
-    """Whether the loop may compute an iteration where it has no step, which saves what corrects the outputs of none."""
+    """Whether the loop may compute an iteration where it has no step, so that the outputs of no steps need no
+    correction."""
     pieces = [entry.result.value for entry in node.output_map if isinstance(entry, Concatenated)]
     return (not isinstance(node, Loop) or ends_by_trip_count(node)) and all(is_static(each.shape) for each in pieces)
 

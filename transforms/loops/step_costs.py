@@ -21,7 +21,7 @@ def step_nodes(body: Graph) -> int:
 
 
 def has_known_shapes(body: Graph, besides: Collection[Node] = ()) -> bool:
-    """Whether the shapes of all that a step makes and reads are known at conversion, but for what `besides` reads."""
+    """Whether the shapes of all values of a step are known at conversion, except those that `besides` reads."""
     read = (value for scope in body.scopes() for each in scope if each not in besides for value in each.operands)
     return all(is_static(value.shape) for value in read)
 

@@ -19,8 +19,8 @@ class VectorizeLoops(AllStepsPass):
     which have the steps as one more dimension. Inner loops come first. transforms/loops/step_rules has the form of each
     operation; a loop with an operation that has none stays.
 
-    A loop that may run zero times stays if its body has an operation that could fail: it would fail on what is not
-    computed.
+    A loop that may run zero times stays if its body has an operation that could fail: it would fail on values that the
+    model does not compute.
 
     States vanish as well if their values in all steps have a closed form (transforms/loops/closed_forms.py): sums,
     extremes, counters, values of the step before. A sum of floats of which only the last is read may be added in
@@ -28,8 +28,8 @@ class VectorizeLoops(AllStepsPass):
 
     Args:
         exact_order: floats are added in the order of the steps.
-        memory: the largest tensor of all steps, as a multiple of what the inputs and outputs of the loop take. Above it
-            the loop becomes one over blocks of steps.
+        memory: the largest tensor of all steps, as a multiple of the size of the inputs and outputs of the loop. Above
+            it the loop becomes one over blocks of steps.
     """
 
     def rewrite_within(self, node: Iteration, bound: Bound, *, may_split: bool) -> bool:

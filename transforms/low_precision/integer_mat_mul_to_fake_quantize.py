@@ -33,7 +33,7 @@ class IntegerMatMulToFakeQuantize(FunctionPass):
     numbers. The integers of x may differ by one step from those of DynamicQuantize.
 
     On a CPU without VNNI the runtime adds two products of a column in 16 bits. Columns whose two largest numbers exceed
-    2 * LARGEST are therefore limited to LARGEST; what exceeds it lies in few rows, and these are multiplied in f32:
+    2 * LARGEST are therefore limited to LARGEST; the excess is in few rows, and these are multiplied in f32:
 
         MatMul(q, w)  ->  MatMul(q, limited w) + MatMul(Gather(q, rows), w[rows] - limited w[rows])
     """

@@ -32,7 +32,7 @@ class QuantizeToFakeQuantize(FunctionPass):
 
     Those of a range beyond LARGEST_BOUND stay as they are, such as attention masks with -1e9 or the smallest f32:
     FakeQuantize adds the lower bound last, and returns for 0 the rounding error of this sum, which is then larger than
-    what the mask is added to.
+    the values to which the mask is added.
     """
 
     kinds = (ops.Dequantize,)

@@ -17,7 +17,7 @@ from mo_loop.preprocessing.per_input import PerInput
 T = TypeVar("T")
 
 DONE = "preprocessing"
-"""The section of the model's rt_info that says what is built in: step -> input -> how."""
+"""The section of the model's rt_info with the built-in preprocessing: step -> input -> how."""
 
 
 def names_of(parameter: Parameter) -> set[str]:
@@ -40,7 +40,7 @@ def values_by_input(graph: Graph, values: PerInput[T]) -> list[tuple[Parameter, 
 
 
 def require_known(graph: Graph, values: PerInput[T], known: Iterable[str]) -> None:
-    """UsageError for a name in `values` that is not among `known`; it says what became a state."""
+    """UsageError for a name in `values` that is not among `known`; it names inputs that became states."""
     known = list(dict.fromkeys(known))
     for name, _ in values.entries if graph.has(ReadValue) else ():
         pair = None if name in known else state_of(graph, name)

@@ -29,7 +29,7 @@ LIMIT = 256
 """The order is followed through at most this number of values."""
 
 CHANNEL = 1
-"""The axis of the channels in what a convolution reads."""
+"""The axis of the channels in the input of a convolution."""
 
 
 class Ordered(NamedTuple):

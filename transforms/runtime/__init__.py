@@ -1,1 +1,1 @@
-"""Passes that avoid what the runtime computes wrongly."""
+"""Passes that avoid errors of the runtime."""

@@ -13,13 +13,13 @@ from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.operands import behind
 
 HiddenPort = tuple[Use, tuple[int, ...]]
-"""A port that is to read a Barrier, and the axes that this hides; none for what is not a size."""
+"""A port that must read a Barrier, and the axes that this hides; none if it hides no size."""
 
 
 class BarrierPass(FunctionPass):
     """a node that reads x  ->  the same node that reads Barrier(x)
 
-    A rule that only hides something from the runtime states what, at which kind of node, and at which `places`.
+    A rule that only hides a fact from the runtime: it states the fact, the kind of node, and the `places`.
     """
 
     hides: ClassVar[str]

@@ -21,8 +21,9 @@ REMOVED = (ops.Convert, ops.Slice, ops.Tile, ops.Broadcast, ops.Pad, Reduction)
 class CopyAssignedInputs(BarrierPass):
     """Assign(view(x))  ->  Assign(view(Barrier(x, memory))), where x is an input of the model, or constant
 
-    The runtime gives a variable and what is assigned to it one memory, and a view that of what it reads. An operation
-    makes a view if it works in place, or if it may do nothing. A Concat works in place if all its sizes are known.
+    The runtime gives a variable and the value assigned to it one memory, and a view the memory of its input. An
+    operation makes a view if it works in place, or if it may do nothing. A Concat works in place if all its sizes are
+    known.
     """
 
     instead = "`max(x, x)` behind the input, `x or x` for booleans"
@@ -67,7 +68,7 @@ def _shared(assign: ops.Assign, constant: set[Node]) -> Iterator[Use]:
 
 
 def _viewed(value: Value) -> Iterable[int]:
-    """The ports of what has the memory of a value."""
+    """The ports of nodes that have the memory of a value."""
     node = value.node
     if isinstance(node, ops.Concat):
         return range(len(node.inputs)) if is_static(value.shape) else ()

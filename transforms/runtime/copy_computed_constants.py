@@ -31,8 +31,8 @@ class CopyComputedConstants(FunctionPass):
     """Maximum(v, x)  ->  Maximum(Barrier(v, memory), x), where v depends on constants alone and x does not
        MatMul(c, w)  ->  MatMul(Barrier(c, memory), w), where c is constant and w compressed
 
-    The runtime computes v once, when it compiles the model. What it folds is safe, because it never writes into
-    constants: those operations have a numpy form here too. It folds no Gather and no MatMul of compressed weights:
+    The runtime computes v once, when it compiles the model. Constants that it folds are safe, because it never writes
+    into them: those operations have a numpy form here too. It folds no Gather and no MatMul of compressed weights:
     constants that are left in one are too large to be folded here, and compressed to f16 later.
     """
 

@@ -20,8 +20,8 @@ VECTORS = {
 class InsertKnownSizes(FunctionPass):
     """Pad(x, end: Concat(k, [0])) of x : [N,3]  ->  Reshape(Pad(...), [0,3]), where 0 keeps a size
 
-    Of a vector the runtime infers all numbers or none. The passes that look for dynamic shapes would not recognise what
-    is dynamic to the runtime.
+    Of a vector the runtime infers all numbers or none. The passes that search dynamic shapes would not recognise shapes
+    that are dynamic to the runtime.
     """
 
     instead = "`Reshape` to the size"
@@ -35,7 +35,7 @@ class InsertKnownSizes(FunctionPass):
     kinds = tuple(VECTORS)
 
     def run_on_graph(self, graph: Graph) -> bool:
-        """Not without control flow, which alone depends on what is dynamic."""
+        """Does nothing without control flow, which alone depends on dynamic shapes."""
         has_control_flow = graph.owner is not None or bool(graph.nodes_with_bodies())
         return has_control_flow and super().run_on_graph(graph)
 

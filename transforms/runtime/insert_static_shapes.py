@@ -17,8 +17,8 @@ from mo_loop.transforms.runtime.zero_trips import is_cut
 class InsertStaticShapes(FunctionPass):
     """Concat(x[:p], x[p + 1:]) of x : [3]  ->  Reshape(Concat(...), [2])
 
-    Differences of symbols prove the size of such a Concat or Slice; the runtime only knows bounds. The passes that look
-    for dynamic shapes would not recognise what is dynamic to the runtime.
+    Differences of symbols prove the size of such a Concat or Slice; the runtime only knows bounds. The passes that
+    search dynamic shapes would not recognise shapes that are dynamic to the runtime.
     """
 
     instead = "`Reshape` to the size"

@@ -1,4 +1,4 @@
-"""Errors of the runtime that show in one node and its neighbours: the pattern, and what is written instead."""
+"""Errors of the runtime that show in one node and its neighbours: the pattern, and its replacement."""
 
 from __future__ import annotations
 

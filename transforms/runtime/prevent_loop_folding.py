@@ -134,7 +134,7 @@ def _draws(node: Loop) -> bool:
 
 
 def _holds_refused(node: Loop) -> bool:
-    """Whether the body holds what the evaluation of a runtime refuses: a loop that may run zero times, an If, a
+    """Whether the body has a node that the evaluation of a runtime refuses: a loop that may run zero times, an If, a
     TensorIterator, or an iteration number of one dimension."""
     if node.iteration is not None and node.iteration.output.rank != 0:
         return True

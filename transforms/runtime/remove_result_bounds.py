@@ -1,4 +1,4 @@
-"""Results of a body whose bounds exclude what the loop returns after zero iterations."""
+"""Results of a body whose bounds exclude the value that the loop returns after zero iterations."""
 
 from __future__ import annotations
 
@@ -77,7 +77,8 @@ def _excluding(result: Value, initial: Value) -> list[int]:
 def _grown(entry: Merged, initial: Value) -> list[int]:
     """The axes along which a state grows from an initial size that the runtime knows to be above 0.
 
-    The runtime adds what one iteration adds to these bounds; inference here has given up the bounds of the state.
+    The runtime adds the increment of one iteration to these bounds; inference here has given up the bounds of the
+    state.
     """
     shapes = [each.shape for each in (initial, entry.parameter.output, entry.result.value)]
     if None in shapes or len({len(shape or ()) for shape in shapes}) > 1 or has_hidden_sizes(entry.result.value):

@@ -22,9 +22,9 @@ class ShareInitialValues(FunctionPass):
     """ReadValue(0[N,0]) -> Concat(past, new) -> Assign  becomes  Concat(past, new, 0[N,0]) -> Assign
        ReadValue(first) -> Concat(past, new) -> Assign  becomes  Concat(past, new, first[:, :0]) -> Assign
 
-    The runtime makes what computes an initial value a part of its ReadValue if nothing else reads it. The Concat that
-    makes the next value reads the initial value, too, or nothing of it, where it may have elements. Two variables with
-    one initial value need nothing, and neither do attention operations that hold their caches.
+    The runtime makes the nodes that compute an initial value a part of its ReadValue if nothing else reads it. The
+    Concat that makes the next value reads the initial value, too, or nothing of it, where it may have elements. Two
+    variables with one initial value need nothing, and neither do attention operations that hold their caches.
     """
 
     instead = "no elements of the initial value are an input of a `Concat` before the `Assign`"
@@ -118,7 +118,7 @@ def _appended_flat(value: Value, initial: Value) -> Node:
 
 
 def _reaches_attention(cache: Value) -> bool:
-    """Whether attention reads it, also among others, directly or through what repeats and moves its heads."""
+    """Whether attention reads it, also among others, directly or through operations that repeat and move its heads."""
     is_read = consumed_by(ops.ScaledDotProductAttention)
     moving = (ops.Unsqueeze, ops.Broadcast, ops.Multiply, ops.Reshape, ops.Transpose)
     return any(map(is_read, reached(

@@ -1,4 +1,4 @@
-"""Loops that did not run: how the graph knows it, and what replaces an output then."""
+"""Loops that did not run: how the graph detects it, and the replacement of their outputs."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""States for the next inference: variables (ReadValue-6, Assign-6) in place of what a caller carries."""
+"""States for the next inference: variables (ReadValue-6, Assign-6) instead of tensors that a caller carries."""

@@ -30,9 +30,9 @@ class Trail:
     """How a value contains a Parameter.
 
     `axes` has for each dimension of the value that of the Parameter, None where it is not known. `appended` is the axis
-    of the Parameter along which something was appended, `changes` says in words what makes the value another one.
-    With `by_name` the value is the next one only if names show it: the Parameter was appended to another one, or one
-    branch of an If passes it through.
+    of the Parameter along which something was appended, `changes` describes in words how the value differs. With
+    `by_name` the value is the next one only if names show it: the Parameter was appended to another one, or one branch
+    of an If passes it through.
     """
 
     axes: tuple[int | None, ...]
@@ -86,7 +86,7 @@ def _rank(value: Value) -> int | None:
 
 
 def _each(trails: Trails, change: Callable[[Trail], Trail | None]) -> Trails:
-    """The trails of what is made of a value; without those that `change` makes None."""
+    """The trails of the values that are made of a value; without those that `change` makes None."""
     return {parameter: made for parameter, trail in trails.items() if (made := change(trail)) is not None}
 
 
@@ -165,7 +165,7 @@ def _gathered(node: Node, trail: Trail) -> Trail | None:
 def _concatenated(node: Node, found: Found) -> dict[Value, Trails]:
     """Appended, where a part does not come from the Parameter; else pieces of it that come together again.
 
-    What is appended to an input may be an input as well: the state is the first part, unless names say otherwise.
+    The appended value may be an input as well: the state is the first part, unless names decide otherwise.
     """
     parts = [_at(node, port, found) for port in range(len(node.inputs))]
     rank, given = _rank(node.outputs[0]), getattr(node, "axis", 0)

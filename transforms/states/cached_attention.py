@@ -28,7 +28,7 @@ _DEEPEST = 8
 
 @dataclass(frozen=True)
 class AttentionScores:
-    """Scores: the product that they come from, and what was done with it.
+    """Scores: the product that they come from, and its later changes.
 
     `nodes` are all nodes from the product on. Where `chosen` is not `kept` the score is `instead`. With `rows` a
     Reshape makes heads of the rows of the product.
@@ -306,7 +306,7 @@ def _heads(query: Value, keys: Cache) -> tuple[int, int]:
 
 
 def _why_read(inner: Iterable[Node], root: Node) -> str:
-    """Which node outside reads what the operation does not return; empty if none does."""
+    """The node outside that reads a value that the operation does not return; empty if there is none."""
     own = {*inner, root}
     for node in own - {root}:
         for reader in node.consumers:

@@ -17,7 +17,7 @@ from mo_loop.graph.types import TensorType
 
 @dataclass(frozen=True)
 class Cache:
-    """`whole` is the past with what is new appended; `index` reorders the past, None if nothing does."""
+    """`whole` is the past with the new rows appended; `index` reorders the past, None if nothing does."""
 
     read: ops.ReadValue
     past: Value

@@ -21,7 +21,7 @@ _LARGEST = 64
 """The most elements of a value that is computed."""
 
 _MOST = 100
-"""The most operations between the condition and what is known."""
+"""The most operations between the condition and known values."""
 
 
 def runs_once(loop: Loop) -> bool:

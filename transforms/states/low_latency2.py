@@ -46,10 +46,10 @@ _CELLS: dict[type[Recurrent], Callable[..., Any]] = {
 class LowLatency2(FunctionPass):
     """for x in X: s, y = f(s, x)  ->  s, y = f(s, X), where s keeps its value from one inference to the next
 
-    Each Loop, TensorIterator, LSTM, GRU and RNN sequence of one step is replaced by its body, and each of its
-    states becomes a variable, with the names that OpenVINO's pass of this name gives them. N inferences then give what
-    the model gives for a sequence of length N. A loop in the body of such a loop begins anew in each of its steps, and
-    so it does in each inference: it has no variables. An If stays; the states in its branches are variables as well.
+    Each Loop, TensorIterator, LSTM, GRU and RNN sequence of one step is replaced by its body, and each of its states
+    becomes a variable, with the names that OpenVINO's pass of this name gives them. N inferences then give the outputs
+    of the model for a sequence of length N. A loop in the body of such a loop begins anew in each of its steps, and so
+    it does in each inference: it has no variables. An If stays; the states in its branches are variables as well.
 
     A body that reads its iteration number gets a variable that counts the inferences. An index into an axis of one
     element is 0 if it is the number of the step, because that element is the one of the step. A loop that runs a fixed

@@ -4,7 +4,7 @@
     mixing(Convolution(x, w), 0, 2)           "has a window of 3 steps"
     mixing(Transpose(x, [1, 0, 2]), 0, 0)     ""
 
-Such an operation outside a loop gives other numbers when the sequence comes step by step. Only what is certain counts.
+Such an operation outside a loop gives other numbers when the sequence comes step by step. Only certain cases count.
 """
 
 from __future__ import annotations

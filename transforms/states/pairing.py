@@ -6,9 +6,9 @@
 
 The graph decides. Strong evidence is a trail (trails.py): the output is the input with something appended or written
 into it. Weak evidence is an output of the type and shape of an input that depends on it. It counts if both have no
-other partner, and if other inputs and outputs remain, because what a model is about is not a state; beside strong pairs
-the names must fit as well. Otherwise names only decide between several partners. A pass-through is not a pair unless it
-is given.
+other partner, and if other inputs and outputs remain, because the main output of a model is not a state; beside strong
+pairs the names must fit as well. Otherwise names only decide between several partners. A pass-through is not a pair
+unless it is given.
 """
 
 from __future__ import annotations
@@ -168,9 +168,9 @@ class _Search:
     # -- found pairs
 
     def take(self, strength: Literal["strong", "weak"]) -> list[Ambiguity]:
-        """Take pairs until none is unique any more; what remains is ambiguous.
+        """Take pairs until none is unique any more; the remaining ones are ambiguous.
 
-        Weak ones begin with those whose names fit: any of the others can be what the model is about.
+        Weak ones begin with those whose names fit: any of the others can be the main input and output of the model.
         """
         candidates = list(self._strong() if strength == "strong" else self._weak())
         orders = (_is_unique, _is_named) if strength == "strong" else (_is_named, _is_unique)
@@ -189,7 +189,8 @@ class _Search:
             self._accept(chosen.parameter, chosen.result, *names, chosen.growing, chosen.evidence, strength)
 
     def _leaves_others(self, more: int) -> bool:
-        """Whether the model has inputs and outputs besides states and `more` pairs. What is kept can be a state."""
+        """Whether the model has inputs and outputs besides states and `more` pairs. Inputs that are kept can be states.
+        """
         taken = len(self.pairs) + more
         return len(self.graph.parameters) - self.kept > taken and len(self.graph.results) > taken
 

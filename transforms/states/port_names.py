@@ -15,7 +15,8 @@ _PAST = frozenset(("past", "old", "prev", "previous", "last"))
 _TIMES = _PAST | frozenset(
     ("present", "new", "next", "in", "out", "input", "output", "initial", "init", "final", "updated", "cur", "current")
 ) | {"l"}  # fmt: skip
-"""Words that say which of the two a name is, and not what is carried; torch begins the name of an input with `l_`."""
+"""Words that show which of the two a name is, and not the carried tensor; torch begins the name of an input with `l_`.
+"""
 
 
 BEAM_INDEX = "beam_idx"

@@ -1,4 +1,4 @@
-"""Loops and recurrent layers as steps of a sequence: their number, what they carry, what prevents one step alone."""
+"""Loops and recurrent layers as steps of a sequence: their number, their states, and obstacles to a single step."""
 
 from __future__ import annotations
 
@@ -47,7 +47,7 @@ def has_states(node: Recurrence) -> bool:
 
 
 def obstacle_of(node: Recurrence, sequence_length: int | None = None) -> tuple[str, str] | None:
-    """Why a node cannot become one step of a sequence, and what helps; `sequence_length` is that option."""
+    """The reason why a node cannot become one step of a sequence, and the advice; `sequence_length` is that option."""
     if length_of(node) != 1:
         return "has an unknown number of steps", _help_with_length(node, sequence_length is not None)
     if isinstance(node, Sequence):
@@ -131,7 +131,7 @@ def _set_to_one(graph: Graph, symbol: Symbol) -> None:
 
 
 def _lengths(graph: Graph) -> Iterator[Dimension]:
-    """The unknown numbers of steps in the graph and in its branches, and the lengths of what is sliced."""
+    """The unknown numbers of steps in the graph and in its branches, and the lengths of sliced inputs."""
     for node in _outermost(graph):
         length = length_of(node)
         if isinstance(length, Dim):

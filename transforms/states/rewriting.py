@@ -19,7 +19,8 @@ from mo_loop.transforms.states.variable import GraphVariable, drop_unobserved
 
 
 def startable(graph: Graph, pairs: Sequence[Pair]) -> list[Pair]:
-    """The pairs without weak ones of which no initial value is known: these may be what the model is about."""
+    """The pairs without weak ones of which no initial value is known: these may be the main input and output of the
+    model."""
     chosen = list(pairs)
     while True:
         taken = {pair.parameter for pair in chosen}

@@ -17,8 +17,8 @@ class SetSequenceLength(FunctionPass):
     """x[N, ...], over which a loop or a recurrent layer runs  ->  x[1, ...]
 
     LowLatency2 with a sequence_length does the same. In a pipeline this pass comes first, so that all others see the
-    known length. Without a `sequence_length` it changes nothing. What mixes several steps is then seen as well: it is
-    refused where this pass sets the length, and a warning where the model has one step already.
+    known length. Without a `sequence_length` it changes nothing. Operations that mix several steps are then found as
+    well: they are refused where this pass sets the length, and a warning where the model has one step already.
 
     Raises:
         UnsupportedError: an operation needs several steps of a sequence; several of them are one ConversionErrors.

@@ -1,4 +1,5 @@
-"""Which axes of which values are those of the sequence over which loops step, and what mixes the steps along them.
+"""The axes of values that are those of the sequence over which loops step, and the operations that mix the steps along
+them.
 
 Where the length is a symbol, every dimension with it is such an axis. Where the model has one step already, the axes
 are followed from the sliced inputs of the loops, backwards to the inputs of the model and from there forwards:
@@ -36,7 +37,7 @@ Axis: TypeAlias = tuple[Value, int]
 
 @dataclass(frozen=True)
 class Mixing:
-    """A node that mixes steps, and in what way."""
+    """A node that mixes steps, and the way in which it does so."""
 
     node: Op
     what: str
@@ -102,7 +103,8 @@ def stepped_axes(node: Node) -> Iterator[Axis]:
 
 
 def _sources(value: Value, axis: int) -> Iterator[Axis]:
-    """Axes of the inputs of a node that one of its output is made of; of what surrounds a branch, at its inputs."""
+    """Axes of the inputs of a node from which an axis of its output is made; for a branch, those of the values at the
+    inputs of the If."""
     node, owner = value.node, value.graph.owner
     if isinstance(node, Parameter) and isinstance(owner, If):
         outer = owner.outer(node)

@@ -74,7 +74,7 @@ def lengths_by_index(node: Iteration) -> Iterator[Dimension]:
 
 
 def obstacle_of_reads(node: Iteration) -> tuple[str, str] | None:
-    """Why the indices of a loop do not let one step be enough, and what helps."""
+    """The reason why the indices of a loop need more than one step, and the advice."""
     for reader in indexed_reads(node):
         if not isinstance(reader, ops.Gather | ops.ScatterUpdate):
             text = f"reads or writes its sequence by an index that it carries ({reader.label})"

@@ -1,4 +1,4 @@
-"""Variables of the main graph, also for what lies in a branch of If.
+"""Variables of the main graph, also for nodes in a branch of If.
 
     read = variable.read(initial)        ReadValue(initial)             in a branch: an input of the If
     variable.assign(value)               Assign(value)                  in a branch: an output of the If
@@ -118,7 +118,7 @@ def drop_unobserved(graph: Graph) -> None:
 
 
 def _made_outside(value: Value, owner: If) -> Value:
-    """A value of a branch as a value of the graph around the If: what it is computed from is copied there."""
+    """A value of a branch as a value of the graph around the If: the nodes that compute it are copied there."""
     body, outer = value.graph, owner.graph
     side = "then" if body is owner.then_body else "else_"
     values = {

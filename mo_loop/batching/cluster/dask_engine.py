@@ -152,7 +152,7 @@ class DaskEngine:
         return 1
 
     def stop(self) -> None:
-        """Cancel what is not finished, and let the workers end their processes and remove their files."""
+        """Cancel unfinished work, and let the workers end their processes and remove their files."""
         self._is_stopping = True
         self._watch.stop()
         if self._client.status != "running":
@@ -232,7 +232,7 @@ class DaskEngine:
         return future
 
     def _handled(self, future: Future, result: Any, portion: Portion) -> Iterable[Portion]:
-        """Tell the answers of a portion, and forget the future; return what is to be submitted again."""
+        """Report the answers of a portion, and forget the future; return the assignments to submit again."""
         status = future.status
         future.release()
         if status == "finished":
@@ -250,7 +250,7 @@ class DaskEngine:
         return self._failed(error, portion)
 
     def _settled(self, assignment: Assignment, answer: Reply, portion: Portion) -> Iterable[Portion]:
-        """Tell what a worker said about a model; return what is to be submitted again."""
+        """Report the reply of a worker about a model; return the assignments to submit again."""
         if isinstance(answer, Unable):
             if answer.code == STARTS_NOT:
                 raise start_error(WorkerStartError(answer.why), self.limits.memory)
@@ -302,7 +302,8 @@ class DaskEngine:
     # -- in the threads of the client
 
     def _heard(self, event: tuple[float, Any]) -> None:
-        """A worker begins with a portion, or one that came later lacks what the batch requires."""
+        """Handle the start of a portion on a worker, or a later worker that does not meet the requirements of the
+        batch."""
         if not isinstance(event[1], int):
             self._leave_out(Unable(*event[1]))
             return
@@ -315,7 +316,7 @@ class DaskEngine:
                 self._queue.tell(Started(assignment.model))
 
     def _check(self) -> None:
-        """Cancel what waits for a worker that will not come."""
+        """Cancel the models that wait for a worker that will not come."""
         if not self._watch.has_workers:
             self._cancel(self._pending())
             return
@@ -324,7 +325,7 @@ class DaskEngine:
         self._wake()
 
     def _wake(self) -> None:
-        """Submit again what no worker has, twice in a row, although there is one that fits.
+        """Submit models again that no worker has twice in a row, although there is one that fits.
 
         The scheduler looks at such a model when a worker comes, and not when it gets its MEMORY a moment later.
         """
@@ -338,7 +339,7 @@ class DaskEngine:
         self._cancel(stuck, "again")
 
     def _drop(self) -> None:
-        """Cancel what was submitted and has not begun: the batch is to end after a failure."""
+        """Cancel the models that were submitted and have not begun: the batch ends after a failure."""
         self._cancel({future: portion for future, portion in self._pending().items() if not portion.begun}, "dropped")
 
     def _pending(self) -> dict[Future, Portion]:

@@ -51,7 +51,7 @@ IDLE = 300.0
 
 
 ACCESS = 60.0
-"""Seconds that the look at the store may take before a worker gets its first model; later ones say what is wrong."""
+"""Seconds for the check of the store before a worker gets its first model; later checks report the fault."""
 
 Reply = Answer | Unable
 """The reply of a worker for a model: its answer, or that the worker cannot convert it."""
@@ -74,8 +74,8 @@ class Equipment(WorkerPlugin):
         self._requirements = requirements
 
     async def setup(self, worker: Worker) -> None:
-        """Called by Dask on each worker. One without a MEMORY resource gets one from its memory limit, unless it lacks
-        what the batch requires."""
+        """Called by Dask on each worker. One without a MEMORY resource gets one from its memory limit, unless it does
+        not meet the requirements of the batch."""
         self._worker = worker
         self._lock = threading.Lock()
         self._running = 0
@@ -241,7 +241,7 @@ def _reply(equipment: Equipment, assignment: Assignment, drafts: str) -> Reply:
 
 
 def portable_function(payload: bytes) -> Callable[[], Any]:
-    """`converted` for a scheduler that does not have mo_loop and yet unpickles what is submitted: a local function is
+    """`converted` for a scheduler that lacks mo_loop and yet unpickles the submitted functions: a local function is
     pickled by its content. Its name is all that Dask can log of it.
 
     It returns the list of `converted`, or address and error of a worker that cannot load or run it.

@@ -1,4 +1,4 @@
-"""Portion: the models that are submitted to Dask together, and what happened to them.
+"""Portion: the models that are submitted to Dask together, and their state.
 
 A future costs a Dask worker some milliseconds, a small model not many more. So models that take little time go
 together, as many as take SECONDS by the times of those before; a worker does them one after the other. A portion that
@@ -57,7 +57,7 @@ class Pace:
 
 
 def need_of(assignment: Assignment, limit: int | None) -> int:
-    """The memory that a model is said to need: what is estimated, at most the limit of the batch."""
+    """The memory that is declared for a model: the estimate, at most the limit of the batch."""
     is_compared = assignment.task.work.comparing is not None
     need = estimate(size_of(assignment.model), assignment.earlier, with_comparison=is_compared).memory
     return need if limit is None else min(need, limit)

@@ -103,7 +103,7 @@ class Watch:
 
 
 def workers_of(client: Client) -> dict[str, Any]:
-    """Address of each worker -> what the scheduler knows about it."""
+    """Address of each worker -> the facts that the scheduler has about it."""
     try:
         info = client.scheduler_info(n_workers=-1)
     except TypeError:  # an older release of distributed, which gives all
@@ -113,7 +113,8 @@ def workers_of(client: Client) -> dict[str, Any]:
 
 
 def machines(client: Client) -> tuple[int, int]:
-    """The threads of all workers, and the bytes of memory of the one with most: its MEMORY, or what it will get."""
+    """The threads of all workers, and the bytes of memory of the largest one: its MEMORY, or the value that it will
+    get."""
     workers = workers_of(client).values()
     memory = [int(each["resources"].get(MEMORY) or each["memory_limit"] or MEMORY_LIMIT) for each in workers]
     return sum(each["nthreads"] for each in workers), max(memory, default=0)

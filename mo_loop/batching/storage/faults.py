@@ -83,7 +83,7 @@ _NUMBERS = {
 
 
 def fault_of(error: BaseException) -> Fault:
-    """The kind of an error: what the error itself says, then what its causes say."""
+    """The kind of an error, from the error itself, then from its causes."""
     faults = [_own_fault(each) for each in _chain(error)]
     return next((each for each in faults if each is not Fault.OTHER), Fault.OTHER)
 

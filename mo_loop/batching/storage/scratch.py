@@ -1,4 +1,4 @@
-"""Scratch: room on the local disk for what is brought from URLs and made for them, shared by all processes.
+"""Scratch: space on the local disk for files that are copied from URLs or made for them, shared by all processes.
 
     scratch = Scratch(limit=20 << 30)                     # may be pickled: the folder is chosen where it is used
     with scratch.room("s3://zoo/model.onnx", 300 << 20) as room:
@@ -97,7 +97,7 @@ class Scratch:
             )  # fmt: skip
 
     def clean(self) -> None:
-        """Remove what killed processes left."""
+        """Remove the files that killed processes left."""
         with contextlib.suppress(OSError, FileError):
             base = Path(self.resolved().folder or "")
             with locked(base / _NAME) as mark:

@@ -41,7 +41,7 @@ _SOURCE = "model"
 
 @dataclass(frozen=True, slots=True)
 class Staged:
-    """A model on the local disk: its path, a folder for what is made of it, and what was read.
+    """A model on the local disk: its path, a folder for its outputs, and the files that were read.
 
     The names of external data in `external` are relative to the model.
     """
@@ -149,7 +149,7 @@ class _Staging:
         self.drafts.mkdir()
         self._source: Stamp | None = None
         self._external: dict[str, tuple[Info, Ranges, DataFile | None]] = {}
-        """External data: its size and tag, what is read of it, and the file if it is on this machine anyway."""
+        """External data: its size and tag, the ranges that are read, and the file if it is on this machine already."""
 
     def fetch_model(self) -> None:
         """The .onnx itself. One that a listing knows and that fits into one request is not asked for again."""

@@ -1,4 +1,4 @@
-"""Info and Stamp: what distinguishes one content of a file or object from another. Nothing is imported for a path."""
+"""Info and Stamp: facts that distinguish contents of a file or object. Nothing is imported for a path."""
 
 from __future__ import annotations
 

@@ -189,7 +189,7 @@ def delete(where: Location) -> None:
 
 @dataclass(frozen=True, slots=True)
 class Upload:
-    """An upload in parts that has not ended: its object, its age in seconds, and what the store calls it."""
+    """An upload in parts that has not ended: its object, its age in seconds, and its id in the store."""
 
     where: Location
     age: float

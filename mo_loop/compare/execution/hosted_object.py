@@ -73,7 +73,7 @@ class Hosted:
 
 
 def pool_of(python: str) -> Pool:
-    """Workers of another interpreter, in which glibc fills what it allocates and frees."""
+    """Workers of another interpreter, in which glibc fills memory that it allocates and frees."""
     return Pool(SERVE, limit=LIMIT, python=python, env=FILLED)
 
 

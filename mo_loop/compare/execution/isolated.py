@@ -16,12 +16,13 @@ from mo_loop.support.workers import Pool
 
 LIMIT = 120.0
 FILLED = {"MALLOC_PERTURB_": "165"}
-"""Environment of workers: glibc fills what it allocates and frees, so that reading there is wrong every time."""
+"""Environment of workers: glibc fills memory that it allocates and frees, so that reading it always gives wrong values.
+"""
 T = TypeVar("T")
 
 
 class IsolatedError(Exception):
-    """The function raised, crashed or did not end in time; `status` and `error`, the class of what it raised, are those
+    """The function raised, crashed or did not end in time; `status` and `error`, the class of the exception, are those
     of the worker's `Outcome`."""
 
     def __init__(self, text: str, status: str, error: str = "") -> None:

@@ -100,7 +100,7 @@ class Compiled:
         return self._request.profiling_info
 
     def runtime_model(self) -> Any:
-        """The openvino.Model of what the device executes: a node has its layer type, precision and original names."""
+        """The openvino.Model that the device executes: a node has its layer type, precision and original names."""
         return self._model.get_runtime_model()
 
 

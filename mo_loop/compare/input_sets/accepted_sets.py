@@ -47,7 +47,7 @@ Candidate = tuple[Sizes, dict[str, Any]]
 
 @dataclass
 class Accepted:
-    """Generated sets that a runtime accepts, and what it gives for each.
+    """Generated sets that a runtime accepts, and its outputs for each.
 
     `missing` are the other sets, with the error of the first try.
     """

@@ -1,4 +1,4 @@
-"""Inputs and outputs in files: the values of `--input-data`, and what `--save` writes.
+"""Inputs and outputs in files: the values of `--input-data`, and the files of `--save`.
 
     given_sets(["inputs.npz"], names)       # arrays by the name of their input
     given_sets(["x=x.npy"], names)          # one array; without a name that of the next input which has none

@@ -40,7 +40,7 @@ class Input:
 
 @contextmanager
 def possible(name: str) -> Iterator[None]:
-    """InputError for values of the input `name` whose sizes are beyond the memory, or beyond what numpy represents."""
+    """InputError for values of the input `name` whose sizes exceed the memory, or the limits of numpy."""
     try:
         yield
     except (MemoryError, OverflowError, ValueError) as error:

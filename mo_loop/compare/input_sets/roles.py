@@ -37,7 +37,7 @@ PORTS = {
     ("ConstantOfShape", 0): SIZE, ("Expand", 1): SIZE, ("Resize", 3): SIZE, ("Slice", 2): SIZE,
     ("com.microsoft::GroupQueryAttention", 5): LENGTH, ("com.microsoft::Attention", 3): MASK,
 }  # fmt: skip
-"""(operator, number of the input) -> the role of what it reads there."""
+"""(operator, number of the input) -> the role of the value that it reads there."""
 
 KEEPS = frozenset((
     "Cast", "CastLike", "Identity", "Reshape", "Squeeze", "Unsqueeze", "Flatten", "Expand", "Transpose", "Tile",

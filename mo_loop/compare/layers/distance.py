@@ -18,7 +18,7 @@ from mo_loop.compare.results.array_comparison import ATOL, RTOL, compare, tolera
 from mo_loop.graph.types import name_of
 
 BEYOND = 1e30
-"""The `worst` of what has no measure. JSON has no infinity."""
+"""The `worst` of differences that have no measure. JSON has no infinity."""
 
 EXACT = 2.0
 

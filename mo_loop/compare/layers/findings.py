@@ -126,8 +126,8 @@ class Findings:
     ) -> bool:  # fmt: skip
         """Whether a tensor agrees, after the comparison was recorded.
 
-        The first one that differs is computed once more, apart from its neighbours: a wrong layer can overwrite what is
-        computed together with it. If the tensor is right alone, it is the answer only if no other one differs.
+        The first one that differs is computed once more, apart from its neighbours: a wrong layer can overwrite values
+        that are computed together with it. If the tensor is right alone, it is the answer only if no other one differs.
         """
         holder, value = where
         if self.heat is not None:
@@ -208,7 +208,7 @@ class Findings:
         return Different(self._first or difference)
 
     def _told(self, result: ArrayComparison, expected: Any, actual: Any) -> tuple[str, str, Elements | None]:
-        """The kind of a difference, what is said about it, and the elements that differ."""
+        """The kind of a difference, its description, and the elements that differ."""
         elements = self._elements(expected, actual) if result.kind == "values" else None
         return result.kind, message(result, elements), elements
 

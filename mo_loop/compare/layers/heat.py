@@ -38,7 +38,7 @@ class Heat:
         """The worst distance, and the iteration of the innermost loop in which it was found."""
         self.loops: dict[Node, Curves] = {}
         self.first: tuple[Node, int, str] | None = None
-        """The node and the port of the first difference, and what is said about it."""
+        """The node and the port of the first difference, and its description."""
         self.sets: list[str] = []
         """The names of the sets of inputs that were compared."""
         self.precision = ""
@@ -97,7 +97,7 @@ class Curves:
         self._begins: Key | None = None
 
     def add(self, key: Key, iteration: int, worst: float) -> None:
-        """The worst of what is known of an iteration and `worst`."""
+        """Keep the larger of `worst` and the worst difference of an iteration so far."""
         while iteration >= POINTS * self.per_point:
             self._halve()
         curve = self._curves.setdefault(key, array("f"))

@@ -111,8 +111,8 @@ class IrLoop:
 def as_element(value: Value, array: Any, expected: Any) -> Any:
     """The array of a body Parameter as the tensor of ONNX.
 
-    A slice has an axis of one element more than the element that Scan gives, and what a loop slices or carries can have
-    a leading dimension of 1 more (AddLeadingDimension).
+    A slice has an axis of one element more than the element that Scan gives, and a value that a loop slices or carries
+    can have one more leading dimension of 1 (AddLeadingDimension).
     """
     shape, wanted = np.shape(array), np.shape(expected)
     if len(shape) <= len(wanted) or not isinstance(value.node, Parameter):

@@ -128,7 +128,7 @@ class IrFrame:
             self._run(more, inputs, missing)
 
     def compute_alone(self, value: Value) -> Any:
-        """Compute a value once more, apart from what was computed together with it."""
+        """Compute a value once more, apart from the values that were computed together with it."""
         known = {each: array for each, array in self.values.items() if each is not value}
         nodes, inputs = self._region([value], known)
         segment = self._compiled(nodes, inputs, [self.values[each] for each in inputs], [value])

@@ -1,4 +1,5 @@
-"""Runs an ONNX model and its IR side by side, node by node of the ONNX model, and compares what both sides have.
+"""Runs an ONNX model and its IR side by side, node by node of the ONNX model, and compares the values that both sides
+have.
 
 A graph runs in pieces (onnx_side.py); after each, the values of the IR that contain its tensors are computed
 (ir_side.py) and compared. A Loop, Scan or If that has a counterpart is driven on both sides, iteration by iteration;
@@ -192,7 +193,7 @@ class Lockstep:
     def _recorded(
         self, other: IrLoop | None, loop: OnnxLoop | OnnxMap, inner: OnnxFrame
     ) -> AbstractContextManager[None]:
-        """Record what is compared as an iteration of the loop."""
+        """Record comparisons as those of an iteration of the loop."""
         if self.heat is None or other is None:
             return nullcontext()
         plan = inner.plan

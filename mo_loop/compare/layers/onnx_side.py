@@ -6,7 +6,7 @@
     frame.compute(0, end)                           # all their outputs are in frame.values
 
 A piece is a small model whose outputs are all tensors of its nodes; ONNX Runtime runs it without optimisation, the
-reference evaluator runs what ONNX Runtime has no kernel for, and everything with sequences and optionals. Nodes with
+reference evaluator runs operators without a kernel in ONNX Runtime, and those with sequences and optionals. Nodes with
 bodies and calls of functions are pieces of their own, which the caller drives.
 """
 
@@ -40,7 +40,7 @@ LARGEST = 1 << 30
 
 
 class OnnxPlan:
-    """One graph of the model: its nodes in the order in which they run, and what was compiled of them."""
+    """One graph of the model: its nodes in the order in which they run, and their compiled parts."""
 
     def __init__(self, graph: OnnxGraph, model: OnnxModel, given: frozenset[str] = frozenset()) -> None:
         """`given` are tensors that have values from outside: nodes that make them are not run."""

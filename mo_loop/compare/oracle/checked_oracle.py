@@ -68,7 +68,7 @@ class Oracle:
             self._evaluator, self.facts = reference_for(model, text), (REFERENCE, text)
 
     def run(self, feeds: Mapping[str, Any]) -> Named:
-        """The values of one set. UnstableError if they depend on what was in memory before."""
+        """The values of one set. UnstableError if they depend on the earlier contents of the memory."""
         if not isinstance(self._evaluator, OnnxRuntime):
             return self._evaluator.run(feeds)
         found = []
@@ -113,7 +113,7 @@ def _alike(left: Any, right: Any) -> bool:
 
 
 def culprit(model: Any, feeds: Mapping[str, Any], shows: str = UNSTABLE) -> str:
-    """The first node of the main graph whose outputs are not to be believed: its operator, name, and what is known.
+    """The first node of the main graph whose outputs are not reliable: its operator, name, and the known error.
 
     `model` is a path, bytes, or a ModelProto. Empty if no node can be named, for example because the weights are in
     other files.
@@ -169,9 +169,9 @@ def misshapen_by(
 
 
 def misshapen(model: Any, feeds: Mapping[str, Any], found: Named) -> set[str]:
-    """The outputs whose shape contradicts what ONNX infers from the shapes of the inputs.
+    """The outputs whose shape contradicts the shape inference of ONNX from the shapes of the inputs.
 
-    Raises what the inference of onnx raises.
+    Raises the exceptions of the inference of onnx.
     """
     inferred = inferred_shapes(model, feeds)
     return {

@@ -1,9 +1,9 @@
-"""ORACLE_ERRORS: the known errors of ONNX Runtime, and what a comparison does about each.
+"""ORACLE_ERRORS: the known errors of ONNX Runtime, and how a comparison handles each.
 
     error_of("LSTM", UNSTABLE)            # the row that explains it, or None
     list(errors_in(nodes))                # the rows that concern a model
 
-`tools/probe_oracle.py` has a model for each that shows it, and compares what an installed release does with the table.
+`tools/probe_oracle.py` has a model for each that shows it, and compares an installed release with the table.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ MEASURED = ("1.20.1", "1.23.2", "1.27.0", "1.31.1", "1.32.0")
 """The releases on which the probes have run."""
 
 UNSTABLE, SHAPE = "unstable", "shape"
-"""How a set shows an error: its values depend on what was in memory; its shapes are not those of ONNX."""
+"""How a set shows an error: its values depend on the contents of the memory; its shapes are not those of ONNX."""
 
 EXACT_OPERATORS = frozenset({"ConvInteger", "MatMulInteger", "QLinearConv", "QLinearMatMul"})
 """Operators that add products of 8-bit integers, and that the reference evaluator of the onnx package computes."""
@@ -42,7 +42,7 @@ def _always(_: Any) -> bool:
 
 @dataclass(frozen=True)
 class OracleError:
-    """One error of ONNX Runtime: in which operators, under which condition, and what is done about it.
+    """One error of ONNX Runtime: its operators, its condition, and how it is handled.
 
     `shows` is `UNSTABLE` or `SHAPE` where a set shows it; otherwise `concerns` decides from the attributes of a node
     whether it can have it. `since` and `until` are the first and the last of `MEASURED` that have it, "" if there is

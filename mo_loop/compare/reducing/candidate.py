@@ -146,7 +146,7 @@ def names_needed(graph: Any) -> set[str]:
 
 
 def strip(proto: Any) -> None:
-    """Remove what does not matter for the numbers."""
+    """Remove the parts that do not affect the numbers."""
     for graph in graphs(proto):
         needed = names_needed(graph)
         for entries in (graph.initializer, *([graph.input] if graph is proto.graph else [])):

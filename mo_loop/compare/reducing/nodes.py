@@ -1,4 +1,5 @@
-"""Fewer outputs and nodes of the main graph: what removed nodes gave becomes an input, with the value that it had."""
+"""Fewer outputs and nodes of the main graph: an output of a removed node becomes an input, with the value that it had.
+"""
 
 from __future__ import annotations
 
@@ -27,7 +28,7 @@ def with_nodes(
 ) -> Candidate | None:
     """The candidate with these nodes of its main graph; None if a value that they read is not known.
 
-    A value that no node reads any more becomes an output, so that what it shows stays visible.
+    A value that no node reads any more becomes an output, so that its faults stay visible.
     """
     import onnx
 

@@ -106,6 +106,9 @@ def reduce(
         options: the options of the conversion, as ConvertOptions or by name: {"target": "2026.4"}.
         better: is called with each smaller candidate and the number of trials so far.
 
+    Returns:
+        The smallest model that was found; `save` writes it.
+
     Raises:
         InputError: the model cannot be read, does not show the condition, or an argument is wrong.
     """

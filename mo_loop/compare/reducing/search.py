@@ -2,8 +2,8 @@
 
     best = ReductionSearch(candidate, trials, seconds=120, better=print).run()
 
-Each phase removes what can be removed of one kind; they repeat until none finds anything. Nodes are removed in halves,
-quarters and so on (delta debugging), several trials at a time.
+Each phase removes parts of one kind; the phases repeat until none finds anything. Nodes are removed in halves, quarters
+and so on (delta debugging), several trials at a time.
 """
 
 from __future__ import annotations

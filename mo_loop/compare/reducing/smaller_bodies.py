@@ -1,6 +1,6 @@
 """Fewer nodes and ports in bodies, and bodies in place of their Loop, Scan or If.
 
-What a removed node of a body gave is replaced by one of its inputs with the same type and shape, or by a constant.
+An output of a removed node of a body is replaced by one of its inputs with the same type and shape, or by a constant.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ Types = Mapping[tuple[Path, str], Any]
 
 
 def without_body_nodes(candidate: Candidate, path: Path, removed: Collection[int], types: Types) -> Candidate | None:
-    """The candidate without these nodes of a body; None if nothing can replace what they give."""
+    """The candidate without these nodes of a body; None if nothing can replace their outputs."""
     proto = candidate.copy()
     graph = graph_at(proto, path)
     gone = [node for number, node in enumerate(graph.node) if number in removed]

@@ -20,7 +20,7 @@ from mo_loop.graph.types import name_of
 RTOL, ATOL, SMALL_FLOAT = 1e-3, 1e-5, 1e-2
 
 NamedArray = tuple[str, Any]
-"""An array, or what stands for one, with the name of its input or output."""
+"""An array, or its placeholder, with the name of its input or output."""
 
 EQUAL, ROUNDING = "equal", "rounding"
 

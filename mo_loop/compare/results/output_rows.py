@@ -17,7 +17,8 @@ from mo_loop.graph.types import name_of
 def rows_of(
     number: int, inference: int, expected: Named, found: Named, settings: Settings, notes: list[str]
 ) -> Iterator[Row]:
-    """A row for each expected output of the set of this number; `notes` get what does not count as a difference."""
+    """A row for each expected output of the set of this number; `notes` get the remarks that do not count as
+    differences."""
     wanted, found = flat(expected), flat(found)
     have, by_name = by_wanted_name(wanted, found), dict(wanted)
     for result in compare_all(

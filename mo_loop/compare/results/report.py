@@ -1,4 +1,4 @@
-"""Report: what a verification found, for people and programs.
+"""Report: the results of a verification, for people and programs.
 
 report.passed, report.exit_code           # whether every output agrees; 0, or 1 for a difference
 report.sides[0].rows                      # one for each output and set of inputs
@@ -97,7 +97,7 @@ class Report(ShownResult):
     `model` and `ir` are paths, `ir` empty if the model was converted for it. `oracle` is the source of the expected
     values. `sides[0]` is the IR that is verified, in f32; the others are its device's other precision, and other
     converters. `tolerance` is (relative, absolute), None for the usual one of each type. `notes` are sentences about
-    what limits the comparison. `layers` and `passes` are the answers of `--layers` and `--passes`, `cause` says in a
+    limits of the comparison. `layers` and `passes` are the answers of `--layers` and `--passes`, `cause` says in a
     sentence why outputs differ, `page` is the path of the page of `--dump`. Where the IR has states, a set is a
     sequence, `steps` are the numbers of steps of the sequences, and `order` has the sequences as they ran, each from a
     reset.

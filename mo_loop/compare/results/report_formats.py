@@ -78,7 +78,7 @@ def _table(rows: Sequence[Sequence[str]], table: Table, width: int | None) -> st
 
 
 def _needs_words(row: Row) -> bool:
-    """Whether the numbers of a row do not say what is wrong."""
+    """Whether the numbers of a row do not show the fault."""
     return row.result.kind in ("shape", "type", "missing")
 
 

@@ -1,4 +1,4 @@
-"""The settings of `verify`, and what follows from them for the runtime."""
+"""The settings of `verify`, and the resulting properties of the runtime."""
 
 from __future__ import annotations
 

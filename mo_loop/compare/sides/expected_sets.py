@@ -1,4 +1,4 @@
-"""The sets of inputs of a verification, and what is expected for each: from files, or from ONNX Runtime.
+"""The sets of inputs of a verification, and the expected outputs for each: from files, or from ONNX Runtime.
 
     found = ExpectedSets(Path("model.onnx"), model, settings, notes, shapes_of(converted))
     found.sets, found.expected, found.oracle

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 class PlainSide:
-    """Runs IR with the same sets, in one `order`; `notes` get what does not count as a difference."""
+    """Runs IR with the same sets, in one `order`; `notes` get the remarks that do not count as differences."""
 
     def __init__(
         self, sets: Sequence[tuple[str, Feeds]], expected: Sequence[Named], order: Sequence[int], settings: Settings,

@@ -1,4 +1,4 @@
-"""SideRun: one side of a comparison while it runs, and what it gives in the end.
+"""SideRun: one side of a comparison while it runs, and its result at the end.
 
     run = SideRun("f32")
     with run:                                        # an IsolatedError ends the block, and becomes the status

@@ -7,8 +7,8 @@
     step = inputs.following(step)
 
 Sizes and values of the inputs have to agree with the states: a mask is as long as all tokens so far, positions continue
-where the last step ended. The names of dimensions show which ones these are; a StepPlan says what is assumed where they
-do not. The first step of a sequence can have several tokens (a prompt), the others have one.
+where the last step ended. The names of dimensions show which ones these are; where they do not, a StepPlan has an
+assumption. The first step of a sequence can have several tokens (a prompt), the others have one.
 """
 
 from __future__ import annotations

@@ -102,7 +102,7 @@ class SliceInputs:
         return {each.name: feeds.get(each.name, self._value(each, sizes, 0, steps)) for each in self._inputs}
 
     def step(self, whole: Mapping[str, Any], number: int) -> dict[str, Any]:
-        """The inputs of the IR for one step: slices, and what all steps share."""
+        """The inputs of the IR for one step: slices, and the inputs that all steps share."""
         found = {}
         for each in self._inputs:
             if each.name not in self._given:

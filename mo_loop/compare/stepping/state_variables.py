@@ -1,10 +1,10 @@
-"""The variables of an IR, and what each of them is to the ONNX model.
+"""The variables of an IR, and their counterparts in the ONNX model.
 
     found = state_variables(graph)                 # of the IR
     states = matched(found, inputs, outputs)       # names of the ONNX model; states.caches, states.others
 
 A variable whose id is the name of an input of the ONNX model followed by that of an output is a state which the caller
-of the ONNX model carries: a `Carried`. Every other one replaces what a loop or a sequence operation carries.
+of the ONNX model carries: a `Carried`. Every other one replaces a state of a loop or a sequence operation.
 """
 
 from __future__ import annotations
@@ -51,7 +51,7 @@ class Carried:
 
 @dataclass(frozen=True)
 class Matched:
-    """The variables of an IR by what they are to the ONNX model."""
+    """The variables of an IR by their counterparts in the ONNX model."""
 
     caches: list[Carried] = field(default_factory=list)
     others: list[RuntimeVariable] = field(default_factory=list)

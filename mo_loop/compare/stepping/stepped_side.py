@@ -46,8 +46,8 @@ class SequenceRun:
 
 
 class SteppedSide:
-    """Runs an IR. `names` are the outputs of the ONNX model that it has to have; `notes` get what does not count as a
-    difference."""
+    """Runs an IR. `names` are the outputs of the ONNX model that it must have; `notes` get the remarks that do not
+    count as differences."""
 
     def __init__(self, target: Path, names: Sequence[str], settings: Settings, notes: list[str]) -> None:
         self._target, self._names, self._settings, self._notes = target, names, settings, notes

@@ -8,8 +8,8 @@ Two kinds of variables give two kinds of sequences (mo_loop/compare/stepping/sta
 - The caller of the ONNX model carries the states: ONNX Runtime runs once for each step, and gets its own outputs back.
 - The ONNX model has a loop over a sequence: ONNX Runtime runs it once, and the IR gets slices of its inputs.
 
-Expected values come first, all of them, then the IR runs: both models are not in memory at once. Each sequence
-begins with a reset, and runs a second time after the others, so that what a reset leaves behind becomes a difference.
+Expected values come first, all of them, then the IR runs: both models are not in memory at once. Each sequence begins
+with a reset, and runs a second time after the others, so that a state that a reset does not clear becomes a difference.
 """
 
 from __future__ import annotations
@@ -57,7 +57,7 @@ class Compared:
 
 
 def require_stepwise(settings: Settings) -> None:
-    """UsageError for what compares single inferences: tensors inside an IR depend on the steps before."""
+    """UsageError for options that compare single inferences: tensors inside an IR depend on the steps before."""
     asked = {
         "--dump": settings.dump is not None, "--layers": settings.layers, "--passes": settings.passes,
         "--against": bool(settings.against),
@@ -72,7 +72,7 @@ def require_stepwise(settings: Settings) -> None:
 
 
 class Stepwise:
-    """One verification. `source` is the file that ONNX Runtime runs, `model` what it contains; `target` is the IR."""
+    """One verification. `source` is the file that ONNX Runtime runs, `model` its contents; `target` is the IR."""
 
     def __init__(
         self, path: Path, source: Path, model: OnnxModel, target: Path, converted: Model, settings: Settings
@@ -244,7 +244,8 @@ class Stepwise:
         return np.take(value, rows, axis)
 
     def _usual_batch(self) -> int:
-        """The axis of a cache that nothing reorders: that of the others, so that what is missing makes a difference."""
+        """The axis of a cache that nothing reorders: that of the others, so that a missing reordering makes a
+        difference."""
         return next((each.variable.batch for each in self._states.caches if each.variable.batch is not None), 0)
 
     # -- states inside the model

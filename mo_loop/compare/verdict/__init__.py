@@ -1,1 +1,1 @@
-"""Whether two arrays agree, and what explains a difference."""
+"""Whether two arrays agree, and the explanation of a difference."""

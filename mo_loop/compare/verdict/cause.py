@@ -15,7 +15,7 @@ from mo_loop.transforms.pipelines import avoided_gaps
 
 
 def cause_of(side: Side, layers: Any, graph: Graph, disabled: set[str], exact: Callable[[], Side | None]) -> str:
-    """The cause of what a side shows; empty if it shows nothing, or fails.
+    """The cause of the difference of a side; empty if it has none, or fails.
 
     `layers` is the answer of `--layers`, `disabled` are the names of passes that did not run. `exact` runs the model
     converted with `--quantization exact` on the same sets; None if that is the conversion already.

@@ -37,5 +37,5 @@ class HeatPage:
                 self.heat.notes[vanishes] = None
 
     def write(self) -> None:
-        """Write what is known so far."""
+        """Write the differences so far."""
         self.dumper.colour(self.heat.as_json, self.heat.notes)

@@ -46,7 +46,7 @@ class PassDifference:
     `kind` is one of "pass" (the one in `passes` changed them), "range" (one of `passes`: the IR cannot be run between
     them), "translation" (they differ before any pass), "writing" (they differ when weights are stored as f16) and
     "switched off" (they agree if `passes` run, which the configuration switches off). `rules` are the matchers in the
-    pass without which the numbers agree. `without` says what the IR does without the pass: "agrees", "differs" or
+    pass without which the numbers agree. `without` is the result of the IR without the pass: "agrees", "differs" or
     "cannot be run". `difference` is in words, of the first output that differs. `runs` has for each tried step its
     number, name and result.
     """
@@ -247,7 +247,7 @@ class _Trials:
             return Conversion(options, observers).run(self.model)
 
     def _ran(self, graph: Graph, compress: bool = False) -> tuple[str, str]:
-        """Whether the numbers agree; what differs, or why the graph cannot be run."""
+        """Whether the numbers agree; the difference, or the reason why the graph cannot be run."""
         path = self.folder / "step.xml"
         try:
             save_model(Model(graph), path, compress)

@@ -118,7 +118,7 @@ def _edited(model: Any, edit: Any) -> Any:
 
 
 def in_f64(model: Any) -> Any:
-    """A copy of the model that computes in f64 what it computes in f32."""
+    """A copy of the model that computes in f64 instead of f32."""
     copy = onnx.ModelProto()
     copy.CopyFrom(model)
     for tensor in _tensors(copy):

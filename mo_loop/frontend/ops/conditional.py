@@ -1,4 +1,4 @@
-"""If, also around branches that cannot run, and what it shares with loops."""
+"""If, also around branches that cannot run, and the parts that it shares with loops."""
 
 from collections.abc import Sequence
 from typing import Any

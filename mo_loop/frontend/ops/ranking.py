@@ -29,7 +29,7 @@ Mode = Literal["max", "min"]
 
 _WIDE = (i32, i64, u32, u64)
 _FEW = 8
-"""Up to so many elements the stable search keeps what it found in registers."""
+"""Up to so many elements the stable search keeps its results in registers."""
 _FAST_STEPS = 4096
 """Up to so many steps (n * k) the stable search takes less time than the operations that replace it."""
 _ARRANGED = 32

@@ -1,4 +1,4 @@
-"""Normalisations that ONNX Runtime fuses with what surrounds them: a sum before, embeddings, a gate after."""
+"""Normalisations that ONNX Runtime fuses with their neighbours: a sum before, embeddings, a gate after."""
 
 from typing import Any
 

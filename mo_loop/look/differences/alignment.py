@@ -38,13 +38,13 @@ class Alignment:
         return self.keys.is_spent or any(all(self._pairs.has(item) for item in scope.items) for scope in self._scopes)
 
     def exhaust(self, *levels: int) -> None:
-        """Pair what has equal structure at any of these levels, the first ones first, until there is no more."""
+        """Pair items of equal structure at any of these levels, the first level first, until there are no more."""
         steps = (self.unique, self.near, self.several)
         while any(step(level) for step in steps for level in levels):
             pass
 
     def unique(self, level: int, *, ends: bool = True) -> bool:
-        """Pair items that alone compute what they compute, or are used as they are used. Whether there were any."""
+        """Pair items whose computation or use is unique. Returns whether there were any."""
         found, again = False, True
         while again and not self.is_done:
             again = False
@@ -77,7 +77,7 @@ class Alignment:
         return bool(chosen)
 
     def _grouped(self, side: dict[Item, int], forward: bool) -> Groups:
-        """Without small constants forwards: equal data say nothing about what they are for."""
+        """Without small constants forwards: equal data do not show their purpose."""
         found: Groups = {}
         for item, key in side.items():
             if not (forward and item.data is not None and not item.data.is_large):
@@ -85,8 +85,8 @@ class Alignment:
         return found
 
     def several(self, level: int) -> bool:
-        """Pair items of which several are alike in what they compute and how they are used, in their order. Those come
-        first whose neighbours are alike as well."""
+        """Pair items of which several have the same computation and use, in their order. Those whose neighbours are
+        also alike come first."""
         if self.is_done:
             return False
         for sides in reversed(self.keys.refined(level)):
@@ -96,7 +96,7 @@ class Alignment:
         return False
 
     def rest(self) -> bool:
-        """Pair items that are alike in what they compute, or in how they are used, in their order."""
+        """Pair items with the same computation, or the same use, in their order."""
         if self.is_done:
             return False
         for level in (EXACT, DATA, OPERATOR):

@@ -1,4 +1,4 @@
-"""Change and Detail: what differs at one node."""
+"""Change and Detail: the differences at one node."""
 
 from __future__ import annotations
 

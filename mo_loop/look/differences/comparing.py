@@ -27,10 +27,13 @@ def diff(
     Args:
         old: a path (.onnx, .xml, or a .json or .txt file of `--dump`), an `onnx.ModelProto`, a `Model` or a `Graph`.
         new: another model of the same kind.
-        ignore: what does not count: "names", "shapes", "weights", "metadata".
+        ignore: the aspects to ignore: "names", "shapes", "weights", "metadata".
         scope: the path of a body; only this body and those in it count.
         tolerance: weights may differ by this part of the largest magnitude in the constant.
         allow_external: more folders whose files may hold external data.
+
+    Returns:
+        The changes. `equal` is true if there are none.
 
     Raises:
         InputError: a file cannot be read, or the models are of different kinds.
@@ -91,7 +94,7 @@ def require_scope(scope: str, *models: Structure) -> None:
 
 
 def _counted(changes: Iterable[Change], ignored: set[str]) -> Iterator[Change]:
-    """The changes without what is ignored."""
+    """The changes without those that are ignored."""
     for change in changes:
         if change.kind != CHANGED:
             yield change

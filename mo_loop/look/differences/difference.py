@@ -1,4 +1,4 @@
-"""Difference: what differs between two models, as it is shown and written as JSON.
+"""Difference: the differences between two models, as text and as JSON.
 
 difference = diff("a.onnx", "b.onnx")
 if not difference.equal:

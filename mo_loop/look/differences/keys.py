@@ -2,10 +2,10 @@
 
     left, right = NodeKeys(old, new, pairs.number).of(EXACT, forward=True, ends=True)     # item -> key
 
-A forward key says what an item computes: its operator, attributes and data, and the keys of its inputs. A backward key
-says what it is computed for: the same, and the keys of its readers with their ports. An item that is paired has the
-number of its pair as key, so that structure counts only as far as the next pair. Keys are numbered by a table that
-both scopes share: each is made in one step from those of its neighbours, in the order of the scope.
+A forward key describes the computation of an item: its operator, attributes and data, and the keys of its inputs. A
+backward key describes its use: the same, and the keys of its readers with their ports. An item that is paired has the
+number of its pair as key, so that structure counts only as far as the next pair. Keys are numbered by a table that both
+scopes share: each is made in one step from those of its neighbours, in the order of the scope.
 """
 
 from __future__ import annotations
@@ -41,7 +41,8 @@ class NodeKeys:
 
     @property
     def is_spent(self) -> bool:
-        """Whether the items of these scopes were visited too often: what is left is too different to be paired."""
+        """Whether the items of these scopes were visited too often: the remaining ones are too different to be paired.
+        """
         return self._left < 0
 
     def of(self, level: int, forward: bool, ends: bool) -> Iterator[dict[Item, int]]:
@@ -129,8 +130,8 @@ class NodeKeys:
         return key, ref.output
 
     def _outer(self, item: Item, level: int) -> int:
-        """The key of an item of an outer scope, or of a cycle. Constants of outer scopes are paired by what is known
-        there: which of equal data a body reads does not matter."""
+        """The key of an item of an outer scope, or of a cycle. Constants of outer scopes are paired by the facts there:
+        it does not matter which of several equal constants a body reads."""
         if item.data is not None:
             return self._key(("outer", item.data.key if level == EXACT else item.data.kind))
         number = self._number(item)

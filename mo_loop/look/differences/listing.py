@@ -48,7 +48,7 @@ def lines(
 
 
 def _briefly(changes: Sequence[Change], paint: Paint) -> Iterator[str]:
-    """The changes of a scope without what follows from others; of renamed nodes the first few."""
+    """The changes of a scope without those that follow from others; only the first few renamed nodes."""
     renamed = [change for change in changes if _is_renamed(change)]
     shown = [change for change in changes if not change.follows and not _is_renamed(change)]
     for change in shown[:SHOWN]:

@@ -1,4 +1,4 @@
-"""The neighbourhood of one node: what lies within some edges of it, followed through the passes.
+"""The neighbourhood of one node: the nodes within some edges of it, followed through the passes.
 
     around = Around("conv1", 3)
     around.of(state)         # a smaller GraphState
@@ -127,7 +127,7 @@ def _cut(state: GraphState, near: set[int]) -> GraphState:
 
 
 def _partly(record: Record, shown: set[int], scopes: dict[str, Record]) -> Record:
-    """A record whose bodies and port map have only what is shown."""
+    """A record whose bodies and port map have only the shown nodes."""
     if "port_map" not in record:
         return record
     ports: Record = {}

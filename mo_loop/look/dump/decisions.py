@@ -55,7 +55,8 @@ class Decisions:
     def take(self, known: Callable[[Node], int | None]) -> tuple[list[Reason], int]:
         """The decisions since the last call, each once, and the number of those that were left out.
 
-        A node has an id if it was in the graph before the step: what is made and removed within a step has none.
+        A node has an id if it was in the graph before the step: nodes that are made and removed within a step have
+        none.
         """
         found: dict[tuple[Any, ...], None] = {}
         for node, path, name, outcome, reason in self._heard:

@@ -18,7 +18,7 @@ Nodes = dict[int, tuple[str, Record]]
 
 
 def delta_dot(before: GraphState, after: GraphState, change: Record, *, shapes: bool, types: bool) -> str:
-    """The neighbourhood of what changed; `shapes` and `types` label the edges."""
+    """The neighbourhood of the changed nodes; `shapes` and `types` label the edges."""
     return _picture(_shown(before, after, change), [before, after], shapes, types)
 
 

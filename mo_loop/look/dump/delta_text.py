@@ -1,4 +1,4 @@
-"""The text of what a pass changed: statements by scope, in the notation of mo_loop.text.
+"""The text of the changes of a pass: statements by scope, in the notation of mo_loop.text.
 
     # what EliminateGather changed: 0 nodes added, 2 removed, 1 changed
     # before: 000_loaded

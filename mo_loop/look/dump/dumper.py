@@ -1,4 +1,4 @@
-"""The graph as it was translated, and what each pass changed, as files in a folder, with a page that shows all of it.
+"""The translated graph and the changes of each pass, as files in a folder, with a page that shows all of them.
 
     convert_model("model.onnx", observers=[Dumper("steps")])
 
@@ -70,9 +70,9 @@ class Dumper:
             formats: keys of FORMATS.
             after: the names of passes after which the graph is written in full as well.
             around, depth: only what lies within `depth` edges of this node is shown (see around.py).
-            whole: write the whole graph after each pass that changed it, instead of what it changed.
+            whole: write the whole graph after each pass that changed it, instead of the changes.
             only: the names of the passes after which whole graphs are written, and no others; all if empty.
-            shapes, types: what the edges of pictures say.
+            shapes, types: the labels of the edges of pictures.
             saved: `save_model` has the same observers, so the run ends with it, not with the conversion.
         """
         self.formats = tuple(dict.fromkeys(formats))
@@ -91,7 +91,7 @@ class Dumper:
         self._run: _Run | None = None
 
     def __call__(self, event: Step | Phase) -> None:
-        """Write the graph as it was translated, and what each pass changed."""
+        """Write the translated graph and the changes of each pass."""
         run = self._run
         if run is None or (isinstance(event, Phase) and event.name == "reading" and event.seconds is None):
             run = self._begin()

@@ -23,7 +23,7 @@ class JsonTexts:
         self._types: dict[str, str] = {}
 
     def whole(self, state: GraphState, more: Mapping[int, Record]) -> str:
-        """A graph; `more` is added to what it says about nodes, by id."""
+        """A graph; `more` is added to the records of nodes, by id."""
         members: dict[str, list[Record]] = {name: [] for name in state.scopes}
         for number in sorted(state.nodes):
             record = state.nodes[number]

@@ -1,4 +1,4 @@
-"""The files of one run: a graph in full, or what a step changed, in each format.
+"""The files of one run: a graph in full, or the changes of a step, in each format.
 
     files = StepFiles(RunFolder("steps"), ("text", "json"), describer, shapes=True, types=False)
     files.whole("000_loaded", state, graph)
@@ -47,9 +47,9 @@ class StepFiles:
         self, stem: str, state: GraphState, graph: Graph | None, more: Mapping[int, Record] | None = None, *,
         beside: bool = False,
     ) -> None:  # fmt: skip
-        """A graph in full; without `graph` the state is only a part of it. `more` adds to what the JSON says of nodes.
+        """A graph in full; without `graph` the state is only a part of it. `more` is added to the nodes of the JSON.
 
-        `beside` says that what the step changed has files of its own.
+        `beside` means that the changes of the step have files of their own.
         """
         self._write(
             stem,

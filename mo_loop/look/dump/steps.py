@@ -42,7 +42,7 @@ def described_change(name: str, place: int, seconds: float, before: int, after: 
 
 
 def _doc(cls: type[Any]) -> str:
-    """The first paragraph of the docstring: what is rewritten to what."""
+    """The first paragraph of the docstring: the old and the new form."""
     return (inspect.getdoc(cls) or "").partition("\n\n")[0]
 
 

@@ -47,7 +47,7 @@ def _size(scope: ScopeRecord, kind: str, format_: str) -> ScopeSize:
 
 
 def _computed(scope: ScopeRecord, format_: str) -> Iterator[tuple[str, list[Ref | None]]]:
-    """The operator and the inputs of what the file has as nodes or layers; an IR has its outputs as layers."""
+    """The operator and the inputs of the nodes or layers of the file; an IR has its outputs as layers."""
     for item in scope.items:
         if item.made_of is not None:
             yield item.operator, item.inputs

@@ -192,7 +192,7 @@ class Inspection(ShownResult):
         return f"{self.file}: {counted(nodes, 'node')} in {counted(len(self.scopes), 'scope')}"
 
     def to_dict(self) -> dict[str, Any]:
-        """The inspection as plain data; what it is and its version come first."""
+        """The inspection as plain data; the name of the schema and its version come first."""
         return {"schema": SCHEMA, "version": VERSION, **asdict(self), "elements": self.elements, "bytes": self.bytes}
 
 

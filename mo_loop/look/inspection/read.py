@@ -15,11 +15,14 @@ from mo_loop.support.garbage_collection import paused_collector
 
 
 def inspect(source: Any, *, allow_external: Sequence[str] = ()) -> Inspection:
-    """List what a model contains: inputs, outputs, operators, bodies, control flow, states. It reads no weights.
+    """List the contents of a model: inputs, outputs, operators, bodies, control flow, states. It reads no weights.
 
     Args:
         source: the path of an .onnx file or of the .xml of an IR; an ONNX model also as bytes or a ModelProto.
         allow_external: more folders whose files may hold external data.
+
+    Returns:
+        The contents; the report has `text()` and `to_dict()`.
 
     Raises:
         FileError: the file cannot be read, or is of another kind.

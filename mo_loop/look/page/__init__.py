@@ -1,4 +1,4 @@
-"""The page: one self-contained HTML file that shows a graph, what each pass did to it, or two models side by side.
+"""The page: one self-contained HTML file that shows a graph, the changes of each pass, or two models side by side.
 
 ===============  ================================================================
 `document`       states, steps and what changed between them: the data of the page

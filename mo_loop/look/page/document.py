@@ -1,4 +1,4 @@
-"""Document: the data that the page shows: a first state, and for each pass what it changed.
+"""Document: the data that the page shows: a first state, and the changes of each pass.
 
     document = Document("model.onnx")
     document.begin(describer.state(graph))

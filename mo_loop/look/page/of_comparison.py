@@ -115,7 +115,7 @@ def renumbered(state: GraphState, old: GraphState, ids: Mapping[int, int], scope
 
 
 def _details(found: ModelComparison, old: Described, new: Described, ids: Mapping[int, int]) -> dict[int, list[str]]:
-    """The texts of what changed, by id. A node that was added or removed has none."""
+    """The texts of the changes, by id. A node that was added or removed has none."""
     details: dict[int, list[str]] = {}
     for change in found.changes:
         if change.kind == CHANGED and change.subject is not None:

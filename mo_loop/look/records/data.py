@@ -26,7 +26,7 @@ SHOWN = 8
 
 @dataclass(frozen=True, slots=True)
 class Data:
-    """The data of a constant: a tensor, or only a text that stands for it, as in a dump, or what reads it."""
+    """The data of a constant: a tensor, or only a text for it, as in a dump, or a function that reads it."""
 
     key: tuple[Any, ...]
     tensor: Tensor | None = None

@@ -4,9 +4,9 @@
     networkx.node_link_graph(data, edges="edges")
     state_of(data)                                      # the state again
 
-Nodes are the records of node_records.py, by id; their inputs are edges. A control-flow node holds its
-bodies in the same form. What a pass changed is a flat graph of the nodes that it added or changed, with those that they
-read: `delta_link`. `state_of` and `applied` are the inverse. docs/dump.md describes both forms.
+Nodes are the records of node_records.py, by id; their inputs are edges. A control-flow node holds its bodies in the
+same form. The changes of a pass are a flat graph of the nodes that it added or changed, with those that they read:
+`delta_link`. `state_of` and `applied` are the inverse. docs/dump.md describes both forms.
 """
 
 from __future__ import annotations

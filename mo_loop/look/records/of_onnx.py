@@ -49,7 +49,7 @@ Names = Mapping[str, Ref]
 
 
 class _Stored(NamedTuple):
-    """A constant in the model: its type, its numbers of elements and bytes, and what reads it."""
+    """A constant in the model: its type, its numbers of elements and bytes, and the function that reads it."""
 
     dtype: str
     shape: Sequence[int]
@@ -286,7 +286,7 @@ def _output(name: str, types: Mapping[str, tuple[str, str]]) -> Output:
 
 
 def _shown(proto: Any) -> tuple[str, str]:
-    """The element type and dimensions that a value is declared with; "" for what is not declared."""
+    """The declared element type and dimensions of a value; "" for those that are not declared."""
     port = declared(proto.name, proto.type)
     dtype = "" if port.type == "?" else port.type
     return dtype, "" if port.shape is None else shown_dims(port.shape)

@@ -33,7 +33,7 @@ class Described:
     """By the identity of a Result: equal ones can be in several scopes."""
     scopes: dict[ScopeRecord, str]
     id_of: Callable[[Any], int]
-    """The id of a Node of a graph, or of what else the items are made of."""
+    """The id of a Node of a graph, or of another object that an item describes."""
 
 
 def described(structure: Structure, contents: Contents) -> Described:
@@ -51,7 +51,7 @@ def described(structure: Structure, contents: Contents) -> Described:
 
 
 def _described_by(structure: Structure, state: GraphState, id_of: Callable[[Any], int]) -> Described:
-    """A model whose state is known; `id_of` gives the id of what an item is made of."""
+    """A model whose state is known; `id_of` gives the id of the object that an item describes."""
     items = {item: id_of(item.made_of) for scope in structure.scopes() for item in scope.items}
     found = Described(structure, state, items, {}, {structure.main: ""}, id_of)
     for item, number in items.items():
@@ -232,7 +232,7 @@ def _version(item: Item, opsets: dict[str, str], is_input: bool) -> int | str:
 
 
 def _type(output: Output) -> str:
-    """The type; ? for what is neither declared nor inferred."""
+    """The type; ? if it is neither declared nor inferred."""
     if not output.shape and output.dtype and not output.dtype.endswith(")"):
         return f"{output.dtype}[...]"
     return f"{output.dtype or '?'}{output.shape}"

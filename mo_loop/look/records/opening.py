@@ -1,4 +1,5 @@
-"""Opens what is compared: a path, a ModelProto, a Model, a Graph; and says what cannot be compared."""
+"""Opens the models of a comparison: a path, a ModelProto, a Model, a Graph; and refuses those that cannot be compared.
+"""
 
 from __future__ import annotations
 
@@ -98,7 +99,7 @@ def kind_of(path: Path) -> str:
 
 
 def _whole(text: str, source: str) -> str:
-    """The text of a graph; FileError for one that has only what a pass changed."""
+    """The text of a graph; FileError for one that has only the changes of a pass."""
     if re.match(r"# what .* changed: ", text):
         raise FileError(
             f"{source} has only what a pass changed", code="ML214",

@@ -1,4 +1,4 @@
-"""Port maps, interpreted: what feeds the parameters of bodies, and what their results feed.
+"""Port maps, interpreted: the sources of the parameters of bodies, and the targets of their results.
 
     ports = ports_of(node)                # {"inputs": [{"role": "Merged", "port": 2, "parameter": ..., ...}], ...}
     connect(item, ports, inner, ends)     # sets the feeds of the parameters and the drains of the item
@@ -60,14 +60,14 @@ def renamed(ports: Ports, key: Callable[[Any], Any]) -> dict[str, Any]:
 
 
 def branch_key(tag: str) -> str:
-    """The name in an entry of what is in a branch of If."""
+    """The name in an entry of a value in a branch of If."""
     start = tag.partition("_")[0]
     return "else_" if start == "else" else start
 
 
 def connect(item: Item, ports: Ports, inner: Mapping[Any, Item], ends: Mapping[Any, Ref | None]) -> None:
-    """Set the feeds and drains of an item that has its bodies; `inner` and `ends` are the parameters, and what the
-    results read, by their keys."""
+    """Set the feeds and drains of an item that has its bodies; `inner` and `ends` are the parameters, and the values
+    that the results read, by their keys."""
     item.input_names = INPUT_NAMES.get(item.operator, ())
     item.direct = len(item.input_names)
 

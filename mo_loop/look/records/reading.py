@@ -107,7 +107,7 @@ def state_at(file: Path, known: dict[Path, GraphState] | None = None) -> GraphSt
 
 
 def is_delta(data: Any) -> bool:
-    """Whether the data of a file are only what a step changed."""
+    """Whether the data of a file are only the changes of a step."""
     return isinstance(data, dict) and isinstance(data.get("graph"), dict) and data["graph"].get("delta") is True
 
 

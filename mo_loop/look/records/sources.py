@@ -3,7 +3,7 @@
 A loop whose iterations have several steps shows the number of its steps, "input n steps, 16 in each iteration", or what
 an iteration is: "constant 10, each of 16 steps".
 
-A value is followed through operators that hand it on, and out of a body to what feeds its parameter.
+A value is followed through operators that do not change it, and out of a body to the outer value of its parameter.
 """
 
 from __future__ import annotations

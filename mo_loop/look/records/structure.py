@@ -1,4 +1,4 @@
-"""The structure of a model, the same for ONNX, IR and dumps: what is inspected, compared and shown.
+"""The structure of a model, the same for ONNX, IR and dumps, which is inspected, compared and shown.
 
     Structure            the model: its main scope, functions, opsets, metadata
       ScopeRecord        a graph: items in topological order, parameters and results
@@ -78,8 +78,9 @@ class Item:
 
     `direct` is the number of inputs that are compared by their place; the others of a node with bodies are compared by
     the `feed` of the parameters that they reach. `condition` is the inner value that lets a loop continue. `mapped` has
-    attributes that the feeds and drains give. `ports` is the port map of an ONNX model, `made_of` what the item
-    describes: a Node, its id in a dump, a Layer, or a NodeProto; an initializer or input of an ONNX model has none.
+    attributes that the feeds and drains give. `ports` is the port map of an ONNX model, `made_of` the object that the
+    item describes: a Node, its id in a dump, a Layer, or a NodeProto; an initializer or input of an ONNX model has
+    none.
     """
 
     operator: str

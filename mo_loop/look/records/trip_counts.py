@@ -37,7 +37,7 @@ def set_trip_counts(state: GraphState) -> None:
 
 
 class _Sources:
-    """Follows values to what computes them."""
+    """Follows values to their producers."""
 
     def __init__(self, state: GraphState) -> None:
         self.nodes = state.nodes
@@ -72,7 +72,7 @@ class _Sources:
 
 
 class _Node:
-    """A record, with what `origin` asks of an Item."""
+    """A record, with the attributes of an Item that `origin` reads."""
 
     def __init__(self, record: Record, sources: _Sources) -> None:
         self.record = record
@@ -118,7 +118,7 @@ def _of_loop(record: Record, sources: _Sources) -> str:
 
 
 def _value(source: tuple[Record, int] | None, sources: _Sources) -> str:
-    """The value of a constant, a dimension that is read from a shape, else what computes it."""
+    """The value of a constant, a dimension that is read from a shape, else the producer."""
     if source is None:
         return ""
     record, port = source

@@ -11,8 +11,8 @@ another exception ends as `error`.
 A worker leads its own process group: Ctrl-C at a terminal reaches only the parent, and processes that a task starts
 end with the worker.
 
-Parent and worker exchange frames: a length and a pickle. They use private copies of the worker's standard streams;
-what native code prints goes to a log, and the message of a crash contains its last lines. A worker ends when its input
+Parent and worker exchange frames: a length and a pickle. They use private copies of the worker's standard streams; the
+output of native code goes to a log, and the message of a crash contains its last lines. A worker ends when its input
 stream ends, so it never outlives its parent. A thread watches the stream while a task runs. If native code holds the
 interpreter lock forever, a timer of `faulthandler`, which needs no lock, ends the process.
 """

@@ -1,1 +1,1 @@
-"""Recurrent cells in the bodies of loops: expressions of columns, the cells they form, and what replaces them."""
+"""Recurrent cells in the bodies of loops: expressions of columns, the cells they form, and their replacements."""

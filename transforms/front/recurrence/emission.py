@@ -1,4 +1,4 @@
-"""The LSTMSequence, GRUSequence or RNNSequence that computes what a cell in a loop computes.
+"""The LSTMSequence, GRUSequence or RNNSequence that is equivalent to a cell in a loop.
 
 x [time, batch, input], h [batch, hidden]  ->  x [batch, time, input], h [batch, 1, hidden]  ->  the sequence
 """

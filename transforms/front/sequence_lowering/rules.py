@@ -33,7 +33,7 @@ class Walk(Protocol):
 
 
 Rule: TypeAlias = Callable[[Walk, Any], Value | Sequence[Value] | None]
-"""(pass, node) -> what replaces the outputs of the node; None if the pass cannot replace them."""
+"""(pass, node) -> the replacement of the outputs of the node; None if the pass cannot replace them."""
 
 
 def _at(walk: Walk, node: ops.SequenceAt) -> Value | None:

@@ -1,4 +1,5 @@
-"""Arithmetic on shapes and positions for the layouts of sequences; what is known at conversion is folded at once.
+"""Arithmetic on shapes and positions for the layouts of sequences; values that are known at conversion are folded at
+once.
 
 Numbers are i64. A position is a scalar, a size or an offset a tensor [1].
 """

@@ -6,7 +6,7 @@
 
 The traversal visits the nodes of a graph in order. Each sequence that it has replaced is the output of a node whose
 inputs are the tensors of the sequence (`SequenceEmpty`, `SequenceConstruct`, `StackedSequence`, `JoinedSequence`,
-`PackedSequence`). So each operation is replaced by itself, and a later pass understands what an earlier pass leaves.
+`PackedSequence`). So each operation is replaced on its own, and a later pass understands the results of an earlier one.
 Loops and Ifs get ports for the tensors; the node that makes a sequence of them follows the port, inside and outside.
 """
 

@@ -84,7 +84,7 @@ class MaximumBehindSoftmax(MaximumRule):
 
 
 class MaximumBehindAttention(MaximumRule):
-    """softmax(Q K^T) V  ->  max(A, A) of the attention A, if what follows cannot be a part of one operation with it
+    """softmax(Q K^T) V -> max(A, A) of the attention A, if the next operation cannot be a part of one operation with it
 
     That is a comparison with a computed tensor, and an operand of more dimensions. Elementwise operations may stand
     between.

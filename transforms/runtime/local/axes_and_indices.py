@@ -123,7 +123,7 @@ def _split_places(node: Node) -> list[int]:
 
 
 def _is_inverted(node: Node, axis: int, order: Sequence[int]) -> bool:
-    """Whether `order` is a permutation along `axis` that the runtime would apply wrongly to what reads `node`."""
+    """Whether `order` is a permutation along `axis` that the runtime would apply wrongly to the readers of `node`."""
     if sorted(order) != list(range(len(order))) or list(order) == sorted(order):
         return False
     if any(order[each] != place for place, each in enumerate(order)):

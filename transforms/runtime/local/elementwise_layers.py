@@ -128,7 +128,7 @@ class SoftSignToQuotient(LocalRule):
 class AbsToMaximum(LocalRule):
     """Abs(x)  ->  max(-x, x), where x is a Concat, of integers of 32 or 64 bits, or computed from constants
 
-    Later passes add readers of a Concat, and Barriers and what says sizes are removed.
+    Later passes add readers of a Concat, and remove Barriers and operations that declare sizes.
     """
 
     instead = "`max(-x, x)`"

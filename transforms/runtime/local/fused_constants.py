@@ -37,7 +37,7 @@ class MaximumBehindReduction(MaximumRule):
     """ReduceMean(x : [N, C, T], 2) + c : [C, 1]  ->  max(r, r) + c, where r is the reduction, and so for axis 0
 
     and for every reduction without kept dimensions before a FakeQuantize with a range for each channel. The runtime
-    fuses what follows into the reduction.
+    fuses the following operation into the reduction.
     """
 
     instead = "`max(r, r)` behind the reduction"

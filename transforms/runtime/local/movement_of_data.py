@@ -111,7 +111,8 @@ MOVES = (ops.Reshape, ops.Squeeze, ops.Unsqueeze, ops.Transpose)
 class SqueezeReducedDimensions(LocalRule):
     """Reshape(Reduce(x : [2,5,3], [1]), [6,1])  ->  Reshape(Squeeze(Reduce(x, [1], keep_dims), [1]), [6,1])
 
-    The runtime takes a Reshape, or what it makes one, to as many dimensions for the one that restores the reduced ones.
+    The runtime mistakes a Reshape to as many dimensions, or an operation that becomes one, for the one that restores
+    the reduced dimensions.
     """
 
     instead = "a reduction that keeps its dimensions, and `Squeeze`"

@@ -1,4 +1,4 @@
-"""The base classes of the rules, and what they share."""
+"""The base classes of the rules, and their common parts."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ OF_WEIGHTS = (
 
 
 class LocalRule(MatcherPass):
-    """`pattern`  ->  what `form` makes for its root"""
+    """`pattern` -> the result of `form` for its root"""
 
     def form(self, node: Any) -> Node | None:
         """The replacement of `node`, or `node` itself after a change; None if the runtime computes it correctly."""

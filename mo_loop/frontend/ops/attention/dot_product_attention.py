@@ -1,6 +1,6 @@
 """Attention of ONNX: y = softmax(cap(scale * Q K^T) + bias) V for each head.
 
-The bias is -inf for each key that a query does not see, and what a mask of numbers says for the others. A query that
+The bias is -inf for each key that a query does not see, and the number of a mask of floats for the others. A query that
 sees no key gives zeros. With n keys before the first query, the query i is at the place p = n + i. It sees the key j if
 
     j <= p                      is_causal

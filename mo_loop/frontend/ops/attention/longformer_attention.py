@@ -59,7 +59,7 @@ def _replaced(x: Value, at: Value, rows: Value) -> Value:
 
 
 def _global(x: Value, weight: Value, bias: Value, at: Value, added: Value, heads: int) -> Value:
-    """[batch, G, hidden]: what the tokens at the places read from all tokens."""
+    """[batch, G, hidden]: the attention of the tokens at the places to all tokens."""
     hidden = dimension(x, 2)
     sizes = joined([hidden, -1], x)
     of_query, of_rest = ops.VariadicSplit(weight, 1, sizes)
@@ -72,7 +72,7 @@ def _global(x: Value, weight: Value, bias: Value, at: Value, added: Value, heads
 
 
 def _local(x: Value, weight: Value, bias: Value, tokens: Any, added: Value, heads: int, window: int) -> Value:
-    """[batch, S, hidden]: what each token reads from those around it and from the global ones."""
+    """[batch, S, hidden]: the attention of each token to those around it and to the global ones."""
     flags, at, is_used = tokens
     product = x @ weight + bias
     q, k, v = (parts.split_heads(each, heads) for each in parts.thirds(product, None))
@@ -114,7 +114,7 @@ def _around(x: Value, window: int, outside: float = 0.0) -> Value:
 
 
 def _near(added: Value, window: int) -> Value:
-    """[batch, 1, chunks, W, 3 W]: what is added to the score of a query and a key around it."""
+    """[batch, 1, chunks, W, 3 W]: the addend of the score of a query and a key around it."""
     keys = ops.Transpose(_around(ops.Unsqueeze(added, [1, 3]), window, parts.LOWEST), [0, 1, 2, 4, 3])
     require_room((window, 3 * window))
     distances = np.arange(3 * window) - window - np.arange(window)[:, None]

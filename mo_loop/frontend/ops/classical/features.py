@@ -33,7 +33,7 @@ def no_strings(what: str) -> UnsupportedError:
 
 
 def without_strings(made: Sequence[Any], labels: Strings | None, node: Context) -> list[Any]:
-    """The labels and the scores; in place of labels of strings what is an error only if an output depends on it."""
+    """The labels and the scores; instead of string labels a value that is an error only if an output depends on it."""
     if not labels:
         return list(made)
     error = node.located(no_strings("labels of strings"))

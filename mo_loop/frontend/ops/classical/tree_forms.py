@@ -95,7 +95,7 @@ class Trees:
         return Leaves(at, nodes)
 
     def _follows(self, values: Value, spread: Any) -> Value:
-        """The place of what follows each node of the groups; `spread` gives tables a dimension for the rows."""
+        """The place of the node after each node of the groups; `spread` gives tables a dimension for the rows."""
         nodes, columns = self.groups
         grid = nodes.reshape(len(columns), -1)
         no, yes = (self.places[ends][spread] for ends in np.moveaxis(self.below[grid], -1, 0))

@@ -23,7 +23,7 @@ OPPOSITE = np.array([GT, GTE, LT, LEQ, NEQ, EQ])
 _IS_BELOW = np.array([1, 1, 0, 0, 0], bool)
 _IS_EQUAL = np.array([1, 0, 1, 0, 1], bool)
 _IS_ABOVE = np.array([0, 0, 1, 1, 0], bool)
-"""Of what is below, at and above its limit: whether it meets the test of each of `MODES`, without BRANCH_NEQ."""
+"""Whether a value below, at and above its limit meets the test of each of `MODES`, without BRANCH_NEQ."""
 
 Found = Callable[[Any], Any]
 """Of an array with an item for each node: those of the nodes that are tested."""

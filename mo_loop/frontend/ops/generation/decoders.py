@@ -1,4 +1,4 @@
-"""The decoders of generating operators: what they receive in the first step and in each further one.
+"""The decoders of generating operators: their inputs in the first step and in each later one.
 
 A decoder only (GPT-2), with keys and values of a layer in one tensor [2, N, heads, T, width]:
 

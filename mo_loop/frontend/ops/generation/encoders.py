@@ -101,7 +101,7 @@ class EncoderDecoder:
         return len(self.encoder.inputs) == 2 + self.has_mask
 
     def _keep(self, values: list[Value]) -> None:
-        """Let the body read what the encoder made, for each beam: mask, hidden states, caches."""
+        """Let the body read the results of the encoder, for each beam: mask, hidden states, caches."""
         self._kept = len(values)
         for place, value in enumerate(values):
             self.given.add(f"encoded {place}", value if value.rank is None else repeated(value, self.beams))

@@ -1,4 +1,5 @@
-"""The scores of the next token: what the inputs and attributes of a generating operator forbid or penalise.
+"""The scores of the next token, with the tokens that the inputs and attributes of a generating operator forbid or
+penalise.
 
 In the order of ONNX Runtime, on scores [N, vocabulary] of N sequences [N, L]:
 

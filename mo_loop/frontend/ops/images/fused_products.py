@@ -1,4 +1,5 @@
-"""Convolutions and matrix products with what ONNX Runtime fuses into them: transpositions, sums, activations."""
+"""Convolutions and matrix products with the operators that ONNX Runtime fuses into them: transpositions, sums,
+activations."""
 
 from collections.abc import Sequence
 

@@ -83,7 +83,7 @@ def q_moe(
 
 
 def _mixed(x: Value, layers: Sequence["_Plain | None"], gates: Value, activated: Activation):
-    """The sum of what the experts make of the tokens, times their weights.
+    """The sum of the results of the experts for the tokens, times their weights.
 
     All experts are one matrix: [experts * rows, length] in the first layer, [rows, experts * length] in the second.
     """

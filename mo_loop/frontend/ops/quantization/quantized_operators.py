@@ -158,7 +158,7 @@ def qlinear_average_pool(
     ceil_mode: int = 0, channels_last: int = 0, count_include_pad: int = 0, kernel_shape: Positives,
     given: WindowAttributes,
 ):  # fmt: skip
-    """The mean of each window. With `count_include_pad` the kernel counts what rounding up adds, too.
+    """The mean of each window. With `count_include_pad` the kernel also counts the elements that rounding up adds.
 
     For one window with all elements the kernel of QLinearGlobalAveragePool is used, which rounds otherwise.
     """
