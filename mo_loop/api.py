@@ -42,10 +42,10 @@ class Port(str):
     """An input or output of a Model: its name, a string with the type and shape of the tensor as attributes.
 
     Attributes:
-        names: all names of the tensor.
-        type: its element type (`mo_loop.graph.types`); None if it is not known, or the value is not a tensor.
-        shape: its dimensions, ints and symbols; None if the rank is not known.
-        type_text: both as text, `f32[1,3,?,?]`.
+        names: All names of the tensor.
+        type: Its element type (`mo_loop.graph.types`); None if it is not known, or the value is not a tensor.
+        shape: Its dimensions, ints and symbols; None if the rank is not known.
+        type_text: Both as text, `f32[1,3,?,?]`.
     """
 
     names: tuple[str, ...]
@@ -179,9 +179,9 @@ def read_model(
     from the inferred ones, are kept unchanged.
 
     Args:
-        xml_path: the path of the .xml.
-        weights: the path of the .bin; by default it has the name of the .xml.
-        limits: those of `convert_model`.
+        xml_path: The path of the .xml.
+        weights: The path of the .bin; by default it has the name of the .xml.
+        limits: Those of `convert_model`.
 
     Returns:
         The model, as `convert_model` returns one.
@@ -212,11 +212,11 @@ def save_model(
     Both files are written under temporary names and renamed at the end: after an error, older files are unchanged.
 
     Args:
-        model: the result of `convert_model` or `read_model`.
-        xml_path: the path or URL of the .xml.
-        compress_to_fp16: store f32 weights as f16. By default, numbers stay exact.
-        observers: are called with a Phase when compressing and writing begin and end.
-        durable: return when the files are on the disk (fsync).
+        model: The result of `convert_model` or `read_model`.
+        xml_path: The path or URL of the .xml.
+        compress_to_fp16: Store f32 weights as f16. By default, numbers stay exact.
+        observers: Are called with a Phase when compressing and writing begin and end.
+        durable: Return when the files are on the disk (fsync).
 
     Raises:
         UsageError: an output is a file that the model was read from.

@@ -77,36 +77,36 @@ def verify(
     """Run an ONNX model in ONNX Runtime and its IR in OpenVINO on the same inputs, and compare the outputs.
 
     Args:
-        model: path of an .onnx file, the bytes of one, or an `onnx.ModelProto`.
-        ir: the .xml of its IR. Without it the model is converted with `options`.
-        inputs: sets of inputs: .npz files, .npy files, folders of .pb in the layout of ONNX's tests, or arrays by name.
+        model: Path of an .onnx file, the bytes of one, or an `onnx.ModelProto`.
+        ir: The .xml of its IR. Without it the model is converted with `options`.
+        inputs: Sets of inputs: .npz files, .npy files, folders of .pb in the layout of ONNX's tests, or arrays by name.
             Without them, `sets` of them are generated from `seed`.
-        sets: the number of generated sets.
-        seed: the seed of generated inputs.
-        expected: outputs that replace those of ONNX Runtime, for each set of `inputs` in order: .npz files, folders
+        sets: The number of generated sets.
+        seed: The seed of generated inputs.
+        expected: Outputs that replace those of ONNX Runtime, for each set of `inputs` in order: .npz files, folders
             with output_0.pb, or arrays by name. Sets with outputs of their own (output_0.pb, arrays of an .npz) need
             none.
-        custom_ops: libraries with custom operators, which ONNX Runtime loads.
-        rtol: the relative tolerance. By default it is that of the type, and a difference beyond it passes if rounding
+        custom_ops: Libraries with custom operators, which ONNX Runtime loads.
+        rtol: The relative tolerance. By default it is that of the type, and a difference beyond it passes if rounding
             explains it (`mo_loop.compare.verdict.rounding`).
-        atol: the absolute tolerance, likewise.
+        atol: The absolute tolerance, likewise.
         tolerances: (rtol, atol) of single outputs.
-        python: the interpreter of another OpenVINO release, which runs the IR.
-        device: the device of OpenVINO.
+        python: The interpreter of another OpenVINO release, which runs the IR.
+        device: The device of OpenVINO.
         precision: "f32", "f16", "bf16" or "default". Another precision than f32 is compared in addition to f32, so that
             its cost is not taken for an error of the conversion.
-        against: other converters to compare with: "ovc".
-        save: a folder for the inputs and the outputs of all sides, as .npz.
-        limit: seconds that one call of a runtime may take.
-        layers: if outputs differ, find the first tensor that differs, also inside bodies, and its iteration.
-        passes: if outputs differ, find the pass of the conversion that changed the numbers.
-        memory: bytes that the values of both sides may take for `layers`; by default a quarter of the machine's memory.
-        dump: a folder for the dump of the conversion (docs/dump.md). Its page shows every tensor in the colour of its
+        against: Other converters to compare with: "ovc".
+        save: A folder for the inputs and the outputs of all sides, as .npz.
+        limit: Seconds that one call of a runtime may take.
+        layers: If outputs differ, find the first tensor that differs, also inside bodies, and its iteration.
+        passes: If outputs differ, find the pass of the conversion that changed the numbers.
+        memory: Bytes that the values of both sides may take for `layers`; by default a quarter of the machine's memory.
+        dump: A folder for the dump of the conversion (docs/dump.md). Its page shows every tensor in the colour of its
             difference, also if the outputs agree. It implies `layers`.
-        steps: the steps of each sequence, for an IR with states. The IR runs step by step, from a reset for each of the
+        steps: The steps of each sequence, for an IR with states. The IR runs step by step, from a reset for each of the
             `sets`. `layers`, `passes`, `dump` and `against` are refused. `inputs` are the steps of one sequence; for a
             model with a loop over a sequence, each of them is a whole sequence.
-        options: the options of the conversion, as ConvertOptions or by name: {"target": "2026.4"}.
+        options: The options of the conversion, as ConvertOptions or by name: {"target": "2026.4"}.
 
     Returns:
         The results of all sides and outputs. The report is true if every output agrees.

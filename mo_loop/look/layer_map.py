@@ -108,10 +108,10 @@ def layer_map(model: Any, ir: Any, *, scope: str | None = None, allow_external: 
     """Find the layers of the nodes of an ONNX model. The model is converted again, to compare its layers with the IR.
 
     Args:
-        model: a path, or an `onnx.ModelProto`.
-        ir: the .xml of its IR, of any converter, or a `Model`. Layers of other converters are found by tensor names.
-        scope: the path of a body of either; only this body and those in it count.
-        allow_external: more folders whose files may hold external data.
+        model: A path, or an `onnx.ModelProto`.
+        ir: The .xml of its IR, of any converter, or a `Model`. Layers of other converters are found by tensor names.
+        scope: The path of a body of either; only this body and those in it count.
+        allow_external: More folders whose files may hold external data.
 
     Returns:
         The layers of each node, and the nodes of each layer.

@@ -67,13 +67,13 @@ def view(
     layers each node became.
 
     Args:
-        model: a path (.onnx, .xml, a .json or .txt file of `--dump`, or the folder of a dump), an `onnx.ModelProto`, a
+        model: A path (.onnx, .xml, a .json or .txt file of `--dump`, or the folder of a dump), an `onnx.ModelProto`, a
             `Model` or a `Graph`.
-        other: another model of the same kind, not a folder; or the IR of an ONNX model.
-        ignore: differences to ignore: "names", "shapes", "weights", "metadata".
-        scope: the path of a body; the page shows only this body and those in it.
-        tolerance: weights may differ by this part of the largest magnitude in the constant.
-        allow_external: more folders whose files may hold external data.
+        other: Another model of the same kind, not a folder; or the IR of an ONNX model.
+        ignore: Differences to ignore: "names", "shapes", "weights", "metadata".
+        scope: The path of a body; the page shows only this body and those in it.
+        tolerance: Weights may differ by this part of the largest magnitude in the constant.
+        allow_external: More folders whose files may hold external data.
 
     Returns:
         The page; `save` writes it, and a notebook shows it.

@@ -26,9 +26,9 @@ def pack_sequence(items: Sequence[Any], *, rank: int | None = None, dtype: Any =
     The shapes of the two are [?] and [N, rank]; the table is of int64. Elements of rank 0 are stored as [1].
 
     Args:
-        items: arrays of one type and rank.
-        rank: the rank of the elements; an empty list needs it.
-        dtype: the type of the elements; an empty list needs it.
+        items: Arrays of one type and rank.
+        rank: The rank of the elements; an empty list needs it.
+        dtype: The type of the elements; an empty list needs it.
 
     Raises:
         UsageError: elements differ in rank or type, or an empty list comes without `rank` and `dtype`.
@@ -48,9 +48,9 @@ def unpack_sequence(data: Any, shapes: Any, *, scalars: bool = False) -> list[Ar
     """Unpack the result of `pack_sequence`.
 
     Args:
-        data: all elements, flattened and concatenated.
-        shapes: the table of their shapes.
-        scalars: return elements of rank 0, whose shape in the table is [1].
+        data: All elements, flattened and concatenated.
+        shapes: The table of their shapes.
+        scalars: Return elements of rank 0, whose shape in the table is [1].
 
     Raises:
         UsageError: data and shapes do not fit together.

@@ -92,19 +92,19 @@ def reduce(
     """Make a model as small as possible while it still shows a condition.
 
     Args:
-        model: the path of an .onnx file.
+        model: The path of an .onnx file.
         condition: "differs", "crashes", "unreadable", "uncompilable", "fails", "fails CODE", or a command that exits
             with 0, in which {} is the path of the model.
-        inputs: sets of inputs, as for `verify`. Without them, `sets` of them are generated from `seed`.
-        sets: the number of generated sets.
-        seed: the seed of generated inputs.
-        rtol: the relative tolerance of "differs".
-        atol: the absolute tolerance of "differs".
-        seconds: end the search after this time.
-        trial_seconds: end one trial after this time.
-        jobs: worker processes.
-        options: the options of the conversion, as ConvertOptions or by name: {"target": "2026.4"}.
-        better: is called with each smaller candidate and the number of trials so far.
+        inputs: Sets of inputs, as for `verify`. Without them, `sets` of them are generated from `seed`.
+        sets: The number of generated sets.
+        seed: The seed of generated inputs.
+        rtol: The relative tolerance of "differs".
+        atol: The absolute tolerance of "differs".
+        seconds: End the search after this time.
+        trial_seconds: End one trial after this time.
+        jobs: Worker processes.
+        options: The options of the conversion, as ConvertOptions or by name: {"target": "2026.4"}.
+        better: Is called with each smaller candidate and the number of trials so far.
 
     Returns:
         The smallest model that was found; `save` writes it.

@@ -25,12 +25,12 @@ def diff(
     """Compare two models of one kind, node by node, with the bodies of their control flow.
 
     Args:
-        old: a path (.onnx, .xml, or a .json or .txt file of `--dump`), an `onnx.ModelProto`, a `Model` or a `Graph`.
-        new: another model of the same kind.
-        ignore: the aspects to ignore: "names", "shapes", "weights", "metadata".
-        scope: the path of a body; only this body and those in it count.
-        tolerance: weights may differ by this part of the largest magnitude in the constant.
-        allow_external: more folders whose files may hold external data.
+        old: A path (.onnx, .xml, or a .json or .txt file of `--dump`), an `onnx.ModelProto`, a `Model` or a `Graph`.
+        new: Another model of the same kind.
+        ignore: The aspects to ignore: "names", "shapes", "weights", "metadata".
+        scope: The path of a body; only this body and those in it count.
+        tolerance: Weights may differ by this part of the largest magnitude in the constant.
+        allow_external: More folders whose files may hold external data.
 
     Returns:
         The changes. `equal` is true if there are none.

@@ -18,8 +18,8 @@ def inspect(source: Any, *, allow_external: Sequence[str] = ()) -> Inspection:
     """List the contents of a model: inputs, outputs, operators, bodies, control flow, states. It reads no weights.
 
     Args:
-        source: the path of an .onnx file or of the .xml of an IR; an ONNX model also as bytes or a ModelProto.
-        allow_external: more folders whose files may hold external data.
+        source: The path of an .onnx file or of the .xml of an IR; an ONNX model also as bytes or a ModelProto.
+        allow_external: More folders whose files may hold external data.
 
     Returns:
         The contents; the report has `text()` and `to_dict()`.
