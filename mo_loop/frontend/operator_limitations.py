@@ -54,7 +54,7 @@ LIMITS: dict[str, Limit] = {
     "small floats": Limit(
         "Cast CastLike",
         "to 8-bit floats",
-        "the runtime rounds to 16 bits first: a number close to the middle of two others can be rounded the other way",
+        "the runtime rounds to 16 bits first: a number close to the middle of two others may become the other one",
     ),
     "integer division": Limit("Div Mod", "32-bit integers above 2^24", "the runtime divides in f32"),
     "reducing no integers": Limit(
@@ -96,8 +96,8 @@ LIMITS: dict[str, Limit] = {
     "unknown filters": Limit(
         "Conv ConvTranspose ConvInteger QLinearConv com.microsoft::QLinearConv",
         "filters, or their zero points, with a size that is known only at run time",
-        "refused (ML329), unless the bias, the channels and kernel_shape tell them; the runtime has no convolution for "
-        "them",
+        "refused (ML329), unless the bias, the channels and kernel_shape determine them; the runtime has no convolution "
+        "for them",
     ),
     "far slices": Limit(
         "Slice", "bounds above 32 bits that are known only at run time", "the runtime truncates inputs to 32 bits"
@@ -182,7 +182,7 @@ LIMITS: dict[str, Limit] = {
     "deformed volumes": Limit("DeformConv", "tensors that are not images", "refused; the runtime supports only images"),
     "cubic volumes": Limit("GridSample", "cubic interpolation of volumes", "refused; linear and nearest are composed"),
     "unknown axes": Limit(
-        "Squeeze Unsqueeze Tile", "axes or repeats of which not even the number is known before run time", _RANK
+        "Squeeze Unsqueeze Tile", "axes or repeats whose number is known only at run time", _RANK
     ),
     "rotation in attention": Limit(
         "com.microsoft::Attention com.microsoft::DecoderMaskedSelfAttention",
@@ -207,7 +207,7 @@ LIMITS: dict[str, Limit] = {
     "NaN of one token": Limit(
         "com.microsoft::LinearAttention com.microsoft::GatedDeltaNet",
         "NaN and infinities in queries, keys or values",
-        "they reach all tokens of a chunk of 16, also those before",
+        "they affect all tokens of a chunk of 16, also earlier ones",
     ),
     "windows of states": Limit(
         "com.microsoft::LinearAttention com.microsoft::CausalConvWithState",
@@ -240,7 +240,7 @@ LIMITS: dict[str, Limit] = {
     "padded vocabulary": Limit(
         "com.microsoft::GreedySearch com.microsoft::BeamSearch com.microsoft::Sampling",
         "vocab_size below the number of logits",
-        "the logits behind it are left out; ONNX Runtime reads those of all rows but the first at wrong places",
+        "later logits are left out; ONNX Runtime reads those of all rows but the first at wrong places",
     ),
     "greedy encoders": Limit(
         "com.microsoft::GreedySearch com.microsoft::Sampling",
@@ -253,7 +253,7 @@ LIMITS: dict[str, Limit] = {
     "presence": Limit(
         "com.microsoft::Sampling",
         "presence_penalty with presence_mask, the output filtered_logits",
-        "refused; ONNX Runtime computes the penalty otherwise than it says, and the output on GPUs only",
+        "refused; ONNX Runtime does not compute the penalty as documented, and the output on GPUs only",
     ),
     "sparse mixers": Limit(
         "com.microsoft::MoE com.microsoft::QMoE", "use_sparse_mixer", "refused; ONNX Runtime ignores it on CPUs"

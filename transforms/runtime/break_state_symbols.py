@@ -22,11 +22,11 @@ class BreakStateSymbols(BarrierPass):
         Gap(
             "state-symbols",
             "a state that grows has the symbols of its initial value in the body: the size of a captured tensor of "
-            "the same initial size is read off the state",
+            "the same initial size is taken from the state",
         ),
         Gap(
             "state-symbols-of-two-states",
-            "two states with the same initial value have the same symbols: the size of one is read off the other",
+            "two states with the same initial value have the same symbols: the size of one is taken from the other",
         ),
     )  # fmt: skip
 

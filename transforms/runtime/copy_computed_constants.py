@@ -45,18 +45,18 @@ class CopyComputedConstants(FunctionPass):
         ),
         Gap(
             "constant-operation-in-place",
-            "so are other operations of constants that the runtime does not fold, such as ReverseSequence, "
-            "Convolution and LSTMSequence",
+            "other operations of constants that the runtime does not fold, such as ReverseSequence, Convolution and "
+            "LSTMSequence, are computed once, and an elementwise operation behind them overwrites the result",
         ),
         Gap(
             "computed-constant-overwritten",
-            "what is computed from constants alone and not folded, such as the result of a TensorIterator, is "
-            "computed once; an elementwise operation overwrites it, and later inferences read that",
+            "a result of constants alone that is not folded, such as that of a TensorIterator, is computed once; an "
+            "elementwise operation overwrites it, and later inferences read the new values",
         ),
         Gap(
             "compressed-constant-in-place",
-            "so is a `MatMul` or `Gather` of constants if one of them is compressed, to 8 bits or less, or to f16 in "
-            "a `MatMul`",
+            "a `MatMul` or `Gather` of constants is computed once, and an elementwise operation behind it overwrites "
+            "the result, if a constant is compressed: to 8 bits or less, or to f16 in a `MatMul`",
         ),
         Gap(
             "constant-times-compressed", "`MatMul` of a constant and weights of at most 8 bits does not compile",

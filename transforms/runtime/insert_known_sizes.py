@@ -27,8 +27,8 @@ class InsertKnownSizes(FunctionPass):
     instead = "`Reshape` to the size"
     avoids = (Gap(
         "vector-of-unknown-number",
-        "of a vector of sizes with one number that is known only at run time, none is inferred: what is written for "
-        "static shapes does not protect them",
+        "if one number of a vector of sizes is known only at run time, none is inferred: forms for static shapes do "
+        "not help then",
         until="2026.1.0",
     ),)  # fmt: skip
 

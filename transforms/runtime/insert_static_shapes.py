@@ -24,8 +24,7 @@ class InsertStaticShapes(FunctionPass):
     instead = "`Reshape` to the size"
     avoids = (Gap(
         "differences-of-symbols",
-        "a size that follows from differences of symbols is not known: what is written for static shapes does not "
-        "protect them",
+        "a size that follows from differences of symbols is not inferred: forms for static shapes do not help then",
     ),)  # fmt: skip
 
     kinds = (ops.Concat, ops.Slice)

@@ -54,7 +54,7 @@ class PreventLoopFolding(FunctionPass):
         ),
         Gap(
             "constant-loop-running-sum",
-            "a `CumSum` of the output of a loop of constants is not folded, and what is sliced by it does not compile",
+            "a `CumSum` of the output of a loop of constants is not folded, and a `Slice` by it does not compile",
             "a zero that cannot be folded in the body", ERROR,
         ),
         Gap(

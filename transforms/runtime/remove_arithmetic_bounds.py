@@ -31,8 +31,8 @@ class RemoveArithmeticBounds(FunctionPass):
         ),
         Gap(
             "negative-bounds",
-            "the bounds of `Mod`, `Abs`, `Power` and `ReduceProd` of what may be below 0 are computed only at the "
-            "ends of the interval",
+            "the bounds of `Mod`, `Abs`, `Power` and `ReduceProd` of numbers that may be below 0 are computed only "
+            "at the ends of the interval",
         ),
     )  # fmt: skip
 

@@ -34,8 +34,8 @@ class RemoveResultBounds(BarrierPass):
         ),
         Gap(
             "zero-trips-size-of-capture",
-            "the body returns what is as long as an outer tensor: after zero iterations the size of that tensor is "
-            "read off the output of the loop",
+            "the body returns a tensor as long as an outer one: after zero iterations the size of the outer tensor is "
+            "taken from the output of the loop",
         ),
     )  # fmt: skip
 

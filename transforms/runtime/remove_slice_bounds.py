@@ -22,7 +22,7 @@ class RemoveSliceBounds(FunctionPass):
     avoids = (Gap(
         "slice-symbols",
         "a Slice with ends known only at run time of a dimension 0..M has the symbol of the whole dimension: the "
-        "size of one is read off the other",
+        "size of one is taken from the other",
     ),)  # fmt: skip
 
     def run_on_graph(self, graph: Graph) -> bool:

@@ -42,8 +42,8 @@ class ShareInitialValues(FunctionPass):
         ),
         Gap(
             "initial-value-read-late",
-            "a variable that alone reads its computed initial value, and whose next value does not depend on all that "
-            "reads it, has this next value already after some resets", since="2025.0.0",
+            "a variable that alone reads its computed initial value, and whose next value does not depend on all "
+            "of its readers, has this next value already after some resets", since="2025.0.0",
         ),
     )  # fmt: skip
 

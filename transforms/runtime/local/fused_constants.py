@@ -83,8 +83,9 @@ class MaximumBehindMatMul(MaximumRule):
     avoids = (
         Gap(
             "factors-of-quantised-product",
-            "factors that do not vary along the columns alone, behind a `MatMul` of 8 bits, are taken for other "
-            "elements; behind one of two inputs all do that vary", since="2025.4.1",
+            "factors behind a `MatMul` of 8 bits are multiplied with other elements if they vary along another axis "
+            "than the columns; behind one without constant weights also if they vary along the columns",
+            since="2025.4.1",
         ),
         Gap(
             "constant-of-unknown-columns",
