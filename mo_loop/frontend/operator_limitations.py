@@ -96,8 +96,8 @@ LIMITS: dict[str, Limit] = {
     "unknown filters": Limit(
         "Conv ConvTranspose ConvInteger QLinearConv com.microsoft::QLinearConv",
         "filters, or their zero points, with a size that is known only at run time",
-        "refused (ML329), unless the bias, the channels and kernel_shape determine them; the runtime has no convolution "
-        "for them",
+        "refused (ML329), unless the bias, the channels and kernel_shape determine them; the runtime has no such "
+        "convolution",
     ),
     "far slices": Limit(
         "Slice", "bounds above 32 bits that are known only at run time", "the runtime truncates inputs to 32 bits"
