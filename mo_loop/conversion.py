@@ -150,7 +150,8 @@ class Conversion:
         return graph
 
     def cut(self, model: OnnxModel) -> Cut:
-        """Where the conversion of `model` begins and ends; UsageError for names that it does not have."""
+        """The inputs and outputs at which the conversion of `model` begins and ends; UsageError for names that it does
+        not have."""
         options = self.options
         with self._named_before_renaming():
             cut = Cut.of(model, options.input, options.output, options.freeze)
@@ -237,7 +238,7 @@ class Conversion:
         self._require_effects(graph)
 
     def _require_effects(self, graph: Graph) -> None:
-        """UsageError if an option asks for a pass that changed nothing."""
+        """UsageError if an option requests a pass that changed nothing."""
         for each in self.manager.passes:
             if not each.without_effect:
                 continue

@@ -33,16 +33,16 @@ _UNITS: dict[str, dict[str, int]] = {
 }
 _FORMS = {COUNT: "5000", BYTES: "512M, 4G", SECONDS: "90s, 10m, 2h"}
 _DEEPEST = 100
-"""The largest depth that can be asked for: each level of bodies and calls needs several of Python's calls."""
+"""The largest depth that can be requested: each level of bodies and calls needs several of Python's calls."""
 
 _EVERY = 256
-"""Translated nodes between two looks at the clock."""
+"""Translated nodes between two checks of the time."""
 
 _GROWTH = 4
-"""How many times as many bytes as the files of a large model a .bin may have, whatever the limit."""
+"""The factor by which a .bin may be larger than the files of a large model, whatever the limit."""
 
 _MADE_EVERY = 1024
-"""Nodes of the graph that are made between two looks at the clock."""
+"""Nodes of the graph that are made between two checks of the time."""
 
 
 def _limit(default: int, kind: str, code: str, text: str, why: str) -> Any:

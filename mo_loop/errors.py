@@ -241,7 +241,7 @@ def traceback_text(error: BaseException) -> str:
 
 
 _OWN_ENTRIES = ('  File "', "Traceback ", "\nThe above exception ", "\nDuring handling ", f"{__name__}.")
-"""How the entries of a traceback begin whose line breaks Python or this module made."""
+"""The beginnings of entries of a traceback whose line breaks Python or this module made."""
 
 
 def error_of_numbers(error: Exception) -> TypeError_ | None:
@@ -258,10 +258,10 @@ def error_of_numbers(error: Exception) -> TypeError_ | None:
 
 
 _OF_FLOATS = ("math domain", "cannot convert float NaN")
-"""How Python's messages about numbers that an operation does not take begin."""
+"""The beginnings of Python's messages about numbers that an operation does not take."""
 
 _OF_NUMPY = ("array is too big", "Maximum allowed")
-"""How numpy's messages about sizes beyond 64 bits begin."""
+"""The beginnings of numpy's messages about sizes beyond 64 bits."""
 
 
 def extension_failed(what: str, origin: str, error: BaseException, code: str) -> ExtensionError:

@@ -151,7 +151,7 @@ def _require_scale(values: tuple[float, ...], flag: str) -> None:
 
 
 def state_passes(options: ConvertOptions) -> list[FunctionPass]:
-    """The passes that make variables, as the options ask for them."""
+    """The passes that make variables, as the options request them."""
     made: list[FunctionPass] = []
     low_latency = options.arguments_of("LowLatency2")
     if low_latency is not None:

@@ -1,4 +1,4 @@
-"""Which passes run, on which nodes, and the reasons why they leave nodes unchanged.
+"""The configuration of passes: which run, on which nodes, and the reasons why they leave nodes unchanged.
 
     config = PassConfig()
     config.disable("LoopToTI")                                     # by name or by class

@@ -60,7 +60,8 @@ class FunctionPass:
     """The number of candidates that it has accepted or refused so far."""
 
     without_effect: str = ""
-    """Why a pass that an option asks for changed nothing; empty if it changed something, or was not asked for."""
+    """The reason why a pass that an option requests changed nothing; empty if it changed something, or was not
+    requested."""
 
     _at: Node | None = None
     _config: PassConfig | None = None

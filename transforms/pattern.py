@@ -293,8 +293,8 @@ def wrap_type(
 ) -> Pattern:
     """A node of one of `kinds` or a subclass.
 
-    Without `inputs` they may be anything; else each has a pattern, None stands for an absent one, a last `...` for any
-    more. `attributes` maps names to values or to functions of the value.
+    Without `inputs` they may be anything; else each has a pattern, None is an absent one, a last `...` means any more.
+    `attributes` maps names to values or to functions of the value.
     """
     return _WrapType(kinds, inputs, attributes or {}, when, name)
 

@@ -179,7 +179,7 @@ class GraphRewrite(FunctionPass):
         return Traversal(graph, dispatch, tuple(self.start(graph))).run()
 
     def _dispatch(self, passes: Sequence[MatcherPass]) -> Dispatch:
-        """That of the graph before, if it has the same passes: bodies are many, and small."""
+        """The dispatch of the previous graph, if it has the same passes: bodies are many, and small."""
         explain = any(each.config.listener is not None or each.config.explains(each) for each in passes)
         if self._last is None or self._last.explain != explain or self._last.passes != list(passes):
             self._last = Dispatch(passes, explain)
@@ -257,7 +257,7 @@ class Traversal:
 
 
 class Dispatch:
-    """Which of `passes` may match a node, from its class and those of its first two producers."""
+    """The `passes` that may match a node, by its class and those of its first two producers."""
 
     def __init__(self, passes: Sequence[MatcherPass], explain: bool = False) -> None:
         """With `explain`, passes say why they leave a node, so each runs on every root that it can have."""
@@ -309,7 +309,7 @@ class Dispatch:
         return found
 
     def behind(self, before: MatcherPass, node: Node) -> list[MatcherPass]:
-        """Those of `of(node)` that are registered behind a pass."""
+        """The passes of `of(node)` that are registered after a pass."""
         place = self._places[before]
         return [each for each in self.of(node) if self._places[each] > place]
 

@@ -1,4 +1,4 @@
-"""Which passes of a pipeline run, and whether the names that a user gave are names of passes.
+"""The selection of passes of a pipeline, and the check that the names that a user gave are names of passes.
 
     chosen = Selection(Manager(default_pipeline(), config=config), stop_after="LoopToTI")
     chosen.require("LoopToTi")          # UsageError: did you mean 'LoopToTI'?

@@ -86,7 +86,7 @@ Event = Started | Finished | NoteAdded | EngineFailed | Stopped | Ended
 
 
 class WorkQueue:
-    """Where the threads of an engine take assignments, and report events."""
+    """The queue from which the threads of an engine take assignments, and to which they report events."""
 
     def __init__(
         self, take: Callable[[], Assignment | None], is_over: Callable[[], bool], plan: BatchPlan, folder: Path | None
@@ -112,7 +112,7 @@ class Engine(Protocol):
     """Whether its assignments need the time and memory of an earlier conversion."""
 
     def ordered(self, models: Sequence[Planned]) -> Iterable[int]:
-        """The order in which models are handed out, as places in the plan."""
+        """The order in which workers get the models, as places in the plan."""
 
     def start(self, work: WorkQueue, drafts: Path) -> int:
         """Start threads that work while there are assignments, with drafts below a folder; return their number."""

@@ -28,7 +28,7 @@ from mo_loop.batching.storage.stamps import Info
 from mo_loop.errors import FileError, UsageError
 
 AT_ONCE = 256
-"""Lines of a list whose objects are asked for together."""
+"""Lines of a list whose objects are looked up together."""
 
 
 def planned(given: Iterable[str], folder: PathOrUrl) -> BatchPlan:
@@ -79,7 +79,7 @@ def _common(one: PathOrUrl, other: PathOrUrl) -> PathOrUrl:
 
 
 def unlisted(given: Iterable[str]) -> Iterator[str]:
-    """The given paths, with those of a list in the place of `@list`."""
+    """The given paths, with `@list` replaced by the paths of the list."""
     for text in given:
         if text.startswith("@"):
             yield from lines_of(text[1:])

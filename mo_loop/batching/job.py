@@ -159,7 +159,7 @@ def _at_urls(task: Task, remote: Remote) -> Done:
 
 @contextmanager
 def _local(task: Task, remote: Remote) -> Iterator[tuple[Task, Staged | None]]:
-    """The task with local files in the place of URLs, and the model that was staged."""
+    """The task with local files instead of URLs, and the model that was staged."""
     from mo_loop.batching.storage.staging import staged
 
     has_outputs = remote.prefix is not None

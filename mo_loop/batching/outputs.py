@@ -48,7 +48,7 @@ class OutputState(Protocol):
         worker could not have left."""
 
     def find(self, name: str, model: Planned, work: Work) -> tuple[StateEntry | None, bool]:
-        """The entry of a model that can be up to date, and whether that is certain without a look at its files."""
+        """The entry of a model that can be up to date, and whether that is certain without reading its files."""
 
     def earlier(self, name: str, model: Planned) -> Earlier | None:
         """The time and memory of the conversion in an earlier batch, also of another version of the model; reads no

@@ -79,7 +79,7 @@ class Display(AbstractContextManager["Display"]):
         return ""
 
     def rate(self) -> str:
-        """How many models are done in a second since the first was; empty if that is not shown, or not known."""
+        """The number of models per second since the first one; empty if it is not shown, or not known."""
         passed = time.monotonic() - self._first
         if not self._with_rate or self.done < 2 or passed <= 0:
             return ""

@@ -68,7 +68,7 @@ _READERS: Mapping[str, Callable[[Any], Any]] = {
 
 
 def options_of(context: click.Context, **changed: Any) -> ConvertOptions:
-    """The options of the command of `context`; `changed` are texts in the place of those of the command line.
+    """The options of the command of `context`; `changed` are texts instead of those of the command line.
 
     UsageError for flags that exclude each other, and for extensions and folders at URLs.
     """
@@ -93,7 +93,7 @@ def plain_options(context: click.Context) -> dict[str, Any]:
 
 
 def _config(passes: PassOptions) -> PassConfig | None:
-    """Which passes run. None, without loading anything, if no option is about passes."""
+    """The configuration of the passes. None, without loading anything, if no option is about passes."""
     if not passes.disable_pass and not passes.enable_pass:
         return None
     from mo_loop.transforms.config import PassConfig

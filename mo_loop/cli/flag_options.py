@@ -47,7 +47,7 @@ KINDS: dict[str, Callable[[], Any]] = {
 
 
 class FlagOption(click.Option):
-    """An option that stands below the title `group` of --help, behind those with a lower `place`."""
+    """An option below the title `group` of --help, after those with a lower `place`."""
 
     def __init__(self, *args: Any, group: str = "", place: int = 0, **settings: Any) -> None:
         super().__init__(*args, **settings)

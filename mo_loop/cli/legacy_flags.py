@@ -333,6 +333,6 @@ def with_shapes(inputs: str | None, shapes: str | None) -> str | None:
 
 
 def _end(entry: str) -> int:
-    """Where the name of an entry of `--input` ends."""
+    """The end of the name of an entry of `--input`."""
     places = [place for place in (entry.find("{"), entry.find("->")) if place >= 0]
     return min(places, default=len(entry))

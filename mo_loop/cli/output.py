@@ -4,8 +4,8 @@
 
 Names in models are untrusted: `show` and `tell` write control characters, line breaks aside, as in JSON, and no command
 of a CI system. Only the colours of `painted` and `table` reach a terminal, because these mark them with a text that no
-name can have. The line breaks in their texts are those of the program: who puts a name into a text of several lines
-makes it `printable` first, as errors, tables and `painted` do.
+name can have. The line breaks in their texts are those of the program: code that puts a name into a text of several
+lines makes it `printable` first, as errors, tables and `painted` do.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def show_lines(lines: Iterable[str]) -> None:
 
 
 def write(text: str) -> bool:
-    """Write a text on stdout as it is, with a line break; False if nobody reads on.
+    """Write a text on stdout as it is, with a line break; False if the reader has closed the stream.
 
     If it cannot be written for another reason, such as a full disk, the process ends with a message.
     """

@@ -2,7 +2,7 @@
 
     zeros((rows, columns), x.dtype.numpy)        # TypeError_ above 2^26 elements, LimitError above a limit of bytes
 
-A node of a hundred bytes can ask for an array of any size. `tests/unit/frontend/test_arrays.py` finds translators that
+A node of a hundred bytes can require an array of any size. `tests/unit/frontend/test_arrays.py` finds translators that
 give such a number to numpy itself.
 """
 

@@ -1,4 +1,4 @@
-"""How each version of each ONNX operator is converted: the table of `mo-loop ops` and docs/operators.md.
+"""The conversion of each version of each ONNX operator: the table of `mo-loop ops` and docs/operators.md.
 
     handled("Softmax")      # [Handling('', 'Softmax', 1, 'composed', ...), ...]
 
@@ -39,7 +39,7 @@ LOWERED_OPERATORS: dict[str, tuple[str, ...]] = {
 
 @dataclass(frozen=True)
 class Handling:
-    """How an operator is converted in the versions `version` to `until` of its domain; `until` is None for the newest.
+    """The conversion of an operator in the versions `version` to `until` of its domain; `until` is None for the newest.
 
     `becomes` names the operations of the IR that it can turn into, with their opsets. `note` says why it is refused,
     or which uses of a translated operator are refused or give other numbers.

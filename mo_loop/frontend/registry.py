@@ -191,7 +191,7 @@ class Translator:
     given: Mapping[str, Any] = field(default_factory=dict)
     """The values of attributes that the node does not set and whose defaults differ from those of the function."""
     groups: Mapping[str, type[Attributes]] = field(default_factory=dict)
-    """The parameters of the function that stand for several attributes."""
+    """The parameters of the function that group several attributes."""
 
     def __call__(self, *inputs: Any, **keywords: Any) -> Any:
         """Call the function with attributes by name."""

@@ -153,7 +153,7 @@ class _Walk:
         return b"".join(parts)
 
     def _list_of_trees(self, fields: list[tuple[int, int, int, int, int]], end: int) -> tuple[int, int]:
-        """Where the list of an attribute of trees is, if its items have a key each and follow each other."""
+        """The place of the list of an attribute of trees, if its items have a key each and are consecutive."""
         names = [self._bytes(value, stop) for number, _, _, value, stop in fields if number == _NAME]
         places = [place for place, (number, *_) in enumerate(fields) if number in (FLOATS, INTS, STRINGS)]
         kinds = {number for number, *_ in fields}

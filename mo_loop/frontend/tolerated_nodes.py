@@ -1,4 +1,5 @@
-"""How a node is read that its opset does not allow: old exporters and tools write such nodes, and they are understood.
+"""The reading of nodes that their opset does not allow: old exporters and tools write such nodes, and they are
+understood.
 
     version_read("Gelu", 17, "")              # 20: the first version of an operator that is newer than the opset
     reading = Reading.of(node, translator, inputs)
@@ -67,7 +68,7 @@ def assumed_version(op: str, opset: int, domain: str, version: int) -> str:
 
 @dataclass(slots=True)
 class Reading:
-    """How a node is read: by which translator, with which inputs, without which attributes."""
+    """The reading of a node: its translator, its inputs, and the attributes to ignore."""
 
     translator: Translator
     inputs: list[Value | None]
@@ -143,7 +144,7 @@ def _fits(translator: Translator, inputs: Sequence[Value | None], names: Collect
 
 
 def _has_default(proto: Any, name: str, versions: Sequence[Translator]) -> bool:
-    """Whether the attribute has the default value of the versions that know it, so that it changes nothing."""
+    """Whether the attribute has the default value of the versions that have it, so that it changes nothing."""
     import onnx
 
     attribute = next(each for each in proto.attribute if each.name == name)

@@ -19,7 +19,7 @@ class WaitingNodes:
     """Places in a list of nodes, producers first; a query takes time in proportion to the nodes that it finds."""
 
     def __init__(self, nodes: Sequence[Any | None], names_read: NamesRead) -> None:
-        """`None` stands for a node that is translated."""
+        """`None` is a node that is translated."""
         self.nodes = {place: node for place, node in enumerate(nodes) if node is not None}
         self.reads = {place: names_read.of_node(node) for place, node in self.nodes.items()}
         self.makes = {place: frozenset(filter(None, node.output)) for place, node in self.nodes.items()}

@@ -17,7 +17,8 @@ from typing import NamedTuple
 from mo_loop.errors import FileError
 
 FLAGS = os.O_RDONLY | sum(getattr(os, name, 0) for name in ("O_CLOEXEC", "O_NONBLOCK", "O_BINARY", "O_NOINHERIT"))
-"""How files are opened that a model names: no child inherits them, and a pipe or a device does not block."""
+"""The flags with which files that a model names are opened: no child inherits them, and a pipe or a device does not
+block."""
 
 NO_LINK = getattr(os, "O_NOFOLLOW", 0)
 """Opening a link fails, where the system supports it."""

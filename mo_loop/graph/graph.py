@@ -132,7 +132,7 @@ class Graph:
 
     @property
     def depth(self) -> int:
-        """How many control-flow nodes enclose this graph."""
+        """The number of control-flow nodes that enclose this graph."""
         depth, owner = 0, self.owner
         while owner is not None:
             depth, owner = depth + 1, owner.graph.owner

@@ -85,7 +85,7 @@ _SPELLINGS: dict[type, Callable[[Any], str]] = {
     Dim: _range,
     ElementType: lambda value: escape(value.name),  # that of a type unknown here is text of a file
 }
-"""How values of a type, and of the types that derive from it, are spelled; the others as `str` does."""
+"""The spelling of values of a type, and of the types that derive from it; others are spelled by `str`."""
 
 
 class XmlWriter:

@@ -61,12 +61,12 @@ def larger(a: Length, b: Length) -> Length:
 
 
 def ceil_divided(length: Length, size: Length) -> Length:
-    """How many pieces of `size` hold a length."""
+    """The number of pieces of `size` that hold a length."""
     return (length + (size - 1)) // size
 
 
 def quotient(length: Length, size: Length) -> Length:
-    """How many pieces of `size` a length has; of a size of 0, as many as the length."""
+    """The number of pieces of `size` in a length; for a size of 0, the length."""
     return length // larger(size, 1)
 
 

@@ -60,7 +60,7 @@ Indices: TypeAlias = Annotated[tuple[int, ...], Range(-MOST)]
 
 
 def require_parts(count: int, what: str) -> None:
-    """Raise TypeError_ if several attributes together ask for more parts than one of them may."""
+    """Raise TypeError_ if several attributes together require more parts than one of them may."""
     if count > MOST_PARTS:
         raise TypeError_(f"{what} are {count} parts, and at most {MOST_PARTS} are translated", code="ML236")
 
@@ -149,7 +149,7 @@ def range_of(annotation: Any) -> Range | None:
 
 
 def is_array(annotation: Any) -> bool:
-    """Whether the annotation of an attribute asks for an array."""
+    """Whether the annotation of an attribute is that of an array."""
     return any(isinstance(each, AsArray) for each in _declared(annotation))
 
 

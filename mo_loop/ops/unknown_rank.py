@@ -24,7 +24,7 @@ _NOTHING: Mapping[Node, Value] = MappingProxyType({})
 
 
 def advice(value: Value, captured: Mapping[Node, Value] = _NOTHING) -> str:
-    """Which inputs of the model to declare, with the option written out.
+    """The inputs of the model to declare, with the option written out.
 
     `captured` has the outer values of Parameters of bodies that have no owner yet.
     """
@@ -33,7 +33,7 @@ def advice(value: Value, captured: Mapping[Node, Value] = _NOTHING) -> str:
 
 
 def decision(condition: Value, captured: Mapping[Node, Value] = _NOTHING) -> str:
-    """Which inputs of the model decide a condition: frozen, or with a known shape, they make it constant."""
+    """The inputs of the model that decide a condition: frozen, or with a known shape, they make it constant."""
     found = list(dict.fromkeys(_deciding(condition, captured)))
     return f"give the condition a constant value ({', '.join(found)}), or {SAME_RANK}" if found else SAME_RANK
 

@@ -24,7 +24,7 @@ from mo_loop.graph import Value
 REST = "..."
 NAMELESS = "?"
 SCALAR = "**SCALAR**"
-"""How OpenVINO writes the layout []."""
+"""OpenVINO's spelling of the layout []."""
 
 _WORDS = {"BATCH": "N", "CHANNELS": "C", "DEPTH": "D", "HEIGHT": "H", "WIDTH": "W"}
 _NAME = re.compile(r"[A-Z0-9_]+")

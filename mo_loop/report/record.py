@@ -75,7 +75,7 @@ class Record:
         self.compression: Compression | None = None
         self.flows: list[Flow] = []
         self.pairs: dict[str, tuple[str, str]] = {}
-        """Variable -> the input and the output of the model in whose place it stands."""
+        """Variable -> the input and the output of the model that it replaces."""
         self.known: set[tuple[tuple[str, ...], str]] = set()
         self._tensors = tensors
 

@@ -89,7 +89,7 @@ class DiskTable:
 
 
 class DiskSequence(Sequence[T]):
-    """A sequence whose elements are made from rows of a table when they are asked for."""
+    """A sequence whose elements are made from rows of a table on access."""
 
     @abstractmethod
     def _at(self, place: int) -> T:

@@ -23,7 +23,7 @@ QUOTED = r"\"[^\"]*\"|'[^']*'"
 """A name in quotes; the other kind of quotes may be in it."""
 
 _QUOTED = re.compile(rf"(?<![^,=\s])(?:{QUOTED})(?![^,=\s\[({{-])")
-"""Where a name can be: an apostrophe within a name is none of the quotes."""
+"""Quoted and unquoted parts of a text: an apostrophe within a name is not a quote."""
 
 LARGEST = (1 << 63) - 1
 """The largest size in ONNX and in the IR."""

@@ -15,7 +15,7 @@ from mo_loop.support.printable import aligned, html_text, printable
 
 
 class Style:
-    """How a text is drawn: without colours, in aligned columns. The command line has another style."""
+    """The style of a text: without colours, in aligned columns. The command line has another style."""
 
     def paint(self, text: str, **style: Any) -> str:
         """A line in the colours of `click.style`."""

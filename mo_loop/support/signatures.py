@@ -22,7 +22,7 @@ NEWLINE = "\n"
 
 
 def takes(arguments: Callable[P, object]) -> Callable[[Callable[..., R]], Callable[Concatenate[Any, P], R]]:
-    """The function has the keyword arguments that a dataclass has; type checkers and `help` know them.
+    """The function has the keyword arguments that a dataclass has; type checkers and `help` show them.
 
     In its docstring they replace the line that describes the last argument.
     """

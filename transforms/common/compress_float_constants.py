@@ -157,7 +157,7 @@ def _each(function: Callable[[np.ndarray], T], tensor: Tensor) -> Iterator[T]:
 
 
 def _clipped(tensor: Tensor) -> int | None:
-    """How many values are outside the range of f16; None if the constant has to keep its type."""
+    """The number of values outside the range of f16; None if the constant must keep its type."""
     outside = vanishing = 0
     for found in _each(_lost, tensor):
         if found is None:
@@ -168,7 +168,7 @@ def _clipped(tensor: Tensor) -> int | None:
 
 
 def _lost(values: np.ndarray) -> tuple[int, int] | None:
-    """How many values f16 cannot hold because they are too large, and too small; None if one moves by more than 1."""
+    """The numbers of values that are too large and too small for f16; None if one changes by more than 1."""
     sizes = np.abs(values)
     small = int(np.count_nonzero(sizes < SMALLEST))
     vanishing = small - (values.size - int(np.count_nonzero(values))) if small else 0

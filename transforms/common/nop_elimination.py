@@ -6,7 +6,7 @@ from mo_loop.transforms.common import eliminate_arithmetic, eliminate_conversion
 from mo_loop.transforms.rewrite import GraphRewrite, passes_in
 
 NO_OPS = passes_in(eliminate_conversions, eliminate_arithmetic, eliminate_movement)
-"""All passes of the files, in the order in which they stand there."""
+"""All passes of the files, in their order there."""
 
 
 class NopElimination(GraphRewrite):

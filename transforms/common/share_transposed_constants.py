@@ -59,7 +59,7 @@ class _Matrices:
         return bool(self._of_shape)
 
     def transposed(self, tensor: Tensor) -> list[Constant]:
-        """Those that may have the content of `tensor` transposed. The ends are read of those that are asked for."""
+        """The tensors that may have the content of `tensor` transposed. Only the ends of these candidates are read."""
         kind = tensor.dtype, tensor.shape[::-1]
         if kind not in self._of_shape:
             return []

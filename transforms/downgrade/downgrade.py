@@ -6,7 +6,7 @@ from mo_loop.transforms.downgrade import decompositions, lowest_opset
 from mo_loop.transforms.rewrite import GraphRewrite, passes_in
 
 DOWNGRADES = passes_in(lowest_opset, decompositions)
-"""All passes of the files, in the order in which they stand there."""
+"""All passes of the files, in their order there."""
 
 
 class Downgrade(GraphRewrite):

@@ -51,7 +51,7 @@ class Chunks:
 
     @property
     def axis(self) -> int:
-        """That of the chunks."""
+        """The axis of the chunks."""
         return self.rank - 2
 
     @property
@@ -212,7 +212,7 @@ class Decay:
 
     @classmethod
     def of(cls, chunks: Chunks, factor: Lifted, *, by_row: bool) -> Decay:
-        """Of factors that are rows, [.., 1, K or 1]."""
+        """The decay of factors that are rows, [.., 1, K or 1]."""
         size = chunks.size
         if factor.varies:
             a = chunks.apart(factor, 1)

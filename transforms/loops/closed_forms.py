@@ -97,7 +97,7 @@ class State:
         return ops.Concat(unsqueezed(self.initial, [0]), every, axis=0).output
 
     def all_of(self, values: Value) -> Solved:
-        """Of the values s[0], s[1], ..., s[T]."""
+        """The closed form of the values s[0], s[1], ..., s[T]."""
         before = ops.Slice(values, [0], [-1], [1], [0]).output
         after = ops.Slice(values, [1], [FAR], [1], [0]).output
         return Solved(before, after, ops.Gather(values, -1, 0).output)

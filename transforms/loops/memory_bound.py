@@ -1,4 +1,4 @@
-"""How much memory the tensors of all steps take, beside those that the loop has anyway."""
+"""The memory of the tensors of all steps, relative to those that the loop has anyway."""
 
 from __future__ import annotations
 

@@ -78,7 +78,8 @@ class Draft:
     """A graph for the values of all steps of a loop, with a Parameter for each outer value that it reads.
 
     Args:
-        replaces: the loop goes. Only then may the steps be in reverse order; what stays of a loop reads them in order.
+        replaces: the loop is removed. Only then may the steps be in reverse order; a loop that stays reads them in
+            order.
         at_most: all steps up to the trip count, of which a step may be the last one that the loop executes.
     """
 

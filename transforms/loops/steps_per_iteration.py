@@ -32,10 +32,10 @@ class StepsPerIteration(FunctionPass):
     """for i in range(n): s = f(s, X[i])  ->  for i in range(n / k): s = f(f(s, X[k i]), X[k i + 1])
 
     The runtime needs as long for an iteration as for some ten small operations, and more where a port of the loop has a
-    dynamic shape, whatever is in the body. With a number of steps that is known, k divides it, or the last steps stand
-    behind the loop. Otherwise steps beyond the last one are computed from the last slice, and states keep their values
-    there: state' = Select(step < n, f(state), state). So a step must not fail for any numbers. A while loop has its
-    condition in place of step < n.
+    dynamic shape, whatever is in the body. With a number of steps that is known, k divides it, or the last steps follow
+    the loop. Otherwise steps beyond the last one are computed from the last slice, and states keep their values there:
+    state' = Select(step < n, f(state), state). So a step must not fail for any numbers. A while loop has its condition
+    in place of step < n.
 
     Args:
         nodes: the most nodes of an iteration.
@@ -147,7 +147,7 @@ def _is_in_pieces(entry: object) -> bool:
 
 
 def _uncertain(node: Iteration) -> str:
-    """Why steps that do not run cannot be computed in vain; empty if they can."""
+    """The reason why steps that do not run cannot be computed; empty if they can."""
     if node.count == 0:
         return "it does not run"
     unsafe = next((each for each in node.body.ordered() if not _is_safe(each)), None)

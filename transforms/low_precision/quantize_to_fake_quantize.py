@@ -77,7 +77,7 @@ class QuantizeToFakeQuantize(FunctionPass):
 
 
 def _range(node: ops.Quantize | ops.Dequantize, rank: int) -> tuple[Array, ...] | None:
-    """The numbers that the least and the largest integer stand for; None if they are not constants."""
+    """The dequantised values of the least and the largest integer; None if they are not constants."""
     kind = node.to if isinstance(node, ops.Quantize) else node.inputs[0].type.dtype
     found = _parameters(node, rank)
     if found is None:

@@ -41,7 +41,7 @@ class ChannelValues(FunctionPass):
     neutral: ClassVar[float]
     """The number that changes nothing."""
     step: ClassVar[str]
-    """How the model's rt_info calls it; with dashes, the flag."""
+    """The name in the model's rt_info; with dashes, the flag."""
 
     def __init__(self, values: PerInput[Values] | Mapping[str, Sequence[float]] | None) -> None:
         self._flag = f"--{self.step.replace('_', '-')}"

@@ -87,7 +87,7 @@ def narrow(parameter: Parameter, axis: int, size: int) -> None:
 
 
 def channel_axis(parameter: Parameter, count: int, flag: str) -> int:
-    """Where the `count` channels of an input are: where its layout says, else in the only dimension of that size.
+    """The axis of the `count` channels of an input: that of its layout, else the only dimension of that size.
 
     The first of four and more dimensions is the batch. UsageError where there is no such dimension, or several.
     """

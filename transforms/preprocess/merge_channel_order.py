@@ -4,7 +4,7 @@
     x - mean[[2, 1, 0]]             ->  convolution with W[:, [2, 1, 0]]
 
 Let y[c] = x[p[c]] be the Gather and q the inverse of p. The Gather moves towards the outputs, past operations that
-treat all channels alike and operations with a constant per channel, where k[c] becomes k[q[c]]. It ends in
+treat all channels equally and operations with a constant per channel, where k[c] becomes k[q[c]]. It ends in
 convolutions, which sum over channels: W[o, c] becomes W[o, q[c]]. A depthwise convolution has one filter per channel,
 so its output keeps the order, in groups, and the Gather moves on. Every path has to end in a convolution, otherwise
 nothing is changed.

@@ -25,7 +25,7 @@ class BarrierPass(FunctionPass):
     hides: ClassVar[str]
 
     def places(self, node: Any) -> Sequence[HiddenPort] | str:
-        """Where Barriers are needed for a node; the reason if nowhere."""
+        """The ports that need Barriers for a node; the reason if there are none."""
         raise NotImplementedError
 
     def rewrite(self, node: Node) -> bool:

@@ -96,7 +96,7 @@ class CopyComputedConstants(FunctionPass):
 
 
 def _computed_once(computed: Iterable[Node]) -> set[Node]:
-    """Those of `computed` that the runtime does not fold, and all that depend on them."""
+    """The nodes of `computed` that the runtime does not fold, and all that depend on them."""
     found: set[Node] = set()
     for node in computed:
         if not _is_folded(node) or any(each is not None and each.node in found for each in node.inputs):

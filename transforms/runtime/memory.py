@@ -1,4 +1,4 @@
-"""Which tensors share memory in the runtime, and which nodes may write into it."""
+"""Tensors that share memory in the runtime, and nodes that may write into it."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ def overwritten(node: Iteration) -> list[Parameter]:
 
 
 def _overwrites(reader: Node, changing: set[Node]) -> bool:
-    """Whether a reader may write into an invariant that it reads, or hand on a view that is written into."""
+    """Whether a reader may write into an invariant that it reads, or return a view that is written into."""
     if isinstance(reader, Binary):
         views = [value for value in reader.operands if is_in_place(value.node)]
         return reader.output.rank == 0 and bool(views)

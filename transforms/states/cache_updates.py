@@ -1,4 +1,4 @@
-"""Which values of a graph are a model input that something was appended to, or that was updated.
+"""The values of a graph that are a model input to which something was appended, or that was updated.
 
     %past = Parameter : f32[B,2,T,8]
     %all = Concat(%past, %new) {axis: 2}          trail of %past: its axes in order, appended along axis 2
@@ -27,7 +27,7 @@ from mo_loop.transforms.operands import integers
 
 @dataclass(frozen=True)
 class Trail:
-    """How a value contains a Parameter.
+    """The way in which a value contains a Parameter.
 
     `axes` has for each dimension of the value that of the Parameter, None where it is not known. `appended` is the axis
     of the Parameter along which something was appended, `changes` describes in words how the value differs. With

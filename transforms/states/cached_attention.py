@@ -103,7 +103,7 @@ class AttentionSearch:
     # -- the scores
 
     def _scores(self, value: Value, depth: int) -> AttentionScores | None:
-        """How scores come from a product with the keys of a cache; None if they do not."""
+        """The derivation of scores from a product with the keys of a cache; None if there is none."""
         node = value.node
         if isinstance(node, ops.MatMul):
             right = node.inputs[1]

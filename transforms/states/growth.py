@@ -17,7 +17,7 @@ class Growth:
 
 
 def growth_of(parameter: Parameter, result: Result, appended: int | None) -> Growth | str:
-    """How the shape of an input becomes that of its next value, or why it cannot.
+    """The growth from the shape of an input to that of its next value, or the reason why it cannot be a state.
 
     Dimensions that only may differ are equal: exporters give the batch of each input a name of its own.
 

@@ -1,4 +1,4 @@
-"""Which outputs of a model are the next values of which inputs.
+"""Pairs of inputs of a model and the outputs that are their next values.
 
     pairs = find_pairs(graph, {"h0": "hN", "mask": ""})
     [(pair.input, pair.output, pair.evidence) for pair in pairs.found]
@@ -207,7 +207,8 @@ class _Search:
                     yield found
 
     def _weak(self) -> Iterator[_Candidate]:
-        """Of outputs that do not contain the input. Beside strong pairs names must fit: such a model has its states."""
+        """Pairs with outputs that do not contain the input. Beside strong pairs names must fit: such a model has its
+        states."""
         reached = _dependencies(self.graph)
         has_strong = any(pair.strength == "strong" for pair in self.pairs)
         for result in self.outputs:
@@ -289,12 +290,12 @@ def _dependencies(graph: Graph) -> dict[Value, int]:
 
 
 def input_names(parameter: Parameter) -> tuple[str, ...]:
-    """The names of an input, the first of which stands for it."""
+    """The names of an input, the first of which identifies it."""
     return _names((*parameter.output.names, parameter.name), parameter.label)
 
 
 def output_names(result: Result) -> tuple[str, ...]:
-    """The names of an output, the first of which stands for it."""
+    """The names of an output, the first of which identifies it."""
     node = result.value.node
     of_node = (node.name,) if len(node.outputs) == 1 else ()  # an If has the name of one of its outputs
     return _names((*result.output_names, *result.value.names, *of_node), result.label)

@@ -1,4 +1,4 @@
-"""Which output continues which input, by the names that exporters give them; the names that states have.
+"""Outputs that continue inputs, by the names that exporters give them; the names of states.
 
 >>> is_next("past_key_values.0.key", "present.0.key"), is_next("h0", "hN"), is_next("past_0", "present_1")
 (True, True, False)

@@ -98,7 +98,7 @@ def _client(where: Any, address: str) -> Client:
 
 
 async def _asked(address: str) -> None:
-    """Ask the scheduler who it is: a client that cannot connect does not give up everywhere in its time."""
+    """Request the identity of the scheduler: a client that cannot connect does not always give up in its time."""
     from distributed.comm.core import connect
     from distributed.security import Security
 

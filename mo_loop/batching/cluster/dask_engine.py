@@ -65,7 +65,7 @@ CHECKS_AT_ONCE = 8
 """Models whose outputs are compared at once, whether they are up to date."""
 
 TRIES = 4
-"""How often the workers of a model may die, as long as none of them has begun it twice."""
+"""The number of times that the workers of a model may die, as long as none of them has begun it twice."""
 
 
 class DaskEngine:
@@ -327,7 +327,7 @@ class DaskEngine:
     def _wake(self) -> None:
         """Submit models again that no worker has twice in a row, although there is one that fits.
 
-        The scheduler looks at such a model when a worker comes, and not when it gets its MEMORY a moment later.
+        The scheduler checks such a model when a worker connects, but not when it gets its MEMORY a moment later.
         """
         assigned = {key for keys in self._client.processing().values() for key in keys}
         waiting = {

@@ -159,7 +159,7 @@ class Equipment(WorkerPlugin):
             self._can_compare = True
 
     def _start_failed(self, error: Exception) -> Unable:
-        """That no process starts here. With a limit that the user gave, the limit can be the cause."""
+        """The error of a worker on which no process starts. A limit that the user gave can be the cause."""
         unable = Unable.by(self._worker.address, error)
         is_of_limit = isinstance(error, WorkerStartError) and self._memory is not None
         return replace(unable, code=STARTS_NOT) if is_of_limit else unable

@@ -40,7 +40,7 @@ class Portion:
 
 
 class Pace:
-    """How many models make a portion."""
+    """The number of models in a portion."""
 
     def __init__(self, is_single: bool) -> None:
         self._is_single = is_single

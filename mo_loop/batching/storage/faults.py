@@ -21,7 +21,7 @@ from mo_loop.errors import MoLoopError, StorageError
 T = TypeVar("T")
 
 ATTEMPTS = 5
-"""How often a call is made, in all, while its fault can pass."""
+"""The number of attempts of a call whose faults are transient."""
 
 ATTEMPTS_OF = {"s3": 2, "s3a": 2}
 """The same for stores whose package tries again by itself (`mo_loop.batching.storage.filesystems`)."""

@@ -142,7 +142,8 @@ class Location:
 
 
 PathOrUrl = Path | Location
-"""Where a file is: on this machine, or in a store. Both have `name`, `suffix`, `parent`, `/` and `with_suffix`."""
+"""The location of a file: on this machine, or in a store. Both have `name`, `suffix`, `parent`, `/` and `with_suffix`.
+"""
 
 
 def masked(text: str) -> str:
@@ -151,7 +152,7 @@ def masked(text: str) -> str:
 
 
 def environment_of(scheme: str) -> str:
-    """Where a store takes credentials from, for messages."""
+    """The source of the credentials of a store, for messages."""
     return _ENVIRONMENTS.get(scheme, "see the documentation of its fsspec package")
 
 

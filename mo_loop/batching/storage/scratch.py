@@ -39,7 +39,7 @@ LONGEST_WAIT = 86400.0
 
 @dataclass(frozen=True, slots=True)
 class Scratch:
-    """Where rooms are made, and the bytes of all of them together; None for no limit.
+    """The folder of the rooms, and the limit of their bytes together; None for no limit.
 
     Without `folder` it is a folder of this user in the system's folder of temporary files.
     """

@@ -152,7 +152,7 @@ class _Staging:
         """External data: its size and tag, the ranges that are read, and the file if it is on this machine already."""
 
     def fetch_model(self) -> None:
-        """The .onnx itself. One that a listing knows and that fits into one request is not asked for again."""
+        """The .onnx itself. If a listing has it and it fits into one request, it is not looked up again."""
         try:
             self._source = self._fetched_model()
         except StorageError as error:

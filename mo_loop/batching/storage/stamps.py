@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 Ranges = tuple[tuple[int, int], ...]
-"""Where bytes begin, and before which they end."""
+"""Pairs of the first byte and the byte after the last one."""
 
 
 @dataclass(frozen=True, slots=True)

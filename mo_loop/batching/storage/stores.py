@@ -34,7 +34,7 @@ WHOLE = 32 << 20
 """Files up to this size are put in one request, larger ones in parts where the store has them."""
 
 ASKED_AT_ONCE = 32
-"""Objects of a list that are asked for at the same time: most of the time is waiting for the store."""
+"""Objects of a list that are looked up at the same time: most of the time is waiting for the store."""
 
 _TAGS = ("ETag", "etag", "md5Hash", "content_md5", "Content-MD5", "sha256", "Digest")
 _AT_ONCE = ("s3", "s3a", "gs", "gcs", "az", "abfs", "abfss", "adl", "memory", "oci", "oss")
@@ -63,7 +63,7 @@ def find(where: Location) -> Info | None:
 
 
 def find_all(places: Sequence[Location]) -> list[Info | None]:
-    """The same for several objects, which are asked for at the same time where the package of the store can do that."""
+    """The same for several objects, which are looked up at the same time if the package of the store can do that."""
     # One file system for all: each thread would make one of its own, with its own connections.
     opened = [filesystem_of(where) for where in places]
     if len(places) < 2 or not all(getattr(system, "async_impl", False) for system, _ in opened):

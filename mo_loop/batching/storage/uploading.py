@@ -29,7 +29,7 @@ from mo_loop.errors import StorageError
 from mo_loop.support.files import Content, pieces_of, write_whole
 
 ATTEMPTS = 6
-"""How often a pair is put while others put different ones in its place."""
+"""The number of times that a pair is put while others replace it by different ones."""
 
 STALE = 3600.0
 """Seconds after which an upload in parts that has not ended is taken for one of a killed process."""

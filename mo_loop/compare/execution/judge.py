@@ -175,7 +175,7 @@ def _counts(result: Any, sample: Sample, expected: Named, found: Named) -> bool:
 def empty_alike(name: str, expected: Named, found: Named) -> bool:
     """Two empty results that differ only where ONNX Runtime does not know a dimension, or the rank, of no iterations.
 
-    It writes 0 for such a dimension, and [0] where it does not know the rank.
+    It writes 0 for such a dimension, and [0] for an unknown rank.
     """
     left, right = dict(expected).get(name), dict(found).get(name)
     if left is None or right is None or left.size or right.size or left.dtype != right.dtype:

@@ -67,7 +67,7 @@ class Generator:
         self.symbols = [name for name in self.symbols if expression_in(name) is None]
         self._image = {name for each in self.inputs for name in _image_dimensions(each)}
         self.batches = {name for name in self.symbols if _is_batch(name, self.inputs)}
-        """Those of `symbols` that count samples, as it seems: a first dimension."""
+        """Those of `symbols` that probably count samples: a first dimension."""
 
     def draw(self, number: int, *, careful: bool = False) -> dict[str, Any]:
         """The set of this number. With `careful`, dynamic dimensions are equal and integers are 0 or 1."""

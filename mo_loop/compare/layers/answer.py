@@ -54,7 +54,7 @@ def is_overwritten(actual: Any) -> bool:
 
 
 def message(result: ArrayComparison, elements: Elements | None) -> str:
-    """How two arrays differ, in words."""
+    """The difference of two arrays, in words."""
     if elements is None:
         return f"OpenVINO has {result.message.replace(' instead of ', ', ONNX Runtime has ')}"
     place = ", ".join(map(str, elements.index))

@@ -3,8 +3,8 @@
     found = distance(expected, actual, None, None)
     found.worst                 # up to 1: they agree; BEYOND: another shape or type, or numbers that are not finite
 
-`worst` is the largest |actual - expected| / (atol + rtol * |expected|). Values that have to be equal, such as integers,
-are measured in the same way, and count as EXACT at least where they are not.
+`worst` is the largest |actual - expected| / (atol + rtol * |expected|). Values that must be equal, such as integers,
+are measured in the same way; a difference is at least EXACT.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Distance:
 
 
 def distance(expected: Any, actual: Any, rtol: float | None, atol: float | None) -> Distance:
-    """How far two arrays are apart."""
+    """Return the distance of two arrays."""
     left, right = np.asarray(expected), np.asarray(actual)
     if left.shape != right.shape:
         return Distance(BEYOND, size=left.size, text=f"shape {_list(right.shape)} instead of {_list(left.shape)}")

@@ -154,7 +154,7 @@ class Findings:
         return False
 
     def _different(self, name: str, expected: Any, actual: Any) -> ArrayComparison | None:
-        """How two arrays differ; None if they agree."""
+        """The difference of two arrays; None if they agree."""
         rtol, atol = self.tolerances
         if is_close(expected, actual, RTOL if rtol is None else rtol, ATOL if atol is None else atol):
             return None
@@ -167,7 +167,7 @@ class Findings:
         return result
 
     def _measured(self, expected: Any, actual: Any) -> Distance:
-        """How far two arrays are apart; those that `_different` takes for equal are not apart."""
+        """The distance of two arrays; 0 for those that are equal for `_different`."""
         found = distance(expected, actual, *self.tolerances)
         if found.worst > 1 and (_are_empty(expected, actual) or is_limited(expected, actual)):
             return Distance(0.0, size=found.size)

@@ -42,7 +42,7 @@ class Heat:
         self.sets: list[str] = []
         """The names of the sets of inputs that were compared."""
         self.precision = ""
-        """That of OpenVINO; empty for f32."""
+        """The precision of OpenVINO; empty for f32."""
         self.notes: dict[str, None] = {}
         """The reasons why some tensors were not compared."""
         self._inside: list[tuple[Curves, int]] = []

@@ -28,7 +28,7 @@ class ElementWindow:
 
 @dataclass(frozen=True)
 class Elements:
-    """How far two arrays of one shape differ. `index` is the element that differs most."""
+    """The difference of two arrays of one shape. `index` is the element that differs most."""
 
     index: tuple[int, ...]
     expected: Any
@@ -91,7 +91,7 @@ class LayerDifference:
 
     @property
     def brief(self) -> str:
-        """Where it is, and how large."""
+        """The place and the size of the difference."""
         return f"{self._node}{self._when()}: {self.message}"
 
     def __str__(self) -> str:
@@ -177,7 +177,7 @@ class LayerDifference:
 
 
 def elements_of(expected: Any, actual: Any, rtol: float, atol: float) -> Elements:
-    """How two arrays of one shape differ."""
+    """Return the difference of two arrays of one shape."""
     left, right = np.asarray(expected), np.asarray(actual)
     excess, distance, relative = _excess(left, right, rtol, atol)
     place = int(np.argmax(excess)) if excess.size else 0

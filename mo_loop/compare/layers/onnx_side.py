@@ -32,7 +32,7 @@ OF_LISTS = frozenset(FAMILIES["sequences"].split())
 """Operators that make or read sequences and optionals."""
 
 ALONE = ("SequenceInsert", "SplitToSequence")
-"""Those of them that the reference evaluator computes differently from ONNX Runtime."""
+"""Operators that the reference evaluator computes differently from ONNX Runtime."""
 
 DRIVEN = ("Loop", "Scan", "If", "SequenceMap")
 LARGEST = 1 << 30

@@ -1,4 +1,4 @@
-"""How large the tensors of a piece will be, before it runs."""
+"""The sizes of the tensors of a piece, before it runs."""
 
 from __future__ import annotations
 

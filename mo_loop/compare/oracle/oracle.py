@@ -40,7 +40,7 @@ ONNX_RUNTIME, REFERENCE = "ONNX Runtime", "the reference evaluator of onnx"
 INTEGER_OPERATORS = EXACT_OPERATORS | {
     "DynamicQuantizeLSTM", "DynamicQuantizeMatMul", "MatMulIntegerToFloat", "QAttention", "QGemm",
 }  # fmt: skip
-"""All operators that add products of 8-bit integers; the reference evaluator knows `EXACT_OPERATORS` alone."""
+"""All operators that add products of 8-bit integers; the reference evaluator has only `EXACT_OPERATORS`."""
 
 NOT_IMPLEMENTED = (
     "Could not find an implementation",
@@ -54,7 +54,7 @@ NOT_IMPLEMENTED = (
     "under development and support for this is limited",
     "Unsupported model IR version",
 )
-"""How ONNX Runtime says that it lacks an operator, an element type of it, or its opset."""
+"""Texts in which ONNX Runtime reports that it lacks an operator, an element type of it, or its opset."""
 
 
 IN_PLACE = {"SparseAttention": {1: 3, 2: 4}}
@@ -76,7 +76,7 @@ def expected_values(model: Any, sets: Sequence[Mapping[str, Any]]) -> Expected:
     """The values of ONNX Runtime, or of the reference evaluator where ONNX Runtime has no exact implementation.
 
     Every other error of ONNX Runtime is raised: a model that it refuses has no expected values. NotComparableError for
-    operators that the evaluator does not know either.
+    operators that the evaluator does not have either.
     """
     exact = exact_operators(model)
     if exact:

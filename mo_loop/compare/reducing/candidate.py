@@ -21,11 +21,11 @@ Feeds = Mapping[str, Any]
 
 
 class Size(NamedTuple):
-    """How large a candidate is; a smaller one is smaller in the first number that differs.
+    """The size of a candidate; a smaller one is smaller in the first number that differs.
 
     `bodies` are graphs in nodes; `nodes` are those of all graphs without Identity, `all_nodes` with it; `outputs`, and
-    `ports` of control flow, are those that a reader has to look at; `content` counts weights that are not filled with
-    one number, `elements` all numbers of weights and inputs.
+    `ports` of control flow, are those that a reader must examine; `content` counts weights that are not filled with one
+    number, `elements` all numbers of weights and inputs.
     """
 
     bodies: int
@@ -59,7 +59,7 @@ class Candidate:
 
     @cached_property
     def size(self) -> Size:
-        """How large it is."""
+        """The size of the candidate."""
         found = list(graphs(self.proto))
         nodes = [node for graph in found for node in graph.node]
         weights = [each for graph in found for each in graph.initializer]

@@ -113,7 +113,7 @@ def _rename(graph: Any, old: str, new: str) -> None:
 def unwrapped(candidate: Candidate, path: Path) -> Iterator[Candidate]:
     """The candidate with the body at this place instead of its Loop, Scan or If.
 
-    The body of a loop stands for its first iteration.
+    The body of a loop is its first iteration.
     """
     proto = candidate.copy()
     outer = graph_at(proto, path[:-1])

@@ -103,7 +103,7 @@ def _exits_well(command: str, path: Path) -> bool:
 
 
 def _is_valid(candidate: Candidate) -> bool:
-    """Whether the candidate obeys the rules of ONNX that need no types; it may have unknown operators."""
+    """Whether the candidate follows the rules of ONNX that need no types; it may have unknown operators."""
     import onnx
 
     try:

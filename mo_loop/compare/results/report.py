@@ -127,7 +127,7 @@ class Report(ShownResult):
 
     @property
     def passed(self) -> bool:
-        """Whether the IR agrees, in every precision that was asked for. Another converter does not count."""
+        """Whether the IR agrees, in every requested precision. Another converter does not count."""
         return all(side.passed for side in self.sides if not side.name.startswith(AGAINST))
 
     @property
@@ -190,7 +190,7 @@ def _side(side: Side) -> dict[str, Any]:
 
 
 def _first(side: Side) -> dict[str, Any]:
-    """Where the first difference is, of an IR with states."""
+    """The place of the first difference, for an IR with states."""
     row = side.first
     if row is None or not row.step:
         return {}

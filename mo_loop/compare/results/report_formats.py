@@ -19,7 +19,7 @@ NEEDED = (0, 2, 8, 3, EXPECTED, ACTUAL, 1, 12, 9, 6, 7, 5, 4)
 """The columns in the order in which they are given up, last first, where a terminal is too narrow for all."""
 
 FEWEST = 4
-"""How many of these columns are shown however long the names of outputs are."""
+"""The number of these columns that are always shown, however long the names of outputs are."""
 
 SHORTEST = 16
 """The width that names have at least."""
@@ -113,7 +113,7 @@ def _sets(report: Report) -> str:
 
 
 def first_difference(report: Report, side: Side) -> Iterator[str]:
-    """Where an IR with states begins to differ: a step of a sequence, counted from 1."""
+    """The first difference of an IR with states: a step of a sequence, counted from 1."""
     row = side.first
     if row is not None and row.step:
         of = report.steps[row.set]

@@ -4,7 +4,7 @@
     found.sets, found.expected, found.oracle
     found.enlarge({0, 2}, Path("model.xml"))       # larger sizes in the place of two sets that OpenVINO refuses
 
-Without given inputs, sets are generated that ONNX Runtime accepts, and whose values it gives twice alike.
+Without given inputs, sets are generated that ONNX Runtime accepts, and whose values are the same in two runs.
 """
 
 from __future__ import annotations
@@ -36,7 +36,7 @@ GIVEN = "the given outputs"
 
 
 class ExpectedSets:
-    """`sets` are (name, arrays), `expected` their outputs, `oracle` is who computed them."""
+    """`sets` are (name, arrays), `expected` their outputs, `oracle` is the source of them."""
 
     def __init__(
         self, source: Path, model: OnnxModel, settings: Settings, notes: list[str],
@@ -148,7 +148,7 @@ class ExpectedSets:
             self._notes.append(f"ONNX Runtime does not accept these inputs, which were left out: {text}")
 
     def enlarge(self, refused: Iterable[int], target: Path) -> bool:
-        """Put larger sizes in the place of generated sets that OpenVINO refuses; whether any could be found.
+        """Replace generated sets that OpenVINO refuses by larger ones; returns whether any could be found.
 
         The sets that stay refused are as they were. Both runtimes run at once meanwhile.
         """

@@ -79,7 +79,7 @@ class SideRun:
 
 
 def _is_worse(row: Row, known: Row) -> bool:
-    """Of rows that differ the first counts, of those that agree the one with the largest difference."""
+    """Whether a row replaces another one: the first one that differs, else the one with the largest difference."""
     if not known.result:
         return False
     return not row.result or row.result.largest_abs > known.result.largest_abs

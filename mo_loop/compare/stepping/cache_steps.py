@@ -49,7 +49,7 @@ PLANS = (StepPlan(True, True), StepPlan(True, False), StepPlan(False, True), Ste
 
 @dataclass(frozen=True)
 class CacheStep:
-    """Where a sequence is: how many tokens it has had, and how many this step has."""
+    """The position in a sequence: the number of earlier tokens, and of the tokens of this step."""
 
     sequence: int
     plan: StepPlan
@@ -103,8 +103,8 @@ class CacheInputs:
     ) -> dict[str, np.ndarray]:
         """The states before the first step, which has the inputs `feeds`: zeros, of length 0 where they grow.
 
-        `computed` are the initial values of the IR by the ids of its variables: only it knows sizes that the ONNX model
-        leaves open. Other sizes are those of the other inputs.
+        `computed` are the initial values of the IR by the ids of its variables: only the IR has sizes that the ONNX
+        model leaves open. Other sizes are those of the other inputs.
         """
         sizes = self._sizes(step) | bound_sizes(self._inputs, feeds)
         found = {}

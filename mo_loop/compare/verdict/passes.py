@@ -41,7 +41,7 @@ PASS, RANGE, TRANSLATION, WRITING, SWITCHED_OFF = "pass", "range", "translation"
 
 @dataclass(frozen=True)
 class PassDifference:
-    """Which part of a conversion changed the numbers.
+    """The part of a conversion that changed the numbers.
 
     `kind` is one of "pass" (the one in `passes` changed them), "range" (one of `passes`: the IR cannot be run between
     them), "translation" (they differ before any pass), "writing" (they differ when weights are stored as f16) and

@@ -29,11 +29,11 @@ from mo_loop.frontend.onnx_graphs import graph_protos
 from mo_loop.ops.casting import Convert
 
 FACTOR = 4.0
-"""How often a movement of the other computations may go into a difference: a few of them do not show the farthest that
-rounding can move a result."""
+"""The largest ratio of a difference to the deviation of the other computations: a few of them do not show the largest
+possible effect of rounding."""
 
 SPREAD = 2
-"""How many times as many elements may be as far away."""
+"""The factor by which more elements may be as far away."""
 
 UNIT = 2.0**-23
 """The distance of numbers in f32, relative to them."""
@@ -161,8 +161,8 @@ def has_half_weights(model: Model) -> bool:
 
 @dataclass(frozen=True)
 class Rounding:
-    """How far each element of an output moves, by the name of the output: in the computation that moves it farthest, as
-    a multiple of its tolerance."""
+    """The deviation of each element of an output, by the name of the output: the largest of all computations, as a
+    multiple of its tolerance."""
 
     moved: Mapping[str, np.ndarray]
 

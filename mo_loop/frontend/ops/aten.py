@@ -20,7 +20,7 @@ class Bags(NamedTuple):
     ends_with_length: bool
     """Whether the offsets end with the number of indices."""
     padding: int
-    """The index that counts for nothing; -1 for none."""
+    """The index that is ignored; -1 for none."""
 
 
 @translates("ATen", since=1)

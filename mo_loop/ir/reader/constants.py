@@ -33,7 +33,7 @@ class StringTensor(FileTensor):
         return self._length
 
     def bounds(self) -> np.ndarray[Any, Any]:
-        """Where each string starts and the last one ends. Raises ValueError if the data are not in this form."""
+        """The start of each string, and the end of the last one. Raises ValueError if the data are not in this form."""
         if not self._length and not self.size:
             return np.zeros(1, np.int64)
         head = 4 * (self.size + 2)

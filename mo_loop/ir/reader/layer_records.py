@@ -40,7 +40,7 @@ class LayerPort:
 
 @dataclass(slots=True)
 class SliceRange:
-    """How a port map cuts a tensor into slices, or concatenates slices to a tensor."""
+    """The way in which a port map cuts a tensor into slices, or concatenates slices to a tensor."""
 
     axis: int
     start: int

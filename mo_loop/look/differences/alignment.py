@@ -20,7 +20,7 @@ from mo_loop.support.reached import reached
 Groups = dict[Any, list[Item]]
 
 ROUNDS = 100
-"""How often single items of those that are alike are paired, in two scopes."""
+"""The number of rounds in which single items of several alike are paired, in two scopes."""
 
 
 class Alignment:

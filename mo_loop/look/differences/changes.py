@@ -62,7 +62,7 @@ def _of_scope(
 
 
 class _Readers:
-    """Who reads the items of two scopes."""
+    """The readers of the items of two scopes."""
 
     def __init__(self, old: ScopeRecord, new: ScopeRecord, pairs: Pairs) -> None:
         self._pairs = pairs

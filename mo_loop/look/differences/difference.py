@@ -43,7 +43,7 @@ class Difference(ShownResult):
 
     @property
     def counts(self) -> Counter[str]:
-        """How many nodes were added, removed and changed."""
+        """The numbers of nodes that were added, removed and changed."""
         return Counter(each.kind for each in self.changes)
 
     def to_dict(self) -> dict[str, Any]:

@@ -19,10 +19,10 @@ EXACT, DATA, OPERATOR = 0, 1, 2
 """The required equality: of everything; of all but the data of constants; of the operator and the kind of data."""
 
 ROUNDS = 6
-"""How often keys are refined."""
+"""The number of rounds in which keys are refined."""
 
 VISITS = 3_000_000
-"""How often items are visited in two scopes, or 20 times each if that is more."""
+"""The number of visits of items in two scopes, or 20 times each if that is more."""
 
 Number = Callable[[Item], int | None]
 

@@ -10,7 +10,7 @@ from mo_loop.look.records.structure import Drain, Feed, Item, ScopeRecord, shown
 
 
 def port_details(old: Item, new: Item, pairs: Pairs) -> Iterator[Detail]:
-    """How the bodies of two items are connected with them."""
+    """The differences of the connections of two items with their bodies."""
     for left, right in bodies_of(old, new):
         prefix = f"{left.tag} " if len(old.bodies) > 1 else ""
         for parameter in left.parameters:

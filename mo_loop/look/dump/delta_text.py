@@ -91,7 +91,8 @@ class _Statements:
         return left + end_of(record, usual, [f"{key}: {shown}" for key, shown in self._port_map(record)])
 
     def ends(self, scope: str, old: _Statements) -> Iterator[str]:
-        """How the order of the parameters and results, and the information about the graph, differ from `old`."""
+        """The differences of the order of the parameters and results, and of the information about the graph, from
+        `old`."""
         for key in ("parameters", "results", "info"):
             shown, before = self._about(scope, key), old._about(scope, key)
             if before is not None and shown != before:

@@ -30,14 +30,14 @@ class Document:
         self.kind = kind
         self.notes: list[str] = []
         self.heat: Record | None = None
-        """How far the tensors differ from those of the ONNX model, if both were run."""
+        """The differences of the tensors from those of the ONNX model, if both were run."""
         self.texts: list[str] = []
         """The reasons of the passes; the steps refer to them by their index."""
         self.written: Record | None = None
         """The ids of the layers and the offsets of the constants in the files of the IR, by the ids of the nodes. Port
         maps get the layers of their parameters and results."""
         self.pairs: list[tuple[int, list[int]]] | None = None
-        """Of an ONNX model and its IR: the layers of each node."""
+        """The layers of each node, for an ONNX model and its IR."""
         self.facts: list[tuple[str, str]] = []
         self._first = GraphState()
         self._last = GraphState()

@@ -87,7 +87,7 @@ def _fingerprint(tensor: Tensor) -> bytes | int:
 
 @dataclass(frozen=True, slots=True)
 class DataChange:
-    """How the data of a constant differ.
+    """The difference of the data of a constant.
 
     `count` of `size` elements differ, None where the values are not known. `largest` is the largest absolute
     difference, `relative` the largest one relative to the larger of both magnitudes; `index` is the place of the
@@ -195,7 +195,7 @@ def _shown(value: Any) -> str:
 
 
 def _differing_items(old: Tensor, new: Tensor) -> DataChange | None:
-    """Of strings only the number that differs is known."""
+    """The number of differing items; of strings nothing more is known."""
     a, b = old.array().reshape(-1), new.array().reshape(-1)
     places = [place for place in range(a.size) if _text(a[place]) != _text(b[place])]
     if not places:
@@ -221,7 +221,8 @@ def _pieces(old: Tensor, new: Tensor) -> Iterator[tuple[np.ndarray[Any, Any], np
 
 
 def _other(a: np.ndarray[Any, Any], b: np.ndarray[Any, Any]) -> np.ndarray[Any, Any]:
-    """Which elements differ: of one type in any bit, so that -0 is not 0; of two types in their value."""
+    """The mask of the elements that differ: of one type in any bit, so that -0 is not 0; of two types in their value.
+    """
     if a.dtype == b.dtype and a.dtype.itemsize in (1, 2, 4, 8):
         bits = np.dtype(f"u{a.dtype.itemsize}")
         found: np.ndarray[Any, Any] = a.view(bits) != b.view(bits)

@@ -331,7 +331,7 @@ def _connect(node: Any, item: Item, is_old: bool) -> None:
 
 
 def _connect_unknown(item: Item, bodies: Sequence[ScopeRecord]) -> None:
-    """How the outputs depend on those of the bodies only the operator knows: they are compared one by one."""
+    """Only the operator defines how the outputs depend on those of the bodies: they are compared one by one."""
     for body in bodies:
         for place, parameter in enumerate(body.parameters):
             parameter.feed = Feed(f"input {place}")

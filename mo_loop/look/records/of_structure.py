@@ -69,7 +69,7 @@ def facts(structure: Structure) -> list[tuple[str, str]]:
 
 
 def written(model: Described, state: GraphState) -> Record:
-    """Where the nodes of a state are in the files of an IR: the ids of layers, and the offsets of constants."""
+    """The places of the nodes of a state in the files of an IR: the ids of layers, and the offsets of constants."""
     layers, offsets = {}, {}
     for node, layer in model.structure.layers.items():
         number = model.id_of(node)

@@ -51,7 +51,7 @@ class Output:
 
 @dataclass(slots=True)
 class Feed:
-    """How a parameter of a body gets its value. `kind` is the field's word: invariant, merged, sliced, iteration ...
+    """The source of a parameter of a body. `kind` is the field's word: invariant, merged, sliced, iteration ...
 
     `source` is the outer value, or that of the first iteration; `next` the inner value that the back edge brings.
     `settings` has axis, start, end, stride and part size of a slice.

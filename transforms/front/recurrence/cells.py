@@ -1,4 +1,4 @@
-"""Which cell the next values of states are.
+"""The recurrent cell that the next values of states form.
 
     c' = f * c + i * g                      h' = o * tanh(c')                           LSTM
     h' = (1 - z) * n + z * h                n = tanh(x W + b + r * (h R + b'))          GRU, linear before reset

@@ -1,4 +1,4 @@
-"""How tensors hold a sequence, and the sequence operations on each layout.
+"""The layouts of sequences in tensors, and the sequence operations on each layout.
 
     ElementKind      fixed for a state of a loop: element type, known dimensions, the axis along which elements differ
     Layout    a sequence of that kind: its tensors

@@ -3,7 +3,7 @@
     rule = RULES[ops.SequenceAt]
     rule(walk, node)                  # the value that replaces the output; None if the sequence has no layout
 
-A rule asks the pass for the layout of a sequence, and the layout (layouts.py) makes the nodes.
+A rule gets the layout of a sequence from the pass, and the layout (layouts.py) makes the nodes.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""How operators gain a dimension of steps: one table by class, a file for each family."""
+"""The rules by which operators gain a dimension of steps: one table by class, a file for each family."""
 
 from __future__ import annotations
 

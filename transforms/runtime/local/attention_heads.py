@@ -19,7 +19,7 @@ from mo_loop.transforms.runtime.local.rule import MaximumRule, is_doubled, is_on
 
 ELEMENTWISE = (Binary, Unary, ops.Convert, ops.Select)
 BETWEEN = (*ELEMENTWISE, ops.Reshape)
-"""Operations that may stand between the products and the softmax."""
+"""Operations that may be between the products and the softmax."""
 
 
 def has_heads(value: Value) -> bool:

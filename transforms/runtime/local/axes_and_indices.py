@@ -116,7 +116,7 @@ def _is_reduced(node: Node) -> bool:
 
 
 def _split_places(node: Node) -> list[int]:
-    """Which outputs of one Split the inputs of a Concat are; empty if they are others."""
+    """The numbers of the outputs of one Split that are the inputs of a Concat; empty if the inputs are others."""
     values = node.operands
     sources = {each.node for each in values}
     return [each.index for each in values] if len(sources) == 1 and isinstance(values[0].node, ops.Split) else []
@@ -174,7 +174,7 @@ class CountIndicesFromStart(LocalRule):
 
 
 def _indexed_axes(node: ops.GatherElements | ops.GatherND) -> int | list[int] | None:
-    """The axes of the data that the last dimension of the indices stands for, or the one axis; None if not known."""
+    """The axes of the data that the last dimension of the indices indexes, or the one axis; None if not known."""
     x, indices = node.operands
     if isinstance(node, ops.GatherElements):
         return None if x.rank is None else normalise_axis(node.axis, x.rank)

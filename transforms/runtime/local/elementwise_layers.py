@@ -145,7 +145,8 @@ class AbsToMaximum(LocalRule):
 
     @cached_property
     def _known(self) -> dict[Value, bool]:
-        """Whether values are computed from constants: asked of each Abs alone, a chain would take quadratic time."""
+        """Whether values are computed from constants, found once: a search for each Abs of a chain would take quadratic
+        time."""
         return {}
 
     def form(self, node: ops.Abs) -> Node | None:

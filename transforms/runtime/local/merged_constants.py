@@ -76,7 +76,7 @@ def _leave_the_type(node: Node) -> bool:
 
 
 def _reach(node: Node) -> _Reach:
-    """That of the chain that `node` ends. It is kept until the graph changes: the next node of the chain asks again."""
+    """The reach of the chain that `node` ends. It is kept until the graph changes, for the next node of the chain."""
     known: dict[Node, _Reach] = node.graph.note("reach of constants", dict)
     chain: list[tuple[Node, tuple[float, float]]] = []
     current: Node | None = node

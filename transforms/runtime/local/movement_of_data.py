@@ -213,7 +213,7 @@ def _without(value: Value, gone: set[int]) -> Value:
 
 
 def _left(axes: set[int], gone: set[int], rank: int) -> list[int]:
-    """Those of `axes`, counted from the end of `rank` dimensions, that are not `gone`, counted from the new start."""
+    """The `axes`, counted from the end of `rank` dimensions, that are not `gone`, counted from the new start."""
     return sorted(rank + axis - sum(-rank <= each < axis for each in gone) for axis in axes - gone)
 
 

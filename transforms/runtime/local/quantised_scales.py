@@ -93,8 +93,8 @@ def _is_asymmetric(node: ops.FakeQuantize) -> bool:
 
 
 def _scaled(start: Use, epsilon: float) -> list[Use]:
-    """Where a scale of which epsilon is not a negligible part could be moved through: behind the first sum on each way
-    to the quantised tensor, else at `start`."""
+    """The values through which a scale could be moved of which epsilon is not a negligible part: behind the first sum
+    on each way to the quantised tensor, else at `start`."""
     found: dict[Use, None] = {}
     pending, seen = [(start, start, False)], set[tuple[Value, Use]]()
     while pending:

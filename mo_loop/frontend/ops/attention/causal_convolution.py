@@ -155,7 +155,7 @@ def packed_causal_convolution(
 
 
 class _Packing:
-    """Where the tokens and the states are."""
+    """The layout of the tokens and the states."""
 
     def __init__(self, x: Value, cumulative: Value, state: Value, width: int) -> None:
         self.x, self.state, self.width = x, state, width

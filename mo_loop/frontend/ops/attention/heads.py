@@ -138,7 +138,7 @@ def within(ends: Value, starts: Value | None, total: Any, q: Value) -> Value:
 
 
 def positive(mask: Value, axes: list[int]) -> Value:
-    """Where an integer mask is above 0, with dimensions of 1 inserted."""
+    """An integer mask as booleans (above 0), with dimensions of 1 inserted."""
     kept = mask > np.zeros((), mask.dtype.numpy)
     return ops.Unsqueeze(kept, axes) if axes else kept
 

@@ -4,8 +4,8 @@ Local scores are products of chunks of W queries with the 3 W keys around them, 
 
     queries of chunk c        keys of the chunks c - 1, c, c + 1, of which those within W places are read
 
-and those of the global tokens stand beside them in one softmax. A global token has weights of its own, for its query
-and for the keys and values that it reads.
+and those of the global tokens are in the same softmax. A global token has weights of its own, for its query and for the
+keys and values that it reads.
 """
 
 from typing import Any
@@ -47,7 +47,7 @@ def _places_of(flags: Value) -> tuple[Value, Value]:
 
 
 def _rows(x: Value, at: Value) -> Value:
-    """Of x [batch, S, hidden] the rows at the places [batch, G]."""
+    """The rows of x [batch, S, hidden] at the places [batch, G]."""
     return ops.Squeeze(groups.chosen(ops.Unsqueeze(x, [1]), at), [1])
 
 

@@ -116,7 +116,7 @@ def _gathered(cache: Value, place: Value) -> Value:
 
 
 def _block(keys: Value) -> int:
-    """How many numbers of a key are neighbours in a buffer: 16 bytes."""
+    """The numbers of a key that are adjacent in a buffer: 16 bytes."""
     return 16 // keys.dtype.numpy.itemsize
 
 

@@ -158,7 +158,7 @@ def _says_nothing(mask: Value) -> bool:
 
 
 def _padding(mask: Value, q: Value, total: Any, *, with_starts: bool) -> Value:
-    """Which keys are kept, to be broadcast to [batch, heads, S, T].
+    """The mask of the keys that are kept, to be broadcast to [batch, heads, S, T].
 
     The mask is [batch], [2 * batch], [3 * batch + 2], [batch, T], [batch, S, T] or [batch, 1, M, M].
     """
@@ -201,7 +201,7 @@ def _ends_and_starts(mask: Value, q: Value, total: Any, with_starts: bool) -> Va
 
 
 def _last_rows(mask: Value, q: Value, total: Any) -> Value:
-    """Of a mask [batch, 1, M, M] the rows of the queries and the columns of the keys."""
+    """The rows of the queries and the columns of the keys in a mask [batch, 1, M, M]."""
     end = joined([total], mask)
     first = end - joined([dimension(q, 2)], mask)
     rows = ops.Slice(mask, first, end, [1], [2])

@@ -50,7 +50,7 @@ def multimodal_rotary_embedding(
 
 
 def _streams(sections: list[int], layout: int | None) -> list[int]:
-    """Which position each column of the caches is read at."""
+    """The position at which each column of the caches is read."""
     width = sum(sections)
     if not layout:
         return [stream for stream, count in enumerate(sections) for _ in range(count)]

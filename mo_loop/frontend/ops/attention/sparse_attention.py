@@ -107,7 +107,8 @@ def _of_heads(layouts: Value, heads: int) -> Value:
 def _mask(layouts: Value, places: Value, ends: Value, total: Any, size: int) -> Value:
     """The addend of the scores, [batch, layouts, S, T].
 
-    A row without blocks reads all earlier keys alike, as in ONNX Runtime: later ones have the score of minus infinity.
+    A row without blocks reads all earlier keys equally, as in ONNX Runtime: later ones have the score of minus
+    infinity.
     """
     keys = counted(total, places)
     of_queries = ops.Gather(parts.filled(layouts, UNREAD), places // size, 1)

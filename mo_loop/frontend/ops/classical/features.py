@@ -242,7 +242,7 @@ def _from_table(x: Value, keys, values, default, is_last: bool):
 
 
 def _found(x: Value, keys):
-    """Which key an element [..., 1] is equal to."""
+    """The mask of the key to which an element [..., 1] is equal."""
     if x.dtype.is_integer:
         _require_narrow(keys)
         return _is_integer(x, keys)

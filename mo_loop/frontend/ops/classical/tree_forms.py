@@ -149,7 +149,7 @@ class Trees:
         return tree
 
     def largest(self) -> int:
-        """How many inner nodes the largest tree has."""
+        """The number of inner nodes of the largest tree."""
         return int(np.bincount(self.tree_of[~self.is_leaf]).max())
 
     def in_order(self) -> Leaves:
@@ -233,7 +233,7 @@ class Trees:
         return order, depths[order]
 
     def levels_of_tables(self) -> int:
-        """How many levels have tables of their own: all of full trees, else the first ones."""
+        """The number of levels with tables of their own: all of full trees, else the first ones."""
         places = len(self.roots) << np.minimum(first_numbers(self.depth), 40)
         most = _FULL * len(self.below)
         return self.depth if 2 * places[-1] <= most else max(1, int(np.sum(places <= min(most, _FIRST))))
@@ -281,7 +281,7 @@ _FULL, _FIRST, _ORDERED, _AT_ONCE = 4, 4096, 64, 2**18
 """Levels of full trees have at most so many places for each node, the first ones of others at most so many in all.
 Trees of at most so many nodes are tried in order, forests of at most so many at once."""
 _GROUP = 40
-"""How many tests take the time that a group of tests of one column takes in addition."""
+"""The additional time of a group of tests of one column, in tests."""
 
 
 @dataclass
@@ -292,7 +292,7 @@ class FormTime:
     fixed: float
     row: float
     nodes: int = 0
-    """How many numbers a row has at once: above 2 MB of all rows they no longer come from the cache."""
+    """The numbers that a row has at once: above 2 MB of all rows they no longer fit the cache."""
 
     def of(self, rows: Any) -> Any:
         far = rows * self.nodes > 2**19

@@ -18,7 +18,7 @@ MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRA
 LEQ, LT, GTE, GT, EQ, NEQ = range(len(MODES))
 
 OPPOSITE = np.array([GT, GTE, LT, LEQ, NEQ, EQ])
-"""Of each of `MODES`, which one is met where it is not, NaN aside."""
+"""For each of `MODES` the opposite mode, NaN aside."""
 
 _IS_BELOW = np.array([1, 1, 0, 0, 0], bool)
 _IS_EQUAL = np.array([1, 0, 1, 0, 1], bool)
@@ -26,7 +26,7 @@ _IS_ABOVE = np.array([0, 0, 1, 1, 0], bool)
 """Whether a value below, at and above its limit meets the test of each of `MODES`, without BRANCH_NEQ."""
 
 Found = Callable[[Any], Any]
-"""Of an array with an item for each node: those of the nodes that are tested."""
+"""Returns the items of the tested nodes, of an array with an item for each node."""
 
 
 @dataclass
@@ -37,7 +37,7 @@ class Tests:
     limits: Any
     """In f32."""
     kinds: dict[str, Any]
-    """Of each kind of test that there is, which nodes make it; None if all inner nodes do."""
+    """The nodes of each kind of test; None if all inner nodes are of this kind."""
     infinities: Sequence[float] = ()
     """The values that replace NaN in the columns: the columns of x with the first one come before those with the second
     one."""

@@ -48,7 +48,7 @@ one_to_one({"BitwiseAnd": ops.BitwiseAnd, "BitwiseOr": ops.BitwiseOr, "BitwiseXo
 
 @translates("BitwiseNot", since=18)
 def bitwise_not(x):
-    """Of 16 bits without sign the difference from the largest number: the runtime computes the opposite in 32 bits, and
+    """For unsigned 16 bits, the difference from the largest number: the runtime computes the opposite in 32 bits, and
     converts a number below 0 to 0 before 2025.4."""
     return number(x, 2**16 - 1) - x if x.dtype is u16 else ops.BitwiseNot(x)
 

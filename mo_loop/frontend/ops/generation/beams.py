@@ -46,7 +46,7 @@ class Beams(NamedTuple):
     ended: Value
     """The ended sequences, padded, [N, M, max_length]."""
     number: Value
-    """How many there are, [N, 1]."""
+    """The number of sequences, [N, 1]."""
 
 
 @dataclass(frozen=True)

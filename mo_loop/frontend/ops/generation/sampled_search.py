@@ -58,7 +58,7 @@ def sampling(
 
 @dataclass(frozen=True)
 class Draw:
-    """How tokens are filtered and drawn; without a seed with new numbers in every inference."""
+    """The filter and the drawing of tokens; without a seed with new numbers in every inference."""
 
     top_p: float
     filter_value: float

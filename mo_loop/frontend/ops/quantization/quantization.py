@@ -220,7 +220,7 @@ def qlinear_mat_mul_10(a, a_scale, a_zero_point, b, b_scale, b_zero_point, y_sca
 
 
 def real(x: Value, scale: Value, zero_point: Value | None, axis: int) -> Value:
-    """The numbers that the integers x stand for, in f32."""
+    """The dequantised values of the integers x, in f32."""
     return ops.Dequantize(x, as_float(scale), unless_zero(zero_point), to=f32, axis=within(axis, x))
 
 

@@ -34,7 +34,7 @@ Strings = tuple[str, ...]
 def mat_mul_integer_to_float(
     a: AtLeast1, b: AtLeast1, a_scale, b_scale, a_zero_point=None, b_zero_point=None, bias=None,
 ):  # fmt: skip
-    """The product of the numbers that a and b stand for; b may have one scale for each column."""
+    """The product of the dequantised a and b; b may have one scale for each column."""
     if array_of(a_scale) is not None:
         y = ops.MatMul(real(a, a_scale, a_zero_point, -1), real(b, b_scale, b_zero_point, -1))
     else:

@@ -28,7 +28,7 @@ GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
 ACTIVATIONS = "Relu Tanh Sigmoid Softsign Softplus Affine LeakyRelu ThresholdedRelu ScaledTanh HardSigmoid Elu"
 _NAMES = {name.lower(): name for name in ACTIVATIONS.split()}
-"""The functions that ONNX allows; letters of both cases are alike."""
+"""The functions that ONNX allows; the case of letters does not matter."""
 
 
 def activations_of(
