@@ -39,20 +39,20 @@ def operators() -> str:
 OPERATORS = """\
 # Operators
 
-How each ONNX operator is converted, by the version of its domain (onnx {version}). The operators of `com.microsoft`,
-and some of the default domain, are ONNX Runtime's own; those of `org.openvinotoolkit` occur in models that were
-exported for OpenVINO, and ATen in models of early PyTorch. `mo-loop ops` prints the same for all or for some operators,
-as text, JSON or Markdown:
+The table shows how each ONNX operator is converted, by the version of its domain (onnx {version}). The operators of
+`com.microsoft`, and some of the default domain, are those of ONNX Runtime. Models that were exported for OpenVINO have
+operators of `org.openvinotoolkit`, and models of early PyTorch have ATen. `mo-loop ops` prints the table, for all or
+for some operators, as text, JSON or Markdown:
 
     mo-loop ops Softmax Resize
     mo-loop ops --how refused --format json
 
 {kinds}
 
-The last column lists uses of an operator that are refused, or that give other numbers than ONNX, and why. An unknown
-rank is refused wherever the axes depend on it, unless other nodes force it or the model declares it. An operator that
-the model's opset does not have yet, or in another form, is read as one of a version that has it, with a warning
-([codes.md](codes.md), ML516 and ML517); `--strict` refuses it. These limits apply to all operators:
+The last column lists uses of an operator that are refused, or that give other numbers than ONNX, with the reason. An
+unknown rank is refused wherever the axes depend on it, unless other nodes determine it or the model declares it. If
+the model's opset does not have an operator, or has it in another form, the operator of a version that has it is used,
+with a warning ([codes.md](codes.md), ML516 and ML517); `--strict` refuses it. These limits apply to all operators:
 
 {general}
 
@@ -177,9 +177,10 @@ def limits() -> str:
 LIMITS = """\
 # Limits
 
-A small file can describe work without end: functions that call others twice double with each level, and a sparse tensor
-of a few bytes is dense in memory. A conversion has limits that no known model exceeds. A model that does is refused
-with the code of the limit and exit code 3, before the work is done; the error names the option that raises the limit:
+A small file can describe unlimited work: functions that call others twice double the nodes with each level, and a
+sparse tensor of a few bytes can be huge as a dense one. So a conversion has limits, which no known model exceeds. A
+model that exceeds one is refused with the code of the limit and exit code 3, before the work is done. The error names
+the option that raises the limit:
 
     mo-loop convert model.onnx --limit nodes=5000000 --limit time=10m
 
@@ -191,8 +192,7 @@ h. In Python:
 
 {table}
 
-A limit of time or memory that holds whatever happens needs a process of its own: `mo-loop batch` has `--timeout` and
-`--memory`.
+Only a separate process can limit time and memory in all cases: `mo-loop batch` has `--timeout` and `--memory`.
 """
 
 
@@ -222,8 +222,8 @@ Differences:
 
 - Weights keep their precision. ovc compresses f32 to f16 unless `--compress_to_fp16=False` is given; here
   `--compress-to-fp16` switches compression on, and the summary reports it.
-- A flag without effect is an error (exit code 2; docs/batch.md says what a batch does), and so are flags that
-  contradict each other.
+- A flag without effect is an error (exit code 2; for batches see docs/batch.md), and so are flags that contradict each
+  other.
 - The exit code shows the kind of failure: 2 wrong input, 3 something that the IR cannot express, 4 a bug in mo-loop.
 - Only ONNX models are read.
 - In Python, `openvino.convert_model(path)` is `mo_loop.convert_model(path)`, and `openvino.save_model(model, xml)` is
@@ -258,9 +258,9 @@ def runtime() -> str:
 RUNTIME = """\
 # Errors of the CPU device, and the forms that avoid them
 
-Measured on the CPU device with OpenVINO {first} to {last} ({count} releases), with the f32 precision hint, several
-inferences on one compiled model, and AVX-512; on the newest release also with AVX2 alone. An error without releases in
-brackets is in all of them.
+These errors were measured on the CPU device with OpenVINO {first} to {last} ({count} releases), with the f32 precision
+hint, several inferences on one compiled model, and AVX-512; on the newest release also with AVX2 alone. An error
+without releases in brackets is in all of them.
 
 Each error names the rule that avoids it (`avoids` of a pass, `AVOIDS` of a family of translators), and in brackets
 its probe: a small graph in `tests/runtime/probes` that shows the error. `tools/probe_runtime.py` runs the probes on a
@@ -293,7 +293,7 @@ The last release with the Model Optimizer is not a target. Results of IR for all
 
 This release lacks
 
-- operations of opsets 14 and 15, for its newest one is 13: `BitwiseLeftShift` and `BitwiseRightShift` (also in the
+- operations of opsets 14 and 15, because its newest one is 13: `BitwiseLeftShift` and `BitwiseRightShift` (also in the
   exact `ReduceMax` of i32), `ScatterNDUpdate` with a reduction;
 - the element types f8e4m3, f8e5m2, f8e8m0, f4e2m1 and u2, and inputs of i4 and u4;
 - numpy 2: its Python package needs numpy 1.
