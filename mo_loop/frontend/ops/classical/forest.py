@@ -8,15 +8,13 @@ import numpy as np
 
 from mo_loop.frontend.arrays import first_numbers, full, zeros
 from mo_loop.frontend.ops.classical.tree_forms import Leaves, Trees, found_leaves
-from mo_loop.frontend.ops.classical.tree_tests import MODES, OPPOSITE, tests_of
+from mo_loop.frontend.ops.classical.tree_tests import EQ, GTE, LEQ, LT, NEQ, OPPOSITE, ORDERED, tests_of
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.vocabulary import ModelError, Value, ops
 from mo_loop.ops.lengths import dimension, joined
 from mo_loop.ops.ranges import require_parts
 
 LEAF = "LEAF"
-_TURNED = tuple(map(MODES.index, ("BRANCH_LEQ", "BRANCH_GTE", "BRANCH_NEQ")))
-_NEQ = MODES.index("BRANCH_NEQ")
 
 
 @dataclass
@@ -35,11 +33,20 @@ class Forest:
     is_leaf: Any
 
     def __post_init__(self) -> None:
-        """Nodes become ones of the opposite test, so that there are fewer kinds of them."""
-        turned = np.isin(self.modes, _TURNED) & ~(np.isnan(self.thresholds) & (self.modes != _NEQ))
+        """Nodes become ones of the opposite test: so that NaN meets none, if all then make one kind of test, else so
+        that there are fewer kinds."""
+        is_ordered, has_limit = ~np.isin(self.modes, (EQ, NEQ)), ~np.isnan(self.thresholds)
+        can_turn = is_ordered & has_limit & ~self.is_leaf
+        turned = can_turn & self.missing
+        left = np.where(turned, OPPOSITE[self.modes], self.modes)[can_turn]
+        kinds = [kind for kind in ORDERED if np.any(left == kind)]
+        if len(kinds) > 1:
+            turned, kinds = can_turn & np.isin(self.modes, (LEQ, GTE)), [LT]
+        turned |= self.modes == NEQ
         self.yes, self.no = np.where(turned, self.no, self.yes), np.where(turned, self.yes, self.no)
-        self.missing = np.where(turned, ~self.missing & (self.modes != _NEQ), self.missing)  # NaN is unequal to all
+        self.missing = np.where(turned, ~self.missing & (self.modes != NEQ), self.missing)  # NaN is unequal to all
         self.modes = np.where(turned, OPPOSITE[self.modes], self.modes)
+        self.modes[is_ordered & ~has_limit] = kinds[0] if kinds else LT  # a test that nothing meets
 
     def levels(self) -> list[Any]:
         """The nodes of each level, from the roots on. ModelError for cycles and missing nodes."""

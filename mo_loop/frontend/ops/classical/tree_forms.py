@@ -40,7 +40,7 @@ from mo_loop.frontend.ops.classical.tree_tests import Found, Tests
 from mo_loop.frontend.vocabulary import Graph, Value, ops
 from mo_loop.graph.types import i32
 from mo_loop.ops.base import Parameter, Result
-from mo_loop.ops.lengths import Length, dimension
+from mo_loop.ops.lengths import Length, dimension, joined
 from mo_loop.ops.port_map import Branched, Selected
 
 
@@ -192,16 +192,16 @@ class Trees:
         return grid, first, step, leaves, starts
 
     def level_by_level(self) -> Leaves:
+        """All rows of a tree come after those of the tree before, in one dimension: the runtime computes a last
+        dimension of 1, of one row or one tree, one element at a time."""
         deepest, depths = self.deepest_first()
-        follow, level = self._follower(), self.roots[deepest]
-        at = follow(first_numbers(len(level)).astype(np.int32)[:, None], itemgetter(level[:, None]))
-        first = self.levels_of_tables()
-        for _ in range(first - 1):
+        first, trees, follow, level = self.levels_of_tables(), len(depths), self._follower(), self.roots[deepest]
+        at = self._each(first_numbers(trees, np.int32)[:, None], trees) if trees > 1 else None
+        for _ in range(first):
+            at = follow(at, trees, itemgetter(level) if at is None else _lookup(at, itemgetter(level)))
             level = self.below[level].reshape(-1)
-            at = follow(at, _lookup(at, itemgetter(level)))
-        level = self.below[level].reshape(-1)
         if first == self.depth:
-            return Leaves(at, level)
+            return Leaves(self._by_trees(at, trees), level)
         at = _looked_up(level.astype(np.int32), at)
         pairs = self.below.astype(np.int32).reshape(-1)
         constants: dict[int, Value] = {}
@@ -212,15 +212,26 @@ class Trees:
             return constants[id(table)]
 
         done: list[Value] = []
-        trees = len(depths)
         for number in range(first, self.depth):
             deeper = int(np.count_nonzero(depths > number))
             if deeper < 0.9 * trees:
-                at, rest = ops.VariadicSplit(at, 0, [deeper, trees - deeper])
-                done, trees = [rest, *done], deeper
-            at = _looked_up(shared(pairs), follow(at, _lookup(at, shared)))
+                at, rest = ops.VariadicSplit(self._by_trees(at, trees), 0, [deeper, trees - deeper])
+                at, done, trees = ops.Reshape(at, [-1]), [rest, *done], deeper
+            at = _looked_up(shared(pairs), follow(at, trees, _lookup(at, shared)))
+        at = self._by_trees(at, trees)
         at = ops.Concat(at, *done, axis=0) if done else at
         return Leaves(ops.Gather(at, np.argsort(deepest), 0), first_numbers(len(self.below)))
+
+    def _each(self, numbers: Any, trees: int) -> Any:
+        """Numbers [trees, 1] or [N], for each tree and row in one dimension."""
+        count = dimension(self.x, 0)
+        if count == 1:
+            return np.broadcast_to(numbers, (trees, 1)).reshape(-1)
+        return ops.Reshape(ops.Broadcast(numbers, joined([trees, count], self.x)), [-1])
+
+    def _by_trees(self, at: Value, trees: int) -> Value:
+        """[trees, N]"""
+        return ops.Reshape(at, joined([trees, dimension(self.x, 0)], at))
 
     def deepest_first(self) -> tuple[Any, Any]:
         """The order of the trees by depth, and their depths in that order."""
@@ -238,16 +249,22 @@ class Trees:
         most = _FULL * len(self.below)
         return self.depth if 2 * places[-1] <= most else max(1, int(np.sum(places <= min(most, _FIRST))))
 
-    def _follower(self) -> Callable[[Any, Found], Value]:
-        """A function of nodes [trees, N] and the lookup of their tests that returns the places of the next nodes, in a
-        table of the two children of each node."""
+    def _follower(self) -> Callable[[Any, int, Found], Value]:
+        """A function of the nodes of trees and rows, the number of trees, and the lookup of the tests that returns the
+        places of the next nodes, in a table of the two children of each node."""
         x = self.tests.columns_of(self.x, 1)
-        starts = self._rows()[1] * _as_i32(dimension(x, 1))
+        count, rows = self._rows()
+        rows = rows * _as_i32(dimension(x, 1))
         flat = ops.Reshape(x, [-1], special_zero=False)
+        starts: dict[int, Any] = {1: rows}
 
-        def follow(at: Any, found: Found) -> Value:
-            met = self.tests.met(ops.Gather(flat, starts + found(self.tests.columns), 0), found)
-            return at * np.int32(2) + ops.Select(met, np.int32(1), np.int32(0))
+        def follow(at: Any, trees: int, found: Found) -> Value:
+            if trees not in starts:
+                starts[trees] = self._each(rows, trees)
+            columns = found(self.tests.columns)
+            met = self.tests.met(ops.Gather(flat, columns if count == 1 else starts[trees] + columns, 0), found)
+            more = ops.Select(met, np.int32(1), np.int32(0))
+            return more if at is None else at * np.int32(2) + more
 
         return follow
 

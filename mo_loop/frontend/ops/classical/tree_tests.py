@@ -1,7 +1,7 @@
 """The comparisons of the inner nodes of decision trees.
 
 A test that takes x <= limit to its `yes` branch is the opposite of x > limit with the branches changed over, so most
-forests make one kind of comparison alone. NaN, which fails all comparisons, is replaced in x by an infinity that takes
+forests make one kind of comparison alone, which NaN fails. In others, NaN is replaced in x by an infinity that takes
 the branch of NaN; where nodes of one feature differ in that, x has the feature twice.
 """
 
@@ -20,10 +20,8 @@ LEQ, LT, GTE, GT, EQ, NEQ = range(len(MODES))
 OPPOSITE = np.array([GT, GTE, LT, LEQ, NEQ, EQ])
 """For each of `MODES` the opposite mode, NaN aside."""
 
-_IS_BELOW = np.array([1, 1, 0, 0, 0], bool)
-_IS_EQUAL = np.array([1, 0, 1, 0, 1], bool)
-_IS_ABOVE = np.array([0, 0, 1, 1, 0], bool)
-"""Whether a value below, at and above its limit meets the test of each of `MODES`, without BRANCH_NEQ."""
+ORDERED = (LEQ, LT, GTE, GT)
+_NAMES = {LEQ: "at most", LT: "below", GTE: "at least", GT: "above", EQ: "equal"}
 
 Found = Callable[[Any], Any]
 """Returns the items of the tested nodes, of an array with an item for each node."""
@@ -55,8 +53,9 @@ class Tests:
         """Whether values, of the columns of nodes, meet the tests of these nodes."""
         limits = found(self.limits)
         made: dict[str, Callable[[], Any]] = {
-            "below": lambda: values < limits, "equal": lambda: ops.Equal(values, limits),
-            "above": lambda: ops.Less(limits, values), "missing": lambda: ops.IsNaN(values),
+            "below": lambda: values < limits, "at most": lambda: ops.LessEqual(values, limits),
+            "above": lambda: ops.Less(limits, values), "at least": lambda: ops.LessEqual(limits, values),
+            "equal": lambda: ops.Equal(values, limits), "missing": lambda: ops.IsNaN(values),
         }  # fmt: skip
         tests = [(made[name](), nodes) for name, nodes in self.kinds.items()]
         return reduce(ops.LogicalOr, [each if nodes is None else each & found(nodes) for each, nodes in tests])
@@ -66,17 +65,19 @@ def tests_of(width: int | None, features, thresholds, modes, missing, is_leaf) -
     """The tests x[:, feature] <= threshold, or another of `modes`; `missing` says which ones NaN meets. `width` is the
     number of features, if it is known."""
     columns, limits, inner = features.astype(np.int32), _thresholds_in_f32(thresholds, modes), ~is_leaf
-    flags = {"below": _IS_BELOW[modes], "equal": _IS_EQUAL[modes], "above": _IS_ABOVE[modes]}
-    upwards = flags["above"] == missing  # which infinity takes the branch of NaN
-    infinities = [sign * np.inf for sign in (1, -1) if np.any(upwards[inner] == (sign > 0))]
-    if (
-        flags["equal"][inner].any()
-        or not np.isfinite(limits[inner & missing]).all()
-        or (width is None and len(infinities) > 1)
-    ):
-        flags["missing"], infinities = missing, []
-    elif len(infinities) > 1:
-        columns += np.where(upwards, 0, width or 0).astype(np.int32)
+    flags = {name: modes == mode for mode, name in _NAMES.items()}
+    infinities: list[float] = []
+    if missing[inner].any():
+        upwards = flags["above"] == missing  # which infinity takes the branch of NaN
+        infinities = [sign * np.inf for sign in (1, -1) if np.any(upwards[inner] == (sign > 0))]
+        if (
+            flags["equal"][inner].any()
+            or not np.isfinite(limits[inner & missing]).all()
+            or (width is None and len(infinities) > 1)
+        ):
+            flags["missing"], infinities = missing, []
+        elif len(infinities) > 1:
+            columns += np.where(upwards, 0, width or 0).astype(np.int32)
     kinds = {name: None if each[inner].all() else each for name, each in flags.items() if each[inner].any()}
     return Tests(columns, limits, kinds, infinities)
 
