@@ -41,7 +41,7 @@ def tasks(options: argparse.Namespace) -> Iterator[tuple[Any, ...]]:
     """The rows whose names contain one of the wanted parts."""
     for name in _names(options):
         if not options.names or any(each in name[0] for each in options.names):
-            yield *name, options.rounds, True
+            yield *name, options.rounds, options.clock == "cpu", True
 
 
 def _names(options: argparse.Namespace) -> Iterator[tuple[Any, ...]]:
@@ -99,6 +99,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rounds", type=int, default=15, help="number of runs of each row (15)")
     parser.add_argument("--limit", type=float, default=60, help="seconds for one row (60)")
     parser.add_argument("--most", type=int, default=40, help="rows of the table (40)")
+    parser.add_argument("--clock", choices=["wall", "cpu"], default="wall", help="cpu where the machine has other work")
     parser.add_argument("--results", type=Path, help="add the rows to this file; measure those it lacks")
     parser.add_argument("--quick", action="store_true", help="only operators in the sizes that networks have")
     options = parser.parse_args(arguments)

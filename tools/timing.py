@@ -10,7 +10,7 @@ import math
 import statistics
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -101,13 +101,16 @@ def _compiled_twice(side: str, source: Path) -> list[Any]:
     return [compile_ir(target, ONE_THREAD), compile_ir(target, ONE_THREAD)]
 
 
-def timed(compiled: Sequence[Any], rounds: int, least: int = 0, seconds: float = math.inf) -> list[list[float]]:
+def timed(
+    compiled: Sequence[Any], rounds: int, least: int = 0, seconds: float = math.inf,
+    clock: Callable[[], float] = time.perf_counter,
+) -> list[list[float]]:  # fmt: skip
     """Seconds of one inference, for each of `compiled` one number per round; the first one changes with the round.
 
     After `seconds`, rounds end as soon as there are `least` of them, which take no longer with several inferences each.
     """
     times: list[list[float]] = [[] for _ in compiled]
-    once = [min(_once(each, 1), _once(each, 1)) for each in compiled]
+    once = [min(_once(each, 1, clock), _once(each, 1, clock)) for each in compiled]
     repeats = max(1, math.ceil(min(LEAST / min(once), seconds / max(least, 1) / sum(once))))
     end = time.perf_counter() + seconds
     for number in range(rounds):
@@ -115,7 +118,7 @@ def timed(compiled: Sequence[Any], rounds: int, least: int = 0, seconds: float =
             break
         for step in range(len(compiled)):
             place = (number + (step if number % 2 else -step)) % len(compiled)
-            times[place].append(_once(compiled[place], repeats))
+            times[place].append(_once(compiled[place], repeats, clock))
     return times
 
 
@@ -142,11 +145,11 @@ def _apart(first: Sequence[float], second: Sequence[float]) -> float:
     return max(ratio, 1 / ratio) - 1
 
 
-def _once(compiled: Any, repeats: int) -> float:
-    start = time.perf_counter()
+def _once(compiled: Any, repeats: int, clock: Callable[[], float]) -> float:
+    start = clock()
     for _ in range(repeats):
         compiled.again()
-    return (time.perf_counter() - start) / repeats
+    return (clock() - start) / repeats
 
 
 def _first_line(error: Exception) -> str:

@@ -16,12 +16,12 @@ def measure(task: tuple[Any, ...]) -> Row:
     from mo_loop.support.workers import report_stage
 
     report_stage("draw")
-    name, op, elements, form, kind, number, rounds, peer = task
+    name, op, elements, form, kind, number, rounds, cpu, peer = task
     if elements is None:
         from tools.benching.typical_operators import typical
 
-        return times_of(Task(name, *typical(op, form == "dynamic"), 1, rounds, seconds=SECONDS, peer=peer))
-    return _drawn(Task(name, b"", {}, 1, rounds, seconds=SECONDS, peer=peer), op, elements, form, kind, number)
+        return times_of(Task(name, *typical(op, form == "dynamic"), 1, rounds, seconds=SECONDS, peer=peer, cpu=cpu))
+    return _drawn(Task(name, b"", {}, 1, rounds, seconds=SECONDS, peer=peer, cpu=cpu), op, elements, form, kind, number)
 
 
 def _drawn(task: Task, op: str, elements: int, form: str, kind: str, number: int) -> Row:

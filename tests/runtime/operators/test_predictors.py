@@ -223,7 +223,7 @@ def forms_of_trees(few: str, many: str | None = None) -> Any:
 
 
 @pairs(
-    seed=range(3), modes=[MODES[:1], MODES[1:2], MODES[::2][:2], MODES], how=["SUM", "AVERAGE", "MIN", "MAX"],
+    seed=range(3), modes=[*([mode] for mode in MODES[:4]), MODES[::2][:2], MODES], how=["SUM", "AVERAGE", "MIN", "MAX"],
     dynamic=[False, True], missing=[None, 0, 1],
     forms=[("by_columns",), ("by_columns_rows_last",), ("in_order",), ("level_by_level",), ("by_columns", "in_order")],
     tables=[0, 4, 100],
@@ -255,14 +255,15 @@ class Vines(Grown):
         return place
 
 
-@pytest.mark.parametrize(("kind", "depth", "count", "forms"), [
-    (Vines, 16, 1, ["by_columns"]), (Vines, 16, 1000, ["in_order"]), (Vines, 16, "?", ["by_columns", "in_order"]),
-    (Grown, 8, 1, ["by_columns"]), (Grown, 8, 1000, ["level_by_level"]), (Vines, 3, "?", ["in_order"]),
-    (Grown, 8, "?", ["by_columns", "level_by_level"]),
+@pytest.mark.parametrize(("kind", "trees", "depth", "count", "forms"), [
+    (Vines, 100, 16, 1, ["by_columns"]), (Vines, 100, 16, 1000, ["in_order"]),
+    (Vines, 100, 16, "?", ["by_columns", "in_order"]), (Grown, 100, 8, 1, ["by_columns"]),
+    (Grown, 100, 8, 1000, ["level_by_level"]), (Grown, 100, 8, "?", ["by_columns", "level_by_level"]),
+    (Grown, 10, 3, "?", ["by_columns_rows_last"]),
 ])  # fmt: skip
-def test_form_of_trees(kind: type[Grown], depth: int, count: Any, forms: list[str]) -> None:
-    """Of an unknown number of rows, the runtime chooses between two."""
-    grown = kind(1, 100, 3, MODES[:1], depth)
+def test_form_of_trees(kind: type[Grown], trees: int, depth: int, count: Any, forms: list[str]) -> None:
+    """Of an unknown number of rows, the runtime chooses between two where one is far from the best of some number."""
+    grown = kind(1, trees, 3, MODES[:1], depth)
     attributes = {**grown.attributes(), **grown.votes("target", [0], -1), "n_targets": 1}
     model = node_model("ai.onnx.ml::TreeEnsembleRegressor", {"x": rows(1, 20, 3)}, attributes, opset=3, dynamic=True)
     spies: dict[str, Any] = {}
@@ -275,6 +276,32 @@ def test_form_of_trees(kind: type[Grown], depth: int, count: Any, forms: list[st
     assert len(graph.of(ops.If)) == len(forms) - 1
     for each in (1, 1000) if count == "?" else ():
         check("TreeEnsembleRegressor", [rows(1, each, 3)], attributes, dynamic=True)
+
+
+@pairs(modes=[*([mode] for mode in MODES[:4]), MODES[1:4:2]], missing=[0, 1, None], dynamic=[False, True])
+def test_limits_and_rows_that_are_not_finite(modes: list[str], missing: int | None, dynamic: bool) -> None:
+    grown = Grown(1, 6, 2, modes, 3)
+    attributes = {**grown.attributes(), **grown.votes("target", [0], -1), "n_targets": 1}
+    unusual = [np.nan, np.inf, -np.inf, 0.5]
+    attributes["nodes_values"] = [unusual[place % 4] for place in range(len(grown.nodes))]
+    if missing is not None:
+        attributes["nodes_missing_value_tracks_true"] = [missing] * len(grown.nodes)
+    x = np.array([[a, b] for a in unusual for b in unusual], np.float32)
+    check("TreeEnsembleRegressor", [x], attributes, dynamic=dynamic)
+
+
+def test_nan_is_not_replaced_where_no_test_meets_it() -> None:
+    """Neither where all nodes of x <= limit lead it to one branch, nor where all lead it to the other one."""
+    grown = Grown(1, 3, 2, MODES[:1], 3)
+    attributes = {**grown.attributes(), **grown.votes("target", [0], -1), "n_targets": 1}
+    for missing, test in ((0, ops.LessEqual), (1, ops.Less)):
+        attributes["nodes_missing_value_tracks_true"] = [missing] * len(grown.nodes)
+        model = node_model("ai.onnx.ml::TreeEnsembleRegressor", {"x": rows(1, 20, 2)}, attributes, opset=3)
+        graph = convert_model(model).graph
+        assert len(graph.of(test)) == len(graph.of(ops.Select))
+        assert not graph.of(ops.Less if test is ops.LessEqual else ops.LessEqual)
+        (x,) = graph.of(ops.Parameter)
+        assert not any(use.node in graph.of(ops.Select) for use in x.output.uses)
 
 
 def test_trees_that_share_nodes_and_limits_that_nothing_is_beyond() -> None:

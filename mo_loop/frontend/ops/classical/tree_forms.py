@@ -196,9 +196,9 @@ class Trees:
         dimension of 1, of one row or one tree, one element at a time."""
         deepest, depths = self.deepest_first()
         first, trees, follow, level = self.levels_of_tables(), len(depths), self._follower(), self.roots[deepest]
-        at = self._each(first_numbers(trees, np.int32)[:, None], trees) if trees > 1 else None
+        at = self._each_tree(trees)
         for _ in range(first):
-            at = follow(at, trees, itemgetter(level) if at is None else _lookup(at, itemgetter(level)))
+            at = follow(at, trees, _lookup(at, itemgetter(level)) if isinstance(at, Value) else itemgetter(level))
             level = self.below[level].reshape(-1)
         if first == self.depth:
             return Leaves(self._by_trees(at, trees), level)
@@ -222,11 +222,19 @@ class Trees:
         at = ops.Concat(at, *done, axis=0) if done else at
         return Leaves(ops.Gather(at, np.argsort(deepest), 0), first_numbers(len(self.below)))
 
+    def _each_tree(self, trees: int) -> Any:
+        """The number of the tree of each tree and row, in one dimension."""
+        numbers, (count, rows) = first_numbers(trees, np.int32)[:, None], self._rows()
+        if trees == 1 or not isinstance(count, Value):
+            return self._each(numbers, trees)
+        # The differences are below all numbers; a Broadcast along the last dimension takes ten times as long.
+        return ops.Reshape(ops.Maximum(numbers, rows - count), [-1])
+
     def _each(self, numbers: Any, trees: int) -> Any:
         """Numbers [trees, 1] or [N], for each tree and row in one dimension."""
         count = dimension(self.x, 0)
-        if count == 1:
-            return np.broadcast_to(numbers, (trees, 1)).reshape(-1)
+        if trees == 1 or (isinstance(count, int) and count == 1):
+            return numbers.reshape(-1) if isinstance(numbers, np.ndarray) else numbers
         return ops.Reshape(ops.Broadcast(numbers, joined([trees, count], self.x)), [-1])
 
     def _by_trees(self, at: Value, trees: int) -> Value:
@@ -253,18 +261,14 @@ class Trees:
         """A function of the nodes of trees and rows, the number of trees, and the lookup of the tests that returns the
         places of the next nodes, in a table of the two children of each node."""
         x = self.tests.columns_of(self.x, 1)
-        count, rows = self._rows()
-        rows = rows * _as_i32(dimension(x, 1))
-        flat = ops.Reshape(x, [-1], special_zero=False)
-        starts: dict[int, Any] = {1: rows}
+        rows = self._rows()[1] * _as_i32(dimension(x, 1))
+        flat, starts = ops.Reshape(x, [-1], special_zero=False), {}
 
         def follow(at: Any, trees: int, found: Found) -> Value:
             if trees not in starts:
                 starts[trees] = self._each(rows, trees)
-            columns = found(self.tests.columns)
-            met = self.tests.met(ops.Gather(flat, columns if count == 1 else starts[trees] + columns, 0), found)
-            more = ops.Select(met, np.int32(1), np.int32(0))
-            return more if at is None else at * np.int32(2) + more
+            met = self.tests.met(ops.Gather(flat, starts[trees] + found(self.tests.columns), 0), found)
+            return at * np.int32(2) + ops.Select(met, np.int32(1), np.int32(0))
 
         return follow
 
@@ -292,7 +296,7 @@ def _numbers(table):
     return table if isinstance(table, Value) or table.dtype != bool else table.astype(np.int32)
 
 
-_OPERATION, _BRANCH, _START = (0.4, 1.0), 12.0, 8.0
+_OPERATION, _BRANCH, _START = (0.4, 1.0), 9.0, 8.0
 """Microseconds that the runtime takes for an operation of known and of unknown shape, an If, and an inference."""
 _FULL, _FIRST, _ORDERED, _AT_ONCE = 4, 4096, 64, 2**18
 """Levels of full trees have at most so many places for each node, the first ones of others at most so many in all.
@@ -313,7 +317,7 @@ class FormTime:
 
     def of(self, rows: Any) -> Any:
         far = rows * self.nodes > 2**19
-        return self.fixed + rows * (self.row + np.where(far, 0.0015, 0.0003) * self.nodes)
+        return self.fixed + rows * (self.row + np.where(far, 0.0015, 0.00035) * self.nodes)
 
 
 def found_leaves(trees: Trees) -> Leaves:
@@ -329,7 +333,7 @@ def _in_form(trees: Trees) -> Leaves:
         return min(costs, key=lambda each: each.of(count)).form(trees)
     few, many = (min(costs, key=lambda each: each.of(rows)) for rows in (1, 1000))
     best = min(costs, key=lambda each: _mean(each.of(1), each.of(1000)))
-    if _mean(few.of(1) + _BRANCH, many.of(1000) + _BRANCH) > 0.7 * _mean(best.of(1), best.of(1000)):
+    if _mean(few.of(1) + _BRANCH, many.of(1000) + _BRANCH) > 0.85 * _mean(best.of(1), best.of(1000)):
         return best.form(trees)
     rows = np.arange(1, 1001)
     return _either(trees, few, many, int(np.argmax(few.of(rows) > many.of(rows))))
@@ -342,18 +346,22 @@ def _mean(one: float, thousand: float) -> float:
 
 def _costs(trees: Trees, each: float) -> list[FormTime]:
     count, depth, inner = len(trees.roots), trees.depth, int(np.sum(~trees.is_leaf))
-    steps, own = count * depth, trees.levels_of_tables()
+    steps, own, width = count * depth, trees.levels_of_tables(), trees.x.type.dims[1]
+    transposed = 0.0008 * (width if isinstance(width, int) else 0)
     below = int(np.sum(trees.deepest_first()[1])) - own * count
-    costs = [FormTime(Trees.level_by_level, each * 7 * depth + 0.02 * steps, 0.0035 * own * count + 0.0055 * below)]
+    fixed = each * (4 * own + 9 * (depth - own) + (10 if count > 1 else 4)) + 0.01 * steps
+    costs = [FormTime(Trees.level_by_level, fixed, 0.003 * own * count + 0.0055 * below)]
     if inner <= _AT_ONCE:
         places, groups = map(len, trees.groups)
+        fixed, row = each * (2 * depth + 6) + 0.03 * places, transposed + 0.0016 * steps
         costs += [
             FormTime(Trees.by_columns, each * (depth + 6), 0.01 + 0.015 * groups + 0.0008 * steps, places),
-            FormTime(Trees.by_columns_rows_last, each * (2 * depth + 8) + 0.03 * places, 0.01 + 0.0012 * steps, places),
+            FormTime(Trees.by_columns_rows_last, fixed, row, places),
         ]
     if inner <= _ORDERED * count and trees.tree_of is not None and trees.largest() <= _ORDERED:
         tests = count * trees.largest()
-        costs.append(FormTime(Trees.in_order, each * 2 * trees.largest() + 0.05 * tests, 0.0006 * tests))
+        fixed = each * (2 * trees.largest() + 8) + 0.05 * tests
+        costs.append(FormTime(Trees.in_order, fixed, transposed + 0.0009 * tests))
     return costs
 
 
