@@ -91,6 +91,7 @@ def measure(task: Task) -> Row:
     from tools.measuring import CONVERTERS, PEER
 
     row, threads = Row(task.name), {"INFERENCE_NUM_THREADS": task.threads}
+    report_stage("onnxruntime")
     oracle = Oracle(task.model, task.feeds, task.threads)
     expected, sides = oracle.run(), {}
     expected = task.expected or expected
