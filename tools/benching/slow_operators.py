@@ -50,7 +50,10 @@ SLOW: tuple[Slow, ...] = (
     Slow("LRN/*", "LRN of the runtime has no window of even size, and fails for an unknown number of channels"),
     Slow("Tile/*", "Tile with several repeats of the run gives wrong values: there is one for each axis"),
     Slow("Softsign/*/dynamic/* LpNormalization/*/dynamic/* Celu/*", "two operators, which the plugin does not join"),
-    Slow("Cast/* CastLike/* Identity/* Floor/* Expand/* Split/*", "the model is one copy, whose time is that of its start"),
+    Slow(
+        "Cast/* CastLike/* Identity/* Floor/* Expand/* Split/*",
+        "the model is one copy, whose time is that of its start, or of the memory",
+    ),
     Slow("*::Unique/*", "the runtime's Unique compares elements one at a time"),
     Slow("CumProd/*", "the IR has no running product: of a known length it doubles, else all pairs are computed"),
     Slow("*::VarlenCausalConvWithState/*", "the sequence of each token is counted, over all sequences"),
