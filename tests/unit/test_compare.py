@@ -18,6 +18,7 @@ def f32(*values: float) -> np.ndarray:
     [
         (f32(1, 2), f32(1.0009, 2.0019)),
         (f32(0), f32(9e-6)),
+        (f32(1001.0005), f32(1000)),  # the tolerance is a share of the expected number
         (f32(np.nan, np.inf, -np.inf), f32(np.nan, np.inf, -np.inf)),
         (np.float32(3), np.float32(3)),
         (np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32)),
@@ -38,6 +39,7 @@ def test_equal(expected: np.ndarray, actual: np.ndarray) -> None:
     ("expected", "actual", "kind"),
     [
         (f32(1), f32(1.002), "values"),
+        (f32(1000), f32(1001.0005), "values"),
         (f32(0), f32(2e-5), "values"),
         (f32(np.nan), f32(0), "values"),
         (f32(0), f32(np.nan), "values"),

@@ -77,5 +77,5 @@ class BitwiseNotDecomposition(MatcherPass):
         x = match[self.x]
         if x.dtype is boolean:
             return self.replace(match, ops.LogicalNot(x))
-        all_ones = -1 if x.dtype.kind == "int" else 2**x.dtype.bits - 1
-        return self.replace(match, ops.Subtract(Constant(np.array(all_ones), graph=x.graph, dtype=x.dtype), x))
+        all_ones = Constant(np.array(-1), graph=x.graph, dtype=x.dtype)  # of an unsigned type the largest number
+        return self.replace(match, ops.Subtract(all_ones, x))

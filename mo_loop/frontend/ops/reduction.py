@@ -103,15 +103,15 @@ def _has_elements(x: Value, axes: Sequence[int]) -> bool:
 
 
 def _is_bounded(x: Value, *, below: bool) -> bool:
-    """Whether no element is the infinity below (else above) all numbers, as the operation that makes it says."""
+    """Whether no element is the infinity below (else above) all numbers, as the operation that makes it says.
+
+    The bounds of a Clamp are finite, see `clipped`."""
     moves = operations.Transpose, operations.Reshape, operations.Unsqueeze, operations.Squeeze, operations.Slice
     node = x.node
     while isinstance(node, moves) and node.inputs[0] is not None:
         node = node.inputs[0].node
-    if isinstance(node, operations.Clamp):
-        return bool(np.isfinite(node.min if below else node.max))
     positive = (operations.ReLU, operations.Abs, operations.Exp, operations.Sqrt) if below else ()
-    return isinstance(node, (operations.Sigmoid, operations.Softmax, operations.Tanh, *positive))
+    return isinstance(node, (operations.Clamp, operations.Sigmoid, operations.Softmax, operations.Tanh, *positive))
 
 
 def _limit(x: Value, *, largest: bool):

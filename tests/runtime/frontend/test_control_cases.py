@@ -8,7 +8,7 @@ import numpy as np
 import onnx
 import pytest
 
-from tests.harness import check, floats, parsed
+from tests.harness import check, check_model, floats, parsed
 
 from .models import same_numbers
 
@@ -165,6 +165,17 @@ def test_scan_of_constants_in_reverse(flag: int) -> None:
         scan_output_directions = [{flag}], body = step (float[2,1] s, float[1] e) => (float[2,1] t, float[2,1] r) {{
           two = Constant <value = float {{2.0}}> () t = Mul (s, two) r = Identity (s) }}> (start, x) }}""")
     check(model, {"x": floats(1, 3)})
+
+
+@pytest.mark.parametrize("axis", [0, 1, -1])
+def test_sizes_that_only_the_body_of_a_scan_declares(axis: int) -> None:
+    """ONNX Runtime refuses a Scan without steps."""
+    model = parsed(f"""g (float[?,?] x, float[T,4] e) => (float[?,?,?] y) {{
+      y = Scan <num_scan_inputs = 1, scan_output_axes = [{axis}], body = step (float[4] a) => (float[2,3] r) {{
+        r = Neg (x) }}> (e) }}""")
+    check(model, {"x": X, "e": floats(2, 4)})
+    sizes = {0: (0, 2, 3), 1: (2, 0, 3), -1: (2, 3, 0)}[axis]
+    check_model(model, {"x": X, "e": floats(0, 4)}, expected=[np.zeros(sizes, np.float32)])
 
 
 def test_slice_that_an_inner_scan_reads_for_its_length() -> None:

@@ -225,12 +225,13 @@ def test_a_tensor_in_pieces_read_in_a_loop(split: str) -> None:
 @pytest.mark.parametrize(("size", "rank"), [("int64 k = {1}", 1), ("int32 k = {1}", 1), ("int64[3] k = {1,1,1}", 2)])
 def test_a_split_without_keepdims(size: str, rank: int) -> None:
     """A scalar 1 removes the axis, which is how PyTorch exports unbind; a list of sizes never does."""
-    model = parsed(f"""
-        main (float[3,4] x, int64 n) => (float[{"4" if rank == 1 else "1,4"}] y) <{size}> {{
+    text = f"""
+        main (float[3,4] x, int64 n) => (float[{"4" if rank == 1 else "1,4"}] y) <{size}, int64 first = {{0}}> {{
           s = SplitToSequence <axis=0, keepdims=0> (x, k)
           y = SequenceAt (s, n)
-        }}""")
-    check(model, *({"x": floats(3, 4), "n": np.int64(n)} for n in (0, 2, -1)))
+        }}"""
+    check(parsed(text), *({"x": floats(3, 4), "n": np.int64(n)} for n in (0, 2, -1)))
+    check(parsed(text.replace("(s, n)", "(s, first)")), {"x": floats(3, 4), "n": np.int64(0)})
 
 
 ONES = {

@@ -131,7 +131,8 @@ def test_an_assignment_of_a_version_unknown_here_is_a_sink(tmp_path: Path) -> No
 
 
 INFO = """<rt_info><Runtime_version value="x" /><info name="a b" value="&lt;" /><deep><er><est value="" /></er></deep>
-<conversion_parameters><input_model value="DIR/m.onnx" /></conversion_parameters><empty /></rt_info>"""
+<conversion_parameters><input_model value="DIR/m.onnx" /></conversion_parameters><info name="1b" value="-" /><empty />
+</rt_info>"""
 
 
 def test_additional_info_of_model_layer_and_port_is_kept(tmp_path: Path) -> None:
@@ -146,7 +147,7 @@ def test_additional_info_of_model_layer_and_port_is_kept(tmp_path: Path) -> None
     )
     found = read(tmp_path, net(source + sink, "0:0 1:0", rt_info=INFO))
     assert found.rt_info == {
-        "Runtime_version": "x", "a b": "<", "deep": {"er": {"est": ""}},
+        "Runtime_version": "x", "a b": "<", "deep": {"er": {"est": ""}}, "1b": "-",
         "conversion_parameters": {"input_model": "DIR/m.onnx"}, "empty": {},
     }  # fmt: skip
     assert found.parameters[0].output.names == ("n,1", "n2") and found.results[0].output_names == ("o,1", "o2")

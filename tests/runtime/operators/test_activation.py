@@ -65,6 +65,8 @@ def test_slope_of_one_channel_is_not_one_of_the_last_dimension():
     per_channel = np.where(x < 0, x * slope[:, None], x)
     check_node("PRelu", {"x": x, "slope": slope}, opset=6, constants=["slope"], expected=[per_channel])
     check_node("PRelu", {"x": x, "slope": slope[:1]}, opset=6, expected=[np.where(x < 0, x * slope[0], x)])
+    for dynamic in (False, True):  # ONNX Runtime repeats the one channel of x
+        check_node("PRelu", {"x": x[:, :1], "slope": slope[:, None]}, opset=9, constants=["slope"], dynamic=dynamic)
 
 
 # -- Clip

@@ -59,12 +59,13 @@ def test_few_bits_wrap_around(op, dtype, dynamic):
         ({"broadcast": 1}, (4, 5)),
         ({"broadcast": 1, "axis": 1}, (3, 4)),
         ({"broadcast": 1, "axis": 0}, (2,)),
+        ({"broadcast": 1, "axis": -3}, (3, 4)),
         ({}, (2, 3, 4, 5)),
     ],
 )
 def test_broadcasting_of_old(opset, attributes, shape):
     a, b = floats(2, 3, 4, 5), floats(*shape)
-    axis = attributes.get("axis", 4 - b.ndim)
+    axis = attributes.get("axis", 4 - b.ndim) % 4
     wide = b.reshape(*shape, *[1] * (4 - axis - b.ndim))
     check_node("Sub", {"a": a, "b": b}, attributes, opset=opset, expected=[a - wide])
 

@@ -64,8 +64,12 @@ def test_scores_and_weights_are_an_output(kind, dynamic):
     check_node(OP, step(1, 3, 5, 6), attributes, opset=1, outputs=[*NAMES, "qk"], dynamic=dynamic)
 
 
-def test_keys_of_later_tokens():
-    check_node(OP, step(2, 4, 4, ends=[1, 3]), {**COUNTS, "causal": 0}, opset=1, outputs=NAMES, dynamic=True)
+@pytest.mark.parametrize("packed", [False, True])
+def test_keys_of_later_tokens(packed):
+    inputs = step(2, 4, 4, ends=[1, 3])
+    if packed:
+        inputs |= {"q": np.concatenate([inputs[each] for each in "qkv"], 2), "k": None, "v": None}
+    check_node(OP, inputs, {**COUNTS, "causal": 0}, opset=1, outputs=NAMES, dynamic=True)
 
 
 def test_cache_of_one_sequence():

@@ -97,8 +97,9 @@ def test_quantised_embeddings_count_the_words() -> None:
     given: dict[str, Any] = {"ids": RNG.integers(0, 7, (2, 3)).astype(np.int32), "segments": None, **tables}
     given |= {"beta": bytes_of(4), "mask": np.array([[1, 1, 0], [1, 2, 0]], np.int32)}
     names = ("words", "places", "kinds", "gamma", "beta")
-    given |= {f"{each}_scale": None if each == "kinds" else np.array(0.02, np.float32) for each in names}
-    given |= {f"{each}_zero": None if each == "kinds" else np.array(120, np.uint8) for each in names}
+    given |= {f"{each}_scale": np.array(0.02 + k / 100, np.float32) for k, each in enumerate(names)}
+    given |= {f"{each}_zero": np.array(120 + 9 * k, np.uint8) for k, each in enumerate(names)}
+    given |= {"kinds_scale": None, "kinds_zero": None}
     constants = [each for each, array in given.items() if array is not None and each not in ("ids", "mask")]
     _, counts = check_node(
         "com.microsoft::QEmbedLayerNormalization", given, opset=1, outputs=2, constants=constants,

@@ -70,7 +70,7 @@ def test_pad_by_attributes(mode: str, dynamic: Any) -> None:
 
 
 @pairs(
-    pads=[(1, 2, 0, 1), (0, -1, 1, 1), (0, 0, 0, 0), (-1, 0, -1, 0)],
+    pads=[(1, 2, 0, 1), (0, -1, 1, 1), (0, 0, 0, 0), (-1, 0, -1, 0), (1, 0, 0, -1)],
     mode=MODES,
     opset=[11, 13, 18, 24],
     constants=[(), ("p",)],

@@ -136,6 +136,9 @@ def test_squeeze_of_all_ones_inside_a_model_is_exact_or_refused() -> None:
         with pytest.raises(MoLoopError) as caught:
             convert_model(parsed(text))
         assert caught.value.code == code
+    with pytest.raises(MoLoopError, match="rank of the result"):
+        convert_model(parsed(text), input="x[3,1..]")
+    assert convert_model(parsed(text), input="x[3,2..]").graph.results[0].value.rank == 2
 
 
 @both

@@ -57,6 +57,10 @@ def test_batch_of_each_element(opset):
     old = {"spatial": 0, **({"consumed_inputs": [0, 0, 0, 1, 1]} if opset == 1 else {})}
     y = (x - m) / np.sqrt(v + 1e-5) * s + b
     check_node("BatchNormalization", {"x": x, **given}, old, opset=opset, expected=[y])
+    own = x.mean(0), x.var(0)
+    y = (x - own[0]) / np.sqrt(own[1] + 1e-5) * s + b
+    trained = [y, 0.9 * m + 0.1 * own[0], 0.9 * v + 0.1 * own[1], *own]
+    check_node("BatchNormalization", {"x": x, **given}, old, opset=opset, outputs=5, expected=trained)
 
 
 def test_batch_of_one_dimension():

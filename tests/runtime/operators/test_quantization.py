@@ -131,6 +131,8 @@ def test_mat_mul_integer():
         "b_zero": np.array([1, 2, 3, 4, 5], np.int8),
     }  # fmt: skip
     check_node("MatMulInteger", inputs, opset=10)
+    inputs |= {"a": inputs["a"][0], "a_zero": np.array([13], np.uint8)}
+    check_node("MatMulInteger", inputs, opset=10, dynamic=True)
 
 
 def test_sums_too_large_for_f32():

@@ -75,10 +75,11 @@ def test_antialias(mode, exclude_outside, dynamic):
 
 
 @pytest.mark.parametrize("mode", ("nearest", "linear", "cubic"))
-def test_crop(mode):
+@pytest.mark.parametrize("constant", (False, True))
+def test_crop(mode, constant):
     resize(
         normal(1, 2, 6, 5), sizes=[1, 2, 4, 9], mode=mode, coordinate_transformation_mode="tf_crop_and_resize",
-        roi=[0, 0, 0.25, 0.25, 1, 1, 1.25, 0.75], extrapolation_value=7.5,
+        roi=[0, 0, 0.25, 0.25, 1, 1, 1.25, 0.75], extrapolation_value=7.5, constant=constant,
     )  # fmt: skip
 
 

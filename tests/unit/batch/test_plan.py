@@ -42,6 +42,7 @@ def names(*given: str) -> list[str]:
         ("**/*.onnx", ["a/one.onnx", "c/three.onnx"]),
         ("*/*.onnx", ["a/one.onnx", "c/three.onnx"]),
         ("[ac]/t*", ["c/three.onnx"]),
+        ("*/b/t*", ["a/b/two.ONNX"]),
         ("?/**/t*", ["a/b/two.ONNX", "c/three.onnx"]),
         ("./c/../a/on?.onnx", ["one.onnx"]),
         (".", ["a/b/two.ONNX", "a/one.onnx", "c/three.onnx"]),
@@ -77,7 +78,8 @@ def test_absolute_and_relative_paths_name_the_same(folder: Path) -> None:
 
 def test_links_keep_their_names_and_linked_folders_are_not_entered(folder: Path) -> None:
     os.symlink(folder / "a" / "one.onnx", "c/link.onnx")
-    os.symlink(folder / "c", "c/again")
+    for link in ("c/again", "c/again.onnx"):
+        os.symlink(folder / "c", link)
     assert names("c") == ["link.onnx", "three.onnx"]
 
 

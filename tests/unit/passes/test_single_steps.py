@@ -52,6 +52,10 @@ MIXED = {
         "mixed = Conv <pads = [1, 1], group = 3> (turned, k) seen = Transpose <perm = [2, 0, 1]> (mixed)"
     ),
     "reduces all steps": layer(after="mean = ReduceMean <axes = [0], keepdims = 0> (y)", outputs="mean"),
+    "mean reduces all steps": layer(
+        after="size = Constant <value_ints = [2, 1, 1, 1, 1]> () wide = Expand (y, size) "
+        "mean = ReduceMean <axes = [1], keepdims = 0> (wide)", outputs="mean"
+    ),
     "normalises over all steps": layer(after="soft = Softmax <axis = 0> (y)", outputs="soft"),
     "adds up the steps": layer("z = Constant <value_int = 0> () seen = CumSum (x, z)"),
     "sums over all steps": layer(
@@ -78,6 +82,10 @@ SEPARATE = {
     "the last step": layer(
         after="axis = Constant <value_ints = [1]> () all = Squeeze (y, axis) end = Constant <value_int = -1> () "
         "last = Gather (all, end)", outputs="last"
+    ),
+    "slices of unknown steps": layer(
+        "n = Cast <to = 7> (lens) z = Constant <value_ints = [0]> () at = ReduceSum (n, z) seen = Identity (x)",
+        "a = Slice (y, z, at, z, at) b = Slice (y, z, at, at)", "a, b"
     ),
     "the number of steps": layer(
         after="size = Shape (y) all = ReduceProd <keepdims = 0> (size)", outputs="y, all"

@@ -122,7 +122,7 @@ def pad(node: ops.Pad, xs: Sequence[Lifted | None], steps: Steps) -> Value | Non
     """pad(x, begin, end)  ->  pad(x, [0, *begin], [0, *end])"""
     x, begin, end, *value = xs
     assert x is not None and begin is not None and end is not None
-    if not x.varies or any(each is not None and each.varies for each in (begin, end, *value)):
+    if any(each is not None and each.varies for each in (begin, end, *value)):
         return None
     pads = [ops.Concat(vector(0), as_i64(each.value), axis=0) for each in (begin, end)]
     made: Value = again(node, x.value, *pads, *(None if each is None else each.value for each in value))

@@ -167,15 +167,15 @@ def _padding(mask: Value, q: Value, total: Any, *, with_starts: bool) -> Value:
         return _ends_and_starts(mask, q, total, with_starts)
     if rank == 2:
         kept = parts.positive(mask, [1, 2])
-        return _or_of_one_column(kept, mask, total) if with_starts else kept
+        return _or_of_one_column(kept, mask) if with_starts else kept
     if rank == 3:
         return parts.positive(mask, [1])
     return parts.positive(_last_rows(mask, q, total), [])
 
 
-def _or_of_one_column(kept: Value, mask: Value, total: Any) -> Value:
+def _or_of_one_column(kept: Value, mask: Value) -> Value:
     """A mask of one number for each sequence keeps all keys."""
-    if isinstance(mask.type.dims[1], int) or mask.type.dims[1] == total:
+    if isinstance(mask.type.dims[1], int):
         return kept
     return ops.LogicalOr(kept, ops.Equal(dimension(mask, 1), 1))
 
