@@ -8,6 +8,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from mo_loop import ops
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
 from tests.harness import check_model, check_node
@@ -93,6 +94,12 @@ def test_pad_with_a_value(dtype: Any, late: bool, constants: Any, dynamic: Any) 
     names = (*constants, *(() if late else ("v",)))
     check_node("Pad", inputs, opset=13, constants=names, dynamic=dynamic)
     check_node("Pad", inputs | {"p": ints(1, -1, 0, 1)}, opset=13, constants=names, dynamic=dynamic)
+
+
+@pytest.mark.parametrize("pads", [(1, 2, 0, 1), (0, -1, 1, 1), (1, 0, 0, -1)])
+def test_only_the_newer_operation_removes_elements(pads: tuple[int, ...]) -> None:
+    graph = convert_model(node_model("Pad", {"x": floats(3, 4)}, {"pads": pads}, opset=2)).graph
+    assert len(graph.of(ops.Pad12)) == (min(pads) < 0)
 
 
 def test_pad_with_a_value_that_changes() -> None:
