@@ -61,11 +61,11 @@ def test_gemm(c, given, dynamic):
 def test_gemm_of_nothing(a, b, transposed, c, dynamic):
     """The result is not uninitialised memory, and the runtime does not refuse a transposed operand."""
     addend = None if c is None else np.ones((b[1],) if c == "row" else c, np.float32)
-    expected = np.zeros((a[0], b[1]), np.float32) + (0 if addend is None else addend)
+    expected = np.zeros((a[0], b[1]), np.float32) + (0 if addend is None else 2 * addend)
     inputs = {"a": np.zeros(a, np.float32), "b": np.zeros(b, np.float32), "c": addend}
     if transposed:
         inputs |= {"a": inputs["a"].T, "b": inputs["b"].T}
-    given = {"alpha": 1.5, "transA": transposed, "transB": transposed}
+    given = {"alpha": 1.5, "beta": 2.0, "transA": transposed, "transB": transposed}
     constants = () if c is None else ("c",)
     check_node(
         "Gemm", inputs, given, opset=13, constants=constants, dynamic=dynamic, expected=[expected.astype(np.float32)]
@@ -92,6 +92,7 @@ EQUATIONS = {
     "ij , jk -> ik": ["23", "34"], "...ij,...jk->...ik": ["523", "34"], "b...,b...->...": ["234", "234"],
     "bhid,bhjd->bhij": ["2345", "2365"], "i,j->ij": ["2", "3"], "i,i->": ["3", "3"], "ij,j,i->": ["23", "3", "2"],
     "...ii->...i": ["233"], "bA,Ac->bc": ["23", "34"], "i,i->i": ["3", "3"], "a...b->b...a": ["2345"],
+    "...i,...i->...": ["5234", "34"],
 }  # fmt: skip
 
 

@@ -138,6 +138,8 @@ def test_mat_mul_integer():
 def test_sums_too_large_for_f32():
     inputs = {"a": np.full((2, 4001), 255, np.uint8), "b": np.full((4001, 2), 255, np.uint8)}
     check_node("MatMulInteger", inputs, opset=10)
+    inputs = {"x": np.full((1, 300, 3, 3), 255, np.uint8), "w": np.full((2, 300, 3, 3), 255, np.uint8)}
+    check_node("ConvInteger", inputs, opset=10, constants=("w",))
 
 
 def test_conv_integer():
