@@ -87,3 +87,10 @@ def test_the_number_of_dimensions_that_a_window_slides_over() -> None:
     assert spatial_rank(cube, None, None) == spatial_rank(cube, unknown, None) == 1
     with pytest.raises(UnsupportedError, match="unknown rank"):
         spatial_rank(unknown, None, None)
+
+
+@pytest.mark.parametrize("rule", ["SAME_UPPER", "VALID"])
+def test_pads_beside_a_rule_do_not_count(rule: str) -> None:
+    text = f'y = Conv <auto_pad="{rule}", pads=[1, 2]> (x, w)'
+    node = converted(f"main (float[1,1,9] x, float[1,1,3] w) => (float[A,B,C] y) {{ {text} }}", ops.Convolution)
+    assert (node.pads_begin, node.pads_end) == ((0,), (0,))
