@@ -100,7 +100,7 @@ class _Parser:
         return labels
 
     def _class(self, word: str, line: int) -> Any:
-        cls = getattr(ops, word, None) if word in dir(ops) else None
+        cls = getattr(ops, word, None)
         if isinstance(cls, type) and issubclass(cls, Op) and not cls.abstract:
             return cls
         close = get_close_matches(word, dir(ops), 3)
