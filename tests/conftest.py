@@ -2,18 +2,29 @@
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import sys
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 import pytest
+
+from tests import ROOT
+
+if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
+    # The tests start hundreds of processes. All of them share one folder of bytecode, so each module is compiled once;
+    # nothing is written beside the sources. The imports below are long: they come after it.
+    sys.pycache_prefix = os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / "build" / "test-bytecode"))
+    sys.dont_write_bytecode = False
+
 from hypothesis import settings
 
 from mo_loop import conversion
-from tests import ROOT, warm_workers
+from tests import warm_workers
 from tests.rotation import checks_passes, choose, header, of_these_files, without_other_parts
 
 pytest_plugins = ("pytester",)
@@ -21,13 +32,6 @@ pytest_plugins = ("pytester",)
 # No deadline: times vary with the load of the machine. The same examples in every run: a failure can be repeated.
 settings.register_profile("repository", deadline=None, derandomize=True, print_blob=True)
 settings.load_profile("repository")
-
-
-if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
-    # The tests start hundreds of processes. All of them share one folder of bytecode, so each module is compiled once;
-    # nothing is written beside the sources.
-    sys.pycache_prefix = os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / "build" / "test-bytecode"))
-    sys.dont_write_bytecode = False
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
@@ -49,6 +53,17 @@ def pytest_configure(config: pytest.Config) -> None:
         from tests.times import Times
 
         config.pluginmanager.register(Times(config), "times")
+
+
+@pytest.hookimpl(wrapper=True)
+def pytest_collection() -> Iterator[Any]:
+    """What is imported and collected stays: the search for cycles, a quarter of the collection, leaves it out."""
+    gc.disable()
+    try:
+        return (yield)
+    finally:
+        gc.freeze()
+        gc.enable()
 
 
 @pytest.hookimpl(tryfirst=True)

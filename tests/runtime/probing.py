@@ -144,6 +144,7 @@ def probes() -> dict[str, Probe]:
     return {path.stem: read(path) for path in sorted(FOLDER.glob("*.txt"))}
 
 
+@functools.cache
 def rules() -> set[str]:
     """The names of the passes that a rule can be."""
     return {each.name for one in default_pipeline() for each in (one, *one.passes)}

@@ -14,7 +14,6 @@ from onnx import numpy_helper
 import mo_loop
 
 openvino = pytest.importorskip("openvino")
-nncf = pytest.importorskip("nncf", reason="it is in the group `dev`")
 
 MODEL = """
 <ir_version: 9, opset_import: ["": 18]>
@@ -28,6 +27,12 @@ net (float[N, 128] x, int64 n) => (float[N, 128] y) {
 """
 RNG = np.random.default_rng(0)
 SAMPLES = [{"x": RNG.standard_normal((4, 128)).astype(np.float32), "n": np.int64(3)} for _ in range(8)]
+
+
+@pytest.fixture(scope="module")
+def nncf() -> Any:
+    """Imported by the process that runs these tests alone: it takes longer than a tenth of the collection."""
+    return pytest.importorskip("nncf", reason="it is in the group `dev`")
 
 
 @pytest.fixture(scope="module")
@@ -49,7 +54,7 @@ def types_of(model: Any) -> set[str]:
     return {each.get_element_type().get_type_name() for each in constants}
 
 
-def test_int8(model: mo_loop.Model, tmp_path: Path) -> None:
+def test_int8(nncf: Any, model: mo_loop.Model, tmp_path: Path) -> None:
     wanted = run(model.to_openvino())
     quantised = nncf.quantize(model.to_openvino(), nncf.Dataset(SAMPLES))
     assert "FakeQuantize" in {each.get_type_name() for each in quantised.get_ops()}
@@ -62,7 +67,7 @@ def test_int8(model: mo_loop.Model, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(("mode", "type_", "most"), [("INT8_SYM", "i8", 0.2), ("INT4_SYM", "i4", 1.0)])
-def test_weights_alone(model: mo_loop.Model, mode: str, type_: str, most: float) -> None:
+def test_weights_alone(nncf: Any, model: mo_loop.Model, mode: str, type_: str, most: float) -> None:
     wanted = run(model.to_openvino())
     smaller = nncf.compress_weights(model.to_openvino(), mode=getattr(nncf.CompressWeightsMode, mode))
     assert type_ in types_of(smaller)
