@@ -57,7 +57,7 @@ def pytest_configure(config: pytest.Config) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_collection() -> Iterator[Any]:
-    """What is imported and collected stays: the search for cycles, a quarter of the collection, leaves it out."""
+    """Pause the search for cycles, a quarter of the collection, and leave out later what is collected: it stays."""
     gc.disable()
     try:
         return (yield)

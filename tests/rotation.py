@@ -4,6 +4,8 @@
     @pytest.mark.parametrize("index", range(300))
     def test_model(index): ...
 
+    for seed in turn(range(60), 3): ...                     # the same within a test
+
 `--files-of 6` runs one sixth of the test files, another sixth at another commit, for runs in other environments.
 
 Runs of one commit choose the same parts, so a failure can be repeated. MO_LOOP_TEST_PART=N chooses part N instead. The
@@ -16,10 +18,14 @@ import os
 import subprocess
 import zlib
 from collections import Counter
+from collections.abc import Sequence
+from typing import TypeVar
 
 import pytest
 
 from tests import ROOT
+
+T = TypeVar("T")
 
 VARIABLE = "MO_LOOP_TEST_PART"
 CHECKED = 4
@@ -42,6 +48,12 @@ def part() -> int | None:
     """The part of this run, a number that is taken modulo the number of parts; None if all run."""
     text = os.environ.get(VARIABLE, "")
     return int(text) if text else None
+
+
+def turn(rows: Sequence[T], parts: int) -> Sequence[T]:
+    """Those of the rows that run: one of `parts` parts, or all."""
+    chosen = part()
+    return rows if chosen is None else rows[chosen % parts :: parts]
 
 
 def header() -> str:

@@ -1,4 +1,5 @@
-"""The rows of parameters of a test function are one test, whose models are compiled together (tests/together.py).
+"""The rows of parameters of a test function are one test, whose models are compiled together (tests/together.py), and
+which pytest handles once: what it does for a test, and sends between processes, takes longer than many a row.
 
 The conftest.py of a folder of such tests imports the hook. Every row runs even when others fail, and each error names
 its row. `pytest --each-row` makes each row a test of its own.
@@ -19,13 +20,15 @@ from tests import together
 def pytest_pycollect_makeitem(collector: pytest.Module | pytest.Class, name: str) -> Any:
     """Replace the items that pytest makes for the rows of a function by one.
 
-    A function with fixtures keeps its items: each row needs its own fixtures. A row with marks stays a test of its own,
-    and the marks of the function are those of all its rows.
+    A function with fixtures keeps its items: each row needs its own fixtures. So does a sweep, of which a part runs. A
+    row with marks stays a test of its own, and the marks of the function are those of all its rows.
     """
     items = yield
     if not isinstance(items, list) or len(items) < 2 or collector.config.getoption("each_row"):
         return items
     if not inspect.signature(items[0].obj).parameters.keys() <= parameters(items[0]):
+        return items
+    if any(mark.name == "sweep" for mark in getattr(items[0].obj, "pytestmark", ())):
         return items
     alone = [item for item in items if item.callspec.marks]
     alike = [item for item in items if not item.callspec.marks]
@@ -52,13 +55,17 @@ def joined(items: Sequence[pytest.Function]) -> Callable[[], None]:
 
 
 def run(rows: dict[str, Callable[[], None]]) -> None:
-    """Run each row, then judge the models of all. One error is raised as it is, several as a group."""
-    errors = []
+    """Run each row, then judge the models of all. One error is raised as it is, several as a group. The test is skipped
+    if all rows are."""
+    errors: list[BaseException] = []
+    skipped: list[BaseException] = []
     for row, test in rows.items():
         together.row = row
         try:
             test()
-        except Exception as error:
+        except pytest.skip.Exception as reason:
+            skipped.append(reason)
+        except (Exception, pytest.fail.Exception) as error:
             error.add_note(f"in the row [{row}]")
             errors.append(error)
         finally:
@@ -70,4 +77,6 @@ def run(rows: dict[str, Callable[[], None]]) -> None:
     if len(errors) == 1:
         raise errors[0]
     if errors:
-        raise ExceptionGroup(f"{len(errors)} errors in {len(rows)} rows", errors)
+        raise BaseExceptionGroup(f"{len(errors)} errors in {len(rows)} rows", errors)
+    if len(skipped) == len(rows):
+        raise skipped[0]

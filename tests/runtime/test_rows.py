@@ -65,6 +65,34 @@ def test_an_error_names_its_row_and_the_other_rows_run() -> None:
     assert caught.value.__notes__ == ["in the row [2]"] and seen == [1, 2, 3]
 
 
+def test_what_pytest_raises_is_of_one_row_too() -> None:
+    """A row that is skipped ended the test before, and those after it did not run; nor did those after a failure."""
+    seen = []
+
+    def test(a: int) -> None:
+        seen.append(a)
+        if a in (1, 3):
+            pytest.skip("odd")
+        with pytest.raises(ValueError):
+            int(str(a) if a == 4 else "two")
+
+    with pytest.raises(pytest.fail.Exception, match="DID NOT RAISE") as caught:
+        rows.joined(items(test, {"a": 1}, {"a": 4}, {"a": 3}, {"a": 2}))()
+    assert caught.value.__notes__ == ["in the row [4]"] and seen == [1, 4, 3, 2]
+    rows.joined(items(test, {"a": 1}, {"a": 2}))()
+    with pytest.raises(pytest.skip.Exception, match="odd"):
+        rows.joined(items(test, {"a": 1}, {"a": 3}))()
+
+
+def test_the_rows_of_a_sweep_stay_tests(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> None:
+    @pytest.mark.sweep(2)
+    def test(a: int) -> None: ...
+
+    made = items(test, {"a": 1}, {"a": 2})
+    monkeypatch.setattr(request.config.option, "each_row", False)
+    assert collected(request, made) == made
+
+
 def test_several_errors_are_a_group() -> None:
     def test(a: int) -> None:
         check_node("Neg", {"x": f32(a)}, opset=13, expected=[f32(2 if a == 2 else -a)])

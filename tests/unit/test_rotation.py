@@ -34,6 +34,16 @@ def test_parts_are_disjoint_and_cover_all_rows(monkeypatch: pytest.MonkeyPatch) 
     assert run("10", monkeypatch) == found[0]
 
 
+def test_turns_cover_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
+    found = []
+    for number in ("6", "7", "8"):
+        monkeypatch.setenv(rotation.VARIABLE, number)
+        found += rotation.turn(range(7), 3)
+    assert sorted(found) == [*range(7)]
+    monkeypatch.setenv(rotation.VARIABLE, "")
+    assert rotation.turn("abc", 3) == "abc"
+
+
 def test_a_row_that_is_asked_for_alone_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     for part in ("0", "1", "2"):
         monkeypatch.setenv(rotation.VARIABLE, part)

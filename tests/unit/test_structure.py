@@ -137,8 +137,9 @@ class Import:
 class ImportReader(ast.NodeVisitor):
     """Collects the imports of one file, with their functions."""
 
-    def __init__(self, root: Path, path: Path) -> None:
+    def __init__(self, root: Path, path: Path, text: str) -> None:
         self.root = root
+        self.calls_import = "import_module" in text or "__import__" in text
         self.file = path.relative_to(root).as_posix()
         parts = path.relative_to(root).with_suffix("").parts
         self.package = ".".join(parts[:-1])  # of a module and of an __init__ alike
@@ -149,6 +150,11 @@ class ImportReader(ast.NodeVisitor):
     def add(self, node: ast.AST, target: str) -> None:
         function = self.functions[-1] if self.functions else None
         self.found.append(Import(self.file, getattr(node, "lineno", 0), target, function, self.typing_only))
+
+    def visit(self, node: ast.AST) -> None:
+        """Most of a file are expressions, in which nothing but a call imports."""
+        if self.calls_import or not isinstance(node, ast.expr):
+            super().visit(node)
 
     def visit_Import(self, node: ast.Import) -> None:
         for alias in node.names:
@@ -189,6 +195,7 @@ class ImportReader(ast.NodeVisitor):
     visit_AsyncFunctionDef = visit_FunctionDef
 
 
+@cache
 def is_module(root: Path, name: str) -> bool:
     """Whether a dotted name is a module or package of this repository."""
     path = place_of(name, root)
@@ -207,8 +214,9 @@ def imports(root: Path = ROOT) -> tuple[Import, ...]:
     found: list[Import] = []
     for package in ("mo_loop", "transforms"):
         for path in sorted((root / package).rglob("*.py")):
-            reader = ImportReader(root, path)
-            reader.visit(ast.parse(path.read_text("utf-8"), filename=str(path)))
+            text = path.read_text("utf-8")
+            reader = ImportReader(root, path, text)
+            reader.visit(ast.parse(text, filename=str(path)))
             found += reader.found
     return tuple(found)
 
@@ -218,12 +226,14 @@ def within(module: str, package: str) -> bool:
     return module == package or module.startswith(f"{package}.")
 
 
+@cache
 def module_of_file(file: str) -> str:
     """`mo_loop/ops/__init__.py` -> `mo_loop.ops`, `transforms/config.py` -> `mo_loop.transforms.config`."""
     module = file.removesuffix(".py").removesuffix("/__init__").replace("/", ".")
     return f"mo_loop.{module}" if within(module, "transforms") else module
 
 
+@cache
 def folder_of(module: str) -> str:
     """The folder of a module; the modules in the root of mo_loop are their own."""
     parent = module.rpartition(".")[0]

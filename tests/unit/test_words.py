@@ -49,7 +49,9 @@ def test_no_docstring_and_no_comment_has_them(folder: str) -> None:
     """Those of the library are on docs/api.md."""
     paths = [path for path in sorted((ROOT / folder).rglob("*.py")) if path != Path(__file__)]
     assert len(paths) > 50
-    found = {str(path.relative_to(ROOT)): found_in("\n".join(comments(path))) for path in paths}
+    # A file that has none of the words anywhere has none in a comment: reading the tokens of all takes far longer.
+    doubtful = [path for path in paths if found_in(path.read_text("utf-8"))]
+    found = {str(path.relative_to(ROOT)): found_in("\n".join(comments(path))) for path in doubtful}
     assert {path: lines for path, lines in found.items() if lines} == {}
 
 

@@ -1,6 +1,6 @@
 """Written files are read and written again: the same bytes, .xml and .bin.
 
-tests/unit/test_exported_models.py does it with the exported models.
+tests/models/test_exported_properties.py does it with the exported models.
 """
 
 from __future__ import annotations
