@@ -75,6 +75,8 @@ class PassConfig:
 
     def is_enabled(self, each: Any) -> bool:
         """Whether a pass runs: as configured, else by the default of the pass."""
+        if not self._enabled:
+            return getattr(each, "enabled_by_default", True)
         return self._enabled.get(name_of(each), getattr(each, "enabled_by_default", True))
 
     @property

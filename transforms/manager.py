@@ -124,7 +124,7 @@ class Manager(FunctionPass):
 
 def _run_one(each: FunctionPass, graph: Graph, observed: bool) -> Step:
     before = _count(graph) if observed else 0
-    counted = _matches(each)
+    counted = _matches(each) if observed else {}
     start = time.perf_counter()
     each.at = None
     try:
@@ -139,7 +139,7 @@ def _run_one(each: FunctionPass, graph: Graph, observed: bool) -> Step:
     except Exception as error:
         raise blamed(error, each)  # noqa: B904  # an error of another kind becomes its cause
     seconds = time.perf_counter() - start
-    matches = {name: count - counted[name] for name, count in _matches(each).items()}
+    matches = {name: count - counted[name] for name, count in _matches(each).items()} if observed else {}
     own = matches.pop("", 0)
     after = _count(graph) if observed and changed else before
     return Step(each, graph, changed, seconds, own + sum(matches.values()), tuple(matches.items()), before, after)

@@ -44,13 +44,14 @@ class _AnyInput(Pattern):
 class _WrapType(Pattern):
     """A node of certain classes with certain inputs and attributes."""
 
-    __slots__ = ("attributes", "classes", "inputs", "is_open", "plain")
+    __slots__ = ("attributes", "classes", "inputs", "is_open", "plain", "types")
 
     def __init__(
         self, kinds: Kinds, inputs: Sequence[Any], attributes: Mapping[str, Any], when: Check | None, name: str
     ) -> None:
         super().__init__(when, name)
         self.classes = kinds if isinstance(kinds, tuple) else (kinds,)
+        self.types = frozenset(self.classes)
         if ... in inputs[:-1]:
             raise InternalError("`...` matches the remaining inputs: it comes last in a pattern")
         self.is_open = bool(inputs) and inputs[-1] is ...
@@ -118,7 +119,7 @@ class _WrapType(Pattern):
         return not self.inputs and not self.is_open
 
     def root_types(self) -> frozenset[type[Node]] | None:
-        return frozenset(self.classes)
+        return self.types
 
     def may_match(self, cls: type[Node], producers: Sequence[type[Node] | None]) -> bool:
         return issubclass(cls, self.classes) and self._may_pair(self.inputs, producers)

@@ -320,7 +320,7 @@ def _producer(value: Value | None) -> type[Node] | None:
 
 def _has_root(each: MatcherPass, cls: type[Node]) -> bool:
     roots = each.matcher.pattern.root_types()
-    return roots is None or issubclass(cls, tuple(roots))
+    return roots is None or not roots.isdisjoint(cls.__mro__)  # a conversion asks a hundred rules for each class
 
 
 def _narrowed(passes: Passes, cls: type[Node], producers: Sequence[type[Node] | None]) -> Passes:
