@@ -30,11 +30,12 @@ from mo_loop.compare.execution.isolated import FILLED
 from mo_loop.compare.execution.judge import PASSED, Verdict, verdict_of
 from mo_loop.support.printable import aligned
 from mo_loop.support.workers import Pool, TaskOutcome
+from tests.fuzz import SKIPPED
 from tests.fuzz.control_flow.options import add_common, parse
 from tests.fuzz.control_flow.report import groups
 from tests.fuzz.fusions.drawing import F16, F32, INT8, Cell
 from tests.fuzz.fusions.followers import cells
-from tests.fuzz.fusions.trial import SKIPPED, UNSETTLED, Row, Task
+from tests.fuzz.fusions.trial import UNSETTLED, Row, Task
 
 TOGETHER = 24
 ISAS = ("SSE41", "AVX2", "AVX512_CORE", "AVX512_CORE_VNNI")

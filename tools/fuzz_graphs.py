@@ -22,10 +22,11 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 from mo_loop.compare.execution.isolated import FILLED
 from mo_loop.compare.execution.judge import CONVERTERS, OURS, PASSED, Sample, Verdict, settle
 from mo_loop.support.workers import Pool
+from tests.fuzz import SKIPPED
 from tests.fuzz.control_flow.options import add_common, add_numbers, numbers_of, parse
 from tests.fuzz.control_flow.report import counted, groups, keep, pattern
 from tests.fuzz.graphs import draw
-from tests.fuzz.graphs.trial import SKIPPED, Task, sample_of
+from tests.fuzz.graphs.trial import Task, sample_of
 
 
 def main(arguments: list[str] | None = None) -> int:

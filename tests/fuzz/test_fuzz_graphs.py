@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mo_loop.compare.execution.judge import PASSED
+from tests.fuzz import SKIPPED
 from tests.fuzz.graphs import draw, integers, layers, steps
 from tests.fuzz.graphs.graph import Graph
-from tests.fuzz.graphs.trial import SKIPPED
 from tools.fuzz_graphs import parsed, run
 
 SEED, EACH = 2026, 20

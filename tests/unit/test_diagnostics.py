@@ -563,7 +563,8 @@ def messages_by_code() -> dict[str, set[tuple[str, str]]]:
     """Code -> the classes and messages of the errors and warnings with it; `_` is a part known at run time."""
     found: dict[str, set[tuple[str, str]]] = {code: set() for code in CODES}
     for path in [*(ROOT / "mo_loop").rglob("*.py"), *(ROOT / "transforms").rglob("*.py")]:
-        for node in ast.walk(ast.parse(path.read_text("utf-8"))):
+        text = path.read_text("utf-8")
+        for node in ast.walk(ast.parse(text)) if "code=" in text else ():
             code = next((each.value for each in getattr(node, "keywords", ()) if each.arg == "code"), None)
             if isinstance(node, ast.Call) and isinstance(code, ast.Constant) and code.value in CODES and node.args:
                 name = node.func.id if isinstance(node.func, ast.Name) else getattr(node.func, "attr", "")

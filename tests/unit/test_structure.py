@@ -410,9 +410,8 @@ class TestClassNames:
         places: dict[str, list[str]] = {}
         for package in ("mo_loop", "transforms"):
             for path in sorted((ROOT / package).rglob("*.py")):
-                for node in ast.parse(path.read_text("utf-8")).body:
-                    if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                        places.setdefault(node.name, []).append(path.relative_to(ROOT).as_posix())
+                for name in re.findall(r"^class ([A-Za-z]\w*)", path.read_text("utf-8"), re.MULTILINE):
+                    places.setdefault(name, []).append(path.relative_to(ROOT).as_posix())
         shared = {name: where for name, where in places.items() if len(where) > 1}
         assert shared.keys() == SHARED_CLASSES.keys(), shared
 

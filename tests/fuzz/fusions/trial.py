@@ -24,13 +24,14 @@ from mo_loop.compare.execution.judge import (
 )
 from mo_loop.support.workers import report_stage
 from mo_loop.transforms.config import PassConfig
+from tests.fuzz import SKIPPED
 from tests.fuzz.fusions.drawing import F16, F32, INT8, Cell, Chain, model_of
 from tests.fuzz.fusions.followers import drawn
 
 TOLERANCES = {F32: 1e-3, F16: 0.02, INT8: 0.03}
 """The largest difference, as a part of the largest number; that of 8 bits is more than two steps."""
 ORDER = (0, 1, 0)
-SKIPPED, UNSETTLED = "skipped", "unsettled"
+UNSETTLED = "unsettled"
 
 
 @dataclass(frozen=True)

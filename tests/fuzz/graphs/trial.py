@@ -9,10 +9,10 @@ import numpy as np
 from mo_loop.compare.execution import judge as judging
 from mo_loop.compare.execution.judge import OURS, Sample, Verdict, brief
 from mo_loop.support.workers import report_stage
+from tests.fuzz import SKIPPED
 from tests.fuzz.control_flow.oracle import nudged
 from tests.fuzz.graphs import draw
 
-SKIPPED = "skipped"
 TOLERANCE, LARGEST = 2e-3, 1e5
 """The largest difference, as a share of the largest number of a result, and the largest number of a model."""
 
