@@ -70,6 +70,7 @@ def test_the_views_of_a_stored_model_agree(path: Path) -> None:
 
 
 @pytest.mark.filterwarnings("ignore::mo_loop.errors.ConversionWarning")
+@pytest.mark.sweep(2)
 @pytest.mark.parametrize("index", range(140))
 def test_the_views_of_a_generated_model_and_of_its_ir_agree(index: int, tmp_path: Path) -> None:
     model = generate(36, index, lists=index % 7 == 0).model
