@@ -298,7 +298,7 @@ This release lacks
 - the element types f8e4m3, f8e5m2, f8e8m0, f4e2m1 and u2, and inputs of i4 and u4;
 - numpy 2: its Python package needs numpy 1.
 
-## What the rules cost
+## Costs of the rules
 
 `--target` leaves out the rules that no release of the target needs. `tools/rule_costs.py` measured the others on the
 exported models of `tests/models`, converted for all releases and run on the newest one, with and without each rule. The

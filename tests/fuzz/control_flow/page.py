@@ -43,7 +43,7 @@ input sets in changing order on one compiled model (CPU device), and compares wi
 - The initial value of a state may be too small for a branch that runs only later. The branch is checked with the later
   sizes of the state.
 
-## What is refused
+## Refused models
 
 | what | code |
 |---|---|
@@ -60,7 +60,7 @@ input sets in changing order on one compiled model (CPU device), and compares wi
 
 The message names the node by its path through the bodies. A branch that is never executed is not checked.
 
-## What converts
+## Results on random models
 
 """
 
