@@ -227,7 +227,7 @@ def save_model(
         name = f"{type(model).__module__}.{type(model).__qualname__}"
         is_of_openvino = name.startswith("openvino.")
         raise UsageError(
-            f"save_model got an object of type {name}", why="it writes what convert_model and read_model return",
+            f"save_model got an object of type {name}", why="it writes a result of convert_model or read_model",
             hint="openvino.save_model writes a model of OpenVINO" if is_of_openvino else "",
         )  # fmt: skip
     write_model(model, xml_path, compress_to_fp16, observers, durable=durable)

@@ -57,7 +57,7 @@ def plan_lines(
     )
     if not left:
         return
-    by = f"{measured} of {left} by the earlier report" if measured else "by size; --baseline REPORT tells more"
+    by = f"{measured} of {left} by the earlier report" if measured else "by size; --baseline REPORT improves it"
     yield f"time    about {_time(max(seconds / max(jobs, 1), longest))} with {jobs} worker{'s' * (jobs != 1)} ({by})"
     yield f"memory  median {sized(sorted(memory)[left // 2])}, at most {sized(most)}: {printable(name)}"
     if most_memory is None:

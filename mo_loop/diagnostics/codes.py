@@ -649,7 +649,7 @@ CODES: dict[str, Code] = {
     "ML515": Code(
         "a feature that older releases of OpenVINO do not have",
         "the message names the first release that runs the model; the IR names it as its target",
-        "use this release or a later one; with --target, what the target does not run is refused",
+        "use this release or a later one; with --target, features that the target lacks are refused",
         "warning",
     ),
     "ML516": Code(

@@ -214,7 +214,7 @@ class _Sinking:
             context = self._context()
             self.translation.doubts.branch_left_out(
                 self.proto,
-                f"{context.path}: {dead} is taken to be never run, for what follows cannot read what it returns "
+                f"{context.path}: {dead} is assumed never to run, because later nodes cannot read its results "
                 f"({reason.where}: {reason.message}); the model is converted with {alive} alone",
                 context.origin,
             )

@@ -129,7 +129,7 @@ class Start(NamedTuple):
 def _no_outputs(model: OnnxModel) -> ModelError:
     last = next((name for node in reversed(model.proto.graph.node) for name in reversed(node.output) if name), "")
     return ModelError(
-        "the model has no outputs", why="only what an output needs is converted: nothing would be left", code="ML220",
+        "the model has no outputs", why="only nodes that an output needs are converted: there are none", code="ML220",
         hint=f"name the tensors that become the outputs, for example {last!r}" if last else "export the model again",
     )  # fmt: skip
 

@@ -65,7 +65,7 @@ class ExternalFiles:
         root = self._root
         if root is None:
             raise FileError(
-                f"weights lie in {location!r}, but a model in memory has no folder",
+                f"the weights are in {location!r}, but a model in memory has no folder",
                 code="ML215",
                 hint="convert from the path of the .onnx file, or name the folder of its data: external_data_dir=",
             )  # fmt: skip
@@ -96,7 +96,7 @@ class ExternalFiles:
         if _is_below(real, root):
             if os.path.normcase(real) != os.path.normcase(plain):
                 raise FileError(
-                    f"external data {location!r} is a link, or lies behind one", code="ML271",
+                    f"external data {location!r} is a link, or is behind one", code="ML271",
                     why="a model of somebody else can lead to other files in this way",
                     hint=f"put the file itself in the place of the link, or {_allow(real)}",
                 )  # fmt: skip

@@ -66,7 +66,7 @@ def test_a_plan_converts_nothing(tree: Path) -> None:
     assert done.returncode == 0 and not (tree / "out").exists()
     first, time, memory = done.stdout.splitlines()
     assert first.startswith("out: 4 models, ") and "0 up to date, 4 to convert" in first
-    assert time.endswith("with 2 workers (by size; --baseline REPORT tells more)")
+    assert time.endswith("with 2 workers (by size; --baseline REPORT improves it)")
     assert memory.startswith("memory  median ") and ", at most " in memory
     batch("models", "-o", "out", "--report", "report.json", cwd=tree)
     assert "4 up to date, 0 to convert" in batch(*arguments, cwd=tree).stdout

@@ -20,7 +20,7 @@ def test_a_report_in_which_all_were_up_to_date_has_their_times(tmp_path: Path) -
     report = read(tmp_path / "r.json")
     report["models"][0]["conversion"] = None
     (tmp_path / "r.json").write_text(json.dumps(report))
-    assert "(by size; --baseline REPORT tells more)" in batch(*plan, cwd=tmp_path).stdout
+    assert "(by size; --baseline REPORT improves it)" in batch(*plan, cwd=tmp_path).stdout
 
 
 def test_a_report_without_sizes_is_none(tmp_path: Path) -> None:

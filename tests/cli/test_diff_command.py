@@ -90,7 +90,7 @@ def test_dump(folder: Path) -> None:
     done = mo_loop("diff", f"old/{folded.name}", "old/000_loaded.json", cwd=folder)
     assert done.returncode == 1 and not done.stderr and "Maximum" in done.stdout
     done = mo_loop("diff", f"old/{folded.stem}.txt", "old/000_loaded.txt", cwd=folder)
-    assert done.returncode == 2 and "only what a pass changed" in done.stderr and "give the .json" in done.stderr
+    assert done.returncode == 2 and "only the changes of a pass" in done.stderr and "give the .json" in done.stderr
     (folder / "old" / "000_loaded.json").unlink()
     done = mo_loop("diff", f"old/{folded.name}", "new/000_loaded.json", cwd=folder)
     assert done.returncode == 2 and "000_loaded.json cannot be read" in done.stderr and folded.name in done.stderr

@@ -142,7 +142,7 @@ def test_a_loop_that_ends_too_early_is_compared_as_far_as_both_run() -> None:
     assert heat.loops[loop].iterations == 2 and worst(heat, "t") < 1 < worst(heat, "f") and worst(heat, "y") > 1
     (note,) = heat.notes
     assert note == (
-        "loop: OpenVINO ends the loop after 2 iterations, ONNX Runtime goes on. What only one of them runs is not "
+        "loop: OpenVINO ends the loop after 2 iterations, ONNX Runtime continues. Work that only one side does is not "
         "compared."
     )
 

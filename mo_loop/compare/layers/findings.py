@@ -196,7 +196,7 @@ class Findings:
             raise Different(self._first)
         if kind in (COUNT, BRANCH):
             path = frame.plan.graph.path_of(frame.plan.nodes[place])
-            self.heat.notes[f"{path}: {text}. What only one of them runs is not compared."] = None
+            self.heat.notes[f"{path}: {text}. Work that only one side does is not compared."] = None
 
     def failed(
         self, error: IrRunError, frame: OnnxFrame, place: int, name: str, at: Iterations, role: str = OUTPUT

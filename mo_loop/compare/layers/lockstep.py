@@ -236,8 +236,8 @@ class Lockstep:
         self, frame: OnnxFrame, place: int, loop: OnnxLoop | OnnxMap, goes: bool, at: Iterations, node: Node
     ) -> None:
         now = (*at, (frame.plan.graph.path_of(frame.plan.nodes[place]), loop.count))
-        ends, goes_on = ("OpenVINO", "ONNX Runtime") if goes else ("ONNX Runtime", "OpenVINO")
-        text = f"{ends} ends the loop after {loop.count} iterations, {goes_on} goes on"
+        ends, continues = ("OpenVINO", "ONNX Runtime") if goes else ("ONNX Runtime", "OpenVINO")
+        text = f"{ends} ends the loop after {loop.count} iterations, {continues} continues"
         self.findings.found(frame, place, "", COUNT, text, now, (node, 0))
 
     # -- comparing

@@ -5,7 +5,7 @@
 
     with filled(0xAA):                                   # glibc fills memory that is allocated and freed
         again = runtime.run(feeds)
-    differing = unstable(found, again)                   # the outputs that depend on what was in memory
+    differing = unstable(found, again)                   # the outputs that depend on the earlier contents
     culprit(model, feeds)                                # "LSTM 'cell': the final cell state ..."
 
 These functions run ONNX Runtime: call them in a worker process.
@@ -77,7 +77,7 @@ class Oracle:
                 found.append(self._evaluator.run(feeds))
         names = unstable(*found)
         if names:
-            who = culprit(with_copies(self._model), feeds) or f"the output {names[0]!r} depends on what was in memory"
+            who = culprit(with_copies(self._model), feeds) or f"the output {names[0]!r} depends on uninitialised memory"
             raise UnstableError(f"ONNX Runtime does not agree with itself: {who}")
         return found[0]
 
@@ -139,7 +139,7 @@ def _described(node: Any, shows: str) -> str:
     elif row is not None:
         why = row.sentence
     else:
-        why = "its values depend on what was in memory" if shows == UNSTABLE else "its shape is not that of ONNX"
+        why = "its values depend on uninitialised memory" if shows == UNSTABLE else "its shape is not that of ONNX"
     return f"{node.op_type} {node.name or node.output[0]!r}: {why}"
 
 

@@ -29,8 +29,8 @@ from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.manager import Observer
 
 VANISHES = (
-    "No tensor differs when inner tensors become outputs: the difference comes from what the runtime does with the "
-    "whole model, such as fusing layers or computing in place."
+    "No tensor differs when inner tensors become outputs: the difference comes from work of the runtime on the whole "
+    "model, such as fusing layers or computing in place."
 )  # fmt: skip
 CONVERTED_RIGHT = "The conversion of the model gives the right numbers: the IR that was given is another one."
 CONVERTED_AGAIN = (

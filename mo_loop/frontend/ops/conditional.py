@@ -41,7 +41,7 @@ def selected(condition: Value, then_branch: Body, else_branch: Body, node: Conte
         (dead, alive), failures = _NAMES if impossible[0] else _NAMES[::-1], (*then.failures(), *else_.failures())
         node.translation.doubts.branch_left_out(
             node.proto,
-            f"{node.path}: {dead} is taken to be never run, for its shapes do not fit ({failures[0].where}: "
+            f"{node.path}: {dead} is assumed never to run, because its shapes do not fit ({failures[0].where}: "
             f"{failures[0].message}); the model is converted with {alive} alone",
             node.origin,
         )

@@ -21,7 +21,7 @@ def structure_of_file(path: Path, source: str) -> Structure:
     """The structure of the graph that a .json file of a dump stands for.
 
     Raises:
-        FileError: it is not a file of a dump, or it has only what a pass changed and a file before it is missing.
+        FileError: it is not a file of a dump, or it has only the changes of a pass and a file before it is missing.
     """
     state = state_at(path)
     return checked(source, lambda: _structure(state, source))

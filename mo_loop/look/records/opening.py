@@ -102,7 +102,7 @@ def _whole(text: str, source: str) -> str:
     """The text of a graph; FileError for one that has only the changes of a pass."""
     if re.match(r"# what .* changed: ", text):
         raise FileError(
-            f"{source} has only what a pass changed", code="ML214",
+            f"{source} has only the changes of a pass", code="ML214",
             hint="give the .json file of the same step: it is applied to the files before it",
         )  # fmt: skip
     return text

@@ -120,7 +120,7 @@ def read_file(file: Path, needed_by: Path | None = None) -> Any:
         reason = error.strerror or str(error)
         raise FileError(
             f"{file} cannot be read", why=reason if needed_by is None else f"{needed_by.name} needs it: {reason}",
-            hint="" if needed_by is None else "a file of a step has only what changed: keep the files before it",
+            hint="" if needed_by is None else "a file of a step has only the changes: keep the files before it",
             code="ML212",
         ) from None  # fmt: skip
     except (ValueError, RecursionError) as error:

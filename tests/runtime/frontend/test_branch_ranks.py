@@ -167,7 +167,7 @@ class TestABranchThatCannotBeTaken:
 
     def test_the_other_one_is_taken(self) -> None:
         x, w = floats(2, 3), floats(3, 4)
-        with pytest.warns(UserWarning, match=r"then_branch is taken to be never run.*axis 2 .*else_branch alone"):
+        with pytest.warns(UserWarning, match=r"then_branch is assumed never to run.*axis 2 .*else_branch alone"):
             converted = convert_model(parsed(self.TEXT))
         assert not ifs(converted)
         with warnings.catch_warnings():
@@ -195,7 +195,7 @@ class TestABranchThatCannotBeTaken:
                 {names[0]} = a () => (float[Q] p) {{ {node} }},
                 {names[1]} = b () => (float[S] q) {{ q = Neg (x) }}
             > }}"""
-        with pytest.warns(UserWarning, match=f"{names[0]} is taken to be never run.*{names[1]} alone"):
+        with pytest.warns(UserWarning, match=f"{names[0]} is assumed never to run.*{names[1]} alone"):
             assert not ifs(convert_model(parsed(text)))
         feed = {"x": floats(3), "i": np.zeros((2, 1), np.int64), "v": np.zeros(2, np.int64), "u": floats(2, 1)}
         feed |= {"w": floats(2, 4), "c": np.array(not first)}
@@ -217,7 +217,7 @@ class TestABranchThatCannotBeTaken:
                 z = Neg (p)
             }>
         }"""
-        with pytest.warns(UserWarning, match="then_branch is taken to be never run.*else_branch alone"):
+        with pytest.warns(UserWarning, match="then_branch is assumed never to run.*else_branch alone"):
             assert not ifs(convert_model(parsed(text)))
         x = floats(3)
         feeds, wanted = [], []
