@@ -78,6 +78,13 @@ def test_tolerances_and_types_can_be_given() -> None:
     assert compare(f32(1), f32(1.05), rtol=0.1)
     assert not compare(f32(1), f32(1.0001), rtol=0, atol=0)
     assert compare(np.array([1], np.int64), np.array([1], np.int32), dtype=False)
+    pairs = [("a", f32(1)), ("b", f32(1))], [("a", f32(1.05)), ("b", f32(1.05))]
+    assert list(map(bool, compare_all(*pairs, tolerances={"b": (0.1, 0)}))) == [False, True]
+
+
+@pytest.mark.parametrize(("actual", "cosine"), [((0, 0), 1), ((0, 1), 0)])
+def test_the_cosine_of_zeros(actual: tuple[float, float], cosine: float) -> None:
+    assert compare(f32(0, 0), f32(*actual)).cosine == cosine
 
 
 def test_outputs_are_found_by_name() -> None:

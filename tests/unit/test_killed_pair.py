@@ -105,6 +105,21 @@ def test_killed_at_every_step(durable: bool, tmp_path: Path) -> None:
 
 
 @in_a_small_process
+def test_an_xml_that_had_no_bin_gets_none_of_another(tmp_path: Path) -> None:
+    for step in range(30):
+        path = tmp_path / str(step) / "model.xml"
+        data = path.with_suffix(".bin")
+        write(path, "old")
+        data.unlink()
+        came = killed_at(step, lambda path=path: write(path, "new"))
+        restore_pair(path)
+        assert (path.read_text(), data.exists() and data.read_text()) in (("old", ""), ("old", False), ("new", "new"))
+        if not came:
+            break
+    assert step < 29
+
+
+@in_a_small_process
 def test_the_process_that_restores_is_killed_too(tmp_path: Path) -> None:
     for step in range(30):
         for second in range(6):

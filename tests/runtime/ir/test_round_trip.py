@@ -20,7 +20,7 @@ from mo_loop.compare.execution.isolated import isolated
 from mo_loop.compare.execution.runtime import run_ir
 from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph
-from mo_loop.graph.dimension import high, low
+from mo_loop.graph.dimension import fresh, high, low
 from mo_loop.graph.tensor import ArrayTensor, FileTensor
 from mo_loop.graph.types import BY_NAME, f32, i64, string
 from mo_loop.ir.reader import layer_types
@@ -196,6 +196,13 @@ def test_floats_that_are_no_f32_are_written_exactly(tmp_path: Path, least: float
     found = assert_identical(Model(graph), tmp_path)
     (clamp,) = (node for node in found if isinstance(node, Op) and node.type == "Clamp")
     assert (clamp.min, clamp.max) == (least, most)  # type: ignore[attr-defined]
+
+
+def test_texts_and_dimensions_are_spelled_as_the_file_needs_them() -> None:
+    """The reader of XML takes line ends of attributes for spaces; a size is never below 0."""
+    assert spelled('a\rb\n\t"&<>') == "a&#13;b&#10;&#9;&quot;&amp;&lt;&gt;"
+    dims = [fresh() - 1, fresh(), fresh(2), fresh(0, 4) - 1, fresh(0, 3), fresh(2, 3)]
+    assert [spelled(each) for each in dims] == ["?", "?", "2..", "..3", "..3", "2..3"]
 
 
 F32 = st.floats(width=32, allow_nan=False)

@@ -142,6 +142,12 @@ def test_squeeze_of_all_ones_inside_a_model_is_exact_or_refused() -> None:
 
 
 @both
+@pytest.mark.parametrize("ends", [{"start": -1}, {"end": -1}, {"start": -9, "end": 2}, {"start": 1, "end": 9}])
+def test_parts_of_shapes(ends: dict[str, int], dynamic: Any) -> None:
+    check_node("Shape", {"x": floats(2, 3, 4)}, ends, opset=15, dynamic=dynamic)
+
+
+@both
 @pytest.mark.parametrize("axes", [(0,), (1,), (0, 2), (2, 0), (-1,), (-2, 0), (1, 2, 4)])
 def test_unsqueeze(axes: Any, dynamic: Any) -> None:
     rank = 2 + len(axes)
