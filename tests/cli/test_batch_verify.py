@@ -78,6 +78,9 @@ def test_a_tolerance_lets_a_difference_pass(folder: Path) -> None:
     flags = ("in/wrong.onnx", "-o", "out", "--verify", "--extension", "wrong.py")
     assert batch(*flags, cwd=folder).returncode == 1
     assert batch(*flags, "--rtol", "1e9", cwd=folder).returncode == 0
+    np.savez(folder / "tens.npz", x=np.full(3, 10, np.float32), n=np.int64(0))  # 12 in place of 11
+    for option, status in (("--atol", 1), ("--rtol", 0)):
+        assert batch(*flags, "--inputs", "tens.npz", option, "0.5", cwd=folder).returncode == status
 
 
 def test_a_crash_of_the_runtime_fails_only_its_model(folder: Path) -> None:
