@@ -13,6 +13,7 @@ from typing import BinaryIO
 import pytest
 
 from mo_loop.batching.entries import StateEntry
+from mo_loop.batching.estimates import Earlier
 from mo_loop.batching.fingerprint import is_current, of_options, stamp
 from mo_loop.batching.folder_state import HEAD, NAME, FolderState
 from mo_loop.batching.plan import Planned
@@ -133,6 +134,8 @@ def test_what_is_put_is_there_later(model: Planned, made: StateEntry) -> None:
     state.close()
     again = FolderState(folder)
     assert (again.get("m.xml"), again.get("gone.xml"), again.note) == (entry, None, "")
+    sizes = made.source.size, sum(each.size for each in made.external.values())
+    assert sizes[1] and again.earlier("m.xml", model) == Earlier(*sizes, 3, 1, None)
     again.put("m.xml", None)
     assert again.get("m.xml") is None
     again.close()
