@@ -36,7 +36,7 @@ from tools.real.records import append, lines
 
 MEMORY = 6 << 30
 _OF_ORT = ("draw", "onnxruntime")
-"""Stages in which ONNX Runtime fails, not a converter."""
+"""The beginnings of stages in which ONNX Runtime fails, not a converter."""
 
 
 def tasks(options: argparse.Namespace) -> Iterator[tuple[Any, ...]]:
@@ -80,7 +80,7 @@ def _measured(pool: Pool, task: tuple[Any, ...]) -> Row:
         outcome = pool.call((*task[:-1], False))
     if not outcome.ok:
         problem = f"{outcome.status} at {outcome.stage}: {outcome.message}"
-        return Row(task[0], f"left out: {problem}" if outcome.stage in _OF_ORT else problem)
+        return Row(task[0], f"left out: {problem}" if outcome.stage.startswith(_OF_ORT) else problem)
     row: Row = outcome.value
     if not row.problem and goal(row) > 1 and (again := pool.call(task)).ok:
         row.times = {side: min(each, again.value.times.get(side, each)) for side, each in row.times.items()}
