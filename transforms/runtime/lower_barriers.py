@@ -17,7 +17,7 @@ from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.barriers import iterations
 from mo_loop.transforms.runtime.reshaping import size_of
-from mo_loop.transforms.runtime.unfoldable import nearest_zero
+from mo_loop.transforms.runtime.unfoldable import RunTimeNumbers
 
 
 class LowerBarriers(FunctionPass):
@@ -45,11 +45,11 @@ class LowerBarriers(FunctionPass):
 
     def __init__(self) -> None:
         super().__init__()
-        self._zeros: dict[Graph, Value] = {}
+        self._numbers = RunTimeNumbers()
 
     def run(self, graph: Graph) -> bool:
         if graph.owner is None:
-            self._zeros.clear()
+            self._numbers.clear()
         return super().run(graph)
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -62,13 +62,13 @@ class LowerBarriers(FunctionPass):
             elif node.hides == "bounds" and not node.axes:
                 new = _summed(x)
             elif node.hides == "memory":
-                new = _copied(x, self._zeros)
+                new = _copied(x, self._numbers)
             elif node.hides == "symbols" and all(high(x.type.dims[axis]) is None for axis in node.axes):
                 new = latest[x] = _cut(latest.get(x, x), node.axes)
             elif node.hides == "value":
-                new = _plus(x, nearest_zero(graph, self._zeros))
+                new = _plus(x, self._numbers.zero(graph))
             else:
-                tiled = _repeated(latest.get(x, x), node.axes, nearest_zero(graph, self._zeros))
+                tiled = _repeated(latest.get(x, x), node.axes, self._numbers)
                 new = latest[x] = _with_static_sizes(tiled, node.axes)
             how = "as another Barrier does" if new is x else f"by {_hiding(new)}"
             changed = self.accept(node, f"hides {node.hides} {how}")
@@ -112,17 +112,14 @@ def _summed(numbers: Value) -> Value:
     return ops.Reshape(summed, np.array(dims, np.int64)).output
 
 
-def _repeated(x: Value, axes: tuple[int, ...], zero: Value) -> Value:
+def _repeated(x: Value, axes: tuple[int, ...], numbers: RunTimeNumbers) -> Value:
     dims = x.type.dims
     if any(dims[axis] == 0 for axis in axes):
+        zero = numbers.zero(x.graph)
         sizes = [zero if axis in axes and dim == 0 else size_of(x, axis) for axis, dim in enumerate(dims)]
         nothing = Constant(np.zeros((), x.dtype.numpy), graph=x.graph, dtype=x.dtype).output
         return ops.Broadcast(nothing, ops.Concat(*sizes, axis=0)).output
-    once = ops.Add(zero, 1).output
-    if x.rank == 1:
-        return ops.Tile(x, once).output
-    one = Constant([1], graph=x.graph).output
-    return ops.Tile(x, ops.Concat(*(once if axis in axes else one for axis in range(x.type.rank)), axis=0)).output
+    return ops.Tile(x, numbers.repeats(x.graph, len(dims), axes)).output
 
 
 def _with_static_sizes(x: Value, hidden: tuple[int, ...]) -> Value:
@@ -149,17 +146,17 @@ def _may_not_run(x: Value) -> bool:
     return isinstance(node, Loop) and isinstance(node.output_map[x.index], Final) and low(iterations(node)) < 1
 
 
-def _copied(x: Value, zeros: dict[Graph, Value]) -> Value:
+def _copied(x: Value, numbers: RunTimeNumbers) -> Value:
     if isinstance(x.node, Parameter):
         cls = ops.LogicalOr if x.dtype is boolean else ops.Maximum
         return cls(x, x).output
     if is_static(x.shape):
-        tiled = _repeated(x if x.rank else ops.Reshape(x, [1]).output, (0,), nearest_zero(x.graph, zeros))
+        tiled = _repeated(x if x.rank else ops.Reshape(x, [1]).output, (0,), numbers)
         return ops.Reshape(tiled, np.array(x.type.dims, np.int64)).output
     axis = next(axis for axis, dim in enumerate(x.type.dims) if not isinstance(dim, int))
     if _may_not_run(x):
         # The size of this output may be another one then, and the runtime would take it for that of the initial value.
-        end = ops.Add(nearest_zero(x.graph, zeros), FAR).output
+        end = ops.Add(numbers.zero(x.graph), FAR).output
         return ops.Slice(x, [0], end, [1], [axis]).output
     if not isinstance(x.node, If):
         return _cut(x, (axis,))

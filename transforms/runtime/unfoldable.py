@@ -35,24 +35,50 @@ def zero_from_outside(graph: Graph) -> Value:
     return opaque_zero(graph) if graph.owner is None else _captured(graph, zero_from_outside(graph.owner.graph))
 
 
-def nearest_zero(graph: Graph, known: dict[Graph, Value]) -> Value:
-    """0 of type i64[1] for a graph: min(i, 0) with the iteration number i of the innermost Loop around it, else one
-    from the outermost graph. `known` has the zeros made before, by graph."""
-    if graph not in known:
-        known[graph] = _nearest_zero(graph, known)
-    return known[graph]
+class RunTimeNumbers:
+    """Numbers that are known only at run time, each made once for a graph."""
 
+    def __init__(self) -> None:
+        self._zeros: dict[Graph, Value] = {}
+        self._repeats: dict[tuple[Graph, int, tuple[int, ...]], Value] = {}
 
-def _nearest_zero(graph: Graph, known: dict[Graph, Value]) -> Value:
-    owner = graph.owner
-    if owner is None:
-        return opaque_zero(graph)
-    if isinstance(owner, Loop):
-        if owner.iteration is None:
-            owner.iteration = Parameter(graph=graph, dtype=i64, shape=())
-        return ops.Reshape(ops.Minimum(owner.iteration, 0), [1]).output
-    zero = _captured(graph, nearest_zero(owner.graph, known))
-    return zero if isinstance(owner, If) else ops.Maximum(zero, zero).output  # see IsolateParameters
+    def clear(self) -> None:
+        self._zeros.clear()
+        self._repeats.clear()
+
+    def zero(self, graph: Graph) -> Value:
+        """0 of type i64[1]: min(i, 0) with the iteration number i of the innermost Loop around it, else one from the
+        outermost graph."""
+        if graph not in self._zeros:
+            self._zeros[graph] = self._made_zero(graph)
+        return self._zeros[graph]
+
+    def repeats(self, graph: Graph, rank: int, axes: tuple[int, ...]) -> Value:
+        """1 of type i64[rank], known only at run time along `axes`, for a Tile. It comes from the outermost graph: no
+        iteration computes it, and a Tile does not overwrite it (see IsolateParameters)."""
+        key = graph, rank, axes
+        if key not in self._repeats:
+            self._repeats[key] = self._made_repeats(graph, rank, axes)
+        return self._repeats[key]
+
+    def _made_repeats(self, graph: Graph, rank: int, axes: tuple[int, ...]) -> Value:
+        if graph.owner is not None:
+            return _captured(graph, self.repeats(graph.owner.graph, rank, axes))
+        if rank > 1:
+            once, one = self.repeats(graph, 1, (0,)), Constant([1], graph=graph).output
+            return ops.Concat(*(once if axis in axes else one for axis in range(rank)), axis=0).output
+        return ops.Add(self.zero(graph), 1).output
+
+    def _made_zero(self, graph: Graph) -> Value:
+        owner = graph.owner
+        if owner is None:
+            return opaque_zero(graph)
+        if isinstance(owner, Loop):
+            if owner.iteration is None:
+                owner.iteration = Parameter(graph=graph, dtype=i64, shape=())
+            return ops.Reshape(ops.Minimum(owner.iteration, 0), [1]).output
+        zero = _captured(graph, self.zero(owner.graph))
+        return zero if isinstance(owner, If) else ops.Maximum(zero, zero).output  # see IsolateParameters
 
 
 def _captured(graph: Graph, value: Value) -> Value:
