@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.dimension import high, low
+from mo_loop.graph.dimension import Dimension, high, low
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.base import Constant, Parameter
@@ -69,7 +71,7 @@ class LowerBarriers(FunctionPass):
                 new = _plus(x, self._numbers.zero(graph))
             else:
                 tiled = _repeated(latest.get(x, x), node.axes, self._numbers)
-                new = latest[x] = _with_static_sizes(tiled, node.axes)
+                new = latest[x] = _with_static_sizes(tiled, x.type.dims, node.axes)
             how = "as another Barrier does" if new is x else f"by {_hiding(new)}"
             changed = self.accept(node, f"hides {node.hides} {how}")
             move_readers(node.output, new, node.output.uses)
@@ -122,9 +124,9 @@ def _repeated(x: Value, axes: tuple[int, ...], numbers: RunTimeNumbers) -> Value
     return ops.Tile(x, numbers.repeats(x.graph, len(dims), axes)).output
 
 
-def _with_static_sizes(x: Value, hidden: tuple[int, ...]) -> Value:
-    sizes = [dim if isinstance(dim, int) and axis not in hidden else 0 for axis, dim in enumerate(x.type.dims)]
-    return ops.Reshape(x, sizes, special_zero=True).output if any(sizes) else x
+def _with_static_sizes(tiled: Value, dims: Sequence[Dimension], hidden: tuple[int, ...]) -> Value:
+    sizes = [dim if isinstance(dim, int) and axis not in hidden else 0 for axis, dim in enumerate(dims)]
+    return ops.Reshape(tiled, sizes, special_zero=True).output if any(sizes) else tiled
 
 
 def _cut(x: Value, axes: tuple[int, ...]) -> Value:
