@@ -95,7 +95,9 @@ def _sized(output: Value, axis: int, static: dict[int, int], declared: dict[int,
     if len(static) == rank - 1 and 0 not in empty:
         return ops.Reshape(output, empty).output
     sizes = [Constant(each, graph=output.graph, dtype=i64) for each in (copied, empty)]
-    return ops.Reshape(output, ops.Select(ran, *sizes), special_zero=True).output
+    made = ops.Reshape(output, ops.Select(ran, *sizes), special_zero=True).output
+    # The runtime infers no size from a choice: outputs of later loops would have sizes of 0 in place of these.
+    return ops.Reshape(made, copied, special_zero=True).output if static else made
 
 
 def is_cut(node: Node) -> bool:
