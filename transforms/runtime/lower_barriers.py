@@ -29,7 +29,7 @@ class LowerBarriers(FunctionPass):
     run time.
 
     - Bounds of numbers: CumSum along a dimension of 1, where the inference of bounds stops.
-    - Sizes: Tile by 1 + zero. A Reshape to its own sizes has no bounds either, but the runtime removes it. The runtime
+    - Sizes: Tile by ones like zero. A Reshape to its own sizes has no bounds either, but the runtime removes it. It
       does not know any size of the Tile: a Reshape sets those that are static and not hidden. A size of 0 stays 0 in a
       Tile: a tensor without elements is a Broadcast to sizes of which one is zero.
     - Symbols of sizes: Slice to its own length. A Slice of a bounded dimension would have the symbol of the whole, so
@@ -37,7 +37,7 @@ class LowerBarriers(FunctionPass):
       symbol.
     - Numbers: x + zero, or x or zero > 0.
     - Memory of a Parameter: max(x, x), or LogicalOr(x, x) of booleans; they are neither removed nor computed in place.
-    - Memory of another static shape: Tile by 1 + zero, then Reshape to the shape.
+    - Memory of another static shape: such a Tile, then Reshape to the shape.
     - Memory of an output of a Loop: Slice to its own length, or to 2^30 + zero if the loop may not run. Of an If: Slice
       to an end beyond the length that depends on the condition, because an end within bounds would give the slice the
       symbol of the whole.
@@ -121,7 +121,7 @@ def _repeated(x: Value, axes: tuple[int, ...], numbers: RunTimeNumbers) -> Value
         sizes = [zero if axis in axes and dim == 0 else size_of(x, axis) for axis, dim in enumerate(dims)]
         nothing = Constant(np.zeros((), x.dtype.numpy), graph=x.graph, dtype=x.dtype).output
         return ops.Broadcast(nothing, ops.Concat(*sizes, axis=0)).output
-    return ops.Tile(x, numbers.repeats(x.graph, len(dims), axes)).output
+    return ops.Tile(x, numbers.repeats(x.graph, len(dims))).output
 
 
 def _with_static_sizes(tiled: Value, dims: Sequence[Dimension], hidden: tuple[int, ...]) -> Value:

@@ -15,15 +15,20 @@ from mo_loop.ops.port_map import Branched, Invariant
 
 
 def opaque_zero(graph: Graph) -> Value:
-    """0 of type i64[1], a random integer of [0, 1): no inference of shapes or bounds recognises that it is constant.
+    """0 of type i64[1]: no inference of shapes or bounds recognises that it is constant."""
+    return _opaque(graph, 0, 1)
+
+
+def _opaque(graph: Graph, number: int, count: int) -> Value:
+    """A vector of random integers of [number, number + 1).
 
     The runtime does not fold random numbers, but its inference of bounds evaluates them. That inference stops at
     ReverseSequence, which it cannot evaluate.
     """
-    shape = Constant(np.array([1, 1]), graph=graph, dtype=i64)
-    low, high = (Constant(each, graph=graph, dtype=i64) for each in (0, 1))
-    number = ops.RandomUniform(shape, low, high, output_type=i64)
-    return ops.Reshape(ops.ReverseSequence(number, [1]), [1]).output
+    shape = Constant(np.array([1, count]), graph=graph, dtype=i64)
+    low, high = (Constant(each, graph=graph, dtype=i64) for each in (number, number + 1))
+    numbers = ops.RandomUniform(shape, low, high, output_type=i64)
+    return ops.Reshape(ops.ReverseSequence(numbers, [1]), [count]).output
 
 
 def zero_from_outside(graph: Graph) -> Value:
@@ -40,7 +45,7 @@ class RunTimeNumbers:
 
     def __init__(self) -> None:
         self._zeros: dict[Graph, Value] = {}
-        self._repeats: dict[tuple[Graph, int, tuple[int, ...]], Value] = {}
+        self._repeats: dict[tuple[Graph, int], Value] = {}
 
     def clear(self) -> None:
         self._zeros.clear()
@@ -53,21 +58,14 @@ class RunTimeNumbers:
             self._zeros[graph] = self._made_zero(graph)
         return self._zeros[graph]
 
-    def repeats(self, graph: Graph, rank: int, axes: tuple[int, ...]) -> Value:
-        """1 of type i64[rank], known only at run time along `axes`, for a Tile. It comes from the outermost graph: no
-        iteration computes it, and a Tile does not overwrite it (see IsolateParameters)."""
-        key = graph, rank, axes
-        if key not in self._repeats:
-            self._repeats[key] = self._made_repeats(graph, rank, axes)
-        return self._repeats[key]
-
-    def _made_repeats(self, graph: Graph, rank: int, axes: tuple[int, ...]) -> Value:
-        if graph.owner is not None:
-            return _captured(graph, self.repeats(graph.owner.graph, rank, axes))
-        if rank > 1:
-            once, one = self.repeats(graph, 1, (0,)), Constant([1], graph=graph).output
-            return ops.Concat(*(once if axis in axes else one for axis in range(rank)), axis=0).output
-        return ops.Add(self.zero(graph), 1).output
+    def repeats(self, graph: Graph, rank: int) -> Value:
+        """Ones of type i64[rank], for a Tile. They come from the outermost graph: no iteration computes them, and a
+        Tile does not overwrite them (see IsolateParameters)."""
+        if (graph, rank) not in self._repeats:
+            owner = graph.owner
+            made = _opaque(graph, 1, rank) if owner is None else _captured(graph, self.repeats(owner.graph, rank))
+            self._repeats[graph, rank] = made
+        return self._repeats[graph, rank]
 
     def _made_zero(self, graph: Graph) -> Value:
         owner = graph.owner
