@@ -1,9 +1,10 @@
 """Compare the rounding errors of a state in chunks with those of one step after the other, both against f64.
 
-    python tools/chunk_errors.py                    a table: S' = a S + k v, y = q S', for factors a from 0 to 1
+    python tools/chunk_errors.py                    a table, for factors a from 0 to 1
     python tools/chunk_errors.py --picture FILE     the same as a picture (SVG), for docs/loops.md
 
-An error is the largest difference from the numbers of f64, divided by the largest of those. The exit code is 1 if that
+A state is a sum, S' = a S + k v, or follows the delta rule, S' = a S + b k (v - k S) with keys of length 1; y = q S'. An
+error is the largest difference from the numbers of f64, divided by the largest of those. The exit code is 1 if that
 of the chunks is more than 4 times that of the steps.
 """
 
@@ -14,6 +15,7 @@ import sys
 import tempfile
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from itertools import product
 from pathlib import Path
 from typing import Any
 
@@ -29,12 +31,23 @@ SIZE = 24
 FACTORS = (0.0, 0.1, 0.5, 0.9, 0.99, 0.999, 1.0, "random")
 LENGTHS = (100, 1_000, 10_000)
 WORST = 4.0
+UPDATES = {
+    "sum": "u = Mul(k, v)",
+    "delta rule": """
+            c = Transpose(k)
+            x = MatMul(c, s)
+            d = Sub(v, x)
+            r = Mul(d, b)
+            u = Mul(k, r)""",
+}
+"""What a step adds to its state."""
 
 
 @dataclass(frozen=True)
 class Row:
     """The errors of both forms for factors of one kind."""
 
+    update: str
     dtype: str
     length: int
     factor: Any
@@ -49,35 +62,34 @@ class Row:
 def rows(lengths: Sequence[int]) -> Iterator[Row]:
     """Measure all kinds."""
     with tempfile.TemporaryDirectory() as folder:
-        for dtype in ("float", "float16"):
-            forms = [_converted(dtype, Path(folder), whole) for whole in (False, True)]
-            for length in lengths:
-                for factor in FACTORS:
-                    feeds = _feeds(dtype, length, factor)
-                    exact = _exact(feeds)
-                    found = [dict(run_ir(path, [feeds])[0])["ys"].astype(np.float64) for path in forms]
-                    errors = [float(np.abs(each - exact).max() / np.abs(exact).max()) for each in found]
-                    yield Row(dtype, length, factor, *errors)
+        for update, dtype in product(UPDATES, ("float", "float16")):
+            forms = [_converted(update, dtype, Path(folder), whole) for whole in (False, True)]
+            for length, factor in product(lengths, FACTORS):
+                feeds = _feeds(dtype, length, factor)
+                exact = _exact(update, feeds)
+                found = [dict(run_ir(path, [feeds])[0])["ys"].astype(np.float64) for path in forms]
+                errors = [float(np.abs(each - exact).max() / np.abs(exact).max()) for each in found]
+                yield Row(update, dtype, length, factor, *errors)
 
 
-def _converted(dtype: str, folder: Path, in_chunks: bool) -> Path:
+def _converted(update: str, dtype: str, folder: Path, in_chunks: bool) -> Path:
     import onnx.parser
 
     text = f"""<ir_version: 9, opset_import: ["": 18]>
         main ({dtype}[{SIZE},{SIZE}] h, {dtype}[T,1,{SIZE}] qs, {dtype}[T,{SIZE},1] ks, {dtype}[T,1,{SIZE}] vs,
-              {dtype}[T,1,1] gs) => ({dtype}[{SIZE},{SIZE}] last, {dtype}[T,1,{SIZE}] ys) {{
-          last, ys = Scan <num_scan_inputs = 4, body = step ({dtype}[{SIZE},{SIZE}] s, {dtype}[1,{SIZE}] q,
-              {dtype}[{SIZE},1] k, {dtype}[1,{SIZE}] v, {dtype}[1,1] g)
+              {dtype}[T,1,1] gs, {dtype}[T,1,1] bs) => ({dtype}[{SIZE},{SIZE}] last, {dtype}[T,1,{SIZE}] ys) {{
+          last, ys = Scan <num_scan_inputs = 5, body = step ({dtype}[{SIZE},{SIZE}] s, {dtype}[1,{SIZE}] q,
+              {dtype}[{SIZE},1] k, {dtype}[1,{SIZE}] v, {dtype}[1,1] g, {dtype}[1,1] b)
             => ({dtype}[{SIZE},{SIZE}] t, {dtype}[1,{SIZE}] y) {{
             m = Mul(s, g)
-            u = Mul(k, v)
+            {UPDATES[update]}
             t = Add(m, u)
             y = MatMul(q, t)
-          }}>(h, qs, ks, vs, gs) }}"""
+          }}>(h, qs, ks, vs, gs, bs) }}"""
     config = PassConfig()
     if not in_chunks:
         config.disable("VectorizeLoops", "ComputeBehindLoops", "ComputeBeforeLoops")
-    path = folder / f"{dtype}{in_chunks}.xml"
+    path = folder / f"{update}{dtype}{in_chunks}.xml"
     save_model(convert_model(onnx.parser.parse_model(text), config=config), path)
     return path
 
@@ -86,16 +98,18 @@ def _feeds(dtype: str, length: int, factor: Any) -> dict[str, np.ndarray]:
     rng = np.random.default_rng(length)
     kind = np.float16 if dtype == "float16" else np.float32
     shapes = {"h": (SIZE, SIZE), "qs": (length, 1, SIZE), "ks": (length, SIZE, 1), "vs": (length, 1, SIZE)}
-    feeds = {name: (rng.standard_normal(shape) / 5).astype(kind) for name, shape in shapes.items()}
-    numbers = rng.uniform(0, 1, (length, 1, 1)) if factor == "random" else np.full((length, 1, 1), factor)
-    return {**feeds, "gs": numbers.astype(kind)}
+    feeds = {name: rng.standard_normal(shape) / 5 for name, shape in shapes.items()}
+    feeds["ks"] /= np.linalg.norm(feeds["ks"], axis=1, keepdims=True)
+    feeds["gs"] = rng.uniform(0, 1, (length, 1, 1)) if factor == "random" else np.full((length, 1, 1), factor)
+    feeds["bs"] = rng.uniform(0, 1, (length, 1, 1))
+    return {name: each.astype(kind) for name, each in feeds.items()}
 
 
-def _exact(feeds: dict[str, np.ndarray]) -> np.ndarray:
-    state, *sequences = (feeds[name].astype(np.float64) for name in ("h", "qs", "ks", "vs", "gs"))
+def _exact(update: str, feeds: dict[str, np.ndarray]) -> np.ndarray:
+    state, *sequences = (feeds[name].astype(np.float64) for name in ("h", "qs", "ks", "vs", "gs", "bs"))
     made = []
-    for q, k, v, g in zip(*sequences, strict=True):
-        state = g * state + k * v
+    for q, k, v, g, b in zip(*sequences, strict=True):
+        state = g * state + k * (v if update == "sum" else b * (v - k.T @ state))
         made.append(q @ state)
     return np.stack(made)
 

@@ -27,6 +27,7 @@ from mo_loop.ops import functional as ops
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.lengths import Length, as_value, ceil_divided, dimension, joined, larger
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
+from mo_loop.ops.triangular import inverse_of_lower
 from mo_loop.transforms.loops.lifted import Lifted, Steps, moved
 from mo_loop.transforms.loops.memory_bound import USUAL
 
@@ -142,7 +143,7 @@ class Chunks:
         rows = rows if since is None else rows * since
         if rate is not None:
             mixed, rows = mixed * rate, rows * rate
-        inverse = _inverse(mixed, self.size)
+        inverse = inverse_of_lower(mixed, self.size, lambda each: _number(each, mixed))
         return inverse @ values, inverse @ rows
 
     def _behind_last(self, before: Value, decay: Decay, keys: Value, values: Value) -> Value:
@@ -183,21 +184,6 @@ def _after(state: Value, factor: Value | None, given: Sequence[Value]) -> Value:
         return kept + given[0]
     ends, values, retrieving = given
     return kept + ops.MatMul(ends, values - retrieving @ state, transpose_a=True)
-
-
-def _inverse(square: Value, size: int) -> Value:
-    """The inverse of I + L, where L is the part of `square` below the diagonal.
-
-    Blocks [[A, 0], [M, B]] have the inverse [[A', 0], [-B' M A', B']]; each step doubles their size.
-    """
-    inverse, width = _number(np.eye(size), square), 1
-    while width < size:
-        block = np.arange(size) // width
-        below = (block[:, None] % 2 == 1) & (block[None] == block[:, None] - 1)
-        part = square * _number(below, square)
-        inverse = inverse - (part if width == 1 else inverse @ part @ inverse)
-        width *= 2
-    return inverse
 
 
 @dataclass(frozen=True)

@@ -22,11 +22,12 @@ from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.lengths import Length, dimension, joined
 from mo_loop.ops.port_map import Concatenated, Final, Merged, Sliced
+from mo_loop.ops.triangular import inverse_of_lower
 
 CHUNK = 16
 """The number of tokens of a chunk; all tokens if there are fewer."""
 
-LOWER = np.tril(np.ones((CHUNK, CHUNK), np.float32))
+LOWER = np.tril(np.ones((CHUNK, CHUNK)))
 
 LEAST = np.float32(-120)
 """A decay of e^-120 is 0 in f32; an infinity would make NaN of the sums."""
@@ -55,7 +56,7 @@ def chunked_recurrence(
     if beta is not None:
         rates = chunks.apart(_of_each_head(beta, keys))
         mixed = ops.MatMul(k, k, transpose_b=True) * _between(lower, before)
-        inverse = _inverse(mixed * rates, chunks)
+        inverse = inverse_of_lower(mixed * rates, chunks.longest, chunks.square)
         retrieving = inverse @ (_since(k, lower, g) * rates)
         added = inverse @ (added * rates)
         readers = ops.Concat(retrieving, readers, axis=2)
@@ -78,24 +79,6 @@ def _since(x: Value, sums: Value, g: Value | None) -> Value:
 def _between(rows: Value, before: Value | None) -> Value:
     """e(i, j): the decay from token j to that of row i, 0 for a later token; `before` has g below the diagonal."""
     return rows if before is None else ops.Exp(rows @ before) * rows
-
-
-def _inverse(square: Value, chunks: "_Chunks") -> Value:
-    """The inverse of I + L, where L is the part of `square` below the diagonal.
-
-    Blocks [[A, 0], [M, B]] have the inverse [[A', 0], [-B' M A', B']]; each step doubles their size.
-    """
-    inverse = chunks.square(np.eye(CHUNK, dtype=np.float32))
-    width = 1
-    while width < chunks.longest:
-        block = np.arange(CHUNK) // width
-        below = (block[:, None] % 2 == 1) & (block[None] == block[:, None] - 1)
-        part = square * chunks.square(below.astype(np.float32))
-        if width > 1:
-            part = inverse @ part @ inverse
-        inverse = inverse - part
-        width *= 2
-    return inverse
 
 
 def _of_each_head(beta: Value, keys: Value) -> Value:
@@ -185,7 +168,7 @@ class _Chunks:
 
     def square(self, array: np.ndarray[Any, Any], times: int = 1) -> Value:
         """The first rows and columns of [CHUNK, CHUNK], as many as tokens of a chunk, each row repeated."""
-        repeated = np.repeat(array, times, axis=0)
+        repeated = np.repeat(array.astype(np.float32), times, axis=0)
         if isinstance(self.size, int):
             return ops.Constant(repeated[: self.size * times, : self.size], graph=self.keys.graph)
         ends = joined([self.size * times, self.size], self.keys)
