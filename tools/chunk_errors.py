@@ -115,8 +115,20 @@ def _exact(update: str, feeds: dict[str, np.ndarray]) -> np.ndarray:
 
 
 def picture(found: Sequence[Row]) -> str:
+    """A plot for each kind of update, one below the other."""
+    width, height = 640, 300
+    size = f"{width} {height * len(UPDATES)}"
+    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {size}" font-family="sans-serif"']
+    parts[0] += ' font-size="11" fill="#888">'
+    for at, update in enumerate(UPDATES):
+        rows = [row for row in found if row.update == update]
+        parts += [f'<g transform="translate(0,{height * at})">', *_plot(update, rows, width, height), "</g>"]
+    return "\n".join([*parts, "</svg>", ""])
+
+
+def _plot(title: str, found: Sequence[Row], width: int, height: int) -> list[str]:
     """The errors in f32 by factor, one curve for each form and length, on a logarithmic scale."""
-    width, height, left, top = 640, 300, 70, 20
+    left, top = 70, 20
     kept = [row for row in found if row.dtype == "float" and row.factor != "random"]
     shown = [max(each, 1e-9) for row in kept for each in (row.steps, row.chunks)]
     low, high = np.floor(np.log10(min(shown))), np.ceil(np.log10(max(shown)))
@@ -126,8 +138,7 @@ def picture(found: Sequence[Row]) -> str:
         x = left + (width - left - 150) * factors.index(row.factor) / (len(factors) - 1)
         return f"{x:.0f},{top + (height - top - 40) * (high - np.log10(max(error, 1e-9))) / (high - low):.0f}"
 
-    parts = [f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" font-family="sans-serif"']
-    parts[0] += ' font-size="11" fill="#888">'
+    parts = [f'<text x="{left}" y="12">{title}</text>']
     for power in range(int(low), int(high) + 1):
         y = top + (height - top - 40) * (high - power) / (high - low)
         parts.append(f'<path d="M{left},{y:.0f}H{width - 150}" stroke="#8884"/>')
@@ -144,7 +155,7 @@ def picture(found: Sequence[Row]) -> str:
             y = top + 20 + 34 * number + 15 * (name == "chunks")
             parts.append(f'<path d="M{width - 140},{y - 4}h20" stroke="{colour}" stroke-width="2"{dashes}/>')
             parts.append(f'<text x="{width - 115}" y="{y}">{name}, T = {length:,}</text>')
-    return "\n".join([*parts, "</svg>", ""])
+    return parts
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -154,9 +165,10 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--lengths", type=int, nargs="*", default=LENGTHS, help="numbers of steps")
     options = parser.parse_args(arguments)
     found = list(rows(options.lengths))
-    print("| type | steps | factor | error of steps | error of chunks | ratio |\n|---|---|---|---|---|---|")
+    print("| update | type | steps | factor | error of steps | error of chunks | ratio |\n|---|---|---|---|---|---|---|")
     for row in found:
-        print(f"| {row.dtype} | {row.length:,} | {row.factor} | {row.steps:.1e} | {row.chunks:.1e} | {row.ratio:.2f} |")
+        kind = f"{row.update} | {row.dtype} | {row.length:,} | {row.factor}"
+        print(f"| {kind} | {row.steps:.1e} | {row.chunks:.1e} | {row.ratio:.2f} |")
     if options.picture:
         Path(options.picture).write_text(picture(found), encoding="utf-8")
     worst = max(row.ratio for row in found)
