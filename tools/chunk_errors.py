@@ -3,8 +3,8 @@
     python tools/chunk_errors.py                    a table, for factors a from 0 to 1
     python tools/chunk_errors.py --picture FILE     the same as a picture (SVG), for docs/loops.md
 
-A state is a sum, S' = a S + k v, or follows the delta rule, S' = a S + b k (v - k S) with keys of length 1; y = q S'. An
-error is the largest difference from the numbers of f64, divided by the largest of those. The exit code is 1 if that
+A state is a sum, S' = a S + k v, or follows the delta rule, S' = a S + b k (v - k S), with keys of length 1; y = q S'.
+An error is the largest difference from the numbers of f64, divided by the largest of those. The exit code is 1 if that
 of the chunks is more than 4 times that of the steps.
 """
 
@@ -165,7 +165,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--lengths", type=int, nargs="*", default=LENGTHS, help="numbers of steps")
     options = parser.parse_args(arguments)
     found = list(rows(options.lengths))
-    print("| update | type | steps | factor | error of steps | error of chunks | ratio |\n|---|---|---|---|---|---|---|")
+    print(f"| update | type | steps | factor | error of steps | error of chunks | ratio |\n{'|---' * 7}|")
     for row in found:
         kind = f"{row.update} | {row.dtype} | {row.length:,} | {row.factor}"
         print(f"| {kind} | {row.steps:.1e} | {row.chunks:.1e} | {row.ratio:.2f} |")
