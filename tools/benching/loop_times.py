@@ -66,16 +66,22 @@ class Oracle:
 
     def __init__(self, model: bytes, feeds: Mapping[str, Any], threads: int) -> None:
         import numpy as np
+        import onnx
         import onnxruntime
+
+        from mo_loop.compare.oracle.oracle import labels_of_maps
 
         options = onnxruntime.SessionOptions()
         options.intra_op_num_threads, options.log_severity_level = threads, 3
         self._session = onnxruntime.InferenceSession(model, options, providers=["CPUExecutionProvider"])
         self._feeds = {port.name: np.asarray(feeds[port.name]) for port in self._session.get_inputs()}
+        self._labels = labels_of_maps(onnx.load_from_string(model))
 
     def run(self) -> list[tuple[str, Any]]:
+        from mo_loop.compare.oracle.oracle import without_maps
+
         names = [port.name for port in self._session.get_outputs()]
-        return list(zip(names, self._session.run(None, self._feeds), strict=True))
+        return without_maps(zip(names, self._session.run(None, self._feeds), strict=True), self._labels)
 
     def again(self) -> None:
         self._session.run(None, self._feeds)

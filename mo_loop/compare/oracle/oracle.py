@@ -234,7 +234,7 @@ class OnnxRuntime:
         types = [port.type for port in (*self._session.get_inputs(), *self._session.get_outputs())]
         if not any(_is_foreign(kind) for kind in types):
             plain = {name: _ort_value(value) for name, value in known.items()}
-            return _without_maps(zip(names, self._run(names, plain), strict=True), self._labels)
+            return without_maps(zip(names, self._run(names, plain), strict=True), self._labels)
         return list(zip(names, self._run_foreign(names, known), strict=True))
 
     def _run(self, names: list[str], feeds: Mapping[str, Any]) -> Sequence[Any]:
@@ -305,7 +305,7 @@ class Reference:
         """One evaluation. Feeds that are not inputs of the model are ignored."""
         known = {name: feeds[name] for name in self._evaluator.input_names if name in feeds}
         names = list(self._evaluator.output_names)
-        return _without_maps(zip(names, self._evaluator.run(names, known), strict=True), self._labels)
+        return without_maps(zip(names, self._evaluator.run(names, known), strict=True), self._labels)
 
 
 def labels_of_maps(model: Any) -> dict[str, list[Any]]:
@@ -320,7 +320,7 @@ def labels_of_maps(model: Any) -> dict[str, list[Any]]:
     return found
 
 
-def _without_maps(outputs: Iterable[NamedArray], labels: Mapping[str, Sequence[Any]]) -> Named:
+def without_maps(outputs: Iterable[NamedArray], labels: Mapping[str, Sequence[Any]]) -> Named:
     """The outputs, with a tensor [N, labels] in place of a list of maps from labels to numbers."""
     return [
         (name, _tensor_of_maps(value, labels[name]) if name in labels else value) for name, value in outputs
