@@ -4,7 +4,7 @@
     ->  for i in range(q): s = f(f(s, X[k i]), X[k i + 1])              `repeat`: k = 2, and r copies of f behind it
     ->  for i in range(ceil(n / k)):                                    `repeat_while_active`: n is known at run time
             s = f(s, X[k i])
-            s = Select(k i + 1 < n, f(s, X[min(k i + 1, n - 1)]), s)
+            s = Select(k i + 1 < n, f(s, X[min(k i + 1, n - 1)]), s)    without Select if the final s is not read
 """
 
 from __future__ import annotations
@@ -277,12 +277,14 @@ def _active_steps(
     """All steps. Returns the values of the last active one; if the condition may end the loop, whether it continues;
     and then the number of steps so far, if there are concatenated outputs.
 
-    The first step is active, unless it `may_not_start`: there is no other iteration without one.
+    The first step is active, unless it `may_not_start`: there is no other iteration without one. A state whose final
+    value is not read may have any value behind the last step.
     """
     node, states = new.node, new.states
     copies = BodyCopies(node, new.graph, new.fixed)
     wanted: dict[Node, None] = {each.result: None for each in node.back_edges}
-    wanted |= {each.result: None for each in node.output_map if isinstance(each, Final)}
+    final = final_results(node)
+    wanted |= dict.fromkeys(final)
     condition = node.condition if isinstance(node, Loop) and not node.continues_always else None
     is_counted = condition is not None and any(isinstance(each, Concatenated) for each in node.output_map)
     numbers = _split(ops.Add(places, 1).output, 0, new.count) if is_counted else []
@@ -295,17 +297,25 @@ def _active_steps(
         if step == 0:
             kept = {each: now[each] for each in wanted}
             for entry in node.back_edges if may_not_start else ():
-                kept[entry.result] = _chosen(active[0], now[entry.result], states[entry.parameter])
+                if entry.result in final:
+                    kept[entry.result] = _chosen(active[0], now[entry.result], states[entry.parameter])
         else:
             masks = [each for each in (goes, active[step] if active else None) if each is not None]
             mask = ops.LogicalAnd(*masks).output if len(masks) == 2 else masks[0]
-            kept = {each: _chosen(mask, now[each], former) for each, former in kept.items()}
+            kept = {
+                each: _chosen(mask, now[each], former) if each in final else now[each] for each, former in kept.items()
+            }
             done = None if done is None else _chosen(mask, numbers[step], done)
         if condition is not None:
             here = now[condition]
             goes = here if goes is None else ops.LogicalAnd(goes, here).output
         states = {entry.parameter: kept[entry.result] for entry in node.back_edges}
     return kept, goes, done
+
+
+def final_results(node: Iteration) -> dict[Result, None]:
+    """The Results whose values of the last step are read behind the loop."""
+    return {each.result: None for each in node.output_map if isinstance(each, Final)}
 
 
 def _chosen(mask: Value, new: Value, old: Value) -> Value:

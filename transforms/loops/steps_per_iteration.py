@@ -15,7 +15,13 @@ from mo_loop.ops.recurrent import Recurrent
 from mo_loop.transforms.folding import fold_constants
 from mo_loop.transforms.function_pass import FunctionPass, argument
 from mo_loop.transforms.loops.pieces import FEW, SIZES
-from mo_loop.transforms.loops.repeating import read_as_slices, reads_of_index, repeat, repeat_while_active
+from mo_loop.transforms.loops.repeating import (
+    final_results,
+    read_as_slices,
+    reads_of_index,
+    repeat,
+    repeat_while_active,
+)
 from mo_loop.transforms.loops.step_costs import has_known_shapes, numbers_touched, step_nodes
 from mo_loop.transforms.port_maps import ENDLESS, is_one_after_another, reads_only_sizes
 from mo_loop.transforms.runtime.bodies_for_any_numbers import cannot_fail
@@ -33,9 +39,9 @@ class StepsPerIteration(FunctionPass):
 
     The runtime needs as long for an iteration as for some ten small operations, and more where a port of the loop has a
     dynamic shape, whatever is in the body. With a number of steps that is known, k divides it, or the last steps follow
-    the loop. Otherwise steps beyond the last one are computed from the last slice, and states keep their values there:
-    state' = Select(step < n, f(state), state). So a step must not fail for any numbers. A while loop has its condition
-    in place of step < n.
+    the loop. Otherwise steps beyond the last one are computed from the last slice, and states whose final values are
+    read keep their values there: state' = Select(step < n, f(state), state). So a step must not fail for any numbers.
+    A while loop has its condition in place of step < n.
 
     Args:
         nodes: the most nodes of an iteration.
@@ -67,7 +73,7 @@ class StepsPerIteration(FunctionPass):
         reason = SIZES if reads_only_sizes(node) else _uncertain(node)
         if reason:
             return self.refuse(node, reason)
-        most = min(self.steps, self.nodes // (size + len(node.back_edges)))
+        most = min(self.steps, self.nodes // (size + len(final_results(node))))
         # The steps behind the last one are computed in vain.
         if not _ends_always(node):
             most = min(most, self.steps // 2)
