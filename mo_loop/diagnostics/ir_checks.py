@@ -164,15 +164,16 @@ def _expanded_weights(graph: Graph) -> Iterator[Diagnostic]:
 
 def _random(graph: Graph) -> Iterator[Diagnostic]:
     for node in _ordered(graph):
-        if kind_of(node) in _RANDOM and not _is_zero(node):
+        if kind_of(node) in _RANDOM and not _is_known(node):
             yield Diagnostic.of_code("ML503", "random numbers are drawn", node.origin)
 
 
-def _is_zero(node: Node) -> bool:
-    """Whether the only number that can be drawn is 0: a zero that the runtime does not fold (transforms/runtime)."""
+def _is_known(node: Node) -> bool:
+    """Whether only one number can be drawn: one that the runtime does not fold (transforms/runtime)."""
     if not isinstance(node, RandomUniform) or not node.output_type.is_integer:
         return False
-    return [None if value is None else value.type.integers for value in node.inputs[1:3]] == [(0,), (1,)]
+    low, high = (None if value is None else value.type.integers for value in node.inputs[1:3])
+    return low is not None and high is not None and high[0] == low[0] + 1
 
 
 def _integer_powers(graph: Graph) -> Iterator[Diagnostic]:
