@@ -188,3 +188,25 @@ def test_one_step_beside_an_input_of_which_only_the_size_is_read() -> None:
         t = Tanh (s) n = Shape (e) }> (h, x) }""")
     assert steps_of(model) == []
     check(model, {"x": floats(1, 2), "h": floats(2, seed=1)})
+
+
+def test_states_whose_final_values_are_not_read() -> None:
+    """They have any values behind the last step; the sum, which is read, keeps its own."""
+    model = parsed("""main (float[N,3] x, float[3] first) => (float[3] sum, float[N,3] y) {
+      unread, sum, y = Scan <num_scan_inputs = 1, body = step (float[3] s, float[3] q, float[3] e)
+        => (float[3] t, float[3] r, float[3] o) {
+          p = Mul (s, e) t = Sub (p, e) m = Tanh (t) r = Add (q, m) o = Abs (t) }> (first, first, x) }""")
+    assert steps_of(model) == [16]
+    check(model, *(sequence(length) for length in LENGTHS if length))
+
+
+@pytest.mark.parametrize("outputs", ["float[A,3] y", "float[A,3] y, float[3] last"])
+def test_a_while_loop_whose_final_value_is_not_read(outputs: str) -> None:
+    model = parsed(f"""main (float[3] first, float limit, int64 most) => ({outputs}) {{
+      axes = Constant <value_ints = [0]> ()
+      last, y = Loop (most, "", first) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[3] o) {{
+        t = Add (s, s) u = Abs (t) sum = ReduceSum <keepdims = 0> (u, axes) d = Less (sum, limit) o = Neg (t) }}> }}""")
+    assert max(steps_of(model)) > 1
+    first = floats(3)
+    bounds = ((1e3, 100), (0, 100), (1e3, 0), (1e9, 5), (50, 100), (1e3, 1))
+    check(model, *({"first": first, "limit": np.float32(limit), "most": np.int64(most)} for limit, most in bounds))
