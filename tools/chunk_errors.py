@@ -40,7 +40,7 @@ UPDATES = {
             r = Mul(d, b)
             u = Mul(k, r)""",
 }
-"""What a step adds to its state."""
+"""The part that a step adds to its state."""
 
 
 @dataclass(frozen=True)
