@@ -27,6 +27,17 @@ main (float[3] x, int64 n) => (float[3] y) {
     d = Identity (c) BODY }> }"""
 
 
+NESTED = """
+main (float[3] x, int64 n, bool f) => (float[3] y) <float[3] w = {1.0, 2.0, 3.0}> {
+  [first] a = Add (x, w)
+  [loop] y = Loop (n, "", a) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
+    d = Identity (c)
+    [choice] t = If (f) <then_branch = yes () => (float[3] p) { [soft] p = Softmax <axis = 0> (s) },
+                         else_branch = no () => (float[3] q) { [sine] q = Sin (s) }> }>
+}"""
+
+OTHER = NESTED.replace("axis = 0", "axis = -1").replace("2.0", "2.5").replace("[first] a = Add", "[first] a = Sub")
+
 PROGRAM = Path(sys.executable).with_name("mo-loop")
 """The installed command."""
 

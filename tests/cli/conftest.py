@@ -6,9 +6,10 @@ from pathlib import Path
 
 import pytest
 
+from mo_loop.api import convert_model, save_model
 from tests.harness import parsed
 
-from .commands import PLAIN, saved
+from .commands import NESTED, OTHER, PLAIN, saved
 
 
 @pytest.fixture
@@ -24,3 +25,13 @@ def old_pair(tmp_path: Path) -> Path:
     (folder / "model.xml").write_bytes(b"<old/>")
     (folder / "model.bin").write_bytes(b"old weights")
     return folder / "model.xml"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """old.onnx, new.onnx and their IR."""
+    for name, text in (("old", NESTED), ("new", OTHER)):
+        model = parsed(text)
+        saved(model, tmp_path, f"{name}.onnx")
+        save_model(convert_model(model), tmp_path / f"{name}.xml")
+    return tmp_path

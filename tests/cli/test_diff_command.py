@@ -12,20 +12,9 @@ from mo_loop.api import Model, convert_model, save_model
 from mo_loop.look.differences.change import ASPECTS
 from tests.harness import parsed
 
-from .commands import saved
+from .commands import NESTED, saved
 from .installed import installed, mo_loop
 from .test_check_command import on_a_terminal
-
-NESTED = """
-main (float[3] x, int64 n, bool f) => (float[3] y) <float[3] w = {1.0, 2.0, 3.0}> {
-  [first] a = Add (x, w)
-  [loop] y = Loop (n, "", a) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
-    d = Identity (c)
-    [choice] t = If (f) <then_branch = yes () => (float[3] p) { [soft] p = Softmax <axis = 0> (s) },
-                         else_branch = no () => (float[3] q) { [sine] q = Sin (s) }> }>
-}"""
-
-OTHER = NESTED.replace("axis = 0", "axis = -1").replace("2.0", "2.5").replace("[first] a = Add", "[first] a = Sub")
 
 TEXT = """\
 old.onnx -> new.onnx: ONNX models with 13 nodes and 13 nodes
@@ -36,16 +25,6 @@ old.onnx -> new.onnx: ONNX models with 13 nodes and 13 nodes
 loop/step/choice/yes
   ~ soft (Softmax): attribute axis 0 -> -1
 """
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """old.onnx, new.onnx and their IR."""
-    for name, text in (("old", NESTED), ("new", OTHER)):
-        model = parsed(text)
-        saved(model, tmp_path, f"{name}.onnx")
-        save_model(convert_model(model), tmp_path / f"{name}.xml")
-    return tmp_path
 
 
 def test_text(folder: Path) -> None:

@@ -9,23 +9,10 @@ from typing import Any
 
 import pytest
 
-from mo_loop.api import convert_model, save_model
-from tests.harness import parsed
 from tests.pages import after, assert_whole, document
 
-from .commands import PROGRAM, assert_clear, saved
+from .commands import PROGRAM, assert_clear
 from .installed import installed, mo_loop
-from .test_diff_command import NESTED, OTHER
-
-
-@pytest.fixture
-def folder(tmp_path: Path) -> Path:
-    """old.onnx, new.onnx and their IR."""
-    for name, text in (("old", NESTED), ("new", OTHER)):
-        model = parsed(text)
-        saved(model, tmp_path, f"{name}.onnx")
-        save_model(convert_model(model), tmp_path / f"{name}.xml")
-    return tmp_path
 
 
 def test_the_page_of_a_model_is_in_the_current_folder(folder: Path) -> None:

@@ -16,17 +16,9 @@ import mo_loop
 from mo_loop.api import convert_model, save_model
 from mo_loop.errors import FileError, ModelError, UsageError
 from mo_loop.text import parse, to_text
+from tests.cli.commands import NESTED
 from tests.harness import parsed
 from tests.pages import after, assert_whole, document
-
-NESTED = """
-main (float[3] x, int64 n, bool f) => (float[3] y) <float[3] w = {1.0, 2.0, 3.0}> {
-  [first] a = Add (x, w)
-  [loop] y = Loop (n, "", a) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
-    d = Identity (c)
-    [choice] t = If (f) <then_branch = yes () => (float[3] p) { [soft] p = Softmax <axis = 0> (s) },
-                         else_branch = no () => (float[3] q) { [sine] q = Sin (s) }> }>
-}"""
 
 SCAN = """
 main (float[3] h, float[4,3] x) => (float[3] y, float[3,4] z) {
