@@ -271,7 +271,7 @@ def ratios(task: tuple[str, Path]) -> list[float]:
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Pool]:
     """A process that does not hold what thousands of tests left: there, larger models take longer to find memory."""
-    made = Pool("tests.unit.test_scaling:ratios", limit=120)
+    made = Pool("tests.models.test_scaling:ratios", limit=120)
     yield made
     made.close()
 
