@@ -24,7 +24,7 @@ SIZES = {"zeros": 0, "ones": 0, "empty": 0, "full": 0, "eye": 0, "identity": 0, 
 """Functions of numpy, and which argument is a size; all arguments of `arange` and `linspace` are."""
 
 REASONS = {
-    ("chunked_rule.py", "np.repeat(array.astype(np.float32), times, axis=0)"): "known number of heads times a chunk of 16",
+    ("chunked_rule.py", "np.repeat(array.astype(np.float32), times, axis=0)"): "known heads times a chunk of 16",
     ("experts.py", "np.repeat(array, self.block_size, 1)"): "to the size of the weights, which the file has",
     ("longformer_attention.py", "np.arange(3 * window)"): "counted by require_room before",
     ("longformer_attention.py", "np.arange(window)"): "counted by require_room before",
