@@ -141,6 +141,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     # All counted loops over slices have their last form, recurrent cells and states have their nodes. No NopElimination
     # behind these: for no steps they insert Reshapes whose sizes the runtime does not have.
     *LOOPS,
+    EliminateLoopInputsOutputs,  # also states that two steps in one iteration exchange and give back
     EliminateEmptyLoops,  # also those whose conditions are constants now: the runtime infers sizes of 0 for them
     EliminateUnusedPorts,  # of loops inside others, whose states no step reads then either
     InsertKnownSizes,  # before the next pass: sizes of a Concat may follow from these

@@ -210,3 +210,22 @@ def test_a_while_loop_whose_final_value_is_not_read(outputs: str) -> None:
     first = floats(3)
     bounds = ((1e3, 100), (0, 100), (1e3, 0), (1e9, 5), (50, 100), (1e3, 1))
     check(model, *({"first": first, "limit": np.float32(limit), "most": np.int64(most)} for limit, most in bounds))
+
+
+ENDS = ("g = Identity (go)", "z = Abs (t) m = ReduceMax <keepdims = 0> (z) g = Less (m, limit)")
+
+
+@pytest.mark.parametrize("condition", ENDS)
+@pytest.mark.parametrize("outputs", ["float[3] c", "float[3] a, float[3] c"])
+def test_states_that_are_exchanged_and_given_back_in_one_iteration(outputs: str, condition: str) -> None:
+    """The runtime compiles no Loop with a state that never changes beside an output of several steps."""
+    model = parsed(f"""main (float[3] x, float[3] y, int64 n) => ({outputs}, float[N,3] rows)
+      <float limit = {{0.99}}> {{
+      yes = Constant <value = bool {{1}}> ()
+      a, b, c, rows = Loop (n, yes, x, y, x) <body = step (int64 i, bool go, float[3] p, float[3] q, float[3] s)
+        => (bool g, float[3] r, float[3] u, float[3] t, float[3] o) {{
+          r = Identity (q) u = Identity (p) w = Mul (s, p) v = Add (w, q) t = Tanh (v) o = Neg (t)
+          {condition} }}> }}""")
+    assert steps_of(model) != []
+    x, y = np.float32([0.5, -0.25, 0.125]), np.float32([0.25, 0.5, -0.5])
+    check(model, *({"x": x, "y": y, "n": np.int64(count)} for count in (5, 0, 1, 4, 33, 2)))
