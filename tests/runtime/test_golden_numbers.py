@@ -35,12 +35,13 @@ NUMBERS = (3, 1, 2, 0)
 ENOUGH, ON_OPENVINO, TRIES = 8, 2, 60
 """The number of valid inputs to compare, the number if OpenVINO computes them, and the maximum number of draws."""
 
+NO_STEPS = "no steps are an iteration whose elements of nothing are not used; test_steps_per_iteration has numbers"
 UNCHECKED = {
     "compress_float_constants/weights": "a weight beyond the range of f16 is a new number",
     "count_indices_from_start/slices": "random indices fit no slice; the probe elements-counted-from-end has numbers",
     "eliminate_unreachable_bodies/collected": "the loop reads an element of a list without any",
-    "steps_per_iteration/unknown_number": "no steps are an iteration whose elements of an empty tensor nothing uses; "
-    "test_steps_per_iteration has numbers",
+    "steps_per_iteration/unknown_number": NO_STEPS,
+    "steps_per_iteration/unread_final_value": NO_STEPS,
     "maximum_before_average/zero_points": "OpenVINO computes the graph before the pass, which it computes wrongly",
 }
 """Cases that cannot be compared, and why."""
