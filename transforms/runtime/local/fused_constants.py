@@ -163,7 +163,7 @@ class MaximumBeforeMatMul(MaximumRule):
     avoids = (Gap(
         "scales-of-many-matrices",
         "`MatMul` of 8 bits with constant weights of more than one matrix and several scales reads behind the "
-        "scales", since="2026.4.1",
+        "scales", since="2026.4.1", avx512_since="2026.4.1",
     ),)  # fmt: skip
 
     pattern = wrap_type(ops.MatMul)

@@ -250,12 +250,22 @@ class AddOutputChannel(LocalRule):
         Gap(
             "filter-in-padding",
             "`Convolution` of one input and one output channel returns memory that was never written where the filter "
-            "lies completely in the padding", since="2026.3.1",
+            "lies completely in the padding", since="2026.3.1", avx512_since="2026.4.1",
+        ),
+        Gap(
+            "filter-in-padding-with-avx2",
+            "`Convolution` of one channel returns such memory on processors with AVX2 and without AVX-512",
+            until="2026.3.1", without_avx512=True,
         ),
         Gap(
             "padded-volume",
             "a padded `Convolution` of one input and one output channel of dynamic shape in three dimensions reads "
-            "memory that was never written", since="2026.3.1",
+            "memory that was never written", since="2026.3.1", avx512_since="2026.4.1",
+        ),
+        Gap(
+            "padded-volume-with-avx2",
+            "a padded `Convolution` in three dimensions reads such memory on processors with AVX2 and without AVX-512",
+            until="2026.3.1", without_avx512=True,
         ),
     )  # fmt: skip
 
