@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -17,6 +17,7 @@ from mo_loop.frontend.strip_weights import OWN_FILE
 from mo_loop.frontend.tensor_protos import range_of, tensor_from
 from mo_loop.graph.data_file import DataFile
 from mo_loop.graph.origin import Origin
+from mo_loop.graph.tensor import Tensor
 
 _EXTERNAL = 1  # TensorProto.EXTERNAL
 LARGEST = (1 << 31) - (1 << 16)
@@ -67,14 +68,7 @@ def require_external_data(model: OnnxModel) -> None:
         ModelError: the data does not fit the declared type and shape.
         ConversionErrors: several of these errors, grouped.
     """
-    errors = []
-    for graph, tensor in _external(model):
-        try:
-            tensor_from(tensor, model.files)
-        except (FileError, ModelError) as error:
-            errors.append(error.at(Origin(graph.scope, output=tensor.name)))
-    if errors:
-        raise errors[0] if len(errors) == 1 else ConversionErrors(errors)
+    _data_of(_external(model), model)
 
 
 def needs_permission(model: OnnxModel) -> bool:
@@ -96,22 +90,34 @@ def with_data(model: OnnxModel) -> Any:
     """
     import onnx
 
-    require_external_data(model)
     copy = onnx.ModelProto()
     copy.CopyFrom(model.proto)
     functions = {(each.domain, each.name, getattr(each, "overload", "")): each for each in copy.functions}
-    tensors = [each for _, each in _external(replace(model, proto=copy, functions=functions), own=True)]
-    data = [tensor_from(each, model.files) for each in tensors]
+    tensors = list(_external(replace(model, proto=copy, functions=functions), own=True))
+    data = _data_of(tensors, model)
     if copy.ByteSize() + sum(each.nbytes for each in data) > LARGEST:
         raise InputError(
             "the model has more than 2 GB", why="all of it has to be in one message", code="ML204",
             hint="cut it first: mo-loop convert --input, --output show where",
         )  # fmt: skip
-    for proto, tensor in zip(tensors, data, strict=True):
+    for (_, proto), tensor in zip(tensors, data, strict=True):
         proto.ClearField("external_data")
         proto.ClearField("data_location")
         proto.raw_data = b"".join(tensor.blocks())
     return copy
+
+
+def _data_of(tensors: Iterable[tuple[OnnxGraph, Any]], model: OnnxModel) -> list[Tensor]:
+    """The data of tensors of the graphs; the errors are those of `require_external_data`."""
+    data, errors = [], []
+    for graph, tensor in tensors:
+        try:
+            data.append(tensor_from(tensor, model.files))
+        except (FileError, ModelError) as error:
+            errors.append(error.at(Origin(graph.scope, output=tensor.name)))
+    if errors:
+        raise errors[0] if len(errors) == 1 else ConversionErrors(errors)
+    return data
 
 
 def location_of(tensor: Any) -> str:

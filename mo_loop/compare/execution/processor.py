@@ -20,11 +20,15 @@ def instruction_set() -> str:
     limit = os.environ.get(LIMIT, "").upper()
     if limit in ("SSE41", *(name for name, _ in _SETS)):
         return limit
+    flags = processor_flags()
+    return next((name for name, flag in _SETS if flag in flags), "SSE41") if flags is not None else ""
+
+
+def processor_flags() -> list[str] | None:
+    """The flags of the processor, without regard to the limit; None where the system does not report them."""
     text = CPUINFO.read_text("utf-8") if CPUINFO.exists() else ""
     flags = re.search(r"^flags\s*:(.*)$", text, re.MULTILINE)
-    if flags is None:
-        return ""
-    return next((name for name, flag in _SETS if flag in flags[1].split()), "SSE41")
+    return None if flags is None else flags[1].split()
 
 
 def has_vnni() -> bool:
