@@ -39,6 +39,7 @@ from mo_loop.transforms.loops.compute_behind_loops import ComputeBehindLoops
 from mo_loop.transforms.loops.concatenate_growing_states import ConcatenateGrowingStates
 from mo_loop.transforms.loops.steps_per_iteration import StepsPerIteration
 from mo_loop.transforms.loops.vectorize_loops import VectorizeLoops
+from mo_loop.transforms.loops.write_behind_loops import WriteBehindLoops
 from mo_loop.transforms.low_precision.compress_weights import CompressWeights
 from mo_loop.transforms.low_precision.dequantize_before_movement import DequantizeBeforeMovement
 from mo_loop.transforms.low_precision.integer_mat_mul_to_fake_quantize import IntegerMatMulToFakeQuantize
@@ -94,6 +95,7 @@ COMMON: tuple[type[FunctionPass], ...] = (
 
 LOOPS: tuple[type[FunctionPass], ...] = (
     ConcatenateGrowingStates,  # such a state is none for the passes below
+    WriteBehindLoops,  # nor one that is a buffer
     VectorizeLoops,  # no loop is left where its iterations do not depend on each other
     ComputeBehindLoops,  # before the next pass: what an output alone needs is no longer in the loop
     ComputeBeforeLoops,
@@ -142,6 +144,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     # behind these: for no steps they insert Reshapes whose sizes the runtime does not have.
     *LOOPS,
     EliminateLoopInputsOutputs,  # also states that two steps in one iteration exchange and give back
+    EliminateInvariantOutputs,  # of blocks of steps, which run at least once
     EliminateEmptyLoops,  # also those whose conditions are constants now: the runtime infers sizes of 0 for them
     EliminateUnusedPorts,  # of loops inside others, whose states no step reads then either
     InsertKnownSizes,  # before the next pass: sizes of a Concat may follow from these

@@ -69,6 +69,10 @@ KINDS = (
     ),
     Kind("delay", "t = Identity(xt) \n y = Sub(xt, s)", str(WIDTH)),
     Kind("loop_recurrence", "p = Mul(s, xt) \n q = Add(p, b) \n t = Tanh(q) \n y = Identity(t)", str(WIDTH), loop=True),
+    Kind(
+        "written_rows", "r = Tanh(xt) \n p = Reshape(i, pair) \n v = Unsqueeze(r, zero) \n t = ScatterND(s, p, v)",
+        f"1000,{WIDTH}", ("s",), loop=True,
+    ),
     Kind("clipped_sum", "p = Add(s, xt) \n t = Clip(p, low, high) \n y = Identity(t)", str(WIDTH), ("y", "s")),
 )  # fmt: skip
 """Kinds of loops; each is measured with lengths known at conversion and only at run time."""
@@ -79,10 +83,10 @@ def looped(kind: Kind, length: int) -> bytes:
     steps = str(length) if length else "T"
     states = f", float[{kind.state}] s0" if kind.state else ""
     outs = [f"float[{steps},{kind.y}] y"] if "y" in kind.outputs else []
-    outs = ([f"float[{kind.state}] s"] if "s" in kind.outputs else []) + outs
+    outs = ([f"float[{kind.state}] last"] if "s" in kind.outputs else []) + outs
     typed = [f"float[{kind.state}] t"] if kind.state else []
     typed += [f"float[{kind.y}] y"] if "y" in kind.outputs else []
-    made = ["s" if "s" in kind.outputs else "unread"] if kind.state else []
+    made = ["last" if "s" in kind.outputs else "unread"] if kind.state else []
     made += ["y"] if "y" in kind.outputs else []
     carried = f"float[{kind.state}] s" if kind.state else ""
     first = "s0" if kind.state else ""
@@ -127,6 +131,7 @@ def _model(inputs: str, outputs: str, nodes: str) -> bytes:
         "b": (rng.standard_normal(WIDTH) * 0.1).astype(np.float32),
         "half": np.float32(0.5), "low": np.float32(-1), "high": np.float32(1),
         "zero": np.array([0], np.int64), "one": np.array([1], np.int64),
+        "pair": np.array([1, 1], np.int64),
     }  # fmt: skip
     model.graph.initializer.extend(numpy_helper.from_array(np.asarray(array), key) for key, array in arrays.items())
     return bytes(model.SerializeToString())

@@ -17,7 +17,6 @@ from typing import Any
 from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.graph.types import f16, f32, f64, i32, i64
-from mo_loop.ops.base import Result
 from mo_loop.ops.control import Iteration
 from mo_loop.ops.lengths import as_value, dimension, joined
 from mo_loop.ops.port_map import Final, Merged
@@ -40,6 +39,16 @@ class Solved:
     after: Value | None
     last: Value
     read: Mapping[Value, Value] = field(default_factory=dict)
+
+
+def is_read_only_behind(node: Iteration, entry: Merged, *readers: Node) -> bool:
+    """Whether only the final value of a state is read after the loop, and only `readers` read it in the body."""
+    made = entry.result.value
+    results = {each.result for each in node.output_map if isinstance(each, Final)} | {entry.result}
+    others = {each.result for each in (*node.output_map, *node.back_edges) if each is not entry} - results
+    inside = all(use.node in results for use in made.uses) and not any(each.value is made for each in others)
+    uses = entry.parameter.output.uses
+    return inside and len(uses) == len(readers) and {use.node for use in uses} == set(readers)
 
 
 @dataclass(frozen=True)
@@ -81,11 +90,7 @@ class State:
 
     def reads_only_last(self, reader: Node) -> bool:
         """Whether nothing but the final value is read, and `reader` alone reads the state."""
-        outputs = [entry for entry in self.node.output_map if entry.result.value is self.next]
-        inside = all(isinstance(use.node, Result) for use in self.next.uses)
-        by_state = self.entry.parameter.output.only_use
-        alone = by_state is not None and by_state.node is reader
-        return inside and alone and all(isinstance(entry, Final) for entry in outputs)
+        return is_read_only_behind(self.node, self.entry, reader)
 
     def _joined(self, x: Lifted) -> Value:
         """[s0, x[0], x[1], ...]"""

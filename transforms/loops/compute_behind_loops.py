@@ -16,8 +16,8 @@ from mo_loop.transforms.loops.loop_pass import AllStepsPass
 from mo_loop.transforms.loops.memory_bound import Bound
 from mo_loop.transforms.loops.outer import (
     Draft,
-    has_known_sizes,
-    has_one_shape,
+    carried,
+    may_be_carried,
     obstacle_of_steps,
     output_of,
     replace_outputs,
@@ -59,7 +59,7 @@ class ComputeBehindLoops(AllStepsPass):
         split = self.exceeds(draft, made, bound, may_split=may_split)
         if split is not None:
             return split
-        wholes = {value: choice.given.get(value) or _carried(node, value) for value in choice.carried}
+        wholes = {value: choice.given.get(value) or carried(node, value) for value in choice.carried}
         for value, parameter in choice.carried.items():
             draft.bind(parameter, with_known_sizes(node, wholes[value], value.type.dims))
         if draft.executed is not None:
@@ -120,18 +120,13 @@ class _Choice:
         for value in dict.fromkeys(value for each in nodes for value in each.operands):
             if value.node in self.nodes or value.node in self.lifted:
                 continue
-            if not self._may_be_carried(value):
+            if not may_be_carried(self.node, value):
                 return {use.node for use in value.uses if use.node in self.nodes}
             whole = value.type.with_shape((self.draft.length, *value.type.dims)).without_known()
             self.carried[value] = Parameter(graph=self.draft.graph, type=whole)
             self.draft.lifting.put(value, self.carried[value].output)
         self.draft.lifting.lift_all(nodes)
         return {each for each in nodes if self.draft.lifting[each.outputs[0]] is None}
-
-    def _may_be_carried(self, value: Value) -> bool:
-        """Whether the values of all steps are one tensor, and its sizes are known if there is no step."""
-        has_step = low(self.node.count) > 0
-        return has_one_shape(self.node, value) and (has_step or has_known_sizes(self.node, value))
 
 
 def _given(node: Iteration) -> dict[Value, Value]:
@@ -143,11 +138,3 @@ def _given(node: Iteration) -> dict[Value, Value]:
         if is_first and isinstance(entry, Concatenated) and entry.axis == 0 and entry.stride > 0:
             found[made.operands[0]] = output
     return found
-
-
-def _carried(node: Iteration, value: Value) -> Value:
-    """A new output with a value of all steps."""
-    entry = Concatenated(Result(ops.Unsqueeze(value, [0]).output), 0)
-    node.output_map = (*node.output_map, entry)
-    whole = value.type.with_shape((node.count, *value.type.dims)).without_known()
-    return node.graph.add_output(node, whole)

@@ -60,6 +60,17 @@ def has_one_shape(node: Iteration, value: Value) -> bool:
     return value.shape is not None and outside.issuperset(symbols_of(value.shape))
 
 
+def may_be_carried(node: Iteration, value: Value) -> bool:
+    """Whether the values of all steps are one tensor, and its sizes are known if there is no step."""
+    return has_one_shape(node, value) and (low(node.count) > 0 or has_known_sizes(node, value))
+
+
+def carried(node: Iteration, value: Value) -> Value:
+    """A new output with a value of the body in all steps, [T, ...]."""
+    node.output_map = (*node.output_map, Concatenated(Result(ops.Unsqueeze(value, [0]).output), 0))
+    return node.graph.add_output(node, value.type.with_shape((node.count, *value.type.dims)).without_known())
+
+
 def with_known_sizes(node: Iteration, made: Value, dims: Sequence[Dimension]) -> Value:
     """The values of all steps [T, ...] with the sizes `dims` behind T, also if there are none."""
     if low(node.count) > 0 or all(isinstance(dim, int) for dim in dims):

@@ -1,4 +1,5 @@
-"""Recurrences over sequences of many steps: affine states, reductions, delay lines, projections, maps, early exits.
+"""Recurrences over sequences of many steps: affine states, reductions, delay lines, written buffers, projections, maps,
+early exits.
 
 `recurrence` appends one Scan, or one Loop that reads x[i], as those that `bodies.GENERATORS` holds. Its states and
 outputs are of the kinds that exporters write; lengths are 0, 1, and some that blocks of steps do not divide.
@@ -16,6 +17,9 @@ from .scope import Scope
 from .values import BOOL, FLOAT, INT64, Dim, Val
 
 LENGTHS = (1, 2, 3, 5, 8, 15, 16, 17, 31, 40)
+ROWS = 44
+"""The size of a buffer into which steps write."""
+
 WIDE = 60.0
 """A bound of states that add up the elements of a sequence."""
 
@@ -101,7 +105,8 @@ def _source(s: Scope, length: Dim, width: int) -> tuple[Val, int]:
 
 def _first(s: Scope, kind: str, width: int) -> Val:
     """The initial value: a known one or an input."""
-    shape = {"counter": (), "window": (3, width), "outer_product": (width, width)}.get(kind, (width,))
+    shapes = {"counter": (), "window": (3, width), "outer_product": (width, width), "written": (ROWS, width)}
+    shape = shapes.get(kind, (width,))
     if kind in ("every", "counter"):
         dtype = BOOL if kind == "every" else INT64
         return s.random_constant(dtype, shape)
@@ -246,6 +251,30 @@ def _outer_product(body: Scope, state: Val, element: Val) -> Val:
     product = body.emit("Mul", [column, row], FLOAT, state.shape, 1.0)
     kept = body.emit("Mul", [state, _decay(body, state, element)], FLOAT, state.shape, 1.0)
     return body.emit("Add", [kept, product], FLOAT, state.shape, 1.0)
+
+
+@_kind(STATES)
+def _written(body: Scope, state: Val, element: Val) -> Val:
+    """A row, also made of the one before, or an element replaced: at the iteration number, or at a place by data."""
+    number = body.iteration if body.context.chance(0.8) else None
+    if number is None:
+        number = body.emit("ArgMax", [element], INT64, (), 4.0, axis=0, keepdims=0)
+    one, last = body.scalar(1, INT64), body.scalar(body.rng.choice((2, ROWS - 3)), INT64)
+    for _ in range(body.rng.choice((0, 0, 1, 2))):
+        op, pair = body.rng.choice((("Add", [number, one]), ("Sub", [last, number])))
+        number = body.emit(op, pair, INT64, (), 40.0)
+    if body.context.chance(0.3):
+        before = body.emit("Sub", [number, one], INT64, (), 40.0)
+        row = body.emit("Gather", [state, before], FLOAT, element.shape, 1.0, axis=0)
+        half = body.emit("Mul", [row, body.scalar(0.5)], FLOAT, element.shape, 1.0)
+        element = body.emit("Add", [half, element], FLOAT, element.shape, 1.0)
+    place = body.emit("Reshape", [number, body.ints(1, 1)], INT64, (1, 1), 40.0)
+    if body.context.chance(0.6):
+        return body.emit("ScatterND", [state, place, unsqueeze(body, element, 0)], FLOAT, state.shape, 1.0)
+    column = body.emit("ArgMax", [element], INT64, (1,), 4.0, axis=0)
+    place = body.emit("Concat", [place, unsqueeze(body, column, 0)], INT64, (1, 2), 40.0, axis=1)
+    largest = body.emit("ReduceMax", [element], FLOAT, (1,), 1.0)
+    return body.emit("ScatterND", [state, place, largest], FLOAT, state.shape, 1.0)
 
 
 @_kind(STATES)

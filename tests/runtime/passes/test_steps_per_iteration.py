@@ -229,3 +229,13 @@ def test_states_that_are_exchanged_and_given_back_in_one_iteration(outputs: str,
     assert steps_of(model) != []
     x, y = np.float32([0.5, -0.25, 0.125]), np.float32([0.25, 0.5, -0.5])
     check(model, *({"x": x, "y": y, "n": np.int64(count)} for count in (5, 0, 1, 4, 33, 2)))
+
+
+def test_a_captured_tensor_as_final_value_beside_an_output_of_several_steps() -> None:
+    """The runtime compiles no Loop with such a final value. Blocks of steps have it, though the loop may not run."""
+    model = parsed("""main (float[3] x, int64[M,N] z) => (int64[M,N] last, float[N,1] y) <int64[1] one = {1}> {
+      last, y = Scan <num_scan_inputs = 1, scan_input_axes = [1], scan_input_directions = [1],
+        body = step (int64[M,N] s, int64[M] column) => (int64[M,N] t, float[1] v) {
+          v, i = TopK <axis = 0> (x, one) t = Identity (z) }> (z, z) }""")
+    assert steps_of(model) != []
+    check(model, *({"x": floats(3), "z": np.arange(2 * n).reshape(2, n)} for n in (5, 33, 1, 40)))
