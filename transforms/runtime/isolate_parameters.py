@@ -22,8 +22,9 @@ class IsolateParameters(FunctionPass):
     - p is a state, an A reads it, and the Result of another state depends on that A;
     - p is sliced or the iteration number, and the Result of a state depends on it;
     - p is invariant, and an A or the Result of a state reads it. A Gather whose index changes with the iteration does
-      not count: it copies, and isolation would copy the whole of p in every iteration. An element-wise operation on two
-      scalars counts if the other scalar is the output of an A: then the runtime lets it write into p.
+      not count, nor does a view that only such a Gather reads: it copies, and isolation would copy the whole of p in
+      every iteration. An element-wise operation on two scalars counts if the other scalar is the output of an A: then
+      the runtime lets it write into p.
     """
 
     instead = "`max(p, p)` after the body Parameter, `p or p` for booleans"

@@ -145,16 +145,19 @@ def _overwrites(reader: Node, changing: set[Node]) -> bool:
     return is_in_place(reader) and not _copies(reader, changing)
 
 
+def _copies(reader: Node, changing: set[Node]) -> bool:
+    """Whether a reader, or each of those that read its view, is a Gather whose index changes with the iteration."""
+    if isinstance(reader, VIEWS):
+        uses = reader.output.uses
+        return bool(uses) and all(use.port == 0 and _copies(use.node, changing) for use in uses)
+    return isinstance(reader, ops.Gather) and reader.operands[1].node in changing
+
+
 def _changing(node: Iteration) -> set[Node]:
     """The nodes that depend on the number of the iteration, a state or a slice."""
     constant = {entry.parameter for entry in node.input_map if isinstance(entry, Invariant)}
     varying: set[Node] = {parameter for parameter in node.body.parameters if parameter not in constant}
     return node.body.descendants(varying)
-
-
-def _copies(reader: Node, changing: set[Node]) -> bool:
-    index = reader.inputs[1] if isinstance(reader, ops.Gather) else None
-    return index is not None and index.node in changing
 
 
 def _reaches(body: Graph, starts: Sequence[Node], states: Iterable[Result]) -> bool:
