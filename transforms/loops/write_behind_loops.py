@@ -2,22 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from dataclasses import dataclass
 
 import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Value
-from mo_loop.graph.dimension import Dimension, least
+from mo_loop.graph.dimension import Dimension, least, low
+from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.graph.types import i32, i64
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Iteration, Loop
-from mo_loop.ops.port_map import Merged
+from mo_loop.ops.lengths import as_value, dimension
+from mo_loop.ops.port_map import Concatenated, Invariant, Merged
 from mo_loop.transforms.loops.closed_forms import is_read_only_behind
-from mo_loop.transforms.loops.lifted import squeezed, unsqueezed
+from mo_loop.transforms.loops.lifted import squeezed, unsqueezed, with_sizes
 from mo_loop.transforms.loops.loop_pass import LoopPass
-from mo_loop.transforms.loops.outer import carried, may_be_carried, with_known_sizes
+from mo_loop.transforms.loops.outer import carried, may_be_carried, may_end, with_known_sizes
+from mo_loop.transforms.loops.step_rules.index_rules import is_count
 from mo_loop.transforms.port_maps import drop_unused_ports
 from mo_loop.transforms.replace import move_readers, replace_output
 from mo_loop.transforms.slice_reads import Index
@@ -27,11 +29,14 @@ MOVEMENT = (ops.Unsqueeze, ops.Squeeze, ops.Reshape, ops.Broadcast, ops.Identity
 
 
 class WriteBehindLoops(LoopPass):
-    """for t: s = ScatterNDUpdate(s, P[t], X[t])  ->  for t: P[t], X[t]; then s = ScatterNDUpdate(s, P, X)
+    """for t: s[:, t] = x[t]  ->  for t: x[t]; then s[:, 0:T] = X
 
-    A state that the steps write is written once after the loop, at the places of all steps. In each step the runtime
-    would copy it. The body may read the row that the step before has written: that becomes a state of its own. It reads
-    nothing else of the buffer.
+    A state that the steps write is written once after the loop, at the places of all steps: ScatterNDUpdate with the
+    places and the elements of all steps as outputs, for whole slices ScatterUpdate, and if the steps write all slices
+    in order, the output is the buffer. In each step the runtime would copy it.
+
+    The body may read its shape, which never changes, the slice that the step before has written, which becomes a state
+    of its own, and the slice that it writes, which has its initial elements; nothing else of the buffer.
 
     All steps must write different places: a column of the indices is factor * t + offset, the same for all places of a
     step, and never below 0, where it would count from the end.
@@ -42,12 +47,13 @@ class WriteBehindLoops(LoopPass):
         if not found:
             return self.refuse(node, "it has no state that its steps write at different places, and do not read")
         for buffer in found:
-            if buffer.reads:
-                _carry_last_row(node, buffer)
+            if buffer.slices:
+                _read_slices(node, buffer)
+            if buffer.shapes:
+                _read_first_shape(node, buffer)
             finals = zip(node.output_map, node.outputs, strict=True)
             outputs = [output for each, output in finals if each.result.value is buffer.write.output]
-            written = (_of_all_steps(node, each) for each in buffer.write.operands[1:])
-            made = ops.ScatterNDUpdate(buffer.initial(node), *written).output
+            made = _with_elements(node, buffer) if buffer.axis is None else _with_slices(node, buffer, buffer.axis)
             for output in outputs:
                 move_readers(output, made, output.uses)
         drop_unused_ports(node)
@@ -56,12 +62,18 @@ class WriteBehindLoops(LoopPass):
 
 @dataclass(frozen=True)
 class _Buffer:
-    """A state that `write` replaces at `place`; `reads` read the row that the step before has written."""
+    """A state that `write` replaces at `place` along a column of the indices.
+
+    `axis` is that of the slice which is replaced as a whole, if it is one. `slices` read the one that the step before
+    has written, or the one that this step writes, `shapes` the shape of the buffer.
+    """
 
     entry: Merged
     write: ops.ScatterNDUpdate
     place: Index
-    reads: list[ops.Gather]
+    axis: int | None
+    slices: list[ops.Gather]
+    shapes: list[ops.ShapeOf]
 
     def initial(self, node: Iteration) -> Value:
         return next(value for entry, value in node.fed if entry is self.entry)
@@ -74,51 +86,126 @@ def _buffer(node: Iteration, entry: Merged) -> _Buffer | None:
     data, places, new = write.operands
     if data is not state or not all(may_be_carried(node, each) for each in (places, new)):
         return None
-    found = (index for column in _columns(places) if (index := _index(node, column)) is not None)
-    place = next((index for index in found if _is_never_repeated(node, index)), None)
-    reads = [use.node for use in state.uses if isinstance(use.node, ops.Gather)]
-    if place is None or not is_read_only_behind(node, entry, write, *reads):
+    found = [(axis, _index(node, column)) for axis, column in enumerate(_columns(places))]
+    ours = next(((axis, index) for axis, index in found if index is not None and _is_never_repeated(node, index)), None)
+    slices = [use.node for use in state.uses if isinstance(use.node, ops.Gather)]
+    shapes = [use.node for use in state.uses if isinstance(use.node, ops.ShapeOf)]
+    if ours is None or not is_read_only_behind(node, entry, write, *slices, *shapes):
         return None
-    if reads and not (_is_row(write) and all(_reads_previous(node, place, each) for each in reads)):
+    at, place = ours
+    axis = at if isinstance(place.offset, int) and _is_slice(write, at) else None
+    if slices and (axis is None or any(_distance(node, place, axis, each) is None for each in slices)):
         return None
-    return _Buffer(entry, write, place, reads)
+    return _Buffer(entry, write, place, axis, slices, shapes)
 
 
-def _of_all_steps(node: Iteration, value: Value) -> Value:
-    return with_known_sizes(node, carried(node, value), value.type.dims)
-
-
-def _is_row(write: ops.ScatterNDUpdate) -> bool:
-    """Whether one row is written, which has the shape of every row."""
-    state, places, new = (each.type.dims for each in write.operands)
-    return places == (1, 1) and new[1:] == state[1:]
-
-
-def _reads_previous(node: Iteration, place: Index, read: ops.Gather) -> bool:
-    """Whether a row is read that the step before has written, or before the first step the row at a known place."""
-    index = _index(node, read.operands[1])
-    is_row = read.operands[2].type.integers == (0,) and read.operands[1].type.dims in ((), (1,)) and not read.batch_dims
-    before = Index(place.factor, place.offset - place.factor)
-    return is_row and index == before and isinstance(before.offset, int)
-
-
-def _carry_last_row(node: Iteration, buffer: _Buffer) -> None:
-    """Replace the reads by a state, the row that the step before has written."""
-    first = ops.Gather(buffer.initial(node), buffer.place.offset - buffer.place.factor, 0).output
-    parameter = Parameter(graph=node.body, type=first.type.without_known())
-    row = Result(squeezed(buffer.write.operands[2], 0))
-    for read in buffer.reads:
-        replace_output(read.output, unsqueezed(parameter.output, [0]) if read.operands[1].rank else parameter.output)
-    node.input_map = (*node.input_map, Merged(parameter, row))
-    node.graph.set_inputs(node, [*node.inputs, first])
-
-
-def _columns(places: Value) -> Iterable[Value]:
+def _columns(places: Value) -> list[Value]:
     """Values that make columns of the indices: each place has one of its numbers from them."""
     made = places.node
     if isinstance(made, ops.Concat) and made.axis in (-1, places.type.rank - 1):
-        return made.operands
-    return (places,)
+        return list(made.operands)
+    return [places]
+
+
+def _is_slice(write: ops.ScatterNDUpdate, axis: int) -> bool:
+    """Whether all elements of one slice along an axis are written, in their order."""
+    state, places, new = (each.type.dims for each in write.operands)
+    columns = _columns(write.operands[1])
+    whole = tuple(1 if each == axis else dim for each, dim in enumerate(state))
+    depth = len(columns)
+    if places != (*whole[:depth], depth) or new != whole:
+        return False
+    return all(at == axis or _counts_along(column, at) for at, column in enumerate(columns))
+
+
+def _counts_along(value: Value, axis: int) -> bool:
+    """Whether its numbers are 0, 1, 2, ... along an axis, and the same along the others."""
+    known, made, dims = value.type.known, value.node, value.type.dims
+    if known is not None:
+        line = np.arange(known.shape[axis]).reshape([-1 if each == axis else 1 for each in range(known.ndim)])
+        return bool(np.array_equal(np.broadcast_to(line, known.shape), known))
+    if not isinstance(made, MOVEMENT):
+        return axis == 0 and is_count(value)
+    inner = made.operands[0]
+    if isinstance(made, ops.Broadcast):
+        axis -= len(dims) - inner.type.rank
+        return axis >= 0 and inner.type.dims[axis] == dims[axis - inner.type.rank] and _counts_along(inner, axis)
+    if isinstance(made, ops.Identity | ops.Convert):
+        return _counts_along(inner, axis)
+    if isinstance(made, ops.Unsqueeze) and (axes := made.operands[1].type.integers) is not None:
+        new = {normalise_axis(each, len(dims)) for each in axes}
+        return axis not in new and _counts_along(inner, axis - sum(each < axis for each in new))
+    outer_line, inner_line = ([at for at, dim in enumerate(each.type.dims) if dim != 1] for each in (value, inner))
+    return outer_line == [axis] and len(inner_line) == 1 and _counts_along(inner, inner_line[0])
+
+
+def _distance(node: Iteration, place: Index, axis: int, read: ops.Gather) -> int | None:
+    """0 if a slice is read at the place that the step writes, 1 at that of the step before; else None."""
+    index, at = _index(node, read.operands[1]), read.operands[2].type.integers
+    if index is None or at != (axis,) or read.operands[1].type.dims not in ((), (1,)) or read.batch_dims:
+        return None
+    places = {place: 0, Index(place.factor, place.offset - place.factor): 1}
+    return places.get(index)
+
+
+def _read_slices(node: Iteration, buffer: _Buffer) -> None:
+    """Read the slice of the step before from a state, and the one that a step writes from the initial buffer."""
+    axis, place, initial = buffer.axis, buffer.place, buffer.initial(node)
+    assert axis is not None
+    first = ops.Gather(initial, place.offset - place.factor, axis).output
+    previous = Parameter(graph=node.body, type=first.type.without_known())
+    whole = Parameter(graph=node.body, type=initial.type.without_known())
+    for read in buffer.slices:
+        if _distance(node, place, axis, read) == 0:
+            node.body.set_input(read, 0, whole.output)
+        else:
+            keeps = read.operands[1].type.rank
+            replace_output(read.output, unsqueezed(previous.output, [axis]) if keeps else previous.output)
+    state = Merged(previous, Result(squeezed(_slice_of(buffer, axis), axis)))
+    node.input_map = (*node.input_map, state, Invariant(whole))
+    node.graph.set_inputs(node, [*node.inputs, first, initial])
+
+
+def _read_first_shape(node: Iteration, buffer: _Buffer) -> None:
+    """Replace the reads of the shape by an invariant input, the shape of the initial value."""
+    first = ops.ShapeOf(buffer.initial(node), output_type=buffer.shapes[0].output_type).output
+    parameter = Parameter(graph=node.body, type=buffer.shapes[0].output.type)
+    for each in buffer.shapes:
+        replace_output(each.output, parameter.output)
+    node.input_map = (*node.input_map, Invariant(parameter))
+    node.graph.set_inputs(node, [*node.inputs, first])
+
+
+def _with_elements(node: Iteration, buffer: _Buffer) -> Value:
+    """The buffer with the elements of all steps at the places of all steps."""
+    written = (with_known_sizes(node, carried(node, each), each.type.dims) for each in buffer.write.operands[1:])
+    return ops.ScatterNDUpdate(buffer.initial(node), *written).output
+
+
+def _with_slices(node: Iteration, buffer: _Buffer, axis: int) -> Value:
+    """The buffer with the slices of all steps."""
+    initial, piece = buffer.initial(node), _slice_of(buffer, axis)
+    node.output_map = (*node.output_map, Concatenated(Result(piece), axis))
+    dims = list(piece.type.dims)
+    dims[axis] = node.count
+    whole = node.graph.add_output(node, piece.type.with_shape(tuple(dims)).without_known())
+    others = [each for each in range(len(dims)) if each != axis]
+    if low(node.count) < 1 and not is_static(tuple(dims[each] for each in others)):
+        whole = with_sizes(whole, axis, [dimension(initial, each) for each in others])
+    if buffer.place == Index(1, 0) and not may_end(node) and node.count == initial.type.dims[axis]:
+        return whole
+    numbers = ops.Range(*(as_value(each, whole.graph) for each in (0, dimension(whole, axis), 1)), output_type=i64)
+    places = ops.Add(ops.Multiply(numbers, buffer.place.factor), buffer.place.offset)
+    return ops.ScatterUpdate(initial, places, whole, axis).output
+
+
+def _slice_of(buffer: _Buffer, axis: int) -> Value:
+    """What is written, without the sizes that are computed for it in each step."""
+    new = buffer.write.operands[2]
+    made = new.node
+    source = made.operands[0] if isinstance(made, ops.Reshape) else None
+    dims = new.type.dims
+    return new if source is None or source.shape != dims[:axis] + dims[axis + 1 :] else unsqueezed(source, [axis])
 
 
 def _is_never_repeated(node: Iteration, index: Index) -> bool:
@@ -146,9 +233,15 @@ def _index(node: Iteration, value: Value) -> Index | None:
     made = value.node
     if isinstance(made, MOVEMENT):
         return _index(node, made.operands[0])
-    if isinstance(made, ops.Add | ops.Subtract):
+    if isinstance(made, ops.Add | ops.Subtract | ops.Multiply):
         a, b = (_index(node, each) for each in made.operands)
-        if a is not None and b is not None:
-            sign = 1 if isinstance(made, ops.Add) else -1
-            return Index(a.factor + sign * b.factor, a.offset + sign * b.offset)
+        if a is None or b is None:
+            return None
+        if isinstance(made, ops.Multiply):
+            index, times = (a, b.offset) if b.factor == 0 else (b, a.offset)
+            if 0 not in (a.factor, b.factor) or not isinstance(times, int):
+                return None
+            return Index(index.factor * times, index.offset * times)
+        sign = 1 if isinstance(made, ops.Add) else -1
+        return Index(a.factor + sign * b.factor, a.offset + sign * b.offset)
     return None

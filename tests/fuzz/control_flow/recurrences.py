@@ -255,7 +255,7 @@ def _outer_product(body: Scope, state: Val, element: Val) -> Val:
 
 @_kind(STATES)
 def _written(body: Scope, state: Val, element: Val) -> Val:
-    """A row, also made of the one before, or an element replaced: at the iteration number, or at a place by data."""
+    """A row, also made of itself or the one before, or an element replaced: at the iteration number, or by data."""
     number = body.iteration if body.context.chance(0.8) else None
     if number is None:
         number = body.emit("ArgMax", [element], INT64, (), 4.0, axis=0, keepdims=0)
@@ -263,8 +263,8 @@ def _written(body: Scope, state: Val, element: Val) -> Val:
     for _ in range(body.rng.choice((0, 0, 1, 2))):
         op, pair = body.rng.choice((("Add", [number, one]), ("Sub", [last, number])))
         number = body.emit(op, pair, INT64, (), 40.0)
-    if body.context.chance(0.3):
-        before = body.emit("Sub", [number, one], INT64, (), 40.0)
+    if body.context.chance(0.4):
+        before = body.rng.choice((number, body.emit("Sub", [number, one], INT64, (), 40.0)))
         row = body.emit("Gather", [state, before], FLOAT, element.shape, 1.0, axis=0)
         half = body.emit("Mul", [row, body.scalar(0.5)], FLOAT, element.shape, 1.0)
         element = body.emit("Add", [half, element], FLOAT, element.shape, 1.0)

@@ -32,13 +32,17 @@ BUFFERS = {
         "M, 3", "j = Sub(i, one)\n p = Reshape(i, pair)\n b = Gather<axis = 0>(s, j)\n e = Add(b, v)\n"
         "u = Reshape(e, row)",
     ),
+    "a row made of its own": (
+        "M, 3", "p = Reshape(i, pair)\n b = Gather<axis = 0>(s, i)\n e = Add(b, v)\n u = Reshape(e, row)",
+    ),
 }  # fmt: skip
 READ = {
     "rows by data": ("M, 3", "p = Reshape(k, pair)\n u = Reshape(v, row)"),
     "rows from the end": ("M, 3", "q = Sub(i, two)\n p = Reshape(q, pair)\n u = Reshape(v, row)"),
     "one row": ("M, 3", "q = Sub(i, i)\n p = Reshape(q, pair)\n u = Reshape(v, row)"),
     "rows made of others": (
-        "M, 3", "p = Reshape(i, pair)\n b = Gather<axis = 0>(s, i)\n e = Add(b, v)\n u = Reshape(e, row)",
+        "M, 3",
+        "q = Add(i, one)\n p = Reshape(i, pair)\n b = Gather<axis = 0>(s, q)\n e = Add(b, v)\n u = Reshape(e, row)",
     ),
     "rows that are read": (
         "M, 3", "p = Reshape(i, pair)\n r = ReduceMax<keepdims = 0>(s)\n e = Add(v, r)\n u = Reshape(e, row)",
@@ -95,3 +99,59 @@ def test_a_buffer_whose_places_may_repeat_or_that_is_read_stays(buffer: str) -> 
     model = model_of(shape, places)
     assert buffers(model) == 1
     check(model, *feeds(shape, 4, 1, 0, 5), rtol=1e-5, atol=1e-6)
+
+
+SLICES = {
+    # what step t makes of a, which is x[:, t] + h, and of the buffer s [B, T, D]
+    "any": "w = Tanh(a)",
+    "the slice before": "j = Sub(t, one)\n b = Gather<axis = 1>(s, j)\n w = Sum(a, b)",
+    "its own slice": "b = Gather<axis = 1>(s, t)\n c = Gather<axis = 1>(s, t1)\n d = Squeeze(c, single)\n w = Sum(a, b, d)",
+    "both": "j = Sub(t, one)\n b = Gather<axis = 1>(s, j)\n c = Gather<axis = 1>(s, t)\n w = Sum(a, b, c)",
+}
+
+
+def model_of_slices(form: str) -> onnx.ModelProto:
+    """for t in range(T): h = w of x[:, t] and h; s[:, t] = h, with all sizes known at run time only."""
+    return parsed(f"""
+        main (float[B,T,D] x, float[B,D] first, float[B,T,D] buffer) => (float[B,T,D] y, float[B,D] z)
+        <int64[1] last = {{-1}}, int64[1] single = {{1}}, int64[1] none = {{0}}, int64 one = {{1}}, int64 zero = {{0}},
+         int64[1] two = {{2}}, int64[1] three = {{3}}> {{
+          sizes = Shape(x)
+          n = Gather<axis = 0>(sizes, one)
+          z, y = Loop(n, "", first, buffer) <
+            body = step (int64 t, bool go, float[B,D] h, float[B,T,D] s)
+            => (bool goes, float[B,D] v, float[B,T,D] r) {{
+            goes = Identity(go)
+            g = Gather<axis = 1>(x, t)
+            a = Add(g, h)
+            t1 = Reshape(t, single)
+            {SLICES[form]}
+            v = Sin(w)
+            all = Shape(s)
+            rest = Slice(all, two, three)
+            b0 = Gather<axis = 0>(all, zero)
+            counted = Range(zero, b0, one)
+            line = Unsqueeze(counted, single)
+            size = Shape(line)
+            rows = Unsqueeze(line, last)
+            column = Expand(t1, size)
+            columns = Unsqueeze(column, last)
+            p = Concat<axis = -1>(rows, columns)
+            shape = Concat<axis = 0>(size, rest)
+            u = Reshape(v, shape)
+            r = ScatterND(s, p, u)
+          }}>
+        }}""")
+
+
+@pytest.mark.parametrize("form", SLICES)
+def test_slices_of_a_batch_are_concatenated(form: str) -> None:
+    model = model_of_slices(form)
+    assert buffers(model) == 0
+    graph = convert_model(model).graph
+    assert not any(isinstance(node, ops.ScatterNDUpdate | ops.ScatterUpdate) for node in graph.ordered())
+    sizes = ((2, 5, 3), (1, 1, 4), (2, 0, 3), (3, 7, 1), (1, 6, 1), (2, 1, 2))
+    check(model, *(
+        {"x": floats(*each, seed=1), "first": floats(each[0], each[2], seed=2), "buffer": floats(*each, seed=3)}
+        for each in sizes
+    ), rtol=1e-5, atol=1e-6)  # fmt: skip
