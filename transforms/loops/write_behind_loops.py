@@ -200,7 +200,7 @@ def _with_slices(node: Iteration, buffer: _Buffer, axis: int) -> Value:
 
 
 def _slice_of(buffer: _Buffer, axis: int) -> Value:
-    """What is written, without the sizes that are computed for it in each step."""
+    """The slice that is written, without the sizes that are computed for it in each step."""
     new = buffer.write.operands[2]
     made = new.node
     source = made.operands[0] if isinstance(made, ops.Reshape) else None

@@ -105,7 +105,9 @@ SLICES = {
     # what step t makes of a, which is x[:, t] + h, and of the buffer s [B, T, D]
     "any": "w = Tanh(a)",
     "the slice before": "j = Sub(t, one)\n b = Gather<axis = 1>(s, j)\n w = Sum(a, b)",
-    "its own slice": "b = Gather<axis = 1>(s, t)\n c = Gather<axis = 1>(s, t1)\n d = Squeeze(c, single)\n w = Sum(a, b, d)",
+    "its own slice": (
+        "b = Gather<axis = 1>(s, t)\n c = Gather<axis = 1>(s, t1)\n d = Squeeze(c, single)\n w = Sum(a, b, d)"
+    ),
     "both": "j = Sub(t, one)\n b = Gather<axis = 1>(s, j)\n c = Gather<axis = 1>(s, t)\n w = Sum(a, b, c)",
 }
 
