@@ -79,6 +79,7 @@ class Page:
             return
         file = FILE.match(block.text)
         if file:
+            compile(block.text, file.group(1), "exec")
             (self.folder / file.group(1)).write_text(block.text, "utf-8")
             return
         exec(compile("\n" * (block.line - 1) + block.text, str(self.path), "exec"), self.names)
