@@ -160,8 +160,10 @@ def test_what_a_page_shows(path: Path, tmp_path: Path, monkeypatch: pytest.Monke
     if path.stem in ("production", "quantised") and not runs((2025, 0)):
         pytest.skip("it builds with, or runs, what the oldest dependencies do not have")
     monkeypatch.chdir(tmp_path)
+    monkeypatch.syspath_prepend(tmp_path)  # the files of the page can be imported
     page = Page(path, tmp_path)
     page.run()
+    sys.modules.pop("server", None)
     assert not page.wrong, "\n".join(page.wrong)
     if path.stem == "production":
         check_repository(tmp_path / "models")
