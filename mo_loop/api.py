@@ -157,7 +157,7 @@ def convert_model(source: Any, **arguments: Any) -> Model:
 
 
 def _converted_at_url(conversion: Conversion, where: Location) -> Model:
-    """The model at a URL; its files are removed when nothing uses the Model any more."""
+    """The model at a URL; its files are removed when nothing uses the Model any longer."""
     from mo_loop.batching.storage.scratch import Scratch
     from mo_loop.batching.storage.staging import staged
 

@@ -350,7 +350,7 @@ class Conversion:
 def _flag_of(name: str, options: ConvertOptions) -> tuple[str, str]:
     """The option that requests a pass, and the advice if it has no effect. InternalError if it is not known."""
     if name == "UnrollLoops":
-        return f"--unroll {options.unroll}", "--explain-pass UnrollLoops says why for each loop; give a larger number"
+        return f"--unroll {options.unroll}", "--explain-pass UnrollLoops gives the reasons; give a larger number"
     if name == "LowLatency2":
         return "--transform LowLatency2", "give the sequence one step (--input), or LowLatency2[sequence_length=1]"
     if name == "MakeStateful":

@@ -76,7 +76,7 @@ class Extensions:
         if sum(bool(each) for each in place) != 1 or not all(isinstance(each, str | type) for each in place):
             raise ExtensionError(
                 f"{self.origin} does not name one place for {name_of(new)}", code="ML263",
-                hint="say one of before=, after= (the name or class of a pass) and at=",
+                hint="give one of before=, after= (the name or class of a pass) and at=",
             )  # fmt: skip
         self.passes.append(Placed(new, name_of(before), name_of(after), name_of(at), self.origin, _caller()))
 

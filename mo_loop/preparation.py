@@ -2,7 +2,7 @@
 
     wanted = Preprocessing.of(ConvertOptions(layout="nhwc->nchw", mean_values="[123.68,116.78,103.94]", scale=58.8))
     cut = wanted.of_batch(cut)                     # before translation, because translators use sizes
-    passes = wanted.around(default_pipeline())             # behind MakeStateful: a state is not an input
+    passes = wanted.around(default_pipeline())             # after MakeStateful: a state is not an input
 
 At run time an input passes through these steps, each only if an option requires it:
 
@@ -89,7 +89,7 @@ class Preprocessing:
         passes = list(pipeline)
         if self == Preprocessing():  # the modules of the passes are not loaded then
             return passes
-        # What becomes a state is not an input any more, so nothing prepares it.
+        # An input that becomes a state is no longer an input, so nothing prepares it.
         place = next((place + 1 for place, each in enumerate(passes) if each.name == "MakeStateful"), 0)
         return [*self._checks(), *passes[:place], *self._first(), *passes[place:], *self._last()]
 

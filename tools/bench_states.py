@@ -103,7 +103,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("names", nargs="*", help="parts of names of decoders; default: all")
     parser.add_argument("--folder", type=Path, default=EXPORTED, help="where the decoders are (out/real)")
     parser.add_argument("--context", type=int, default=512, help="tokens in the cache (512)")
-    parser.add_argument("--steps", type=int, default=24, help="steps behind them (24)")
+    parser.add_argument("--steps", type=int, default=24, help="steps after them (24)")
     parser.add_argument("--rounds", type=int, default=3, help="how often the cache is filled and the steps follow (3)")
     parser.add_argument("--threads", type=int, default=2, help="threads of an inference (2)")
     parser.add_argument("--limit", type=float, default=900, help="seconds for one decoder (900)")

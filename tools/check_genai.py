@@ -160,7 +160,7 @@ def ways(model: Path, folder: Path, prompt: np.ndarray, tokenizer: Any) -> Itera
 
 
 def greedy(steps: Steps | Any, prompt: np.ndarray) -> list[int]:
-    """The most probable tokens behind a prompt."""
+    """The most probable tokens after a prompt."""
     steps.start(1)
     found, tokens = [], prompt
     for _ in range(TOKENS):

@@ -126,7 +126,7 @@ def soak(folder: Path, count: int) -> list[str]:
 
 
 def converted(task: object) -> float:
-    """Convert in a worker; the resident memory of the process behind it, in MiB."""
+    """Convert in a worker; the resident memory of the process after it, in MiB."""
     from mo_loop.batching.job import convert
 
     done = convert(task)  # type: ignore[arg-type]  # a Task: this module imports it where it is needed

@@ -102,7 +102,7 @@ Colours appear only on a terminal, and never if `NO_COLOR` is set.
 |---|---|
 {exit_codes}
 
-Documents in JSON have the keys `schema`, which says what the document is, and `version`, which increases when a key is
+Documents in JSON have the keys `schema`, which names its kind, and `version`, which increases when a key is
 removed or changes its meaning. [schemas/mo-loop.json](schemas/mo-loop.json) is the JSON schema of all of them. An error
 of a command that was asked for JSON is a document as well (`mo-loop error`), on stdout.
 

@@ -11,7 +11,7 @@ A pattern matches one value: used twice, it matches the same value twice. Matchi
 and tries all alternatives of `any_of`, `any_order`, `optional` and `repeated`; the first one that fits is used.
 Patterns are not changed while they are matched, so several matchers can share one pattern.
 
-The functions that make patterns and the classes behind them are here. The classes that match them are in
+The functions that make patterns and the classes after them are here. The classes that match them are in
 transforms/matcher.py: `Matcher`, `Match`, and `Pattern`, the base of all patterns.
 """
 

@@ -139,9 +139,9 @@ FRONT: tuple[type[FunctionPass], ...] = (
     FuseRecurrentCells,  # cells over slices, in a loop of any kind
     LowLatency2,  # what loops over a sequence is one now; before the guards, which loops of one step do not need
     MakeStateful,  # what the caller carried is a variable, as which the rules below see it
-    FuseStatefulAttention,  # behind what makes caches of inputs
+    FuseStatefulAttention,  # after what makes caches of inputs
     # All counted loops over slices have their last form, recurrent cells and states have their nodes. No NopElimination
-    # behind these: for no steps they insert Reshapes whose sizes the runtime does not have.
+    # after these: for no steps they insert Reshapes whose sizes the runtime does not have.
     *LOOPS,
     EliminateLoopInputsOutputs,  # also states that two steps in one iteration exchange and give back
     EliminateInvariantOutputs,  # of blocks of steps, which run at least once

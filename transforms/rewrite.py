@@ -17,7 +17,7 @@
 `GraphRewrite` visits each node once, producers first, and tries the matchers whose root can have the class of the node
 and whose inputs can have the classes of its producers. They are cached for each combination of classes, so the cost of
 a node does not grow with the number of matchers. The first callback that returns True ends the visit of a node.
-The nodes that it made or changed are visited next, by the matchers behind it, if the traversal does not come to them
+The nodes that it made or changed are visited next, by the matchers after it, if the traversal does not come to them
 later; those given to `register_new_node` by all matchers.
 """
 
@@ -115,7 +115,7 @@ class MatcherPass(FunctionPass):
     # -- for callbacks
 
     def register_new_node(self, node: Any) -> Any:
-        """Have all matchers visit `node` next, not only those behind this one; returns it.
+        """Have all matchers visit `node` next, not only those after this one; returns it.
 
         Several nodes are given in topological order.
         """

@@ -31,7 +31,7 @@ def declared_files(extension: str) -> list[str]:
     files: set[str] = set()
     for name in _named(content, extension):
         if os.path.isabs(name) or ".." in Path(name).parts:
-            raise _wrong(extension, f"{name!r} is not beside the extension")
+            raise _wrong(extension, f"{name!r} is not in the folder of the extension")
         if not (folder / name).exists():
             raise _wrong(extension, f"{name!r} does not exist")
         files.update(each.relative_to(folder).as_posix() for each in files_of(folder / name))

@@ -64,8 +64,9 @@ def _common(one: PathOrUrl, other: PathOrUrl) -> PathOrUrl:
     if isinstance(one, Location) and isinstance(other, Location):
         if (one.scheme, one.rest.partition("/")[0]) != (other.scheme, other.rest.partition("/")[0]):
             raise UsageError(
-                f"{one}, {other} have no common prefix", why="they are several buckets", hint="run one batch for each"
-            )
+                f"{one}, {other} have no common prefix", why="they are in several buckets",
+                hint="run one batch for each",
+            )  # fmt: skip
         pairs = zip(one.rest.split("/"), other.rest.split("/"), strict=False)
         same = [part for part, _ in takewhile(lambda pair: pair[0] == pair[1], pairs)]
         return Location(f"{one.scheme}://{'/'.join(same)}")

@@ -43,7 +43,7 @@ class Places:
         memory = next((each for each in urls if each.scheme == "memory"), None)
         if memory is not None:
             raise UsageError(
-                f"{memory} is in the memory of one process", why="models are converted in others", code="ML287",
+                f"{memory} is in the memory of one process", why="other processes convert the models", code="ML287",
                 hint="give a folder, or the URL of a store",
             )  # fmt: skip
         from mo_loop.batching.storage.scratch import Scratch

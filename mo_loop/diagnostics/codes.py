@@ -52,7 +52,7 @@ CODES: dict[str, Code] = {
     "ML203": Code(
         "a Python package that is not installed",
         "OpenVINO, ONNX Runtime, Dask and fsspec are needed for some commands only",
-        "install it as the message says",
+        "install the package that the message names",
     ),
     "ML204": Code(
         "a model of more than 2 GB where it must be one protobuf message",
@@ -72,7 +72,7 @@ CODES: dict[str, Code] = {
     "ML208": Code(
         "an assumption about the model that --strict refuses",
         "the conversion would continue with a warning, and the IR would depend on the assumption",
-        "convert without --strict, or change the model as the message says",
+        "convert without --strict, or change the model as the message describes",
     ),
     "ML209": Code(
         "graph text that cannot be parsed",
@@ -327,7 +327,7 @@ CODES: dict[str, Code] = {
     "ML282": Code("a bucket or an object that does not exist", "the store has nothing of this name", "check the URL"),
     "ML283": Code(
         "a store that cannot be reached",
-        "no answer arrives",
+        "the store does not answer",
         "check the network, and the address of the store",
     ),
     "ML284": Code(
@@ -353,7 +353,7 @@ CODES: dict[str, Code] = {
     # -- clusters
     "ML290": Code(
         "a scheduler that cannot be reached, or a cluster that cannot be started",
-        "no answer arrives, or a process does not start",
+        "the scheduler does not answer, or a process does not start",
         "check the address of --scheduler, the network, and that `dask scheduler` runs there",
     ),
     "ML291": Code(
@@ -363,7 +363,7 @@ CODES: dict[str, Code] = {
     ),
     "ML292": Code("a worker without a package", "models are converted on the workers", "install mo_loop there"),
     "ML293": Code(
-        "versions on a cluster that are not those here",
+        "versions on a cluster that differ from those on this machine",
         "the same model would be converted differently",
         "install the same versions everywhere",
     ),
@@ -493,7 +493,7 @@ CODES: dict[str, Code] = {
     ),
     "ML331": Code(
         "an element or layer of the IR that cannot be read",
-        "its form is not one that the reader knows",
+        "the reader does not support its form",
         "remove the layer, or report the file",
     ),
     # -- limits
@@ -558,7 +558,7 @@ CODES: dict[str, Code] = {
     "ML501": Code(
         "f64 that is computed in f32",
         "the CPU device has no f64: it computes in f32 and large values become infinite",
-        "export the model in f32 if its results need no more than seven digits",
+        "export the model in f32 if seven digits are enough for its results",
         "warning",
     ),
     "ML502": Code(
@@ -595,7 +595,7 @@ CODES: dict[str, Code] = {
     ),
     "ML507": Code(
         "a broadcast to computed sizes where 0 may meet 1",
-        "the runtime may move it behind the elementwise operation that reads it; a size of 0 becomes 1 then",
+        "the runtime may move it after the elementwise operation that reads it; a size of 0 becomes 1 then",
         "nothing, unless tensors without elements occur; if they do, declare the shapes of the inputs (--input)",
         "note",
     ),

@@ -25,7 +25,8 @@ class NodePlace:
     """The place of a node or value in a model.
 
     `path` is the scope path of a node or value, `scope` that of the graph which holds it (empty for the main graph) and
-    `node` its name there; `operator` is the ONNX operator, or the operation of the IR where no single one is behind it.
+    `node` its name there; `operator` is the ONNX operator, or the operation of the
+    IR if it does not come from a single one.
     """
 
     path: str = ""

@@ -56,7 +56,7 @@ EXPLAINED = ("PackSequences",)
 
 
 BEFORE_LOOPS = ("FuseRecurrentCells", "LowLatency2", "MakeStateful")
-"""The passes behind which the loops of the model have their last form."""
+"""The passes after which the loops of the model have their last form."""
 
 
 @dataclass

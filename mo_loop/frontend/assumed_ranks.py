@@ -1,6 +1,6 @@
 """Inputs and vectors whose sizes are not known, with the ranks that other nodes force or that the model declares.
 
-    start = with_rank(start, scope, translation)    # an input of the model, of the rank that the nodes behind it force
+    start = with_rank(start, scope, translation)    # an input of the model, of the rank that the nodes after it force
     inputs = with_length(node, inputs)              # Reshape(x, v): v has as many elements as the result dimensions
 
 `Ranks` (forced_ranks.py) finds the ranks. A rank that only a declaration gives is a warning.
@@ -22,7 +22,7 @@ SHAPED = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0, "Squeeze": 1, "Unsque
 
 
 def with_rank(start: Start, scope: Scope, translation: Translation) -> Start:
-    """The input; if its rank is not known, with the one that the nodes behind it force."""
+    """The input; if its rank is not known, with the one that the nodes after it force."""
     if not isinstance(start.type, TensorType) or start.type.rank is not None or start.value is not None:
         return start
     rank = _forced_rank(start.name, scope, translation)
@@ -35,7 +35,7 @@ def _forced_rank(name: str, scope: Scope, translation: Translation) -> int | Non
     found = scope.ranks.of(name) if scope.ranks is not None and name else None
     if found is not None and found.by_declaration:
         where = Origin(scope.path, output=name)
-        text = f"{where.path} has rank {found.rank} because the model declares it: nothing else says it"
+        text = f"{where.path} has rank {found.rank} because the model declares it; nothing else determines it"
         translation.doubts.add(text, where=where, code="ML519")
     return None if found is None else found.rank
 

@@ -55,10 +55,10 @@ class BatchCut(Cut):
                 raise UsageError(f"the layout {layout} does not fit the input {start.name!r}: {type_}")
             axis = layout.axis("N", len(type_.shape))
         elif not type_.shape:
-            hint = f"if only this one is a scalar, say so: --layout '{start.name}([])'"
+            hint = f"if only this one is a scalar, declare it: --layout '{start.name}([])'"
             raise self._refused(start.name, "it is a scalar, without dimensions", hint)
         elif type_.shape[0] not in (0, 1, self.batch) and isinstance(type_.shape[0], int):
-            hint = f"if it is, say so: --layout '{start.name}(n...)'; else give the shapes with --input"
+            hint = f"if it is, declare it: --layout '{start.name}(n...)'; else give the shapes with --input"
             raise self._refused(start.name, f"its first dimension, {type_.shape[0]}, need not be a batch", hint)
         if axis is None or type_.shape[axis] == self.batch:
             return start.type

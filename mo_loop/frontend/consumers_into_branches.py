@@ -43,7 +43,7 @@ RANDOM = frozenset(
 def sink_consumers(
     translation: Translation, proto: Any, waiting: WaitingNodes, outputs: Iterable[str], scope: Scope
 ) -> None:
-    """Move the nodes that have to move from `waiting`, the nodes behind the If `proto`, into its branches.
+    """Move the nodes that have to move from `waiting`, the nodes after the If `proto`, into its branches.
 
     What this translates is done in `waiting`: nothing if all ranks agree, or if a value whose rank differs is an output
     of the graph; the last check refuses the If then.

@@ -61,7 +61,7 @@ def require_operator(op: Any, domain: Any, since: Any) -> None:
             hint='write: @extensions.translates("MyOp", domain="com.example", since=1)',
         )  # fmt: skip
     if not isinstance(since, int) or isinstance(since, bool) or since < 1:
-        raise ExtensionError(f"the translator of {op} holds since {since!r}, which is not a version", code="ML263")
+        raise ExtensionError(f"the translator of {op} has since={since!r}, which is not a version", code="ML263")
 
 
 def described(op: str, since: int, function: Callable[..., Any], origin: str) -> Translator:
@@ -122,7 +122,7 @@ def called(
     if problem:
         raise ExtensionError(
             f"{what} of {translator.origin} returned {problem}", code="ML266",
-            hint=f"it is defined at {defined_at(translator.function)}; wanted is a node, a value or a list of them",
+            hint=f"it is defined at {defined_at(translator.function)}; return a node, a value or a list of them",
         )  # fmt: skip
     return values
 

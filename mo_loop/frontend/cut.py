@@ -323,7 +323,7 @@ class _Names:
         if others:
             outputs = [each for every in (node, *others) for each in every.output if each]
             raise UsageError(
-                f"{1 + len(others)} nodes have the name {name!r}", why="it does not tell which of them is meant",
+                f"{1 + len(others)} nodes have the name {name!r}", why="the name does not identify one of them",
                 hint=f"name a tensor: {', '.join(outputs[:6])}", code="ML202",
             )  # fmt: skip
         return node

@@ -96,9 +96,9 @@ class ExternalFiles:
         if _is_below(real, root):
             if os.path.normcase(real) != os.path.normcase(plain):
                 raise FileError(
-                    f"external data {location!r} is a link, or is behind one", code="ML271",
-                    why="a model of somebody else can lead to other files in this way",
-                    hint=f"put the file itself in the place of the link, or {_allow(real)}",
+                    f"external data {location!r} is a link, or is reached through one", code="ML271",
+                    why="through a link, a model from another person can read other files of the machine",
+                    hint=f"replace the link with the file, or {_allow(real)}",
                 )  # fmt: skip
             return root
         blobs = _blobs(root)
@@ -188,7 +188,8 @@ def _outside(location: str, path: str | None) -> FileError:
     hint = "move the data file below the folder of the model"
     return FileError(
         f"external data {location!r} lies outside the model's folder", code="ML216",
-        why="a model may name any file of this machine", hint=hint if path is None else f"{hint}, or {_allow(path)}",
+        why="the model could read any file of this machine",
+        hint=hint if path is None else f"{hint}, or {_allow(path)}",
     )  # fmt: skip
 
 

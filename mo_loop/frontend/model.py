@@ -77,7 +77,7 @@ def require_opset(model: OnnxModel) -> None:
         )  # fmt: skip
     if opset > newest:
         raise ModelError(
-            f"the model uses opset {opset}, the installed onnx package knows up to {newest}",
+            f"the model uses opset {opset}, but the installed onnx package supports opsets up to {newest}",
             code="ML222", hint="install a newer onnx package, or export the model with an older opset",
         )  # fmt: skip
 

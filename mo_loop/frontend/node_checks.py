@@ -55,7 +55,7 @@ def _require_texts(inputs: Iterable[Value | None], context: Context) -> None:
     domain = "" if context.domain == "ai.onnx" else context.domain
     schema = schema_of(context.op_type, context.opset, domain)
     if schema is None and domain != "":
-        return  # an operator of somebody else, whose translator knows what it takes
+        return  # an operator of another domain: its translator checks its inputs
     ports = [] if schema is None else schema.inputs
     for place, value in enumerate(inputs):
         if value is not None and value.type.dtype is string:

@@ -31,7 +31,7 @@ _BLOCK_FLOATS = (
 )
 _GPU_WEIGHTS = "it serves GPUs, and its weights are {0}: export the model with MatMulNBits"
 _EXPERTS = "it is a step of a packed mixture of experts: export the model with MoE or QMoE"
-_TOKENS = _CHARACTERS + ": cut the model behind it (--input), and pass numbers of tokens"
+_TOKENS = _CHARACTERS + ": cut the model after it (--input), and pass numbers of tokens"
 _HASHES = (
     "the runtime has no integer arithmetic that wraps around: compute the hashes in the application, and make them an "
     "input with --input"

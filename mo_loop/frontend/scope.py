@@ -65,7 +65,7 @@ class Scope:
         if value is None:
             raise ModelError(
                 f"nothing defines {name!r}", code="ML223",
-                hint="the model is broken: onnx.checker.check_model says more",
+                hint="the model is broken: onnx.checker.check_model shows the details",
             )  # fmt: skip
         return value
 

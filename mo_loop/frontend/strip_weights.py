@@ -123,7 +123,7 @@ class _Walk:
         return found
 
     def _after_equals(self, key: int, position: int, end: int) -> int:
-        """The position behind the small fields with this key that begin at `position`, as far as they were read."""
+        """The position after the small fields with this key that begin at `position`, as far as they were read."""
         offset = position - self._start
         if not 0 <= offset < len(self._window) or self._window[offset] != key:
             return position

@@ -18,7 +18,7 @@ def topological(graph: Graph, nodes: Collection[Node]) -> list[Node]:
 
     ModelError for a cycle.
     """
-    # One walk by age emits nodes that are ready; only nodes that become ready behind the walk need a heap.
+    # One walk by age emits nodes that are ready; only nodes that become ready after the walk need a heap.
     waiting = {node: len(node.inputs) - node.inputs.count(None) for node in nodes}
     late: list[tuple[int, Node]] = []
     order: list[Node] = []

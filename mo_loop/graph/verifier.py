@@ -131,7 +131,7 @@ def _stale_types(graph: Graph) -> Iterator[str]:
             try:
                 types = twin.infer_types()
             except MoLoopError as error:
-                yield f"{node.path} cannot be typed any more: {error.message}"
+                yield f"{node.path} can no longer be typed: {error.message}"
                 continue
             for output, type_ in zip(node.outputs, types, strict=True):
                 if repr(output.type) != repr(type_):

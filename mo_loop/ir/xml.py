@@ -182,7 +182,7 @@ class XmlWriter:
             parts.append(f"{pad}\t</output>\n")
 
     def _port(self, number: int, value: Value, pad: str, info: Mapping[str, Any] | None) -> tuple[str, str]:
-        """The text of a port up to its names, and behind them."""
+        """The text of a port up to its names, and after them."""
         if info:
             return _port(number, value, pad, _attribute_info(info, pad + "\t\t\t"))
         type_ = value.type

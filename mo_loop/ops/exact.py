@@ -49,7 +49,7 @@ def steps(a: Value, b: Value, limit: int = 512) -> Value:
         return ops.Divide(a, b).output
     a, b = _of_common_size(a, b)
     first = ops.Divide(a, b)
-    # Clamp follows Round: the runtime would move the scale of a quantised input behind a Clamp before it, and
+    # Clamp follows Round: the runtime would move the scale of a quantised input after a Clamp before it, and
     # that scale may be 0 after the division.
     whole = ops.Clamp(ops.Round(ops.Multiply(first, 2)), min=-2.0 * limit, max=2.0 * limit)
     half = ops.Multiply(whole, 0.5)

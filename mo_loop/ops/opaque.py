@@ -23,7 +23,7 @@ class Opaque(Op, opset=1, random=True):
     shapes: tuple[Any, ...]
 
     blob: ClassVar[Any] = None
-    """The Tensor behind the attributes `offset` and `size`, for a constant of an element type unknown here."""
+    """The Tensor that the attributes `offset` and `size` describe, for a constant of an element type unknown here."""
 
     def __init__(self, *inputs, graph, name: str = "", **attributes: Any) -> None:
         super().__init__(*inputs, graph=graph, name=name, **attributes)

@@ -57,7 +57,7 @@ class _Parser:
         for line, label, value, said in self.checks:
             found = show_type(value.type)
             if found != said:
-                raise self.scanner.fail(f"%{label} is {found} by inference, the text says {said}", line)
+                raise self.scanner.fail(f"%{label} is {found} by inference, but the text declares {said}", line)
 
     def statements(self, graph: Graph, feeds: dict[str, Any]) -> Names:
         """Take the statements up to a closing brace."""

@@ -74,7 +74,7 @@ class Browsing:
         self, file: Path, where: str = "", *, idle: bool = True, script: str = "",
         size: tuple[int, int] = (1280, 800), theme: Literal["light", "dark"] = "light",
     ) -> Shown:  # fmt: skip
-        """Open a file, `where` behind its address, and wait until it is drawn; `script` runs before the page's."""
+        """Open a file, `where` after its address, and wait until it is drawn; `script` runs before the page's."""
         shown = Shown(self.browser.new_context(viewport={"width": size[0], "height": size[1]}, color_scheme=theme))
         if script:
             shown.page.add_init_script(script)

@@ -1,4 +1,4 @@
-"""Models that protobuf can parse and that attack what comes behind: sizes, graphs, attributes, names."""
+"""Models that protobuf can parse and that attack what comes after: sizes, graphs, attributes, names."""
 
 from __future__ import annotations
 

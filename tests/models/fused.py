@@ -198,7 +198,7 @@ def t5(sizes: Sizes) -> onnx.ModelProto:
 
 
 def _relative_bias(net: _Net, table: str, past: str) -> str:
-    """The bias [1, heads, 1, all] of one query behind the earlier keys."""
+    """The bias [1, heads, 1, all] of one query after the earlier keys."""
     size = net.add("Gather", [net.add("Shape", [past]), net.constant(np.array(2))], axis=0)
     zero, one = net.constant(np.array(0)), net.constant(np.array(1))
     keys = net.add("Range", [zero, net.add("Add", [size, one]), one])

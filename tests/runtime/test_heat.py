@@ -1,4 +1,4 @@
-"""Heat: the differences of all tensors of an IR, behind the first difference too."""
+"""Heat: the differences of all tensors of an IR, after the first difference too."""
 
 from __future__ import annotations
 
@@ -79,7 +79,7 @@ def test_a_curve_rises_in_the_iteration_of_the_difference() -> None:
 
 
 def test_both_sides_keep_their_own_values() -> None:
-    """A difference that a later node hides is cool behind it."""
+    """A difference that a later node hides is cool after it."""
     text = """<ir_version: 8, opset_import: ["" : 17]>
         main (float[3,4] x) => (float[3,4] y) { a = Tanh (x) b = Neg (a) c = Abs (b) y = Exp (c) }"""
     model, graph = converted(text)

@@ -1,6 +1,6 @@
 """Mean, scale, layout, channel order and batch at conversion, compared with OpenVINO's PrePostProcessor.
 
-A model converted with these options gives the same numbers as the model converted without them behind a
+A model converted with these options gives the same numbers as the model converted without them after a
 PrePostProcessor with the same settings.
 """
 
@@ -36,7 +36,7 @@ MEAN, SCALE = (0.5, -0.25, 1.75), (2.0, 0.5, 3.0)
 
 
 def prepared_by_openvino(path: str, steps: list[tuple[str, Any]], sets: list[dict[str, Any]]) -> list[dict[str, Any]]:
-    """The results of the IR at `path` behind a PrePostProcessor with `steps`: (name, argument), in order."""
+    """The results of the IR at `path` after a PrePostProcessor with `steps`: (name, argument), in order."""
     import openvino
     from openvino.preprocess import PrePostProcessor
 
@@ -73,7 +73,7 @@ def outputs_of(model: Any, sets: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def agrees(tmp_path: Path, text: str, steps: list[tuple[str, Any]], *feeds: dict[str, Any], **asked: Any) -> Model:
-    """Convert with `asked`, compare with the plain conversion behind `steps`; returns the converted model."""
+    """Convert with `asked`, compare with the plain conversion after `steps`; returns the converted model."""
     model = parsed(text)
     plain, built = str(tmp_path / "plain.xml"), str(tmp_path / "built.xml")
     source = {"input": asked.pop("input")} if "input" in asked else {}

@@ -298,7 +298,7 @@ def test_reshape_returned_inputs_on_the_runtime() -> None:
 
 
 def test_an_identity_behind_a_loop() -> None:
-    """Two outputs concatenated from views of one tensor: behind the second the runtime's own removal of the Identity
+    """Two outputs concatenated from views of one tensor: after the second the runtime's own removal of the Identity
     gave it the shape of the first."""
     model = parsed("""
         main (float[N] x) => (bool[K] a, bool[K, 1] y) {

@@ -491,7 +491,7 @@ def test_sequences_in_the_branches_of_an_if(length: str) -> None:
         then_branch = high () => (float[L,1,B,2] h) { v = Relu (x) [rnn1] h = RNN <hidden_size = 2> (v, w, r) },
         else_branch = low () => (float[L,1,B,2] l) { [rnn2] l = RNN <hidden_size = 2> (x, w, r) }> }"""
     notes = [each for each in examine(parsed(text.replace("LENGTH", length))).diagnostics if each.code == "ML551"]
-    # A length that is a number may be that of another sequence, behind an operation that computes new elements.
+    # A length that is a number may be that of another sequence, after an operation that computes new elements.
     expected = ["if/high/rnn1", "if/low/rnn2"] if length == "T" else ["if/low/rnn2"]
     assert [each.place.path for each in notes] == expected
 

@@ -128,7 +128,7 @@ class TestErrors:
             ("\n\n%y = Abs(%x)", 3, "%x is not defined"),
             ("%x = Parameter : f32[2]\n%y = Abz(%x)", 2, "no operation Abz"),
             ("%x = Parameter : f32[2]\n%y = Unary(%x)", 2, "no operation Unary"),
-            ("%x = Parameter : f32[2]\n%y = Abs(%x) : f32[3]", 2, "%y is f32[2] by inference, the text says f32[3]"),
+            ("%x = Parameter : f32[2]\n%y = Abs(%x) : f32[3]", 2, "%y is f32[2] by inference, but the text declares"),
             ("%x = Parameter : f32[2]\n# note\n%y = Add(%x, [1, 2, 3])", 3, "cannot be broadcast"),
             ("%x = Parameter : f32[2]\n%y = Add(%x, true)", 2, "its input 'b' is boolean[], and must be numbers"),
             ("%x = Parameter : i64[2]\n%y = Add(%x, 1.5)", 2, "differ"),

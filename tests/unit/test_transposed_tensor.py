@@ -18,7 +18,7 @@ SHAPES = [(1, 1), (3, 5), (1, 3000), (3000, 1), (TILE, TILE), (TILE + 1, 2 * TIL
 
 
 def span(folder: Path, shape: tuple[int, ...], dtype: ElementType = f32, before: int = 3) -> FileTensor:
-    """Random bits behind a few other bytes."""
+    """Random bits after a few other bytes."""
     path = folder / "weights"
     size = dtype.size_of(int(np.prod(shape)))
     path.write_bytes(np.random.default_rng(0).integers(0, 256, before + size, np.uint8).tobytes())

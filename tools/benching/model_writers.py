@@ -101,7 +101,7 @@ def cnn(nodes: int) -> Any:
 
 
 def nests(nodes: int) -> Any:
-    """Loops in loops in loops, one such nest behind the other; every body has about 50 nodes."""
+    """Loops in loops in loops, one such nest after the other; every body has about 50 nodes."""
     text, x = [], "x"
     for n in range(max(1, nodes // 150)):
         text.append(f"y{n} = {_level(n, 0, x)}")
@@ -126,7 +126,7 @@ def _level(nest: int, level: int, x: str) -> str:
 
 
 def loops(count: int) -> Any:
-    """Loops with an If that has a loop, one behind the other."""
+    """Loops with an If that has a loop, one after the other."""
     text, x = [], "x"
     for n in range(count):
         text.append(f"""

@@ -32,7 +32,7 @@ SLOW: tuple[Slow, ...] = (
     Slow("*", "the IR of ovc takes as long: the plugin has no faster form of the operation", as_peer=True),
     Slow(
         "ReduceMax/* ReduceMin/*",
-        "floats are halved before and doubled behind, integers of 32 bits are reduced in two steps: the runtime's "
+        "floats are halved before and doubled after, integers of 32 bits are reduced in two steps: the runtime's "
         "operation returns the largest finite number for infinities, and compares in f32",
     ),
     Slow("TopK/* Hardmax/*", "equal elements keep their order, which the runtime's fast search does not"),

@@ -45,7 +45,7 @@ class Steps:
         self.time = 0
 
     def inputs(self, tokens: np.ndarray) -> dict[str, np.ndarray]:
-        """The inputs for tokens [batch, time] behind those so far."""
+        """The inputs for tokens [batch, time] after those so far."""
         batch, count = tokens.shape
         positions = np.arange(self.time, self.time + count, dtype=np.int64)
         self.time += count

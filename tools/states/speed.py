@@ -173,7 +173,7 @@ def difference(expected: np.ndarray, found: np.ndarray) -> float:
 
 
 def _timed(task: Task, sides: Mapping[str, OpenVino]) -> dict[str, list[float]]:
-    """Seconds of single steps behind a filled cache, the sides in turn, in another order for each step.
+    """Seconds of single steps after a filled cache, the sides in turn, in another order for each step.
 
     A side that follows one which reads much memory is slower.
     """

@@ -1,4 +1,4 @@
-"""Sequences to which a loop appends elements that are concatenated behind it."""
+"""Sequences to which a loop appends elements that are concatenated after it."""
 
 from __future__ import annotations
 

@@ -46,7 +46,7 @@ def has_no_blocks(node: Iteration) -> str:
 
 
 def in_blocks(node: Iteration, size: int) -> list[Iteration]:
-    """Replace a loop; returns the loops over the steps of a block, and over those behind the last block."""
+    """Replace a loop; returns the loops over the steps of a block, and over those after the last block."""
     count: Length = node.count if isinstance(node.count, int) else number_of_steps(node)
     rest = count % size
     whole = count - rest

@@ -1,4 +1,4 @@
-"""Copies of a loop's body behind each other.
+"""Copies of a loop's body after each other.
 
     copies = BodyCopies(loop, graph, {x: whole})       # invariant Parameters of the body, and their values in `graph`
     first = copies.add({s: start, piece: x0})          # a copy; returns the values of the Results, by Result

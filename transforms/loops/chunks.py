@@ -62,7 +62,7 @@ class Chunks:
         return isinstance(missing, int) and missing == 0
 
     def apart(self, x: Lifted, filler: float = 0) -> Value:
-        """A body value [.., r, N] in chunks; behind the last step there is a filler."""
+        """A body value [.., r, N] in chunks; after the last step there is a filler."""
         whole = self.steps.wide(Lifted(self.steps.each(x), True), self.rank)
         rank = self.rank + 1
         if not self.is_whole:
@@ -125,7 +125,7 @@ class Chunks:
         if retrieving is not None:
             values = values - retrieving @ before
         if decay is not None and decay.since.type.dims[self.axis] == 1 and not self.is_whole:
-            # The factors continue behind the last step.
+            # The factors continue after the last step.
             last = self._behind_last(before, decay, keys, values)
         return before, last, values
 
@@ -147,7 +147,7 @@ class Chunks:
         return inverse @ values, inverse @ rows
 
     def _behind_last(self, before: Value, decay: Decay, keys: Value, values: Value) -> Value:
-        """The state behind the last step, within the last chunk."""
+        """The state after the last step, within the last chunk."""
         ends, since = decay.behind(self.steps.count - (self.count - 1) * self.size)
         ends, since = (ops.Squeeze(x, [self.axis]) for x in (ends, since))
         before, keys, values = (ops.Gather(x, -1, self.axis) for x in (before, keys, values))
@@ -245,7 +245,7 @@ class Decay:
         return ops.Slice(between, [0], [-1], [1], [rows]), ops.Slice(since, [0], [-1], [1], [-2])
 
     def behind(self, steps: Length) -> tuple[Value, Value]:
-        """d and s behind some steps of a chunk, [.., C, K or 1] and [.., K or 1, 1]; there may be none of them."""
+        """d and s after some steps of a chunk, [.., C, K or 1] and [.., K or 1, 1]; there may be none of them."""
         between, since = self._from_start()
         place = as_value(steps, since.graph)
         ends = ops.Gather(between, place, -3 if self.by_row else -2)
@@ -253,7 +253,7 @@ class Decay:
         return ends, ops.Unsqueeze(ops.Gather(since, place, -2), [-1])
 
     def _from_start(self) -> tuple[Value, Value]:
-        """d and s behind 0, 1, .. C steps of a chunk."""
+        """d and s after 0, 1, .. C steps of a chunk."""
         made = []
         for x, axis, number in ((self.between, -3 if self.by_row else -2, 0), (self.since, -2, 1)):
             first = ops.Slice(x, [0], [1], [1], [axis])
@@ -274,7 +274,7 @@ def _identity(size: int, a: Value, by_row: bool) -> Value:
 
 
 def _ones(size: int, like: Value, is_after: bool) -> Value:
-    """d without factors: 1 from a step on, or from the one behind it."""
+    """d without factors: 1 from a step on, or from the one after it."""
     return _number(np.tril(np.ones((size, size)), 0 if is_after else -1), like)
 
 

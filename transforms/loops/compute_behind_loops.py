@@ -1,4 +1,4 @@
-"""Outputs of a loop that are computed behind it, for all steps at once."""
+"""Outputs of a loop that are computed after it, for all steps at once."""
 
 from __future__ import annotations
 
@@ -53,7 +53,7 @@ class ComputeBehindLoops(AllStepsPass):
             return self.refuse(node, "its outputs are values of states, or moved and no longer computed")
         ports = sum(value not in choice.given for value in choice.carried)
         if not is_worth(choice.nodes, len(choice.moved), ports):
-            return self.refuse(node, f"it would need {ports} more outputs to compute {len(choice.moved)} behind it")
+            return self.refuse(node, f"it would need {ports} more outputs to compute {len(choice.moved)} after it")
         values = [output_of(draft, node.output_map[number]) for number in choice.moved]
         made = [value for value in values if value is not None]
         split = self.exceeds(draft, made, bound, may_split=may_split)

@@ -93,7 +93,7 @@ def _repeated(value: Value, axis: int) -> _Appended | None:
 
 
 def _others(dims: Sequence[Dimension], axis: int) -> list[list[Dimension]]:
-    """The sizes before an axis and behind it, without those of 1."""
+    """The sizes before an axis and after it, without those of 1."""
     return [[dim for dim in part if dim != 1] for part in (dims[:axis], dims[axis + 1 :])]
 
 
@@ -125,7 +125,7 @@ def _output(node: Iteration, entry: Concatenated, value: Value, axis: int) -> Va
 
 
 def _places(counts: Value) -> Value:
-    """0 counts[0] times, 1 counts[1] times, ...: how many of the ends are not behind each place."""
+    """0 counts[0] times, 1 counts[1] times, ...: how many of the ends are not after each place."""
     ends = ops.CumSum(ops.Concat(np.zeros(1, np.int64), counts, axis=0), 0).output
     total = ops.Gather(ends, [-1], 0).output
     marks = ops.ScatterElementsUpdate12(

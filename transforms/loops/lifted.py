@@ -125,7 +125,7 @@ def numbers(x: Lifted | None) -> tuple[int, ...] | None:
 
 
 def axis_behind(axis: int, rank: int) -> int:
-    """An axis of a body value, counted from the front behind the steps."""
+    """An axis of a body value, counted from the front after the steps."""
     return normalise_axis(axis, rank) + 1
 
 

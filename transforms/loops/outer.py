@@ -72,7 +72,7 @@ def carried(node: Iteration, value: Value) -> Value:
 
 
 def with_known_sizes(node: Iteration, made: Value, dims: Sequence[Dimension]) -> Value:
-    """The values of all steps [T, ...] with the sizes `dims` behind T, also if there are none."""
+    """The values of all steps [T, ...] with the sizes `dims` after T, also if there are none."""
     if low(node.count) > 0 or all(isinstance(dim, int) for dim in dims):
         return made
     sizes = [dim if isinstance(dim, int) else dimension(*_place(node, dim) or (made, 0)) for dim in dims]

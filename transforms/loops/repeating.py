@@ -1,7 +1,7 @@
 """Loops with several steps of a body in one iteration.
 
     for i in range(q k + r): s = f(s, X[i])
-    ->  for i in range(q): s = f(f(s, X[k i]), X[k i + 1])              `repeat`: k = 2, and r copies of f behind it
+    ->  for i in range(q): s = f(f(s, X[k i]), X[k i + 1])              `repeat`: k = 2, and r copies of f after it
     ->  for i in range(ceil(n / k)):                                    `repeat_while_active`: n is known at run time
             s = f(s, X[k i])
             s = Select(k i + 1 < n, f(s, X[min(k i + 1, n - 1)]), s)    without Select if the final s is not read
@@ -164,7 +164,7 @@ def _last_steps(node: Iteration, states: Values, start: int, count: int) -> list
 
 
 def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None:
-    """Replace a loop by one of `steps` steps in each iteration, which change no state behind the last step.
+    """Replace a loop by one of `steps` steps in each iteration, which change no state after the last step.
 
     `steps` is a power of two. Without `has_limit` only the condition ends the loop.
     """
@@ -278,7 +278,7 @@ def _active_steps(
     and then the number of steps so far, if there are concatenated outputs.
 
     The first step is active, unless it `may_not_start`: there is no other iteration without one. A state whose final
-    value is not read may have any value behind the last step.
+    value is not read may have any value after the last step.
     """
     node, states = new.node, new.states
     copies = BodyCopies(node, new.graph, new.fixed)
@@ -314,7 +314,7 @@ def _active_steps(
 
 
 def final_results(node: Iteration) -> dict[Result, None]:
-    """The Results whose values of the last step are read behind the loop."""
+    """The Results whose values of the last step are read after the loop."""
     return {each.result: None for each in node.output_map if isinstance(each, Final)}
 
 
@@ -325,7 +325,7 @@ def _chosen(mask: Value, new: Value, old: Value) -> Value:
 
 
 def _cut(output: Value, entry: Concatenated, count: Value) -> Value:
-    """A concatenated output without the pieces of steps behind the last one of `count`, a vector."""
+    """A concatenated output without the pieces of steps after the last one of `count`, a vector."""
     if entry.stride < 0:
         whole = ops.Gather(ops.ShapeOf(output), [entry.axis], 0)
         start = ops.Barrier(ops.Subtract(whole, count), hides="bounds")

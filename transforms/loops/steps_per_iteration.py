@@ -59,7 +59,7 @@ class StepsPerIteration(FunctionPass):
         if not super().run_on_graph(graph):
             return False
         graph.validate()
-        fold_constants(graph)  # iteration numbers are constants behind a loop, and states that start as such
+        fold_constants(graph)  # iteration numbers are constants after a loop, and states that start as such
         graph.sweep()
         return True
 
@@ -74,7 +74,7 @@ class StepsPerIteration(FunctionPass):
         if reason:
             return self.refuse(node, reason)
         most = min(self.steps, self.nodes // (size + len(final_results(node))))
-        # The steps behind the last one are computed in vain.
+        # The steps after the last one are computed, but not used.
         if not _ends_always(node):
             most = min(most, self.steps // 2)
         reads = reads_of_index(node)
@@ -90,7 +90,7 @@ class StepsPerIteration(FunctionPass):
         steps = 1 << (most.bit_length() - 1)  # the division of a large trip count by a power of two is exact
         read_as_slices(node, reads)
         repeat_while_active(node, steps, has_limit=isinstance(node, TensorIterator) or not _is_endless(_trip(node)))
-        return self.accept(node, f"{steps} steps in each iteration; states keep their values behind the last step")
+        return self.accept(node, f"{steps} steps in each iteration; states keep their values after the last step")
 
     def _known_number(self, node: Iteration, count: int, most: int) -> bool:
         if count < 1:
@@ -103,7 +103,7 @@ class StepsPerIteration(FunctionPass):
         if reads_only_sizes(node):
             return self.refuse(node, SIZES)
         repeat(node, steps, count)
-        return self.accept(node, f"{steps} steps in each iteration, {count % steps} behind the loop")
+        return self.accept(node, f"{steps} steps in each iteration, {count % steps} after the loop")
 
     def _is_large(self, node: Iteration, size: int) -> str:
         if 2 * size > self.nodes:
@@ -118,7 +118,7 @@ def _ends_always(node: Iteration) -> bool:
     return not isinstance(node, Loop) or ends_by_trip_count(node)
 
 
-# -- what stands against it
+# -- reasons against it
 
 
 def _obstacle(node: Iteration) -> str:
@@ -158,7 +158,7 @@ def _uncertain(node: Iteration) -> str:
         return "it does not run"
     unsafe = next((each for each in node.body.ordered() if not _is_safe(each)), None)
     if unsafe is not None:
-        return f"a step behind the last one might fail: {type(unsafe).__name__}"
+        return f"a step after the last one might fail: {type(unsafe).__name__}"
     states = {each.result for each in node.back_edges}
     for entry in node.output_map:
         if isinstance(entry, Final) and entry.result not in states and not is_static(entry.result.value.shape):

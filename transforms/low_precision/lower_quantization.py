@@ -98,7 +98,7 @@ class LowerQuantization(FunctionPass):
 
     def _choose(self, node: ops.RoundedOrExact) -> bool:
         exact = node.operands[1]
-        # The Convert to an integer stays: without it the runtime multiplies the weights by a scale behind the product.
+        # The Convert to an integer stays: without it the runtime multiplies the weights by a scale after the product.
         replace_output(node.output, exact)
         drop_dead([node])
         return self.accept(node)

@@ -52,7 +52,7 @@ class QuantizeToFakeQuantize(FunctionPass):
         if any(np.abs(each).max(initial=0) > LARGEST_BOUND for pair in ranges for each in pair or ()):
             return self.refuse(node, f"its range is beyond {LARGEST_BOUND:g}, where FakeQuantize does not keep 0")
         if any(size != 1 for pair in ranges for each in pair or () for size in each.shape[2:]):
-            return self.refuse(node, "its scales vary along an axis behind the second, which the runtime refuses")
+            return self.refuse(node, "its scales vary along an axis after the second, which the runtime refuses")
         bounds = [Constant(each, graph=node.graph) for pair in ranges for each in pair or ()]
         made = ops.FakeQuantize(as_float(x), *bounds, levels=1 << source.to.bits).output
         return self._replace(node, made)

@@ -40,7 +40,7 @@ _KEEPING = (
 """Operations that the runtime computes in 8 bits between a FakeQuantize and a product."""
 
 _DECOMPRESSING = (ops.Reshape, ops.Transpose, ops.Multiply, ops.Convert)
-"""Operations between integers and a product of integers. Behind others, weights are multiplied as f32."""
+"""Operations between integers and a product of integers. After others, weights are multiplied as f32."""
 
 
 @dataclass(frozen=True)

@@ -106,7 +106,7 @@ def _order(value: Value, name: str, layouts: Layouts, done: bool) -> tuple[int, 
     if source is None or source == target or done:
         return ()
     if value.rank is None:
-        raise UsageError(f"{FLAG}: {name!r} is of unknown rank and cannot be transposed", hint="say its shape: --input")
+        raise UsageError(f"{FLAG}: {name!r} has no known rank and cannot be transposed", hint="give its shape: --input")
     order = permutation(source, target, value.rank)
     return () if order == tuple(range(value.rank)) else order
 

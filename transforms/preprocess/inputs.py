@@ -94,7 +94,7 @@ def channel_axis(parameter: Parameter, count: int, flag: str) -> int:
     type_ = parameter.output.type
     name = parameter.name
     if not isinstance(type_, TensorType) or type_.shape is None:
-        hint = f"say its shape: --input '{name}[1,{count},224,224]'"
+        hint = f"give its shape: --input '{name}[1,{count},224,224]'"
         raise UsageError(f"{flag}: the rank of the input {name!r} is unknown", hint=hint)
     layout = layout_of(parameter.output)
     if layout is not None:

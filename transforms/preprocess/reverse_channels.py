@@ -34,7 +34,7 @@ class ReverseChannels(FunctionPass):
         if not found:
             raise UsageError(
                 f"{FLAG} changes nothing: no input is known to have 3 channels",
-                hint="that is an input of four dimensions, one of them 3; for others say it: --layout 'name(nhwc)'",
+                hint="that is an input of four dimensions, one of them 3; for others give it: --layout 'name(nhwc)'",
             )
         changed = False
         for parameter, axis in found:
@@ -65,6 +65,6 @@ def _channels(parameter: Parameter) -> list[int]:
     if len(axes) > 1:
         raise UsageError(
             f"{FLAG}: {len(axes)} dimensions of the input {parameter.name!r} are {CHANNELS}: {type_}",
-            hint=f"say which are the channels: --layout '{parameter.name}(nchw)', or (????) if it is not a picture",
+            hint=f"name the channels: --layout '{parameter.name}(nchw)', or (????) if it is not an image",
         )
     return axes

@@ -24,7 +24,7 @@ class ConcatenateAlongFirstAxis(FunctionPass):
 
     instead = "axis 0, then `Transpose`"
     avoids = (Gap(
-        "concatenated-behind-zero", "concatenation along an axis behind a dimension of 0 crashes the process",
+        "concatenated-behind-zero", "concatenation along an axis after a dimension of 0 crashes the process",
         severity=CRASH,
     ),)  # fmt: skip
 

@@ -26,7 +26,7 @@ class CopyAssignedInputs(BarrierPass):
     known.
     """
 
-    instead = "`max(x, x)` behind the input, `x or x` for booleans"
+    instead = "`max(x, x)` after the input, `x or x` for booleans"
     avoids = (
         Gap(
             "assigned-input",

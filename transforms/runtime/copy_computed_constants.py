@@ -40,13 +40,13 @@ class CopyComputedConstants(FunctionPass):
     avoids = (
         Gap(
             "constant-iterator-in-place",
-            "a TensorIterator of constants is computed once, and an elementwise operation behind it overwrites its "
+            "a TensorIterator of constants is computed once, and an elementwise operation after it overwrites its "
             "result",
         ),
         Gap(
             "constant-operation-in-place",
             "other operations of constants that the runtime does not fold, such as ReverseSequence, Convolution and "
-            "LSTMSequence, are computed once, and an elementwise operation behind them overwrites the result",
+            "LSTMSequence, are computed once, and an elementwise operation after them overwrites the result",
         ),
         Gap(
             "computed-constant-overwritten",
@@ -55,7 +55,7 @@ class CopyComputedConstants(FunctionPass):
         ),
         Gap(
             "compressed-constant-in-place",
-            "a `MatMul` or `Gather` of constants is computed once, and an elementwise operation behind it overwrites "
+            "a `MatMul` or `Gather` of constants is computed once, and an elementwise operation after it overwrites "
             "the result, if a constant is compressed: to 8 bits or less, or to f16 in a `MatMul`",
         ),
         Gap(

@@ -86,7 +86,7 @@ class LowerBarriers(FunctionPass):
 
 
 def _hiding(new: Value) -> str:
-    """The name of the operation that hides something; a Reshape behind it sets the sizes that are known."""
+    """The name of the operation that hides something; a Reshape after it sets the sizes that are known."""
     node = new.node
     return type(node.operands[0].node if isinstance(node, ops.Reshape) else node).__name__
 

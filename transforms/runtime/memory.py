@@ -48,7 +48,7 @@ class Resized:
     their own."""
 
     def __init__(self, graph: Graph, copied: Iterable[Parameter]) -> None:
-        """`copied` are Parameters behind which a node will be inserted."""
+        """`copied` are Parameters after which a node will be inserted."""
         self._nodes = [node for node in graph.ordered() if _takes_memory(node)]
         self._nodes += [node for node in copied if not is_static(node.output.shape)]
 
@@ -114,7 +114,7 @@ def _is_constant(node: Node) -> bool:
 
 
 def overwritten(node: Iteration) -> list[Parameter]:
-    """The Parameters of a body behind which IsolateParameters inserts a copy."""
+    """The Parameters of a body after which IsolateParameters inserts a copy."""
     states = {entry.result: entry.parameter for entry in node.back_edges}
     found: list[Parameter] = []
     changing = _changing(node)

@@ -18,7 +18,7 @@ class ReverseBehindLoops(FunctionPass):
     Where the same size is read in another place, x is an input that the runtime removes.
     """
 
-    instead = "the order of the steps, and a `Slice` with a step of -1 behind the loop"
+    instead = "the order of the steps, and a `Slice` with a step of -1 after the loop"
     avoids = (Gap(
         "reversed-output-of-sizes",
         "a `Loop` with an output in reverse order does not compile if the sizes of an input follow from those of "

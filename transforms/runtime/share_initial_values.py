@@ -87,7 +87,7 @@ class ShareInitialValues(FunctionPass):
 def _growing(node: ops.ReadValue, initial: Value, value: Value) -> list[int]:
     """The axes along which the next value may have another size than the initial one.
 
-    A Barrier that MakeAssignedShapesDynamic has put behind the value hides its sizes.
+    A Barrier that MakeAssignedShapesDynamic has put after the value hides its sizes.
     """
     value = behind(value, ops.Barrier)
     if initial.shape is None or value.shape is None:

@@ -111,7 +111,7 @@ def is_cut(node: Node) -> bool:
 
 
 def is_selection(reader: Node, node: Loop) -> bool:
-    """Whether `final_value` has put `reader` behind a final value."""
+    """Whether `final_value` has put `reader` after a final value."""
     if isinstance(reader, ops.Select | ops.LogicalAnd | ops.If):
         return is_has_run(reader.inputs[0], node)
     return is_cut(reader)

@@ -46,7 +46,7 @@ class AttentionWriter:
         scale = _scale(found)
         query = found.query
         if mask is None and scale is not None:
-            # The scale is the input behind the mask, and the plugin takes no scalar as a mask that masks nothing.
+            # The scale is the input after the mask, and the plugin takes no scalar as a mask that masks nothing.
             query, scale = ops.Multiply(query, scale * math.sqrt(query.type.dims[3])).output, None
         extra = () if mask is None else (mask,) if scale is None else (mask, self._number(scale))
         whole = ops.ScaledDotProductAttention(query, keys, values, *extra)

@@ -108,7 +108,7 @@ def _unchanged(node: Node, trail: Trail) -> Trail:
 
 
 def _unknown(node: Node, trail: Trail) -> Trail:
-    """The axes are not known behind the node."""
+    """The axes are not known after the node."""
     return replace(trail, axes=(None,) * (_rank(node.outputs[0]) or 0))
 
 

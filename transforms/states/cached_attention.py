@@ -1,6 +1,6 @@
 """Finds softmax(scale * Q K^T + masks) V over caches, in the forms that exporters write.
 
-root        MatMul(weights, values), or the Reshape behind it where the heads of a group are rows
+root        MatMul(weights, values), or the Reshape after it where the heads of a group are rows
 weights     Softmax(scores), perhaps with 0 in rows that are not numbers: Select(IsNaN(w), 0, w)
 scores      the product, perhaps times a number, plus masks; Select(mask, scores, -10000) is a mask as well
 product     MatMul(queries, keys)
@@ -191,7 +191,7 @@ def _with(scores: AttentionScores, node: Node, **changes: object) -> AttentionSc
 
 
 def _weights(value: Value) -> tuple[list[Node], ops.Softmax | None, bool]:
-    """The nodes behind the Softmax, the Softmax, and whether rows that are not numbers become 0."""
+    """The nodes after the Softmax, the Softmax, and whether rows that are not numbers become 0."""
     nodes: list[Node] = []
     guarded = False
     while not isinstance(value.node, ops.Softmax):

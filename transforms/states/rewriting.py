@@ -117,7 +117,7 @@ class Rewriting:
         return variable, read.node
 
     def _replace_shape(self, node: ops.ShapeOf, read: Value, axis: int) -> None:
-        """The shape behind the Gather, without reading it: only the attention may read the reordered cache."""
+        """The shape after the Gather, without reading it: only the attention may read the reordered cache."""
         assert self.beams is not None
         rank = read.type.known_rank
         whole = ops.ShapeOf(read, output_type=node.output_type)

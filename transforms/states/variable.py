@@ -4,11 +4,11 @@
     variable.assign(value)               Assign(value)                  in a branch: an output of the If
 
 Types. The CPU device has no variables of 16 and 64 bits other than f16 and bf16: it computes those types in i32 and
-f32, and so are they stored, with a Convert behind the ReadValue and before the Assign. It computes f16, bf16 and
+f32, and so are they stored, with a Convert after the ReadValue and before the Assign. It computes f16, bf16 and
 booleans in other types as well, and converts their variables by itself. Where the shape changes, that conversion
 is moved into the ReadValue, and a reset keeps the old shape: such variables are stored in the other type, too.
 
-The runtime has variables in the main graph alone. A state in a branch is read before the If and assigned behind it; the
+The runtime has variables in the main graph alone. A state in a branch is read before the If and assigned after it; the
 other branch returns it unchanged, so that it stays as it was where that branch runs.
 """
 

@@ -25,7 +25,7 @@ def require_workers(client: Client) -> None:
         client.wait_for_workers(1, timeout=WORKERS)
     except TimeoutError:
         raise ClusterError(
-            "the cluster has no workers", why=f"none came within {WORKERS:g} s", code="ML291",
+            "the cluster has no workers", why=f"no worker connected within {WORKERS:g} s", code="ML291",
             hint="start `dask worker` with the address of the scheduler",
         ) from None  # fmt: skip
 
@@ -51,8 +51,9 @@ def require_versions(client: Client) -> None:
         others = [f"{where}: {versions_text(each)}" for where, each in _grouped(different).items()]
         lists = [f"here: {versions_text(own)}", *others]
         raise ClusterError(
-            "the versions on the cluster are not those here", why="; ".join(lists), code="ML293", hint=_INSTALL
-        )
+            "the versions on the cluster differ from those on this machine", why="; ".join(lists), code="ML293",
+            hint=_INSTALL,
+        )  # fmt: skip
 
 
 def require_folder(client: Client, folder: Path) -> None:

@@ -72,7 +72,7 @@ class DaskEngine:
     """An engine for one batch.
 
     Raises:
-        ClusterError: a worker cannot be equipped.
+        ClusterError: a worker cannot be prepared.
     """
 
     needs_earlier = True
@@ -133,7 +133,7 @@ class DaskEngine:
             self._client.register_plugin(equipment, self._name)
         except Exception as error:
             raise ClusterError(
-                "a worker cannot be equipped for the batch", why=f"{type(error).__name__}: {error}", code="ML297",
+                "a worker cannot be prepared for the batch", why=f"{type(error).__name__}: {error}", code="ML297",
                 hint="see the log of the worker",
             ) from error  # fmt: skip
         # A worker that has just come has no plugin yet.

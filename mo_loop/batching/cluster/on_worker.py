@@ -226,7 +226,7 @@ def converted(payload: bytes) -> list[Reply]:
     worker = get_worker()
     equipment = worker.plugins.get(name)
     if not isinstance(equipment, Equipment):
-        error = ClusterError("the worker is not equipped for the batch", code="ML297", hint="see its log")
+        error = ClusterError("the worker is not prepared for the batch", code="ML297", hint="see its log")
         return [Unable.by(worker.address, error)] * len(portion)
     worker.log_event(name, place)
     return [_reply(equipment, assignment, drafts) for assignment in portion]

@@ -53,7 +53,7 @@ def filesystem_of(where: Location) -> tuple[Any, str]:
     except ValueError as error:
         if "Protocol not known" in str(error):
             raise StorageError(
-                f"{where}: fsspec knows no scheme {scheme!r}", code="ML280", hint="write, for example, s3://bucket/name"
+                f"{where}: fsspec does not support the scheme {scheme!r}", code="ML280", hint="write, for example, s3://bucket/name"
             ) from None
         raise coded(where, "opened", error) from None
     except MoLoopError:

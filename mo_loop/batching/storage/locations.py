@@ -57,7 +57,7 @@ def location_of(text: str) -> Location:
     """The Location of a URL that a user gave.
 
     Raises:
-        UsageError: it contains a password, has nothing behind its scheme, or is a chain of URLs.
+        UsageError: it contains a password, has nothing after its scheme, or is a chain of URLs.
     """
     scheme, mark, rest = text.partition("://")
     where = Location(scheme.lower() + mark + rest)
@@ -70,7 +70,7 @@ def location_of(text: str) -> Location:
     if "::" in scheme or _CHAINED.search(rest):
         raise UsageError(
             f"{where} is a chain of URLs", why="mo-loop reads and writes objects of one store", code="ML287",
-            hint="give the URL behind the last ::",
+            hint="give the URL after the last ::",
         )  # fmt: skip
     if not where.rest.strip("/") or "\0" in text:
         raise UsageError(f"{where} names nothing", code="ML287", hint="write, for example, s3://bucket/model.onnx")
@@ -96,7 +96,7 @@ class Location:
 
     @property
     def rest(self) -> str:
-        """All behind the scheme: bucket and key, or a path; without the query of http."""
+        """Everything after the scheme: bucket and key, or a path; without the query of http."""
         rest = self.url.partition("://")[2]
         return rest.partition("?")[0].partition("#")[0] if self.scheme in _WITH_QUERY else rest
 
@@ -135,7 +135,7 @@ class Location:
         return self.parent / (self.stem + suffix)
 
     def relative_to(self, folder: Location) -> str | None:
-        """The part behind a folder; None if this is not below it."""
+        """The part after a folder; None if this is not below it."""
         head = f"{folder.scheme}://{folder.rest}/"
         own = f"{self.scheme}://{self.rest}"
         return own[len(head) :] if own.startswith(head) else None

@@ -48,7 +48,7 @@ class Scratch:
     limit: int | None = None
 
     def resolved(self) -> Scratch:
-        """The same with its folder, which exists. FileError if it cannot be made, or belongs to somebody else."""
+        """The same with its folder, which exists. FileError if it cannot be made, or belongs to another user."""
         if self.folder is not None:
             try:
                 os.makedirs(self.folder, exist_ok=True)
@@ -64,7 +64,7 @@ class Scratch:
             raise _unusable(path, error) from None
         if not stat.S_ISDIR(status.st_mode) or (hasattr(os, "getuid") and status.st_uid != user):
             raise FileError(
-                f"{path} belongs to somebody else", why="models would be read from there",
+                f"{path} belongs to another user", why="models would be read from there",
                 hint="remove it, or set TMPDIR to another folder", code="ML219",
             )  # fmt: skip
         return Scratch(path, self.limit)
@@ -113,7 +113,7 @@ class Scratch:
             if time.monotonic() > end:
                 raise StorageError(
                     f"there is no room for {what} in {base}", code="ML285",
-                    why=f"other processes have had {taken} of {self.limit} bytes for {LONGEST_WAIT:.0f} seconds",
+                    why=f"other processes have used {taken} of {self.limit} bytes for {LONGEST_WAIT:.0f} seconds",
                     hint="end them, or give a larger --scratch",
                 )  # fmt: skip
             time.sleep(wait)

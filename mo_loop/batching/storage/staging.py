@@ -223,7 +223,7 @@ def _require_same(where: Location, known: Info) -> None:
     """FileError if an object has changed since it was read."""
     if find(where) != known:
         raise FileError(
-            f"{where} changed while it was read", why="its size or its tag is another one", code="ML270",
+            f"{where} changed while it was read", why="its size or its tag is different now", code="ML270",
             hint="nothing was written: convert again when the files of the model are complete",
         )  # fmt: skip
 

@@ -125,14 +125,14 @@ def read(where: Location, start: int, end: int) -> bytes:
 def _exactly(where: Location, data: bytes, start: int, count: int) -> bytes:
     if len(data) != count:
         raise StorageError(
-            f"{where} changed while it was read", why=f"it has not {count} bytes at {start} any more", code="ML270",
+            f"{where} changed while it was read", why=f"it no longer has {count} bytes at {start}", code="ML270",
             hint="nothing was written: convert again when the files of the model are complete",
         )  # fmt: skip
     return data
 
 
 def read_whole(where: Location, size: int | None = None) -> bytes:
-    """A small object: a list, a report, a model. StorageError (ML270) if it has not `size` bytes any more."""
+    """A small object: a list, a report, a model. StorageError (ML270) if it no longer has `size` bytes."""
     system, path = filesystem_of(where)
     if size is None:
         whole: bytes = called(where, "read", lambda: system.cat_file(path))

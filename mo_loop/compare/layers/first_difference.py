@@ -53,7 +53,7 @@ def first_difference(
         one_by_one: run each node alone. If the worker process crashes, its stage then names the tensor and the
             iteration ("computing loop/step/y, iteration 2 of loop"); else it names the first tensor of some.
         properties: of OpenVINO, for example its precision; f32 by default.
-        heat: takes every comparison; the models are then compared behind the first difference too.
+        heat: takes every comparison; the models are then compared after the first difference too.
 
     Raises:
         OnnxError: a node of the ONNX model does not run.

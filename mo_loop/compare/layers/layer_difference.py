@@ -14,7 +14,7 @@ VALUES, SHAPE, TYPE, COUNT, BRANCH, FAILED = "values", "shape", "type", "iterati
 OUTPUT, BODY_INPUT, MODEL_OUTPUT = "output", "body input", "model output"
 
 AROUND = 3
-"""The elements shown before and behind the worst one."""
+"""The elements shown before and after the worst one."""
 
 
 @dataclass(frozen=True)

@@ -185,7 +185,7 @@ class BatchedScan:
         return OnnxLoop(frame, place, [*states, *scanned])
 
     def outputs(self, samples: list[list[Any]]) -> list[Any]:
-        """The outputs of all samples, with zeros behind the end of shorter sequences."""
+        """The outputs of all samples, with zeros past the end of shorter sequences."""
         found = []
         for number, rows in enumerate(zip(*samples, strict=True)):
             padded = rows

@@ -115,7 +115,7 @@ class OnnxPlan:
         return self._bodies[place][""]
 
     def end_of_piece(self, frame: OnnxFrame, start: int, sizes: Any) -> int:
-        """The place behind the piece that begins at `start`: its nodes have no bodies and call no functions.
+        """The place after the piece that begins at `start`: its nodes have no bodies and call no functions.
 
         `sizes(place)` says whether the node is too large for a piece that has begun.
         """

@@ -92,7 +92,7 @@ def expected_values(model: Any, sets: Sequence[Mapping[str, Any]]) -> Expected:
 
 
 def with_copies(model: Any) -> Any:
-    """The model with an Identity behind each input, and each constant, that a body returns as it is, or twice
+    """The model with an Identity after each input, and each constant, that a body returns as it is, or twice
     (`scan-returns-input`, `loop-returns-number`).
 
     The model itself if there is none, or if it has data in other files, which only a path can locate.
@@ -154,7 +154,7 @@ def reference_for(model: Any, reason: str) -> Reference:
         return Reference(model)
     except NotImplementedError:
         raise NotComparableError(
-            f"neither ONNX Runtime nor onnx computes the model; onnx does not know {', '.join(_unknown(model))}",
+            f"neither ONNX Runtime nor onnx computes the model; onnx does not implement {', '.join(_unknown(model))}",
             why=reason,
         ) from None  # fmt: skip
 

@@ -125,7 +125,7 @@ def reduce(
     try:
         if trials.first([start]) is None:
             raise InputError(
-                f"{model} does not show the condition", why=f"it is not so that {wanted}",
+                f"{model} does not show the condition", why=f"this does not hold: {wanted}",
                 hint="give the options and the inputs with which it does", code="ML205",
             )  # fmt: skip
         # A smaller model can run forever, for example with a condition that became constant.

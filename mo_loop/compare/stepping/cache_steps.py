@@ -139,7 +139,7 @@ class CacheInputs:
     # -- sizes
 
     def _growing(self, cache: Carried) -> tuple[int, ...]:
-        """The axes along which a state grows: those of the IR, or those that ONNX names otherwise behind the model."""
+        """The axes along which a state grows: those of the IR, or those that ONNX names otherwise after the model."""
         dims, after = self._carried[cache.input].dims, self._returned[cache.output]
         if cache.variable.grows is not None:
             return tuple(axis for axis in cache.variable.grows if axis < len(dims))

@@ -253,7 +253,7 @@ class Stepwise:
     def _sliced(self, oracle: Hosted) -> list[SequenceRun]:
         inputs = SliceInputs(self._model, self._converted, self._states.caches, self._settings.seed)
         if self._beam:
-            what = f"verify does not know what {BEAM_INDEX} reorders where a loop of the model has states"
+            what = f"verify cannot reorder states by {BEAM_INDEX} if a loop of the model has states"
             raise UnsupportedError(what)
         if self._settings.inputs:
             given = read_sets(self._settings.inputs, self._model, inputs.needed)

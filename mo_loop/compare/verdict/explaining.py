@@ -36,7 +36,7 @@ CONVERTED_RIGHT = "The conversion of the model gives the right numbers: the IR t
 CONVERTED_AGAIN = (
     "The IR of another conversion of the model gives the right numbers: the difference does not show every time."
 )
-UNKNOWN = "This cannot be told: "
+UNKNOWN = "The cause is not known: "
 
 
 @dataclass(frozen=True)

@@ -181,7 +181,7 @@ class Rounding:
         return cls(moved)
 
     def text(self, name: str, expected: Any, actual: Any) -> str:
-        """The meaning of the numbers behind `explains`."""
+        """The meaning of the numbers after `explains`."""
         found, moved = _distances(expected, actual), self.moved[name]
         beyond = f"{np.count_nonzero(found > 1)} of {found.size} values differ"
         if not any(tolerance(expected.dtype)):

@@ -40,7 +40,7 @@ def aten(
     if operator != "embedding_bag":
         raise UnsupportedError(f"the operator {operator!r} of PyTorch has no translation", code="ML302")
     if any(node.wants(place) for place in range(1, len(node.outputs))):
-        raise UnsupportedError("the other outputs of embedding_bag serve training", code="ML302")
+        raise UnsupportedError("the other outputs of embedding_bag are for training only", code="ML302")
     if len(inputs) > 4:
         mode, include_last_offset = _number(inputs, 4), _number(inputs, 7)
         given = Bags(mode, inputs[6] if len(inputs) > 6 else None, bool(include_last_offset), _number(inputs, 8, -1))

@@ -69,7 +69,7 @@ def constant_fill(
     input=None, *, dtype: int = 1, extra_shape: Ints = (), input_as_shape: int = 0, shape: Ints = (),
     value: float = 0.0, node: Context,
 ):  # fmt: skip
-    """A tensor of one value. Its shape is that of the input, or its contents, with `extra_shape` behind; or `shape`."""
+    """A tensor of one value. Its shape is that of the input, or its contents, followed by `extra_shape`; or `shape`."""
     array = np.array(value).astype(from_onnx(dtype).numpy)
     sizes = _filled_shape(input, shape, extra_shape, input_as_shape)
     if isinstance(sizes, Value):

@@ -65,7 +65,7 @@ def _step(k: Value, rows: Value, a: Value, product: Value) -> list[Value]:
     sizes = ops.Select(rows >= k, ops.Abs(column), number(a, -1))
     _, best = ops.TopK(sizes, 1, axis=1, mode="max", index_element_type=i64)  # [batch, 1]
     order = ops.Select(ops.Equal(rows, k), best, ops.Select(ops.Equal(rows, best), k, rows))
-    # Not Gather with batch_dims: for a batch of 1 the runtime mistakes the Gathers behind it, or crashes.
+    # Not Gather with batch_dims: for a batch of 1 the runtime mistakes the Gathers after it, or crashes.
     a = ops.GatherElements(a, ops.Broadcast(ops.Unsqueeze(order, 2), ops.ShapeOf(a)), axis=1)
     row = ops.Gather(a, k, 1)
     pivot = ops.Gather(row, ops.Unsqueeze(k, 0), 1)  # [batch, 1]

@@ -35,7 +35,7 @@ _FAST_STEPS = 4096
 _ARRANGED = 32
 """Up to so many selected elements the stable search arranges them in less time."""
 _TOGETHER = 64
-"""The factor by which it may take more steps if the elements behind the axis are searched together."""
+"""The factor by which it may take more steps if the elements after the axis are searched together."""
 _USUAL = 2**14
 """The length of an axis before others, if nothing is known of it."""
 _LONG = 2**14

@@ -77,7 +77,7 @@ def hyper_connection_low_rank_mix(
     *, epsilon: float = 1e-5, gate_div: float = 1.0, gate_mul: float = 1.0, num_branches: NotNegative,
     reduction_scale: float = 1.0, silu_alpha: float = 1.0,
 ):  # fmt: skip
-    """The input of the next block, the gates behind it, and the streams after the previous block is added to them.
+    """The input of the next block, the gates after it, and the streams after the previous block is added to them.
 
     Steps are computed in f32 and rounded to the type of the streams at the end, not each."""
     dtype = streams.dtype

@@ -143,7 +143,7 @@ def _group_norm(
     x: Value, gamma: Value, beta: Value, activation: int, channels_last: int, epsilon: float, groups: int
 ) -> Value:
     if activation not in (0, 1):
-        raise ModelError(f"activation {activation}: the operator has 0 (none) and 1 (SiLU)", code="ML227")
+        raise ModelError(f"activation {activation}: the operator supports 0 (none) and 1 (SiLU)", code="ML227")
     rank = ranked(x, "GroupNorm")
     front = ops.Transpose(x, [0, rank - 1, *range(1, rank - 1)]) if channels_last else x
     normal = ops.Reshape(grouped(front, groups, epsilon), ops.ShapeOf(front))
@@ -178,7 +178,7 @@ def branchwise_rms_norm(x, scale=None, *, epsilon: float = 1e-5, num_branches: N
 def gated_rms_norm(x, scale, gate, *, activation: str = "silu", epsilon: float = 1e-5):
     """Rows of the length of the scale are normalised in f32, and multiplied by an activation of the gate."""
     if activation not in ("silu", "swish", "sigmoid"):
-        raise ModelError(f"activation {activation!r}: the operator has silu, swish and sigmoid", code="ML227")
+        raise ModelError(f"activation {activation!r}: the operator supports silu, swish and sigmoid", code="ML227")
     ranked(x, "GatedRMSNorm")
     size = dimension(scale, 0)
     rows = divided(x, quotient(dimension(x, -1), size), size)

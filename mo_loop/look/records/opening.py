@@ -49,7 +49,7 @@ def require_same_kind(old: Structure, new: Structure) -> None:
     if {old.kind, new.kind} == {ONNX, IR}:
         hint = "mo_loop.layer_map finds the layers that each node became; mo_loop.verify compares the numbers"
     if DUMP in (old.kind, new.kind) and IR in (old.kind, new.kind):
-        hint = "a dump names operations and types otherwise than an IR: compare two files of --dump, or two .xml"
+        hint = "a dump has other names for operations and types than an IR: compare two files of --dump, or two .xml"
     raise UsageError(f"{old.source} is {one}, {new.source} is {other}", why="they have different nodes", hint=hint)
 
 

@@ -107,7 +107,7 @@ GROUPS: Mapping[str, Mapping[str, str]] = {
         "list inserted into": "an element inserted elsewhere",
         "list erased in": "an element erased",
         "list read": "an element read",
-        "list read behind a test": "an element read after a test of the length",
+        "list read after a test": "an element read after a test of the length",
         "list place of the run": "a position known only at run time",
         "list length": "the length read",
         "list joined": "all elements concatenated",

@@ -237,7 +237,7 @@ def _at(s: Scope, seq: Seq) -> Val:
 
 
 def _read_if_any(s: Scope, seq: Seq) -> Val:
-    s.context.features["list read behind a test"] += 1
+    s.context.features["list read after a test"] += 1
     name = s.context.fresh("o")
     found = branches(s, _any(s, seq), lambda body: _at(body, replace(seq, least=1)), lambda body: element(body, seq))
     s.node("If", [found[0]], [name], then_branch=found[1], else_branch=found[2])

@@ -7,7 +7,7 @@
 
 The cell fixes what decides whether the plugin fuses: the producer, the rank of its result, the follower, and the axes
 along which its constant varies. Everything else is drawn: sizes, batch, static or symbolic dimensions, the element
-type (f32, f16, or quantised to 8 bits), operators with scalars between and behind.
+type (f32, f16, or quantised to 8 bits), operators with scalars between and after them.
 """
 
 from __future__ import annotations

@@ -298,7 +298,7 @@ def answers(d: Drawn, nudge: float) -> list[list[tuple[str, Array]]]:
 
 
 def defined(d: Drawn, feeds: dict[str, Array], found: dict[str, Array]) -> list[tuple[str, Array]]:
-    """The outputs, with padding or 0 behind the end of all sequences: ONNX Runtime does not write there."""
+    """The outputs, with padding or 0 past the end of all sequences: ONNX Runtime does not write there."""
     if d.operator in ("GreedySearch", "Sampling"):
         padding = d.attributes["pad_token_id"]
         ended = np.logical_or.accumulate(found["sequences"][:, feeds["input_ids"].shape[1] :] == padding, axis=1)

@@ -14,7 +14,7 @@ ANY: tuple[tuple[int, Layer], ...] = (
 
 
 def step(graph: Graph) -> Layer:
-    """Add a layer behind a value; which one it was."""
+    """Add a layer after a value; which one it was."""
     value = graph.pick()
     if value.kind != FLOAT:
         chosen: tuple[tuple[int, Layer], ...] = integers.LAYERS

@@ -65,7 +65,7 @@ def _used(text: str, piece: str, draw: Random) -> str:
 
 
 def _piece(xml: bytes, draw: Random, other: bytes) -> bytes:
-    """A piece of XML between two elements, behind a name, or anywhere."""
+    """A piece of XML between two elements, after a name, or anywhere."""
     text = xml.decode()
     places = [each.start() for each in re.finditer(draw.choice(("<", " ", "\n", ">", "")), text)]
     at = draw.choice(places) if places else 0

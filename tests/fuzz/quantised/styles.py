@@ -49,10 +49,10 @@ STYLES = {
     "pt2e": Style("int8", where=READ, separate=True),
     "pt2e_by_channel": Style("int8", where=READ, by_channel=True, separate=True),
     "pt2e_weights": Style("", where=NONE, by_channel=True),
-    # TensorFlow by tf2onnx: each FakeQuant is a pair; TFLite has weights by channel, and a Transpose behind them
+    # TensorFlow by tf2onnx: each FakeQuant is a pair; TFLite has weights by channel, and a Transpose after them
     "tf_fake_quant": Style("uint8", weights="uint8", weights_as=NUMBERS, opset=13),
     "tflite": Style("int8", by_channel=True, weights_as=TRANSPOSED, bias="int32", opset=13),
-    # NNCF: zero points are 0 for u8 activations behind a Relu, weights are quantised in the graph
+    # NNCF: zero points are 0 for u8 activations after a Relu, weights are quantised in the graph
     "nncf": Style(where=READ, weights_as=NUMBERS, is_symmetric=True, by_range=True, by_channel=True, opset=13),
     "nncf_asymmetric": Style(where=READ, weights_as=NUMBERS, by_channel=True, opset=13),
     # NVIDIA ModelOpt: explicit pairs without zero points, also of 8-bit floats, in f16, and blocks of 4 bits

@@ -121,7 +121,7 @@ def test_state_that_is_the_condition() -> None:
 
 
 def test_state_without_elements_that_the_body_does_not_read() -> None:
-    """Its final value is its initial one, and needs no Select: behind one, scan outputs were stale."""
+    """Its final value is its initial one, and needs no Select: after one, scan outputs were stale."""
     model = parsed("""g (float[2] x, int64 n, bool go) => (float[0] y, float[?,2] s) <float[0] none = {}> {
       y, s = Loop (n, go, none) <body = step (int64 i, bool c, float[0] a) => (bool d, float[0] t, float[2] r) {
         d = Identity (c) t = Constant <value = float[0] {}> () r = Neg (x) }> }""")

@@ -52,7 +52,7 @@ def test_a_size_beside_a_0_that_is_known(shape: str, nodes: str) -> None:
 
 
 def test_sizes_that_pass_from_a_loop_to_the_next() -> None:
-    """OpenVINO 2024.6 does not know the 3 behind the first loop, and does not set it behind the second one either."""
+    """OpenVINO 2024.6 does not know the 3 after the first loop, and does not set it after the second one either."""
     model = parsed("""
         main (float[N,3] x, bool go, int64[1] k, int64 steps) => (float[A,B,C] rows, float[D,E,F,G] y) {
           zero = Constant <value_ints = [0]> ()

@@ -256,7 +256,7 @@ def audio(prefixes: list[list[int]], limit: int, **inputs: Any) -> dict[str, Any
 
 @pytest.mark.parametrize("processor", [0, 1])
 def test_speech_with_and_without_timestamps(processor: int) -> None:
-    """The prefixes end behind the first timestamp, behind a pair, and within one."""
+    """The prefixes end after the first timestamp, after a pair, and within one."""
     names = {"decoder_input_ids": ["N", "S"], "logits_processor": [1], "temperature": [1]}
     given = {"logits_processor": ints([processor]), "temperature": np.array([1.5], np.float32)}
     sets = (audio([[21, 3, 26], [21, 26, 27], [26, 5, 27]], 9, **given), audio([[3]], 7, **given))
@@ -264,7 +264,7 @@ def test_speech_with_and_without_timestamps(processor: int) -> None:
 
 
 def test_the_probability_of_silence() -> None:
-    """The softmax of the encoder's logits behind the prefix: ONNX Runtime writes it on GPUs only."""
+    """The softmax of the encoder's logits after the prefix: ONNX Runtime writes it on GPUs only."""
     import onnxruntime
 
     feeds = audio([[21, 3], [21, 4]], 6)

@@ -43,7 +43,7 @@ def position_bias(table, queries, keys, largest, both):
 @float_types
 @pytest.mark.parametrize("both", [0, 1])
 def test_buckets_of_distances(both, dtype) -> None:
-    """Lengths up to those behind the last border, where all distances are in one bucket; elements are transposed."""
+    """Lengths up to those after the last border, where all distances are in one bucket; elements are transposed."""
     table = floats(32, 3, dtype=dtype)
     stored, attributes = table.T.reshape(32, 3), {"is_bidirectional": both, "max_distance": 20}
     for length in (1, 26):

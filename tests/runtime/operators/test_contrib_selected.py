@@ -147,7 +147,7 @@ def test_smooth_softmax() -> None:
 
 
 def test_rotated_and_normalised_heads() -> None:
-    """Numbers before the offset, and behind the turned ones, stay."""
+    """Numbers before the offset, and after the turned ones, stay."""
     more = {"cos": floats(9, 2), "sin": floats(9, 2), "q_norm": floats(SIZE), "k_norm": floats(SIZE)}
     inputs = step((6, 4), 2, 8, **more)
     run(inputs, {"do_rotary": 1, "rotary_offset": 8}, attention(inputs, offset=8), True)
@@ -169,7 +169,7 @@ def test_halves() -> None:
 @pytest.mark.parametrize(
     ("attributes", "outputs", "text"),
     [
-        ({"selected_kv_source": "auxiliary"}, 3, "the operator has selected_only with main"),
+        ({"selected_kv_source": "auxiliary"}, 3, "the operator supports selected_only with main"),
         ({}, 4, "validation_status: cut this output off the model"),
     ],
 )

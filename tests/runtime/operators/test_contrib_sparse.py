@@ -76,7 +76,7 @@ def test_layouts_that_heads_share_in_turn(given, dynamic):
 
 @dynamic_or_not
 def test_sequences_of_different_lengths(dynamic):
-    """One token of each; the buffer keeps what is behind it."""
+    """One token of each; the buffer keeps what is after it."""
     inputs = step(1, 7, [7, 2, 4], dtype=np.float16)
     check_node(
         OP, inputs, COUNTS, opset=1, outputs=NAMES, constants=["starts", "columns"], dynamic=dynamic,
@@ -85,7 +85,7 @@ def test_sequences_of_different_lengths(dynamic):
 
 
 def test_first_step_of_padded_sequences():
-    """The rows behind the end of a sequence read its keys."""
+    """The rows past the end of a sequence read its keys."""
     inputs = step(4, 4, [4, 3])
     check_node(OP, inputs, COUNTS, opset=1, outputs=NAMES, expected=attention(inputs))
 

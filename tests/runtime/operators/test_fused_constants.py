@@ -1,4 +1,4 @@
-"""Constants behind reductions and products, which the runtime fuses along the wrong axis."""
+"""Constants after reductions and products, which the runtime fuses along the wrong axis."""
 
 from __future__ import annotations
 

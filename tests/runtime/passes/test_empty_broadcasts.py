@@ -1,4 +1,4 @@
-"""Broadcasts that are moved behind element-wise operations, among the other rules."""
+"""Broadcasts that are moved after element-wise operations, among the other rules."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from tests.harness import check, floats, parsed
 
 def test_a_constant_beside_a_moved_broadcast_gets_its_last_form(monkeypatch: pytest.MonkeyPatch) -> None:
     """The operand that replaces the Broadcast has another rank than the constant: the rules of constants
-    come behind the move."""
+    come after the move."""
     monkeypatch.setattr(conversion, "CHECK_PASSES", True)
     model = parsed("""
         main (float[1] x, float[N, M] z) => (float[?, ?] y) <float[1, 1] c = {2.0}> {

@@ -112,7 +112,7 @@ def test_inputs_in_both_directions(length: str) -> None:
 
 @pytest.mark.parametrize("length", ["100", "N"])
 def test_work_before_and_behind_a_recurrence(length: str) -> None:
-    """Each block computes what its steps need before them and what they give behind them; a loop of its steps stays."""
+    """Each block computes what its steps need before them and what they give after them; a loop of its steps stays."""
     outer = "p = Unsqueeze(t, column) q = Unsqueeze(t, row) k = Mul(p, q) l = Exp(k)"
     model = parsed(f"""main (float[{length}, 40] x, float[40] h) => (float[40] final, float[{length}, 40] y) {{
       column = Constant<value = int64[1] {{1}}>() row = Constant<value = int64[1] {{0}}>()

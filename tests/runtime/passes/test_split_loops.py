@@ -1,4 +1,4 @@
-"""Work of a loop that is done before it or behind it: the numbers, and what is left in the body."""
+"""Work of a loop that is done before it or after it: the numbers, and what is left in the body."""
 
 from __future__ import annotations
 
@@ -232,7 +232,7 @@ EARLY = {
 @pytest.mark.parametrize("name", EARLY)
 @pytest.mark.parametrize("length", ["6", "T"])
 def test_a_loop_that_a_step_may_end(name: str, length: str) -> None:
-    """Behind it, the steps are those that it has executed; before it, all that it may execute."""
+    """After it, the steps are those that it has executed; before it, all that it may execute."""
     body, left = EARLY[name]
     model = parsed(f"""main (float[{length}, 4] x, float[3] h, float[4, 3] w, float[3, 3] u, float bound, bool start,
         int64[1] first, int64[1] last) => (float[3] final, float[N, 3] y) {{

@@ -121,7 +121,7 @@ def test_states_of_unknown_size(shape: str) -> None:
 
 
 def test_infinities_and_signs_of_zeros_are_those_of_the_last_step() -> None:
-    """Steps behind the last one overflow; nothing of them is left."""
+    """Steps after the last one overflow; nothing of them is left."""
     model = parsed("""main (float[N,2] x, float[2] first) => (float[2] last) {
       last = Scan <num_scan_inputs = 1, body = step (float[2] s, float[2] e) => (float[2] t) {
         p = Mul (s, s) t = Mul (p, e) }> (first, x) }""")
@@ -191,7 +191,7 @@ def test_one_step_beside_an_input_of_which_only_the_size_is_read() -> None:
 
 
 def test_states_whose_final_values_are_not_read() -> None:
-    """They have any values behind the last step; the sum, which is read, keeps its own."""
+    """They have any values after the last step; the sum, which is read, keeps its own."""
     model = parsed("""main (float[N,3] x, float[3] first) => (float[3] sum, float[N,3] y) {
       unread, sum, y = Scan <num_scan_inputs = 1, body = step (float[3] s, float[3] q, float[3] e)
         => (float[3] t, float[3] r, float[3] o) {

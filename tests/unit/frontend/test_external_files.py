@@ -80,7 +80,7 @@ def assert_converts(path: Path, target: Path, **options: Any) -> None:
 
 
 def allowed_by(error: MoLoopError) -> str:
-    """The folder that the error names behind --allow-external."""
+    """The folder that the error names after --allow-external."""
     found = re.search(r"--allow-external (\S+)$", error.hint)
     assert found is not None, error
     return found[1]

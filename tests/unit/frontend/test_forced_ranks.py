@@ -43,7 +43,7 @@ FORCED: dict[str, tuple[list[Any], int]] = {
     "a permutation": ([node("Transpose", "x", perm=[0, 2, 1])], 3),
     "Concat with a constant": ([node("Concat", "w x", axis=0)], 4),
     "a recurrence": ([helper.make_node("GRU", ["x", "m", "m"], ["y"], hidden_size=1)], 3),
-    "behind others": ([node("Relu", "x", "a"), node("Softmax", "a", "b"), node("Conv", "b w")], 4),
+    "after others": ([node("Relu", "x", "a"), node("Softmax", "a", "b"), node("Conv", "b w")], 4),
     "from a branch": ([node("Relu", "x", "a"), node("MatMul", "x m"), node("Transpose", "a", "b", perm=[1, 0])], 2),
 }
 

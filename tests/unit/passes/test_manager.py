@@ -211,7 +211,7 @@ class TestObservers:
         graph, nodes = chain(2)
 
         def break_it(graph: Graph) -> None:
-            nodes[1].inputs = (graph.parameters[0].output,)  # behind the back of the writers
+            nodes[1].inputs = (graph.parameters[0].output,)  # without the writers
 
         with pytest.raises(InternalError, match="violates its invariants") as caught:
             Manager([Acts(break_it)], [check_invariants]).run(graph)

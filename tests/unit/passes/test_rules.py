@@ -28,7 +28,7 @@ class Restless(FunctionPass):
 
 
 TWICE = {"DistinguishBranchShapes", "PreserveEmptyBroadcasts", "RemoveSliceBounds"}
-"""Rules that hide sizes are behind those that read them; rules that make products of elements are behind those for
+"""Rules that hide sizes are after those that read them; rules that make products of elements are after those for
 them."""
 
 

@@ -18,7 +18,7 @@ ZEROS = {"w": ", ".join(["0"] * 24), "r": ", ".join(["0"] * 16)}
 
 
 def axes(text: str, **pairs: str) -> dict[str, int]:
-    """The axis of the Gather behind each variable."""
+    """The axis of the Gather after each variable."""
     graph = convert_model(parsed(text), stateful=True, stateful_pairs=pairs or None, beam_idx=True).graph
     found = {}
     for read in graph.of(ReadValue):

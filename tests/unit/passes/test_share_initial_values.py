@@ -1,4 +1,4 @@
-"""ShareInitialValues: how it looks for attention behind a cache. Its graphs are in tests/golden."""
+"""ShareInitialValues: how it looks for attention after a cache. Its graphs are in tests/golden."""
 
 from __future__ import annotations
 

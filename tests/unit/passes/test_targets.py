@@ -66,7 +66,7 @@ def test_bad_text(text: str, said: str) -> None:
         ("2025.1", "Always Ended Unlisted"),
         ("2025.2", "Always Ended Unlisted"),  # not measured, and the release before has it
         ("2025.4", "Always Unlisted"),
-        ("2026.1", "Always Begun Two Unlisted"),  # not measured, and the release behind has it
+        ("2026.1", "Always Begun Two Unlisted"),  # not measured, and the next release has it
         ("2026.4", "Always Begun Two Unlisted"),
         ("2027.0", "Always Begun Two Unlisted"),
     ],

@@ -40,7 +40,7 @@ class MaximumBetweenHeads(MaximumRule):
     avoids = (Gap(
         "attention-with-as-many-queries-as-heads",
         "static attention gives wrong values if there are as many queries as heads, a computed operand is added "
-        "or multiplied, and a `Transpose` stands directly at only one of Q and the result",
+        "or multiplied, and a `Transpose` is directly at only one of Q and the result",
     ),)  # fmt: skip
 
     pattern = wrap_type(ops.MatMul, when=has_heads)
@@ -66,7 +66,7 @@ class MaximumBehindSoftmax(MaximumRule):
     separates the second product.
     """
 
-    instead = "`max(w, w)` behind the `Softmax`"
+    instead = "`max(w, w)` after the `Softmax`"
     avoids = (Gap(
         "attention-of-constant-heads", "attention reads the first head of constant keys or values for all heads",
         since="2025.2.0", until="2026.0.0",
@@ -176,8 +176,8 @@ def _has_as_many_queries_as_heads(value: Value) -> bool:
 
 def _behind(value: Value, kind: type[Node]) -> Node | None:
     """The operation `kind` that `value` is computed of, through operations between."""
-    # Residual connections lead every product to all that come before it: what has none behind is asked once.
-    seen: set[Value] = value.graph.note(("nothing behind", kind), set)
+    # Residual connections lead every product to all that come before it: each product is examined once.
+    seen: set[Value] = value.graph.note(("nothing after", kind), set)
     pending = [value]
     added: list[Value] = []
     while pending:
@@ -193,7 +193,7 @@ def _behind(value: Value, kind: type[Node]) -> Node | None:
 
 
 def _unscaled(value: Value) -> Value:
-    """The value that is multiplied by a constant number: the runtime moves the number behind the product."""
+    """The value that is multiplied by a constant number: the runtime moves the number after the product."""
     while isinstance(value.node, ops.Multiply):
         a, b = value.node.operands
         if not is_one_element(a) and not is_one_element(b):

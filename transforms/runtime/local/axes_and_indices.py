@@ -28,8 +28,8 @@ class CountAxesFromEnd(LocalRule):
     Gather(Unsqueeze(x, 1), [0, 0], 1)  ->  Gather(Unsqueeze(x, 1), [0, 0], 1 - rank), and from -1 to rank - 1
     ReduceMax(Concat(x, y) along 0)  ->  ReduceMax(Concat(x, y) along -rank), and ReduceMin
 
-    An order of channels that is its own inverse, as that of reversed ones, is correct without a PReLU or a Pad behind,
-    and faster. A Gather along the axis that an Unsqueeze inserts is correct for a scalar index.
+    An order of channels that is its own inverse, as that of reversed ones, is correct without a PReLU or a Pad after
+    it, and faster. A Gather along the axis that an Unsqueeze inserts is correct for a scalar index.
     """
 
     instead = "an axis below 0, which is not recognised"
@@ -37,8 +37,8 @@ class CountAxesFromEnd(LocalRule):
         Gap(
             "channel-order",
             "a `Gather`, or a `Concat` of a `Split`, that permutes channels is moved into the weights of the "
-            "Convolutions behind as the inverse permutation; so is a `Gather` that reads a channel twice, once by an "
-            "index below 0",
+            "following Convolutions as the inverse permutation; so is a `Gather` that reads a channel twice, once by "
+            "an index below 0",
         ),
         Gap(
             "channel-order-of-slopes",

@@ -122,7 +122,7 @@ class SoftSignToQuotient(LocalRule):
 
     def form(self, node: ops.SoftSign) -> Node:
         (x,) = node.operands
-        return ops.Divide(x, ops.Add(ops.Abs(x), 1.0))  # AbsToMaximum, behind this rule, takes the Abs of a Concat
+        return ops.Divide(x, ops.Add(ops.Abs(x), 1.0))  # AbsToMaximum, after this rule, takes the Abs of a Concat
 
 
 class AbsToMaximum(LocalRule):
@@ -234,7 +234,7 @@ class MakeConstantsScalar(LocalRule):
     avoids = (
         Gap(
             "shared-constant",
-            "an elementwise operation behind a Reshape or Unsqueeze makes its constant of one element a scalar for "
+            "an elementwise operation after a Reshape or Unsqueeze makes its constant of one element a scalar for "
             "all readers, and the model does not compile", severity=ERROR, until="2026.2.1",
         ),
         Gap(

@@ -40,16 +40,16 @@ class MaximumBehindReduction(MaximumRule):
     fuses the following operation into the reduction.
     """
 
-    instead = "`max(r, r)` behind the reduction"
+    instead = "`max(r, r)` after the reduction"
     avoids = (
         Gap(
             "channel-constant-of-reduction",
             "a reduction of three dimensions along the last or the first reads a constant for each channel that "
-            "follows at the place of the batch, also behind its end",
+            "follows at the place of the batch, also past its end",
         ),
         Gap(
             "channel-range-of-reduction",
-            "a `FakeQuantize` with a range for each channel behind a reduction that does not keep the dimensions "
+            "a `FakeQuantize` with a range for each channel after a reduction that does not keep the dimensions "
             "takes the ranges of other channels",
         ),
     )  # fmt: skip
@@ -75,31 +75,31 @@ class MaximumBehindMatMul(MaximumRule):
 
     for four and more dimensions and constants that vary along the second, and for every product of three and more
     before a FakeQuantize with a range for each place along the second. The runtime fuses them into the product as those
-    of the columns. The factors behind a product of 8 bits join its scales: those of a product with constant weights may
+    of the columns. The factors after a product of 8 bits join its scales: those of a product with constant weights may
     vary along the columns only, those of another one not at all.
     """
 
-    instead = "`max(p, p)` behind the `MatMul`"
+    instead = "`max(p, p)` after the `MatMul`"
     avoids = (
         Gap(
             "factors-of-quantised-product",
-            "factors behind a `MatMul` of 8 bits are multiplied with other elements if they vary along another axis "
-            "than the columns; behind one without constant weights also if they vary along the columns",
+            "factors after a `MatMul` of 8 bits are multiplied with other elements if they vary along another axis "
+            "than the columns; after one without constant weights also if they vary along the columns",
             since="2025.4.1",
         ),
         Gap(
             "constant-of-unknown-columns",
-            "a constant of several elements behind a `MatMul` of an unknown number of columns is taken for other "
+            "a constant of several elements after a `MatMul` of an unknown number of columns is taken for other "
             "elements, or the model does not compile", since="2025.4.1",
         ),
         Gap(
             "channel-constant-of-matmul",
-            "a constant along the second of four or more dimensions behind a `MatMul` with constant weights is taken "
+            "a constant along the second of four or more dimensions after a `MatMul` with constant weights is taken "
             "for one along the last, or the model does not compile",
         ),
         Gap(
             "channel-range-of-matmul",
-            "a `FakeQuantize` with a range for each place along the second of three or more dimensions behind a "
+            "a `FakeQuantize` with a range for each place along the second of three or more dimensions after a "
             "`MatMul` takes the ranges of the columns, or the model does not compile",
         ),
     )  # fmt: skip
@@ -128,10 +128,10 @@ class MaximumBehindAverage(MaximumRule):
     """FakeQuantize(AvgPool(x : [1, 8, 7, 7]))  ->  FakeQuantize(max(p, p)), where p is the average of each channel
 
     if p has, or may have, fewer than 16 elements. Where x is quantised the runtime fuses the FakeQuantize into the
-    AvgPool, also behind elementwise operations that it merges with it.
+    AvgPool, also after elementwise operations that it merges with it.
     """
 
-    instead = "`max(p, p)` behind the `AvgPool`"
+    instead = "`max(p, p)` after the `AvgPool`"
     avoids = (Gap(
         "small-average-of-quantised",
         "an `AvgPool` of a quantised tensor with fewer than 16 results before a `FakeQuantize` gives wrong "
@@ -159,10 +159,10 @@ class MaximumBeforeMatMul(MaximumRule):
     maximum in f32.
     """
 
-    instead = "`max(q, q)` behind the `FakeQuantize`"
+    instead = "`max(q, q)` after the `FakeQuantize`"
     avoids = (Gap(
         "scales-of-many-matrices",
-        "`MatMul` of 8 bits with constant weights of more than one matrix and several scales reads behind the "
+        "`MatMul` of 8 bits with constant weights of more than one matrix and several scales reads past the "
         "scales", since="2026.4.1", avx512_since="2026.4.1",
     ),)  # fmt: skip
 
@@ -187,12 +187,12 @@ class MaximumBeforeFakeQuantize(MaximumRule):
     avoids = (
         Gap(
             "fake-quantize-of-negative-factors",
-            "a `FakeQuantize` of dynamic shape behind a `Multiply` by constants of both signs along the channels "
+            "a `FakeQuantize` of dynamic shape after a `Multiply` by constants of both signs along the channels "
             "gives wrong numbers",
         ),
         Gap(
             "fake-quantize-of-unknown-channels",
-            "a `FakeQuantize` behind an `Add` or `Multiply` of a constant for each channel takes the first one for "
+            "a `FakeQuantize` after an `Add` or `Multiply` of a constant for each channel takes the first one for "
             "all if the number of channels is not known",
         ),
     )  # fmt: skip

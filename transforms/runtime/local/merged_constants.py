@@ -54,7 +54,7 @@ class MaximumBetweenConstants(MaximumRule):
 
 class _Reach(NamedTuple):
     """The effect of the constants of a node and of those before it: the largest and the smallest factor, and the sum of
-    the addends, each multiplied by the factors behind it."""
+    the addends, each multiplied by the factors after it."""
 
     most: float
     least: float

@@ -62,7 +62,7 @@ class ReduceBeforeUnsqueeze(LocalRule):
     instead = "the reduction before the inserted dimensions"
     avoids = (Gap(
         "reduction-of-inserted-axis",
-        "a reduction of a tensor of static shape behind an `Unsqueeze`, or a `Reshape` that inserts dimensions of 1, "
+        "a reduction of a tensor of static shape after an `Unsqueeze`, or a `Reshape` that inserts dimensions of 1, "
         "reduces other dimensions, has them at other places, or does not compile",
     ),)  # fmt: skip
 
@@ -118,7 +118,7 @@ class SqueezeReducedDimensions(LocalRule):
     instead = "a reduction that keeps its dimensions, and `Squeeze`"
     avoids = (Gap(
         "reshaped-reduction",
-        "a `Reshape` to as many dimensions, or a `Transpose` that moves only dimensions of 1, behind a reduction that "
+        "a `Reshape` to as many dimensions, or a `Transpose` that moves only dimensions of 1, after a reduction that "
         "does not keep its dimensions, is left out",
     ),)  # fmt: skip
 
@@ -177,7 +177,7 @@ class MoveSqueezeBeforeBinary(LocalRule):
     instead = "no `Unsqueeze` and no `Squeeze`"
     avoids = (Gap(
         "squeezed-binary",
-        "a `Squeeze` behind an element-wise operation with an `Unsqueeze` of that dimension removes a dimension of its "
+        "a `Squeeze` after an element-wise operation with an `Unsqueeze` of that dimension removes a dimension of its "
         "other input too, if that is another `Unsqueeze` with fewer dimensions",
     ),)  # fmt: skip
 

@@ -63,7 +63,7 @@ class PadTinyProduct(LocalRule):
     where N and K are, or may be, at most 2, and b is not a constant matrix
     """
 
-    instead = "three zeros behind the inner dimension"
+    instead = "three zeros after the inner dimension"
     avoids = (Gap(
         "product-of-two-columns",
         "a `MatMul` of at most two rows, an inner dimension of at most two and two columns, which are not constant, "

@@ -22,7 +22,7 @@ NEGLIGIBLE = 0.01
 class MaximumBeforeNormalisation(LocalRule):
     """MVN(a * scale + b)  ->  MVN(max(a * scale + b, itself)), where a * scale is a quantised tensor
 
-    In a graph with a FakeQuantize the runtime moves the scale of a quantised tensor behind a sum, and behind MVN, whose
+    In a graph with a FakeQuantize the runtime moves the scale of a quantised tensor after a sum, and after MVN, whose
     result it does not change if epsilon is 0. It keeps epsilon, which it would have to divide by the squared scale.
     The scale does not pass the maximum. It follows the first sum, so that all normalisations of a residual
     stream have one.
@@ -31,7 +31,7 @@ class MaximumBeforeNormalisation(LocalRule):
     instead = "`max(x, x)` before the `MVN`"
     avoids = (Gap(
         "epsilon-of-quantised",
-        "the scale of a quantised tensor is moved behind an `MVN` whose epsilon stays as it is",
+        "the scale of a quantised tensor is moved after an `MVN` whose epsilon stays as it is",
     ),)  # fmt: skip
 
     pattern = wrap_type(ops.MVN)
@@ -61,7 +61,7 @@ class MaximumBeforeAverage(MaximumRule):
     instead = "`max(x, x)` before the `AvgPool`"
     avoids = (Gap(
         "average-of-padding",
-        "the zero point of a quantised tensor is moved behind an `AvgPool` that counts the zeros of the padding",
+        "the zero point of a quantised tensor is moved after an `AvgPool` that counts the zeros of the padding",
     ),)  # fmt: skip
 
     pattern = wrap_type(ops.AvgPool, attributes={"exclude_pad": False})
@@ -93,7 +93,7 @@ def _is_asymmetric(node: ops.FakeQuantize) -> bool:
 
 
 def _scaled(start: Use, epsilon: float) -> list[Use]:
-    """The values through which a scale could be moved of which epsilon is not a negligible part: behind the first sum
+    """The values through which a scale could be moved of which epsilon is not a negligible part: after the first sum
     on each way to the quantised tensor, else at `start`."""
     found: dict[Use, None] = {}
     pending, seen = [(start, start, False)], set[tuple[Value, Use]]()

@@ -48,7 +48,7 @@ def causal_convolution(
 def _of_rows(
     x: Value, weight: Value, bias: Value | None, past: Value | None, dilation: int, activation: str
 ) -> list[Any]:
-    """The outputs for channels behind the positions, in any number of axes."""
+    """The outputs for channels after the positions, in any number of axes."""
     rank = ranked(x, "the input of CausalConvWithState")
     channels = _channels(weight)
     rows = _rows(x, channels)
@@ -91,7 +91,7 @@ def _after(state: Value | None, x: Value, width: int, axis: int) -> Value:
 
 
 def _last(long: Value, x: Value, axis: int) -> Value:
-    """The positions behind as many as `x` has: the new state."""
+    """The positions after as many as `x` has: the new state."""
     return ops.Slice(long, joined([dimension(x, axis)], x), [FAR], [1], [axis])
 
 
@@ -180,7 +180,7 @@ class _Packing:
         return ops.Gather(both, source, 0)
 
     def _shifted(self, tokens: Value) -> Value:
-        """[batch]: token numbers of the sequences, behind the states of all sequences before."""
+        """[batch]: token numbers of the sequences, after the states of all sequences before."""
         count = counted(dimension(tokens, 0), self.x)
         return tokens + count * np.int64(self.width)
 
@@ -203,7 +203,7 @@ class _Packing:
 
 
 def _captured(x: Value, packing: _Packing, count: Value | None, capacity: int) -> Value:
-    """[batch, capacity, channels]: the first tokens of each sequence, zeros behind the number to be captured."""
+    """[batch, capacity, channels]: the first tokens of each sequence, zeros after the number to be captured."""
     slots = first_numbers(capacity)[None]
     at = ops.Unsqueeze(packing.starts, 1) + slots
     inside = at < ops.Unsqueeze(packing.stops, 1)

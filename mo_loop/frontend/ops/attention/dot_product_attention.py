@@ -79,7 +79,7 @@ def _require_one_cache(past_key: Value | None, past_value: Value | None, ends: V
     if (past_key is None) != (past_value is None):
         raise ModelError("Attention has one of past_key and past_value, not both", code="ML227")
     if past_key is not None and ends is not None:
-        raise ModelError("Attention has a past and nonpad_kv_seqlen, of which a node may have one", code="ML227")
+        raise ModelError("Attention has both a past and nonpad_kv_seqlen: a node may have one of them", code="ML227")
 
 
 def _precision(number: int | None, q: Value) -> ElementType:
@@ -122,7 +122,7 @@ def _scaled(q: Value, scale: float | None) -> Value:
 def _or_zero(x: Value, sees: Value | None) -> Value:
     """The rows of queries that see a key, and zeros for the others.
 
-    Behind the product, because the CPU plugin makes one kernel of MatMul, Softmax and MatMul. That kernel cannot hold
+    After the product, because the CPU plugin makes one kernel of MatMul, Softmax and MatMul. That kernel cannot hold
     one scalar for two purposes, so the zero is not a scalar, as that of the bias is.
     """
     return x if sees is None else ops.Select(sees, x, np.zeros((1, 1, 1, 1), x.dtype.numpy))
@@ -209,7 +209,7 @@ def _seen(keys: Keys, q: Value, k: Value) -> Value | None:
             found.append(columns <= _moved(places, keys.right))
         if keys.left is not None:
             found.append(columns >= _moved(places, -keys.left))
-    if ends is not None and keys.right != 0:  # no place is behind the end
+    if ends is not None and keys.right != 0:  # no place is past the end
         found.append(columns < ends)
     return reduce(lambda a, b: a & b, found) if found else None
 

@@ -1,6 +1,6 @@
-"""GatedDeltaNet: linear attention over tokens of several sequences, one sequence behind the other.
+"""GatedDeltaNet: linear attention over tokens of several sequences, one sequence after the other.
 
-Sequences of different lengths are read as [batch, longest]: the tokens behind the end of a sequence have a key of zeros
+Sequences of different lengths are read as [batch, longest]: the tokens past the end of a sequence have a key of zeros
 and a decay of 1, which leave the state as it is. States are [batch, heads, V, K].
 """
 
@@ -150,7 +150,7 @@ class _Order:
         return ops.Reshape(x, joined([dimension(like, 0), *rest], x))
 
     def zeroed(self, x: Value) -> Value:
-        """Zeros in place of the tokens behind the end of a sequence."""
+        """Zeros in place of the tokens past the end of a sequence."""
         return x
 
     def lengths(self, x: Value) -> Any:
@@ -212,7 +212,7 @@ def _limited(count: Value | None, active: Value | None) -> Value | None:
 
 
 def _captured(order: _Order, tensors: list[Value | None], count: Value | None, capacity: int) -> Value:
-    """[batch, ..]: the decays, keys and deltas of the first tokens of each sequence, zeros behind their number."""
+    """[batch, ..]: the decays, keys and deltas of the first tokens of each sequence, zeros after their number."""
     decay, keys, deltas = tensors
     assert keys is not None and deltas is not None
     if not capacity or count is None:

@@ -1,7 +1,7 @@
 """GroupQueryAttention: several heads of queries read one head of keys and values, which lie in a cache.
 
 The sequence b has `seqlens_k[b]` + 1 tokens after this step, of which the last S (or `query_seqlens[b]`) are new. In
-the cache the new ones follow those of the past; rows behind them are 0. The first step of all, in which S is
+the cache the new ones follow those of the past; rows after them are 0. The first step of all, in which S is
 `total_sequence_length`, may have shorter sequences, which end with padding.
 """
 

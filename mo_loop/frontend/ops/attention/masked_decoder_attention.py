@@ -79,7 +79,7 @@ def _with_past(
         return [*every], every
     if length is None or None in pasts:
         raise ModelError(
-            "past_present_share_buffer needs a past and past_sequence_length, of which one is missing", code="ML227"
+            "past_present_share_buffer needs a past and past_sequence_length: one of them is missing", code="ML227"
         )
     both = [parts.written(past, each, length) for past, each in zip(pasts, new, strict=True) if past is not None]
     return [buffer for buffer, _ in both], [used for _, used in both]
@@ -106,7 +106,7 @@ def _of_beams(caches: list[Value], width: Value | None, indirection: Value | Non
 
 
 def _gathered(cache: Value, place: Value) -> Value:
-    """The rows `place` [batch * beams, T] of all sequences, one behind the other."""
+    """The rows `place` [batch * beams, T] of all sequences, one after the other."""
     rows = ops.Transpose(cache, [0, 2, 1, 3])
     flat = ops.Reshape(rows, joined([-1, dimension(cache, 1), dimension(cache, 3)], cache))
     return ops.Transpose(ops.Gather(flat, place, 0), [0, 2, 1, 3])

@@ -45,8 +45,8 @@ def dynamic_sparse_attention(
     if with_auxiliary is None or not is_causal or (with_auxiliary and local_window_size <= 0):
         raise ModelError(
             f"attention_mode {attention_mode} with selected_kv_source {selected_kv_source}, is_causal {is_causal} and "
-            f"local_window_size {local_window_size}: the operator has selected_only with main, and local_plus_selected "
-            "with auxiliary and a window, both with is_causal 1", code="ML227",
+            f"local_window_size {local_window_size}: the operator supports selected_only with main, and "
+            "local_plus_selected with auxiliary and a window, both with is_causal 1", code="ML227",
         )  # fmt: skip
     q, k, v = groups.separate(query, key, value, num_heads, kv_num_heads)
     if q_norm_weight is not None:

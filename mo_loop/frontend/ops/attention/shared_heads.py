@@ -54,7 +54,7 @@ def beginning(cache: Value, total: Any) -> Value:
 
 
 def earlier(keys: Value, places: Value, ends: Value) -> Value:
-    """[batch, 1, S, T]: whether a key is not after the query at its place [batch, S], nor behind the end [batch]."""
+    """[batch, 1, S, T]: whether a key is not after the query at its place [batch, S], nor past the end [batch]."""
     last = ops.Minimum(places, ops.Unsqueeze(ends, [1]) - 1)
     return keys <= ops.Unsqueeze(last, [1, 3])
 

@@ -10,7 +10,7 @@ by columns, rows last     The same with the rows side by side, which suits small
                      at[t, n] = follows[at[t, n], n]
 
 in order         Small trees: the nodes of each tree one after the other, those above first. `at` is the first leaf
-                 below the node to which a row has come. The leaves below a `yes` branch come behind those below
+                 below the node to which a row has come. The leaves below a `yes` branch come after those below
                  the `no` branch, so `at` is also the first leaf below that one:
 
                      at[t, n] += step[k, t] if x[n, column of node k] meets the test and at[t, n] = first[k, t] else 0

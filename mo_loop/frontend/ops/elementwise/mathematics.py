@@ -67,7 +67,7 @@ def irfft(x: AtLeast2, *, normalized: int = 0, onesided: int = 1, signal_ndim: P
 
 def _require_plain(normalized: int, onesided: int) -> None:
     if normalized or not onesided:
-        raise ModelError("normalized must be 0 and onesided 1: the operator has no other form", code="ML227")
+        raise ModelError("normalized must be 0 and onesided 1: the operator supports no other values", code="ML227")
 
 
 def _at_least_single(x: Value, make):

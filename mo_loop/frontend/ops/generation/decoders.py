@@ -34,7 +34,7 @@ class Gpt:
             _check_gpt(body)
 
     def start(self, scope: Scope, prompts: Value, mask: Value | None, padding: int) -> tuple[Value, Value, list[Value]]:
-        """The sequences [N, S] to continue, the logits [N, V] of the first new token, and the states behind it."""
+        """The sequences [N, S] to continue, the logits [N, V] of the first new token, and the states after it."""
         kept = ops.Convert(ops.NotEqual(prompts, np.int32(padding)), destination_type=i32)
         counted = ops.CumSum(kept, 1)
         positions = (counted - np.int32(1)) * kept

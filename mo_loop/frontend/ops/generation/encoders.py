@@ -48,7 +48,7 @@ class EncoderDecoder:
             )
 
     def start(self, scope: Scope, prompts: Value, mask: Value | None, padding: int) -> tuple[Value, Value, list[Value]]:
-        """The sequences [N, 1] to continue, the logits [N, V] of the first new token, and the states behind it."""
+        """The sequences [N, 1] to continue, the logits [N, V] of the first new token, and the states after it."""
         mask = _left_padding(prompts, padding) if mask is None else mask
         begun = self.first_tokens(prompts)
         if self._makes_first_step():

@@ -7,7 +7,7 @@
     }
 
 Sampling draws the token instead (generation_sampling.py). After its end token a sequence has padding tokens, and one
-in place of the end token. In ONNX Runtime, the numbers behind the step at which all have ended are not defined; here
+in place of the end token. In ONNX Runtime, the numbers after the step at which all have ended are not defined; here
 they are padding tokens.
 """
 

@@ -41,8 +41,8 @@ def sampling(
         raise UnsupportedError("the output filtered_logits: ONNX Runtime writes it on GPUs only", code="ML316")
     if presence_mask is not None and presence_penalty != 0:
         raise UnsupportedError(
-            "a presence penalty: ONNX Runtime subtracts it from other scores than its documentation says", code="ML316",
-            hint="set presence_penalty to 0 and use repetition_penalty",
+            "a presence penalty: ONNX Runtime does not subtract it from the scores that its documentation names",
+            code="ML316", hint="set presence_penalty to 0 and use repetition_penalty",
         )  # fmt: skip
     given = Given(node, {
         "min_length": min_length, "repetition_penalty": repetition_penalty, "vocab_mask": vocab_mask,

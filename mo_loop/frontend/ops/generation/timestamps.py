@@ -4,10 +4,10 @@ Tokens from `first` on are timestamps. Of scores [N, V] after sequences [N, L] i
 
     always                                         the tokens for texts without timestamps and for language models
     a timestamp is before the last token           the tokens that begin a text, a translation and a transcription
-    none is                                        timestamps behind first + 50
+    none is                                        timestamps after first + 50
     two timestamps are last, or the first one      timestamps
     one timestamp is last                          text: the tokens below the end token
-    there are timestamps                           those before the last one; the same one behind a complete pair
+    there are timestamps                           those before the last one; the same one after a complete pair
     timestamps are together the most probable      everything below `first`
 """
 
@@ -35,7 +35,7 @@ class Timestamps:
     end: int
     never: tuple[int | None, ...]
     only_before: tuple[int | None, ...]
-    """Forbidden behind the first timestamp."""
+    """Forbidden after the first timestamp."""
 
     def applied(self, scores: Value, sequences: Value) -> Value:
         """The scores [N, V] of the next token after sequences [N, L]."""

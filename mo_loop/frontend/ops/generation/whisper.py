@@ -27,7 +27,7 @@ class Whisper(EncoderDecoder):
     has_mask = False
 
     def begin(self, scope: Scope, features: Value, tokens: Value | None) -> tuple[Value, Value, list[Value]]:
-        """The sequences [N, S] to continue, the logits [N, V] of the first new token, and the states behind it."""
+        """The sequences [N, S] to continue, the logits [N, V] of the first new token, and the states after it."""
         if len(self.encoder.inputs) != 2:
             found = len(self.encoder.inputs)
             raise ModelError(f"the encoder has {found} inputs, not features and tokens", code="ML226")
@@ -90,7 +90,7 @@ def check_processor(logits_processor: Value | None) -> None:
     """Refuse timestamps in BeamSearch, which has no attributes for their tokens."""
     if _processor(logits_processor) in (TIMESTAMPS, None):
         raise UnsupportedError(
-            "BeamSearch with a logits_processor that may be 1: it does not know the tokens of timestamps", code="ML316",
+            "BeamSearch with a logits_processor that may be 1: it does not have the tokens of timestamps", code="ML316",
             hint="export a WhisperBeamSearch, or make logits_processor a constant 0",
         )  # fmt: skip
 

@@ -27,7 +27,7 @@ def crop_and_resize(
     """Each region [y1, x1, y2, x2], where 1 is the last row or column, read at evenly spaced positions from one corner
     to the other; a single position lies in the middle. Positions outside of the image have `extrapolation_value`."""
     if mode not in ("bilinear", "nearest"):
-        raise ModelError(f"mode {mode!r}: the operator has bilinear and nearest", code="ML227")
+        raise ModelError(f"mode {mode!r}: the operator supports bilinear and nearest", code="ML227")
     height, width = (as_value(dimension(x, axis), x.graph) for axis in (2, 3))
     rows = _positions(rois, 0, height, ops.Gather(crop_size, 0, 0))
     columns = _positions(rois, 1, width, ops.Gather(crop_size, 1, 0))

@@ -300,7 +300,7 @@ def _global_lp_pool(x: Value, p: float):
 
 
 def spatial_axes(x: Value):
-    """The axes behind the second, as a list or a tensor."""
+    """The axes after the second, as a list or a tensor."""
     if x.rank is not None:
         return list(range(2, x.rank))
     rank = ops.Squeeze(ops.ShapeOf(ops.ShapeOf(x)), [0])

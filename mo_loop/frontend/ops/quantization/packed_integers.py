@@ -26,7 +26,7 @@ def require_bits(bits: int) -> None:
 def unpacked(packed: Value, bits: int, shape: Sequence[int]) -> Value:
     """The integers in bytes, in a shape; a constant keeps its bytes, anything else is computed in u8.
 
-    Each row of the last axis begins with a new byte, and bits behind it in the last byte are unused.
+    Each row of the last axis begins with a new byte, and bits after it in the last byte are unused.
     """
     constant, per_byte = constant_of(packed), 8 // bits
     length = shape[-1]

@@ -16,7 +16,7 @@ from mo_loop.ops.lengths import dimension
 from mo_loop.ops.ranges import AtLeast1, Integers, Positive
 
 FP4 = (0, 1 / 192, 2 / 3, 1, 1 / 3, 1 / 2, 1 / 6, 1 / 4)
-"""The numbers of the type FP4 of bitsandbytes without sign; the ninth and those behind are their negatives."""
+"""The numbers of the type FP4 of bitsandbytes without sign; the ninth and the following ones are their negatives."""
 
 NF4 = (
     -1.0, -0.6961928009986877, -0.5250730514526367, -0.39491748809814453, -0.28444138169288635, -0.18477343022823334,
@@ -79,7 +79,7 @@ def mat_mul_bnb4(
         raise TypeError_(f"the attribute quant_type is {quant_type}, and its range is 0 (FP4) to 1 (NF4)", code="ML236")
     if not transB:
         raise UnsupportedError(
-            "MatMulBnb4 with transB 0, which training uses: ONNX Runtime computes something else than it says",
+            "MatMulBnb4 with transB 0, which is for training: ONNX Runtime does not compute what it documents",
             code="ML316", hint="transpose the weights and set transB to 1",
         )  # fmt: skip
     blocks = -(-N * K // block_size)
@@ -92,7 +92,7 @@ def mat_mul_bnb4(
 
 
 def _places(packed: Value, count: int) -> Value:
-    """The first of two places is in the high bits of a byte; 0 behind the last byte."""
+    """The first of two places is in the high bits of a byte; 0 after the last byte."""
     array = array_of(packed)
     if array is None:
         bytes_of = _static(packed)[-1]

@@ -66,7 +66,7 @@ def _zero_points(given: Value | None, integers: Value, bits: int, shape: tuple[i
 
 
 def _with_zeros(a: Value, count: int) -> Value:
-    """Zeros behind the last axis: they meet the rest of the last block, which has `count` elements too many."""
+    """Zeros after the last axis: they meet the rest of the last block, which has `count` elements too many."""
     if not count:
         return a
     if a.rank is None:

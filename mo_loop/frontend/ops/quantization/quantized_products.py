@@ -1,7 +1,7 @@
 """Sums of products of integers: matrix products, convolutions and recurrent layers on quantised tensors.
 
 Results in floating point are products of Dequantize where the scales are constant, which the runtime computes with
-integers behind a FakeQuantize; else the exact sum of the integers times the scales.
+integers after a FakeQuantize; else the exact sum of the integers times the scales.
 """
 
 from typing import Any

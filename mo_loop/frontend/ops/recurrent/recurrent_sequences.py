@@ -1,8 +1,8 @@
 """Rearranges the gates and layouts of LSTM, GRU and RNN for LSTMSequence, GRUSequence and RNNSequence.
 
 The runtime ignores lengths of sequences that are known only at run time. So sequences of different lengths all run to
-the end, forwards; ReverseSequence puts the backward ones in order. Outputs behind the end of a sequence become zeros,
-and its last state is the output at its end. The last cell state of an LSTM is not an output, so the steps behind the
+the end, forwards; ReverseSequence puts the backward ones in order. Outputs past the end of a sequence become zeros,
+and its last state is the output at its end. The last cell state of an LSTM is not an output, so the steps after the
 end keep it: their input is 0, and one more that is 1 there opens the forget gate and closes the input gate.
 """
 
@@ -78,7 +78,7 @@ def _to_their_ends(
     keeps: bool,
 ) -> list[Value]:
     """All outputs [batch, directions, time, hidden] of sequences of such lengths and the last states, zeros if a length
-    is 0. The last cell state is right only if the steps behind the end keep it."""
+    is 0. The last cell state is right only if the steps past the end keep it."""
     inside = _inside(x, lengths)
     if keeps:
         x = ops.Select(inside, x, _zero(x))

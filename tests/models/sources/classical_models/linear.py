@@ -117,7 +117,7 @@ def gaussian_nb() -> GaussianNB:
 
 @MODELS.exported("sklearn", IRIS)
 def bernoulli_nb() -> BernoulliNB:
-    """BernoulliNB behind a threshold."""
+    """BernoulliNB after a threshold."""
     return BernoulliNB(binarize=2.0)
 
 

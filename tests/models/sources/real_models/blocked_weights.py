@@ -1,4 +1,4 @@
-"""Weights of matrix products and recurrent layers as small integers behind DequantizeLinear, computed with numpy.
+"""Weights of matrix products and recurrent layers as small integers after DequantizeLinear, computed with numpy.
 
     w: float[K, N]   ->   DequantizeLinear(int4[K, N], float[K / 32, N], axis=0, block_size=32)
 

@@ -49,7 +49,7 @@ def caches(layers: int, heads: int, time: int, size: int, kind: str = "") -> Inp
 
 
 def text_inputs(layers: int, heads: int, size: int) -> Inputs:
-    """The inputs of a model of language: three tokens for each of two sequences behind a cache."""
+    """The inputs of a model of language: three tokens for each of two sequences after a cache."""
     return {
         "input_ids": TOKENS,
         "attention_mask": exact([[1] * (PAST + 3)] * 2),

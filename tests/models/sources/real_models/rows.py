@@ -22,11 +22,11 @@ VARIANTS = {
     "qdq_matmul": "static, only matrix products between QuantizeLinear / DequantizeLinear, u8 activations, s8 weights",
     "qoperator_u8s8": "static, QLinearConv and QLinearMatMul, u8 activations, s8 weights",
     "dynamic_int8": "DynamicQuantizeLinear, MatMulInteger and ConvInteger, s8 weights",
-    "int8": "s8 weights per channel behind DequantizeLinear",
-    "int4_32": "i4 weights in blocks of 32 without zero point behind DequantizeLinear",
-    "uint4_32": "u4 weights in blocks of 32 with zero points behind DequantizeLinear",
-    "int4_128": "i4 weights in blocks of 128 without zero point behind DequantizeLinear",
-    "uint4_128": "u4 weights in blocks of 128 with zero points behind DequantizeLinear",
+    "int8": "s8 weights per channel after DequantizeLinear",
+    "int4_32": "i4 weights in blocks of 32 without zero point after DequantizeLinear",
+    "uint4_32": "u4 weights in blocks of 32 with zero points after DequantizeLinear",
+    "int4_128": "i4 weights in blocks of 128 without zero point after DequantizeLinear",
+    "uint4_128": "u4 weights in blocks of 128 with zero points after DequantizeLinear",
 }
 WEIGHTS_ONLY = ("int8", "int4_32", "uint4_32", "int4_128", "uint4_128")
 UNCHANGED_ACTIVATIONS = "+f32"
