@@ -58,7 +58,7 @@ _NAMES = {
 __all__ = ["__version__", *(name for names in _NAMES.values() for name in names)]
 
 _HERE = os.path.dirname(__file__)
-if not os.path.isdir(os.path.join(_HERE, "transforms")):  # an sdist or a system without symbolic links: it lies beside
+if not os.path.isdir(os.path.join(_HERE, "transforms")):  # an sdist, or no symbolic links: it is next to this package
     __path__.append(os.path.dirname(_HERE))
 
 if not TYPE_CHECKING:

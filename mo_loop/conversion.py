@@ -319,7 +319,7 @@ class Conversion:
 
     @contextmanager
     def _named_before_renaming(self) -> Iterator[None]:
-        """Errors of the block that name a tensor as --rename does say how the other options name it."""
+        """Errors of the block that name a tensor as --rename does also contain its name in other options."""
         try:
             yield
         except UsageError as error:

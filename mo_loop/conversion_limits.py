@@ -127,7 +127,7 @@ class Limits:
         """Limits from values by name: numbers, or text with a unit ("4G", "10m"). None: the default ones.
 
         Raises:
-            UsageError: there is no limit of this name, or the value is none.
+            UsageError: there is no limit of this name, or the value is not valid.
         """
         if isinstance(given, Limits):
             return given
@@ -253,7 +253,7 @@ class Budget:
                 self.name(each)
 
     def look(self) -> None:
-        """Whether so many nodes may be made, and whether there is time left."""
+        """Raise an error if more nodes are made than allowed, or the time is over."""
         if self.made > self.limits.made_nodes:
             raise exceeded(self.limits, "made_nodes", "the conversion makes more nodes")
         self.check_time()

@@ -34,8 +34,8 @@ class ConvertOptions:
 
     Raises:
         UsageError: `transform` cannot be understood; `beam_idx` or `stateful_pairs` is given without `stateful`;
-            `stateful_pairs` is not a mapping of names; `sequence_io` or `quantization` is none of the values below, or
-            `target` is not a supported release or range.
+            `stateful_pairs` is not a mapping of names; `sequence_io` or `quantization` is not one of the values below,
+            or `target` is not a supported release or range.
 
     Args:
     """

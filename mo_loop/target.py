@@ -67,7 +67,7 @@ class Target:
         return cls(oldest, newest)
 
     def may_have(self, gap: Gap) -> bool:
-        """Whether a release has the error, or lies, not measured, between one that has it and one that does not."""
+        """Whether a release has the error, or is not measured and between one that has it and one that does not."""
         before = [version(each)[:2] for each in MEASURED if gap.since and version(each) < version(gap.since)]
         after = [version(each)[:2] for each in MEASURED if gap.until and version(each) > version(gap.until)]
         return not (before and self.newest <= before[-1]) and not (after and self.oldest >= after[0])

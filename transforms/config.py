@@ -43,10 +43,10 @@ class Explanation:
 
 
 class DecisionListener(Protocol):
-    """Hears the decisions of all passes, with the nodes themselves (mo_loop/look/dump/decisions.py)."""
+    """Receives the decisions of all passes, with the nodes themselves (mo_loop/look/dump/decisions.py)."""
 
     def wants(self, each: Any) -> bool:
-        """Whether `each` is to find out why its pattern does not match a node; asked for each node."""
+        """Whether `each` determines why its pattern does not match a node; called for each node."""
 
     def hear(self, each: Any, node: Node, outcome: str, reason: str) -> None:
         """Receive the decision of the pass `each` about a candidate."""
@@ -96,7 +96,7 @@ class PassConfig:
         return frozenset((*self._enabled, *vetoed, *self._explained))
 
     def adopt(self, other: PassConfig) -> None:
-        """Add the settings of `other`; where both say whether a pass runs, this configuration takes precedence."""
+        """Add the settings of `other`; if both enable or disable a pass, this configuration takes precedence."""
         if other is not self:
             self._enabled = {**other._enabled, **self._enabled}
             self._vetoes += other._vetoes
@@ -147,7 +147,7 @@ def name_of(each: Any) -> str:
 
 
 def did_you_mean(name: str, known: Sequence[str], otherwise: str) -> str:
-    """The hint for a name that is not known: the known one that is most like it."""
+    """The hint for a name that is not known: the most similar known name."""
     from difflib import get_close_matches
 
     close = get_close_matches(name.lower(), [each.lower() for each in known], 1, 0.5)

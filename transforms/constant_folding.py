@@ -17,7 +17,7 @@ class ConstantFolding(FunctionPass):
     """f(constants)  ->  constant, and any value that inference knows completely  ->  constant
 
     A value of static shape without elements is known completely. Folding it is necessary: Gather, Broadcast and other
-    operations of the runtime divide by zero when they are compiled for it. `transforms/folding.py` says which nodes
+    operations of the runtime divide by zero when they are compiled for it. `transforms/folding.py` decides which nodes
     stay because their result is too large. Each of them is logged at DEBUG and listed in `skipped`, which describes the
     last run.
 

@@ -55,7 +55,7 @@ def arranged(pipeline: Iterable[FunctionPass], placed: Iterable[Placed]) -> list
     for each in placed:
         new = each.made()
         name = PLACES.get(each.at, "") or name_of(each.before or each.after)
-        # The place is beside the outermost pass that has the name, or contains one that has it.
+        # The place is next to the outermost pass that has the name, or contains one that has it.
         found = [index for index, other in enumerate(passes) if any(inner.name == name for inner in other.walk())]
         if not found:
             raise _no_such_place(each, passes)

@@ -131,7 +131,7 @@ def fold_all_scopes(graph: Graph) -> bool:
 class ConstantFolder:
     """One traversal of a graph. `skipped` holds the nodes that the last traversal did not fold.
 
-    A node is folded unless `leaves` says no; `accept` is called with each folded node.
+    A node is folded unless `leaves` returns True; `accept` is called with each folded node.
     """
 
     def __init__(

@@ -34,7 +34,7 @@ N = TypeVar("N", bound=Node)
 class FunctionPass:
     """A pass over a whole graph.
 
-    `bodies` says when the bodies of control-flow nodes are visited: `first` (before the graph that contains them),
+    `bodies` determines when the bodies of control-flow nodes are visited: `first` (before the graph that has them),
     `last` (after it) or `never` (the pass visits them itself, or only changes the top level). A pass that is not
     `enabled_by_default` runs only if its PassConfig enables it.
     """
@@ -159,7 +159,7 @@ class FunctionPass:
         return changed
 
     def leaves(self, node: Node) -> bool:
-        """Whether a veto of the configuration protects `node`, at which this pass looks from now on."""
+        """Whether a veto of the configuration protects `node`, which becomes the current candidate."""
         self._at = node
         current.set(node.origins)
         return self.is_vetoed(node)
@@ -177,7 +177,7 @@ class FunctionPass:
         return False
 
     def accept(self, node: Node, reason: str = "") -> Literal[True]:
-        """Count a candidate as changed; always True. A pass with several forms of result says why it takes this one."""
+        """Count a candidate as changed; always True. A pass with several forms of result gives the reason."""
         self.matches += 1
         self._record(node, "changed", reason)
         return True

@@ -8,7 +8,7 @@ from mo_loop.graph import Node, Value
 
 
 def behind(value: Value, kinds: Any) -> Value:
-    """The value that operations of some kinds, one after another, make `value` of; `value` itself if none does."""
+    """The value before a chain of operations of some kinds that ends with `value`; `value` itself if there is none."""
     while isinstance(value.node, kinds):
         value = value.node.operands[0]
     return value

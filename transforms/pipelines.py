@@ -94,12 +94,12 @@ COMMON: tuple[type[FunctionPass], ...] = (
 """Makes a graph smaller and simpler; its results stay the same."""
 
 LOOPS: tuple[type[FunctionPass], ...] = (
-    ConcatenateGrowingStates,  # such a state is none for the passes below
+    ConcatenateGrowingStates,  # the passes below do not see such a state
     WriteBehindLoops,  # nor one that is a buffer
-    VectorizeLoops,  # no loop is left where its iterations do not depend on each other
+    VectorizeLoops,  # loops whose iterations do not depend on each other are gone
     ComputeBehindLoops,  # before the next pass: what an output alone needs is no longer in the loop
     ComputeBeforeLoops,
-    StepsPerIteration,  # what is left of the others
+    StepsPerIteration,  # the rest of the other loops
 )
 """Passes that take work out of loops; only speed depends on them."""
 
@@ -112,7 +112,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     EliminateLoopInputsOutputs,  # and becomes an invariant input of the outer loops
     EliminateUnreachableBodies,  # bodies that read an element of a sequence that is always empty
     LowerOptionals,  # an optional becomes a sequence of at most one element
-    ReplaceSequencesByElements,  # before any pass looks at the states of loops
+    ReplaceSequencesByElements,  # before any pass examines the states of loops
     EliminateUnreachableBodies,  # lengths may be known now, and with them conditions
     ConcatenateAppends,  # sequences that a loop only appends to, before they become states that grow
     JoinAppends,  # those of elements that differ along the axis along which they are concatenated
@@ -126,7 +126,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     IntegerProductToFloat,  # those that the pass before leaves
     PushWeightsToSubgraph,  # the weights of a matrix product are in its graph
     LowerQuantization,  # before the rules of the runtime, which see its nodes
-    *COMMON,  # before any pass looks at states and ports of loops: nodes without effect would hide their form
+    *COMMON,  # before any pass examines states and ports of loops: nodes without effect would hide their form
     AppendBehindIf,  # sequences are tensors now
     EliminateLoopInputsOutputs,  # states that never change become invariant inputs
     EliminateInvariantOutputs,  # and their final values are the outer tensors
@@ -137,9 +137,9 @@ FRONT: tuple[type[FunctionPass], ...] = (
     LoopToTI,  # counted loops over slices
     ScanLowering,  # TensorIterator-1 if the length cannot be 0, else Loop-5
     FuseRecurrentCells,  # cells over slices, in a loop of any kind
-    LowLatency2,  # what loops over a sequence is one now; before the guards, which loops of one step do not need
-    MakeStateful,  # what the caller carried is a variable, as which the rules below see it
-    FuseStatefulAttention,  # after what makes caches of inputs
+    LowLatency2,  # loops over a sequence are one step now; before the guards, which loops of one step do not need
+    MakeStateful,  # states of the caller are variables, as the rules below expect
+    FuseStatefulAttention,  # after the passes that make caches of inputs
     # All counted loops over slices have their last form, recurrent cells and states have their nodes. No NopElimination
     # after these: for no steps they insert Reshapes whose sizes the runtime does not have.
     *LOOPS,
@@ -175,7 +175,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     DistinguishBranchShapes,  # once more, with the next pass: what hides sizes makes outputs of branches dynamic
     RemoveSliceBounds,
     ShareTransposedConstants,  # after the passes that fold and merge constants
-    TransposeWeights,  # those that no constant holds so already
+    TransposeWeights,  # those that no constant holds in this form already
     ConstantsReduce,  # once more, with the next pass: the runtime merges equal nodes too, and LocalRules counts readers
     SharedOpOptimization,
     LocalRules,  # forms of one node and its neighbours, after all that looks for the nodes that they change
@@ -186,7 +186,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     UnsignedWeights,
     SpreadScales,  # the weights are where CompressWeights finds them
     CopyControlOutputs,  # their memory may go to a later node too early
-    CopyInitialConstants,  # nothing merges constants any more
+    CopyInitialConstants,  # no later pass merges constants
     CopyComputedConstants,  # the runtime would overwrite what it computes once
     IsolateParameters,  # after the passes that make or remove readers of Parameters
     CompressWeights,  # no pass folds, moves or merges them

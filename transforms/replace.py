@@ -147,7 +147,7 @@ def copy_runtime_info(sources: Node | Sequence[Node], targets: Node | Sequence[N
 
     The rt_info that a target had of its own is lost, unless it is among the sources as well, as with nGraph's function
     of that name; its origins stay. Where sources disagree about a key, their common `merge` joins the values if they
-    have one, sets of names separated by commas (`fused_names`) are joined, and otherwise the first source is right.
+    have one, sets of names separated by commas (`fused_names`) are joined, otherwise the first source decides.
     """
     sources = (sources,) if isinstance(sources, Node) else sources
     targets = (targets,) if isinstance(targets, Node) else targets

@@ -64,8 +64,8 @@ class MatcherPass(FunctionPass):
     def register_matcher(self, pattern: Pattern, callback: Callback, *, contained: bool = False) -> None:
         """Set the pattern and the callback. A pass has one matcher.
 
-        If a node outside the match reads an inner value, that value stays beside the replacement. With `contained` such
-        a match is refused.
+        If a node outside the match reads an inner value, that value stays, in addition to the replacement. With
+        `contained` such a match is refused.
         """
         if self._matcher is not None:
             raise InternalError(f"{self.name} registers a second matcher; a MatcherPass has one")
@@ -147,7 +147,7 @@ class MatcherPass(FunctionPass):
 class GraphRewrite(FunctionPass):
     """Several matchers in one traversal, producers first.
 
-    Its own `bodies` says when bodies are visited; a matcher whose `bodies` is `never` does not run in them.
+    Its own `bodies` determines when bodies are visited; a matcher whose `bodies` is `never` does not run in them.
     """
 
     def __init__(self, passes: Iterable[MatcherPass] = (), *, config: PassConfig | None = None) -> None:
@@ -260,7 +260,7 @@ class Dispatch:
     """The `passes` that may match a node, by its class and those of its first two producers."""
 
     def __init__(self, passes: Sequence[MatcherPass], explain: bool = False) -> None:
-        """With `explain`, passes say why they leave a node, so each runs on every root that it can have."""
+        """With `explain`, passes give the reason why they leave a node, so each runs on every root that it can have."""
         self.passes = list(passes)
         self._places = {each: place for place, each in enumerate(self.passes)}
         self.explain = explain
@@ -269,7 +269,7 @@ class Dispatch:
         self._by_producers: dict[tuple[Any, Any, Any], Passes] = {}
 
     def may_match(self, node: Node) -> bool:
-        """Whether a pass of `of(node)` accepts the node as its root, or is to say why it does not."""
+        """Whether a pass of `of(node)` accepts the node as its root, or has to give the reason why it does not."""
         passes = self.of(node)
         if not passes or self.explain:
             return bool(passes)

@@ -34,7 +34,7 @@ Path = str | os.PathLike[str]
 
 
 class _Silent:
-    """A listener that says nothing."""
+    """A listener that ignores all events."""
 
     def started(self, model: Planned) -> None:
         """A worker begins."""

@@ -1,8 +1,8 @@
 """The files that an extension reads: those that it names itself, in a list that is not executed.
 
-    MO_LOOP_FILES = ["table.json", "kernels"]        # in the extension: files and folders beside it
+    MO_LOOP_FILES = ["table.json", "kernels"]        # in the extension: files and folders next to it
 
-A cluster gets them with the extension, at the same place beside it, and a batch converts again when one has changed.
+A cluster gets them with the extension, at the same relative place, and a batch converts again when one has changed.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ def declared_files(extension: str) -> list[str]:
     """The files that an extension names, relative to its folder, sorted; those in folders one by one.
 
     Raises:
-        ExtensionError: the list is not one of texts, or names something that is not there or not beside the extension.
+        ExtensionError: the list has other items than texts, or names a file that is missing or not in the folder of
+            the extension.
         OSError: the extension cannot be read.
     """
     content = Path(extension).read_bytes()

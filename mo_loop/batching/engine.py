@@ -101,7 +101,7 @@ class WorkQueue:
         self.events: queue.SimpleQueue[Event] = queue.SimpleQueue()
 
     def tell(self, event: Event) -> None:
-        """Tell the thread that runs the batch."""
+        """Notify the thread that runs the batch."""
         self.events.put(event)
 
 

@@ -111,7 +111,7 @@ def earlier_of(report: Mapping[str, Any]) -> dict[str, Earlier]:
         if not sizes or layers is None:
             continue
         cost = each.get("conversion") or {}
-        # The seconds of a model that was up to date are those of a look at its files.
+        # The seconds of a model that was up to date are those of the check of its files.
         seconds = each["seconds"] if each["status"] == CONVERTED else cost.get("seconds")
         flow = sum(each.get("control_flow", {}).values())
         results[str(each["name"])] = Earlier(

@@ -4,10 +4,10 @@
     ["a/b.xml", {"made": {...}, "facts": {...}, "warnings": []}]
 
 The last line of an output counts. A running batch appends to the file, and writes it anew at its end, sorted and
-without removed outputs. Lines that are not valid are ignored, and so is a file that begins with another line: the only
-consequence is that models are converted again.
+without removed outputs. Lines that are not valid are ignored. A file that begins with another line is ignored too: the
+only consequence is that models are converted again.
 
-Workers write into a temporary folder beside it (`drafts_in`). A batch holds a lock on that folder: one without a lock
+Workers write into a temporary folder next to it (`drafts_in`). A batch holds a lock on that folder: one without a lock
 is of a batch that was killed, and the next batch removes it.
 """
 

@@ -82,7 +82,7 @@ class Batch:
         `force` converts models that are up to date as well; with `fail_fast` no model begins after the first failure;
         `durable` waits until each pair of files is on the disk. `engine` does the work, by default worker processes of
         this machine. `earlier` are results of a report, by names of models: for an engine that needs to know the memory
-        of a model that the outputs do not know.
+        of a model that is not recorded with the outputs.
         """
         self.plan = plan
         self.outputs = Outputs(folder) if isinstance(folder, Path) else folder

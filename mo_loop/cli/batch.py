@@ -363,7 +363,7 @@ def _print(results: Results, is_quiet: bool) -> None:
         if names:
             message("note", f"{what}: {', '.join(names[:5])}{f' and {len(names) - 5} more' if len(names) > 5 else ''}")
     _print_warnings(results)
-    if not is_terminal(sys.stderr):  # on a terminal they stand above the last line
+    if not is_terminal(sys.stderr):  # on a terminal they appear above the last line
         for each in results.results:
             if each.status in BAD:
                 head = printable(each.said.partition("\n")[0])

@@ -34,7 +34,7 @@ SHOW_CURSOR = "\x1b[?25h"
 
 
 def display(total: int, is_quiet: bool, *, with_rate: bool = False) -> Display:
-    """The kind of progress display that fits stderr; `with_rate` it says how many models are done in a second."""
+    """The kind of progress display that fits stderr; `with_rate` adds the number of models in a second."""
     if is_quiet:
         return Display(total)
     if sys.stderr.isatty() and os.environ.get("TERM") != "dumb":

@@ -1,7 +1,7 @@
 """The options of a conversion, shared by all commands that convert models: the flags of the fields of ConvertOptions.
 
     @click.command()
-    @conversion_options("input", "output")   # beside those that belong to any model
+    @conversion_options("input", "output")   # in addition to those for any model
     @click.pass_context
     def command(context: click.Context, ...) -> None:
         options = options_of(context)          # ConvertOptions

@@ -130,7 +130,7 @@ def _displays(quiet: bool, verbose: bool) -> list[Any]:
         return [Progress()]
     from mo_loop.cli.time_table import TimeTable
 
-    return [TimeTable(), Progress()]  # left last: its table stands below the line of Progress
+    return [TimeTable(), Progress()]  # left last: its table appears below the line of Progress
 
 
 def _convert(

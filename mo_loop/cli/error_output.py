@@ -47,7 +47,7 @@ def reported(
     """Turn errors in the block into messages and exit codes; with `debug` the traceback precedes the message.
 
     With `as_json` they are printed as JSON too; a `report_file` of JSON has them. Of a command that is interrupted the
-    message says that nothing was changed, if it `writes` files in one step.
+    message notes that nothing was changed, if it `writes` files in one step.
     """
     unchanged = ": nothing was changed" if writes else ""
     try:

@@ -89,7 +89,7 @@ def _cut(outline: Outline, depth: int) -> Outline:
 
 
 def _only(outline: Outline, operator: str) -> Outline:
-    """A graph of which only the nodes of one operator, and the nodes with bodies around them, are left."""
+    """A graph with the nodes of one operator only, and the nodes with bodies around them."""
     steps: list[Run | ControlNode | FunctionCall] = []
     for step in outline.steps:
         if isinstance(step, ControlNode):

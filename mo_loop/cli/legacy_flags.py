@@ -271,7 +271,7 @@ _SHORT = {"-m": "--input-model", "-w": "--input-model", "-n": "--model-name", "-
 _BY_NAME = {flag.name.replace("_", "-"): flag for flag in TABLE}
 
 
-# -- what several of them say together
+# -- flags that depend on each other
 
 
 def target_of(source: str, given: str | None, legacy: LegacyFlags) -> str:

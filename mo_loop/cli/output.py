@@ -2,10 +2,10 @@
 
     show(f"{painted('Loop', fg='cyan')} {name}")
 
-Names in models are untrusted: `show` and `tell` write control characters, line breaks aside, as in JSON, and no command
-of a CI system. Only the colours of `painted` and `table` reach a terminal, because these mark them with a text that no
-name can have. The line breaks in their texts are those of the program: code that puts a name into a text of several
-lines makes it `printable` first, as errors, tables and `painted` do.
+Names in models are untrusted: `show` and `tell` write control characters, except line breaks, as in JSON, and no
+command of a CI system. Only the colours of `painted` and `table` reach a terminal, because these mark them with a text
+that no name can have. The line breaks in their texts are those of the program: code that puts a name into a text of
+several lines makes it `printable` first, as errors, tables and `painted` do.
 """
 
 from __future__ import annotations
@@ -84,7 +84,7 @@ def stdout_encoding() -> str:
 
 
 def terminal_width() -> int | None:
-    """The columns of the terminal; None if stdout is none."""
+    """The columns of the terminal; None if stdout is not a terminal."""
     return shutil.get_terminal_size().columns if is_terminal(sys.stdout) else None
 
 

@@ -13,7 +13,7 @@
 `elsewhere`    the same as `runtime` on another OpenVINO release, in another interpreter
 `verifying`    `mo-loop verify`: a model, its IR and several sets of inputs; `report`, `report_formats` show the result
 `generated`    inputs made from the types of a model, and from `roles`; `given` reads those of files
-`stepwise`     an IR with states beside ONNX Runtime: `cache_steps` and `slice_steps` are its inputs
+`stepwise`     an IR with states, compared with ONNX Runtime: `cache_steps` and `slice_steps` are its inputs
 `cut_model`    the ONNX model between other inputs and outputs; `graph_edits` are shared with `mo_loop.compare.reducing`
 =============  ====================================================================================
 

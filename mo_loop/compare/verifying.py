@@ -1,4 +1,4 @@
-"""verify: converts a model, or takes its IR, runs it beside ONNX Runtime, and compares every output.
+"""verify: converts a model, or takes its IR, runs it and ONNX Runtime, and compares every output.
 
     report = verify("model.onnx")                                   # converts, generates inputs
     report = verify("model.onnx", "model.xml", inputs=["a.npz"])
@@ -94,7 +94,7 @@ def verify(
         python: The interpreter of another OpenVINO release, which runs the IR.
         device: The device of OpenVINO.
         precision: "f32", "f16", "bf16" or "default". Another precision than f32 is compared in addition to f32, so that
-            its cost is not taken for an error of the conversion.
+            its cost does not count as an error of the conversion.
         against: Other converters to compare with: "ovc".
         save: A folder for the inputs and the outputs of all sides, as .npz.
         limit: Seconds that one call of a runtime may take.
@@ -124,7 +124,7 @@ def verify(
         limit, layers or dump is not None, passes, memory, None if dump is None else Path(dump), steps,
         tuple(expected), tuple(os.fspath(each) for each in custom_ops), tolerances or {}, python,
     )  # fmt: skip
-    if settings.dump is not None:  # it is written in the end: whether it can be is said now
+    if settings.dump is not None:  # it is written at the end; an error is reported now
         from mo_loop.look.dump.run_folder import RunFolder
 
         RunFolder(settings.dump).begin()

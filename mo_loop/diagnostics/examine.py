@@ -46,7 +46,7 @@ def examine(source: Any, options: ConvertOptions | None = None) -> CheckReport:
         ExtensionError: an extension cannot be loaded.
     """
     config = PassConfig()
-    config.disable(*LOOPS)  # what is said is about the loops of the model
+    config.disable(*LOOPS)  # the notes are about the loops of the model
     seen = ir_checks.Seen(config)
     options = options or ConvertOptions()
     if options.config is not None:

@@ -33,7 +33,7 @@ def _carried(graph: Graph) -> Iterator[Diagnostic]:
     """One note for all inputs that the caller fills with outputs.
 
     The result of a loop is of the type of its initial value in models that are not called in turn, too: a pair counts
-    if it grows, or if its names say that the caller carries it.
+    if it grows, or if its names show that the caller carries it.
     """
     found = find_pairs(graph).found
     pairs = [each for each in found if each.growing is not None or is_next(each.input, each.output)]

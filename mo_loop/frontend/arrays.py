@@ -66,7 +66,7 @@ def unit_matrix(size: int, kind: Any) -> Array:
 
 
 def repeated_numbers(count: int, times: int | Sequence[int]) -> Array:
-    """0, 1, ... below `count`, each so many `times`, or as often as its item says. Errors as of `require_room`."""
+    """0, 1, ... below `count`, each repeated `times`, or by a number of its own. Errors as of `require_room`."""
     require_room([count])
     require_room([count * times if isinstance(times, int) else sum(times)])
     return np.repeat(np.arange(count), times)

@@ -43,7 +43,7 @@ class Doubts:
             warnings.warn(ConversionWarning(text, where=where, code=code), stacklevel=2)
 
     def output_rank(self, name: str, least: int, most: int, taken: int) -> None:
-        """Warn that the rank of an output of the model differs between runs in ONNX, and say which one the IR has."""
+        """Warn that the rank of an output of the model differs between runs in ONNX, and report the rank in the IR."""
         text = f"the rank of the output {name!r} is {least} to {most}, depending on the run: here it is {taken}"
         self.add(text, where=Origin(output=name), code="ML527")
 
@@ -52,7 +52,7 @@ class Doubts:
         self._contradictions[id(graph)] = (graph, found)
 
     def branch_left_out(self, node: Any, text: str = "", where: Origin | None = None) -> None:
-        """Note that a branch of an If is left out, as `text` says, or that none is (the default)."""
+        """Note that a branch of an If is left out, for the reason `text`, or that none is (the default)."""
         self._left_out[id(node)] = (node, text, where)
 
     def hidden_names(self, graph: Any, scope: Scope, origin: Origin) -> None:

@@ -1,7 +1,7 @@
 """The ranks of tensors whose own rank is not known: those that other nodes of the graph force, or that are declared.
 
     ranks = Ranks(graph, {"x": None, "w": 4})      # the names of inputs and their ranks
-    ranks.of("x")                                  # Forced(4, by_declaration=False); None if nothing says it
+    ranks.of("x")                                  # Forced(4, by_declaration=False); None if it is not known
 
 A convolution forces the rank of its weights, a Transpose that of its permutation, a Gemm two dimensions; operators such
 as Relu, Concat and Softmax pass it on. A declaration of an inner value or an output is weaker: it may be wrong.
@@ -43,7 +43,7 @@ _MOST_INPUTS = {"Pad": 3, "Tile": 2, "Upsample": 2, "Resize": 4}
 
 
 class Forced(NamedTuple):
-    """A rank, and whether only a declaration says it."""
+    """A rank, and whether it comes from a declaration only."""
 
     rank: int
     by_declaration: bool
@@ -63,7 +63,7 @@ class Ranks:
         self._arrays: dict[str, list[int]] = {}
 
     def of(self, name: str) -> Forced | None:
-        """The rank of a tensor; None if nothing says it, or there is a contradiction."""
+        """The rank of a tensor; None if it is not known, or there is a contradiction."""
         if not self._is_read:  # most graphs are never asked
             self._is_read = True
             self._read_graph()

@@ -1,4 +1,4 @@
-"""Recognises model files of other formats and says how to get an ONNX model from each.
+"""Recognises model files of other formats, with advice how to get an ONNX model from each.
 
 >>> kind_of(b"GGUF" + bytes(60)).what
 'a GGUF file'

@@ -51,7 +51,7 @@ class InputEntry:
 
 
 def parse_inputs(text: str, known: Container[str] = ()) -> list[InputEntry]:
-    """The entries of `text`. A name in `known` is read whole, whatever characters it has.
+    """The entries of `text`. A name in `known` is read whole, with any characters.
 
     Raises:
         UsageError: the text does not have this syntax.

@@ -3,7 +3,7 @@
     reader = AttributeReader(model.files)
     reader.keywords(node, translator, ignored=(), is_adapted=True)    # {"axis": 1, "body": Body}
 
-A tensor becomes a Tensor, a graph a Body, text a string. The translator says which attributes there are, of which kind
+A tensor becomes a Tensor, a graph a Body, text a string. The translator declares the attributes, their kinds
 and in which range. A reference to an attribute of the enclosing function has the value of its call.
 """
 

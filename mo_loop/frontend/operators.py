@@ -41,8 +41,8 @@ LOWERED_OPERATORS: dict[str, tuple[str, ...]] = {
 class Handling:
     """The conversion of an operator in the versions `version` to `until` of its domain; `until` is None for the newest.
 
-    `becomes` names the operations of the IR that it can turn into, with their opsets. `note` says why it is refused,
-    or which uses of a translated operator are refused or give other numbers.
+    `becomes` names the operations of the IR that it can turn into, with their opsets. `note` gives the reason for a
+    refusal, or the uses of a translated operator that are refused or give other numbers.
     """
 
     domain: str

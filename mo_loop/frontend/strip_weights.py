@@ -189,7 +189,7 @@ def listed(data: Any, kind: int) -> Any:
     whole, texts, position, found = data.tobytes(), Texts(), 0, []
     while position < len(whole):
         size, shift, position = whole[position + 1], 7, position + 2
-        while size >> shift:  # the last byte says that one more follows
+        while size >> shift:  # the last byte announces one more
             size = size & ~(1 << shift) | whole[position] << shift
             shift, position = shift + 7, position + 1
         found.append(texts[whole[position : position + size]])

@@ -116,14 +116,14 @@ def _external(proto: Any, dtype: ElementType, shape: tuple[int, ...], files: Ext
 
 
 def range_of(proto: Any) -> tuple[int, int]:
-    """From where to where the data of a tensor lies in its external file. UnsupportedError for an unknown type."""
+    """The start and the end of the data of a tensor in its external file. UnsupportedError for an unknown type."""
     info = {entry.key: entry.value for entry in proto.external_data}
     offset = byte_count(info.get("offset"), 0)
     return offset, offset + from_onnx(proto.data_type).size_of(math.prod(proto.dims))
 
 
 def byte_count(text: str | None, default: int) -> int:
-    """A number of bytes that the model gives for external data, of any size; -1 for text that is none."""
+    """A number of bytes that the model gives for external data, of any size; -1 for other text."""
     if text is None:
         return default
     return int(text) if text.isascii() and text.isdecimal() and len(text) < 100 else -1

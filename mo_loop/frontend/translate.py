@@ -55,7 +55,7 @@ def translate(
     model: OnnxModel, cut: Cut | None = None, custom: CustomTranslators | None = None, *,
     strict: bool = False, packed: bool = False, continue_after_failures: bool = False,
 ) -> Graph:  # fmt: skip
-    """The whole model as a Graph, `Failed` nodes included; `cut` says where it starts and ends.
+    """The whole model as a Graph, `Failed` nodes included; `cut` has the tensors at which it starts and ends.
 
     With `packed`, a sequence at an input or output becomes two tensors. With `continue_after_failures`, the outputs of
     a node that fails have the types that the model declares, so that errors in later nodes are found too.

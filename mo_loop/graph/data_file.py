@@ -50,7 +50,7 @@ class FileIdentity(NamedTuple):
 class DataFile(NamedTuple):
     """A path without links, and the identity that the file must have; None if any file may be there.
 
-    `shown` is the name that people know, if it is not that of `path`: a cache stores files under hashes.
+    `shown` is the name for messages, if it is not that of `path`: a cache stores files under hashes.
     """
 
     path: str

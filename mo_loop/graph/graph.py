@@ -71,7 +71,7 @@ class Graph:
         self._order: list[Node] | None = []
         self._by_age = True  # while every edge goes from an older to a newer node, creation order is topological
         self._classes: dict[type[Node], dict[Node, None]] = {}
-        # What `sweep` looks at: nodes that lost the last reader of an output since then, and those with this or a
+        # The candidates of `sweep`: nodes that lost the last reader of an output since then, and those with this or a
         # higher id.
         self._unread: dict[Node, None] = {}
         self._notes: dict[Any, Any] = {}
@@ -257,7 +257,7 @@ class Graph:
         """Raise for values of other graphs as inputs of `node`, before any change."""
         for value in values:
             if value is not None and (value.node.graph is not self or value.node not in self._nodes):
-                into = type(node).__name__  # it may be under construction, without a repr of its own
+                into = type(node).__name__  # it may be under construction, and have no repr yet
                 raise InternalError(f"an edge from {value.node!r} into {into} would cross graphs", where=self.origin)
 
     def _link(self, value: Value, node: Node, port: int) -> None:

@@ -21,7 +21,7 @@ from mo_loop.ops.base import Result
 def rename_tensors(graph: Graph, names: Mapping[str, str], is_known: Callable[[str], bool] = lambda _: False) -> None:
     """Rename tensors: `names` maps the present name (for a tensor in a body, the scope path) to the new one.
 
-    `is_known` says whether the ONNX model has a tensor of a name or scope path, for the error about a removed one.
+    `is_known` returns whether the ONNX model has a tensor of a name or scope path, for the error about a removed one.
 
     Raises:
         UsageError: the IR has no such tensor, or another tensor has the new name.

@@ -55,7 +55,7 @@ class Tensor:
         raise NotImplementedError
 
     def pieces(self, size: int = BLOCK) -> Iterator[bytes]:
-        """The bytes of the .bin in pieces of `size`, the last one shorter, whatever blocks the tensor makes."""
+        """The bytes of the .bin in pieces of `size`, the last one shorter, independent of the blocks of the tensor."""
         rest = b""
         for block in self.blocks():
             if not rest and len(block) == size and isinstance(block, bytes):

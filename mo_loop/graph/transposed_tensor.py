@@ -140,6 +140,6 @@ def _read_into(parts: list[memoryview], file: FileIO, offset: int) -> int:
 
 
 def _ranges(size: int, step: int) -> Iterator[tuple[int, int]]:
-    """(first, last) of the parts of `step`, the last of which may be shorter."""
+    """(first, last) of the parts of `step`; the last part may be shorter."""
     for first in range(0, size, step):
         yield first, min(first + step, size)

@@ -40,7 +40,7 @@ def _edges(graph: Graph) -> Iterator[str]:
 
 
 def _membership(graph: Graph) -> Iterator[str]:
-    """Nodes know their graph, values their node and index; no edge crosses graphs."""
+    """Nodes refer to their graph, values to their node and index; no edge crosses graphs."""
     for node in graph.nx:
         if node.graph is not graph:
             yield f"{node.path} refers to another graph"

@@ -43,7 +43,7 @@ class _Pair(NamedTuple):
         return cls(path.with_suffix(".bin"), path)
 
     def beside(self, ending: str) -> _Pair:
-        """Hidden files beside these."""
+        """Hidden files in the same folder."""
         return _Pair(*(each.with_name(f".{each.name}{ending}") for each in self))
 
 
@@ -81,7 +81,7 @@ def new_pair(path: Path, *, durable: bool = False) -> Iterator[tuple[BinaryIO, T
 
 @contextmanager
 def draft_pair(path: Path) -> Iterator[tuple[BinaryIO, TextIO]]:
-    """The open .bin and .xml of a pair that only this process knows, in a folder that exists; for `move_pair`.
+    """The open .bin and .xml of a pair with hidden names, in a folder that exists; for `move_pair`.
 
     Raises FileError as `new_pair` does. A pair that is not complete is removed.
     """
@@ -190,7 +190,7 @@ def _set_aside(old: _Pair, target: _Pair) -> None:
     """Rename the files of the pair that exist, the .xml first: without it the folder has no model."""
     has_xml = os.path.lexists(target.xml)
     if has_xml and not os.path.lexists(target.data):
-        # Otherwise `_recover` could not know whether the .bin beside a missing .xml belongs to the old one.
+        # Otherwise `_recover` could not decide whether a .bin without an .xml belongs to the old pair.
         new_file(old.data).close()
     if has_xml:
         os.replace(target.xml, old.xml)
@@ -212,7 +212,7 @@ def _recover(target: _Pair) -> None:
 
 
 def _drop(old: _Pair) -> None:
-    """Remove the old pair, the .xml first: an old .bin alone is never taken for a pair."""
+    """Remove the old pair, the .xml first: an old .bin alone never counts as a pair."""
     old.xml.unlink(missing_ok=True)
     old.data.unlink(missing_ok=True)
 

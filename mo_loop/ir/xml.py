@@ -1,4 +1,4 @@
-"""The IR writer: model.xml as plain strings, streamed, beside model.bin.
+"""The IR writer: model.xml as plain strings, streamed, and model.bin.
 
     with open("model.xml", "w") as xml, open("model.bin", "wb") as data:
         XmlWriter(xml, Weights(data)).write(graph)
@@ -55,7 +55,7 @@ def _decimal(value: float) -> str:
     if single == value or not math.isfinite(value):
         return short
     if float(short) == value:
-        return short if f"{single:.9g}" != short else f"{value:#.17g}"  # of nine digits it is taken for an f32
+        return short if f"{single:.9g}" != short else f"{value:#.17g}"  # with nine digits a reader takes it for an f32
     return f"{value:.0f}" if value.is_integer() and abs(value) < 1 << 63 else repr(value)
 
 

@@ -1,4 +1,4 @@
-"""layer_map: which layers of an IR each node of its ONNX model became, and of which nodes each layer was made.
+"""layer_map: which layers of an IR each node of its ONNX model became, and from which nodes each layer was made.
 
     found = layer_map("model.onnx", "model.xml")
     print(found)
@@ -150,7 +150,7 @@ def layer_map_of(model: Structure, ir: Structure, source: Any, allowed: Sequence
 
 
 def _origins(layer: Item) -> Iterator[Origin]:
-    """The nodes and tensors of which a layer was made. A Parameter of a body is a port of its owner."""
+    """The nodes and tensors from which a layer was made. A Parameter of a body is a port of its owner."""
     if layer.operator == "Parameter" and layer.scope.owner is not None:
         return
     yield from layer.made_of.origins

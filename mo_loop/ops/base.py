@@ -466,7 +466,7 @@ class Constant(Op, opset=1, type="Const"):
 class Identity(Op, opset=1, type="Convert"):
     """The input unchanged, as a node with its own name.
 
-    The IR has Identity since opset 16; it is written as a Convert to the same type, which older runtimes know."""
+    The IR has Identity since opset 16; it is written as a Convert to the same type, which older runtimes have."""
 
     def infer(self, x):
         return TensorType(x.dtype, x.shape, x.known) if isinstance(x, TensorType) else x

@@ -1,7 +1,7 @@
 """Exact arithmetic for operators whose rounding depends on the last bit of a number.
 
 The runtime computes a / b as a * (1 / b), where the last bit differs for 4 of 10 quotients: 126.5 becomes 126.49999.
-It also drops an Abs whose input is constant at compile time, whatever its sign.
+It also drops an Abs whose input is constant at compile time, for negative numbers too.
 """
 
 from __future__ import annotations

@@ -38,7 +38,7 @@ class Failed(Op):
 
 
 class Barrier(Op):
-    """x unchanged, and the runtime must not know or do something that it would without this node.
+    """x unchanged; it hides a fact from the runtime, or prevents an optimisation.
 
     - `bounds` without axes: the bounds of the elements, which are integers
     - `bounds` with axes: the sizes along these axes, their bounds and symbols

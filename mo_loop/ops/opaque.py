@@ -10,7 +10,7 @@ from mo_loop.ops.base import Op
 
 
 class Opaque(Op, opset=1, random=True):
-    """An operation of which only type, version and attributes are known, as written in the file.
+    """An operation with a type, a version and attributes as written in the file, and nothing else known.
 
     Its outputs have the types that the file declares: `precisions` and `shapes`, -1 for an unknown dimension. It is not
     inferred, evaluated, or merged with an equal one.

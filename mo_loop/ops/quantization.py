@@ -86,7 +86,7 @@ class Quantize(Op):
 class Dequantize(Op):
     """y = (x - zero point) * scale in the type `to`. As DequantizeLinear-23 of ONNX; attributes as in Quantize.
 
-    An `expanded` constant is for the runtime a constant of the type `to`: where it knows that weights have 8 bits, it
+    An `expanded` constant is for the runtime a constant of the type `to`: if it recognises weights of 8 bits, it
     may round their other factor.
     """
 

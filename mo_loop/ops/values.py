@@ -1,4 +1,4 @@
-"""The arithmetic of partly known values: an item is an int, or a Dim of which at least the bounds are known.
+"""The arithmetic of partly known values: an item is an int, or a Dim with known bounds at least.
 
     [2, N] + [1, ?]    ->  [3, ?]         an unknown item affects only the item at its position
     max(?, 1)          ->  1..

@@ -46,7 +46,7 @@ def flag(
     Args:
         default: that of the field; where it is True and one name is given, the flag switches it off.
         text: the text in --help.
-        group: the title above it in --help; there options with a lower `place` stand first, the others as declared.
+        group: the title above it in --help; there options with a lower `place` come first, the others as declared.
         names: the flags, where they are not the name of the field with dashes.
         place: see `group`.
         note: an addition in the library's documentation, such as the forms of values in Python.

@@ -3,8 +3,8 @@
     with locked(path) as mark:
         draft = path.with_name(f".{path.name}{mark}.tmp")
 
-The lock is a file `.NAME.lock` beside the file. The system ends the lock with the process that holds it, however that
-process ends; the next process takes the file over, and removes it at the end.
+The lock is a file `.NAME.lock` in the same folder. The system ends the lock when the process that holds it ends,
+for any reason; the next process takes the file over, and removes it at the end.
 """
 
 from __future__ import annotations

@@ -52,7 +52,7 @@ def unquoted(text: str) -> str:
 def literal(text: str) -> Any:
     """The value that a text spells; ValueError if it is not a Python literal, or one that is too long or too deep.
 
-    A dict that maps a name twice is none: one of the two would be lost.
+    A dict that maps a name twice is an error: one of the two would be lost.
     """
     try:
         found, tree = ast.literal_eval(text), ast.parse(text.strip(), mode="eval").body

@@ -41,7 +41,7 @@ def takes(arguments: Callable[P, object]) -> Callable[[Callable[..., R]], Callab
 
 
 def made_of(cls: Callable[..., T], arguments: Mapping[str, Any], function: str) -> T:
-    """An instance of a dataclass. The TypeError for an unknown argument names the function, which the caller knows."""
+    """An instance of a dataclass. The TypeError for an unknown argument names the function that the caller called."""
     known = signature(cls).parameters
     for name in arguments:
         if name not in known:

@@ -28,14 +28,14 @@ followed by the bodies of a control-flow node; everything except `Class` is opti
   determines it; a type in the text must agree with inference. A shape among the attributes is spelled like the
   dimensions of a type: `{variable_shape: [?, 4, N]}`. The frame `graph name { }` is optional.
 - Constants: `[[1.0, 2.0]]` nested like the shape; a scalar with the type of a larger tensor fills it with one value;
-  `seed(word)` with a type stands for deterministic values made from the word.
+  `seed(word)` with a type means deterministic values made from the word.
 
 Printing and parsing a graph keeps everything, with these exceptions:
 
 - A constant of more than `weights_limit` elements (64 for integers, because types depend on their values) is printed
   as `seed(digest of its content)`, unless all elements are equal. Parsing makes other values of it, which print as the
   same seed. The digest of more than 64 KiB is that of a sample.
-- NaN payloads are lost, and so is the information that two `?` are the same dimension. `names=False` omits all names.
+- NaN payloads are lost, and the information that two `?` are the same dimension. `names=False` omits all names.
 """
 
 from mo_loop.text.parser import parse

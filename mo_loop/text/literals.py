@@ -265,7 +265,7 @@ def _array(values: list[Any], dtype: ElementType, kind: str) -> np.ndarray[Any, 
 def _encoded(text: str) -> str | bytes:
     try:
         text.encode()
-    except UnicodeEncodeError:  # lone surrogates stand for bytes that are not UTF-8
+    except UnicodeEncodeError:  # lone surrogates represent bytes that are not UTF-8
         return text.encode(errors="surrogateescape")
     return text
 

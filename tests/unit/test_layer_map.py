@@ -1,4 +1,4 @@
-"""Which layers of an IR each node of its ONNX model became, and of which nodes each layer was made."""
+"""Which layers of an IR each node of its ONNX model became, and from which nodes each layer was made."""
 
 from __future__ import annotations
 

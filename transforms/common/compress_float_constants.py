@@ -137,7 +137,7 @@ def _replace(constant: Constant, tensor: Tensor) -> None:
 def _each(function: Callable[[np.ndarray], T], tensor: Tensor) -> Iterator[T]:
     """The results of `function` for the values of each piece of a tensor.
 
-    A second thread computes them while this one reads the next piece and uses the last result: numpy lets it.
+    A second thread computes them while this one reads the next piece: numpy releases the interpreter lock.
     """
     pieces = (np.frombuffer(piece, tensor.dtype.numpy) for piece in tensor.pieces())
     if tensor.nbytes <= LARGE:

@@ -1,6 +1,6 @@
 """Constants that decide shapes, indices or control flow: rounding one changes the result, not only its precision.
 
-%scales = Constant [2.1, 2.1]        f16 makes 2.0996 of it, with which Interpolate gives other sizes
+%scales = Constant [2.1, 2.1]        2.0996 in f16, for which Interpolate gives other sizes
 %limits = Constant [0.1, 0.2, 0.3]   all(x < limits) ends a loop
 """
 

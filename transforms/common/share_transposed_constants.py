@@ -18,7 +18,7 @@ class ShareTransposedConstants(FunctionPass):
     """MatMul(x, w), Gather(v, i) where v is w transposed  ->  MatMul(x, v) {transpose_b}, Gather(v, i)
 
     Language models embed tokens and compute their scores with one matrix; exporters write it a second time, transposed.
-    The .bin then holds it once. Only matrices of floats of more than SAMPLE bytes. v may be in another scope.
+    The .bin then holds it once. The matrices are of floats, with more than SAMPLE bytes. v may be in another scope.
     """
 
     bodies = "never"  # all scopes are examined together

@@ -23,8 +23,8 @@ class TransposeWeights(FunctionPass):
     """MatMul(x, w : [K, N])  ->  MatMul(x, transposed w : [N, K]) {transpose_b}, where w is a Constant
 
     The runtime computes with [N, K], and transposes other weights while it compiles a model. ovc writes this form, too.
-    The weights are transposed while the .bin is written. Not those that anything else reads, in any scope: the .bin
-    would hold them twice.
+    The weights are transposed while the .bin is written. Weights that anything else reads, in any scope, stay:
+    the .bin would hold them twice.
     """
 
     bodies = "never"  # all scopes are examined together

@@ -71,7 +71,7 @@ def _lists_of(outputs: list[Value]) -> list[ops.StackedSequence] | None:
 def _never_taken(node: Control) -> list[bool]:
     """For each branch of an If whether its condition excludes it; empty for other nodes and for unknown conditions.
 
-    The outputs have the types of the branch that is taken, which say nothing about the other branch. The runtime
+    The outputs have the types of the branch that is taken, not those of the other branch. The runtime
     evaluates an If of constants when it compiles the model, and has no memory for its outputs.
     """
     if not isinstance(node, If):

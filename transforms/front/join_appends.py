@@ -59,7 +59,7 @@ def _axis(loop: Loop, entry: object, first: Value) -> int | None:
 
 
 def _nothing(loop: Loop, entry: Merged, axis: int) -> Value | None:
-    """A tensor as those that are appended, of length 0; None if their other sizes are known, or nothing has them."""
+    """A tensor of length 0 with the other sizes of a piece; None if they are known, or no outer tensor has them."""
     piece = entry.result.value.node.operands[1].type
     others = [dim for place, dim in enumerate(piece.dims) if place != axis]
     if all(isinstance(dim, int) for dim in others):

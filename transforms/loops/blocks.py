@@ -123,7 +123,7 @@ def _over_blocks(node: Iteration, size: int, count: Length, whole: Length) -> tu
 def _steps(
     node: Iteration, graph: Graph, inputs: Sequence[Value], count: Length, first: Value | None
 ) -> Iteration:  # fmt: skip
-    """The same loop over `count` steps in another place, of which the first one has the number `first`."""
+    """The same loop over `count` steps in another place; the first one has the number `first`."""
     head: list[Value] = []
     if isinstance(node, Loop):
         head = [as_value(count, graph), Constant(True, graph=graph, dtype=boolean).output]

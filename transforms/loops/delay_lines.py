@@ -52,7 +52,7 @@ def solved_as_window(state: State) -> Solved | None:
 
 
 def _part(value: Value, state: Value, axis: int, size: int) -> tuple[int, int] | None:
-    """From where to where along an axis a value is a part of the state."""
+    """The start and the end along an axis of the part of the state that a value is."""
     node = value.node
     if not node.inputs or node.operands[0] is not state:
         return None

@@ -1,4 +1,4 @@
-"""A loop of an unknown number of steps that stays for few of them, beside a form for many.
+"""A loop of an unknown number of steps that stays for few of them, together with a form for many.
 
     for t in range(T): ..    ->    if T < 16: for t in range(T): ..    else: all steps at once
 """

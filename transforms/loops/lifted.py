@@ -59,12 +59,12 @@ class Steps:
         return ops.Broadcast(x.value, shape).output
 
     def wide(self, x: Lifted, rank: int) -> Value:
-        """`x` as an operand of numpy broadcasting beside body values of up to `rank` dimensions."""
+        """`x` as an operand of numpy broadcasting with body values of up to `rank` dimensions."""
         gap = rank - x.rank
         return unsqueezed(x.value, range(1, 1 + gap)) if x.varies and gap > 0 else x.value
 
     def along(self, x: Lifted, axis: int) -> Value:
-        """The body values of all steps beside each other along an axis, [.., T * n, ..]."""
+        """The body values of all steps side by side along an axis, [.., T * n, ..]."""
         whole = self.each(x)
         if x.dims[axis] == 1:
             return moved(squeezed(whole, axis + 1), 0, axis)
@@ -113,7 +113,7 @@ the value that has the steps in front, or one for each output; None if it has no
 def again(node: Op, *values: Any, **changes: Any) -> Any:
     """The node once more with other inputs and, as far as given, other attributes: its output, or all of several."""
     attributes: dict[str, Any] = {**node.attribute_values(), **changes}
-    made = type(node)(*values, name=node.path if node.name else "", **attributes)  # its name alone may be another one's
+    made = type(node)(*values, name=node.path if node.name else "", **attributes)  # another node may have the name
     if getattr(node, "_rt_info", None):
         made.rt_info.update(node.rt_info)
     return made.outputs[0] if len(made.outputs) == 1 else made.outputs

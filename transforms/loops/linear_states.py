@@ -151,7 +151,7 @@ def _update(state: State) -> _Update | None:
 
 
 def _is_factor(factor: Lifted, dims: tuple[object, ...]) -> bool:
-    """Whether it is the same for all rows, or for all columns."""
+    """Whether a value is the same for all rows, or for all columns."""
     last = (1, 1, *factor.dims)[-2:]
     return factor.rank <= len(dims) and is_static(factor.dims) and 1 in last
 
@@ -213,12 +213,12 @@ def _delta(state: State, kept: Value, added: Value) -> tuple[Lifted, Lifted, _Re
 
 
 def _is_row_of(value: Value, dims: tuple[object, ...]) -> bool:
-    """Whether it is a row [.., 1, V] of a state."""
+    """Whether a value is a row [.., 1, V] of a state."""
     return value.rank == len(dims) and value.type.dims == (*dims[:-2], 1, dims[-1])
 
 
 def _difference(state: State, value: Value) -> tuple[Lifted, Lifted | None, Value] | None:
-    """v, r and x of a row v - r x of which the steps do not determine x."""
+    """v, r and x of a row v - r x; the steps do not determine x."""
     lifting, rank, node = state.lifting, state.initial.type.rank, value.node
     if isinstance(node, ops.Unsqueeze) and _is_row_of(value, state.initial.type.dims):
         inner = node.operands[0]
@@ -240,7 +240,7 @@ def _difference(state: State, value: Value) -> tuple[Lifted, Lifted | None, Valu
 
 
 def _as_row(x: Lifted, beside: Value, rank: int) -> Lifted:
-    """A value beside a row of a state of some rank, as [.., 1, N]: the row may lack the dimension of 1."""
+    """An operand of a row of a state of some rank, as [.., 1, N]: the row may lack the dimension of 1."""
     if x.rank == 0 or beside.rank == rank:
         return x
     return Lifted(unsqueezed(x.value, [x.value.type.rank - 1]), x.varies)
@@ -264,7 +264,7 @@ def _product(steps: Steps, a: Lifted, b: Lifted) -> Lifted:
 
 
 def _reads(state: State, update: _Update) -> Iterator[_Read | None]:
-    """The products that read the state before and after a step; None for a use that is none."""
+    """The products that read the state before and after a step; None for another use."""
     outputs = [each for each in state.node.output_map if isinstance(each, Concatenated)]
     for value, is_after in ((state.entry.parameter.output, False), (state.next, True)):
         for use in value.uses:

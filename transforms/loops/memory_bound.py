@@ -77,6 +77,6 @@ def _bytes(type_: TensorType, sizes: Sizes) -> int:
 
 
 def usual(dim: Dimension) -> int:
-    """The size that a dimension is taken for."""
+    """The size that is assumed for a dimension."""
     top = high(dim)
     return max(low(dim), USUAL if top is None else min(USUAL, top))

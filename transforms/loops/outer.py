@@ -172,7 +172,7 @@ class Draft:
         self._outer[parameter] = value
 
     def values_behind(self, values: Iterable[Value]) -> Iterator[Value]:
-        """All values of the draft that some of it are made of."""
+        """All values of the draft from which `values` are computed."""
         nodes = self.graph.ancestors(value.node for value in values)
         made = [node for node in self.graph.ordered() if node in nodes]
         made += [each for node in made for body in node.bodies for scope in body.scopes() for each in scope.ordered()]

@@ -147,7 +147,7 @@ def repeat(node: Iteration, steps: int, count: int) -> None:
 
 
 def _last_steps(node: Iteration, states: Values, start: int, count: int) -> list[Results]:
-    """Copies of the body beside the loop, for the steps from `start` on."""
+    """Copies of the body outside the loop, for the steps from `start` on."""
     rounds: list[Results] = []
     copies = BodyCopies(node, node.graph, {entry.parameter: x for entry, x in node.fed if isinstance(entry, Invariant)})
     for step in range(start, count):

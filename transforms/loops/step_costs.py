@@ -27,7 +27,7 @@ def has_known_shapes(body: Graph, besides: Collection[Node] = ()) -> bool:
 
 
 def numbers_touched(body: Graph) -> int:
-    """About how many numbers one step writes; an unknown size counts as 1."""
+    """The approximate count of numbers that one step writes; an unknown size counts as 1."""
     total = 0
     for node in (each for scope in body.scopes() for each in scope):
         if isinstance(node, Constant | Parameter | Result):

@@ -46,7 +46,7 @@ class StepsPerIteration(FunctionPass):
     Args:
         nodes: the most nodes of an iteration.
         steps: the most steps of an iteration.
-        numbers: the most numbers that a step may touch; beyond, an iteration is cheap beside its steps.
+        numbers: the most numbers that a step may touch; above it, an iteration costs little compared with its steps.
     """
 
     nodes: int = argument(160, int)
@@ -109,7 +109,7 @@ class StepsPerIteration(FunctionPass):
         if 2 * size > self.nodes:
             return f"two steps have more than {self.nodes} nodes"
         if numbers_touched(node.body) > self.numbers:
-            return f"a step touches more than {self.numbers} numbers: an iteration is cheap beside it"
+            return f"a step touches more than {self.numbers} numbers: an iteration costs little compared with it"
         return ""
 
 

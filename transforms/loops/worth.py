@@ -45,7 +45,7 @@ def is_too_much(nodes: Iterable[Node], beside: Iterable[Value], times: float) ->
 
 
 def _work(node: Node) -> int:
-    """About the bytes that an element-wise operation writes in the time that `node` takes."""
+    """The approximate number of bytes that an element-wise operation writes in the time that `node` takes."""
     depth: Dimension = 1
     if isinstance(node, ops.MatMul):
         depth = node.operands[0].type.dims[-2 if node.transpose_a and node.operands[0].type.rank > 1 else -1]
@@ -65,5 +65,5 @@ def is_worth(gone: Collection[Node], ports_less: int, ports_more: int) -> bool:
 
 
 def _reads_large(node: Node) -> bool:
-    """Whether a product reads so much in each iteration that ports do not count beside it."""
+    """Whether a product reads so much in each iteration that the cost of ports is negligible."""
     return isinstance(node, DEAR) and size_of(node.operands) > LARGE

@@ -96,7 +96,7 @@ def _product(quantised: ops.DynamicQuantize, weights: Constant, rows: Array, res
 
 
 def _weights(b: Value, zero_point: Value | None) -> Constant | None:
-    """The weights less their zero point in i8; None if they are not known, or do not fit."""
+    """The weights minus their zero point in i8; None if they are not known, or do not fit."""
     constant, zero = b.node, None if zero_point is None else zero_point.node
     if not isinstance(constant, Constant) or b.rank != 2 or b.dtype.bits != 8:
         return None

@@ -110,7 +110,7 @@ class StoredWeights:
 
 
 def _extremes(numbers: Array, zero: Array) -> Array:
-    """Numbers less their zero points, or the least and the largest of them."""
+    """Numbers minus their zero points, or the least and the largest of them."""
     if zero.min() < zero.max():
         return numbers - zero
     return np.array([numbers.min(), numbers.max()], np.int16) - zero.reshape(-1)[:1]

@@ -37,7 +37,7 @@ class LayoutPass(FunctionPass):
     def __init__(self, layouts: PerInput[Layouts] | Mapping[str, Any], *, of_batch: bool = False) -> None:
         """Layouts by name or by place; a mapping may hold text such as `nhwc->nchw`.
 
-        With `of_batch` a layout may also say where the batch of an input is that is a state now.
+        With `of_batch` a layout may also give the batch axis of an input that is a state now.
         """
         self._of_batch = of_batch
         if isinstance(layouts, Mapping):

@@ -21,7 +21,7 @@ DONE = "preprocessing"
 
 
 def names_of(parameter: Parameter) -> set[str]:
-    """The names that an input is known by."""
+    """The names of an input."""
     return {parameter.name, *parameter.output.names} - {""}
 
 
@@ -75,7 +75,7 @@ def put_behind(parameter: Parameter, make: Callable[[Value], Node]) -> Node:
 
 
 def narrow(parameter: Parameter, axis: int, size: int) -> None:
-    """Set an unknown dimension of an input to `size`, the only size that fits the option.
+    """Set an unknown dimension of an input to `size`, the only size that the option allows.
 
     Raises TypeError_ if the dimension cannot have this size.
     """
@@ -124,7 +124,7 @@ def axes_of_size(type_: TensorType, size: int) -> list[int]:
     return [axis for axis in range(start, len(type_.dims)) if type_.dims[axis] == size]
 
 
-# -- what was done before: a pass does nothing twice, and the file says what is in it
+# -- what was done before: a pass does nothing twice, and the file records the steps
 
 
 def is_done(graph: Graph, step: str, name: str) -> bool:

@@ -50,7 +50,7 @@ def cannot_fail(node: Node) -> bool:
 
 
 def _has_divisor(node: Binary) -> bool:
-    """Whether the process does not end at a division by 0."""
+    """Whether no division by 0 can end the process."""
     divisor = node.operands[1]
     known = divisor.type.integers if divisor.constant is None else divisor.constant
     return node.output.dtype.is_float or (known is not None and bool(np.all(known)))
@@ -61,7 +61,7 @@ def _fit(values: list[Value]) -> bool:
 
 
 def fit(shapes: Iterable[Shape]) -> bool:
-    """Whether all shapes can surely be broadcast: inference takes it for granted where a size is unknown."""
+    """Whether all shapes can surely be broadcast: inference assumes it where a size is unknown."""
     counted_from_end = zip_longest(*(reversed(shape or ()) for shape in shapes), fillvalue=1)
     return all(len(set(dims) - {1}) <= 1 for dims in counted_from_end)
 

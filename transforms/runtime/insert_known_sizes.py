@@ -1,4 +1,4 @@
-"""Sizes that are known at conversion and not to the runtime, because a size beside them is computed at run time."""
+"""Sizes that are known at conversion, but not to the runtime, because another size of the shape is computed."""
 
 from __future__ import annotations
 

@@ -26,7 +26,7 @@ RULES = passes_in(*FILES)
 
 
 class LocalRules(GraphRewrite):
-    """a form that the runtime computes wrongly, or does not compile  ->  another form of the same result
+    """a form that the runtime computes wrongly, or does not compile  ->  another form with the same result
 
     Runs all passes of RULES in one traversal, producers first, bodies included. Each can be disabled by its own name.
     Each states which errors it avoids.

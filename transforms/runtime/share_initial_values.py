@@ -97,7 +97,7 @@ def _growing(node: ops.ReadValue, initial: Value, value: Value) -> list[int]:
 
 
 def _may_be_read_later(node: ops.ReadValue, value: Value) -> bool:
-    """Whether something that the next value does not depend on reads the variable, or a view of it."""
+    """Whether a node on which the next value does not depend reads the variable, or a view of it."""
     before = {value.node, *node.graph.ancestors([value.node])}
     reached = [node.output]
     for each in reached:
@@ -118,7 +118,7 @@ def _appended_flat(value: Value, initial: Value) -> Node:
 
 
 def _reaches_attention(cache: Value) -> bool:
-    """Whether attention reads it, also among others, directly or through operations that repeat and move its heads."""
+    """Whether attention reads it, directly or through operations that repeat and move its heads."""
     is_read = consumed_by(ops.ScaledDotProductAttention)
     moving = (ops.Unsqueeze, ops.Broadcast, ops.Multiply, ops.Reshape, ops.Transpose)
     return any(map(is_read, reached(

@@ -125,7 +125,7 @@ class UnsignedWeights(FunctionPass):
 
 
 def _shifted(tensor: Tensor) -> Tensor:
-    """The numbers plus 8 in u4: the highest bit of each is the other one."""
+    """The numbers plus 8 in u4: the highest bit of each is inverted."""
 
     def blocks() -> Iterator[bytes | memoryview]:
         for block in tensor.blocks():

@@ -6,7 +6,7 @@
     %every = Reshape(Broadcast(Unsqueeze(%keys, 2), [1,1,times,1,1]), [0, heads, -1, size])
     %y = ScaledDotProductAttention(%query, %every, ..)
 
-The plugin knows a Multiply by ones as well, which openvino_genai does not turn into paged attention. The rule
+The plugin recognises a Multiply by ones as well, which openvino_genai does not turn into paged attention. The rule
 PreserveEmptyBroadcasts leaves such a Broadcast as it is.
 """
 
@@ -38,7 +38,7 @@ class AttentionWriter:
         self._indices: dict[Any, Value] = {}
 
     def replace(self, found: Attention) -> None:
-        """Put ScaledDotProductAttention in place of an attention, and Gathers before its caches."""
+        """Replace an attention by ScaledDotProductAttention, with Gathers before its caches."""
         self._reorder(found.keys)
         self._reorder(found.values)
         keys, values = (_repeated(each.whole, found.times) for each in (found.keys, found.values))
@@ -133,7 +133,7 @@ def _mask(scores: AttentionScores) -> Value | None:
         mask = each if mask is None else ops.Add(mask, each).output
     if scores.chosen is None:
         return mask
-    # Masked scores are equal, whatever they were: the lowest number absorbs them, a higher one would not.
+    # Masked scores are equal, whatever their values: the lowest number absorbs them, a higher one would not.
     graph = scores.chosen.graph
     instead = Constant(np.float32(scores.instead if math.isinf(scores.instead) else LOWEST), graph=graph).output
     kept = Constant(np.float32(0), graph=graph).output if mask is None else mask

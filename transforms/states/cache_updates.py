@@ -138,7 +138,7 @@ def _reshaped(node: Node, trail: Trail) -> Trail | None:
 
 
 def _squeezed(node: Node, trail: Trail) -> Trail | None:
-    """Where the axes are known they say which dimension is which: sizes of 1 cannot decide."""
+    """Known axes identify the dimensions; sizes of 1 cannot."""
     is_wider = isinstance(node, ops.Unsqueeze)
     given, wider = integers(node, 1), _rank(node.outputs[0] if is_wider else node.operands[0])
     if given is None or wider is None:

@@ -28,7 +28,7 @@ _DEEPEST = 8
 
 @dataclass(frozen=True)
 class AttentionScores:
-    """Scores: the product that they come from, and its later changes.
+    """The scores of an attention: their product, and the later changes of it.
 
     `nodes` are all nodes from the product on. Where `chosen` is not `kept` the score is `instead`. With `rows` a
     Reshape makes heads of the rows of the product.

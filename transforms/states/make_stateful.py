@@ -26,7 +26,7 @@ class MakeStateful(FunctionPass):
     output, joined. `pairs` are those of the last graph that was changed.
 
     With `beam_idx` the model gets an input of that name, i32 [?]: the caches are read through Gather(cache, beam_idx),
-    so that the caller can reorder, repeat and drop sequences. Without pairs nothing changes.
+    so that the caller can reorder, repeat and drop sequences. Without pairs the model does not change.
     """
 
     bodies = "never"

@@ -6,7 +6,7 @@
 
 The graph decides. Strong evidence is a trail (trails.py): the output is the input with something appended or written
 into it. Weak evidence is an output of the type and shape of an input that depends on it. It counts if both have no
-other partner, and if other inputs and outputs remain, because the main output of a model is not a state; beside strong
+other partner, and if other inputs and outputs remain, because the main output of a model is not a state; with strong
 pairs the names must fit as well. Otherwise names only decide between several partners. A pass-through is not a pair
 unless it is given.
 """
@@ -207,7 +207,7 @@ class _Search:
                     yield found
 
     def _weak(self) -> Iterator[_Candidate]:
-        """Pairs with outputs that do not contain the input. Beside strong pairs names must fit: such a model has its
+        """Pairs with outputs that do not contain the input. With strong pairs the names must fit: such a model has its
         states."""
         reached = _dependencies(self.graph)
         has_strong = any(pair.strength == "strong" for pair in self.pairs)

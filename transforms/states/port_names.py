@@ -41,7 +41,7 @@ def is_next(before: str, after: str) -> bool:
 
 
 def is_past(name: str) -> bool:
-    """Whether a name says that the value is that of an earlier inference."""
+    """Whether a name shows that the value is that of an earlier inference."""
     return not _PAST.isdisjoint(word.lower() for word in _WORDS.findall(name))
 
 

@@ -63,7 +63,7 @@ class Rewriting:
         self.pairs = pairs
         self.remaining = [each for each in graph.parameters if each not in taken]
         self.initial = InitialValues(graph, self.remaining)
-        # All of what can fail comes before the first change.
+        # Everything that can fail comes before the first change.
         _require_distinct(graph, pairs)
         self.shapes = {pair: variable_shape(pair) for pair in pairs}
         for pair in pairs:

@@ -23,7 +23,7 @@ def sequence_axes(graph: Graph, pairs: Sequence[Pair], remaining: Sequence[Param
     of other inputs.
 
     Raises:
-        UnsupportedError: the number of sequences is not known, so that it is not known either whether a state has them.
+        UnsupportedError: the number of sequences is not known, so it is not known whether a state has them.
     """
     shapes = [each.output.shape for each in remaining if isinstance(each.output.type, TensorType) and each.output.shape]
     firsts = dict.fromkeys(shape[0] for shape in shapes)

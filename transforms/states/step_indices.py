@@ -32,7 +32,7 @@ IsStep = Callable[[Dimension], bool]
 
 
 def has_one_element(dim: Dimension) -> bool:
-    """Whether an axis of this size is taken for that of the sequence, of which there is one step."""
+    """Whether an axis of this size counts as the axis of the sequence, which has one step."""
     return dim == 1
 
 

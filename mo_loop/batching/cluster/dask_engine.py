@@ -112,7 +112,7 @@ class DaskEngine:
             return ""
 
     def ordered(self, models: Sequence[Planned]) -> Iterable[int]:
-        """The largest first: none of them is left for the end."""
+        """The largest first, so that none of them remains for the end."""
         return largest_first(models)
 
     def start(self, work: WorkQueue, drafts: Path) -> int:

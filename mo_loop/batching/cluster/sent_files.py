@@ -26,7 +26,7 @@ LARGEST = 256 << 20
 
 @dataclass(frozen=True)
 class SentFile:
-    """A file: the path that was given and with which it goes, its place beside that path, its content and its hash."""
+    """A file that is sent with a given path: that path, its place relative to it, its content and its hash."""
 
     given: str
     place: str
@@ -40,7 +40,7 @@ def read_files(paths: Iterable[str]) -> tuple[SentFile, ...]:
     Raises:
         UsageError: they are too large.
         FileError: one of them cannot be read.
-        ExtensionError: an extension names files that are not beside it.
+        ExtensionError: an extension names files that are not in its folder.
     """
     found = []
     total = 0
@@ -61,7 +61,7 @@ def read_files(paths: Iterable[str]) -> tuple[SentFile, ...]:
 
 
 def _with_places(given: str) -> Iterator[tuple[Path, str]]:
-    """The files that go with a path, and the place of each beside it."""
+    """The files that are sent with a path, and the place of each relative to it."""
     path = Path(given)
     for each in sorted(files_of(path)):
         yield each, (Path(_name(given)) / each.relative_to(path)).as_posix()

@@ -81,7 +81,7 @@ class Watch:
         return self.largest > 0
 
     def start(self, changed: Callable[[], None], failed: Callable[[Exception], None]) -> None:
-        """Look now and then, and call `changed` after each look, until `stop`; `failed` if that is not possible."""
+        """Check at intervals, and call `changed` after each check, until `stop`; `failed` if that is not possible."""
 
         def run() -> None:
             while not self._end.wait(EVERY):
@@ -89,7 +89,7 @@ class Watch:
                     self.look()
                     changed()
                 except (OSError, TimeoutError):
-                    # The scheduler is gone, as the futures will say, or it is too busy: then the next look may succeed.
+                    # The scheduler is gone, which the futures will report, or it is busy: the next check may succeed.
                     continue
                 except Exception as error:
                     failed(error)

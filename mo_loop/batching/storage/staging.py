@@ -199,7 +199,7 @@ class _Staging:
 
 
 def _file_at(folder: str, location: str) -> DataFile:
-    """The file of external data of a model in a local folder. FileError if it is none that the model may name."""
+    """The file of external data of a model in a local folder. FileError if the model may not name it."""
     from mo_loop.frontend.external_files import ExternalFiles
 
     try:

@@ -64,7 +64,7 @@ def find(where: Location) -> Info | None:
 
 def find_all(places: Sequence[Location]) -> list[Info | None]:
     """The same for several objects, which are looked up at the same time if the package of the store can do that."""
-    # One file system for all: each thread would make one of its own, with its own connections.
+    # One file system for all: otherwise each thread would open its own connections.
     opened = [filesystem_of(where) for where in places]
     if len(places) < 2 or not all(getattr(system, "async_impl", False) for system, _ in opened):
         return [_asked(where, *of) for where, of in zip(places, opened, strict=True)]
@@ -175,7 +175,7 @@ def put_new(where: Location, file: Path) -> Info | None:
     try:
         return _put(where, system, path, lambda to: system.pipe_file(to, data, mode="create"), len(data))
     except StorageError as error:
-        # It exists, somebody else puts it now, or an attempt whose answer was lost has put it.
+        # It exists, another process is writing it, or an attempt whose answer was lost has written it.
         if error.code in ("ML281", "ML282", "ML283", "ML284"):
             raise
         return None

@@ -44,9 +44,9 @@ class Uploaded:
 
 
 def upload_pair(draft: Path, target: Location, *, is_new: bool = False) -> Uploaded:
-    """Put the .xml `draft`, and the .bin beside it, at `target` and the same name with .bin.
+    """Put the .xml `draft`, and the .bin of the same name, at `target` and the same name with .bin.
 
-    `is_new` says that a listing had neither of them: if there still is no .bin, there is no .xml to be removed.
+    `is_new` means that a listing had neither of them: if there still is no .bin, there is no .xml to be removed.
 
     Raises:
         StorageError: the store refuses or fails; then there is no .xml, except the old one if nothing was removed yet.

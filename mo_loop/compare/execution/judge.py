@@ -173,7 +173,7 @@ def _counts(result: Any, sample: Sample, expected: Named, found: Named) -> bool:
 
 
 def empty_alike(name: str, expected: Named, found: Named) -> bool:
-    """Two empty results that differ only where ONNX Runtime does not know a dimension, or the rank, of no iterations.
+    """Two empty results that differ only where ONNX Runtime has another dimension or rank after no iterations.
 
     It writes 0 for such a dimension, and [0] for an unknown rank.
     """

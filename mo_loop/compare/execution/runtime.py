@@ -5,9 +5,9 @@
         for name, array in compiled.run(feeds):
             ...
 
-Computation is in f32 unless `INFERENCE_PRECISION_HINT` says otherwise, activations before compressed weights are not
+Computation is in f32 unless `INFERENCE_PRECISION_HINT` has another value, activations before compressed weights are not
 quantised, and there are two threads, so that numbers are comparable and runs are repeatable. With one thread the device
-returns from an inference of which a check of shapes failed, and leaves the results of the one before. Tests run several
+returns from an inference in which a check of shapes failed, and leaves the results of the one before. Tests run several
 inferences on one compiled model: buffers that the runtime keeps between inferences cause wrong results that a single
 inference does not show.
 """
@@ -48,7 +48,7 @@ class Compiled:
     """A compiled model with one inference request."""
 
     def __init__(self, model: Any, properties: Mapping[str, Any] | None = None, device: str = "CPU") -> None:
-        """`model` is an openvino.Model; `properties` are added to `PROPERTIES`, of which None removes one."""
+        """`model` is an openvino.Model; `properties` are added to `PROPERTIES`; None removes a property."""
         merged = {name: value for name, value in {**PROPERTIES, **(properties or {})}.items() if value is not None}
         self._model = _core().compile_model(model, device, merged)
         self._request = self._model.create_infer_request()
@@ -128,7 +128,7 @@ def run_ir(
 
 
 def read_ir(path: str | Path) -> Any:
-    """The openvino.Model in an .xml file (and the .bin beside it)."""
+    """The openvino.Model in an .xml file (and its .bin)."""
     return _core().read_model(str(path))
 
 

@@ -62,7 +62,7 @@ class SetSearch:
     """Looks for sets that are accepted."""
 
     def __init__(self, generator: Generator, constants: Iterable[int] = ()) -> None:
-        """`constants` are sizes that are tried beside `LARGER`."""
+        """`constants` are sizes that are tried in addition to `LARGER`."""
         self._generator = generator
         self._larger = sorted({*LARGER, *constants})
         self._fitting: list[Sizes] = []

@@ -32,7 +32,7 @@ def given_sets(texts: Iterable[str], names: Sequence[str]) -> list[tuple[str, Fe
     `names` are the inputs of the model, in order.
 
     Raises:
-        FileError: a file does not exist, or is not of the kind that its name says.
+        FileError: a file does not exist, or is not of the kind that its name has.
         UsageError: a name is not that of an input.
     """
     found: list[tuple[str, Feeds]] = []
@@ -84,7 +84,7 @@ def read_sets(
 
 
 def take_outputs(text: str, feeds: Feeds, model: OnnxModel) -> Feeds:
-    """The outputs that a set has beside its inputs: arrays of an .npz, or output_0.pb if `text` is a folder."""
+    """The outputs that a set has in addition to its inputs: arrays of an .npz, or output_0.pb if `text` is a folder."""
     types = {each.name: _numpy_type(each.type) for each in model.proto.graph.output}
     found = {name: feeds.pop(name) for name in types if name in feeds}
     if text and Path(text).is_dir():
@@ -245,7 +245,7 @@ def _read_protos(folder: Path, names: Sequence[str], kind: str = "input") -> Fee
 
 
 def _read_proto(path: Path) -> tuple[str, Any]:
-    """The name and value of a TensorProto, SequenceProto or OptionalProto; the file does not say which one it is."""
+    """The name and value of a TensorProto, SequenceProto or OptionalProto; the file does not have the kind."""
     import onnx
 
     data = path.read_bytes()

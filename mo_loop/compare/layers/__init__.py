@@ -11,7 +11,7 @@
 `sizes`             how large the tensors of a piece are
 `history`           which passes made the layers of each ONNX node
 `heat`              the differences of all tensors  `distance`     how far two arrays are apart
-`layer_difference`  the answer                      `answer`       what it says besides the tensor
+`layer_difference`  the answer                      `answer`       the facts besides the tensor
 ==================  ===============================================================================
 """
 

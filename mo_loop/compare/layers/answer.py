@@ -41,13 +41,13 @@ def is_close(expected: Any, actual: Any, rtol: float, atol: float) -> bool:
             a, b = left[start : start + BLOCK], right[start : start + BLOCK]
             if not (np.abs(a - b) <= 0.999 * (atol + rtol * np.abs(a))).all():
                 return False
-            if not np.isfinite(a).all():  # the limit is infinite beside an infinity
+            if not np.isfinite(a).all():  # the limit is infinite next to an infinity
                 return False
     return True
 
 
 def is_overwritten(actual: Any) -> bool:
-    """Whether an array of booleans has bytes other than 0 and 1: a layer beside it wrote into its memory."""
+    """Whether an array of booleans has bytes other than 0 and 1: a neighbouring layer wrote into its memory."""
     if not isinstance(actual, np.ndarray) or actual.dtype != np.bool_:
         return False
     return bool((np.ascontiguousarray(actual).view(np.uint8) > 1).any())

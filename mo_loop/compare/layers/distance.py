@@ -29,7 +29,7 @@ BLOCK = 1 << 15
 @dataclass(frozen=True, slots=True)
 class Distance:
     """`abs` and `rel` are the largest differences of finite numbers, `count` elements of `size` are beyond the
-    tolerance, and `text` says why `worst` is BEYOND."""
+    tolerance, and `text` is the reason if `worst` is BEYOND."""
 
     worst: float
     abs: float = 0.0

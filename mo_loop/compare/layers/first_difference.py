@@ -40,7 +40,8 @@ def first_difference(
     A tensor that is wrong only when it is computed together with its neighbours is the answer if there is no other
     one; then `vanishes` is set.
     If it is None although the outputs of the whole model differ, the difference vanishes when inner tensors become
-    outputs: the runtime computes them in place, or fuses layers; `changing_pass` (compare/verdict/passes.py) says more.
+    outputs: the runtime computes them in place, or fuses layers; `changing_pass` (compare/verdict/passes.py) finds
+    the pass.
     It runs native code: call it in a worker process.
 
     Args:
@@ -49,7 +50,7 @@ def first_difference(
         feeds: the inputs by name; a sequence is a list.
         rtol, atol: tolerances, as for `mo_loop.compare.results.array_comparison`.
         memory: the bytes that the values of both sides may take; a quarter of the machine's memory by default.
-        history: an observer of the conversion, which knows the passes.
+        history: an observer of the conversion, which has recorded the passes.
         one_by_one: run each node alone. If the worker process crashes, its stage then names the tensor and the
             iteration ("computing loop/step/y, iteration 2 of loop"); else it names the first tensor of some.
         properties: of OpenVINO, for example its precision; f32 by default.

@@ -1,4 +1,4 @@
-"""A Loop or TensorIterator of the IR, driven iteration by iteration as its port map says.
+"""A Loop or TensorIterator of the IR, run iteration by iteration by its port map.
 
 loop = IrLoop(frame, node)
 while loop.goes_on():

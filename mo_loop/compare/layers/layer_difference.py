@@ -48,7 +48,7 @@ class LayerDifference:
     other one) and "failed" (the layers cannot be run). `tensor` is an "output" of the node, a "body input" that it
     gives to its body, or a "model output": this is its `role`. `iterations` holds the path and the iteration of every
     enclosing loop, outermost first. `between` are the nodes before this one whose tensors could not be compared: the
-    difference may come from any of them. `vanishes` says that the layer gives the right numbers when it is computed
+    difference may come from any of them. `vanishes` means that the layer gives the right numbers when it is computed
     apart from its neighbours. `limited` are earlier tensors of 64-bit integers whose numbers beyond 32 bits OpenVINO
     limits. `precision` is that of OpenVINO, empty for f32. `steps` is above 1 if each iteration of the loop in the IR
     has that many steps: the loop was compared as a whole or, with `apart`, another conversion of the model, with one

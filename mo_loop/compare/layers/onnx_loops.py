@@ -108,7 +108,7 @@ class OnnxLoop:
 def outputs_of_no_iterations(frame: OnnxFrame, place: int, loop: OnnxLoop, found: list[Any]) -> list[Any]:
     """The outputs of a Loop or Scan that does not run: the initial states, and empty tensors.
 
-    ONNX Runtime says which shapes these have. It divides by zero in a Scan of length 0, and does not run some nodes
+    The shapes of these come from ONNX Runtime. It divides by zero in a Scan of length 0, and does not run some nodes
     alone: then they have the shapes of `found`, the outputs of the IR, or else the declared ones.
     """
     states = loop.states

@@ -117,7 +117,7 @@ class OnnxPlan:
     def end_of_piece(self, frame: OnnxFrame, start: int, sizes: Any) -> int:
         """The place after the piece that begins at `start`: its nodes have no bodies and call no functions.
 
-        `sizes(place)` says whether the node is too large for a piece that has begun.
+        `sizes(place)` returns whether the node is too large for a piece that has begun.
         """
         if start in self._ends:
             return self._ends[start]

@@ -17,7 +17,7 @@ from mo_loop.frontend.model import OnnxModel
 
 
 def cut_model(model: OnnxModel, cut: Cut) -> Any:
-    """A copy of the model that begins and ends where `cut` says; None if it is the model itself.
+    """A copy of the model that begins and ends at the tensors of `cut`; None if it is the model itself.
 
     The declared shapes of changed inputs are removed. UsageError if the type of an inner tensor is not known.
     """

@@ -133,7 +133,7 @@ def _returned(body: Any) -> list[tuple[int, Any]]:
 
 
 def not_implemented(error: Exception) -> str:
-    """The text of an error with which ONNX Runtime says that it lacks an implementation; empty for others."""
+    """The text of an error of ONNX Runtime about a missing implementation; empty for other errors."""
     text = " ".join(str(error).split())
     return text if any(mark in text for mark in NOT_IMPLEMENTED) else ""
 

@@ -86,7 +86,7 @@ class Candidate:
         return f"{self.size.all_nodes} nodes, {self.weight_bytes} bytes of weights"
 
     def save(self, path: Path) -> None:
-        """Write the model, and its inputs beside it."""
+        """Write the model, and its inputs next to it."""
         from mo_loop.compare.input_sets.given import save
 
         write_whole(path, self.model)

@@ -50,7 +50,7 @@ class Reduced(ShownResult):
     seconds: float
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the smallest model, and its inputs beside it as .npz."""
+        """Write the smallest model, and its inputs next to it as .npz."""
         self.best.save(Path(path))
 
     def text(self, style: Style = PLAIN, target: str = "reduced") -> str:

@@ -82,7 +82,7 @@ class ReductionSearch:
                 count = min(2 * count, len(kept))
 
     def _part(self, parts: Sequence[list[T]], build: Callable[[Sequence[T]], Candidate | None]) -> list[T] | None:
-        """The first part of which the candidate shows the condition."""
+        """The first part whose candidate shows the condition."""
         for start in range(0, len(parts), self._trials.jobs):
             if self._is_late():
                 return None

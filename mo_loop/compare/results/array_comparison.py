@@ -161,7 +161,7 @@ def _exact(name: str, expected: np.ndarray, actual: np.ndarray) -> ArrayComparis
 
 def _cosine(left: np.ndarray, right: np.ndarray) -> float:
     """The cosine of the angle between two vectors; 1 if both are zero, 0 if one is."""
-    # By sums: products of large vectors use the threads of BLAS, which may not answer beside those of a runtime.
+    # By sums: products of large vectors use the threads of BLAS, which can hang next to those of a runtime.
     with np.errstate(over="ignore", invalid="ignore"):
         sizes = [math.sqrt(np.sum(np.abs(each) ** 2)) for each in (left, right)]
         if not all(sizes):

@@ -1,4 +1,4 @@
-"""The outputs of one inference beside the expected ones: a row for each."""
+"""The outputs of one inference and the expected ones: a row for each."""
 
 from __future__ import annotations
 
@@ -26,14 +26,14 @@ def rows_of(
     ):
         left, right = by_name.get(result.name), have.get(result.name)
         if result.kind == "shape" and np.size(np.asarray(left)) == np.size(np.asarray(right)) == 0:
-            # ONNX Runtime writes 0 for the dimensions of results of no iterations, which it does not know.
+            # ONNX Runtime writes 0 for dimensions that it cannot infer, if there was no iteration.
             notes.append(f"{result.name} is empty on both sides, and {result.message}")
             result = ArrayComparison(result.name)
         yield Row(number, inference, type_text(left), type_text(right), result)
 
 
 def by_wanted_name(wanted: Named, found: Named) -> dict[str, Any]:
-    """The outputs by the names that are wanted; by position where the runtime gives an output another of its names."""
+    """The outputs by the names that are wanted; by position where the runtime uses another name of an output."""
     have = dict(found)
     if all(name in have for name, _ in wanted):
         return have

@@ -52,10 +52,10 @@ class Row:
 
 @dataclass(frozen=True)
 class Side:
-    """The result of one IR: `name` says whose it is and how it ran.
+    """The result of one IR: `name` has the converter and the precision.
 
     `status` is "passed", "differs", "refused" (by its converter), "not compilable", "fails" (at an inference), "crash",
-    "hang" or "memory"; `message` says more.
+    "hang" or "memory"; `message` has the details.
     """
 
     name: str

@@ -62,7 +62,7 @@ def _table(rows: Sequence[Sequence[str]], table: Table, width: int | None) -> st
     indent = "    "
     widths = [max(len(row[place]) for row in rows) if any(row[place] for row in rows[1:]) else 0
               for place in range(len(HEAD))]  # fmt: skip
-    if width is not None:  # long names are wrapped where the numbers have no place beside them
+    if width is not None:  # long names are wrapped if the numbers do not fit on their line
         beside = sum(widths[place] + GAP for place in NEEDED[1:FEWEST])
         widths[0] = min(widths[0], max(SHORTEST, width - len(indent) - beside))
     shown: list[int] = []
@@ -70,7 +70,7 @@ def _table(rows: Sequence[Sequence[str]], table: Table, width: int | None) -> st
         used = len(indent) + sum(widths[each] + GAP for each in shown)
         if widths[place] and (width is None or not shown or used + widths[place] <= width):
             shown.append(place)
-    if ACTUAL not in shown and EXPECTED in shown:  # one says nothing without the other
+    if ACTUAL not in shown and EXPECTED in shown:  # one has no meaning without the other
         shown.remove(EXPECTED)
     shown.sort()
     right = [number for number, place in enumerate(shown) if place in RIGHT]

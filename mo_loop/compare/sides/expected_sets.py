@@ -46,7 +46,7 @@ class ExpectedSets:
 
         Raises:
             NotComparableError: ONNX Runtime does not run the model, and no outputs are given; or it accepts none
-                of the generated sets, or gives values of none of them twice.
+                of the generated sets, or never gives values twice.
             InputError: it does not accept the given sets.
         """
         self._source, self._model, self._settings, self._notes = source, model, settings, notes
@@ -199,7 +199,7 @@ class ExpectedSets:
             feeds, expected = self.sets[number][1], self.expected[number]
             try:
                 wrong[number] = isolated(misshapen_by, str(self._source), feeds, expected, other)
-            except IsolatedError:  # the inference of onnx fails: it says nothing against the shapes
+            except IsolatedError:  # the inference of onnx fails: the shapes may still be right
                 continue
         kept = [number for number in range(len(self.sets)) if not wrong.get(number)]
         self._notes += [f"{self.sets[number][0]} is left out: {text}" for number, text in wrong.items() if text]

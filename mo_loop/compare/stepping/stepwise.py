@@ -1,4 +1,4 @@
-"""Verification of an IR with states: step by step from a reset, beside ONNX Runtime, which has no states.
+"""Verification of an IR with states: step by step from a reset, compared with ONNX Runtime, which has no states.
 
     stepwise = Stepwise(path, source, model, target, converted, settings)
     found = stepwise.compared()                    # sequences, sides, the source of the expected values, notes

@@ -41,7 +41,7 @@ UNKNOWN = "The cause is not known: "
 
 @dataclass(frozen=True)
 class Question:
-    """A model, its IR or None, the options of the conversion, and the sets of inputs of which outputs differ.
+    """A model, its IR or None, the options of the conversion, and the sets of inputs whose outputs differ.
 
     `names` are those of the sets. `reference` is the model that ONNX Runtime runs: the model itself, or one that is cut
     as the conversion is. With `one_by_one` every tensor is computed alone, so that a crash has a place. `dump` is a

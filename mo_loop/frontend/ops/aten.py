@@ -1,4 +1,4 @@
-"""ATen, by which PyTorch exports an operator of its own under its name: embedding and embedding_bag."""
+"""ATen, the form in which PyTorch exports its own operators: embedding and embedding_bag."""
 
 from typing import Any, NamedTuple
 

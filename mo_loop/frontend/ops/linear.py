@@ -73,7 +73,7 @@ def gemm(a, b, c=None, *, alpha: float = 1.0, beta: float = 1.0, broadcast: int 
 
 
 def general_product(a: Value, b: Value, c: Value | None, alpha: float, beta: float, transpose_a: int, transpose_b: int):
-    """alpha * A * B + beta * C, of which C is broadcast to the product: where it has no elements, that has none."""
+    """alpha * A * B + beta * C. C is broadcast to the product, which has no elements if C has none."""
     if c is not None and (beta == 0 or element_count(c.shape) == 0):
         c = None
     if 0 in (element_count(a.shape), element_count(b.shape)):

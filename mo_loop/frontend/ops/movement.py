@@ -58,7 +58,7 @@ def flatten(x, *, axis: int = 1):
     if at == 1 and x.rank == 2:
         return ops.Reshape(x, [0, 0], special_zero=True)
     rows, columns = element_count(before), element_count(after)
-    # -1 means nothing beside a dimension that is 0, so it stands only beside one that is not.
+    # -1 has no meaning together with a dimension of 0, so it is used only if no dimension is 0.
     if isinstance(rows, int) and rows > 0 and not isinstance(columns, int):
         columns = -1
     elif isinstance(columns, int) and columns > 0 and not isinstance(rows, int):

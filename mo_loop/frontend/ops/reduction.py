@@ -103,7 +103,7 @@ def _has_elements(x: Value, axes: Sequence[int]) -> bool:
 
 
 def _is_bounded(x: Value, *, below: bool) -> bool:
-    """Whether no element is the infinity below (else above) all numbers, as the operation that makes it says.
+    """Whether the operation that makes a value excludes minus infinity (else infinity).
 
     The bounds of a Clamp are finite, see `clipped`."""
     moves = operations.Transpose, operations.Reshape, operations.Unsqueeze, operations.Squeeze, operations.Slice

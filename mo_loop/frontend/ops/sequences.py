@@ -80,7 +80,7 @@ def split_to_sequence(input, split=None, *, keepdims: int = 1, axis: int = 0, no
 
 
 def _has_open_length(split: Value) -> bool:
-    """Whether a split does not say how many pieces there are."""
+    """Whether the number of pieces of a split is not known."""
     return split.rank == 0 or (split.rank == 1 and not isinstance(split.type.dims[0], int))
 
 

@@ -59,7 +59,7 @@ def embed_layer_normalization(
     """The layer normalisation of the sum of embeddings, the number of words of each sample, and the sum.
 
     Without position_ids, positions count from 0. A mask has 1 for each word, and one per sample counts them;
-    `mask_index_type` 0 says that nothing reads this number. Required inputs follow optional ones in the schema."""
+    With `mask_index_type` 0 nothing reads this number. Required inputs follow optional ones in the schema."""
     words = ops.Gather(word_embedding, input_ids, 0)
     if position_ids is None:
         positions = _first_rows(position_embedding, input_ids)

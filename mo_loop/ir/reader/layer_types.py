@@ -1,7 +1,7 @@
 """Maps layer types and versions to operation classes, and parses their attributes.
 
 The attributes in a file must be exactly those of the class. An attribute that the class lacks would be lost. One that
-the file lacks has the default of the specification, which the class may not know.
+the file lacks has the default of the specification, which the class may not have.
 """
 
 from __future__ import annotations

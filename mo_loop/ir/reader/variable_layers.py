@@ -82,7 +82,7 @@ def _require_attributes(layer: Layer) -> None:
 
 
 def require_stored(variable: VariableLayers, layer: Layer, value: Value) -> None:
-    """Raise IrError if the value that an Assign stores is none of its variable, whatever its input port says."""
+    """Raise IrError if an Assign stores a value of another type than its variable, whatever its input port has."""
     shape = value.shape
     dims = None if shape is None else tuple(dim if isinstance(dim, int) else -1 for dim in shape)
     _require_type(variable, layer, value.dtype.name, dims)

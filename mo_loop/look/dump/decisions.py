@@ -38,7 +38,7 @@ class Decisions:
         self._left_out = 0
 
     def wants(self, each: Any) -> bool:
-        """Whether the pass is to find out why its pattern does not match one more node."""
+        """Whether the pass determines why its pattern does not match one more node."""
         self._tried[each.name] += 1
         return self._tried[each.name] <= TRIED
 

@@ -61,7 +61,7 @@ def _output(result: OutputRecord) -> TensorPort:
 
 
 def _file_size(path: Path) -> int | None:
-    """The size of a regular file; None if there is none: to open a pipe would wait for ever."""
+    """The size of a regular file; None if there is none: opening a pipe would wait forever."""
     try:
         found = path.stat()
     except OSError:

@@ -50,10 +50,10 @@ class Entry:
 
     `kind` is "merged", "sliced", "invariant", "branched" or "captured" for an input, "final", "concatenated" or
     "selected" for an output; `value` is the tensor outside. `inner` has the name of the tensor inside, by body.
-    Where only the operator knows what its bodies get and return, the kinds are "input" and "output", which have no
+    Where the operator alone defines what its bodies get and return, the kinds are "input" and "output", which have no
     `inner`, and "parameter" and "result", whose `value` has no name.
     `back_edge` is the tensor that a merged input gets from the iteration before. Slices have an axis and a stride,
-    which is negative from the end to the beginning; start, end and part_size stand only in an IR or a dump.
+    which is negative from the end to the beginning; start, end and part_size are only in an IR or a dump.
     """
 
     kind: str
@@ -232,7 +232,7 @@ def _captures(item: Item) -> Iterator[Entry]:
 
 
 def _unknown_inputs(item: Item) -> Iterator[Entry]:
-    """The inputs, and the parameters of the bodies, of an operator that alone knows which feeds which."""
+    """The inputs, and the parameters of the bodies, of an operator whose connections only the operator defines."""
     for ref in item.inputs:
         if ref is not None:
             yield Entry("input", tensor_port(ref))

@@ -7,5 +7,5 @@
 `html`           the page around a document
 ===============  ================================================================
 
-The program of the page is written in TypeScript (tools/page) and stands built in `static`.
+The program of the page is written in TypeScript (tools/page); `static` has the built files.
 """

@@ -88,7 +88,7 @@ def _common_scopes(old: Described, new: Described, found: ModelComparison, ids: 
 
 
 def renumbered(state: GraphState, old: GraphState, ids: Mapping[int, int], scopes: Mapping[str, str]) -> GraphState:
-    """The second model in the ids of both. A constant that only stands elsewhere in its file is the same."""
+    """The second model in the ids of both. A constant that only has another place in its file is the same."""
     found = GraphState()
     for record in state.nodes.values():
         other = record | {

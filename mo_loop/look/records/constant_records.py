@@ -60,7 +60,7 @@ def _first(tensor: Tensor) -> np.ndarray[Any, Any]:
 
 
 class Contents:
-    """Names contents by a digest. Equal names mean equal bytes of one element type, whatever the shape.
+    """Names contents by a digest. Equal names mean equal bytes of one element type, with any shape.
 
     A large tensor that is only computed when it is written can get another name than an equal one of a file.
     """

@@ -41,7 +41,7 @@ class Data:
 
     @classmethod
     def written(cls, type_: str, text: str) -> Data:
-        """Data of which only a text is known."""
+        """Data that are known as a text only."""
         return cls((type_, text), None, text)
 
     @classmethod

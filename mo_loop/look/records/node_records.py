@@ -124,7 +124,7 @@ class Describer:
                     self._describe(body, self._scope(body, node, name), node, name, state)
 
     def _record_again(self, node: Node, scope: str, made_of: Fields, known: tuple[Fields, Record] | None) -> Record:
-        """The record of a node that is new or was changed; the former one if it says the same."""
+        """The record of a node that is new or was changed; the former one if it is equal."""
         record = self.record(node, scope)
         if known is not None:
             if known[1] == record:

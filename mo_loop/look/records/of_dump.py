@@ -18,7 +18,7 @@ from mo_loop.text.scanner import Scanner
 
 
 def structure_of_file(path: Path, source: str) -> Structure:
-    """The structure of the graph that a .json file of a dump stands for.
+    """The structure of the graph that a .json file of a dump describes.
 
     Raises:
         FileError: it is not a file of a dump, or it has only the changes of a pass and a file before it is missing.

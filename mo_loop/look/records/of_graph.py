@@ -130,7 +130,7 @@ def split(shown: str) -> tuple[str, str]:
 
 
 def flat(info: Mapping[str, Any], mark: str = "/", prefix: str = "") -> Iterator[tuple[str, str]]:
-    """Nested dictionaries as pairs of a path and a text; `mark` stands between the keys of a path."""
+    """Nested dictionaries as pairs of a path and a text; `mark` separates the keys of a path."""
     for key, value in info.items():
         if isinstance(value, Mapping):
             yield from flat(value, mark, f"{prefix}{key}{mark}")

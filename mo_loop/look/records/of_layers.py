@@ -184,7 +184,7 @@ def _dim(text: str) -> int | str:
 
 
 def number(layer: Layer, key: str) -> int:
-    """An attribute of a Const; 0 if it is none."""
+    """An attribute of a Const; 0 for other layers."""
     try:
         return integer(layer.data.get(key, ""), 0)
     except ValueError:

@@ -163,7 +163,7 @@ class _Reader:
         return found | {f"attribute {each.name}": self._text(each) for each in function.attribute_proto}
 
     def _ref(self, name: str, names: Names, scope: ScopeRecord) -> Ref | None:
-        """The value of a name; a name that nothing defines stands for itself."""
+        """The value of a name; for a name that nothing defines, the name."""
         if not name:
             return None
         return names.get(name) or Ref(Item("undefined", name, scope, outputs=[Output((name,))]), 0)

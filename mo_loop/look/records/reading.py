@@ -5,7 +5,7 @@
     state = dump.state(3)                     # records and scopes, as mo_loop/look/records/node_records.py has them
     data = dump.graph(3)                      # the whole graph in the node-link form of networkx
 
-A file says which one is before it. Only the files that a step needs are read.
+A file names the one before it. Only the files that a step needs are read.
 """
 
 from __future__ import annotations
@@ -81,7 +81,7 @@ def read_dump(folder: str | os.PathLike[str]) -> Dump:
 
 
 def state_at(file: Path, known: dict[Path, GraphState] | None = None) -> GraphState:
-    """The graph that a file of a dump stands for: it is applied to the files before it.
+    """The graph that a file of a dump describes: it is applied to the files before it.
 
     Raises:
         FileError: the file, or one before it, is missing or damaged.

@@ -42,7 +42,7 @@ def trip_count(owner: Item) -> str | None:
 
 def in_steps(count: Ref | None, steps: int, told: Told, number: Told) -> str:
     """The source of the number of steps of a Loop with `steps` in each iteration, where (n + steps - 1) / steps counts
-    the iterations; else the text of the trip count. `told` gives the text of a value, `number` that of a constant."""
+    the iterations; else the text of the trip count. `told` returns the text of a value, `number` that of a constant."""
     total = _operand(_operand(count, "Divide", str(steps), number), "Add", str(steps - 1), number)
     if steps < 2 or total is None:
         return each_of(told(count), steps)

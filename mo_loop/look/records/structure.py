@@ -107,7 +107,7 @@ class Item:
 
     @property
     def is_generated(self) -> bool:
-        """Whether the name says nothing: there is none, or it is the operator with a number."""
+        """Whether the name has no meaning: it is empty, or the operator with a number."""
         return not self.name or _NUMBERED.sub("", self.name) == self.operator
 
     @property

@@ -3,7 +3,7 @@
     kind = NOTHING if type_.is_empty else ElementKind.of(type_)          # in place of an ElementKind of layouts.py
     sequence_of(kind.made([]), graph, type_)                      # a SequenceEmpty
 
-The type of such a sequence says nothing of the shape of an element, so that it has no ElementKind.
+The type of such a sequence does not contain the shape of an element, so there is no ElementKind for it.
 """
 
 from __future__ import annotations

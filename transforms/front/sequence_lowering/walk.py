@@ -36,7 +36,7 @@ GIVEN = (ops.SequenceEmpty, ops.SequenceConstruct, ops.StackedSequence, ops.Join
 
 
 class SequencePass(FunctionPass):
-    """A pass that replaces sequences of some kinds by their tensors; `kind` says which kinds."""
+    """A pass that replaces sequences of some kinds by their tensors; `kind` chooses the kinds."""
 
     bodies = "never"  # it visits the bodies of a node when it comes to the node
 

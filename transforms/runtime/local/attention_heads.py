@@ -29,7 +29,7 @@ def has_heads(value: Value) -> bool:
 
 class MaximumBetweenHeads(MaximumRule):
     """Transpose(softmax(Q K^T) V)  ->  Transpose(max(A, A)) of the attention A, if Q is not the result of a Transpose
-    softmax(Q K^T) V                ->  softmax(max(Q, Q) K^T) V, if Q is one and the result is not transposed
+    softmax(Q K^T) V                ->  softmax(max(Q, Q) K^T) V, if Q is a Transpose and the result is not transposed
 
     where there are as many queries as heads. The runtime computes static attention as one operation, with the
     Transposes of the heads. It splits the queries for its threads. If only one of Q and the result is transposed, it
@@ -86,7 +86,7 @@ class MaximumBehindSoftmax(MaximumRule):
 class MaximumBehindAttention(MaximumRule):
     """softmax(Q K^T) V -> max(A, A) of the attention A, if the next operation cannot be a part of one operation with it
 
-    That is a comparison with a computed tensor, and an operand of more dimensions. Elementwise operations may stand
+    That is a comparison with a computed tensor, and an operand of more dimensions. Elementwise operations may be
     between.
     """
 
@@ -120,7 +120,7 @@ class MaximumBehindAttention(MaximumRule):
 class MaximumBehindOneHead(MaximumRule):
     """softmax(Q K^T) V  ->  max(A, A) of the attention A, if it is one matrix, and a result of the model
 
-    Elementwise operations may stand between. The runtime splits the rows for its threads, and with them the result.
+    Elementwise operations may be between. The runtime splits the rows for its threads, and with them the result.
     """
 
     instead = MaximumBehindAttention.instead

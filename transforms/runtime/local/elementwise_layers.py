@@ -145,7 +145,7 @@ class AbsToMaximum(LocalRule):
 
     @cached_property
     def _known(self) -> dict[Value, bool]:
-        """Whether values are computed from constants, found once: a search for each Abs of a chain would take quadratic
+        """Whether values are computed from constants, found once: a search for each Abs of a chain would need quadratic
         time."""
         return {}
 

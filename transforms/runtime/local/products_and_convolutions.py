@@ -215,7 +215,7 @@ def _at_run_time(node: Node) -> list[Value]:
 class MaximumBehindOneChannel(MaximumRule):
     """MVN(y)  ->  MVN(max(y, y)), where y is the only channel of a convolution, of unknown width
 
-    Elementwise operations may stand between, and those that insert and remove dimensions of 1.
+    Elementwise operations may be between, and those that insert and remove dimensions of 1.
     The runtime keeps the channels of y last, and normalises it as if they were first, if its width is 1.
     """
 

@@ -199,7 +199,7 @@ def _excess(total: Any, length: Any) -> Any:
 
 
 def _seen(keys: Keys, q: Value, k: Value) -> Value | None:
-    """[S, T] or [batch, 1, S, T], or None: whether a query sees a key by its place, whatever a mask says."""
+    """[S, T] or [batch, 1, S, T], or None: whether a query sees a key by its place, without the mask."""
     columns = counted(dimension(k, 2), q)
     ends = None if keys.ends is None else ops.Unsqueeze(as_i64(keys.ends), [1, 2, 3])
     found: list[Value] = []

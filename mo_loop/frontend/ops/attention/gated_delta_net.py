@@ -64,7 +64,7 @@ def gated_delta_net(
 
 
 def _unpacked(packed: Value, state: Value | None) -> list[Value]:
-    """Q, K and V of [.., 2 * heads * K + V heads * V]; the state says how many heads of which size there are."""
+    """Q, K and V of [.., 2 * heads * K + V heads * V]; the state has the number and the size of the heads."""
     if state is None:
         raise ModelError("GatedDeltaNet with packed queries, keys and values has no input initial_state", code="ML227")
     known = [*state.type.dims[1:], packed.type.dims[-1]]

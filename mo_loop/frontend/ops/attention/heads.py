@@ -103,7 +103,7 @@ def capped(scores: Value, cap: float) -> Value:
 
 
 def grouped_product(a: Value, b: Value, heads: Any, kv_heads: Any, *, transpose_b: bool = False) -> Value:
-    """a [batch, heads, S, X] times b [batch, kv heads, ..], each of which several heads share."""
+    """a [batch, heads, S, X] times b [batch, kv heads, ..], each shared by several heads."""
     if heads == kv_heads:
         return ops.MatMul(a, b, transpose_b=transpose_b)
     width = dimension(a, 3)
@@ -158,7 +158,7 @@ def causal(past: Any, queries: Any, total: Any, q: Value, same: bool) -> Value:
 
 
 def with_bias(mask: Value | None, bias: Value | None) -> Value | None:
-    """The sum of a mask and numbers for each score, of which either may be absent."""
+    """The sum of a mask and of numbers for each score; either may be absent."""
     if bias is None:
         return mask
     added = as_type(bias, f32)

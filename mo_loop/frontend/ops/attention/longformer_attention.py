@@ -2,7 +2,7 @@
 
 Local scores are products of chunks of W queries with the 3 W keys around them, not of all pairs:
 
-    queries of chunk c        keys of the chunks c - 1, c, c + 1, of which those within W places are read
+    queries of chunk c        keys of the chunks c - 1, c, c + 1, those within W places are read
 
 and those of the global tokens are in the same softmax. A global token has weights of its own, for its query and for the
 keys and values that it reads.

@@ -1,8 +1,8 @@
 """DecoderMaskedMultiHeadAttention and DecoderMaskedSelfAttention: attention of one new token, over a buffer of keys and
 values or those of an encoder.
 
-With beams, the cache indirection [batch, beams, length] says from which beam of its batch a beam has the key and the
-value of a place; the buffer itself stays as it is.
+With beams, the cache indirection [batch, beams, length] names the beam of the batch from which a beam has the key and
+the value of a place; the buffer itself stays as it is.
 """
 
 from typing import Any

@@ -1,6 +1,6 @@
 """Attention and MultiHeadAttention: softmax(scale * Q K^T + mask) V for each head.
 
-A mask of integers says which keys are padding; `mask_filter_value` is added to their scores. Of 1-D masks the first
+A mask of integers marks the keys that are padding; `mask_filter_value` is added to their scores. Of 1-D masks the first
 `batch` numbers are the ends of the sequences; in Attention, 2 * batch numbers are the ends followed by the starts.
 """
 

@@ -21,7 +21,7 @@ def relative_position_bias(
 ):  # fmt: skip
     """[1, heads, S, T] as in T5: near distances have a bucket each, far ones share buckets of growing width.
 
-    The elements of the table lie in memory as [heads, buckets], whatever its shape [buckets, heads] says. All
+    The elements of the table lie in memory as [heads, buckets], although its shape is [buckets, heads]. All
     distances from `max_distance` on are in one bucket, so a table of the distances up to there is computed here.
     """
     buckets, heads = (bias_table.shape or (None, None))[:2]
@@ -65,7 +65,7 @@ def gated_relative_position_bias(
     token_offset: Matrix = None, *, num_heads: Positive,
 ):  # fmt: skip
     """[batch, heads, S, T]: rel_pos * (u * (r * eco_a - 1) + 2), where u and r are the sigmoids of two sums of the
-    projected query. Queries without padding are [tokens, hidden], and `token_offset` [batch, S] says where they are.
+    projected query. Queries without padding are [tokens, hidden], and `token_offset` [batch, S] has their places.
     """
     query = query_layer
     if token_offset is not None:

@@ -41,7 +41,7 @@ def multimodal_rotary_embedding(
     rotary_embedding_dim: NotNegative | None = None,
     scale: float | None = None,
 ):  # fmt: skip
-    """Three positions for each token; `mrope_section` says how many columns of the caches are read at each."""
+    """Three positions for each token; `mrope_section` has the number of columns of the caches for each position."""
     if len(mrope_section) != 3:
         raise ModelError(f"MRotaryEmbedding has {len(mrope_section)} mrope_section, not 3", code="ML227")
     streams = _streams(list(mrope_section), mrope_layout)

@@ -6,7 +6,7 @@ r_ij is the probability of class i if it is i or j. The probabilities p minimise
 
 (Wu, Lin and Weng, "Probability estimates for multi-class classification by pairwise coupling", algorithm 2). The
 iteration changes one p_i after the other. It ends for each row when no element of Qp is further than `_TOLERANCE` / k
-from pQp, which is so early that the number of steps shows in the result.
+from pQp, so early that the result depends on the number of steps.
 """
 
 import itertools

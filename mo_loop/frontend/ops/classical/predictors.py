@@ -119,7 +119,7 @@ def svm_regressor(
 
 def _summed(x: Value, vectors, kind: str, parameters: Floats | None, shares) -> Value:
     """For each row of `shares`, the sum of K(x, s) with its shares. A linear kernel is summed before the conversion:
-    the sum is often small beside its terms."""
+    the sum is often small compared with its terms."""
     if shares.shape[1] != len(vectors):
         raise ModelError(f"{shares.shape[1]} coefficients for {len(vectors)} support vectors", code="ML227")
     if kind == "LINEAR":

@@ -62,7 +62,7 @@ class Tests:
 
 
 def tests_of(width: int | None, features, thresholds, modes, missing, is_leaf) -> Tests:
-    """The tests x[:, feature] <= threshold, or another of `modes`; `missing` says which ones NaN meets. `width` is the
+    """The tests x[:, feature] <= threshold, or another of `modes`; `missing` marks those that NaN meets. `width` is the
     number of features, if it is known."""
     columns, limits, inner = features.astype(np.int32), _thresholds_in_f32(thresholds, modes), ~is_leaf
     flags = {name: modes == mode for mode, name in _NAMES.items()}

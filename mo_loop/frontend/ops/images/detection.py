@@ -61,7 +61,7 @@ def non_max_suppression(
     if score_threshold is not None:
         least = scalar(score_threshold)
     if boxes.shape is None or boxes.shape[-1] != 4:
-        boxes = ops.Reshape(boxes, [0, -1, 4], special_zero=True)  # the runtime wants the 4 static
+        boxes = ops.Reshape(boxes, [0, -1, 4], special_zero=True)  # the runtime needs a static 4
     return ops.NonMaxSuppression(
         boxes, scores, limit, iou, least, box_encoding="center" if center_point_box else "corner",
         sort_result_descending=False,

@@ -101,7 +101,7 @@ def _product(a: Value, b: Value, alpha: float, transpose_a: int, transpose_b: in
     # A vector has nothing to transpose.
     left, right = bool(transpose_a) and a.rank != 1, bool(transpose_b) and b.rank != 1
     if element_count(b.shape) == 0 or (b.rank == 3 and b.constant is not None):
-        # `matmul` knows what the runtime gets wrong then.
+        # `matmul` avoids the errors of the runtime for it.
         a, b = _transposed(a) if left else a, _transposed(b) if right else b
         left = right = False
     product = ops.MatMul(a, b, transpose_a=left, transpose_b=right) if left or right else matmul(a, b)

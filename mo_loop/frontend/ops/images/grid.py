@@ -36,7 +36,7 @@ def _ints(x: Value, numbers: list[int]) -> Value:
 
 
 def _pixel(g: Value, size: Value, align_corners: bool, padding_mode: str) -> Value:
-    """-1 .. 1 as a coordinate in elements, brought inside as the padding says."""
+    """-1 .. 1 as a coordinate in elements, brought inside by the rule of the padding."""
     last = size - 1.0
     if align_corners:
         at: Any = (g + 1.0) * last * 0.5

@@ -1,4 +1,4 @@
-"""MaxpoolWithMask: the largest elements of windows, of which each row ends at its first masked element.
+"""MaxpoolWithMask: the largest elements of windows, whose rows end at their first masked element.
 
 x       3  1  4  1  5        kernel 3: y = 3  1  5        (a mask of 0 ends the rows of the first two windows)
 mask    1  1  0  1  1
@@ -34,7 +34,7 @@ def max_pool_with_mask(
         raise ModelError(f"a kernel {list(kernel_shape)} for a tensor of rank {rank}", code="ML227")
     at = given.over(len(kernel_shape))
     kept = ops.NotEqual(_of_channels(mask, x), 0)
-    if rank > 3:  # the kernel of ONNX Runtime does not look at the mask of the first element
+    if rank > 3:  # the kernel of ONNX Runtime ignores the mask of the first element
         kept = kept | ops.Equal(_places(x), 0)
     numbers = ops.Select(ops.Less(_LOWEST, x), x, _LOWEST)
     row = _largest_of_rows(numbers, kept, kernel_shape[-1], at)

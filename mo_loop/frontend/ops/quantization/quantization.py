@@ -80,7 +80,7 @@ def quantize(
 ):
     """One scale for all, one for each slice along an axis, or one for each block of elements along it.
 
-    Only float8 uses `saturate`. ONNX does not say the type of the quotient; it is f32, as in ONNX Runtime.
+    Only float8 uses `saturate`. ONNX does not define the type of the quotient; it is f32, as in ONNX Runtime.
     """
     return quantized_to(x, y_scale, y_zero_point, f32, output_dtype, axis, block_size, saturate)
 

@@ -160,7 +160,7 @@ def qlinear_average_pool(
 ):  # fmt: skip
     """The mean of each window. With `count_include_pad` the kernel also counts the elements that rounding up adds.
 
-    For one window with all elements the kernel of QLinearGlobalAveragePool is used, which rounds otherwise.
+    For one window with all elements the kernel of QLinearGlobalAveragePool is used, which rounds differently.
     """
     at = given.over(len(kernel_shape))
     sizes = () if x.shape is None else x.shape[1:-1] if channels_last else x.shape[2:]

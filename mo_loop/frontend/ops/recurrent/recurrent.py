@@ -149,7 +149,7 @@ def lstm(
 ):
     """With `layout` 1 the batch comes first everywhere.
 
-    Until opset 6 `output_sequence` says whether the first output is made; so does the name of that output.
+    Until opset 6 the first output exists if `output_sequence` is set, or if the output has a name.
     """
     return recurrent_outputs(
         node, x, w, r, b, sequence_lens, (initial_h, initial_c), p, kind="LSTM", given=given, layout=layout,

@@ -148,7 +148,7 @@ def _known_batch(tensors: Sequence[Value | None], axes: Sequence[int]) -> int | 
 
 
 def _of_batch(x: Value, axis: int, size: int | None) -> Value:
-    """`x` with the batch size: the runtime does not compile a dynamic one beside that of a constant state."""
+    """`x` with the batch size: the runtime does not compile a dynamic one together with that of a constant state."""
     if not size or x.shape is None or isinstance(x.shape[axis], int):
         return x
     shape = [0, 0, 0]
