@@ -83,7 +83,7 @@ class Limits:
     )  # fmt: skip
     constant_bytes: int = _limit(
         2 << 30, BYTES, "ML342", "bytes of one constant that is computed in memory",
-        "weights of a file are not meant: they are copied in pieces, whatever their size",
+        "weights of a file do not count: they are copied in pieces",
     )  # fmt: skip
     folded_bytes: int = _limit(
         2 << 30, BYTES, "ML343",

@@ -30,7 +30,7 @@ def gather(data, indices, *, axis: int = 0):
 
 @translates("GatherElements", since=11)
 def gather_elements(data, indices, *, axis: int = 0):
-    """One element for each index. In the IR the other dimensions are equal; in ONNX those of the indices may be less."""
+    """One element for each index. In the IR the other dimensions are equal; in ONNX the indices may have less."""
     if data.rank is not None and indices.rank == data.rank:
         at = normalise_axis(axis, data.rank)
         for i in range(data.rank):
