@@ -17,7 +17,7 @@ from tests import ROOT
 
 if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
     # The tests start hundreds of processes. All of them share one folder of bytecode, so each module is compiled once;
-    # nothing is written beside the sources. The imports below are long: they come after it.
+    # nothing is written into the folder of the sources. The imports below are long: they come after it.
     sys.pycache_prefix = os.environ.setdefault("PYTHONPYCACHEPREFIX", str(ROOT / "build" / "test-bytecode"))
     sys.dont_write_bytecode = False
 

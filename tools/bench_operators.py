@@ -47,7 +47,7 @@ def tasks(options: argparse.Namespace) -> Iterator[tuple[Any, ...]]:
 
 
 def _names(options: argparse.Namespace) -> Iterator[tuple[Any, ...]]:
-    """The name of each row, and what it says."""
+    """The name of each row, and its text."""
     for each in ROWS_OF:
         op, _, what = each.partition("/")
         yield from ((f"{op}/typical/{form}/{what}".rstrip("/"), each, None, form, "", 0) for form in FORMS)

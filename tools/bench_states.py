@@ -1,4 +1,4 @@
-"""Measure text generation with states beside generation with caches as inputs and outputs.
+"""Measure text generation with states, and with caches as inputs and outputs.
 
     python tools/export_real.py cached                    makes the decoders (needs torch and transformers)
     python tools/bench_states.py                          GPT-2, LLaMA, T5 and Whisper, from out/real

@@ -10,7 +10,7 @@ milliseconds of one inference, for our IR, for those of --quantization portable 
 ours divided by ovc's; the spread is the part of it that may be noise. ONNX Runtime computes the expected values without
 saturation and with its own instruction set.
 
-The inputs are those of MODEL.npz, of test_data_set_* beside the model, or of the cases.toml that tools/export_real.py
+The inputs are those of MODEL.npz, of test_data_set_* next to the model, or of the cases.toml that tools/export_real.py
 writes; else they are generated. `--isa` sets ONEDNN_MAX_CPU_ISA for OpenVINO (SSE41, AVX2, AVX512_CORE,
 AVX512_CORE_VNNI); `native` are those of the machine. Each row is added to --results when it is measured, and the rows
 of this file are not measured again. The exit code is 1 if our IR fails, if its numbers are worse than those of ovc's

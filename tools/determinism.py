@@ -34,7 +34,7 @@ JOBS = 2
 
 @dataclass(frozen=True)
 class Circumstance:
-    """Where and how a process converts; `moved` says that the models lie in another folder."""
+    """Where and how a process converts; `moved` means that the models are in another folder."""
 
     name: str
     environment: dict[str, str] = field(default_factory=dict)

@@ -64,7 +64,7 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _verdicts(options: argparse.Namespace) -> int:
-    """Print what `verify` says of faults, roundings and right models; 1 if a fault passes, or another one fails."""
+    """Print the verdicts of `verify` on faults, roundings and right models; 1 if one of them is wrong."""
     wrong = 0
     kinds = (("fault", FAILS, options.count), ("rounding", PASSES, options.roundings), ("right", PASSES, options.right))
     for kind, right, wanted in kinds:

@@ -1,6 +1,6 @@
 """Put load on `mo-loop batch` and on one worker, and see that memory stays flat and that nothing is lost.
 
-    python tools/load.py                                  2,000 models of which 1% are poison, then 20,000 conversions
+    python tools/load.py                                  2,000 models, 1% of them poison, then 20,000 conversions
     python tools/load.py --models 200 --conversions 1000  less of both
 
 The poison hangs, crashes or takes all memory (through an extension, in the worker). All other models must be

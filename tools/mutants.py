@@ -2,7 +2,7 @@
 
     python tools/mutants.py                         draw 300 mutants, run the tests that reach each, print a table
     python tools/mutants.py --count 60 --seed 2     fewer, others
-    python tools/mutants.py --measure tests/unit    run these tests again to know which lines they execute
+    python tools/mutants.py --measure tests/unit    run these tests again to record the lines that they execute
     python tools/mutants.py --only 3f0a             mutants whose ids begin so, with the output of the tests
 
 The first run measures which test executes which line, for which it runs all tests under coverage. Nothing is changed in

@@ -3,7 +3,7 @@
     python tools/probe_oracle.py
     python tools/probe_oracle.py scan-returns-input
 
-Each row has a small model here. The exit code is 1 if the release has an error that the table says it has not, or the
+Each row has a small model here. The exit code is 1 if the release has an error that the table denies, or the
 other way round. An error that depends on the processor can be absent: the saturation of sums needs one without VNNI.
 """
 
@@ -47,7 +47,7 @@ def main(arguments: list[str] | None = None) -> int:
                 print(f"{each.id}: {outcome.message}", flush=True)
                 wrong += 1
                 continue
-            # A release that does not know the operator has not this error of it.
+            # A release without the operator does not have this error.
             has_it = outcome.ok and bool(outcome.value)
             agrees = has_it == each.is_in(release) or (each.id in DEPENDING and not has_it)
             wrong += not agrees
@@ -146,7 +146,7 @@ def _attention() -> Probe:
 
 
 def _labels() -> Probe:
-    """One node with two leaves, each of which votes for both classes."""
+    """One node with two leaves; each leaf votes for both classes."""
     votes = [(1, 0, 0.8), (1, 1, 0.2), (2, 0, 0.1), (2, 1, 0.9)]
     node = helper.make_node(
         "TreeEnsembleClassifier", ["x"], ["label", "scores"], domain="ai.onnx.ml", classlabels_int64s=[3, 7],

@@ -9,11 +9,12 @@
 Every probe (tests/runtime/probes) runs in a worker process of its own; a crash, and a probe that takes longer than its
 limit, count as the error. The exit code is 1 if
 
-- the table says something else about a release (for a release that is not in the table: about the newest one);
+- the table has something else for a release (for a release that is not in the table: about the newest one);
 - with --rules: a probe is wrong with all rules;
 - with --rules and --every: no release shows that a rule is needed, because its probe is right without it on each.
 
-At the end stands which rules no release of the run needs: those can go when the older releases are no longer targets.
+The last line has the rules that no release of the run needs: they can be removed when the older releases are no
+longer targets.
 """
 
 from __future__ import annotations
@@ -47,7 +48,7 @@ class Finding:
 
 
 def main(arguments: list[str] | None = None) -> int:
-    """Run the probes; 1 if the table and a release disagree, or a rule does not do what the table says."""
+    """Run the probes; 1 if the table and a release disagree, or a rule has another effect than the table states."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--runtime", metavar="RELEASE", help="an OpenVINO release that `make runtimes` has installed")
     parser.add_argument("--every", action="store_true", help="all releases that are installed")
@@ -132,7 +133,7 @@ def _needless(findings: Sequence[Finding]) -> Iterator[str]:
 
 
 def _idle(findings: Sequence[Finding]) -> list[str]:
-    """Rules of which no probe shows the error."""
+    """Rules without a probe that shows the error."""
     shown = {each.gap.rule for each in findings if not each.plain.is_right}
     return [rule for rule in dict.fromkeys(each.gap.rule for each in findings) if rule and rule not in shown]
 

@@ -8,7 +8,7 @@ from hatchling.builders.hooks.plugin.interface import BuildHookInterface
 
 
 class Layout(BuildHookInterface):  # type: ignore[type-arg]
-    """Puts the folder at its place. An editable install finds it beside mo_loop (mo_loop/__init__.py)."""
+    """Puts the folder at its place. An editable install finds it next to mo_loop (mo_loop/__init__.py)."""
 
     def initialize(self, version: str, build_data: dict[str, Any]) -> None:
         if version != "editable":

@@ -90,7 +90,7 @@ class MadePages:
 
     @cached_property
     def heated(self) -> Path:
-        """The differences of an IR of which the Scan has another weight, with those of each iteration."""
+        """The differences of an IR whose Scan has another weight, with those of each iteration."""
         model, other = shown_models.nested(self.folder / "heated.onnx"), self.folder / "heated_other.onnx"
         shown_models.nested(other, {"3.0}": "3.5}"})
         ir, target = other.with_suffix(".xml"), self.folder / "heated"

@@ -145,7 +145,7 @@ def test_zoom_pan_and_fit(loaded: Shown) -> None:
 
 
 def test_the_picture_is_saved(loaded: Shown, show: Callable[..., Shown], tmp_path: Any) -> None:
-    """It is XML, has every node, stands alone in a browser, and has the colours of the theme."""
+    """It is XML, has every node, needs no other file in a browser, and has the colours of the theme."""
     text = loaded.saved_picture()
     root = ET.fromstring(text)
     assert root.tag == "{http://www.w3.org/2000/svg}svg"

@@ -14,7 +14,7 @@ TALL = (1600, 2400)
 
 @pytest.fixture
 def shown(show: Callable[..., Shown], pages: MadePages) -> Shown:
-    """The nested model, of which the Scan multiplies by another weight."""
+    """The nested model, whose Scan multiplies by another weight."""
     return show(pages.heated, size=TALL)
 
 

@@ -39,7 +39,7 @@ def test_both_models_in_one_picture(show: Callable[..., Shown], pages: MadePages
 
 
 def test_the_layers_of_a_node_are_marked_in_the_other_graph(show: Callable[..., Shown], pages: MadePages) -> None:
-    """An ONNX model and its IR stand side by side; what is selected in one is marked in the other, both ways."""
+    """An ONNX model and its IR are side by side; what is selected in one is marked in the other, both ways."""
     shown = show(pages.layers, size=TALL)
     before, after = (shown.page.locator(f"svg.graph[data-side={side}]") for side in ("before", "after"))
     before.locator("g.box[data-op=Mul]", has_text="weigh").click()

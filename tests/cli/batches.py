@@ -73,7 +73,7 @@ def environment(more: Mapping[str, str] | None = None) -> dict[str, str]:
 def batch(
     *arguments: object, cwd: Path | None = None, env: Mapping[str, str] | None = None, typed: str = ""
 ) -> subprocess.CompletedProcess[str]:
-    """Run the command to its end in this process, with one worker process unless `arguments` say how many."""
+    """Run the command to its end in this process, with one worker process unless `arguments` have a number."""
     gone = dict.fromkeys(os.environ.keys() - environment().keys())
     jobs = () if {"-j", "--jobs"}.intersection(map(str, arguments)) else ("-j", 1)
     return in_process("batch", *arguments, *jobs, cwd=cwd, stdin=typed.encode(), env={**gone, **environment(env)})

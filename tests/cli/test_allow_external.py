@@ -1,4 +1,4 @@
-"""--allow-external in every command that reads external data, and what the commands say without it."""
+"""--allow-external in every command that reads external data, and the errors of the commands without it."""
 
 from __future__ import annotations
 

@@ -57,7 +57,7 @@ def test_a_signal_during_the_batch(number: signal.Signals, code: int, models: Pa
     found = statuses(models / "r.json")
     done = {name for name, status in found.items() if status == "converted"}
     assert 1 <= len(done) <= len(whole) < 12 and len(whole) >= 3
-    # A worker may have moved a pair just before it was killed: the batch did not hear of it.
+    # A worker may have moved a pair just before it was killed, so that the batch has no report of it.
     assert done <= whole and len(whole - done) <= 2
     left = 12 - len(done)
     assert f"error: ended by {number.name}, {left} of 12 models remain: the same command continues" in stderr
@@ -78,7 +78,7 @@ def test_the_next_run_resumes(models: Path) -> None:
     result = batch("in", "-o", "out", "--extension", "trouble.py", "-j", 2, *REPORTS, cwd=models)
     assert result.returncode == 0, result.stderr
     skipped = {name for name, status in statuses(models / "r.json").items() if status == "skipped"}
-    # A worker may have moved a pair just before it was killed: the batch did not hear of it, and converts it again.
+    # A worker may have moved a pair just before it was killed, unreported: the batch converts it again.
     whole = {f"{name}.onnx" for name in done}
     assert skipped <= whole and len(whole - skipped) <= 2
     assert len(assert_whole(models / "out")) == 12

@@ -208,7 +208,7 @@ def test_changed_external_data_of_bodies_is_converted(tmp_path: Path) -> None:
 
 
 def test_a_pair_does_not_replace_the_data_of_its_model(tmp_path: Path) -> None:
-    """With an .xml beside it, the .bin looks like that of an older pair."""
+    """With an .xml of its name, the .bin looks like that of an older pair."""
     model = parsed("m (float[1,64] x) => (float[1,64] y) { y = MatMul (x, w) }")
     model.graph.initializer.append(numpy_helper.from_array(floats(64, 64), "w"))
     onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="m.bin", size_threshold=0)

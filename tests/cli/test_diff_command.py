@@ -65,7 +65,7 @@ def test_dump(folder: Path) -> None:
     done = mo_loop("diff", "old/000_loaded.json", "new/000_loaded.txt", cwd=folder)
     assert done.returncode == 1 and not done.stderr
     assert "soft (Softmax): attribute axis 0 -> -1" in done.stdout
-    (folded,) = (folder / "old").glob("*_GuardTripCounts.json")  # a file of what changed stands for the graph
+    (folded,) = (folder / "old").glob("*_GuardTripCounts.json")  # a file of the changes describes the graph
     done = mo_loop("diff", f"old/{folded.name}", "old/000_loaded.json", cwd=folder)
     assert done.returncode == 1 and not done.stderr and "Maximum" in done.stdout
     done = mo_loop("diff", f"old/{folded.stem}.txt", "old/000_loaded.txt", cwd=folder)

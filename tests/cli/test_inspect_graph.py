@@ -261,7 +261,7 @@ def test_reader_that_ends_early(tmp_path: Path) -> None:
 
 
 def test_types_that_the_model_does_not_declare() -> None:
-    """In the main graph and in bodies; those of a dump and an IR stand there."""
+    """In the main graph and in bodies; a dump and an IR contain them."""
     rows = json.loads(invoke(PYTORCH / "loop_if_loop.onnx", "--nodes", "--format", "json"))["nodes"]
     inner = {port["name"]: port for row in rows if row["scope"] for port in row["outputs"]}
     assert inner["/Add_output_0"]["type"] == "f32" and len(inner["/Add_output_0"]["shape"]) == 2

@@ -186,7 +186,7 @@ def test_missing_data_file(tmp_path: Path, old_pair: Path) -> None:
 
 
 def test_the_extension_does_not_matter(tmp_path: Path) -> None:
-    """A model is read whatever its extension."""
+    """A model is read with any extension."""
     assert convert_model(saved(parsed(PLAIN), tmp_path, "model.pt")).outputs == ["y"]
 
 

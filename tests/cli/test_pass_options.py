@@ -351,7 +351,7 @@ class TestExplain:
         ]  # fmt: skip
 
     def test_a_pass_of_several_matchers(self, negs: Path, target: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-        """Its name stands for all of its matchers that run."""
+        """Its name means all of its matchers that run."""
 
         class Eliminations(GraphRewrite):
             """All matchers."""

@@ -185,7 +185,7 @@ def test_what_is_installed_converts_beside_a_folder_transforms(
 
 
 def test_the_tests_run_in_an_unpacked_sdist(sdist: Path) -> None:
-    """An archive of sources has no links: the folder transforms/ is found beside mo_loop."""
+    """An archive of sources has no links: the folder transforms/ is found next to mo_loop."""
     assert (sdist / "transforms" / "config.py").is_file() and not (sdist / "mo_loop" / "transforms").exists()
     environment = {**os.environ, "PYTHONPATH": os.fspath(sdist)}
     command = [sys.executable, "-m", "pytest", "-q", "-p", "no:cacheprovider", "tests/unit/test_public_names.py"]

@@ -35,7 +35,7 @@ def server() -> Iterator[S3Server]:
 
 @pytest.fixture
 def store(server: S3Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Store]:
-    """An empty bucket; the environment says where it is, and temporary files are below the folder of the test."""
+    """An empty bucket; the environment has its address, and temporary files are below the folder of the test."""
     for name, value in server.environment.items():
         monkeypatch.setenv(name, value)
     temporary = tmp_path / "temporary"

@@ -29,7 +29,7 @@ def fill(store: Store, folder: Path, count: int, prefix: str = "zoo") -> None:
 
 
 def numbered(folder: Path, number: int) -> Path:
-    """A model whose .xml and .bin both say which number it has."""
+    """A model with a number that is in both its .xml and its .bin."""
     return good(folder / f"{number}.onnx", number, name=f"n{number}")
 
 
@@ -251,7 +251,7 @@ def test_two_batches_at_once(store: Store, tmp_path: Path) -> None:
 
 
 def test_two_batches_with_different_options(store: Store, tmp_path: Path) -> None:
-    """The last of them wins for each model, and no .xml stays beside the .bin of the other."""
+    """The last of them wins for each model, and no .xml stays with the .bin of the other."""
     fill(store, tmp_path, 8)
     variants = []
     for number, flags in enumerate(((), ("--compress-to-fp16",))):
@@ -303,7 +303,7 @@ def test_a_worker_that_is_killed_while_it_uploads(
 
 
 def test_a_pair_whose_bin_was_removed(store: Store, server: S3Server, tmp_path: Path) -> None:
-    """The old .xml is removed before the new .bin is put, and not left beside it."""
+    """The old .xml is removed before the new .bin is put, so it is never next to it."""
     store.put("zoo/m.onnx", good(tmp_path / "m.onnx", 1))
     assert batch(f"{store.url}/zoo", "-o", f"{store.url}/ir").returncode == 0
     store.delete("ir/m.bin")

@@ -190,8 +190,8 @@ def test_the_second_ctrl_c_ends_the_batch_at_once(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("has_answer", [False, True])
 def test_workers_that_come_late_are_used(has_answer: bool, models: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The only worker dies; another one comes, and gets its MEMORY a moment after the scheduler knows it. A model whose
-    answer was not fetched is converted again; nothing asked for it a second time, and the batch waited for ever."""
+    """The only worker dies; another one comes, and gets its MEMORY a moment after it is registered. A model whose
+    answer was not fetched is converted again; nothing asked for it a second time, and the batch waited forever."""
     starts_with(LATE_ANSWERS if has_answer else "", models, monkeypatch)
     with cluster(models / "cluster", 1) as running:
         started = OnCluster(models, running.address)

@@ -90,7 +90,7 @@ def test_a_report_says_what_models_at_urls_need(store: Store, tmp_path: Path) ->
 
 
 def test_a_converted_model_is_not_refused_after_a_change(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """The formula for layers says far too much, as it does for large bodies; what was measured counts."""
+    """The formula for layers gives far too much, as for large bodies; the measured memory counts."""
     monkeypatch.setattr("mo_loop.batching.estimates.LAYER", 1 << 30)
     with cluster(tmp_path / "cluster", 1, "--resources", "MEMORY=1e9") as running:
         for number in (1, 2):

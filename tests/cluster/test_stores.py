@@ -114,7 +114,7 @@ def test_uploads_in_parts_of_killed_processes_are_ended(store: Store, monkeypatc
     for key in ("ir/a.bin", "ir/a.onnx", "other/a.bin", "ir/b.bin"):
         store.client.create_multipart_upload(Bucket=store.name, Key=key)
     prefix = Location(store.url)
-    monkeypatch.setattr("mo_loop.batching.storage.uploading.STALE", 1e12)  # the server says that all of them are old
+    monkeypatch.setattr("mo_loop.batching.storage.uploading.STALE", 1e12)  # the server reports that all of them are old
     StaleUploads(prefix).end(prefix / "ir/a.xml")
     assert len(store.uploads()) == 4
     monkeypatch.setattr("mo_loop.batching.storage.uploading.STALE", -1.0)

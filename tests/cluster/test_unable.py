@@ -25,7 +25,7 @@ def without_s3fs(folder: Path) -> dict[str, str]:
 
 
 def wait_for_workers(running: Cluster, count: int) -> None:
-    """Wait until the scheduler knows this many workers."""
+    """Wait until this many workers are registered with the scheduler."""
     logs = [running.folder / f"log{number}.txt" for number in range(1, len(running.processes))]
     wait_until(lambda: sum("Registered to" in log.read_text() for log in logs) == count)
 

@@ -135,7 +135,7 @@ def _arguments(model: Any, inputs: Sequence[Any]) -> dict[str, Any]:
 
 
 def _named(ports: Sequence[Any], values: Sequence[Any]) -> Iterator[tuple[str, np.ndarray]]:
-    """The named arrays that stand for the values of ports."""
+    """The named arrays with the values of ports."""
     for port, value in zip(ports, values, strict=False):
         if _is_list(value):
             packed = pack_sequence(value, rank=_rank(value), dtype=_element_type(port.type))

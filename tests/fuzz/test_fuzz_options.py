@@ -32,6 +32,6 @@ def test_a_number_gives_the_same_pair_again() -> None:
 
 
 def test_every_option_is_drawn_or_has_a_reason() -> None:
-    """Those that say how the IR is made are in CONDITIONS too."""
+    """Those about the form of the IR are in CONDITIONS too."""
     assert {each.name for each in fields(ConvertOptions)} == ({*CHOICES} - {"make_stateful"}) | {*NOT_DRAWN}
     assert {*CONDITIONS} <= {*CHOICES} and not {*CHOICES} & {*NOT_DRAWN}

@@ -1,6 +1,6 @@
 """The right answer for each hostile file: the code of its error, from which its exit code follows.
 
-A file that no line names is converted: it only looks hostile, or says nothing that an IR cannot say.
+A file that no line names is converted: it only looks hostile, or has nothing that an IR cannot express.
 """
 
 from __future__ import annotations

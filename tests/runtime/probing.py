@@ -64,7 +64,7 @@ RIGHT, WRONG, ERROR, CRASH, ENDLESS = "right", "wrong numbers", "error", "crash"
 
 @dataclass(frozen=True)
 class Verdict:
-    """How the inferences of a probe ended: one of the words above, and what differs or was said."""
+    """How the inferences of a probe ended: one of the words above, and the difference or the message."""
 
     result: str
     message: str = ""
@@ -151,7 +151,7 @@ def rules() -> set[str]:
 
 
 def is_expected(gap: Gap, isa: str, release: str) -> bool:
-    """Whether the table says that a probe which states the instruction set `isa`, or none, shows the gap on a release,
+    """Whether the table lists the gap of a probe with the instruction set `isa`, or none, for a release,
     on this processor."""
     return gap.is_in(release, has_avx512=has_avx512() and not isa)
 

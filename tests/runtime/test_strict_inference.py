@@ -1,4 +1,4 @@
-"""Our inference is as strict as the runtime's: whatever shapes and element types it accepts, OpenVINO reads."""
+"""Our inference is as strict as the runtime's: OpenVINO reads all shapes and element types that it accepts."""
 
 from __future__ import annotations
 
@@ -131,7 +131,7 @@ def known_array(type_: TensorType) -> np.ndarray:
 
 
 def applied(example: Example, types: list[TensorType | None]) -> Graph | None:
-    """A graph with the operation; None if our inference refuses the types, or does not know a rank."""
+    """A graph with the operation; None if our inference refuses the types, or a rank is unknown."""
     graph = Graph("strict")
     values: list[Any] = [
         None if type_ is None

@@ -24,7 +24,7 @@ def nothing_known(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def negated(folder: Path, name: str, expected: Any, dynamic: bool) -> tuple[str, Sample]:
-    """The IR of a model of Neg, and a sample with two sets of inputs of which the second gives `expected`."""
+    """The IR of a model of Neg, and a sample with two sets of inputs; the second gives `expected`."""
     path, x = folder / f"{name}.xml", f32(1, 2, 3)
     save_model(convert_model(node_model("Neg", {"x": x}, opset=13, outputs=["y"], dynamic=dynamic)), path)
     return str(path), Sample(name, b"", [{"x": x}, {"x": 2 * x}], [[("y", -x)], [("y", expected)]], (0, 1), exact=True)

@@ -57,7 +57,7 @@ def test_external_data_lie_beside_an_open_file(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("form", ["message", "bytes", "file"])
 def test_external_data_of_a_model_in_memory(tmp_path: Path, form: str) -> None:
-    """The folder is named, and its files are read by the rules of those beside a model."""
+    """The folder is named, and its files are read by the rules for files next to a model."""
     model = parsed("main (float[2] x) => (float[2] y) { y = Add (x, w) }")
     model.graph.initializer.append(numpy_helper.from_array(np.array([1, 2], np.float32), "w"))
     onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="w.data", size_threshold=0)

@@ -244,7 +244,7 @@ def test_the_numbers_of_a_model_at_its_limit(name: str) -> None:
 
 
 class Clock:
-    """A clock that stands still."""
+    """A clock that does not advance."""
 
     def __init__(self) -> None:
         self.now = 0.0

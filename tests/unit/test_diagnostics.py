@@ -580,7 +580,7 @@ def template(text: ast.expr) -> str:
 
 
 def test_a_code_has_one_meaning() -> None:
-    """A message with a code stands below the meaning of the code, where a reader sees whether it fits.
+    """A message with a code is below the meaning of the code, where a reader can compare them.
 
     UPDATE_GOLDEN=1 writes the list anew: look at the difference before you keep it.
     """

@@ -1,4 +1,4 @@
-"""The files of a dump stand for the graph at each step: those of what a pass changed are applied to the ones before."""
+"""The files of a dump describe the graph at each step: the changes of a pass are applied to the files before."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ def files(folder: Path) -> list[Path]:
 
 
 def stripped(data: Any) -> Any:
-    """Without what only the last file says."""
+    """Without the facts that are only in the last file."""
     if isinstance(data, dict):
         return {key: stripped(value) for key, value in data.items() if key not in ("layer", "offset")}
     return [stripped(each) for each in data] if isinstance(data, list) else data

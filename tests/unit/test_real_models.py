@@ -154,7 +154,7 @@ def test_a_quantised_model_multiplies_by_the_dequantised_weights(name: str) -> N
 
 
 def dequantised(w: np.ndarray, contracted: int, name: str) -> np.ndarray:
-    """The weight that a scheme stands for, element by element."""
+    """The weight that a scheme encodes, element by element."""
     found, block = quantise(w, contracted, SCHEMES[name]), SCHEMES[name].block
     result = np.zeros(w.shape)
     for place in np.ndindex(*w.shape):

@@ -1,4 +1,4 @@
-"""Errors of stores: which pass, which are tried again, and what is said about them. No store is needed."""
+"""Errors of stores: which pass, which are tried again, and their messages. No store is needed."""
 
 from __future__ import annotations
 

@@ -114,7 +114,7 @@ TOP_LEVEL = {
     "transforms",
 }
 
-# A path of somebody's machine: a system folder at the start of a path, and a name below it.
+# A path of one machine: a system folder at the start of a path, and a name below it.
 MACHINE_PATH = re.compile(r"(?:file://|(?<![\w.~}>)/-]))/(?:home|root|tmp|work|Users)/[A-Za-z]")
 BUILT = frozenset({"mo_loop/look/page/static/worker.js"})
 """Built files with libraries of others in them: Emscripten's file system in memory has a /home of its own."""
@@ -275,7 +275,7 @@ def allowed_library(found: Import, library: str) -> bool:
 
 class TestImportDirection:
     def test_there_is_no_import_circle_but_the_declared_ones(self) -> None:
-        """A node knows its graph, and a graph makes a Constant from a scalar; imports for typing count too."""
+        """A node refers to its graph, and a graph makes a Constant from a scalar; imports for typing count too."""
         circles = [circle for circle in import_circles() if circle not in CIRCLES]
         assert not circles, "\n".join(", ".join(sorted(circle)) for circle in circles)
 
@@ -513,7 +513,7 @@ class TestStartUp:
         return tmp_path / "model.onnx"
 
     def test_a_conversion_loads_no_graph_library(self, model: Path) -> None:
-        """The graph is made for networkx when somebody asks for it; its import takes a third of a small conversion."""
+        """The graph is made for networkx on request; its import takes a third of a small conversion."""
         loaded = loaded_by("-m", "mo_loop", "convert", str(model), "-o", str(model.with_suffix(".xml")))
         assert "onnx" in loaded
         assert not loaded & {"networkx", "lxml", "rich", "openvino", "onnxruntime", *URLS}

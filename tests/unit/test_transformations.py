@@ -112,7 +112,7 @@ def interface(**options: Any) -> tuple[list[str], list[str]]:
 
 @pytest.mark.parametrize("given", ["MakeStateful", ("MakeStateful", {}), {"stateful": True}])
 def test_make_stateful_without_pairs_finds_them(given: Any) -> None:
-    """It did nothing, and said nothing."""
+    """It did nothing, without a message."""
     options = given if isinstance(given, dict) else {"transform": given}
     assert interface(**options) == (["x"], ["y"])
 

@@ -45,7 +45,7 @@ class Row:
         full: whether the row is left to `--full`.
         memory: the largest peak memory as a ratio of the peer's.
         peak_mib: the largest peak memory.
-        only_wall: CPU time says nothing of the row: our side prints its wall time, or both do the same in another
+        only_wall: CPU time does not measure the row: our side prints its wall time, or both do the same in another
             number of processes.
         banned: modules that our command must not import.
     """

@@ -88,7 +88,7 @@ def fuse_by_hand(graph: Graph) -> None:
     assert len(graph.of(ops.HSwish)) == FUSIONS
 
 
-# -- forty matchers of which none matches, and one
+# -- forty matchers without a match, and one
 
 
 class Never(MatcherPass):

@@ -11,7 +11,7 @@ from tools.benching.rounds import Result
 
 
 def as_json(results: Sequence[Result], left_out: Sequence[str], clock: str) -> dict[str, Any]:
-    """One object for each row: `ratio` is that which is held against `target`; limits that a row has not are null."""
+    """One object for each row: `ratio` is compared with `target`; limits that a row has not are null."""
     return {
         "clock": clock,
         "benches": [_fields(each) for each in results],

@@ -141,7 +141,7 @@ def _units(row: Row, models: Models) -> tuple[int, int]:
 
 
 def result_of(row: Row, rounds: Sequence[Round], units: tuple[int, int], clock: str = "wall") -> Result:
-    """The result of rounds of which each has a run of each work."""
+    """The result of rounds; each round runs each work once."""
     found = Result(row.name, row.what, row.peer.side, row.target, memory=row.memory, peak_mib=row.peak_mib)
     found.every = row.every
     for runs in rounds:

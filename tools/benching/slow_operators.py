@@ -83,7 +83,7 @@ def goal(row: Row) -> float:
 
 
 def longest_of_ovc(row: Row) -> float:
-    """The longest time that is allowed beside ovc's IR."""
+    """The longest time that is allowed, relative to ovc's IR."""
     return OF_OVC * row.times["ovc"] + START_OF_OVC if "ovc" in row.times else float("inf")
 
 

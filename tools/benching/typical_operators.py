@@ -114,7 +114,7 @@ ROWS_OF: dict[str, Row] = {
 
 
 def typical(name: str, dynamic: bool) -> tuple[bytes, Mapping[str, Any]]:
-    """The model of a row and its inputs; with `dynamic` it knows no size but those of indices."""
+    """The model of a row and its inputs; with `dynamic` only the sizes of indices are known."""
     from tests.nodes import node_model
 
     inputs, constants, attributes, outputs = ROWS_OF[name]

@@ -13,7 +13,7 @@ LAYERS, SIZE = 30, 64
 
 
 def write_weights(gigabytes: float, external: bool, path: Path) -> int:
-    """A chain of MatMuls over matrices of 64 MiB or less, embedded or in one file beside the model."""
+    """A chain of MatMuls over matrices of 64 MiB or less, embedded or in one file next to the model."""
     import numpy as np
     import onnx
     from onnx import TensorProto, helper, numpy_helper
@@ -146,7 +146,7 @@ def _layer(n: int) -> list[str]:
 
 
 def _stored(arrays: Iterator[tuple[str, Any]], path: Path) -> Iterator[Any]:
-    """Initializers whose data are written to one file beside the model."""
+    """Initializers whose data are written to one file next to the model."""
     from onnx import TensorProto, helper
 
     data = path.with_name(f"{path.name}.data")

@@ -3,7 +3,7 @@
     convert(Model("chain", 3000))        mo-loop convert {model} --quiet -o {out}.xml
     ovc(Model("chain", 3000))            ovc {model} --output_model {out}.xml --compress_to_fp16=False
 
-`{model}`, `{data}` (the external data beside it) and `{out}` become paths; the program becomes that of the
+`{model}`, `{data}` (its external data) and `{out}` become paths; the program becomes that of the
 environment of this interpreter.
 """
 

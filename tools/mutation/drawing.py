@@ -22,7 +22,7 @@ from cosmic_ray.work_item import WorkItem
 
 @dataclass(frozen=True)
 class Mutant:
-    """One small change of one module. `id` follows from the changed line and its function, not from where they stand,
+    """One small change of one module. `id` follows from the changed line and its function, not from their place,
     so that most ids stay the same when other code changes."""
 
     id: str
@@ -72,7 +72,7 @@ def _hash(*parts: Any) -> str:
 
 
 def _is_in_unused_annotation(root: Path, mutant: Mutant) -> bool:
-    """Whether the change is in an annotation that nothing evaluates: it is none."""
+    """Whether the change is in an annotation that nothing evaluates: it has no effect."""
     path = root / mutant.module
     spans = _UNUSED.get(path)
     if spans is None:
@@ -85,7 +85,7 @@ _UNUSED: dict[Path, list[tuple[tuple[int, int], tuple[int, int]]]] = {}
 
 
 def _unused_annotations(tree: ast.Module) -> Iterator[tuple[tuple[int, int], tuple[int, int]]]:
-    """Where the annotations of functions stand that no decorator reads, in modules that do not evaluate them."""
+    """The places of annotations of functions that no decorator reads, in modules that do not evaluate them."""
     if not any(isinstance(node, ast.ImportFrom) and node.module == "__future__" for node in tree.body):
         return
     for node in ast.walk(tree):

@@ -111,7 +111,7 @@ def totals(nodes: Iterable[Executed]) -> dict[tuple[str, str], Total]:
 
 
 def by_type(ours: Sequence[Executed], peer: Sequence[Executed]) -> str:
-    """Both sides beside each other, one line for a type and precision, the slowest first; then the sums."""
+    """Both sides, one line for a type and precision, the slowest first; then the sums."""
     first, second = totals(ours), totals(peer)
 
     def time(key: tuple[str, str]) -> float:

@@ -95,7 +95,7 @@ def _measured_alone(
 
 
 def expected_values(model: Path, feeds: Mapping[str, Any], threads: int) -> list[np.ndarray]:
-    """The results of ONNX Runtime. Its products of u8 and s8 saturate on some processors unless told otherwise."""
+    """The results of ONNX Runtime. Its products of u8 and s8 saturate on some processors without an option."""
     import onnxruntime
 
     onnxruntime.set_default_logger_severity(3)
@@ -109,7 +109,7 @@ def expected_values(model: Path, feeds: Mapping[str, Any], threads: int) -> list
 
 
 def difference(expected: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> float:
-    """The largest difference of any output, as a part of its largest magnitude; infinite if a number is none."""
+    """The largest difference of any output, as a part of its largest magnitude; infinite if one is NaN."""
     if len(expected) != len(found):
         return float("inf")
     return max(map(_difference, expected, found), default=0.0)

@@ -163,7 +163,7 @@ def _best(logits: np.ndarray) -> np.ndarray:
 
 
 def difference(expected: np.ndarray, found: np.ndarray) -> float:
-    """The largest difference as a part of the largest magnitude; infinite if a number is none."""
+    """The largest difference as a part of the largest magnitude; infinite if one is NaN."""
     if expected.shape != found.shape or not np.isfinite(found).all():
         return float("inf")
     return float(np.abs(expected - found).max() / np.abs(expected).max())

@@ -42,7 +42,7 @@ def list_states(s: Scope, body: Scope, known: set[Dim]) -> list[ListState]:
 
 
 def _steady(sizes: Sequence[Dim | None], known: set[Dim]) -> tuple[Dim | None, ...]:
-    """The symbols that stand for the same size in every iteration."""
+    """The symbols that mean the same size in every iteration."""
     return tuple(d if isinstance(d, int) or d in known else None for d in sizes)
 
 

@@ -326,7 +326,7 @@ def _erased(s: Scope, seq: Seq) -> Seq:
 
 
 def mapped(s: Scope, seq: Seq) -> Seq:
-    """A function of every element: of the list alone, the list twice, or with a tensor beside it."""
+    """A function of every element: of the list alone, the list twice, or with a tensor as another operand."""
     if s.context.opset < 17 or seq.dtype not in (FLOAT, INT32):
         return append(s, seq)
     s.context.features["list mapped"] += 1

@@ -93,7 +93,7 @@ def loop(s: Scope, depth: int) -> list[Val]:
         tail = val.shape if exact else tuple(d if isinstance(d, int) and certain else c.dim(0) for d in val.shape)
         results.append(s.add(val.dtype, (exact or c.dim(0), *tail), val.mag, name))
         if not all(isinstance(d, int) for d in tail) or (not exact and not certain):
-            s.own.remove(results[-1])  # without iterations ONNX Runtime may not know the rank
+            s.own.remove(results[-1])  # without iterations ONNX Runtime may return another rank
     return results
 
 

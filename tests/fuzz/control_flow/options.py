@@ -10,7 +10,7 @@ from tools.runtimes import interpreter
 
 
 def add_numbers(parser: argparse.ArgumentParser, unit: str, count: int = 100) -> None:
-    """Add the options that say which of the things drawn from a seed a run takes."""
+    """Add the options that select the cases of a seed for a run."""
     parser.add_argument("--count", type=int, default=count, help=f"how many ({count})")
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--start", type=int, default=0, help=f"the number of the first {unit}")

@@ -177,7 +177,7 @@ def _results(
         size = s.context.dim(0) if length is None else length
         results.append(s.add(val.dtype, (*val.shape[:axis], size, *val.shape[axis:]), WIDE, name))
         if length is None or not s.context.at_least(length, 1):
-            s.own.remove(results[-1])  # without iterations ONNX Runtime may not know the dimensions
+            s.own.remove(results[-1])  # without iterations ONNX Runtime may return other dimensions
     return results
 
 

@@ -389,7 +389,7 @@ def random_numbers(numbers: np.random.Generator, dtype: int, shape: tuple[int, .
 
 
 def known_outside(scope: Scope) -> set[Dim]:
-    """Symbols that stand for the same size in every iteration of a body opened in this scope."""
+    """Symbols that mean the same size in every iteration of a body opened in this scope."""
     return {d for val in scope.visible() for d in val.shape}
 
 

@@ -36,7 +36,7 @@ def _trips(s: Scope) -> Val:
 
 
 def _ranks(s: Scope) -> list[Val]:
-    """A state of one element, of which each iteration may return another rank."""
+    """A state of one element that may have another rank in each iteration."""
     s.context.features["state of ranks that differ by ones"] += 1
     body, iteration, flag_in = _body(s)
     state = body.parameter(FLOAT, (), LARGEST)

@@ -99,7 +99,7 @@ class Kind(Protocol):
         """Convert or read a file. Every error but those with a code of a refusal is a bug."""
 
     def write(self, damaged: Any, path: Path) -> None:
-        """Write a file to `path`, and what belongs to it beside it."""
+        """Write a file to `path`, and the files that belong to it next to it."""
 
 
 class Onnx:
@@ -122,7 +122,7 @@ class Onnx:
 
 
 class Checked(Onnx):
-    """ONNX models, for which `mo-loop check` and `mo-loop inspect` say what is in them."""
+    """ONNX models whose contents `mo-loop check` and `mo-loop inspect` list."""
 
     def use(self, damaged: bytes) -> None:
         from mo_loop.diagnostics.examine import examine

@@ -100,7 +100,7 @@ class Drawing:
         return self.choices.choice(values)
 
     def shape(self, rank: int | None = None) -> list[int]:
-        """The batch and small sizes, of which some are equal."""
+        """The batch and small sizes, some of them equal."""
         common = self.pick(2, 3, 4, 5, 8)
         sizes = [
             common if self.chance(0.4) else self.pick(2, 3, 4, 5, 7, 8)

@@ -1,6 +1,6 @@
 """Producers: a function for each kind of operator, which adds it to a drawing and returns its output.
 
-`RANKS` says which ranks the results of a kind can have. A reduction is a kind for each set of axes and form.
+`RANKS` has the possible ranks of the results of a kind. A reduction is a kind for each set of axes and form.
 """
 
 from __future__ import annotations

@@ -115,7 +115,7 @@ def _greedy(d: Drawn) -> None:
 
 
 def _sampling(d: Drawn) -> None:
-    """Sampling, of which the filters leave one token."""
+    """Sampling whose filters leave one token."""
     _greedy(d)
     d.add("", [], given=0)
     d.scalar("seed", lambda: d.source.randrange(1000), np.int32, 0.5, given=0.5)

@@ -205,7 +205,7 @@ def whisper_encoder(rng: np.random.Generator, sizes: Sizes) -> GraphProto:
 def decoder(
     rng: np.random.Generator, sizes: Sizes, has_hidden: bool, all_tokens: bool, has_mask: bool = True
 ) -> GraphProto:
-    """The decoder of the T5 kind. With `all_tokens` it receives whole sequences, of which it reads the last token."""
+    """The decoder of the T5 kind. With `all_tokens` it receives whole sequences and reads their last token."""
     net = Network("decoder", rng, sizes)
     mask = "encoder_attention_mask"
     selves, cross = (_caches("past", kind, sizes) for kind in ("self", "cross"))

@@ -66,7 +66,7 @@ class Model:
         return helper.make_model(graph, opset_imports=opsets, ir_version=version)
 
     def known(self, index: int) -> tuple[int | None, ...]:
-        """The dimensions of a port that a converter knows before the run; None for an unknown one."""
+        """The dimensions of a port that are known at conversion; None for an unknown one."""
         port = self.first.ports[index]
         if port is None or port.given in ("constant", "node"):
             return () if port is None else port.shape

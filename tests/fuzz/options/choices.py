@@ -1,4 +1,4 @@
-"""Draws values of options for a model, and says what they make of its inputs and outputs."""
+"""Draws values of options for a model, and describes their effect on its inputs and outputs."""
 
 from __future__ import annotations
 

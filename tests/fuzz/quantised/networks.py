@@ -1,4 +1,4 @@
-"""Random networks in f32: convolutions, matrix products, and what stands between them."""
+"""Random networks in f32: convolutions, matrix products, and the operations between them."""
 
 from __future__ import annotations
 

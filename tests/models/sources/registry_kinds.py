@@ -132,7 +132,7 @@ def object_detector() -> onnx.ModelProto:
 
 
 def windowed_attention() -> onnx.ModelProto:
-    """Super-resolution: windows of 8 by 8 pixels, of which both sides have to be multiples."""
+    """Super-resolution: windows of 8 by 8 pixels; both sides are multiples of 8."""
     return _model(
         """swin (float[B,3,H,W] image) => (float[B,3,H2,W2] large)
             <int64[1] eight = {8}, int64[1] zero = {0}, int64[1] channels = {16},

@@ -223,7 +223,7 @@ def test_the_remainder_of_a_size_between_two_multiples() -> None:
 
 
 def test_a_dimension_of_1_moved_past_a_size_of_0() -> None:
-    """The Transpose would become a Reshape to [0, 2, 1], whose 0 stands for the former 1."""
+    """The Transpose would become a Reshape to [0, 2, 1], whose 0 means the former 1."""
     text = """
         %x = Parameter : f32[1,N,2]
         %e = Exp(%x)

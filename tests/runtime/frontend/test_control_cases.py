@@ -215,7 +215,7 @@ def test_scan_8_of_length_0() -> None:
 
 
 def test_the_length_of_a_scan_8_is_known_where_a_loop_does_not_run() -> None:
-    """It is that of the input, whatever the lengths of the sequences."""
+    """It is that of the input, for any lengths of the sequences."""
     model = parsed(
         """g (int64 n, int64[2] lengths, float[2,3,1] x) => (float[?,?,?,?] all) {
       all = Loop (n, "") <body = step (int64 i, bool go) => (bool go2, float[?,?,?] z) {
@@ -326,7 +326,7 @@ def test_a_loop_of_constants_whose_inner_loop_does_not_run() -> None:
 
 
 def test_a_condition_that_a_loop_of_constants_gives() -> None:
-    """The runtime evaluated both loops, of which the second does not run, and did not read the model."""
+    """The runtime evaluated both loops, although the second does not run, and did not read the model."""
     model = parsed("""g () => (float y) {
         half = Constant <value = float {0.5}> ()
         on = Constant <value = bool[1,1] {1}> ()

@@ -29,7 +29,7 @@ def refusal(model: Any, **arguments: Any) -> ConversionErrors:
 
 
 def places(error: ConversionErrors) -> dict[str, list[str]]:
-    """Operator -> where it stands, of the unsupported ones."""
+    """Operator -> its places, for the unsupported ones."""
     found: dict[str, list[str]] = {}
     for each in error.errors:
         assert isinstance(each, UnsupportedError), each

@@ -275,7 +275,7 @@ def test_variables_that_do_not_fit_are_refused(tmp_path: Path, text: str, said: 
     assert caught.value.code == ("ML250" if "not a shape" in said else "ML256")
     path = tmp_path / "in.xml"
     done = mo_loop("inspect", path)
-    # inspect shows what there is; only a shape that is none stops it.
+    # inspect shows the contents; only an invalid shape stops it.
     assert done.returncode == (2 if "not a shape" in said else 0)
 
 

@@ -189,7 +189,7 @@ def test_running_products(length, dtype, exclusive, reverse, dynamic):
 
 @pytest.mark.parametrize("axis", [0, 1, 2])
 def test_running_products_of_nothing(axis):
-    """A known size of 0 beside a size of the run."""
+    """A known size of 0, and a size that is known at run time."""
     arrays = {"x": np.zeros((2, 3, 0), np.float32), "axis": np.array(axis, np.int64)}
     model = node_model("CumProd", arrays, opset=26, constants=["axis"])
     model.graph.input[0].type.tensor_type.shape.dim[0].dim_param = "n"

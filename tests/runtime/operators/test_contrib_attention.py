@@ -96,7 +96,7 @@ def test_ends_followed_by_starts(dynamic):
 
 
 def test_square_mask():
-    """[batch, 1, M, M]: the rows of the queries and the columns of the keys, of which both are fewer than M."""
+    """[batch, 1, M, M]: the rows of the queries and the columns of the keys; both are fewer than M."""
     square = RNG.integers(0, 2, (BATCH, 1, 9, 9)).astype(np.int32)
     inputs = {"x": floats(BATCH, S, 6), "w": floats(6, 3 * HIDDEN), "b": floats(3 * HIDDEN)}
     past, pairs = floats(2, BATCH, HEADS, 2, SIZE), np.ascontiguousarray(square[:, 0, 2 : 2 + S, : 2 + S])

@@ -51,7 +51,7 @@ def test_gates_apart(fusion):
 
 
 def quantised(bits, *shape):
-    """Packed integers with a scale for each row, and the numbers that they stand for."""
+    """Packed integers with a scale for each row, and the numbers that they encode."""
     integers = RANDOM.integers(0, 1 << bits, shape).astype(np.uint8)
     scales = RANDOM.uniform(0.5, 1, shape[:2]).astype(np.float32) / (1 << bits)
     parts = integers.reshape(*shape[:2], -1, 8 // bits) << (bits * np.arange(8 // bits)).astype(np.uint8)

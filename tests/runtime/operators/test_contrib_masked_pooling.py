@@ -15,7 +15,7 @@ dynamic_or_not = pytest.mark.parametrize("dynamic", [False, True], ids=["static"
 
 @dynamic_or_not
 def test_rows_end_at_the_mask(dynamic) -> None:
-    """A window that starts at a masked element is empty, whatever follows; NaN is never the largest."""
+    """A window that starts at a masked element is empty, for any following elements; NaN is never the largest."""
     (y,) = check_node(
         "com.microsoft::MaxpoolWithMask", {"x": X, "mask": MASK}, {"kernel_shape": [3]}, opset=1, dynamic=dynamic
     )

@@ -179,7 +179,7 @@ def test_equal_channels_have_equal_means() -> None:
 
 @pytest.mark.parametrize("rule", ("SAME_UPPER", "SAME_LOWER"))
 def test_places_where_a_rule_pads_tensors_of_unknown_size(rule):
-    """The runtime computes indices without the padding that the rule stands for."""
+    """The runtime computes indices without the padding of the rule."""
     attributes = {"kernel_shape": [3, 2], "auto_pad": rule}
     check_node("MaxPool", {"x": normal(2, 3, 5, 4)}, attributes, opset=12, outputs=2, dynamic=True)
 

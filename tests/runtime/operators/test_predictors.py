@@ -243,7 +243,7 @@ def test_tree_regressor(
 
 
 class Vines(Grown):
-    """Trees of which each level has one inner node."""
+    """Trees with one inner node on each level."""
 
     def grow(self, tree: int, depth: int) -> int:
         place = len(self.rows)

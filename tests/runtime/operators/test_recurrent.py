@@ -147,7 +147,7 @@ def test_constant_states_decide_the_batch(kind):
 @pytest.mark.parametrize("unknown", ["w", "r", "wrb"])
 @pytest.mark.parametrize("kind", KINDS)
 def test_weights_of_unknown_sizes(kind, unknown):
-    """Weights that are inputs of the model whose sizes it does not say: they follow from the attributes."""
+    """Weights that are inputs of the model without declared sizes: they follow from the attributes."""
     rng, gates = np.random.default_rng(3), GATES[kind]
     shapes = {
         "x": (TIME, BATCH, SIZE), "w": (1, gates * HIDDEN, SIZE), "r": (1, gates * HIDDEN, HIDDEN),
@@ -228,7 +228,7 @@ def test_what_is_behind_the_end_does_not_matter(kind, direction, padding):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_lengths_of_no_steps(kind):
-    """Zeros, as for sequences of length 0 beside longer ones; ONNX Runtime does not support it."""
+    """Zeros, as for sequences of length 0 among longer ones; ONNX Runtime does not support it."""
     model, feeds = packed(kind, "bidirectional")
     state = np.zeros((2, 2, HIDDEN), np.float32)
     states = [state] * (2 if kind == "LSTM" else 1)

@@ -130,7 +130,7 @@ def test_infinities_and_signs_of_zeros_are_those_of_the_last_step() -> None:
 
 
 def test_a_known_number_of_steps_over_slices_of_unknown_length_from_the_end() -> None:
-    """One input of a Scan says how many steps there are, the other one is read backwards."""
+    """One input of a Scan gives the number of steps, the other one is read backwards."""
     model = parsed("""
         main (float[3, 2] x, float[N, 2] z, float[2] h) => (float[2] last) {
           last = Scan <num_scan_inputs = 2, scan_input_directions = [0, 1],
@@ -182,7 +182,7 @@ def test_elements_by_the_number_of_the_step() -> None:
 
 
 def test_one_step_beside_an_input_of_which_only_the_size_is_read() -> None:
-    """It needs no loop, so that nothing is left of which the runtime could find an input that it does not need."""
+    """It needs no loop, so that no body is left with an input that the runtime does not need."""
     model = parsed("""main (float[1,2] x, float[2] h) => (float[2] last, int64[1,1] sizes) {
       last, sizes = Scan <num_scan_inputs = 1, body = step (float[2] s, float[2] e) => (float[2] t, int64[1] n) {
         t = Tanh (s) n = Shape (e) }> (h, x) }""")
@@ -218,7 +218,7 @@ ENDS = ("g = Identity (go)", "z = Abs (t) m = ReduceMax <keepdims = 0> (z) g = L
 @pytest.mark.parametrize("condition", ENDS)
 @pytest.mark.parametrize("outputs", ["float[3] c", "float[3] a, float[3] c"])
 def test_states_that_are_exchanged_and_given_back_in_one_iteration(outputs: str, condition: str) -> None:
-    """The runtime compiles no Loop with a state that never changes beside an output of several steps."""
+    """The runtime compiles no Loop with a state that never changes and an output of several steps."""
     model = parsed(f"""main (float[3] x, float[3] y, int64 n) => ({outputs}, float[N,3] rows)
       <float limit = {{0.99}}> {{
       yes = Constant <value = bool {{1}}> ()

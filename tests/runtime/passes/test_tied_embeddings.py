@@ -1,4 +1,4 @@
-"""Language models with one matrix for embedding and scores: it is stored once, whatever form the model has."""
+"""Language models with one matrix for embedding and scores: it is stored once, for each form of the model."""
 
 from __future__ import annotations
 

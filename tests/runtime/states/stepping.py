@@ -1,4 +1,4 @@
-"""Runs a model with states step by step, beside ONNX Runtime with explicit ones.
+"""Runs a model with states step by step, and ONNX Runtime with explicit states.
 
     found = stepped(model, [Sequence(2, [{"ids": ids}, ...]), ...], beams=True)
     found.fused                           # the operations of the runtime that hold caches

@@ -1,4 +1,4 @@
-"""mo_loop.compare on models of which the answer is known, and on IR with a planted fault."""
+"""mo_loop.compare on models with a known answer, and on IR with a planted fault."""
 
 from __future__ import annotations
 

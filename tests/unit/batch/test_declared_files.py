@@ -13,7 +13,7 @@ from mo_loop.errors import ExtensionError
 
 
 def extension(folder: Path, line: str) -> str:
-    """An extension with this line, and a file and a folder beside it."""
+    """An extension with this line, with a file and a folder next to it."""
     (folder / "more" / "deep").mkdir(parents=True)
     (folder / "more" / "deep" / "b.txt").write_text("b")
     (folder / "table.json").write_text("{}")

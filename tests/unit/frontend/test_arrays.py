@@ -1,4 +1,4 @@
-"""Translators make arrays of a size that the model says with mo_loop.frontend.arrays, which counts the bytes."""
+"""Translators make arrays whose size is in the model with mo_loop.frontend.arrays, which counts the bytes."""
 
 from __future__ import annotations
 

@@ -319,7 +319,7 @@ def test_a_constant_of_sizes_beyond_64_bits() -> None:
     "p = Mul (r, c) y = Conv (p, w)",
 ])  # fmt: skip
 def test_no_rule_of_the_runtime_asks_for_a_rank_that_is_unknown(nodes: str) -> None:
-    """The last check refuses the tensor, and says how the model gets its rank."""
+    """The last check refuses the tensor; its message has the ways to give the model the rank."""
     model = parsed(f"""main (float[N] x, int64[K] s, float[2,3,1,3] w) => (y)
       <int64[1] a = {{0}}, float[1,1,1,3] c = {{1, 2, 3}}> {{ r = Reshape (x, s) {nodes} }}""")
     assert code_of(model) == "ML323"

@@ -122,7 +122,7 @@ def test_the_form_of_another_version(case: str) -> None:
 
 
 def test_the_version_that_has_the_form_decides_the_meaning() -> None:
-    """Before opset 7 the axis says which dimensions the second operand has."""
+    """Before opset 7 the axis gives the dimensions of the second operand."""
     model = node_model("Add", {"x": X, "y": ONE}, {"axis": 1, "broadcast": 1}, opset=9)
     with pytest.warns(ConversionWarning):
         assert convert_model(model).graph.results[0].value.type.dims == (2, 3, 4)

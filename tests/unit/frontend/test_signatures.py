@@ -60,7 +60,7 @@ TRANSLATORS = _translators()
 
 
 def _with_schemas() -> dict[str, list[Translator]]:
-    """The translators of domains that the onnx package knows; it has no schemas for other domains.
+    """The translators of domains with schemas in the onnx package.
 
     From releases before 1.23 later versions of operators are missing: their translators are left out.
     """

@@ -198,7 +198,7 @@ def test_lists_of_attributes_before_large_data(tmp_path: Path) -> None:
 
 
 def forest(leaves: int) -> onnx.ModelProto:
-    """A tree of which node k has the nodes 2k + 1 and 2k + 2 below it."""
+    """A tree whose node k has the nodes 2k + 1 and 2k + 2 below it."""
     inner, count = range(leaves - 1), 2 * leaves - 1
     lists = {
         "nodes_treeids": [7] * count, "nodes_nodeids": range(count), "nodes_featureids": [k % 2 for k in range(count)],

@@ -206,7 +206,7 @@ def test_external_data_that_does_not_fit(folder: Path, entries: dict[str, Any], 
     ],
 )
 def test_external_files_that_are_refused(folder: Path, location: str, code: str) -> None:
-    """No file outside the model's folder is read, whatever the path."""
+    """No file outside the model's folder is read, for any path."""
     os.symlink(folder.parent / "secret.bin", folder / "link.bin")
     os.symlink(folder.parent, folder / "linked")
     with pytest.raises(FileError) as caught:

@@ -43,7 +43,7 @@ class Example:
 
 
 def typed(given: Given) -> TensorType | None:
-    """The type that an input of an example stands for."""
+    """The type that an input of an example describes."""
     if given is None:
         return None
     if isinstance(given, str):

@@ -1,4 +1,4 @@
-"""Attributes and inputs that no model should have: operations refuse them with a code, whatever reads the model."""
+"""Attributes and inputs that no model should have: operations refuse them with a code, with every reader of models."""
 
 from __future__ import annotations
 

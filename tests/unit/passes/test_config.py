@@ -87,7 +87,7 @@ class TestWhichPassesRun:
         outer = Manager(config=enabling("b"))
         outer.register(inner)
         outer.run(chain(1)[0])
-        assert log == ["b", "c"]  # the outer one said something about b itself
+        assert log == ["b", "c"]  # the outer one had a reason about b itself
 
     def test_the_same_of_vetoes_and_explanations(self) -> None:
         graph, _nodes = chain(1)
@@ -249,7 +249,7 @@ class TestExplanations:
         each = Deep()
         each.config.explain(each)
         each.run(graph)
-        # The pattern is tried although dispatch knows that a ReLU cannot be a Tanh: it gives a better reason.
+        # The pattern is tried although dispatch excludes a Tanh for a ReLU: it gives a better reason.
         assert each.config.explanations == [
             Explanation("Deep", "near", "refused", "Tanh at ReLU#1: is a ReLU", 1),
             Explanation("Deep", "far", "refused", "data at x: wants a known rank and rank 5, found 1", 2),

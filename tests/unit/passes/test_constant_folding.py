@@ -121,7 +121,7 @@ class TestGrowth:
         for shape, fits in sizes.items():
             found, _ = folded(lambda w, shape=shape: ops.Broadcast(w, list(shape)), tensor_of(1.0))
             assert (found is not None) is fits
-        for times, fits in ((4, True), (5, False)):  # of 80 KiB, beside which the number of repeats is little
+        for times, fits in ((4, True), (5, False)):  # of 80 KiB: the number of repeats is small in comparison
             found, _ = folded(lambda w, times=times: ops.Tile(w, [times]), tensor_of([1.0] * 20480))
             assert (found is not None) is fits
 

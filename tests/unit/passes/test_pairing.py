@@ -143,7 +143,7 @@ class TestStrongEvidence:
     @pytest.mark.parametrize("width", [4, 1])
     @pytest.mark.parametrize("form", ["Unsqueeze", "Reshape"])
     def test_states_of_layers_in_one_tensor(self, batch: str, layers: int, width: int, form: str) -> None:
-        """A size of 1 is not taken for another one."""
+        """A size of 1 does not match another size."""
         attributes = "{{special_zero: false}}"
         text = "Unsqueeze({}, [0])" if form == "Unsqueeze" else f"Reshape({{}}, [1, -1, {width}]) {attributes}"
         made = text.format
@@ -351,7 +351,7 @@ class TestAppendedToAnInput:
 
     @pytest.mark.parametrize("parts", ["%h, %x", "%x, %h"])
     def test_names_say_which_part_is_the_state(self, parts: str) -> None:
-        """The first part was the state, whatever it was called."""
+        """The first part was the state, under any name."""
         assert found(self.TEXT.format(h="h", parts=parts)) == {"h": ("hn", 1, "strong")}
 
     def test_without_names_it_is_the_first_part(self) -> None:
@@ -582,7 +582,7 @@ def test_states_that_nothing_reads_and_that_never_change_are_no_variables() -> N
 
 
 def test_what_is_kept_leaves_no_other_input() -> None:
-    """An input that is said not to be a state may be one all the same: then the model is about `x`."""
+    """An input that the caller keeps may be a state all the same: then the model is about `x`."""
     text = """
         %x = Parameter : f32[B,2] "x"
         %past = Parameter : f32[B,T] "past"

@@ -43,7 +43,7 @@ def test_other_states_tell_the_number_of_sequences() -> None:
 
 @pytest.mark.parametrize("width", ["W", "4"])
 def test_a_size_of_another_kind_is_not_the_batch(width: str) -> None:
-    """The width of a picture, which only the inputs know, is that of its state; the sequences are along the batch."""
+    """The width of a picture, a size of the inputs alone, is that of its state; the sequences are along the batch."""
     text = f"""main (float[2,3,{width}] x, float[2,3,{width}] h) => (float[2,3,{width}] y, float[2,3,{width}] hn) {{
         hn = Add (x, h) y = Mul (hn, x) }}"""
     assert axes(text, h="hn") == {"hhn": 0}

@@ -25,7 +25,7 @@ def grouped(d: Draw) -> Node:
     cache = [d.data([batch, kv_heads, held, size], kind, constant=0) for _ in range(2)]
     shorter = d.values.integers(past if step == "one" else 0, total, batch)
     window = d.maybe(d.pick(-1, 1, 2, 3), 0.4)
-    # What rows of padding read is not said: with a window that is other keys.
+    # The keys of rows of padding are not defined: with a window they are others.
     is_ragged = d.chance(0.4) and (step == "one" or (step == "first" and window in (OMITTED, -1)))
     ends = (shorter if is_ragged else np.full(batch, total - 1)).astype(np.int32)
     widths = [heads, kv_heads, kv_heads]

@@ -99,7 +99,7 @@ def _rtol(kind: Any) -> float | None:
 
 
 def _mask(d: Draw, batch: int, queries: int, total: int, forms: tuple[str, ...]) -> Port | None:
-    """Integers that say which keys are padding."""
+    """Integers that mark the keys that are padding."""
     form, present = d.pick(*forms), d.chance(0.6)
     ends = d.values.integers(1, total + 1, batch)
     starts = d.values.integers(0, 3, batch)

@@ -37,7 +37,7 @@ def n_bits(d: Draw) -> Node:
     if way == "floats" and bits < 8:
         zero = d.given((d.values.random([columns, blocks]) * (1 << bits)).astype(kind), fixed, fixed=True)
     groups = None
-    # The kernel ignores packed zero points beside g_idx, and reads weights of 2 bits beside it as 4 bits.
+    # With g_idx the kernel ignores packed zero points, and reads weights of 2 bits as 4 bits.
     if d.chance(0.2) and bits == 4 and way != "packed":
         groups = d.given(_groups(d, size, block), 0.8, fixed=True)
     scales = scales_of(d, [columns, blocks] if d.chance(0.7) else [columns * blocks], kind)

@@ -54,7 +54,7 @@ def main(what: str, folder: str, models: Mapping[str, Model], export: Export, **
 
 
 def require_known(parser: argparse.ArgumentParser, names: Collection[str], known: Collection[str]) -> None:
-    """End the program if a name is none of a model."""
+    """End the program if a name is not that of a model."""
     if unknown := [name for name in names if name not in known]:
         parser.error(f"unknown model: {', '.join(unknown)}")
 

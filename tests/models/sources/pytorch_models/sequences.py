@@ -250,7 +250,7 @@ class ListChunk(nn.Module):
     dynamic={"x": {0: "batch", 1: "width"}},
 )
 class ListChunkLoop(nn.Module):
-    """Loops over three chunks of x, the last of which may be narrower."""
+    """Loops over three chunks of x; the last one may be narrower."""
 
     def forward(self, x: Tensor) -> Tensor:
         total = torch.zeros(x.size(0))

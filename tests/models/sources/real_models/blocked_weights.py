@@ -141,7 +141,7 @@ def _dequantise(graph: onnx.GraphProto, name: str, result: str, found: Quantised
     parts = [_tensor(f"{name}_integers", found.integers, scheme), scales]
     zero_points = found.zero_points
     if zero_points is None and not scheme.block:
-        # ONNX Runtime 1.32 adds a scalar where there is none, and then refuses it beside several scales.
+        # ONNX Runtime 1.32 adds a scalar where there is none, and then refuses it together with several scales.
         zero_points = np.zeros(found.scales.shape, np.int32)
     if zero_points is not None:
         parts.append(_tensor(f"{name}_zero_points", zero_points, scheme))

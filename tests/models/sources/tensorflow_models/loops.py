@@ -21,7 +21,7 @@ STEPS = {
 
 @MODELS.exported("function", opset=11, cases=STEPS, shapes={"x": [None, 4], "n": []})
 def while_loop(x: tf.Tensor, n: tf.Tensor) -> Outputs:
-    """tf.while_loop with a counter of its own beside the iteration number; no trip count."""
+    """tf.while_loop with a counter of its own in addition to the iteration number; no trip count."""
     _, y = tf.while_loop(lambda i, _: i < n, lambda i, y: (i + 1, y * 0.5 + tf.cast(i, tf.float32)), (0, x))
     return {"y": y}
 
