@@ -83,7 +83,7 @@ class Asked:
         RUN, place=1,
     )
     form: str = flag(
-        "text", "The format of the report on stdout; the one of text is the last line.", REPORTS, "--format",
+        "text", "The format of the report on stdout; text is the last line alone.", REPORTS, "--format",
         choices=("text", "json"), show_default=True,
     )
     report: str | None = flag(

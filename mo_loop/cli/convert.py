@@ -47,7 +47,7 @@ if TYPE_CHECKING:
 @click.argument("model", type=click.Path(), required=False, metavar="MODEL")
 @option(
     "-o", "--output-model", "target", group=FILES, type=click.Path(), metavar="FILE",
-    help="The .xml file to write (with the .bin beside it), a folder, or a name without .xml.  [default: ./MODEL.xml]",
+    help="The .xml file to write (and its .bin), a folder, or a name without .xml.  [default: ./MODEL.xml]",
 )  # fmt: skip
 @conversion_options(*OF_ONE_MODEL)
 @option(

@@ -38,7 +38,7 @@ if TYPE_CHECKING:
 @click.argument("model", type=click.Path(), metavar="MODEL")
 @option(
     "-o", "--output-model", "target", group=FILES, required=True, type=click.Path(), metavar="FILE",
-    help="The .onnx to write; its inputs are written beside it as .npz.",
+    help="The .onnx to write; its inputs are written next to it as .npz.",
 )  # fmt: skip
 @option(
     "--if", "condition", group=FILES, required=True, metavar="CONDITION",

@@ -80,23 +80,23 @@ REFUSED = ("mean_values", "scale_values", "scale", "reverse_input_channels", "so
 )  # fmt: skip
 @option(
     "--layers", group=COMPARISON, place=1, is_flag=True,
-    help="Where outputs differ, find the first tensor that does, in the order of the ONNX model, also inside bodies, "
-    "with its iteration. Where only those of --precision differ, the tensors are those of that precision.",
+    help="If outputs differ, find the first tensor that differs, in the order of the ONNX model, also inside bodies, "
+    "with its iteration. If only the outputs of --precision differ, the tensors of that precision are compared.",
 )  # fmt: skip
 @option(
     "--layers-memory", "--memory", "memory", group=COMPARISON, place=1, type=ByteSize(), metavar="SIZE",
-    help="The memory that the values of both sides may take for --layers, for example 4G.  [default: a quarter of the "
+    help="Memory for the values of both sides with --layers, for example 4G.  [default: a quarter of the "
     "machine's]",
 )  # fmt: skip
 @option(
     "--call-timeout", "--timeout", "timeout", group=COMPARISON, place=1, type=click.FloatRange(min=1), default=600.0,
-    show_default=True, metavar="SECONDS", help="The time that one call of a runtime may take.",
+    show_default=True, metavar="SECONDS", help="Stop a call of a runtime that takes longer.",
 )  # fmt: skip
 @option("--device", group=COMPARISON, place=1, default="CPU", show_default=True, metavar="NAME",
         help="The device that runs the IR.")  # fmt: skip
 @option(
     "--precision", group=COMPARISON, place=1, type=click.Choice(["f32", "f16", "bf16", "default"]), default="f32",
-    show_default=True, help="Run the IR in this precision too, beside f32; default is that of the device.",
+    show_default=True, help="Run the IR in this precision as well as in f32; default is the precision of the device.",
 )  # fmt: skip
 @option("--against", group=COMPARISON, place=1, type=click.Choice(["ovc"]), multiple=True,
         help="Compare the IR of this converter as well.")  # fmt: skip
@@ -106,7 +106,7 @@ REFUSED = ("mean_values", "scale_values", "scale", "reverse_input_channels", "so
     freeze="Make an input a constant, as for convert.",
 )  # fmt: skip
 @option("--passes", group=PASSES, is_flag=True,
-        help="Where outputs differ, find the pass that changed the numbers.")  # fmt: skip
+        help="If outputs differ, find the pass that changed the numbers.")  # fmt: skip
 @pass_choice
 @option(
     "--dump", group=PASSES, type=click.Path(file_okay=False), metavar="DIR",

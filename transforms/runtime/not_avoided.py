@@ -12,17 +12,17 @@ NOT_AVOIDED: tuple[Gap, ...] = (
     Gap(
         "computed-bidirectional-broadcast",
         "a bidirectional `Broadcast` with computed sizes is moved after its elementwise reader; with a tensor with a "
-        "dimension of 1 a size of 0 at run time may become 1; `check` says where (ML507)",
+        "dimension of 1 a size of 0 at run time may become 1; `check` reports the place (ML507)",
     ),
     Gap(
         "failed-check-with-one-thread",
-        "with `INFERENCE_NUM_THREADS` of 1 an inference of which a check of shapes fails (`Reshape`, `MatMul`, "
+        "with `INFERENCE_NUM_THREADS` of 1 an inference in which a check of shapes fails (`Reshape`, `MatMul`, "
         "`Concat`, `Broadcast`, `Add`, `Convolution` and others) returns, with the results of the inference before",
         since="2025.2.0",
     ),
     Gap(
         "inference-after-failed-check",
-        "an inference request of which a check of shapes has failed may fail with any inputs from then on, or give "
+        "an inference request in which a check of shapes has failed may fail with any inputs from then on, or give "
         "wrong values",
     ),
     Gap(

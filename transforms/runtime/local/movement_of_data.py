@@ -220,7 +220,7 @@ def _left(axes: set[int], gone: set[int], rank: int) -> list[int]:
 class EndSliceBehindBounds(LocalRule):
     """x[-3 : 2^30]  ->  x[-3 : 2^31 - 1], where inference allows x more than 2^30 elements along the axis"""
 
-    instead = "an end of 2^31 - 1, which the runtime takes for none"
+    instead = "an end of 2^31 - 1, which the runtime reads as no end"
     avoids = (Gap(
         "slice-within-bounds",
         "a `Slice` of the last elements, to an end below the upper bound of the dimension, is empty: a tensor that is "
