@@ -137,8 +137,8 @@ LIMITS: dict[str, Limit] = {
     "products of small floats": Limit("QLinearMatMul", "8-bit floats", "refused; use DequantizeLinear and MatMul"),
     "rounded activations": Limit(
         "com.microsoft::DynamicQuantizeLSTM com.microsoft::MatMulNBits",
-        "all, and accuracy_level 4",
-        "ONNX Runtime rounds the activations to 8 bits; they stay as they are (not DynamicQuantizeLSTM in exact mode)",
+        "activations of DynamicQuantizeLSTM without --quantization exact, and of MatMulNBits with accuracy_level 4",
+        "ONNX Runtime rounds them to 8 bits; the IR does not",
     ),
     "bits of floats": Limit(
         "BitCast", "between floats and integers known only at run time", "refused; arithmetic loses the bits of NaN"

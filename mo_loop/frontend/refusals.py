@@ -15,7 +15,7 @@ _CHARACTERS = "the IR has string tensors, but no operation that reads or makes c
 _MAPS = "the IR has only tensors, and no maps from keys to values"
 _ENGINE = "the file contains a program for another device: convert the model from which it was made"
 _TENSORRT = "it is a plugin of TensorRT: export the model without the plugins of TensorRT"
-_TRAINING = "it serves training: export the model for inference"
+_TRAINING = "it is for training: export the model for inference"
 _SERVER = (
     "it reads memory that a server of language models manages on a GPU: export the model with GroupQueryAttention or "
     "MultiHeadAttention and a cache in tensors"
@@ -29,7 +29,7 @@ _BLOCK_FLOATS = (
     "its numbers share exponents in bytes that only the hardware describes: export the model without block floating "
     "point"
 )
-_GPU_WEIGHTS = "it serves GPUs, and its weights are {0}: export the model with MatMulNBits"
+_GPU_WEIGHTS = "it is for GPUs, and its weights are {0}: export the model with MatMulNBits"
 _EXPERTS = "it is a step of a packed mixture of experts: export the model with MoE or QMoE"
 _TOKENS = _CHARACTERS + ": cut the model after it (--input), and pass numbers of tokens"
 _HASHES = (
@@ -38,7 +38,7 @@ _HASHES = (
 )
 
 REASONS: dict[str, str] = {
-    "GRUUnit": "its documentation leaves open what it computes: export the model with GRU",
+    "GRUUnit": "its documentation does not define its result: export the model with GRU",
     "ImageDecoder": "the IR has no operation that decodes images: pass pixels to the model",
     "RegexFullMatch": _CHARACTERS,
     "StringConcat": _CHARACTERS,

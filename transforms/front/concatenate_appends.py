@@ -43,7 +43,7 @@ class ConcatenateAppends(FunctionPass):
         while value is not entry.parameter.output:
             piece = _piece(value.node, loop) if value.only_use is not None else None
             if piece is None:
-                self.refuse(loop, "the body uses the sequence otherwise, or appends elements of changing shape")
+                self.refuse(loop, "the body uses the sequence in another way, or appends elements of changing shape")
                 return None
             pieces.insert(0, piece)
             first = value.node.operands[0]
@@ -52,7 +52,7 @@ class ConcatenateAppends(FunctionPass):
             self.refuse(loop, "the body reads the sequence")
             return None
         if len(pieces) > 1 and any(piece.is_block for piece in pieces):
-            self.refuse(loop, "whole sequences are appended beside others: the runtime would not know the length")
+            self.refuse(loop, "whole sequences and other elements are appended: the length would not be known")
             return None
         if any(piece.value.type.dims != pieces[0].value.type.dims for piece in pieces):
             self.refuse(loop, "one iteration appends elements of several shapes")

@@ -99,7 +99,7 @@ class UnrollLoops(FunctionPass):
     def _is_short(self, node: Iteration, around: int) -> bool:
         count = _count(node)
         if self._is_step(node):
-            return self.refuse(node, "LowLatency2 makes a step of a sequence of it, with states that keep their values")
+            return self.refuse(node, "LowLatency2 replaces it by one step, with states that keep their values")
         if count < 1:
             return self.refuse(node, "its number of iterations is unknown or 0")
         if count > self.limit or around * self._deepest(node) > self.limit:

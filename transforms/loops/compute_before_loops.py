@@ -51,7 +51,7 @@ class ComputeBeforeLoops(AllStepsPass):
             return self.refuse(node, "what does not depend on its states is not worth an input")
         values = [draft.steps.each(lifted) for each in chosen if (lifted := draft.lifting[each]) is not None]
         if ends and is_too_much(draft.graph.ancestors(each.node for each in values), node.operands, self.memory):
-            return self.refuse(node, "a step may end it, and it takes too long to compute all steps before")
+            return self.refuse(node, "a step may end it, and computing all steps before it takes too long")
         split = self.exceeds(draft, values, bound, may_split=may_split)
         if split is not None:
             return split

@@ -49,7 +49,7 @@ class IntegerMatMulToFakeQuantize(FunctionPass):
             return self.refuse(node, "the rank of its first input is 1, or not known")
         weights = _weights(b, b_zero)
         if weights is None:
-            return self.refuse(node, "its weights less their zero points are not a constant matrix of 8 bits")
+            return self.refuse(node, "its weights minus their zero points are not a constant matrix of 8 bits")
         if not is_read_as_float(node.output):
             return self.refuse(node, "its integers are read")
         array = weights.array

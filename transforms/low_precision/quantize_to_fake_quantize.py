@@ -64,7 +64,7 @@ class QuantizeToFakeQuantize(FunctionPass):
             return self.refuse(node, "its scales are not constants, or one for each block")
         (scale, zero), (factor, other) = first, second
         if zero.size > 1 or not np.array_equal(zero, other) or scale.min() < 1e-37:
-            return self.refuse(node, "it has several zero points, others than its QuantizeLinear, or tiny scales")
+            return self.refuse(node, "it has several zero points, not those of its QuantizeLinear, or tiny scales")
         least, most = (float(each - zero.item()) for each in limits(source.to))
         rounded = ops.Round(ops.Multiply(as_float(x), (1 / scale).astype(np.float32)))
         made = ops.Multiply(ops.Clamp(rounded, min=least, max=most), factor.astype(np.float32))

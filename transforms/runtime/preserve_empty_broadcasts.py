@@ -57,7 +57,7 @@ class PreserveEmptyBroadcasts(FunctionPass):
         if node.mode != "bidirectional" or data.shape is None:
             return self.refuse(node, "it is not bidirectional, or the rank of its input is unknown")
         if _only_repeats_heads(node):
-            return self.refuse(node, "only attention reads it, which is not element-wise and becomes one operation so")
+            return self.refuse(node, "only attention reads it: the runtime computes this form as one operation")
         target = _run_time_target(data, pattern) if pattern.type.integers is None else _exact_target(data, pattern)
         if target is None:
             return self.refuse(node, "no dimension of 0 can meet one of 1, or the target is known only at run time")
