@@ -480,7 +480,7 @@ class TestRefused:
             (INTEGERS, {"mean_values": "[1,2,3]"}, "not of floating-point numbers"),
             (INTEGERS, {"scale": 2}, "no input is of floating-point numbers"),
             (RANKLESS, {"mean_values": "[1,2,3]"}, "the rank of the input 'x' is unknown"),
-            (RANKLESS, {"layout": "nchw->nhwc"}, "is of unknown rank"),
+            (RANKLESS, {"layout": "nchw->nhwc"}, "has no known rank"),
             (PLAIN, {"layout": "nchw->nhw"}, "does not fit"),
             (PLAIN, {"layout": "nchw->nhwd"}, "has no dimension D"),
             (PLAIN, {"layout": "nc??->nchw"}, "has no dimension H"),
