@@ -226,7 +226,7 @@ class TestRoom:
     def test_the_folder_of_somebody_else_is_not_used(self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.setattr("tempfile.tempdir", str(tmp_path))
         (tmp_path / f"mo-loop-scratch-{os.getuid()}").symlink_to(tmp_path)
-        with pytest.raises(FileError, match="belongs to somebody else"):
+        with pytest.raises(FileError, match="belongs to another user"):
             Scratch().resolved()
 
     def test_without_locks_a_process_counts_its_own_rooms(
