@@ -53,7 +53,7 @@ test-browser: $(VENV)/.installed-browser ## run the tests of the page in Chromiu
 	$(PY) -m pytest tests/browser --browser $(ARGS)
 
 test-cluster: $(VENV)/.installed-cluster ## run the tests of models and outputs at URLs, with an S3 server on this machine
-	$(PY) -m pytest tests/cluster --cluster $(ARGS)
+	$(PY) -m pytest tests/cluster --cluster -n $(WORKERS) --dist worksteal $(ARGS)
 
 docs: $(VENV)/.installed-docs ## build the documentation as a site in build/site, with strict links
 	$(PY) -m mkdocs build $(ARGS)

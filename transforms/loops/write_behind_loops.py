@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.graph import Value
+from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import Dimension, least, low
 from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.graph.types import i32, i64
@@ -43,6 +43,8 @@ class WriteBehindLoops(LoopPass):
     """
 
     def rewrite(self, node: Iteration) -> bool:
+        for entry in node.back_edges:
+            _forward(node, entry.result.value.node)
         found = [each for entry in node.back_edges if (each := _buffer(node, entry)) is not None]
         if not found:
             return self.refuse(node, "it has no state that its steps write at different places, and do not read")
@@ -58,6 +60,21 @@ class WriteBehindLoops(LoopPass):
                 move_readers(output, made, output.uses)
         drop_unused_ports(node)
         return self.accept(node, f"{len(found)} buffers")
+
+
+def _forward(node: Iteration, write: Node) -> None:
+    """A slice that is read where the step has written it is what was written."""
+    if not isinstance(write, ops.ScatterNDUpdate) or write.output.rank is None:
+        return
+    for axis, column in enumerate(_columns(write.operands[1])):
+        place = _index(node, column)
+        if place is None or not _is_slice(write, axis):
+            continue
+        for read in [use.node for use in write.output.uses if isinstance(use.node, ops.Gather)]:
+            if _distance(node, place, axis, read) == 0:
+                written = write.operands[2]
+                replace_output(read.output, written if read.operands[1].rank else squeezed(written, axis))
+                node.body.remove(read)
 
 
 @dataclass(frozen=True)
@@ -93,7 +110,8 @@ def _buffer(node: Iteration, entry: Merged) -> _Buffer | None:
     if ours is None or not is_read_only_behind(node, entry, write, *slices, *shapes):
         return None
     at, place = ours
-    axis = at if isinstance(place.offset, int) and _is_slice(write, at) else None
+    is_known = isinstance(place.offset, int) or _order(node, place, state.type.dims[at])
+    axis = at if is_known and _is_slice(write, at) else None
     if slices and (axis is None or any(_distance(node, place, axis, each) is None for each in slices)):
         return None
     return _Buffer(entry, write, place, axis, slices, shapes)
@@ -184,19 +202,30 @@ def _with_elements(node: Iteration, buffer: _Buffer) -> Value:
 
 def _with_slices(node: Iteration, buffer: _Buffer, axis: int) -> Value:
     """The buffer with the slices of all steps."""
-    initial, piece = buffer.initial(node), _slice_of(buffer, axis)
-    node.output_map = (*node.output_map, Concatenated(Result(piece), axis))
+    initial, result = buffer.initial(node), Result(piece := _slice_of(buffer, axis))
+    order = _order(node, buffer.place, initial.type.dims[axis])
+    backwards = Concatenated(result, axis, start=-1, end=0, stride=-1)
+    node.output_map = (*node.output_map, backwards if order < 0 else Concatenated(result, axis))
     dims = list(piece.type.dims)
     dims[axis] = node.count
     whole = node.graph.add_output(node, piece.type.with_shape(tuple(dims)).without_known())
     others = [each for each in range(len(dims)) if each != axis]
     if low(node.count) < 1 and not is_static(tuple(dims[each] for each in others)):
         whole = with_sizes(whole, axis, [dimension(initial, each) for each in others])
-    if buffer.place == Index(1, 0) and not may_end(node) and node.count == initial.type.dims[axis]:
+    if order:
         return whole
-    numbers = ops.Range(*(as_value(each, whole.graph) for each in (0, dimension(whole, axis), 1)), output_type=i64)
-    places = ops.Add(ops.Multiply(numbers, buffer.place.factor), buffer.place.offset)
+    factor, offset = buffer.place
+    assert isinstance(offset, int)
+    ends = (offset, dimension(whole, axis) * factor + offset, factor)
+    places = ops.Range(*(as_value(each, whole.graph) for each in ends), output_type=i64)
     return ops.ScatterUpdate(initial, places, whole, axis).output
+
+
+def _order(node: Iteration, place: Index, size: Dimension) -> int:
+    """1 if the steps write all `size` slices from the first one on, -1 if from the last one on, else 0."""
+    if may_end(node) or node.count != size:
+        return 0
+    return {Index(1, 0): 1, Index(-1, size - 1): -1}.get(place, 0)
 
 
 def _slice_of(buffer: _Buffer, axis: int) -> Value:

@@ -108,6 +108,8 @@ SLICES = {
     "its own slice": (
         "b = Gather<axis = 1>(s, t)\n c = Gather<axis = 1>(s, t1)\n d = Squeeze(c, single)\n w = Sum(a, b, d)"
     ),
+    "what was written": "w = Tanh(a)",
+    "the last slice first": "w = Tanh(a)",
     "both": "j = Sub(t, one)\n b = Gather<axis = 1>(s, j)\n c = Gather<axis = 1>(s, t)\n w = Sum(a, b, c)",
 }
 
@@ -121,14 +123,15 @@ def model_of_slices(form: str) -> onnx.ModelProto:
           sizes = Shape(x)
           n = Gather<axis = 0>(sizes, one)
           z, y = Loop(n, "", first, buffer) <
-            body = step (int64 t, bool go, float[B,D] h, float[B,T,D] s)
+            body = step (int64 i, bool go, float[B,D] h, float[B,T,D] s)
             => (bool goes, float[B,D] v, float[B,T,D] r) {{
             goes = Identity(go)
+            {"c0 = Sub(n, one) t = Sub(c0, i)" if form == "the last slice first" else "t = Identity(i)"}
             g = Gather<axis = 1>(x, t)
             a = Add(g, h)
             t1 = Reshape(t, single)
             {SLICES[form]}
-            v = Sin(w)
+            o = Sin(w)
             all = Shape(s)
             rest = Slice(all, two, three)
             b0 = Gather<axis = 0>(all, zero)
@@ -140,8 +143,9 @@ def model_of_slices(form: str) -> onnx.ModelProto:
             columns = Unsqueeze(column, last)
             p = Concat<axis = -1>(rows, columns)
             shape = Concat<axis = 0>(size, rest)
-            u = Reshape(v, shape)
+            u = Reshape(o, shape)
             r = ScatterND(s, p, u)
+            {"v = Gather<axis = 1>(r, t)" if form == "what was written" else "v = Identity(o)"}
           }}>
         }}""")
 
