@@ -8,7 +8,9 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import Enum
 from functools import cache
 
 from mo_loop.errors import UsageError
@@ -67,9 +69,14 @@ class Target:
         return cls(oldest, newest)
 
     def may_have(self, gap: Gap) -> bool:
-        """Whether a release has the error, or is not measured and between one that has it and one that does not."""
-        before = [version(each)[:2] for each in MEASURED if gap.since and version(each) < version(gap.since)]
-        after = [version(each)[:2] for each in MEASURED if gap.until and version(each) > version(gap.until)]
+        """Whether a release has the error on any processor, or lies, not measured, between one that has it and one that
+        does not."""
+        return any(releases is not None and self._meets(releases) for releases in map(gap.releases, Processor))
+
+    def _meets(self, releases: ReleaseRange) -> bool:
+        first, last = (bound and version(bound) for bound in (releases.since, releases.until))
+        before = [version(each)[:2] for each in MEASURED if first and version(each) < first]
+        after = [version(each)[:2] for each in MEASURED if last and version(each) > last]
         return not (before and self.newest <= before[-1]) and not (after and self.oldest >= after[0])
 
     def __str__(self) -> str:
@@ -94,6 +101,36 @@ WRONG, CRASH, ERROR, SLOW = "wrong numbers", "crash", "error", "slow"
 SEVERITIES = (WRONG, CRASH, ERROR, SLOW)
 
 
+class Processor(Enum):
+    """A kind of processor, by the instructions for which the runtime has other kernels; the best kind first.
+
+    The name is that of the instructions in ONEDNN_MAX_CPU_ISA.
+    """
+
+    AVX512_CORE = "AVX-512"
+    AVX2 = "AVX2"
+    """Without AVX-512."""
+    SSE41 = "SSE4.1"
+    """Without AVX2."""
+
+
+@dataclass(frozen=True)
+class ReleaseRange:
+    """The releases of `MEASURED` from `since` to `until`, both included; "" where there is no bound."""
+
+    since: str = ""
+    until: str = ""
+
+    def __contains__(self, release: str) -> bool:
+        """A release newer than all measured is like the newest."""
+        number = version(release)
+        return (not self.since or number >= version(self.since)) and (not self.until or number <= version(self.until))
+
+
+NEVER = None
+"""No release."""
+
+
 @dataclass(frozen=True)
 class Gap:
     """One error of the runtime, stated by the pass that avoids it: `avoids = (Gap("abs-of-concat", ...),)` of a pass.
@@ -101,9 +138,8 @@ class Gap:
     tests/runtime/probes has a graph under the name `id` that shows it; `tools/probe_runtime.py` runs it on a release
     and compares the result with `since` and `until`. `form` is written instead. `since` is the first release of
     `MEASURED` that has the error, "" if all of them have it up to `until`; `until` is the last one, "" if the newest
-    still has it. `avx512_since` is the first release that has it only on processors with AVX-512, "" if there is none;
-    only processors without AVX-512 have one that is `without_avx512`. Passes avoid it for all processors, because an IR
-    runs on any. `rule` is the name of the pass, or the translator, in a table of all.
+    still has it. `on` has the kinds of processors that other releases concern, or `NEVER`. Passes avoid it for all
+    processors, because an IR runs on any. `rule` is the name of the pass, or the translator, in a table of all.
     """
 
     id: str
@@ -112,16 +148,19 @@ class Gap:
     severity: str = WRONG
     since: str = ""
     until: str = ""
-    avx512_since: str = ""
-    without_avx512: bool = False
+    on: Mapping[Processor, ReleaseRange | None] = field(default_factory=dict, hash=False)
     rule: str = ""
 
-    def is_in(self, release: str, *, has_avx512: bool = True) -> bool:
-        """Whether `release`, such as "2025.4.1", has it on such a processor; a newer one than all measured has what the
-        newest has."""
-        number = version(release)
-        if has_avx512 and self.without_avx512:
-            return False
-        if not has_avx512 and self.avx512_since and number >= version(self.avx512_since):
-            return False
-        return (not self.since or number >= version(self.since)) and (not self.until or number <= version(self.until))
+    def releases(self, processor: Processor) -> ReleaseRange | None:
+        """Those that have it on such a processor; None if none has."""
+        return self.on.get(processor, ReleaseRange(self.since, self.until))
+
+    def is_in(self, release: str, processor: Processor = Processor.AVX512_CORE) -> bool:
+        """Whether `release`, such as "2025.4.1", has it on such a processor."""
+        releases = self.releases(processor)
+        return releases is not None and release in releases
+
+
+def without_avx512(releases: ReleaseRange | None) -> dict[Processor, ReleaseRange | None]:
+    """`on` of an error that other releases have on all processors without AVX-512, or `NEVER`."""
+    return {Processor.AVX2: releases, Processor.SSE41: releases}

@@ -24,7 +24,9 @@ if os.environ.pop("PYTHONDONTWRITEBYTECODE", ""):
 from hypothesis import settings
 
 from mo_loop import conversion
+from mo_loop.compare.execution.isolated import IsolatedError
 from tests import warm_workers
+from tests.processor import fail_or_skip, is_of_the_processor
 from tests.rotation import checks_passes, choose, header, of_these_files, without_other_parts
 
 pytest_plugins = ("pytester",)
@@ -99,12 +101,18 @@ def pytest_runtest_setup(item: pytest.Item) -> None:
 
 @pytest.hookimpl(wrapper=True)
 def pytest_runtest_call() -> Iterator[None]:
-    """The models of a test are judged at its end, and the test fails if one of them does not pass."""
+    """The models of a test are judged at its end, and the test fails if one of them does not pass. It is skipped where
+    the runtime has not computed a model because of a limit of the instructions, and all others pass."""
     from tests.together import forget, judge_all
 
     try:
         yield
         judge_all()
+    except (IsolatedError, RuntimeError) as error:
+        if is_of_the_processor(str(error)):
+            judge_all()
+            fail_or_skip([str(error)])
+        raise
     finally:
         forget()
 

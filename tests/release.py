@@ -7,7 +7,7 @@ from importlib.metadata import version
 
 from mo_loop.target import Release
 from mo_loop.target import version as numbers
-from tests.processor import has_avx512
+from tests.processor import processor
 from tools.gap_table import GAPS
 from tools.runtimes import VARIABLE
 
@@ -22,4 +22,4 @@ def runs(first: Release) -> bool:
 
 def has_gap(name: str) -> bool:
     """Whether the release has an error of docs/runtime.md on this processor."""
-    return BY_ID[name].is_in(RELEASE, has_avx512=has_avx512())
+    return BY_ID[name].is_in(RELEASE, processor())

@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from tests import together
+from tests.processor import fail_or_skip, is_of_the_processor
 
 
 @pytest.hookimpl(wrapper=True)
@@ -56,8 +57,9 @@ def joined(items: Sequence[pytest.Function]) -> Callable[[], None]:
 
 def run(rows: dict[str, Callable[[], None]]) -> None:
     """Run each row, then judge the models of all. One error is raised as it is, several as a group. The test is skipped
-    if all rows are."""
+    if all rows are, or if there is no error but those of the processor (tests/processor.py)."""
     errors: list[BaseException] = []
+    of_the_processor: list[BaseException] = []
     skipped: list[BaseException] = []
     for row, test in rows.items():
         together.row = row
@@ -67,16 +69,19 @@ def run(rows: dict[str, Callable[[], None]]) -> None:
             skipped.append(reason)
         except (Exception, pytest.fail.Exception) as error:
             error.add_note(f"in the row [{row}]")
-            errors.append(error)
+            (of_the_processor if is_of_the_processor(str(error)) else errors).append(error)
         finally:
             together.row = ""
     try:
         together.judge_all()
+        fail_or_skip([f"{each} ({each.__notes__[-1]})" for each in of_the_processor])
     except AssertionError as error:
         errors.append(error)
+    except pytest.skip.Exception as reason:
+        skipped += [reason] * len(rows)
     if len(errors) == 1:
         raise errors[0]
     if errors:
         raise BaseExceptionGroup(f"{len(errors)} errors in {len(rows)} rows", errors)
-    if len(skipped) == len(rows):
-        raise skipped[0]
+    if len(skipped) >= len(rows):
+        raise skipped[-1]

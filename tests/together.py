@@ -14,13 +14,11 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-import pytest
-
 from mo_loop.compare.execution.isolated import IsolatedError, isolated
-from mo_loop.compare.execution.judge import Sample, judge_ir, judge_results
+from mo_loop.compare.execution.judge import CRASH, Sample, Verdict, judge_ir, judge_results
 from mo_loop.support.workers import report_stage
 from tests.known_results import Known, passed
-from tests.processor import lacks_kernels_of_limit
+from tests.processor import fail_or_skip, is_of_the_processor
 
 MOST = 24
 """So many models are one model at most."""
@@ -44,9 +42,6 @@ _waiting: list[Waiting] = []
 _bad: list[str] = []
 """The messages of the models that did not pass, of the test that runs."""
 
-_without_kernel: list[str] = []
-"""Those that the runtime does not compile under a limit of the instruction set (tests/processor.py)."""
-
 row = ""
 """The row of parameters that runs, if the rows of the test are one test (tests/rows.py)."""
 
@@ -67,15 +62,11 @@ def later(folder: tempfile.TemporaryDirectory[str], path: Path, sample: Sample, 
 
 
 def judge_all() -> None:
-    """Judge all IR files that wait. AssertionError if a model of the test did not pass; the test is skipped if all
-    others pass, and some have no kernel under the limit of the instruction set."""
+    """Judge all IR files that wait. AssertionError if a model of the test did not pass."""
     _judge()
-    bad, without_kernel = list(_bad), list(_without_kernel)
+    bad = list(_bad)
     _bad.clear()
-    _without_kernel.clear()
-    assert not bad, "\n".join(bad)
-    if without_kernel:
-        pytest.skip(f"no kernel under ONEDNN_MAX_CPU_ISA: {without_kernel[0]}")
+    fail_or_skip(bad)
 
 
 def _judge() -> None:
@@ -88,21 +79,28 @@ def _judge() -> None:
                 each.known.keep(True)
             return
         for each in all_waiting:
-            verdict = isolated(judge_ir, each.path, each.sample)
+            verdict = _judged(each)
             if not verdict.bad:
                 each.known.keep(True)
             else:
-                kept = _without_kernel if lacks_kernels_of_limit(verdict.message) else _bad
-                kept.append(f"{each.line}: {verdict.result}: {verdict.message}; {each.text}")
+                _bad.append(f"{each.line}: {verdict.result}: {verdict.message}; {each.text}")
     finally:
         for each in all_waiting:
             each.folder.cleanup()
 
 
+def _judged(one: Waiting) -> Verdict:
+    try:
+        return isolated(judge_ir, one.path, one.sample)
+    except IsolatedError as error:
+        if not is_of_the_processor(str(error)):
+            raise
+        return Verdict(CRASH, str(error))
+
+
 def forget() -> None:
     """Remove the IR files that wait: the test has failed already."""
     _bad.clear()
-    _without_kernel.clear()
     while _waiting:
         _waiting.pop().folder.cleanup()
 

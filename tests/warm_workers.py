@@ -19,11 +19,18 @@ from typing import Any
 from mo_loop.batching.engine import JOB
 from mo_loop.support.workers import TaskOutcome, pool
 from mo_loop.support.workers.worker import Worker
+from tests.processor import is_limited
 
 FUNCTIONS = ("mo_loop.compare.", "tests.fuzz.", "tools.")
 """Modules with the functions of kept workers; those of the tests of workers are none of them."""
 
 IN_FOLDER = "tests.warm_workers:convert_in"
+
+LIMITED = "tests.limited_worker:serve"
+"""The function of workers under a limit of the instructions."""
+
+FUNCTION = "MO_LOOP_TEST_FUNCTION"
+"""The environment variable with the function that such a worker would have otherwise, as "module:name"."""
 
 MOST = 4
 """So many idle workers are kept."""
@@ -96,6 +103,8 @@ def use() -> None:
             function = IN_FOLDER
         elif not function.startswith(FUNCTIONS):
             return Worker(function, memory=memory, env=env, scratch=scratch, python=python)
+        elif is_limited() and python is None:  # others have no pytest
+            env, function = {**env, FUNCTION: function}, LIMITED
         here = {name: value for name, value in os.environ.items() if name != "PYTEST_CURRENT_TEST"}
         # Another folder may have the path of one that was removed, but not its number while a worker is there.
         folders = (*sys.path,) if function == IN_FOLDER else (os.getcwd(), os.stat(os.curdir).st_ino, *sys.path)

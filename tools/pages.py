@@ -259,8 +259,9 @@ RUNTIME = """\
 # Errors of the CPU device, and the forms that avoid them
 
 These errors were measured on the CPU device with OpenVINO {first} to {last} ({count} releases), with the f32 precision
-hint, several inferences on one compiled model, and AVX-512; on the newest release also with AVX2 alone. An error
-without releases in brackets is in all of them.
+hint, several inferences on one compiled model, and AVX-512; with 2024.6.0, 2025.4.1 and 2026.4.1 also without AVX-512
+(AVX2), and without AVX2 (SSE4.1). An error without releases in brackets is in all of them; one with a kind of
+processor there is on no other kind.
 
 Each error names the rule that avoids it (`avoids` of a pass, `AVOIDS` of a family of translators), and in brackets
 its probe: a small graph in `tests/runtime/probes` that shows the error. `tools/probe_runtime.py` runs the probes on a
@@ -345,16 +346,22 @@ def _gap_row(gap: Any) -> str:
 
 def _sentence(gap: Any) -> str:
     """The error, with its releases and processors if they are not all."""
-    from mo_loop.target import MEASURED
+    from mo_loop.target import Processor
 
-    span = f"since {gap.since}" if gap.since else ""
-    span += (", " if span else "") + f"up to {gap.until}" if gap.until else ""
-    if gap.avx512_since:
-        is_always = gap.avx512_since in (gap.since, MEASURED[0])
-        span += (", " if span else "") + ("" if is_always else f"since {gap.avx512_since} ") + "only with AVX-512"
-    if gap.without_avx512:
-        span += (", " if span else "") + "only without AVX-512"
-    return _cell(gap.sentence) + (f" [{span}]" if span else "")
+    kinds: dict[Any, list[str]] = {}
+    for processor in Processor:
+        kinds.setdefault(gap.releases(processor), []).append(processor.value)
+    spans = [(_span(releases), " and ".join(names)) for releases, names in kinds.items() if releases is not None]
+    if len(kinds) == 1:
+        shown = spans[0][0]
+    else:
+        shown = "; ".join(f"{names}{span and f': {span}'}" for span, names in spans)
+    return _cell(gap.sentence) + (f" [{shown}]" if shown else "")
+
+
+def _span(releases: Any) -> str:
+    parts = (("since", releases.since), ("up to", releases.until))
+    return ", ".join(f"{word} {release}" for word, release in parts if release)
 
 
 PAGES: dict[str, Callable[[], str]] = {

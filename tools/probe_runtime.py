@@ -29,22 +29,26 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.target import MEASURED, Gap
-from tests.runtime.probing import Probe, Verdict, is_expected, probes, rules, run
+from tests.runtime.probing import Probe, Verdict, limits, probes, rules, run, shows
 from tools.gap_table import GAPS
 from tools.runtimes import EVERY, interpreter
 
 
 @dataclass(frozen=True)
 class Finding:
-    """A probe on a release: as it is written, with all rules, and without its own; the last two only if asked for."""
+    """A probe on a release, under a limit of the instructions or none: as it is written, with all rules, and without
+    its own; the last two only if asked for."""
 
     gap: Gap
     release: str
+    limit: str
     plain: Verdict
     avoided: Verdict | None = None
     without: Verdict | None = None
-    isa: str = ""
-    """The instruction set that the probe states."""
+
+    @property
+    def shown(self) -> str:
+        return f"{self.gap.id}{self.limit and f' with {self.limit}'}"
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -86,24 +90,26 @@ def _probed(gaps: Sequence[Gap], release: str, python: str | None, with_rules: b
         if gap.id not in known:
             print(f"  {gap.id}: no probe")
             continue
-        finding = _tried(gap, known[gap.id], release, python, with_rules)
-        for text, verdict in (
-            (gap.id, finding.plain), ("  with the rules", finding.avoided), (f"  without {gap.rule}", finding.without)
-        ):  # fmt: skip
-            if verdict is not None:
-                print(f"  {text}: {verdict.result}{verdict.message and f' ({verdict.message[:120]})'}", flush=True)
-        yield finding
+        for limit in limits(gap):
+            finding = _tried(gap, known[gap.id], release, python, limit, with_rules)
+            for text, verdict in (
+                (finding.shown, finding.plain), ("  with the rules", finding.avoided),
+                (f"  without {gap.rule}", finding.without),
+            ):  # fmt: skip
+                if verdict is not None:
+                    print(f"  {text}: {verdict.result}{verdict.message and f' ({verdict.message[:120]})'}", flush=True)
+            yield finding
 
 
-def _tried(gap: Gap, probe: Probe, release: str, python: str | None, with_rules: bool) -> Finding:
-    plain = run(probe, probe.as_written(), python=python, fresh=True)
+def _tried(gap: Gap, probe: Probe, release: str, python: str | None, limit: str, with_rules: bool) -> Finding:
+    plain = run(probe, probe.as_written(), limit, python=python, fresh=True)
     if not with_rules or not gap.rule or gap.rule == "last check":
-        return Finding(gap, release, plain, isa=probe.isa)
-    avoided = run(probe, probe.avoided(), python=python, fresh=True)
+        return Finding(gap, release, limit, plain)
+    avoided = run(probe, probe.avoided(), limit, python=python, fresh=True)
     if gap.rule not in rules() or probe.onnx or plain.is_right:
-        return Finding(gap, release, plain, avoided, isa=probe.isa)
-    without = run(probe, probe.avoided(gap.rule, *probe.skips), python=python, fresh=True)
-    return Finding(gap, release, plain, avoided, without, probe.isa)
+        return Finding(gap, release, limit, plain, avoided)
+    without = run(probe, probe.avoided(gap.rule, *probe.skips), limit, python=python, fresh=True)
+    return Finding(gap, release, limit, plain, avoided, without)
 
 
 # -- what is reported
@@ -112,15 +118,15 @@ def _tried(gap: Gap, probe: Probe, release: str, python: str | None, with_rules:
 def _differences(findings: Sequence[Finding]) -> Iterator[str]:
     """Where a release has an error that the table does not give it, or the reverse."""
     for each in findings:
-        if is_expected(each.gap, each.isa, each.release) == each.plain.is_right:
+        if shows(each.gap, probes()[each.gap.id], each.release, each.limit) is each.plain.is_right:
             said, found = ("no", "yes") if not each.plain.is_right else ("yes", "no")
-            yield f"{each.gap.id}: on {each.release} the table says {said}, and the probe {found}"
+            yield f"{each.shown}: on {each.release} the table says {said}, and the probe {found}"
 
 
 def _failures(findings: Sequence[Finding]) -> Iterator[str]:
     for each in findings:
         if each.avoided is not None and not each.avoided.is_right:
-            yield f"{each.gap.id}: wrong on {each.release} with the rules, too"
+            yield f"{each.shown}: wrong on {each.release} with the rules, too"
 
 
 def _needless(findings: Sequence[Finding]) -> Iterator[str]:

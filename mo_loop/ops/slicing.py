@@ -11,7 +11,10 @@ before the first element is the first element.
 from mo_loop.graph.dimension import LEAST, Dimension, fresh, high, least, low, most
 
 FAR = 2**30
-"""Larger bounds mean the end of the tensor; the runtime computes wrong results for ends above 2^31 - 1."""
+"""Larger bounds mean the end of the tensor, or its beginning if they are negative, also in bounds that are computed."""
+
+END = 2**31 - 1
+"""The largest bound of a Slice: the runtime computes wrong results for larger ones."""
 
 
 def sliced_dim(dim: Dimension, start, stop, step) -> Dimension:

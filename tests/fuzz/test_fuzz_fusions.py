@@ -8,6 +8,7 @@ from tests.fuzz.fusions.drawing import F16, F32
 from tests.fuzz.fusions.followers import FOLLOWERS, drawn
 from tests.fuzz.fusions.producers import PRODUCERS
 from tests.fuzz.fusions.trial import Task
+from tests.processor import fail_or_skip
 from tools.fuzz_fusions import chosen_cells, run
 
 SEED, COUNT = 20261126, 4
@@ -20,7 +21,7 @@ def test_chains(start: str) -> None:
     chosen = [each for each in chosen_cells(SEED, start=start) if each.follower != "Sum"][: 12 * COUNT]
     rows = list(run(chosen, Task((), SEED, kinds=(F32, F16)), jobs=1))
     assert len(rows) > 6 * COUNT
-    assert [f"{cell} {verdict.result} {verdict.message} {facts}" for cell, facts, verdict in rows if verdict.bad] == []
+    fail_or_skip([f"{cell} {verdict.result} {verdict.message} {facts}" for cell, facts, verdict in rows if verdict.bad])
 
 
 def test_a_cell_and_a_seed_give_the_same_chain_again() -> None:

@@ -8,6 +8,7 @@ from mo_loop.compare.execution.judge import PASSED
 from tests.fuzz import SKIPPED
 from tests.fuzz.graphs import draw, integers, layers, steps
 from tests.fuzz.graphs.graph import Graph
+from tests.processor import fail_or_skip
 from tools.fuzz_graphs import parsed, run
 
 SEED, EACH = 2026, 20
@@ -17,8 +18,7 @@ SEED, EACH = 2026, 20
 @pytest.mark.parametrize("part", range(4))
 def test_right(part: int) -> None:
     options = parsed(["--seed", str(SEED), "--start", str(part * EACH), "--count", str(EACH), "-j", "1"])
-    wrong = [(task, verdict) for task, verdict in run(options) if verdict.result not in (PASSED, SKIPPED)]
-    assert not wrong, f"seed {SEED}\n" + "\n".join(map(str, wrong))
+    fail_or_skip([f"{task} {verdict}" for task, verdict in run(options) if verdict.result not in (PASSED, SKIPPED)])
 
 
 def test_the_same_again() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 from tests.fuzz.states.models import KINDS, drawn
+from tests.processor import fail_or_skip
 from tools.fuzz_states import run
 from tools.runtimes import chosen_interpreter
 
@@ -17,7 +18,7 @@ def test_steps_are_the_whole_sequence(number: int) -> None:
     """One model of each kind."""
     numbers = range(number * len(KINDS), (number + 1) * len(KINDS))
     wrong = run([(SEED, each, chosen_interpreter()) for each in numbers], jobs=1)
-    assert not wrong, f"seed {SEED}\n" + "\n".join(wrong)
+    fail_or_skip(wrong)
 
 
 def test_a_number_gives_the_same_model_again() -> None:

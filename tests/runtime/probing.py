@@ -18,8 +18,9 @@ elements; `any` expects any value. Options before the graph:
     # rtol 1e-6            relative tolerance; 1e-5 if it is not given
     # skips AbsToMaximum   passes that are left out together with the rule, because they avoid the same gap
     # opset 18             of the ONNX model
-    # isa AVX2             the largest instruction set that the runtime may use
     # threads 2            how many threads the runtime uses; default: one
+    # unlike AVX2          limits of the instructions under which the runtime does not choose the kernels of a processor
+                           that has no more: the result of the probe there says nothing
 """
 
 from __future__ import annotations
@@ -43,7 +44,7 @@ from mo_loop.graph import Graph
 from mo_loop.ir.bin import Weights
 from mo_loop.ir.xml import XmlWriter
 from mo_loop.support.workers import Pool, TaskOutcome
-from mo_loop.target import Gap
+from mo_loop.target import Gap, Processor
 from mo_loop.text import parse
 from mo_loop.text.literals import parse_data, shaped
 from mo_loop.text.scanner import Scanner
@@ -53,10 +54,10 @@ from mo_loop.transforms.last_check import last_check
 from mo_loop.transforms.manager import Manager
 from mo_loop.transforms.pipelines import LOOPS, default_pipeline
 from tests.harness import parsed
-from tests.processor import has_avx512
+from tests.processor import NO_LIMIT, processor
 
 FOLDER = Path(__file__).parent / "probes"
-SECTION = re.compile(r"^# (infer|limit|rtol|skips|opset|isa|threads|without|graph|onnx)\b", re.MULTILINE)
+SECTION = re.compile(r"^# (infer|limit|rtol|skips|opset|threads|unlike|without|graph|onnx)\b", re.MULTILINE)
 LIMIT, RTOL, ATOL = 60.0, 1e-5, 1e-7
 
 RIGHT, WRONG, ERROR, CRASH, ENDLESS = "right", "wrong numbers", "error", "crash", "endless"
@@ -87,8 +88,8 @@ class Probe:
     rtol: float = RTOL
     opset: int = 18
     skips: tuple[str, ...] = ()
-    isa: str = ""
     threads: int = 1
+    unlike: tuple[str, ...] = ()
 
     def sets(self, graph: Graph) -> tuple[list[list[Any]], list[list[Any]]]:
         """The inputs and the expected outputs of all inferences."""
@@ -130,7 +131,7 @@ def read(path: Path) -> Probe:
     for mark, end in zip(marks, ends, strict=True):
         found.setdefault(mark[1], []).append(text[mark.end() : end].strip())
     options: dict[str, Any] = {}
-    kinds = {"limit": float, "rtol": float, "opset": int, "threads": int, "skips": _words, "isa": str}
+    kinds = {"limit": float, "rtol": float, "opset": int, "threads": int, "skips": _words, "unlike": _words}
     for name, kind in kinds.items():
         if name in found:
             options[name] = kind(found[name][0])  # type: ignore[operator]
@@ -150,16 +151,25 @@ def rules() -> set[str]:
     return {each.name for one in default_pipeline() for each in (one, *one.passes)}
 
 
-def is_expected(gap: Gap, isa: str, release: str) -> bool:
-    """Whether the table lists the gap of a probe with the instruction set `isa`, or none, for a release,
-    on this processor."""
-    return gap.is_in(release, has_avx512=has_avx512() and not isa)
+def limits(gap: Gap) -> list[str]:
+    """The values of ONEDNN_MAX_CPU_ISA with which the probe of a gap runs: that of this process and, if the releases
+    depend on the processor, those that make this one like each lesser kind."""
+    kinds = list(Processor)
+    return ["", *(each.name for each in kinds[kinds.index(processor()) + 1 :] if gap.on)]
 
 
-def run(probe: Probe, graph: Graph, *, python: str | None = None, fresh: bool = False) -> Verdict:
+def shows(gap: Gap, probe: Probe, release: str, limit: str = "") -> bool | None:
+    """Whether the table says that the probe shows the gap on a release here, under one of `limits`; None if the result
+    does not depend on the kind of processor alone."""
+    kind = processor(limit)
+    return None if kind.name in probe.unlike and kind is not processor(NO_LIMIT) else gap.is_in(release, kind)
+
+
+def run(probe: Probe, graph: Graph, limit: str = "", *, python: str | None = None, fresh: bool = False) -> Verdict:
     """Run the inferences on one compiled model of the graph, in a worker process.
 
-    `python` is the interpreter of another OpenVINO release; with `fresh` the process has run nothing before.
+    `limit` is one of `limits`, `python` the interpreter of another OpenVINO release; with `fresh` the process has run
+    nothing before.
     """
     feeds, expected = probe.sets(probe.as_written())
     with tempfile.TemporaryDirectory() as folder:
@@ -167,15 +177,15 @@ def run(probe: Probe, graph: Graph, *, python: str | None = None, fresh: bool = 
         with open(path, "w", encoding="utf-8", newline="\n") as xml, open(path.with_suffix(".bin"), "wb") as data:
             XmlWriter(xml, Weights(data)).write(graph)
         task = (run_ir, (path, feeds, {"INFERENCE_NUM_THREADS": probe.threads}))
-        outcome = _pool(python, probe.isa).call(task, probe.limit, fresh=fresh)
+        outcome = _pool(python, limit).call(task, probe.limit, fresh=fresh)
         if outcome.status == "crash" and not outcome.first:  # an earlier probe may have corrupted the memory
-            outcome = _pool(python, probe.isa).call(task, probe.limit, fresh=True)
+            outcome = _pool(python, limit).call(task, probe.limit, fresh=True)
     return _verdict(outcome, expected, probe.rtol)
 
 
 def _verdict(outcome: TaskOutcome, expected: list[list[Any]], rtol: float) -> Verdict:
     if outcome.status == "crash":
-        return Verdict(CRASH, outcome.message)
+        return Verdict(CRASH, f"{outcome.message} {outcome.detail}".strip())
     if outcome.status == "timeout":
         return Verdict(ENDLESS, outcome.message)
     if not outcome.ok:
@@ -211,6 +221,6 @@ def _words(text: str) -> tuple[str, ...]:
 
 
 @functools.cache
-def _pool(python: str | None, isa: str) -> Pool:
-    env = FILLED | ({"ONEDNN_MAX_CPU_ISA": isa} if isa else {})
+def _pool(python: str | None, limit: str) -> Pool:
+    env = FILLED | ({"ONEDNN_MAX_CPU_ISA": limit} if limit else {})
     return Pool("mo_loop.compare.execution.isolated:serve", python=python, env=env)

@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Iterable
 
 import pytest
 
 from mo_loop.errors import ConversionErrors, UnsupportedError
 from mo_loop.frontend.registry import listed
 from mo_loop.graph import Graph
-from mo_loop.target import MEASURED, SEVERITIES, Gap
+from mo_loop.target import MEASURED, SEVERITIES, Gap, Processor
 from tests.known_results import Known, probed
-from tests.processor import has_avx512
+from tests.processor import fail_or_skip, processor
 from tests.release import BY_ID, RELEASE
-from tests.runtime.probing import LIMIT, Probe, Verdict, is_expected, probes, rules, run
+from tests.runtime.probing import LIMIT, Probe, Verdict, limits, probes, rules, run, shows
 from tools import rule_costs
 from tools.gap_table import GAPS
 from tools.runtimes import chosen_interpreter
@@ -21,9 +22,7 @@ from tools.runtimes import chosen_interpreter
 PROBES = probes()
 SHOWN = [gap for gap in GAPS if gap.id in PROBES and PROBES[gap.id].limit == LIMIT]
 AVOIDED = [gap for gap in SHOWN if gap.rule and gap.rule != "last check"]
-HERE = {gap.id: is_expected(gap, PROBES[gap.id].isa, RELEASE) for gap in SHOWN}
-"""Whether the release has it on this processor."""
-BY_PASSES = [gap for gap in AVOIDED if gap.rule in rules() and not PROBES[gap.id].onnx and HERE[gap.id]]
+BY_PASSES = [gap for gap in AVOIDED if gap.rule in rules() and not PROBES[gap.id].onnx]
 
 UNSHOWN = {
     "zero-trips-size-of-capture", "returned-slice", "tile-of-two-axes", "rdft-f64", "initial-value-read-late",
@@ -41,7 +40,9 @@ def test_ids_are_unique_and_words_with_dashes() -> None:
 def test_rows_are_complete() -> None:
     assert [gap.id for gap in GAPS if gap.severity not in SEVERITIES] == []
     assert [gap.id for gap in GAPS if bool(gap.rule) != bool(gap.form)] == []
-    assert [gap.id for gap in GAPS if {gap.since, gap.until, gap.avx512_since} - {"", *MEASURED}] == []
+    for gap in GAPS:
+        ranges = [each for each in map(gap.releases, Processor) if each is not None]
+        assert {bound for each in ranges for bound in (each.since, each.until)} <= {"", *MEASURED}, gap.id
     assert [gap.id for gap in GAPS if gap.sentence.endswith(".") or gap.sentence[0].isspace()] == []
 
 
@@ -73,36 +74,51 @@ def test_releases_are_compared_as_numbers() -> None:
     assert Gap("a", "b").is_in("2030.1.0")
 
 
-def judged(probe: Probe, graph: Graph) -> tuple[Verdict, Known]:
+def judged(probe: Probe, graph: Graph, limit: str) -> tuple[Verdict, Known]:
     """The result of the probe for a graph, and the place where an earlier run of the tests has left it."""
     python = chosen_interpreter()
-    known = probed(graph, repr(probe), python or "")
-    return known.found or run(probe, graph, python=python), known
+    known = probed(graph, repr(probe), python or "", limit)
+    return known.found or run(probe, graph, limit, python=python), known
 
 
-@pytest.mark.parametrize("gap", SHOWN, ids=lambda gap: gap.id)
-def test_the_probe_shows_what_the_table_says(gap: Gap) -> None:
+UNLIKE = pytest.mark.skip(reason="the limit of the instructions gives other kernels than a processor that has no more")
+
+
+def each_limit(gaps: Iterable[Gap], *, only_shown: bool = False) -> pytest.MarkDecorator:
+    """Run a test for each gap under each of its `limits`; with `only_shown` where its probe shows it."""
+    rows = [(gap, limit, shows(gap, PROBES[gap.id], RELEASE, limit)) for gap in gaps for limit in limits(gap)]
+    parameters = [
+        pytest.param(gap, limit, id=f"{gap.id}{limit and f'-{limit}'}", marks=UNLIKE if expected is None else ())
+        for gap, limit, expected in rows
+        if expected is not False or not only_shown
+    ]
+    return pytest.mark.parametrize(("gap", "limit"), parameters)
+
+
+@each_limit(SHOWN)
+def test_the_probe_shows_what_the_table_says(gap: Gap, limit: str) -> None:
     """On the installed release, or that of MO_LOOP_RUNTIME, and on this processor."""
     probe = PROBES[gap.id]
-    verdict, known = judged(probe, probe.as_written())
-    assert verdict.is_right != HERE[gap.id], f"AVX-512: {has_avx512()}, {verdict.result}: {verdict.message}"
+    verdict, known = judged(probe, probe.as_written(), limit)
+    text = f"{processor(limit).value}: {verdict.result}: {verdict.message}"
+    assert verdict.is_right != shows(gap, probe, RELEASE, limit), text
     known.keep(verdict)
 
 
-@pytest.mark.parametrize("gap", AVOIDED, ids=lambda gap: gap.id)
-def test_the_rule_avoids_it(gap: Gap) -> None:
+@each_limit(AVOIDED)
+def test_the_rule_avoids_it(gap: Gap, limit: str) -> None:
     probe = PROBES[gap.id]
-    verdict, known = judged(probe, probe.avoided())
-    assert verdict.is_right, f"{verdict.result}: {verdict.message}"
+    verdict, known = judged(probe, probe.avoided(), limit)
+    fail_or_skip([] if verdict.is_right else [f"{verdict.result}: {verdict.message}"])
     known.keep(verdict)
 
 
 @pytest.mark.skipif(MEASURED[-1] != RELEASE, reason="tools/probe_runtime.py --every wants one release where it is so")
-@pytest.mark.parametrize("gap", BY_PASSES, ids=lambda gap: gap.id)
-def test_the_other_rules_do_not_avoid_it(gap: Gap) -> None:
+@each_limit(BY_PASSES, only_shown=True)
+def test_the_other_rules_do_not_avoid_it(gap: Gap, limit: str) -> None:
     """So the rule is not there for nothing."""
     probe = PROBES[gap.id]
-    verdict, known = judged(probe, probe.avoided(gap.rule, *probe.skips))
+    verdict, known = judged(probe, probe.avoided(gap.rule, *probe.skips), limit)
     assert not verdict.is_right, f"the probe is right without {gap.rule} on OpenVINO {RELEASE}"
     known.keep(verdict)
 

@@ -25,6 +25,7 @@ from mo_loop.transforms.low_precision.lower_quantization import LowerQuantizatio
 from mo_loop.transforms.runtime.lower_barriers import LowerBarriers
 from tests.golden.test_golden import CASES, FOLDER, Case, passes_of, read
 from tests.interpreter import UNDEFINED, Invalid, Uninterpreted, interpret
+from tests.processor import fail_or_skip
 
 SIZES = ((2, 3, 4), (3, 3, 3), (1, 1, 1), (4, 2, 1), (0, 2, 3), (0, 0, 0))
 """The sizes of the first, second and further symbols of a graph; further tries are random."""
@@ -90,7 +91,8 @@ def test_numbers(name: str) -> None:
     try:
         compare(REWRITTEN[name], name)
     except (AssertionError, IsolatedError, Invalid, Uninterpreted) as error:
-        assert name in UNCHECKED or name.startswith(tuple(CHANGED)), f"{name}: {error}"
+        is_listed = name in UNCHECKED or name.startswith(tuple(CHANGED))
+        fail_or_skip([] if is_listed else [f"{name}: {error}"])
         return
     assert name not in UNCHECKED and not name.startswith(tuple(CHANGED)), f"{name} gives equal numbers: not for a list"
 

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import pytest
 
+from tests.processor import is_limited
 from tools.benching.loop_times import Task, measure
 from tools.benching.slow_operators import goal
 from tools.benching.typical_operators import typical
@@ -22,6 +23,7 @@ BOUNDS = {
 """How many times its goal a row may take. The same model of TopK takes from 1.3 to 3.2 times of it."""
 
 
+@pytest.mark.skipif(is_limited(), reason="the goals are for all instructions of the processor")
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 @pytest.mark.parametrize(("name", "bound"), BOUNDS.items())
 def test_an_operator_takes_no_multiple_of_its_goal(name: str, bound: float, dynamic: bool) -> None:

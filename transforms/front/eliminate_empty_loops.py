@@ -10,7 +10,7 @@ from mo_loop.graph.types import UNKNOWN
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Iteration
 from mo_loop.ops.port_map import Concatenated, Final, Merged
-from mo_loop.target import CRASH, ERROR, Gap
+from mo_loop.target import CRASH, ERROR, Gap, ReleaseRange, without_avx512
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.replace import replace_output
 
@@ -22,7 +22,7 @@ class EliminateEmptyLoops(FunctionPass):
     avoids = (
         Gap(
             "trip-count-of-zero", "a constant trip count of 0 crashes the process, or returns old values",
-            severity=CRASH, avx512_since="2026.4.1",
+            severity=CRASH, on=without_avx512(ReleaseRange(until="2026.3.1")),
         ),
         Gap("condition-of-false", "a constant condition that is false does not compile", severity=ERROR),
     )  # fmt: skip

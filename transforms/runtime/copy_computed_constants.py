@@ -13,7 +13,7 @@ from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Op
 from mo_loop.ops.comparison import Select
 from mo_loop.ops.control import Control
-from mo_loop.target import ERROR, Gap
+from mo_loop.target import ERROR, NEVER, Gap, Processor
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.runtime.memory import computed_from_constants
@@ -61,6 +61,7 @@ class CopyComputedConstants(FunctionPass):
         Gap(
             "constant-times-compressed", "`MatMul` of a constant and weights of at most 8 bits does not compile",
             "`Tile` of the constant by a number known only at run time", ERROR, since="2025.0.0",
+            on={Processor.SSE41: NEVER},
         ),
     )  # fmt: skip
 

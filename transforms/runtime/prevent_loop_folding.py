@@ -10,7 +10,7 @@ from mo_loop.graph.types import boolean
 from mo_loop.ops.base import Constant, Op, Parameter
 from mo_loop.ops.control import Control, Loop
 from mo_loop.ops.port_map import Concatenated, Invariant
-from mo_loop.target import CRASH, ERROR, Gap
+from mo_loop.target import CRASH, ERROR, Gap, ReleaseRange, without_avx512
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.runtime.barriers import iterations
 from mo_loop.transforms.runtime.inference import is_computable
@@ -64,7 +64,7 @@ class PreventLoopFolding(FunctionPass):
         Gap(
             "computed-trip-count",
             "a trip count of 0 that can be computed while the model is read crashes the process, or returns old values",
-            severity=CRASH, avx512_since="2026.4.1",
+            severity=CRASH, on=without_avx512(ReleaseRange(until="2026.3.1")),
         ),
         Gap(
             "computed-condition",

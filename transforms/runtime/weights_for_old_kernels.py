@@ -12,7 +12,7 @@ from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, Tensor
 from mo_loop.graph.types import ElementType, i4, u4, u8
 from mo_loop.ops.base import Constant
-from mo_loop.target import Gap
+from mo_loop.target import NEVER, Gap, Processor
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.low_precision.weights import is_weights
 from mo_loop.transforms.operands import integers
@@ -31,12 +31,13 @@ class SpreadScales(FunctionPass):
     avoids = (
         Gap(
             "row-times-weights-of-one-scale", "`MatMul` of a single row with 4- or 8-bit weights of one scale is wrong",
-            until="2024.6.0",
+            until="2024.6.0", on={Processor.SSE41: NEVER},
         ),
         Gap(
             "columns-of-one-zero-point",
             "`MatMul` of few rows with 4- or 8-bit weights of one zero point has wrong last columns if their number "
             "is not a multiple of 16", "the same zero point for each column", until="2025.0.0",
+            on={Processor.SSE41: NEVER},
         ),
     )  # fmt: skip
 
@@ -106,7 +107,10 @@ class UnsignedWeights(FunctionPass):
     """Dequantize(w, scale, zero point) of i4  ->  Dequantize(w + 8, scale, zero point + 8) of u4"""
 
     instead = "the numbers and the zero points are larger by 8, in u4"
-    avoids = (Gap("zero-points-of-i4", "`MatMul` with weights of i4 that have zero points is wrong", until="2025.3.0"),)
+    avoids = (Gap(
+        "zero-points-of-i4", "`MatMul` with weights of i4 that have zero points is wrong", until="2025.3.0",
+        on={Processor.SSE41: NEVER},
+    ),)  # fmt: skip
 
     kinds = (ops.Dequantize,)
 

@@ -19,6 +19,7 @@ from mo_loop.compare.execution.isolated import isolated
 from mo_loop.compare.execution.judge import Sample
 from tests.conformance.cases import collect
 from tests.models.exported import Exported
+from tests.processor import fail_or_skip
 
 MODELS = [
     ("pytorch", ["beam_step_dynamo", "cnn", "cond_dynamo", "detection", "encoder_layer", "for_break", "for_growing",
@@ -86,7 +87,7 @@ def test_exported_models(folder: str, name: str, compress_to_fp16: bool) -> None
     models = Exported(folder)
     sets = [dict(each) for each in models.models[name].sets]
     outcome = isolated(compared, str(models.path(name)), sets, compress_to_fp16)
-    assert outcome == "equal"
+    fail_or_skip([] if outcome == "equal" else [outcome])
 
 
 @cache
@@ -105,4 +106,4 @@ def test_nodes(name: str, tmp_path: Path) -> None:
     if name in NOT_CONVERTED:
         assert outcome.startswith("not converted"), f"OpenVINO converts it now: {outcome}"
         return
-    assert outcome == "equal"
+    fail_or_skip([] if outcome == "equal" else [outcome])

@@ -6,8 +6,10 @@ import numpy as np
 import pytest
 from onnx import helper
 
+from mo_loop.target import Processor
 from tests.harness import check_model, check_node
 from tests.nodes import NEWEST, graph_model
+from tests.processor import wrong_under
 
 RNG = np.random.default_rng(13)
 dynamic_or_not = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
@@ -96,6 +98,7 @@ def test_instance(shape, opset, dynamic):
     check_node("InstanceNormalization", arrays, {"epsilon": 0.02}, opset=opset, dynamic=dynamic)
 
 
+@wrong_under(Processor.SSE41, "MVN")
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -2])
 @pytest.mark.parametrize("bias", [False, True])
 @pytest.mark.parametrize("outputs", [["y"], ["y", "mean", "inverse"], ["y", "", "inverse"]])
@@ -219,6 +222,7 @@ def test_local_response_of_any_bias(bias, dynamic):
 # -- versions that ONNX Runtime adds to the default domain
 
 
+@wrong_under(Processor.SSE41, "MVN")
 @pytest.mark.parametrize("opset", [11, 16])
 @pytest.mark.parametrize("outputs", [["y"], ["y", "mean", "inverse"]], ids=["one", "three"])
 @dynamic_or_not

@@ -5,13 +5,14 @@ from __future__ import annotations
 import pytest
 
 from tests.models.sources.registry_kinds import KINDS
+from tests.processor import fail_or_skip
 from tests.verdicts import AGREES, PASSES, ROUNDS, model_verdict, right_verdict
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_kinds_of_the_registries(kind: str) -> None:
     verdict, text = model_verdict((kind, 0, None))
-    assert verdict in (AGREES, ROUNDS), text
+    fail_or_skip([] if verdict in (AGREES, ROUNDS) else [f"{verdict}: {text}"])
 
 
 @pytest.mark.parametrize("number", [8, 9, 14])

@@ -22,6 +22,7 @@ from mo_loop.text import parse
 from tests.cli.commands import saved
 from tests.cli.installed import mo_loop
 from tests.harness import parsed
+from tests.processor import fail_or_skip
 from tests.runtime.verify.stateful_models import (
     ATTENTION,
     CACHES,
@@ -140,7 +141,7 @@ class TestStatesOfTheCaller:
     def test_another_precision_is_a_side_of_its_own(self, attention: Path) -> None:
         report = verify(attention, with_states(attention, CACHES), precision="default", sets=1, rtol=0.1, atol=0.1)
         assert [side.name for side in report.sides] == ["f32", "default"]
-        assert report.passed, as_text(report)
+        fail_or_skip([] if report.passed else [as_text(report)])
 
 
 class Stale(Stepped):

@@ -26,6 +26,7 @@ from tests import MODELS
 from tests.cli.commands import saved
 from tests.harness import floats, parsed
 from tests.pages import after, document
+from tests.processor import fail_or_skip
 
 LOOP = """
 main (float[N,2] x, int64 n) => (float[N,2] y, int64[K] z) <float[2] w = {0.5, 2.0}, int64[2] k = {5, 6}> {
@@ -357,6 +358,7 @@ def test_layers_are_compared_in_the_precision_that_differs(tmp_path: Path) -> No
     report = verify(path, sets=1, precision="bf16", layers=True, dump=tmp_path / "steps")
     if report.passed:
         pytest.skip("OpenVINO computes in f32 on this processor")
+    fail_or_skip([str(report.layers)] if report.layers.kind == "failed" else [])
     assert report.sides[0].passed and report.passes is None
     assert (report.layers.precision, report.layers.tensor) == ("bf16", "h")
     assert str(report.layers).startswith("In bf16, the first tensor that differs is 'h'")
@@ -367,7 +369,7 @@ def test_layers_are_compared_in_the_precision_that_differs(tmp_path: Path) -> No
 
 def test_maps_are_compared_as_tensors() -> None:
     report = verify(MODELS / "classical" / "logistic_regression.onnx")
-    assert report, as_text(report)
+    fail_or_skip([] if report else [as_text(report)])
     assert {row.output for row in report.sides[0].rows} == {"output_label", "output_probability"}
 
 

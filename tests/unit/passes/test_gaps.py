@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mo_loop.target import Gap
+from mo_loop.target import NEVER, Gap, Processor, ReleaseRange, Target, without_avx512
 
 RELEASES = ("2025.1.0", "2025.3.0", "2025.4.1", "2026.0.0")
 
@@ -21,13 +21,23 @@ def test_releases_between_the_first_and_the_last_have_it(since: str, until: str,
     assert tuple(each for each in RELEASES if gap.is_in(each)) == expected
 
 
-def test_processors_without_avx512_may_have_it_no_longer() -> None:
-    gap = Gap("id", "a sentence", since="2025.3.0", avx512_since="2025.4.1")
-    assert tuple(each for each in RELEASES if gap.is_in(each, has_avx512=False)) == ("2025.3.0",)
-    assert tuple(each for each in RELEASES if gap.is_in(each)) == RELEASES[1:]
+def test_kinds_of_processors_may_have_it_in_other_releases() -> None:
+    gap = Gap("id", "a sentence", since="2025.3.0", on={Processor.AVX2: ReleaseRange(until="2025.3.0")})
+    found = {kind: tuple(each for each in RELEASES if gap.is_in(each, kind)) for kind in Processor}
+    assert found == {
+        Processor.AVX512_CORE: RELEASES[1:], Processor.AVX2: RELEASES[:2], Processor.SSE41: RELEASES[1:]
+    }  # fmt: skip
 
 
-def test_only_processors_without_avx512_may_have_it() -> None:
-    gap = Gap("id", "a sentence", since="2025.3.0", without_avx512=True)
-    assert tuple(each for each in RELEASES if gap.is_in(each, has_avx512=False)) == RELEASES[1:]
-    assert not any(gap.is_in(each) for each in RELEASES)
+def test_kinds_of_processors_may_never_have_it() -> None:
+    gap = Gap("id", "a sentence", since="2025.3.0", on=without_avx512(NEVER))
+    assert [kind for kind in Processor if gap.is_in("2025.4.1", kind)] == [Processor.AVX512_CORE]
+
+
+@pytest.mark.parametrize(("target", "expected"), [("2024.6", False), ("2025.4", True), ("2026.2-2026.3", True)])
+def test_a_target_may_have_what_a_kind_of_processor_has(target: str, expected: bool) -> None:
+    """2026.4 alone has it with AVX-512; 2025.3 to 2026.2 have it with AVX2."""
+    on = {Processor.AVX2: ReleaseRange("2025.3.0", "2026.2.1"), Processor.SSE41: NEVER}
+    gap = Gap("id", "a sentence", since="2026.4.1", on=on)
+    assert Target.parse(target).may_have(gap) == expected
+    assert not Target.parse("2026.3").may_have(gap)

@@ -12,7 +12,7 @@ from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant, Result
 from mo_loop.ops.comparison import Comparison
 from mo_loop.support.reached import reached
-from mo_loop.target import CRASH, ERROR, Gap
+from mo_loop.target import CRASH, ERROR, NEVER, Gap, Processor
 from mo_loop.transforms.operands import order_of
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.local.rule import MaximumRule, is_doubled, is_one_element
@@ -40,7 +40,7 @@ class MaximumBetweenHeads(MaximumRule):
     avoids = (Gap(
         "attention-with-as-many-queries-as-heads",
         "static attention gives wrong values if there are as many queries as heads, a computed operand is added "
-        "or multiplied, and a `Transpose` is directly at only one of Q and the result",
+        "or multiplied, and a `Transpose` is directly at only one of Q and the result", on={Processor.SSE41: NEVER},
     ),)  # fmt: skip
 
     pattern = wrap_type(ops.MatMul, when=has_heads)
@@ -69,7 +69,7 @@ class MaximumBehindSoftmax(MaximumRule):
     instead = "`max(w, w)` after the `Softmax`"
     avoids = (Gap(
         "attention-of-constant-heads", "attention reads the first head of constant keys or values for all heads",
-        since="2025.2.0", until="2026.0.0",
+        since="2025.2.0", until="2026.0.0", on={Processor.SSE41: NEVER},
     ),)  # fmt: skip
 
     pattern = wrap_type(ops.MatMul, when=has_heads)
@@ -95,11 +95,12 @@ class MaximumBehindAttention(MaximumRule):
         Gap(
             "compared-attention",
             "the process ends when it compiles static attention that is compared with a computed tensor",
-            severity=CRASH,
+            severity=CRASH, on={Processor.SSE41: NEVER},
         ),
         Gap(
             "attention-of-more-dimensions",
             "a model does not compile if attention meets an operand of more dimensions", severity=ERROR,
+            on={Processor.SSE41: NEVER},
         ),
     )
 
@@ -126,7 +127,7 @@ class MaximumBehindOneHead(MaximumRule):
     instead = MaximumBehindAttention.instead
     avoids = (Gap(
         "attention-as-result", "the second inference fails if static attention with one head is a result of the model",
-        severity=ERROR, until="2026.1.0",
+        severity=ERROR, until="2026.1.0", on={Processor.SSE41: NEVER},
     ),)  # fmt: skip
 
     pattern = wrap_type(ops.MatMul)

@@ -13,14 +13,12 @@ from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import i64
 from mo_loop.ops.activation import PReLU
 from mo_loop.ops.base import Constant
-from mo_loop.target import CRASH, Gap
+from mo_loop.ops.slicing import END
+from mo_loop.target import CRASH, NEVER, Gap, Processor
 from mo_loop.transforms.operands import behind
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import drop_dead
 from mo_loop.transforms.runtime.local.rule import LocalRule
-
-LEAST = -(2**31) + 1
-"""A start of a Slice that is limited to the first element."""
 
 
 class CountAxesFromEnd(LocalRule):
@@ -231,7 +229,7 @@ class SliceFromBelowZero(LocalRule):
         } == {normalise_axis(node.axis, x.rank)}  # fmt: skip
         if is_along_indices and _is_from_start(indices):
             return None
-        below = Constant(np.full(len(at), LEAST, starts.dtype.numpy), graph=node.graph)
+        below = Constant(np.full(len(at), -END, starts.dtype.numpy), graph=node.graph)
         node.graph.set_input(x.node, 1, below.output)
         drop_dead([starts.node])
         return node
@@ -244,7 +242,7 @@ class DropBatchesOfOne(LocalRule):
     avoids = (Gap(
         "batched-gathers",
         "`Gather` with `batch_dims` and known dimensions of 1 before the axis crashes, or gives wrong values",
-        severity=CRASH,
+        severity=CRASH, on={Processor.SSE41: NEVER},
     ),)  # fmt: skip
 
     pattern = wrap_type(ops.Gather)

@@ -10,7 +10,7 @@ from mo_loop.graph.types import ElementType, boolean, i32, i64
 from mo_loop.ops.activation import PReLU
 from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant, Identity
-from mo_loop.target import CRASH, ERROR, Gap
+from mo_loop.target import CRASH, ERROR, NEVER, Gap, Processor, ReleaseRange
 from mo_loop.transforms.operands import behind
 from mo_loop.transforms.pattern import any_input, any_of, wrap_type
 from mo_loop.transforms.predicates import is_constant, type_matches
@@ -70,7 +70,7 @@ class CopySelectedConstant(LocalRule):
     instead = "a copy of the constant"
     avoids = (Gap(
         "select-of-one-constant", "`Select` of a constant of one element and itself does not compile",
-        severity=ERROR, until="2025.1.0",
+        severity=ERROR, until="2025.1.0", on={Processor.SSE41: NEVER},
     ),)  # fmt: skip
 
     constant = any_input(is_constant())
@@ -116,6 +116,7 @@ class SoftSignToQuotient(LocalRule):
     avoids = (Gap(
         "soft-sign-of-elementwise",
         "`SoftSign` of the result of an elementwise operation of dynamic shape is wrong", until="2025.3.0",
+        on={Processor.SSE41: ReleaseRange()},
     ),)  # fmt: skip
 
     pattern = wrap_type(ops.SoftSign)

@@ -12,7 +12,7 @@ from mo_loop.ops.activation import PReLU, Scaled
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant
 from mo_loop.ops.reduction import Reduction
-from mo_loop.target import Gap
+from mo_loop.target import NEVER, Gap, Processor, without_avx512
 from mo_loop.transforms.operands import behind
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.local.rule import (
@@ -135,7 +135,7 @@ class MaximumBehindAverage(MaximumRule):
     avoids = (Gap(
         "small-average-of-quantised",
         "an `AvgPool` of a quantised tensor with fewer than 16 results before a `FakeQuantize` gives wrong "
-        "numbers, or does not compile", without_avx512=True,
+        "numbers, or does not compile", on={Processor.AVX512_CORE: NEVER},
     ),)  # fmt: skip
 
     pattern = wrap_type(ops.AvgPool)
@@ -163,7 +163,7 @@ class MaximumBeforeMatMul(MaximumRule):
     avoids = (Gap(
         "scales-of-many-matrices",
         "`MatMul` of 8 bits with constant weights of more than one matrix and several scales reads past the "
-        "scales", since="2026.4.1", avx512_since="2026.4.1",
+        "scales", since="2026.4.1", on=without_avx512(NEVER),
     ),)  # fmt: skip
 
     pattern = wrap_type(ops.MatMul)

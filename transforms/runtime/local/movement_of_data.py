@@ -13,7 +13,7 @@ from mo_loop.graph.types import u2, u4
 from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant
 from mo_loop.ops.reduction import Reduction
-from mo_loop.ops.slicing import FAR
+from mo_loop.ops.slicing import END, FAR
 from mo_loop.target import ERROR, Gap
 from mo_loop.transforms.operands import integers, order_of
 from mo_loop.transforms.pattern import any_input, wrap_type
@@ -100,9 +100,6 @@ def _inserted_axes(node: ops.Unsqueeze | ops.Reshape) -> list[int] | None:
             inserted.append(axis)
     return inserted if not left and all(y.shape[axis] == 1 for axis in inserted) else None
 
-
-END = 2**31 - 1
-"""The largest end of a Slice. FAR is that of ends that are computed, too."""
 
 MOVES = (ops.Reshape, ops.Squeeze, ops.Unsqueeze, ops.Transpose)
 """Operations that may change only the shape."""

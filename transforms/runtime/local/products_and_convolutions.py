@@ -14,7 +14,7 @@ from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant
 from mo_loop.ops.slicing import FAR
-from mo_loop.target import CRASH, ERROR, Gap
+from mo_loop.target import CRASH, ERROR, NEVER, Gap, Processor, ReleaseRange, without_avx512
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, rank_equals
 from mo_loop.transforms.runtime.local.rule import LocalRule, MaximumRule, is_doubled, is_of_rows
@@ -39,7 +39,7 @@ class MatMulToMultiply(LocalRule):
     avoids = (Gap(
         "inner-products-of-one",
         "two consecutive matrix products with inner dimensions of 1 do not compile (\"Layout rank can't be "
-        "larger\")", severity=ERROR, since="2025.3.0",
+        "larger\")", severity=ERROR, since="2025.3.0", on={Processor.SSE41: NEVER},
     ),)  # fmt: skip
 
     pattern = wrap_type(
@@ -60,21 +60,22 @@ class MatMulToMultiply(LocalRule):
 class PadTinyProduct(LocalRule):
     """MatMul(a : [..., N, K], b : [..., K, 2])  ->  MatMul(Pad(a), Pad(b)), with K + 3 columns and rows
 
-    where N and K are, or may be, at most 2, and b is not a constant matrix
+    where N and K are, or may be, at most 2, and b is not a constant matrix or a is a vector
     """
 
     instead = "three zeros after the inner dimension"
     avoids = (Gap(
         "product-of-two-columns",
-        "a `MatMul` of at most two rows, an inner dimension of at most two and two columns, which are not constant, "
-        "gives wrong numbers in the second column on processors without AVX2", since="2025.3.0", without_avx512=True,
+        "a `MatMul` of at most two rows, an inner dimension of at most two and two columns gives wrong numbers in the "
+        "second column, if the columns are not constant or the row is a vector", since="2025.3.0",
+        on={Processor.AVX512_CORE: NEVER, Processor.AVX2: NEVER},
     ),)  # fmt: skip
 
     pattern = wrap_type(ops.MatMul)
 
     def form(self, node: ops.MatMul) -> Node | None:
         a, b = node.operands
-        if not a.rank or not b.rank or b.rank < 2 or is_of_rows(node):
+        if not a.rank or not b.rank or b.rank < 2 or (a.rank > 1 and is_of_rows(node)):
             return None
         across, down = (-2 if node.transpose_a and a.rank > 1 else -1), (-1 if node.transpose_b else -2)
         rows = a.type.dims[-3 - across] if a.rank > 1 else 1
@@ -103,7 +104,7 @@ class SliceConvolution(LocalRule):
     avoids = (Gap(
         "convolution-of-padding",
         "a `Convolution` whose filter sees nothing but padding at every place along the last dimension crashes: a "
-        "stride skips the only elements", severity=CRASH, until="2024.6.0",
+        "stride skips the only elements", severity=CRASH, until="2024.6.0", on=without_avx512(NEVER),
     ),)  # fmt: skip
 
     pattern = wrap_type(ops.Convolution)
@@ -175,7 +176,7 @@ class MaximumBeforeSum(MaximumRule):
         Gap(
             "sum-with-convolution-of-one-channel",
             "a tensor that is added to a `Convolution` of one input channel and dynamic shape is read at other places",
-            since="2026.3.1", avx512_since="2026.3.1",
+            since="2026.3.1", on=without_avx512(NEVER),
         ),
         Gap(
             "one-channel-added-to-convolution",
@@ -223,7 +224,7 @@ class MaximumBehindOneChannel(MaximumRule):
     avoids = (Gap(
         "normalised-channel",
         "the process ends, or numbers are wrong, if a convolution with one channel has a width of 1 that is known only "
-        "at run time, and an `MVN` reads it", severity=CRASH,
+        "at run time, and an `MVN` reads it", severity=CRASH, on={Processor.SSE41: NEVER},
     ),)  # fmt: skip
 
     pattern = wrap_type(ops.MVN)
@@ -250,22 +251,14 @@ class AddOutputChannel(LocalRule):
         Gap(
             "filter-in-padding",
             "`Convolution` of one input and one output channel returns memory that was never written where the filter "
-            "lies completely in the padding", since="2026.3.1", avx512_since="2026.4.1",
-        ),
-        Gap(
-            "filter-in-padding-with-avx2",
-            "`Convolution` of one channel returns such memory on processors with AVX2 and without AVX-512",
-            until="2026.3.1", without_avx512=True,
+            "lies completely in the padding", since="2026.3.1",
+            on={Processor.AVX2: ReleaseRange(), Processor.SSE41: NEVER},
         ),
         Gap(
             "padded-volume",
             "a padded `Convolution` of one input and one output channel of dynamic shape in three dimensions reads "
-            "memory that was never written", since="2026.3.1", avx512_since="2026.4.1",
-        ),
-        Gap(
-            "padded-volume-with-avx2",
-            "a padded `Convolution` in three dimensions reads such memory on processors with AVX2 and without AVX-512",
-            until="2026.3.1", without_avx512=True,
+            "memory that was never written", since="2026.3.1",
+            on={Processor.AVX2: ReleaseRange(), Processor.SSE41: NEVER},
         ),
     )  # fmt: skip
 

@@ -5,13 +5,13 @@ import numpy as np
 from mo_loop.frontend.ops.elementwise.arithmetic import legacy_binary, number
 from mo_loop.frontend.vocabulary import ModelError, Value, one_to_one, ops, translates
 from mo_loop.graph.types import u16
-from mo_loop.target import Gap
+from mo_loop.target import NEVER, Gap, Processor
 
 AVOIDS = {
     "Greater": (
         Gap(
             "greater-of-nan", "`Greater` and `GreaterEqual` are true for NaN",
-            "`Less` and `LessEqual` with swapped inputs", avx512_since="2024.6.0",
+            "`Less` and `LessEqual` with swapped inputs", on={Processor.AVX2: NEVER},
         ),
     ),
     "BitwiseNot": (

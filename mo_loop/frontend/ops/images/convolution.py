@@ -11,14 +11,14 @@ from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops
 from mo_loop.graph.shape import is_static
 from mo_loop.ops.lengths import dimension, joined
 from mo_loop.ops.ranges import AtLeast2, NotNegatives, Positive, Positives, Vector
-from mo_loop.target import Gap
+from mo_loop.target import NEVER, Gap, without_avx512
 
 AVOIDS = {
     "Conv": (
         Gap(
             "convolution-of-one-place",
             "`Convolution` of one channel with a single place along the last dimension, a stride above 1 there and of "
-            "1 before it is wrong", "one position more, removed afterwards", avx512_since="2024.6.0",
+            "1 before it is wrong", "one position more, removed afterwards", on=without_avx512(NEVER),
         ),
     ),
 }  # fmt: skip

@@ -15,11 +15,14 @@ from mo_loop.frontend.ops.shared import FAR
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i64
 from mo_loop.ops.ranges import AboveZero, AtLeast3, Positive, Positives
-from mo_loop.target import Gap
+from mo_loop.target import NEVER, Gap, Processor
 
 AVOIDS = {
     "GlobalAveragePool": (
-        Gap("mean-of-channels", "`ReduceMean` adds equal channels in different orders", "`AvgPool` over a known size"),
+        Gap(
+            "mean-of-channels", "`ReduceMean` adds equal channels in different orders", "`AvgPool` over a known size",
+            on={Processor.SSE41: NEVER},
+        ),
     ),
 }  # fmt: skip
 """Operator -> the errors of the runtime that its translator avoids."""

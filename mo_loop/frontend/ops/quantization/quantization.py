@@ -19,7 +19,7 @@ from mo_loop.graph.types import ElementType, bf16, f16, f32, from_onnx, string, 
 from mo_loop.ops.base import Op
 from mo_loop.ops.exact import aligned, as_float, centred, centred_weights, integer_product, largest_sum
 from mo_loop.ops.ranges import AtLeast2, NotNegative, One, Vector
-from mo_loop.target import ERROR, Gap
+from mo_loop.target import ERROR, NEVER, Gap, Processor
 
 NEGATED = "the numbers and the scales are negated"
 AVOIDS = {
@@ -38,7 +38,7 @@ AVOIDS = {
         Gap(
             "weights-scaled-by-row",
             "`MatMul` with 4- or 8-bit weights whose scales or zero points vary along the axis that is summed gives "
-            "wrong numbers, or ends the process", NEGATED, since="2025.0.0",
+            "wrong numbers, or ends the process", NEGATED, since="2025.0.0", on={Processor.SSE41: NEVER},
         ),
         Gap(
             "weights-in-blocks-of-columns",
