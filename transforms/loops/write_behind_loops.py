@@ -63,7 +63,7 @@ class WriteBehindLoops(LoopPass):
 
 
 def _forward(node: Iteration, write: Node) -> None:
-    """A slice that is read where the step has written it is what was written."""
+    """Readers of the slice that the step has written read the elements that it wrote."""
     if not isinstance(write, ops.ScatterNDUpdate) or write.output.rank is None:
         return
     for axis, column in enumerate(_columns(write.operands[1])):
