@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TypeGuard
 
 import numpy as np
 
@@ -43,11 +44,11 @@ class WriteBehindLoops(LoopPass):
     """
 
     def rewrite(self, node: Iteration) -> bool:
-        for entry in node.back_edges:
-            _forward(node, entry.result.value.node)
+        read = sum(_forward(node, entry.result.value.node) for entry in node.back_edges)
         found = [each for entry in node.back_edges if (each := _buffer(node, entry)) is not None]
         if not found:
-            return self.refuse(node, "it has no state that its steps write at different places, and do not read")
+            reason = "it has no state that its steps write at different places, and do not read"
+            return self.accept(node, f"{read} reads of what is written") if read else self.refuse(node, reason)
         for buffer in found:
             if buffer.slices:
                 _read_slices(node, buffer)
@@ -62,10 +63,11 @@ class WriteBehindLoops(LoopPass):
         return self.accept(node, f"{len(found)} buffers")
 
 
-def _forward(node: Iteration, write: Node) -> None:
-    """Readers of the slice that the step has written read the elements that it wrote."""
-    if not isinstance(write, ops.ScatterNDUpdate) or write.output.rank is None:
-        return
+def _forward(node: Iteration, write: Node) -> int:
+    """Readers of the slice that the step has written read the elements that it wrote; returns their number."""
+    if not _replaces(write) or write.output.rank is None:
+        return 0
+    found = 0
     for axis, column in enumerate(_columns(write.operands[1])):
         place = _index(node, column)
         if place is None or not _is_slice(write, axis):
@@ -75,6 +77,13 @@ def _forward(node: Iteration, write: Node) -> None:
                 written = write.operands[2]
                 replace_output(read.output, written if read.operands[1].rank else squeezed(written, axis))
                 node.body.remove(read)
+                found += 1
+    return found
+
+
+def _replaces(node: Node) -> TypeGuard[ops.ScatterNDUpdate]:
+    """Whether `node` replaces elements, and does not combine them with the old ones."""
+    return isinstance(node, ops.ScatterNDUpdate) and getattr(node, "reduction", "none") == "none"
 
 
 @dataclass(frozen=True)
@@ -98,7 +107,7 @@ class _Buffer:
 
 def _buffer(node: Iteration, entry: Merged) -> _Buffer | None:
     state, write = entry.parameter.output, entry.result.value.node
-    if not isinstance(write, ops.ScatterNDUpdate) or getattr(write, "reduction", "none") != "none":
+    if not _replaces(write):
         return None
     data, places, new = write.operands
     if data is not state or not all(may_be_carried(node, each) for each in (places, new)):

@@ -39,6 +39,9 @@ BUFFERS = {
 READ = {
     "rows by data": ("M, 3", "p = Reshape(k, pair)\n u = Reshape(v, row)"),
     "rows from the end": ("M, 3", "q = Sub(i, two)\n p = Reshape(q, pair)\n u = Reshape(v, row)"),
+    "rows that are added": (
+        "M, 3", "p = Reshape(i, pair)\n u = Reshape(v, row)\n t = ScatterND<reduction = \"add\">(s, p, u)",
+    ),
     "one row": ("M, 3", "q = Sub(i, i)\n p = Reshape(q, pair)\n u = Reshape(v, row)"),
     "rows made of others": (
         "M, 3",
@@ -66,7 +69,7 @@ def model_of(shape: str, places: str, *, ends: bool = False) -> onnx.ModelProto:
             v = Add(g, c)
             l = Add(k, one)
             {places}
-            t = ScatterND(s, p, u)
+            {"" if " t = " in places else "t = ScatterND(s, p, u)"}
             top = ReduceMax<keepdims = 0>(v)
             {"goes = Less(top, limit)" if ends else "goes = Identity(go)"}
           }}>
