@@ -4,10 +4,13 @@ import json
 from dataclasses import asdict
 from pathlib import Path
 
+import onnx
+
+from tests.harness import parsed
 from tools import compare_models
 from tools.measuring import OURS, PEER
 from tools.real import records
-from tools.real.comparison import Row, Side, Task, failed, markdown, models
+from tools.real.comparison import Row, Side, Task, failed, input_set, markdown, models
 
 
 def row(ours: Side, peer: Side) -> Row:
@@ -33,6 +36,12 @@ def test_models_of_folders_are_found_by_parts_of_their_paths(tmp_path: Path) -> 
         (tmp_path / name).touch()
     assert [each.name for each in models([tmp_path], [])] == ["a.onnx", "b.onnx", "c.onnx"]
     assert [each.name for each in models([tmp_path, tmp_path / "a.onnx"], ["deep"])] == ["c.onnx"]
+
+
+def test_inputs_are_generated_for_a_model_without_files_of_inputs(tmp_path: Path) -> None:
+    onnx.save(parsed("f (float[N, 3] x) => (float[N, 3] y) { y = Relu(x) }"), tmp_path / "a.onnx")
+    name, feeds = input_set(tmp_path / "a.onnx")
+    assert name == "generated 0" and feeds["x"].shape[1:] == (3,)
 
 
 def test_rows_that_are_measured_are_not_measured_again(tmp_path: Path) -> None:

@@ -99,7 +99,7 @@ def measure(task: Task) -> Row:
     with tempfile.TemporaryDirectory() as scratch:
         folder = Path(scratch)
         report_stage(ONNX_RUNTIME)
-        row.inputs, feeds = _inputs(task.model)
+        row.inputs, feeds = input_set(task.model)
         np.savez(folder / "feeds.npz", **feeds)
         expected = [array for _, array in OnnxRuntime(task.model, threads=task.threads).run(feeds)]
         for name, side in row.sides.items():
@@ -115,14 +115,15 @@ def measure(task: Task) -> Row:
     return row
 
 
-def _inputs(model: Path) -> tuple[str, dict[str, Any]]:
+def input_set(model: Path) -> tuple[str, dict[str, Any]]:
     """Where the inputs of a model come from, and one set of them.
 
     Beside it: NAME.npz, a cases.toml (tools/export_real.py), or test_data_set_*; else they are generated.
     """
     from mo_loop.api import convert_model
     from mo_loop.compare.execution.hosted_object import Hosted
-    from mo_loop.compare.input_sets.generated import Generator, accepted, shapes_of
+    from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
+    from mo_loop.compare.input_sets.generated import Generator, shapes_of
     from mo_loop.compare.input_sets.given import read_sets
     from mo_loop.compare.oracle.checked_oracle import Oracle
     from mo_loop.frontend.model import load
@@ -138,7 +139,8 @@ def _inputs(model: Path) -> tuple[str, dict[str, Any]]:
         return Path(name).name, feeds
     oracle = Hosted(Oracle, str(model))
     try:
-        name, feeds = accepted(Generator(loaded, shapes_of(convert_model(model))), 1, oracle.run).sets[0]
+        search = SetSearch(Generator(loaded, shapes_of(convert_model(model))), sizes_in(loaded))
+        name, feeds = search.accepted(1, oracle.run).sets[0]
     finally:
         oracle.close()
     return name, feeds
