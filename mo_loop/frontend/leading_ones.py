@@ -5,7 +5,8 @@
 
 The IR has one rank for each value: the widest one. The elements are the same, in the same order. Such a value has an
 entry in `Scope.least_ranks`, the least rank that it can have in ONNX. An operator may read it if its result has the
-same elements whatever the rank is: then the result is exact, or has a least rank itself. All others are refused.
+same elements whatever the rank is, or if ONNX has the operator for the widest rank alone: then the result is exact, or
+has a least rank itself. All others are refused.
 """
 
 from __future__ import annotations
@@ -24,11 +25,11 @@ MOST = 3
 
 OF_ELEMENTS = frozenset((
     "Abs", "Acos", "Acosh", "Add", "And", "Asin", "Asinh", "Atan", "Atanh", "BitShift", "BitwiseAnd", "BitwiseNot",
-    "BitwiseOr", "BitwiseXor", "Cast", "Ceil", "Cos", "Cosh", "Div", "Elu", "Equal", "Erf", "Exp", "Floor", "Greater",
-    "GreaterOrEqual", "HardSigmoid", "HardSwish", "Identity", "IsInf", "IsNaN", "LeakyRelu", "Less", "LessOrEqual",
-    "Log", "Max", "Mean", "Min", "Mod", "Mul", "Neg", "Not", "Or", "Pow", "Reciprocal", "Relu", "Round", "Selu",
-    "Sigmoid", "Sign", "Sin", "Sinh", "Softplus", "Softsign", "Sqrt", "Sub", "Sum", "Tan", "Tanh", "ThresholdedRelu",
-    "Where", "Xor",
+    "BitwiseOr", "BitwiseXor", "Cast", "Ceil", "Celu", "Cos", "Cosh", "Div", "Dropout", "Elu", "Equal", "Erf",
+    "Exp", "Floor", "Gelu", "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "Identity", "IsInf", "IsNaN",
+    "LeakyRelu", "Less", "LessOrEqual", "Log", "Max", "Mean", "Min", "Mish", "Mod", "Mul", "Neg", "Not", "Or",
+    "PRelu", "Pow", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus",
+    "Softsign", "Sqrt", "Sub", "Sum", "Swish", "Tan", "Tanh", "ThresholdedRelu", "Where", "Xor",
 ))  # fmt: skip
 """Operators whose inputs are broadcast, or that have one input: leading axes of size 1 keep their meaning."""
 
@@ -44,11 +45,20 @@ ONE_NUMBER = {
 """Inputs of one element, which may have any rank."""
 
 VECTORS = {
-    "ConstantOfShape": (0,), "Expand": (1,), "Gather": (0,), "Reshape": (1,), "Slice": (0, 1, 2, 3, 4), "Split": (0, 1),
-    "Squeeze": (0, 1), "Tile": (1,), "TopK": (0, 1), "Unsqueeze": (1,), **dict.fromkeys(WHOLE, (1,)),
+    "ConstantOfShape": (0,), "Expand": (1,), "Gather": (0,), "Hardmax": (0,), "LogSoftmax": (0,),
+    "LpNormalization": (0,), "MatMul": (0, 1), "Reshape": (1,), "Slice": (0, 1, 2, 3, 4), "Softmax": (0,),
+    "Split": (0, 1), "Squeeze": (0, 1), "Tile": (1,), "TopK": (0, 1), "Unsqueeze": (1,), **dict.fromkeys(WHOLE, (1,)),
 }  # fmt: skip
 """Inputs that cannot be scalars: one of rank 1 has this rank in every run that succeeds."""
 
+EQUAL = {"GatherElements": (0, 1), "ScatterElements": (0, 1, 2)}
+"""Inputs of one rank: if one of them has the widest rank in every run, so have the others."""
+
+ALONG_AN_AXIS = {
+    "ArgMax": 0, "ArgMin": 0, "Gather": 0, "Hardmax": -1, "LayerNormalization": -1, "LogSoftmax": -1,
+    "LpNormalization": -1, "Softmax": -1, "Split": 0, "TopK": -1,
+}  # fmt: skip
+"""Operators along one axis of the first input, and the default of it since opset 13."""
 
 EXACT = -1
 
@@ -93,12 +103,12 @@ def least_after(
     given = [value for value in inputs if value is not None]
     if all(port in ONE_NUMBER.get(op, ()) for port in read):
         return None
-    if all(value.rank == 1 for value in read.values()) and (op == "Concat" or set(read) <= set(VECTORS.get(op, ()))):
+    if _needs_widest(op, read, given, attributes, least):
         return None
     if op in OF_ELEMENTS and opset >= 7 and all(value.rank is not None for value in given):
         return max(least_rank(value, least) for value in given)
     if list(read) == [0]:
-        found = _after_data(op, given, attributes, least[given[0]])
+        found = _after_data(op, given, attributes, least[given[0]], opset)
         if found is not None:
             return None if found == EXACT else found
     if op == "Gather" and list(read) == [1] and attributes.get("axis", 0) == 0 and given[0].rank is not None:
@@ -107,7 +117,21 @@ def least_after(
     raise varying(f"{op} reads input {port}", value, least)
 
 
-def _after_data(op: str, given: Sequence[Value], attributes: Mapping[str, Any], lowest: int) -> int | None:
+def _needs_widest(
+    op: str, read: Mapping[int, Value], given: Sequence[Value], attributes: Mapping[str, Any],
+    least: Mapping[Value, int],
+) -> bool:
+    """Whether ONNX has the operator only for the widest rank of each value that it reads."""
+    ranks = {value.rank for value in read.values()}
+    if ranks == {1} and (op == "Concat" or read.keys() <= set(VECTORS.get(op, ()))):
+        return True
+    if op == "Transpose":
+        return ranks == {len(attributes.get("perm", ()))}
+    others = {value.rank for value in given if value not in least}
+    return op in EQUAL and read.keys() <= set(EQUAL[op]) and others == ranks
+
+
+def _after_data(op: str, given: Sequence[Value], attributes: Mapping[str, Any], lowest: int, opset: int) -> int | None:
     """The least rank of the result if the first input has this one, EXACT if its rank is always the same; None if the
     result depends on the rank."""
     data, *rest = given
@@ -120,16 +144,43 @@ def _after_data(op: str, given: Sequence[Value], attributes: Mapping[str, Any], 
     if op == "Reshape":
         pattern = attributes["shape"] if "shape" in attributes else rest[0].constant
         return EXACT if pattern is not None and 0 not in list(pattern) else None
+    keeps = attributes.get("keepdims", 1)
     if op in WHOLE and not has_axes:
-        keeps = attributes.get("keepdims", 1) or attributes.get("noop_with_empty_axes", 0)
-        return lowest if keeps else EXACT
-    if op == "Unsqueeze":
+        return lowest if keeps or attributes.get("noop_with_empty_axes", 0) else EXACT
+    if op in WHOLE or op == "Unsqueeze":
         axes = attributes["axes"] if "axes" in attributes else rest[0].constant
-        is_leading = axes is not None and [int(each) for each in axes] == list(range(len(axes)))
-        return lowest + len(axes) if axes is not None and (is_one or is_leading) else None
+        return None if axes is None else _after_axes(op, [int(each) for each in axes], lowest, is_one, keeps)
+    if op in ALONG_AN_AXIS:
+        axis = attributes.get("axis", ALONG_AN_AXIS[op] if opset >= 13 else 0)
+        if not -lowest <= axis < 0:
+            return None
+        if op == "Gather":
+            return None if rest[0].rank is None else lowest - 1 + rest[0].rank
+        return lowest - (op in ("ArgMax", "ArgMin") and not keeps)
+    if op == "MatMul" and rest[0].rank is not None:
+        return _after_product(max(lowest, 1), rest[0].rank)
     if op == "Expand" and rest[0].rank == 1 and isinstance(rest[0].type.dims[0], int):
         return max(lowest, rest[0].type.dims[0])
     return None
+
+
+def _after_product(lowest: int, other: int) -> int | None:
+    """The least rank of a matrix product with a second factor of this rank; None if it depends on the rank."""
+    if other <= 2:
+        return lowest - (other == 1)
+    return max(lowest, other) if lowest >= 2 else None
+
+
+def _after_axes(op: str, axes: list[int], lowest: int, is_one: bool, keeps: bool) -> int | None:
+    """The least rank after a reduction along `axes`, or after an Unsqueeze; None if it depends on the rank.
+
+    Axes from the end are the same for every rank.
+    """
+    rank = lowest + len(axes) if op == "Unsqueeze" else lowest
+    are_from_end = axes and all(-rank <= each < 0 for each in axes)
+    if op == "Unsqueeze":
+        return rank if are_from_end or is_one or axes == list(range(len(axes))) else None
+    return rank - (0 if keeps else len(axes)) if are_from_end else None
 
 
 def varying(reader: str, value: Value, least: Mapping[Value, int]) -> UnsupportedError:

@@ -94,15 +94,21 @@ def squeeze_13(data, axes=None, *, node: Context):
 def _squeeze(data: Value, axes: tuple[int, ...] | None, node: Context):
     if axes:
         return ops.Squeeze(data, list(axes))
-    kept = [dim for dim in data.shape or () if dim != 1]
-    doubtful = [place for place, dim in enumerate(kept) if not isinstance(dim, int) and low(dim) < 2]
+    dims = dict(enumerate(data.shape or ()))
+    ones = [axis for axis, dim in dims.items() if dim == 1]
+    doubtful = [axis for axis, dim in dims.items() if dim != 1 and not isinstance(dim, int) and low(dim) < 2]
+    kept = [axis for axis in dims if axis not in ones]
+    forced = node.forced_rank()
+    if forced == len(kept):
+        doubtful = []
+    elif forced == len(kept) - len(doubtful):
+        ones, doubtful = sorted(ones + doubtful), []
     is_output = node.only_leaves_the_model()
-    if data.shape is None or (doubtful not in ([], [0]) and not is_output):
+    if data.shape is None or (doubtful not in ([], kept[:1]) and not is_output):
         raise UnsupportedError(
             f"Squeeze without axes of a tensor of shape {data.type}: the rank of the result is not known", code="ML314",
             hint="give the model inputs static shapes, or the operator its axes",
         )  # fmt: skip
-    ones = [i for i, dim in enumerate(data.shape) if dim == 1]
     result = ops.Squeeze(data, ones) if ones else data
     if doubtful and is_output:
         node.translation.doubts.output_rank(node.outputs[0], len(kept) - len(doubtful), len(kept), len(kept))
