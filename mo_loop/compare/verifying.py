@@ -290,8 +290,9 @@ class _Verification:
                 self.notes.append(f"whether rounding explains the difference is not known: {brief(error)}")
                 continue
             roundings[number] = Rounding.of(found.expected[number], others)
-        side = rounded(side, plain.differing, roundings, found.expected)
+        side, left_out = rounded(side, plain.differing, roundings, found.expected)
         self.notes += dict.fromkeys(str(row.result) for row in side.worst if row.result.kind == ROUNDING)
+        self.notes += left_out
         return side
 
     def _plain(self, found: ExpectedSets) -> PlainSide:

@@ -20,7 +20,7 @@ from mo_loop.compare.results.report import Row, Side
 from mo_loop.compare.results.report_formats import as_text
 from mo_loop.compare.verdict.cause import cause_of
 from mo_loop.compare.verdict.explaining import VANISHES
-from mo_loop.compare.verdict.rounding import Rounding
+from mo_loop.compare.verdict.rounding import Rounding, rounded
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import InputError, NotComparableError, UsageError
 from mo_loop.options import ConvertOptions
@@ -290,6 +290,17 @@ def test_an_overflow_of_another_computation_explains_nothing() -> None:
     assert not moved.explains("y", expected, np.float32([np.inf, 2.0]))
     assert not moved.explains("y", expected, np.float32([1e30, 2.1]))
     assert moved.explains("y", expected, np.float32([1e30, 2.02]))
+
+
+def test_an_output_whose_shape_rounding_changes_is_not_compared() -> None:
+    expected, found = [("y", np.zeros(4, np.float32))], [("y", np.zeros(6, np.float32))]
+    row = Row(0, 0, "float32[4]", "float32[6]", compare(expected[0][1], found[0][1], "y"))
+    side = Side("f32", "differs", rows=(row,))
+    for size, status, count in ((5, "passed", 0), (4, "differs", 1)):
+        moved = Rounding.of(expected, [("moved 0", [("y", np.zeros(size, np.float32))])])
+        judged, notes = rounded(side, [(0, found)], {0: moved}, [expected])
+        assert (judged.status, len(judged.rows), bool(notes)) == (status, count, not count)
+        assert not notes or notes[0].endswith("ONNX Runtime's own shape, to [5]")
 
 
 def test_elements_that_move_far_hide_no_others() -> None:
