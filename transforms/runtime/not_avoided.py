@@ -36,6 +36,12 @@ NOT_AVOIDED: tuple[Gap, ...] = (
         "concatenated outputs without elements keep only the dimensions that are known before run time",
     ),
     Gap(
+        "sum-with-smaller-convolution",
+        "a `Convolution` whose width or height is 1 at run time is refused if a tensor of at least 2, and of another "
+        "size that is not known, is added to it",
+        severity=ERROR,
+    ),
+    Gap(
         "sum-of-product-over-nothing",
         "an elementwise operation of a `MatMul` whose inner size is 0 at run time does not happen, or the result "
         "keeps its shape",

@@ -166,9 +166,9 @@ class MaximumBeforeConvolution(MaximumRule):
 class MaximumBeforeSum(MaximumRule):
     """Convolution(x : [N, 1, ...], w) + y  ->  max(c, c) + y, where c is the Convolution and y is known at run time
 
-    for one input channel and dynamic shapes, or if the number of channels of y is not known, also with activations and
-    constants before the sum. The runtime adds y in the convolution, and reads it at other places, or refuses one
-    channel of y for all.
+    for dynamic shapes, if x has one channel, or another size of y is known than of the convolution, also with
+    activations and constants before the sum. The runtime adds y in the convolution, and reads it at other places, or
+    refuses to broadcast it.
     """
 
     instead = "`max(c, c)` of the convolution before the sum"
@@ -183,6 +183,11 @@ class MaximumBeforeSum(MaximumRule):
             "a tensor of an unknown number of channels that is added to a `Convolution` of dynamic shape is refused "
             "if it has one", severity=ERROR,
         ),
+        Gap(
+            "known-size-added-to-convolution",
+            "a tensor that is added to a `Convolution` is refused if one of them is broadcast along a dimension of "
+            "which the size of one alone is known before run time", severity=ERROR,
+        ),
     )  # fmt: skip
 
     pattern = wrap_type(ops.Convolution)
@@ -194,9 +199,14 @@ class MaximumBeforeSum(MaximumRule):
         if use is None or added is None:
             return None
         is_single = type(node) is ops.Convolution and filters.type.dims[1:2] == (1,)
-        if not is_single and (added.rank != node.output.rank or isinstance(added.type.dims[1], int)):
-            return None
-        return use
+        return use if is_single or _known_apart(node.output, added) else None
+
+
+def _known_apart(one: Value, other: Value) -> bool:
+    """Whether the size of one of two values alone is known in a dimension that both have."""
+    return one.rank == other.rank and any(
+        isinstance(a, int) != isinstance(b, int) for a, b in zip(one.type.dims, other.type.dims, strict=True)
+    )
 
 
 def _added(use: Use) -> Value | None:
