@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from tests.harness import check_node
+from tests.harness import check, check_node, parsed
 from tests.nodes import NEWEST
 
 RNG = np.random.default_rng(5)
@@ -38,6 +38,15 @@ def test_matmul_of_unknown_sizes_and_a_constant(a, b):
 def test_matmul_with_a_constant_of_no_columns(dynamic):
     arrays = {"a": floats(2, 3, 5), "b": floats(5, 0)}
     check_node("MatMul", arrays, opset=13, constants=("b",), dynamic=dynamic, expected=[floats(2, 3, 0)])
+
+
+@pytest.mark.parametrize("sizes", ["2, 3, 4", "B, T, 4", "B, T, K"])
+@pytest.mark.parametrize("scaled", ["Mul (m, c)", "Div (m, c)", "ReduceMax <keepdims = 1> (m)"])
+def test_scaled_products_with_a_constant_vector(sizes, scaled):
+    """Attention that pools over time."""
+    made = parsed(f"""main (float[{sizes}] x) => (float[A, B] y) <float[4] w = {{1, -2, 3, 4}}, float c = {{2}}>
+        {{ m = MatMul (x, w)  s = {scaled}  y = Sub (m, s) }}""")
+    check(made, {"x": floats(2, 3, 4)})
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int32, np.int64, np.uint32, np.uint64])

@@ -57,6 +57,36 @@ class MatMulToMultiply(LocalRule):
         return ops.Multiply(x, row)
 
 
+def _is_stack(value: Value) -> bool:
+    """Whether the first operand of the MatMul has at least three dimensions."""
+    x = value.node.operands[0]
+    return x.rank is not None and x.rank >= 3
+
+
+class MultiplyByColumn(LocalRule):
+    """MatMul(x : [..., N, K], w : [K])  ->  Squeeze(MatMul(x, w : [K, 1])), where w is a Constant, and x a stack
+
+    The runtime multiplies a factor behind the product with the weights, as if they had the rank of x.
+    """
+
+    instead = "the vector as a column, and `Squeeze`"
+    avoids = (Gap(
+        "factor-behind-product-with-vector",
+        "a product of a stack of matrices with a constant vector, and then with a constant factor, does not compile, "
+        "or is wrong where the length of the vector is not known before run time", since="2025.2.0",
+    ),)  # fmt: skip
+
+    pattern = wrap_type(ops.MatMul, any_input(), any_input(is_constant() & rank_equals(1)), when=_is_stack)
+
+    def form(self, node: ops.MatMul) -> Node:
+        x, weights = node.operands
+        source: Any = weights.node
+        column = Constant(
+            ArrayTensor(source.array.reshape(-1, 1), weights.dtype), graph=node.graph, name=source.name
+        ).output
+        return ops.Squeeze(ops.MatMul(x, column, transpose_a=node.transpose_a), [-1])
+
+
 class PadTinyProduct(LocalRule):
     """MatMul(a : [..., N, K], b : [..., K, 2])  ->  MatMul(Pad(a), Pad(b)), with K + 3 columns and rows
 
