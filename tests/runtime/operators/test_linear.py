@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from onnx import numpy_helper
 
 from tests.harness import check, check_node, parsed
 from tests.nodes import NEWEST
@@ -47,6 +48,24 @@ def test_scaled_products_with_a_constant_vector(sizes, scaled):
     made = parsed(f"""main (float[{sizes}] x) => (float[A, B] y) <float[4] w = {{1, -2, 3, 4}}, float c = {{2}}>
         {{ m = MatMul (x, w)  s = {scaled}  y = Sub (m, s) }}""")
     check(made, {"x": floats(2, 3, 4)})
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "factors"), [
+        ((3, 3), (3,), (3,)), ((2, 3, 3), (3,), (2, 1)), ((3,), (2, 3, 3), (2, 1)), ((3,), (4, 3, 5), (1,)),
+        ((2, 3, 3), (3,), (2, 2, 3)),
+    ],
+)  # fmt: skip
+@pytest.mark.parametrize("constant", ["a", "b"])
+@dynamic_or_not
+def test_factors_behind_products_with_vectors(a, b, factors, constant, dynamic):
+    arrays = {"a": floats(*a), "b": floats(*b), "c": floats(*factors)}
+    (name,) = {"a", "b"} - {constant}
+    sizes = ",".join("LMN"[: arrays[name].ndim] if dynamic else map(str, arrays[name].shape))
+    made = parsed(f"m (float[{sizes}] {name}) => (float[K] y) {{ m = MatMul (a, b)  n = Mul (m, c)  y = Sub (n, c) }}")
+    made.graph.initializer.extend(numpy_helper.from_array(arrays[each], each) for each in (constant, "c"))
+    made.graph.output[0].type.tensor_type.ClearField("shape")
+    check(made, {name: arrays[name]})
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float64, np.int32, np.int64, np.uint32, np.uint64])

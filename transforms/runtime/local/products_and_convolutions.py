@@ -57,34 +57,48 @@ class MatMulToMultiply(LocalRule):
         return ops.Multiply(x, row)
 
 
-def _is_stack(value: Value) -> bool:
-    """Whether the first operand of the MatMul has at least three dimensions."""
-    x = value.node.operands[0]
-    return x.rank is not None and x.rank >= 3
+def _has_vector(value: Value) -> bool:
+    """Whether the MatMul has a vector behind a matrix, or a constant one before a stack of matrices."""
+    first, second = value.node.operands
+    ranks = first.rank or 0, second.rank or 0
+    return (ranks[1] == 1 and ranks[0] >= 2) or (ranks[0] == 1 and ranks[1] >= 3 and isinstance(first.node, Constant))
 
 
-class MultiplyByColumn(LocalRule):
-    """MatMul(x : [..., N, K], w : [K])  ->  Squeeze(MatMul(x, w : [K, 1])), where w is a Constant, and x a stack
+class VectorToMatrix(LocalRule):
+    """MatMul(x : [..., N, K], w : [K])  ->  Squeeze(MatMul(x, w : [K, 1])), and so a constant before a stack
 
-    The runtime multiplies a factor behind the product with the weights, as if they had the rank of x.
+    The runtime multiplies a factor behind the product with the second operand, without regard to the other rank.
     """
 
-    instead = "the vector as a column, and `Squeeze`"
-    avoids = (Gap(
-        "factor-behind-product-with-vector",
-        "a product of a stack of matrices with a constant vector, and then with a constant factor, does not compile, "
-        "or is wrong where the length of the vector is not known before run time", since="2025.2.0",
-    ),)  # fmt: skip
+    instead = "the vector as a matrix, and `Squeeze`"
+    avoids = (
+        Gap(
+            "factor-behind-product-with-vector",
+            "a product of a stack of matrices with a constant vector, and then with a constant factor, does not "
+            "compile, or is wrong where the length of the vector is not known before run time", since="2025.2.0",
+        ),
+        Gap(
+            "factors-of-rows-behind-vector",
+            "constant factors of the rows behind a product of a matrix with a vector multiply the columns",
+        ),
+    )  # fmt: skip
 
-    pattern = wrap_type(ops.MatMul, any_input(), any_input(is_constant() & rank_equals(1)), when=_is_stack)
+    pattern = wrap_type(ops.MatMul, when=_has_vector)
 
     def form(self, node: ops.MatMul) -> Node:
-        x, weights = node.operands
-        source: Any = weights.node
-        column = Constant(
-            ArrayTensor(source.array.reshape(-1, 1), weights.dtype), graph=node.graph, name=source.name
-        ).output
-        return ops.Squeeze(ops.MatMul(x, column, transpose_a=node.transpose_a), [-1])
+        first, second = node.operands
+        if second.rank == 1:
+            return ops.Squeeze(ops.MatMul(first, _as_matrix(second, 1), transpose_a=node.transpose_a), [-1])
+        return ops.Squeeze(ops.MatMul(_as_matrix(first, 0), second, transpose_b=node.transpose_b), [-2])
+
+
+def _as_matrix(vector: Value, axis: int) -> Value:
+    """The vector with a dimension of 1 at this axis."""
+    source: Any = vector.node
+    if not isinstance(source, Constant):
+        return ops.Unsqueeze(vector, [axis]).output
+    array = ArrayTensor(np.expand_dims(source.array, axis), vector.dtype)
+    return Constant(array, graph=vector.graph, name=source.name).output
 
 
 class PadTinyProduct(LocalRule):
