@@ -133,7 +133,7 @@ def register(extensions):
 """)
     options = ConvertOptions(extensions=[str(extension)])
     x = np.float32([1, -2])
-    with pytest.raises(NotComparableError, match=r"does not run .*\n.*onnx does not know own.domain::Neg"):
+    with pytest.raises(NotComparableError, match=r"does not run .*\n.*onnx does not implement own.domain::Neg"):
         verify(path, inputs=[{"x": x}], options=options)
     report = verify(path, inputs=[{"x": x}], expected=[{"y": x}], options=options)
     assert report, as_text(report)
