@@ -50,6 +50,11 @@ class Finding:
     def shown(self) -> str:
         return f"{self.gap.id}{self.limit and f' with {self.limit}'}"
 
+    @property
+    def expected(self) -> bool | None:
+        """Whether the table says that the probe shows the error; None if the limit alone may change the result."""
+        return shows(self.gap, probes()[self.gap.id], self.release, self.limit)
+
 
 def main(arguments: list[str] | None = None) -> int:
     """Run the probes; 1 if the table and a release disagree, or a rule has another effect than the table states."""
@@ -118,14 +123,14 @@ def _tried(gap: Gap, probe: Probe, release: str, python: str | None, limit: str,
 def _differences(findings: Sequence[Finding]) -> Iterator[str]:
     """Where a release has an error that the table does not give it, or the reverse."""
     for each in findings:
-        if shows(each.gap, probes()[each.gap.id], each.release, each.limit) is each.plain.is_right:
+        if each.expected is each.plain.is_right:
             said, found = ("no", "yes") if not each.plain.is_right else ("yes", "no")
             yield f"{each.shown}: on {each.release} the table says {said}, and the probe {found}"
 
 
 def _failures(findings: Sequence[Finding]) -> Iterator[str]:
     for each in findings:
-        if each.avoided is not None and not each.avoided.is_right:
+        if each.expected is not None and each.avoided is not None and not each.avoided.is_right:
             yield f"{each.shown}: wrong on {each.release} with the rules, too"
 
 

@@ -61,11 +61,6 @@ NOT_AVOIDED: tuple[Gap, ...] = (
         "f64 is computed in f32; infinities become its largest number at any conversion to or from f64",
     ),
     Gap(
-        "line-between-elements",
-        "`Interpolate` of tensors of three dimensions in the mode `linear_onnx` gives wrong numbers",
-        on={Processor.AVX512_CORE: NEVER, Processor.AVX2: NEVER},
-    ),
-    Gap(
         "state-of-recurrent-layer",
         "a model does not run if the state of an `RNNSequence` or a `GRUSequence` is that of the inference before",
         severity=ERROR, since="2025.4.1", on={Processor.AVX512_CORE: NEVER, Processor.AVX2: NEVER},

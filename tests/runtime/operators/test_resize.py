@@ -7,7 +7,6 @@ import pytest
 from mo_loop import convert_model
 from tests.harness import check, check_node
 from tests.pairs import pairs
-from tests.release import has_gap
 
 COORDINATES = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "asymmetric", "align_corners")
 
@@ -50,7 +49,6 @@ def test_interpolation(target, mode, coordinates, dynamic):
     resize(normal(1, 2, 5, 6), **target, mode=mode, coordinate_transformation_mode=coordinates, dynamic=dynamic)
 
 
-@pytest.mark.skipif(has_gap("line-between-elements"), reason="line-between-elements of docs/runtime.md")
 @pytest.mark.parametrize("shape", ((1, 2, 7), (1, 2, 3, 4, 5)))
 @pytest.mark.parametrize("mode", ("nearest", "linear"))
 def test_other_ranks(shape, mode):

@@ -14,7 +14,7 @@ from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant
 from mo_loop.ops.reduction import Reduction
 from mo_loop.ops.slicing import END, FAR
-from mo_loop.target import ERROR, Gap
+from mo_loop.target import ERROR, NEVER, Gap, Processor
 from mo_loop.transforms.operands import integers, order_of
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, type_matches
@@ -322,6 +322,42 @@ class TileWithSixDimensions(LocalRule):
             return None
         ones = list(range(6 - x.rank))
         return ops.Squeeze(ops.Tile(ops.Unsqueeze(x, ones), [*(1 for _ in ones), *times]), ones)
+
+
+class InterpolateWithFourDimensions(LocalRule):
+    """Interpolate(x : [N,3,W], [L], [2.0], [2])  ->  Squeeze(Interpolate(Unsqueeze(x, 2), [L], [2.0], [3]), 2), if linear
+
+    A dimension of 1 before the only one that is resized, if that is the last, takes the least time.
+    """
+
+    instead = "an `Interpolate` of four dimensions"
+    avoids = (Gap(
+        "line-between-elements",
+        "`Interpolate` of at most three dimensions in the modes `linear` and `linear_onnx` gives wrong numbers",
+        on={Processor.AVX512_CORE: NEVER, Processor.AVX2: NEVER},
+    ),)  # fmt: skip
+
+    pattern = wrap_type((ops.Interpolate, ops.Interpolate11))
+
+    def form(self, node: ops.Interpolate | ops.Interpolate11) -> Node | None:
+        place_of_axes = 3 if isinstance(node, ops.Interpolate) else 2
+        x, *sizes = node.operands[:place_of_axes]
+        if node.mode not in ("linear", "linear_onnx") or x.rank not in (1, 2, 3):
+            return None
+        axes = integers(node, place_of_axes) if len(node.operands) > place_of_axes else tuple(range(x.rank))
+        if axes is None:
+            return None
+        ones = [*range(3 - x.rank), 2] if axes == (x.rank - 1,) else list(range(4 - x.rank))
+        kept = [axis for axis in range(4) if axis not in ones]
+        wide = type(node)(ops.Unsqueeze(x, ones), *sizes, [kept[axis] for axis in axes], **node.attribute_values())
+        wide.pads_begin, wide.pads_end = _spread(node.pads_begin, kept), _spread(node.pads_end, kept)
+        return ops.Squeeze(wide, ones)
+
+
+def _spread(pads: tuple[int, ...], axes: list[int]) -> tuple[int, ...]:
+    """The padding of four dimensions; that of `axes`, as far as it is given, is `pads`, that of the others 0."""
+    by_axis = dict(zip(axes, pads, strict=False))
+    return tuple(by_axis.get(axis, 0) for axis in range(4))
 
 
 class WidenTwoBitConstants(LocalRule):
