@@ -325,9 +325,9 @@ class TileWithSixDimensions(LocalRule):
 
 
 class InterpolateWithFourDimensions(LocalRule):
-    """Interpolate(x : [N,3,W], [L], [2.0], [2])  ->  Squeeze(Interpolate(Unsqueeze(x, 2), [L], [2.0], [3]), 2), if linear
+    """Interpolate(x : [N,3,W], sizes, scales, 2)  ->  Squeeze(Interpolate(Unsqueeze(x, 2), sizes, scales, 3), 2)
 
-    A dimension of 1 before the only one that is resized, if that is the last, takes the least time.
+    In linear modes. Where only the last dimension is resized, a dimension of 1 before it takes the least time.
     """
 
     instead = "an `Interpolate` of four dimensions"
