@@ -20,13 +20,8 @@ OF_THE_LIMIT = (
 """The first two are said where a kernel is assembled of instructions that do not fit together, the next two where there
 is none for bf16 or compressed weights, which the runtime keeps because the processor has instructions for them."""
 
-REFUSED = {
-    Processor.SSE41: (
-        "may not be modified in StaticMemory object", "Unsupported operation of type: GroupNormalization",
-    ),
-}  # fmt: skip
-"""Messages of refusals on a kind of processor: `state-of-recurrent-layer` of docs/runtime.md, and an operation that
-OpenVINO's own front end makes."""
+REFUSED = {Processor.SSE41: ("Unsupported operation of type: GroupNormalization",)}
+"""Messages of refusals on a kind of processor: of an operation that OpenVINO's own front end makes."""
 
 NO_LIMIT = "ALL"
 """The value of ONEDNN_MAX_CPU_ISA that allows all instructions."""

@@ -1,4 +1,4 @@
-"""Constants of the initial values of several variables."""
+"""Constants of the initial values of variables."""
 
 from __future__ import annotations
 
@@ -7,44 +7,52 @@ from collections.abc import Iterator
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.ops.base import Constant, Op, Parameter
-from mo_loop.target import ERROR, Gap
+from mo_loop.target import ERROR, NEVER, Gap, Processor
 from mo_loop.transforms.function_pass import FunctionPass
 
 
 class CopyInitialConstants(FunctionPass):
-    """ReadValue(f(x, c)), ReadValue(g(x, c))  ->  ReadValue(f(x, c)), ReadValue(g(x, copy of c))
+    """ReadValue(f(x, c)), ReadValue(g(x, c)), h(c)  ->  ReadValue(f(x, copy of c)), ReadValue(g(x, copy of c)), h(c)
 
-    The runtime computes an initial value inside its ReadValue if nothing else reads it. A constant that two of them
-    need is then an input of both, of unknown size.
+    The runtime computes an initial value inside its ReadValue if nothing else reads it. A constant that other nodes
+    read too is then an input of the ReadValue: of unknown size, or not to be described again.
     """
 
     instead = "each initial value reads a constant of its own"
-    avoids = (Gap(
-        "constant-of-initial-values",
-        "two variables whose computed initial values read one constant: the inference fails (\"Cannot get dims "
-        "for non static shape\"), or the process ends", severity=ERROR, since="2025.0.0",
-    ),)  # fmt: skip
+    avoids = (
+        Gap(
+            "constant-of-initial-values",
+            "two variables whose computed initial values read one constant: the inference fails (\"Cannot get dims "
+            "for non static shape\"), or the process ends", severity=ERROR, since="2025.0.0",
+        ),
+        Gap(
+            "state-of-recurrent-layer",
+            "a state of an `RNNSequence` or a `GRUSequence` whose computed initial value reads a constant that other "
+            "operations read: the inference fails (\"Memory descriptor may not be modified\")",
+            severity=ERROR, since="2025.4.1", on={Processor.AVX512_CORE: NEVER, Processor.AVX2: NEVER},
+        ),
+    )  # fmt: skip
 
     bodies = "never"  # variables are in the main graph
 
     def run_on_graph(self, graph: Graph) -> bool:
-        owners: dict[Node, Node] = {}
         changed = False
         for read in self.candidates(graph, ops.ReadValue):
-            copies: dict[Node, Value] = {}
-            for node in list(_inside(read)):
+            inside = dict.fromkeys(_inside(read))
+            copies: dict[Value, Value] = {}
+            for node in inside:
                 for port, value in enumerate(node.inputs):
-                    constant = None if value is None else value.node
-                    if not isinstance(constant, Constant) or owners.setdefault(constant, read) is read:
+                    if value is None or not isinstance(value.node, Constant):
                         continue
-                    if constant not in copies:
-                        copies[constant] = Constant(constant.tensor, graph=graph).output
-                        owners[copies[constant].node] = read
-                    graph.set_input(node, port, copies[constant])
+                    if value not in copies:
+                        if all(use.node in inside for use in value.uses):
+                            continue
+                        copies[value] = Constant(value.node.tensor, graph=graph).output
+                    graph.set_input(node, port, copies[value])
             if copies:
                 changed = self.accept(read)
             else:
-                self.refuse(read, "no other variable has constants of its initial value")
+                self.refuse(read, "nothing else reads constants of its initial value")
         return changed
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from mo_loop.target import ERROR, NEVER, SLOW, Gap, Processor
+from mo_loop.target import ERROR, SLOW, Gap
 
 NOT_AVOIDED: tuple[Gap, ...] = (
     Gap(
@@ -59,11 +59,6 @@ NOT_AVOIDED: tuple[Gap, ...] = (
     Gap(
         "infinities-of-f64",
         "f64 is computed in f32; infinities become its largest number at any conversion to or from f64",
-    ),
-    Gap(
-        "state-of-recurrent-layer",
-        "a model does not run if the state of an `RNNSequence` or a `GRUSequence` is that of the inference before",
-        severity=ERROR, since="2025.4.1", on={Processor.AVX512_CORE: NEVER, Processor.AVX2: NEVER},
     ),
     Gap("relu-of-nan", "`ReLU` loses NaN; `check` reports it (ML505)"),
     Gap("hard-sigmoid-of-nan", "`HardSigmoid` loses NaN; `check` reports it (ML505)"),
