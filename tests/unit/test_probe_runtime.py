@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import pytest
 
-from mo_loop.target import Gap
+from mo_loop.target import Gap, Processor
 from tests.runtime.probing import RIGHT, WRONG, Probe, Verdict
 from tools.probe_runtime import Finding, _differences, _failures, _idle, _needless
 
 ENDED = Gap("ended", "", rule="Rule", until="2025.1.0")
 OPEN = Gap("open", "", rule="Other")
+KINDS = {"SSE41": Processor.SSE41}
 GOOD, BAD = Verdict(RIGHT), Verdict(WRONG)
 
 
@@ -23,8 +24,12 @@ def test_a_release_that_differs_from_the_table_is_reported(monkeypatch: pytest.M
     ]
 
 
-def test_a_probe_that_is_wrong_with_the_rules_is_reported() -> None:
+def test_a_probe_that_is_wrong_with_the_rules_is_reported(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Under a limit that gives other kernels than those of a processor, it may fail."""
+    monkeypatch.setattr("tools.probe_runtime.probes", lambda: {"open": Probe("open", unlike=("SSE41",))})
+    monkeypatch.setattr("tests.runtime.probing.processor", lambda limit: KINDS.get(limit, Processor.AVX2))
     findings = [Finding(OPEN, "2025.1.0", "", BAD, GOOD), Finding(OPEN, "2026.4.1", "", BAD, BAD)]
+    findings.append(Finding(OPEN, "2026.4.1", "SSE41", BAD, BAD))
     assert list(_failures(findings)) == ["open: wrong on 2026.4.1 with the rules, too"]
 
 
