@@ -65,7 +65,7 @@ class WriteBehindLoops(LoopPass):
 
 def _forward(node: Iteration, write: Node) -> int:
     """Readers of the slice that the step has written read the elements that it wrote; returns their number."""
-    if not _replaces(write) or write.output.rank is None:
+    if not _replaces(write):
         return 0
     found = 0
     for axis, column in enumerate(_columns(write.operands[1])):
@@ -82,8 +82,10 @@ def _forward(node: Iteration, write: Node) -> int:
 
 
 def _replaces(node: Node) -> TypeGuard[ops.ScatterNDUpdate]:
-    """Whether `node` replaces elements, and does not combine them with the old ones."""
-    return isinstance(node, ops.ScatterNDUpdate) and getattr(node, "reduction", "none") == "none"
+    """Whether `node` replaces elements, all of known rank, and does not combine them with the old ones."""
+    if not isinstance(node, ops.ScatterNDUpdate) or getattr(node, "reduction", "none") != "none":
+        return False
+    return all(each.shape is not None for each in node.operands)
 
 
 @dataclass(frozen=True)
@@ -121,8 +123,10 @@ def _buffer(node: Iteration, entry: Merged) -> _Buffer | None:
     at, place = ours
     is_known = isinstance(place.offset, int) or _order(node, place, state.type.dims[at])
     axis = at if is_known and _is_slice(write, at) else None
-    if slices and (axis is None or any(_distance(node, place, axis, each) is None for each in slices)):
-        return None
+    if slices:
+        distances = {None if axis is None else _distance(node, place, axis, each) for each in slices}
+        if None in distances or (1 in distances and not isinstance(place.offset, int)):
+            return None
     return _Buffer(entry, write, place, axis, slices, shapes)
 
 
@@ -169,7 +173,7 @@ def _counts_along(value: Value, axis: int) -> bool:
 def _distance(node: Iteration, place: Index, axis: int, read: ops.Gather) -> int | None:
     """0 if a slice is read at the place that the step writes, 1 at that of the step before; else None."""
     index, at = _index(node, read.operands[1]), read.operands[2].type.integers
-    if index is None or at != (axis,) or read.operands[1].type.dims not in ((), (1,)) or read.batch_dims:
+    if index is None or at != (axis,) or read.operands[1].shape not in ((), (1,)) or read.batch_dims:
         return None
     places = {place: 0, Index(place.factor, place.offset - place.factor): 1}
     return places.get(index)
@@ -179,18 +183,22 @@ def _read_slices(node: Iteration, buffer: _Buffer) -> None:
     """Read the slice of the step before from a state, and the one that a step writes from the initial buffer."""
     axis, place, initial = buffer.axis, buffer.place, buffer.initial(node)
     assert axis is not None
-    first = ops.Gather(initial, place.offset - place.factor, axis).output
-    previous = Parameter(graph=node.body, type=first.type.without_known())
-    whole = Parameter(graph=node.body, type=initial.type.without_known())
-    for read in buffer.slices:
-        if _distance(node, place, axis, read) == 0:
+    previous = [read for read in buffer.slices if _distance(node, place, axis, read) == 1]
+    if previous:
+        first = ops.Gather(initial, place.offset - place.factor, axis).output
+        state = Merged(
+            Parameter(graph=node.body, type=first.type.without_known()), Result(squeezed(_slice_of(buffer, axis), axis))
+        )
+        for read in previous:
+            value = state.parameter.output
+            replace_output(read.output, unsqueezed(value, [axis]) if read.operands[1].type.rank else value)
+        _add_input(node, state, first)
+    own = [read for read in buffer.slices if read not in previous]
+    if own:
+        whole = Parameter(graph=node.body, type=initial.type.without_known())
+        for read in own:
             node.body.set_input(read, 0, whole.output)
-        else:
-            keeps = read.operands[1].type.rank
-            replace_output(read.output, unsqueezed(previous.output, [axis]) if keeps else previous.output)
-    state = Merged(previous, Result(squeezed(_slice_of(buffer, axis), axis)))
-    node.input_map = (*node.input_map, state, Invariant(whole))
-    node.graph.set_inputs(node, [*node.inputs, first, initial])
+        _add_input(node, Invariant(whole), initial)
 
 
 def _read_first_shape(node: Iteration, buffer: _Buffer) -> None:
@@ -199,8 +207,12 @@ def _read_first_shape(node: Iteration, buffer: _Buffer) -> None:
     parameter = Parameter(graph=node.body, type=buffer.shapes[0].output.type)
     for each in buffer.shapes:
         replace_output(each.output, parameter.output)
-    node.input_map = (*node.input_map, Invariant(parameter))
-    node.graph.set_inputs(node, [*node.inputs, first])
+    _add_input(node, Invariant(parameter), first)
+
+
+def _add_input(node: Iteration, entry: Invariant | Merged, value: Value) -> None:
+    node.input_map = (*node.input_map, entry)
+    node.graph.set_inputs(node, [*node.inputs, value])
 
 
 def _with_elements(node: Iteration, buffer: _Buffer) -> Value:

@@ -113,6 +113,7 @@ SLICES = {
     ),
     "what was written": "w = Tanh(a)",
     "the last slice first": "w = Tanh(a)",
+    "the last slice first, and its own": "b = Gather<axis = 1>(s, t)\n w = Add(a, b)",
     "both": "j = Sub(t, one)\n b = Gather<axis = 1>(s, j)\n c = Gather<axis = 1>(s, t)\n w = Sum(a, b, c)",
 }
 
@@ -129,7 +130,7 @@ def model_of_slices(form: str) -> onnx.ModelProto:
             body = step (int64 i, bool go, float[B,D] h, float[B,T,D] s)
             => (bool goes, float[B,D] v, float[B,T,D] r) {{
             goes = Identity(go)
-            {"c0 = Sub(n, one) t = Sub(c0, i)" if form == "the last slice first" else "t = Identity(i)"}
+            {"c0 = Sub(n, one) t = Sub(c0, i)" if form.startswith("the last slice first") else "t = Identity(i)"}
             g = Gather<axis = 1>(x, t)
             a = Add(g, h)
             t1 = Reshape(t, single)
