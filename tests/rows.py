@@ -61,6 +61,7 @@ def run(rows: dict[str, Callable[[], None]]) -> None:
     errors: list[BaseException] = []
     of_the_processor: list[BaseException] = []
     skipped: list[BaseException] = []
+    not_computed: BaseException | None = None
     for row, test in rows.items():
         together.row = row
         try:
@@ -78,10 +79,12 @@ def run(rows: dict[str, Callable[[], None]]) -> None:
     except AssertionError as error:
         errors.append(error)
     except pytest.skip.Exception as reason:
-        skipped += [reason] * len(rows)
+        not_computed = reason
     if len(errors) == 1:
         raise errors[0]
     if errors:
         raise BaseExceptionGroup(f"{len(errors)} errors in {len(rows)} rows", errors)
-    if len(skipped) >= len(rows):
-        raise skipped[-1]
+    if not_computed is not None:
+        raise not_computed
+    if len(skipped) == len(rows):
+        raise skipped[0]

@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import NamedTuple
 
 from mo_loop import ops
 from mo_loop.graph import Node, Value
@@ -24,11 +23,21 @@ from mo_loop.ops.port_map import Invariant
 from mo_loop.ops.slicing import FAR
 
 
-class Index(NamedTuple):
+@dataclass(frozen=True)
+class Index:
     """factor * i + offset, where i is the iteration number."""
 
     factor: int
     offset: Dimension
+
+    def __add__(self, other: Index) -> Index:
+        return Index(self.factor + other.factor, self.offset + other.offset)
+
+    def __sub__(self, other: Index) -> Index:
+        return Index(self.factor - other.factor, self.offset - other.offset)
+
+    def __mul__(self, times: int) -> Index:
+        return Index(self.factor * times, self.offset * times)
 
 
 Cut = tuple[int, int, int, int]
@@ -104,8 +113,7 @@ def _items_made(node: Node, derived: dict[Value, Items]) -> Items | None:
         a, b = (_items(value, derived) for value in node.inputs)
         if a is None or b is None or len(a) != 1 or len(b) != 1:
             return None
-        sign = 1 if isinstance(node, ops.Add) else -1
-        return (Index(a[0].factor + sign * b[0].factor, a[0].offset + sign * b[0].offset),)
+        return (a[0] + b[0] if isinstance(node, ops.Add) else a[0] - b[0],)
     return None
 
 
@@ -156,7 +164,7 @@ def _sliced(node: ops.Slice, derived: dict[Value, Items], entry: Invariant) -> S
     axis = places[at]
     length = data.type.dims[axis]
     first = {1: 0, -1: length - 1}.get(start[at].factor)
-    is_piece = stop[at] == Index(start[at].factor, start[at].offset + 1) and step[at] == Index(0, 1)
+    is_piece = stop[at] == start[at] + Index(0, 1) and step[at] == Index(0, 1)
     if not is_piece or first is None or start[at].offset != first:
         raise _OtherUse("a Slice by the iteration number does not read one slice after another from an end")
     rest = _rest(start, stop, step, places, at)

@@ -140,6 +140,7 @@ def read(path: Path) -> Probe:
     return Probe(path.stem, inferences=tuple(found["infer"]), **options)
 
 
+@functools.cache
 def probes() -> dict[str, Probe]:
     """All probes by the id of their gap."""
     return {path.stem: read(path) for path in sorted(FOLDER.glob("*.txt"))}

@@ -67,8 +67,15 @@ def may_be_carried(node: Iteration, value: Value) -> bool:
 
 def carried(node: Iteration, value: Value) -> Value:
     """A new output with a value of the body in all steps, [T, ...]."""
-    node.output_map = (*node.output_map, Concatenated(Result(ops.Unsqueeze(value, [0]).output), 0))
-    return node.graph.add_output(node, value.type.with_shape((node.count, *value.type.dims)).without_known())
+    return concatenated(node, ops.Unsqueeze(value, [0]).output, 0)
+
+
+def concatenated(node: Iteration, piece: Value, axis: int, *, backwards: bool = False) -> Value:
+    """A new output with a value of the body of all steps along an axis, along which it has the size 1."""
+    start, end, stride = (-1, 0, -1) if backwards else (0, -1, 1)
+    node.output_map = (*node.output_map, Concatenated(Result(piece), axis, start, end, stride))
+    dims = (*piece.type.dims[:axis], node.count, *piece.type.dims[axis + 1 :])
+    return node.graph.add_output(node, piece.type.with_shape(dims).without_known())
 
 
 def with_known_sizes(node: Iteration, made: Value, dims: Sequence[Dimension]) -> Value:

@@ -15,11 +15,11 @@ from mo_loop.graph.types import i32, i64
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.ops.lengths import as_value, dimension
-from mo_loop.ops.port_map import Concatenated, Invariant, Merged
+from mo_loop.ops.port_map import Invariant, Merged
 from mo_loop.transforms.loops.closed_forms import is_read_only_behind
 from mo_loop.transforms.loops.lifted import squeezed, unsqueezed, with_sizes
 from mo_loop.transforms.loops.loop_pass import LoopPass
-from mo_loop.transforms.loops.outer import carried, may_be_carried, may_end, with_known_sizes
+from mo_loop.transforms.loops.outer import carried, concatenated, may_be_carried, may_end, with_known_sizes
 from mo_loop.transforms.loops.step_rules.index_rules import is_count
 from mo_loop.transforms.port_maps import drop_unused_ports
 from mo_loop.transforms.replace import move_readers, replace_output
@@ -50,8 +50,10 @@ class WriteBehindLoops(LoopPass):
             reason = "it has no state that its steps write at different places, and do not read"
             return self.accept(node, f"{read} reads of what is written") if read else self.refuse(node, reason)
         for buffer in found:
-            if buffer.slices:
-                _read_slices(node, buffer)
+            if buffer.previous:
+                _read_previous(node, buffer)
+            if buffer.own:
+                _read_own(node, buffer)
             if buffer.shapes:
                 _read_first_shape(node, buffer)
             finals = zip(node.output_map, node.outputs, strict=True)
@@ -92,15 +94,16 @@ def _replaces(node: Node) -> TypeGuard[ops.ScatterNDUpdate]:
 class _Buffer:
     """A state that `write` replaces at `place` along a column of the indices.
 
-    `axis` is that of the slice which is replaced as a whole, if it is one. `slices` read the one that the step before
-    has written, or the one that this step writes, `shapes` the shape of the buffer.
+    `axis` is that of the slice which is replaced as a whole, if it is one. `own` read the slice that the step writes,
+    `previous` the one that the step before has written, `shapes` the shape of the buffer.
     """
 
     entry: Merged
     write: ops.ScatterNDUpdate
     place: Index
     axis: int | None
-    slices: list[ops.Gather]
+    own: list[ops.Gather]
+    previous: list[ops.Gather]
     shapes: list[ops.ShapeOf]
 
     def initial(self, node: Iteration) -> Value:
@@ -123,11 +126,12 @@ def _buffer(node: Iteration, entry: Merged) -> _Buffer | None:
     at, place = ours
     is_known = isinstance(place.offset, int) or _order(node, place, state.type.dims[at])
     axis = at if is_known and _is_slice(write, at) else None
-    if slices:
-        distances = {None if axis is None else _distance(node, place, axis, each) for each in slices}
-        if None in distances or (1 in distances and not isinstance(place.offset, int)):
-            return None
-    return _Buffer(entry, write, place, axis, slices, shapes)
+    reads: dict[int | None, list[ops.Gather]] = {}
+    for each in slices:
+        reads.setdefault(None if axis is None else _distance(node, place, axis, each), []).append(each)
+    if None in reads or (1 in reads and not isinstance(place.offset, int)):
+        return None
+    return _Buffer(entry, write, place, axis, reads.get(0, []), reads.get(1, []), shapes)
 
 
 def _columns(places: Value) -> list[Value]:
@@ -175,30 +179,33 @@ def _distance(node: Iteration, place: Index, axis: int, read: ops.Gather) -> int
     index, at = _index(node, read.operands[1]), read.operands[2].type.integers
     if index is None or at != (axis,) or read.operands[1].shape not in ((), (1,)) or read.batch_dims:
         return None
-    places = {place: 0, Index(place.factor, place.offset - place.factor): 1}
-    return places.get(index)
+    return {place: 0, _before(place): 1}.get(index)
 
 
-def _read_slices(node: Iteration, buffer: _Buffer) -> None:
-    """Read the slice of the step before from a state, and the one that a step writes from the initial buffer."""
-    axis, place, initial = buffer.axis, buffer.place, buffer.initial(node)
+def _before(place: Index) -> Index:
+    """The place of the step before."""
+    return place - Index(0, place.factor)
+
+
+def _read_previous(node: Iteration, buffer: _Buffer) -> None:
+    """Read the slice of the step before from a state of its own."""
+    axis = buffer.axis
     assert axis is not None
-    previous = [read for read in buffer.slices if _distance(node, place, axis, read) == 1]
-    if previous:
-        first = ops.Gather(initial, place.offset - place.factor, axis).output
-        state = Merged(
-            Parameter(graph=node.body, type=first.type.without_known()), Result(squeezed(_slice_of(buffer, axis), axis))
-        )
-        for read in previous:
-            value = state.parameter.output
-            replace_output(read.output, unsqueezed(value, [axis]) if read.operands[1].type.rank else value)
-        _add_input(node, state, first)
-    own = [read for read in buffer.slices if read not in previous]
-    if own:
-        whole = Parameter(graph=node.body, type=initial.type.without_known())
-        for read in own:
-            node.body.set_input(read, 0, whole.output)
-        _add_input(node, Invariant(whole), initial)
+    first = ops.Gather(buffer.initial(node), _before(buffer.place).offset, axis).output
+    state = Parameter(graph=node.body, type=first.type.without_known())
+    entry = Merged(state, Result(squeezed(_slice_of(buffer, axis), axis)))
+    for read in buffer.previous:
+        replace_output(read.output, unsqueezed(state.output, [axis]) if read.operands[1].rank else state.output)
+    _add_input(node, entry, first)
+
+
+def _read_own(node: Iteration, buffer: _Buffer) -> None:
+    """Read the slice that a step writes from the initial buffer."""
+    initial = buffer.initial(node)
+    whole = Parameter(graph=node.body, type=initial.type.without_known())
+    for read in buffer.own:
+        node.body.set_input(read, 0, whole.output)
+    _add_input(node, Invariant(whole), initial)
 
 
 def _read_first_shape(node: Iteration, buffer: _Buffer) -> None:
@@ -223,19 +230,15 @@ def _with_elements(node: Iteration, buffer: _Buffer) -> Value:
 
 def _with_slices(node: Iteration, buffer: _Buffer, axis: int) -> Value:
     """The buffer with the slices of all steps."""
-    initial, result = buffer.initial(node), Result(piece := _slice_of(buffer, axis))
+    initial, piece = buffer.initial(node), _slice_of(buffer, axis)
     order = _order(node, buffer.place, initial.type.dims[axis])
-    backwards = Concatenated(result, axis, start=-1, end=0, stride=-1)
-    node.output_map = (*node.output_map, backwards if order < 0 else Concatenated(result, axis))
-    dims = list(piece.type.dims)
-    dims[axis] = node.count
-    whole = node.graph.add_output(node, piece.type.with_shape(tuple(dims)).without_known())
-    others = [each for each in range(len(dims)) if each != axis]
-    if low(node.count) < 1 and not is_static(tuple(dims[each] for each in others)):
+    whole = concatenated(node, piece, axis, backwards=order < 0)
+    others = [each for each in range(piece.type.rank) if each != axis]
+    if low(node.count) < 1 and not is_static(tuple(piece.type.dims[each] for each in others)):
         whole = with_sizes(whole, axis, [dimension(initial, each) for each in others])
     if order:
         return whole
-    factor, offset = buffer.place
+    factor, offset = buffer.place.factor, buffer.place.offset
     assert isinstance(offset, int)
     ends = (offset, dimension(whole, axis) * factor + offset, factor)
     places = ops.Range(*(as_value(each, whole.graph) for each in ends), output_type=i64)
@@ -291,7 +294,6 @@ def _index(node: Iteration, value: Value) -> Index | None:
             index, times = (a, b.offset) if b.factor == 0 else (b, a.offset)
             if 0 not in (a.factor, b.factor) or not isinstance(times, int):
                 return None
-            return Index(index.factor * times, index.offset * times)
-        sign = 1 if isinstance(made, ops.Add) else -1
-        return Index(a.factor + sign * b.factor, a.offset + sign * b.offset)
+            return index * times
+        return a + b if isinstance(made, ops.Add) else a - b
     return None

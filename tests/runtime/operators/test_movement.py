@@ -8,9 +8,7 @@ import numpy as np
 import pytest
 from onnx import TensorProto, helper, numpy_helper
 
-from mo_loop.api import convert_model
-from mo_loop.errors import ConversionWarning, MoLoopError
-from tests.harness import check, check_model, check_node, parsed
+from tests.harness import check_model, check_node, parsed
 from tests.nodes import NEWEST, graph_model
 from tests.pairs import pairs
 
@@ -99,110 +97,6 @@ def test_squeeze_of_all_ones(inputs: Any, opset: int) -> None:
     for shape in ((1, 3, 1), (2, 3), (1, 1), ()):
         x = floats(*shape)
         check_node("Squeeze", {"x": x, "p": None} if "p" in inputs else {"x": x}, opset=opset, expected=[x.squeeze()])
-
-
-SQUEEZED = {
-    "[N, 1, 3]": ((4, 1, 3), (4, 3), "1 to 2"),
-    "[N, 1]": ((4, 1), (4,), "0 to 1"),
-    "[N, M, 1]": ((4, 2, 1), (4, 2), "0 to 2"),
-    "[3, N, 1]": ((3, 4, 1), (3, 4), "1 to 2"),
-}
-"""Declared shape -> a shape, the one without ones, and the ranks that the latter has."""
-
-
-@pytest.mark.parametrize("declared", SQUEEZED)
-def test_squeeze_of_all_ones_takes_unknown_sizes_of_an_output_for_others(declared: str) -> None:
-    shape, squeezed, ranks = SQUEEZED[declared]
-    made = parsed(f"main (float{declared} x) => (float[K] y) {{ y = Squeeze (x) }}")
-    x, one = floats(*shape), floats(*(1 if size == 4 else size for size in shape))
-    kept = one.reshape([1 if size == 4 else size for size in squeezed])
-    with pytest.warns(ConversionWarning, match=f"the rank of the output 'y' is {ranks}, depending on the run: here it"):
-        check(made, {"x": x}, {"x": one}, expected=[[("y", x.reshape(squeezed))], [("y", kept)]])
-    with pytest.raises(MoLoopError, match="strict"):
-        convert_model(made, strict=True)
-
-
-def test_squeeze_of_all_ones_inside_a_model_is_exact_or_refused() -> None:
-    """The leading size may be 1 if what reads the result does not depend on the rank."""
-    behind = parsed("main (float[N, 1] x) => (float y) { s = Squeeze (x) y = Sigmoid (s) }")  # declared for N = 1
-    with pytest.warns(ConversionWarning, match="the rank of the output 'y' is 0 to 1, .* here it is 1"):
-        check(behind, {"x": floats(4, 1)})
-    whole = "main (float[N, 1, 3] x) => (float y) { s = Squeeze (x) t = Relu (s) y = ReduceSum <keepdims = 0> (t) }"
-    check(parsed(whole), {"x": floats(4, 1, 3)}, {"x": floats(1, 1, 3)})
-    for text, code in (
-        ("main (float[N, 1, 3] x) => (int64[K] y) { s = Squeeze (x) y = Shape (s) }", "ML328"),
-        ("main (float[3, N] x) => (float[K] y) { s = Squeeze (x) y = Relu (s) }", "ML314"),
-    ):
-        with pytest.raises(MoLoopError) as caught:
-            convert_model(parsed(text))
-        assert caught.value.code == code
-    with pytest.raises(MoLoopError, match="rank of the result"):
-        convert_model(parsed(text), input="x[3,1..]")
-    assert convert_model(parsed(text), input="x[3,2..]").graph.results[0].value.rank == 2
-
-
-FROM_THE_END = {
-    "a product": "y = MatMul (s, w)",
-    "a product with a vector": "y = MatMul (s, v)",
-    "products of a stack": "a = Unsqueeze (s, first)  b = MatMul (a, w)  y = MatMul (b, u)",
-    "probabilities": "a = LogSoftmax <axis = -1> (s)  y = Gelu (a)",
-    "a class": "a = ArgMax <axis = -1, keepdims = 0> (s)  y = Cast <to = 1> (a)",
-    "classes": "a = ArgMin <axis = -1> (s)  y = Cast <to = 1> (a)",
-    "a mean": "y = ReduceMean <keepdims = 0> (s, last)",
-    "the largest": "y, i = TopK (s, two)",
-    "parts": "a, b = Split <axis = -1, num_outputs = 2> (s)  y = Mul (a, b)",
-    "places": "y = Gather <axis = -1> (s, places)",
-    "an axis at the end": "a = Unsqueeze (s, last)  b = Softmax <axis = -2> (a)  y = Mul (b, v)",
-    "a norm": "y = LayerNormalization (s, v)",
-}
-"""Readers of s, of shape [4] or [N, 4], with axes from the end."""
-
-
-@pytest.mark.parametrize("readers", FROM_THE_END)
-def test_axes_from_the_end_are_the_same_for_a_leading_size_that_may_be_1(readers: str) -> None:
-    made = parsed(f"""main (float[N, 1, 4] x) => (float[K] z)
-        <float[4, 2] w = {{1, 2, 3, 4, 5, 6, 7, -8}}, float[3, 2, 2] u = {{1, 2, 3, 4, 5, 6, 7, 8, 9, 1, 2, 3}},
-         float[4] v = {{1, -2, 3, 4}}, int64[1] two = {{2}}, int64[1] first = {{0}}, int64[1] last = {{-1}},
-         int64[2, 2] places = {{0, -1, 2, 1}}>
-        {{ s = Squeeze (x)  {FROM_THE_END[readers]}  z = Reshape (y, last) }}""", 20)  # fmt: skip
-    check(made, *({"x": floats(size, 1, 4)} for size in (3, 1, 2)))
-
-
-@pytest.mark.parametrize(
-    "reader", [
-        "Softmax <axis = 0> (s)", "MatMul (s, u)", "Gather (s, zero)", "Unsqueeze (s, far)", "ReduceSum (s, zero)",
-        "ArgMax (s)", "Transpose (s)",
-    ],
-)  # fmt: skip
-def test_axes_from_the_start_of_a_leading_size_that_may_be_1_are_refused(reader: str) -> None:
-    made = parsed(f"""main (float[N, 1, 2] x, float[3, 2, 2] u) => (y) <int64[1] zero = {{0}}, int64[1] far = {{-3}}>
-        {{ s = Squeeze (x)  y = {reader} }}""")
-    with pytest.raises(MoLoopError, match="reads input 0, whose rank is 1 to 2") as caught:
-        convert_model(made)
-    assert caught.value.code == "ML328"
-
-
-FORCED = {
-    "by a permutation": "y = Transpose <perm = [2, 0, 1]> (s)",
-    "by a convolution": "y = Conv (s, w)",
-    "by the data that it indexes": "i = Cast <to = 7> (s)  z = Sub (i, i)  y = GatherElements <axis = 2> (w, z)",
-    "by the data that it replaces": "i = Cast <to = 7> (s)  z = Sub (i, i)  y = ScatterElements <axis = 2> (w, z, s)",
-}
-
-
-@pytest.mark.parametrize("readers", FORCED)
-def test_squeeze_of_all_ones_keeps_the_rank_that_its_readers_need(readers: str) -> None:
-    made = parsed(f"""main (float[N, 1, 2, M] x, float[3, 2, 1] w) => (float[A, B, C] y)
-        {{ s = Squeeze (x)  {FORCED[readers]} }}""")
-    if "by the data" in readers:
-        made.graph.input[0].type.tensor_type.shape.dim[3].dim_value = 3  # only a leading size may be 1
-    feeds = [{"x": floats(n, 1, 2, 3), "w": floats(3, 2, 1)} for n in (2, 3)]
-    check(made, *feeds)
-
-
-def test_squeeze_of_all_ones_has_the_least_rank_if_its_readers_need_it() -> None:
-    made = parsed("main (float[N, 3, 2, M] x, float[2, 3] w) => (float[A, B] y) { s = Squeeze (x)  y = Gemm (s, w) }")
-    check(made, {"x": floats(1, 3, 2, 1), "w": floats(2, 3)})
 
 
 @both

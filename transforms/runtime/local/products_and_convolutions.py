@@ -58,7 +58,7 @@ class MatMulToMultiply(LocalRule):
 
 
 def _has_vector(value: Value) -> bool:
-    """Whether the MatMul has a vector behind a matrix, or a constant one before a stack of matrices."""
+    """Whether the MatMul has a vector after a matrix, or a constant one before a stack of matrices."""
     first, second = value.node.operands
     ranks = first.rank or 0, second.rank or 0
     return (ranks[1] == 1 and ranks[0] >= 2) or (ranks[0] == 1 and ranks[1] >= 3 and isinstance(first.node, Constant))
@@ -67,7 +67,7 @@ def _has_vector(value: Value) -> bool:
 class VectorToMatrix(LocalRule):
     """MatMul(x : [..., N, K], w : [K])  ->  Squeeze(MatMul(x, w : [K, 1])), and so a constant before a stack
 
-    The runtime multiplies a factor behind the product with the second operand, without regard to the other rank.
+    The runtime multiplies a factor after the product with the second operand, without regard to the other rank.
     """
 
     instead = "the vector as a matrix, and `Squeeze`"
@@ -79,7 +79,7 @@ class VectorToMatrix(LocalRule):
         ),
         Gap(
             "factors-of-rows-behind-vector",
-            "constant factors of the rows behind a product of a matrix with a vector multiply the columns",
+            "constant factors of the rows after a product of a matrix with a vector multiply the columns",
         ),
     )  # fmt: skip
 
