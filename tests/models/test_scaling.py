@@ -218,6 +218,19 @@ def functions(count: int) -> onnx.ModelProto:
     return model(chain([f"f{i}" for i in range(count)], count, domain=["local"]), functions=made)
 
 
+@of_size(1500)
+def products_with_residual_connections(count: int) -> onnx.ModelProto:
+    """Each Softsign is replaced, after which nothing is known of the values before the next product."""
+    nodes = []
+    for i in range(count // 3):
+        nodes += [
+            helper.make_node("MatMul", [f"t{i}" if i else "x", "w"], [f"p{i}"]),
+            helper.make_node("Softsign", [f"p{i}"], [f"s{i}"]),
+            helper.make_node("Add", [f"s{i}", f"t{i}" if i else "x"], [f"t{i + 1}" if i < count // 3 - 1 else "y"]),
+        ]
+    return model(nodes, [constant("w", np.eye(3, dtype=np.float32))])
+
+
 def loop(states: int, number: int = 0) -> Any:
     values = [helper.make_tensor_value_info(f"s{i}", FLOAT, None) for i in range(states)]
     body = helper.make_graph(

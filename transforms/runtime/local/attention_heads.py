@@ -6,7 +6,7 @@ import math
 from collections.abc import Iterator
 
 from mo_loop import ops
-from mo_loop.graph import Node, Use, Value
+from mo_loop.graph import Graph, Node, Use, Value
 from mo_loop.graph.shape import is_static
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant, Result
@@ -48,8 +48,8 @@ class MaximumBetweenHeads(MaximumRule):
     def place(self, node: ops.MatMul) -> Use | None:
         if not _has_as_many_queries_as_heads(node.output):
             return None
-        softmax = _behind(node.operands[0], ops.Softmax)
-        product = softmax and _behind(softmax.operands[0], ops.MatMul)
+        softmax = _softmax_behind(node.operands[0])
+        product = softmax and _product_behind(softmax)
         if product is None:
             return None
         q, uses = product.operands[0], list(node.output.uses)
@@ -76,8 +76,8 @@ class MaximumBehindSoftmax(MaximumRule):
 
     def place(self, node: ops.MatMul) -> Use | None:
         weights, v = node.operands
-        softmax = None if isinstance(weights.node, ops.Maximum) else _behind(weights, ops.Softmax)
-        product = softmax and _behind(softmax.operands[0], ops.MatMul)
+        softmax = None if isinstance(weights.node, ops.Maximum) else _softmax_behind(weights)
+        product = softmax and _product_behind(softmax)
         if product is None or not any(_is_constant_of_heads(each) for each in (v, product.operands[1])):
             return None
         return Use(node, 0)
@@ -142,8 +142,8 @@ class MaximumBehindOneHead(MaximumRule):
 
 
 def _is_attention(node: ops.MatMul) -> bool:
-    softmax = _behind(node.operands[0], ops.Softmax)
-    return softmax is not None and _behind(softmax.operands[0], ops.MatMul) is not None
+    softmax = _softmax_behind(node.operands[0])
+    return softmax is not None and _product_behind(softmax) is not None
 
 
 def _elementwise_readers(value: Value) -> Iterator[Node]:
@@ -175,22 +175,46 @@ def _has_as_many_queries_as_heads(value: Value) -> bool:
     return heads == queries != 1
 
 
-def _behind(value: Value, kind: type[Node]) -> Node | None:
-    """The operation `kind` that `value` is computed of, through operations between."""
-    # Residual connections lead every product to all that come before it: each product is examined once.
-    seen: set[Value] = value.graph.note(("nothing after", kind), set)
-    pending = [value]
-    added: list[Value] = []
-    while pending:
-        each = pending.pop()
-        if isinstance(each.node, kind):
-            seen.difference_update(added)
+def _softmax_behind(value: Value) -> Node | None:
+    """The Softmax that `value` is computed of, through operations between."""
+    # Residual connections lead back to all products before `value`, or forward to all after a Softmax. Both searches
+    # take turns, so the shorter one decides; that from the Softmax serves all values until the graph changes.
+    following, after = value.graph.note("after a Softmax", lambda: (_after_softmax(value.graph), set[Value]()))
+    for each in reached([value], _between):
+        if isinstance(each.node, ops.Softmax):
             return each.node
-        if each not in seen and isinstance(each.node, BETWEEN):
-            seen.add(each)
-            added.append(each)
-            pending += each.node.operands
+        found = next(following, None)
+        if found is None:
+            break
+        after.add(found)
+    while value in after and not isinstance(value.node, ops.Softmax):
+        value = next(each for each in reversed(value.node.operands) if each in after)
+    return value.node if value in after else None
+
+
+def _after_softmax(graph: Graph) -> Iterator[Value]:
+    """The results of all Softmax, and of the operations between that read one of these values."""
+
+    def readers(value: Value) -> list[Value]:
+        return [use.node.output for use in value.uses if isinstance(use.node, BETWEEN)]
+
+    return reached((node.output for node in graph.of(ops.Softmax)), readers)
+
+
+def _product_behind(softmax: Node) -> Node | None:
+    """The product that the operand of a Softmax is computed of, through operations between."""
+    without: set[Value] = softmax.graph.note("no product behind", set)
+    seen = []
+    for each in reached(softmax.operands, lambda value: () if value in without else _between(value)):
+        if isinstance(each.node, ops.MatMul):
+            return each.node
+        seen.append(each)
+    without.update(seen)
     return None
+
+
+def _between(value: Value) -> tuple[Value, ...]:
+    return value.node.operands if isinstance(value.node, BETWEEN) else ()
 
 
 def _unscaled(value: Value) -> Value:
