@@ -50,7 +50,7 @@ test-newest: ## run the tests with the newest dependencies, in an environment of
 	$(MAKE) test VENV=build/newest
 
 test-browser: $(VENV)/.installed-browser ## run the tests of the page in Chromium (CHROMIUM=path: which one)
-	$(PY) -m pytest tests/browser --browser $(ARGS)
+	$(PY) -m pytest tests/browser --browser -n $(WORKERS) --dist loadfile $(ARGS)
 
 test-cluster: $(VENV)/.installed-cluster ## run the tests of models and outputs at URLs, with an S3 server on this machine
 	$(PY) -m pytest tests/cluster --cluster -n $(WORKERS) --dist worksteal $(ARGS)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -18,6 +19,20 @@ HERE = Path(__file__).parent
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
     """Without --browser, the tests of this folder are skipped; with it, what they need must be there."""
     skip_unless_chosen(config, items, HERE, "browser", missing(), "in a browser")
+
+
+@pytest.fixture(autouse=True)
+def beside(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """On several processes of xdist, tests with the mark `alone` run while no other one does: they measure times."""
+    if "PYTEST_XDIST_WORKER" not in os.environ:
+        yield
+        return
+    import fcntl  # not on Windows
+
+    with (tmp_path_factory.getbasetemp().parent / "running").open("w") as file:
+        is_alone = request.node.get_closest_marker("alone") is not None
+        fcntl.flock(file, fcntl.LOCK_EX if is_alone else fcntl.LOCK_SH)
+        yield
 
 
 @pytest.fixture(scope="session")

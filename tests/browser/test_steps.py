@@ -147,9 +147,3 @@ def test_the_page_has_the_steps_of_the_dump(shown: Shown, pages: MadePages) -> N
         (file,) = pages.recurrent.parent.glob(f"*_{name}.json")
         assert json.loads(file.read_text("utf-8"))
         assert name in shown.page.get_by_label("Explanation").get_by_role("heading").first.inner_text()
-
-
-def test_decisions_that_a_dump_does_not_keep_are_counted(show: Callable[..., Shown], pages: MadePages) -> None:
-    large = show(pages.large)
-    large.go("NopElimination")
-    assert re.search(r"[\d, ]+ further decisions are not in the dump", large.explanation)
