@@ -53,7 +53,7 @@ test-browser: $(VENV)/.installed-browser ## run the tests of the page in Chromiu
 	$(PY) -m pytest tests/browser --browser -n $(WORKERS) --dist loadfile $(ARGS)
 
 test-cluster: $(VENV)/.installed-cluster ## run the tests of models and outputs at URLs, with an S3 server on this machine
-	$(PY) -m pytest tests/cluster --cluster -n $(WORKERS) --dist worksteal $(ARGS)
+	$(PY) -m pytest tests/cluster --cluster -n $$(($(WORKERS) + 1)) --dist worksteal $(ARGS)
 
 docs: $(VENV)/.installed-docs ## build the documentation as a site in build/site, with strict links
 	$(PY) -m mkdocs build $(ARGS)

@@ -30,6 +30,8 @@ TROUBLE = """
 import os
 import time
 
+import numpy
+
 from mo_loop.transforms.function_pass import FunctionPass
 
 
@@ -40,7 +42,7 @@ class Trouble(FunctionPass):
         if graph.name == "crash":
             os.abort()
         if graph.name == "greedy":
-            kept = [bytearray(64 << 20) for _ in range(1000)]
+            kept = [numpy.empty(64 << 20, numpy.uint8) for _ in range(1000)]  # not written, which takes time
         if graph.name.startswith("slow"):
             open(os.path.splitext(__file__)[0] + "-began", "w").close()  # tests wait for it
             time.sleep(float(graph.name.removeprefix("slow") or 60) / 10)

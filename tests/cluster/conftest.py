@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -33,12 +34,18 @@ def server() -> Iterator[S3Server]:
         yield running
 
 
+@pytest.fixture(scope="session")
+def temporary(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The folder of temporary files of all tests with a store: worker processes in one environment are kept."""
+    return tmp_path_factory.mktemp("temporary")
+
+
 @pytest.fixture
-def store(server: S3Server, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> Iterator[Store]:
-    """An empty bucket; the environment has its address, and temporary files are below the folder of the test."""
+def store(server: S3Server, monkeypatch: pytest.MonkeyPatch, temporary: Path) -> Iterator[Store]:
+    """An empty bucket; the environment has its address, and an empty folder for temporary files."""
     for name, value in server.environment.items():
         monkeypatch.setenv(name, value)
-    temporary = tmp_path / "temporary"
+    shutil.rmtree(temporary)
     temporary.mkdir()
     monkeypatch.setenv("TMPDIR", str(temporary))
     monkeypatch.setattr("tempfile.tempdir", None)

@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import socket
 import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from tests.cli.batches import environment, processes
+from tests.cluster.forking import Forked, forked
+
+Process = subprocess.Popen[bytes] | Forked
 
 _NO_PACKAGE = """
 import sys
@@ -44,8 +48,8 @@ class Cluster:
         self.mark = f"cluster-{folder.parent.name}-{time.time_ns()}"
         self.port = _free_port()
         self.address = f"tcp://127.0.0.1:{self.port}"
-        self.processes: list[subprocess.Popen[bytes]] = []
-        self.scheduler: subprocess.Popen[bytes] | None = None
+        self.processes: list[Process] = []
+        self.scheduler: Process | None = None
 
     def start_scheduler(self, preload: str = "") -> None:
         """Start the scheduler and wait until it answers."""
@@ -55,15 +59,12 @@ class Cluster:
         )  # fmt: skip
         wait_until(lambda: _answers(self.port))
 
-    def start_worker(
-        self, *arguments: object, preload: str = "", nanny: bool = False, env: Mapping[str, str] | None = None
-    ) -> subprocess.Popen[bytes]:
+    def start_worker(self, *arguments: object, preload: str = "", env: Mapping[str, str] | None = None) -> Process:
         """Start a worker with one thread."""
-        kind = "--nanny" if nanny else "--no-nanny"
-        flags = ("--nthreads", 1, "--no-dashboard", kind, "--local-directory", self.folder)
+        flags = ("--nthreads", 1, "--no-dashboard", "--no-nanny", "--local-directory", self.folder)
         return self._started("distributed.cli.dask_worker", self.address, *flags, *arguments, preload=preload, env=env)
 
-    def kill(self, process: subprocess.Popen[bytes] | None) -> None:
+    def kill(self, process: Process | None) -> None:
         """Kill a process at once."""
         assert process is not None
         process.kill()
@@ -74,32 +75,44 @@ class Cluster:
         return set(processes(self.mark)) - {each.pid for each in self.processes}
 
     def close(self) -> None:
-        """End all processes."""
-        for each in reversed(self.processes):
-            if each.poll() is None:
-                each.send_signal(signal.SIGTERM)
+        """End all processes, and those that they have started."""
         for each in self.processes:
-            try:
-                each.wait(timeout=10)
-            except subprocess.TimeoutExpired:
-                self.kill(each)
+            with suppress(ProcessLookupError):
+                os.killpg(each.pid, signal.SIGKILL)
+        for each in self.processes:
+            each.wait()
+
+    def start(self, module: str, *arguments: object, env: Mapping[str, str] | None = None) -> Process:
+        """Start a process as a user does. One with variables of its own reads them at its imports."""
+        command = [sys.executable, "-m", module, *map(str, arguments)]
+        with self._new_log().open("wb") as log:
+            return self._kept(subprocess.Popen(
+                command, env=self._environment(env), process_group=0, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+            ))  # fmt: skip
 
     def _started(
         self, module: str, *arguments: object, preload: str = "", env: Mapping[str, str] | None = None
-    ) -> subprocess.Popen[bytes]:
-        flags: list[object] = []
+    ) -> Process:
         if preload:
             path = self.folder / f"preload_{preload.replace(' ', '_')}.py"
             path.write_text(PRELOADS[preload])
-            flags = ["--preload", path]
-        with (self.folder / f"log{len(self.processes)}.txt").open("wb") as log:
-            process = subprocess.Popen(
-                [sys.executable, "-m", module, *map(str, [*arguments, *flags])],
-                env=environment({"MARK": self.mark, **(env or {})}), process_group=0,
-                stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-            )  # fmt: skip
+            arguments = (*arguments, "--preload", path)
+        if env is not None or sys.platform != "linux":
+            return self.start(module, *arguments, env=env)
+        return self._kept(forked(module, [*map(str, arguments)], self._environment(), self._new_log()))
+
+    def _kept(self, process: Process) -> Process:
         self.processes.append(process)
         return process
+
+    def _new_log(self) -> Path:
+        """An empty file, which tests may read before the process has begun."""
+        path = self.folder / f"log{len(self.processes)}.txt"
+        path.touch()
+        return path
+
+    def _environment(self, more: Mapping[str, str] | None = None) -> dict[str, str]:
+        return environment({"MARK": self.mark, **(more or {})})
 
 
 @contextmanager

@@ -43,18 +43,24 @@ def test_without_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> Non
     assert "pip install distributed fsspec" in said
 
 
-def test_a_port_without_anybody(folder: Path) -> None:
+@pytest.fixture
+def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A scheduler has two seconds to answer."""
+    monkeypatch.setattr("mo_loop.batching.cluster.connecting.CONNECT", 2.0)
+
+
+def test_a_port_without_anybody(folder: Path, impatient: None) -> None:
     start = time.monotonic()
     done = batch("in", "-o", "out", "--scheduler", "tcp://127.0.0.1:9", cwd=folder)
-    assert time.monotonic() - start < 20
+    assert time.monotonic() - start < 12
     assert "tcp://127.0.0.1:9 cannot be reached" in assert_refused(done, "ML290", folder)
 
 
-def test_a_port_that_does_not_answer(folder: Path) -> None:
+def test_a_port_that_does_not_answer(folder: Path, impatient: None) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         start = time.monotonic()
         done = batch("in", "-o", "out", "--scheduler", f"tcp://127.0.0.1:{silent.getsockname()[1]}", cwd=folder)
-        assert time.monotonic() - start < 20
+        assert time.monotonic() - start < 12
     assert_refused(done, "ML290", folder)
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import os
 import re
@@ -33,7 +34,7 @@ def numbered(folder: Path, number: int) -> Path:
     return good(folder / f"{number}.onnx", number, name=f"n{number}")
 
 
-def test_the_pairs_are_those_of_a_local_batch(store: Store, tmp_path: Path) -> None:
+def test_the_pairs_are_those_of_a_local_batch(store: Store, temporary: Path, tmp_path: Path) -> None:
     names = ["a.onnx", "deep/er/b.onnx"]
     for number, name in enumerate(names):
         store.put(f"zoo/{name}", good(tmp_path / "in" / name, number))
@@ -50,7 +51,7 @@ def test_the_pairs_are_those_of_a_local_batch(store: Store, tmp_path: Path) -> N
     assert (report["root"], report["output"]) == (f"{store.url}/zoo", f"{store.url}/ir")
     assert [(each["name"], each["status"]) for each in report["models"]] == [(name, "converted") for name in names]
     assert b"<testsuites" in store.read("out/junit.xml") and (tmp_path / "summary.md").exists()
-    assert list((tmp_path / "temporary").rglob("room-*")) == []
+    assert list(temporary.rglob("room-*")) == []
 
 
 def test_what_is_up_to_date_is_not_fetched(store: Store, tmp_path: Path) -> None:
@@ -157,20 +158,25 @@ def test_a_plan_converts_nothing(store: Store, tmp_path: Path) -> None:
 
 
 class Watch(threading.Thread):
-    """Looks at all visible pairs again and again: an .xml has its .bin, and both are of the same model."""
+    """Looks at all visible pairs again and again: an .xml has its .bin, and both are of the same model.
+
+    Pairs that were compared, by their tags, are not read again.
+    """
 
     def __init__(self, store: Store, folder: Path) -> None:
         super().__init__(daemon=True)
         self.store, self.folder = store, folder
         self.rounds = 0
+        self.known: set[tuple[str, str | None, str | None]] = set()
         self.faults: list[str] = []
         self.over = threading.Event()
         folder.mkdir()
 
     def run(self) -> None:
-        while not self.over.is_set():
-            for key in self.store.names():
-                if key.endswith(".xml"):
+        while not self.over.wait(0.02):
+            tags = self.store.tags()
+            for key, tag in tags.items():
+                if key.endswith(".xml") and (key, tag, tags.get(f"{key[:-4]}.bin")) not in self.known:
                     self.look(key)
             self.rounds += 1
 
@@ -193,6 +199,7 @@ class Watch(threading.Thread):
 
     def compare(self, key: str, xml: bytes, data: bytes) -> None:
         """The .bin was there while the .xml was."""
+        self.known.add((key, *(f'"{hashlib.md5(each).hexdigest()}"' for each in (xml, data))))
         try:
             loads(xml, data, self.folder)
         except MoLoopError as error:
@@ -275,7 +282,7 @@ def test_two_batches_with_different_options(store: Store, tmp_path: Path) -> Non
 
 
 def test_a_worker_that_is_killed_while_it_uploads(
-    store: Store, server: S3Server, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    store: Store, server: S3Server, temporary: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """It is killed between the .bin and the .xml: the old .xml is gone, and nothing else is to be seen."""
     monkeypatch.setattr(pool, "Worker", Worker)  # not one that tests keep, which has another folder
@@ -286,7 +293,7 @@ def test_a_worker_that_is_killed_while_it_uploads(
 
     def kill(request: Request) -> None:
         if request.method == "PUT" and request.path.endswith("m.xml"):
-            for pid in processes(str(tmp_path / "temporary")):
+            for pid in processes(str(temporary)):
                 if b"serve" in Path(f"/proc/{pid}/cmdline").read_bytes():
                     os.kill(pid, signal.SIGKILL)
             time.sleep(0.3)
@@ -296,7 +303,7 @@ def test_a_worker_that_is_killed_while_it_uploads(
     assert batch(*arguments).returncode == 1
     assert statuses(tmp_path / "report.json") == {"m.onnx": "crash"}
     assert [key for key in store.names() if key.endswith(".xml")] == []
-    assert list((tmp_path / "temporary").rglob("room-*")) == []
+    assert list(temporary.rglob("room-*")) == []
     server.mend()
     assert batch(*arguments).returncode == 0
     assert statuses(tmp_path / "report.json") == {"m.onnx": "converted"}
@@ -368,7 +375,7 @@ def test_a_signed_url_is_shown_nowhere(store: Store, tmp_path: Path) -> None:
     assert not [key for key in store.names(hidden=True) if b"Signature" in key.encode() + store.read(key)]
 
 
-def test_ctrl_c_keeps_what_is_finished(store: Store, tmp_path: Path) -> None:
+def test_ctrl_c_keeps_what_is_finished(store: Store, temporary: Path, tmp_path: Path) -> None:
     fill(store, tmp_path, 3)
     store.put("zoo/z/slow.onnx", good(tmp_path / "slow.onnx", 9, name="slow"))
     running = subprocess.Popen(
@@ -384,7 +391,7 @@ def test_ctrl_c_keeps_what_is_finished(store: Store, tmp_path: Path) -> None:
     assert running.wait(30) == 130
     found = statuses(tmp_path / "report.json")
     assert found.pop("z/slow.onnx") == "cancelled" and set(found.values()) == {"converted"}
-    assert list((tmp_path / "temporary").rglob("room-*")) == []
+    assert list(temporary.rglob("room-*")) == []
 
 
 class TestErrors:

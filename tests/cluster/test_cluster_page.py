@@ -34,9 +34,9 @@ def test_a_cluster_by_hand(tmp_path: Path) -> None:
         return [each.replace("8786", str(running.port)) for each in words]
 
     try:
-        running.scheduler = running._started("distributed.cli.dask_scheduler", *here(scheduler), "--no-dashboard")
+        running.scheduler = running.start("distributed.cli.dask_scheduler", *here(scheduler), "--no-dashboard")
         for each in workers:
-            running._started("distributed.cli.dask_worker", *here(each), "--local-directory", tmp_path)
+            running.start("distributed.cli.dask_worker", *here(each), "--local-directory", tmp_path)
         done = batch(*here(by_hand[0]), cwd=tmp_path)
         assert done.returncode == 0, done.stderr
         assert (tmp_path / "ir" / "m.xml").exists()

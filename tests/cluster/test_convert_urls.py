@@ -28,7 +28,9 @@ def pair(tmp_path: Path, store: Store) -> tuple[bytes, bytes]:
 
 
 @pytest.mark.parametrize(("target", "name"), [("ir/x.xml", "ir/x"), ("ir/", "ir/m"), ("ir/x", "ir/x"), ("", "m")])
-def test_from_and_to_a_store(target: str, name: str, store: Store, pair: tuple[bytes, bytes], tmp_path: Path) -> None:
+def test_from_and_to_a_store(
+    target: str, name: str, store: Store, pair: tuple[bytes, bytes], temporary: Path, tmp_path: Path
+) -> None:
     url = f"{store.url}/{target}" if target else store.url
     done = mo_loop("convert", f"{store.url}/zoo/m.onnx", "-o", url, "--format", "json",
                    "--mapping", f"{store.url}/map.json")  # fmt: skip
@@ -38,7 +40,7 @@ def test_from_and_to_a_store(target: str, name: str, store: Store, pair: tuple[b
     assert found["model"] == f"{store.url}/zoo/m.onnx"
     assert found["xml"] == {"path": f"{store.url}/{name}.xml", "bytes": len(pair[0])}
     assert json.loads(store.read("map.json"))["model"] == f"{store.url}/zoo/m.onnx"
-    assert list((tmp_path / "temporary").rglob("room-*")) == []
+    assert list(temporary.rglob("room-*")) == []
 
 
 @pytest.mark.parametrize("scheme", ["memory", "file"])
@@ -95,14 +97,14 @@ def test_a_failed_conversion_leaves_the_old_pair(store: Store, tmp_path: Path, p
     assert (store.read("m.xml"), store.read("m.bin")) == (b"old", b"old")
 
 
-def test_the_library(store: Store, pair: tuple[bytes, bytes], tmp_path: Path) -> None:
+def test_the_library(store: Store, pair: tuple[bytes, bytes], temporary: Path, tmp_path: Path) -> None:
     model = convert_model(f"{store.url}/zoo/m.onnx")
-    assert len(list((tmp_path / "temporary").rglob("room-*"))) == 1
+    assert len(list(temporary.rglob("room-*"))) == 1
     save_model(model, f"{store.url}/lib.xml")
     assert (store.read("lib.xml"), store.read("lib.bin")) == pair
     del model
     gc.collect()
-    assert list((tmp_path / "temporary").rglob("room-*")) == []
+    assert list(temporary.rglob("room-*")) == []
     with pytest.raises(FileError):
         convert_model(f"{store.url}/zoo/none.onnx")
     with pytest.raises(UsageError):
@@ -117,7 +119,9 @@ def test_commands_that_read(command: str, store: Store, pair: tuple[bytes, bytes
     assert there.stdout == here.stdout.replace(str(tmp_path / "m.onnx"), url)
 
 
-def test_an_ir_is_read_with_its_weights(store: Store, pair: tuple[bytes, bytes], tmp_path: Path) -> None:
+def test_an_ir_is_read_with_its_weights(
+    store: Store, pair: tuple[bytes, bytes], temporary: Path, tmp_path: Path
+) -> None:
     """inspect, diff, view and verify read what convert has written at a URL, and show the URL instead of a copy."""
     for name, content in zip(("m.xml", "m.bin", "n.xml", "n.bin"), (*pair, *pair), strict=True):
         store.put(f"ir/{name}", content)
@@ -139,7 +143,7 @@ def test_an_ir_is_read_with_its_weights(store: Store, pair: tuple[bytes, bytes],
     assert report.returncode == 0, report.stderr
     found = json.loads(report.stdout)
     assert (found["model"], found["ir"], found["sets"][0]["name"]) == (model, one, f"{store.url}/set.npz")
-    assert list((tmp_path / "temporary").rglob("room-*")) == []
+    assert list(temporary.rglob("room-*")) == []
 
 
 def test_an_ir_without_weights_is_told(store: Store, pair: tuple[bytes, bytes]) -> None:

@@ -100,9 +100,11 @@ def test_a_converted_model_is_not_refused_after_a_change(tmp_path: Path, monkeyp
             assert statuses(tmp_path / "r.json") == {"m.onnx": "converted"}
 
 
-def test_a_plan_asks_the_scheduler(tmp_path: Path) -> None:
+def test_a_plan_asks_the_scheduler(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     good(tmp_path / "in" / "m.onnx")
-    done = batch("in", "-o", "out", "--plan", "--scheduler", "tcp://127.0.0.1:9", cwd=tmp_path)
+    with monkeypatch.context() as impatient:
+        impatient.setattr("mo_loop.batching.cluster.connecting.CONNECT", 2.0)
+        done = batch("in", "-o", "out", "--plan", "--scheduler", "tcp://127.0.0.1:9", cwd=tmp_path)
     assert done.returncode == 2 and "error: ML290" in done.stderr
     with cluster(tmp_path / "cluster", 1, "--nthreads", 3, "--resources", "MEMORY=1e8") as running:
         said = batch("in", "-o", "out", "--plan", "--scheduler", running.address, cwd=tmp_path).stdout

@@ -27,7 +27,7 @@ def assert_no_half_pair(store: Store) -> set[str]:
     return pairs
 
 
-def test_every_tenth_request_fails(store: Store, server: S3Server, tmp_path: Path) -> None:
+def test_every_tenth_request_fails(store: Store, server: S3Server, temporary: Path, tmp_path: Path) -> None:
     """Every model ends exactly once, with its external data, and nobody sees half a pair meanwhile."""
     for number in range(20):
         store.put(f"zoo/d{number % 3}/m{number}.onnx", good(tmp_path / "m.onnx", number, name=f"n{number}"))
@@ -54,7 +54,7 @@ def test_every_tenth_request_fails(store: Store, server: S3Server, tmp_path: Pat
         assert not running.converters()
     here = batch(*arguments)
     assert Counter(statuses(tmp_path / "r.json").values()) == {"skipped": 20, "failed": 1}, here.stderr
-    assert list((tmp_path / "temporary").rglob("room-*")) == []
+    assert list(temporary.rglob("room-*")) == []
 
 
 def test_a_worker_is_killed_while_it_uploads(store: Store, tmp_path: Path) -> None:

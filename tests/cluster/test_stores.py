@@ -74,8 +74,7 @@ def test_listings(base: Location) -> None:
 
 
 def test_pages_of_a_listing(store: Store) -> None:
-    for number in range(2100):
-        store.put(f"many/{number:04}.onnx", b"x")
+    store.put_many(f"many/{number:04}.onnx" for number in range(2100))
     assert len(names(Location(f"{store.url}/many"))) == 2100
     assert len(store.requests("GET", "list-type=2")) == 3
 
