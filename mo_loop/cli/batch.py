@@ -106,7 +106,7 @@ class Asked:
 
 
 @click.command(cls=GroupedCommand)
-@click.argument("paths", nargs=-1, required=True, metavar="PATH...")
+@click.argument("paths", nargs=-1, required=True, type=click.Path(), metavar="PATH...")
 @flags(Asked)
 @durable_option
 @config_option

@@ -35,6 +35,7 @@ from mo_loop.cli.report_file import ReportFile, give
 from mo_loop.errors import UsageError
 from mo_loop.ir.pair import restore_pair
 from mo_loop.options import ConvertOptions
+from mo_loop.support.files import is_among
 from mo_loop.support.flags import FILES, REPORTS
 from mo_loop.support.garbage_collection import paused_collector
 from mo_loop.version import __version__
@@ -100,6 +101,9 @@ def command(
         legacy = LegacyFlags.of(context)
         require_local({"--dump": given.dump, "--visualize": given.visualize})
         target = target_of(named(model), target, legacy)
+        if report_file is not None and is_among(report_file.place, (target, os.path.splitext(target)[0] + ".bin")):
+            # Not an error of ours, which would be written to this file.
+            raise click.BadParameter(f"{report_file.place} is a file of the IR", ctx=context, param_hint="'--report'")
         require_places(model, target, {"--mapping": mapping, "--profile-json": given.profile_json})
         inputs = values_of(context, ConvertOptions)["input"]
         options = options_of(context, input=with_shapes(inputs, legacy.input_shape))

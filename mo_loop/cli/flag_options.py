@@ -20,6 +20,7 @@ import click
 from mo_loop.cli.output import tell
 from mo_loop.cli.report_file import ENDINGS, ReportFile
 from mo_loop.conversion_limits import BYTES, amount
+from mo_loop.support.files import is_among
 from mo_loop.support.flags import FILES, GROUPS, IMAGES, PASSES, REPORTS, STATES, Flag, flags_of
 
 F = TypeVar("F", bound=Callable[..., Any])
@@ -201,8 +202,39 @@ _HELP_ALL = FlagOption(
 )
 
 
+_WRITTEN = {"--report", "--junit", "--summary"}
+"""Options with a file that a command writes at its end."""
+
+
+def _files_of(ctx: click.Context) -> Iterator[tuple[click.Parameter, str]]:
+    """The paths of a command line, each with its parameter."""
+    values = dict(ctx.params)
+    for kept in ctx.meta.values():
+        values |= kept if isinstance(kept, dict) else {}
+    for each in ctx.command.params:
+        given = values.get(each.name or "") if isinstance(each.type, click.Path) else None
+        given = given.place if isinstance(given, ReportFile) else given
+        for text in (given,) if isinstance(given, str) else given or ():
+            yield each, text.partition("=")[2] or text
+
+
 class GroupedCommand(click.Command):
-    """A command whose --help lists its options below the titles of their groups."""
+    """A command whose --help lists its options below the titles of their groups.
+
+    It refuses a report in a file that it has for something else, which would be lost.
+    """
+
+    def parse_args(self, ctx: click.Context, args: list[str]) -> list[str]:
+        """BadParameter if a report is to be written to the file of an argument or of another option."""
+        rest = super().parse_args(ctx, args)
+        files = list(_files_of(ctx))
+        for written, report in files:
+            for other, file in files if _WRITTEN & set(written.opts) else ():
+                # A batch may replace the report that it was compared with.
+                if other is not written and "--baseline" not in other.opts and is_among(report, [file]):
+                    name = other.opts[0] if isinstance(other, click.Option) else str(other.metavar)
+                    raise click.BadParameter(f"{report} is the file of {name}, which would be lost", ctx, written)
+        return rest
 
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """With --help-all, where --help leaves options out."""

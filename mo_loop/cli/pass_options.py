@@ -44,7 +44,7 @@ class PassOptions:
         metavar="NAME",
     )
     profile: bool = flag(False, "Show the time, matches and nodes of each pass as a table on stderr.", PASSES)
-    profile_json: str | None = flag(None, "Write the table of --profile as JSON.", PASSES, metavar="FILE")
+    profile_json: str | None = flag(None, "Write the table of --profile as JSON.", PASSES, kind="path", metavar="FILE")
     dump: str | None = flag(
         None, "Write the graph as loaded, the changes of each pass, the graph as written, and index.html, which shows "
         "all of them. DIR has one run: the files of an earlier dump are removed.", PASSES, metavar="DIR",

@@ -88,6 +88,42 @@ def test_a_form_that_the_command_does_not_have_is_refused(tmp_path: Path) -> Non
     assert done.returncode == 2 and "a report of this command is JSON, not markdown" in done.stderr
 
 
+@pytest.mark.parametrize("name", [name for name in REPORTING if name != "ops"])
+def test_a_file_that_the_command_has_for_something_else_is_no_report(name: str, tmp_path: Path) -> None:
+    """Neither the report nor the error replaces it."""
+    command, *rest = map(str, REPORTING[name])
+    (tmp_path / "models").mkdir()
+    paths = [good(tmp_path / "models" / "a.onnx") if each in (str(MODEL), "models") else each for each in rest]
+    kept = Path(paths[0])
+    before = kept.read_bytes()
+    for report in (kept, tmp_path / "models" / ".." / "models" / "a.onnx"):
+        done = mo_loop(command, *paths, "--report", report, cwd=tmp_path)
+        assert done.returncode == 2 and "which would be lost" in done.stderr, done.stderr
+        assert kept.read_bytes() == before
+
+
+@pytest.mark.parametrize("flags", [
+    ("--mapping", "a.json", "--profile-json", "a.json"), ("--mapping", "a.json", "--report", "a.json"),
+    ("--profile-json", "a.json", "--report", "./a.json"), ("--report", "m.bin"), ("--mapping", "m.bin"),
+    ("--extension", "a.json", "--report", "a.json"),
+])  # fmt: skip
+def test_two_files_of_a_conversion_in_one(flags: tuple[str, ...], tmp_path: Path) -> None:
+    for name in ("m.bin", "a.json"):
+        (tmp_path / name).write_text("kept")
+    done = mo_loop("convert", MODEL, "-o", "m.xml", *flags, cwd=tmp_path)
+    assert done.returncode == 2 and done.stderr.startswith("error: ML201"), done.stderr
+    assert {each.name: each.read_text() for each in tmp_path.iterdir()} == {"m.bin": "kept", "a.json": "kept"}
+
+
+def test_a_batch_may_replace_its_baseline(tmp_path: Path) -> None:
+    (tmp_path / "models").mkdir()
+    refused(tmp_path / "models" / "bad.onnx")
+    assert mo_loop(*REPORTING["batch"], "--report", "r.json", cwd=tmp_path).returncode == 1
+    assert mo_loop(*REPORTING["batch"], "--report", "r.json", "--baseline", "r.json", cwd=tmp_path).returncode == 0
+    done = mo_loop(*REPORTING["batch"], "--report", "r.json", "--summary", "r.json", cwd=tmp_path)
+    assert done.returncode == 2 and "the file of --summary" in done.stderr
+
+
 @pytest.mark.parametrize("command", ["inspect", "convert", "verify"])
 def test_an_error_replaces_an_earlier_report(command: str, tmp_path: Path) -> None:
     (tmp_path / "report.json").write_text("{}")
