@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+import ast
+import sys
 from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import pytest
 
 from mo_loop import convert_model, ops
+from mo_loop.transforms.front.recurrence import cells
+from mo_loop.transforms.front.recurrence.columns import NotACell
 from tests.harness import check
 from tests.runtime.passes.recurrent_models import (
     MIXTURES,
@@ -149,6 +154,7 @@ def test_a_remaining_loop_without_slices() -> None:
 
 
 LSTM, GRU, RNN = CELLS["lstm_split_ifgo"], CELLS["gru_after_0"], CELLS["rnn_Tanh"]
+BEFORE = CELLS["gru_before_0"]
 UNLIKE = {
     "lstm_tanh_of_old_cell": (LSTM, "tc = Tanh(c2)", "tc = Tanh(c)"),
     "lstm_output_gate_is_tanh": (LSTM, "o = Sigmoid(op)", "o = Tanh(op)"),
@@ -168,6 +174,25 @@ UNLIKE = {
     "gru_sum_over_one": (GRU, "m = Sub(unit, z)", "m = Add(unit, z)"),
     "rnn_state_added": (RNN, "h2 = Tanh(sb)", "t = Tanh(sb)\n h2 = Add(t, h)"),
     "rnn_softsign": (RNN, "h2 = Tanh(sb)", "h2 = Softsign(sb)"),
+    "lstm_forget_twice": (LSTM, "c2 = Add(fc, ig)", "c2 = Add(fc, fc)"),
+    "lstm_gate_of_state": (LSTM, "f = Sigmoid(fp)", "f = Sigmoid(h)"),
+    "lstm_gate_of_tanh": (LSTM, "f = Sigmoid(fp)", "ft = Tanh(fp)\n fq = Add(ft, fp)\n f = Sigmoid(fq)"),
+    "gru_candidate_without_input": (GRU, "np = Add(nx, rn)", "np = Add(rn, rn)"),
+    "gru_difference_of_products": (GRU, "np = Add(nx, rn)", "np = Sub(nx, rn)"),
+    "gru_reset_is_tanh": (GRU, "r_ = Sigmoid(rp)", "r_ = Tanh(rp)"),
+    "gru_two_added": (GRU, "h2 = Add(zh, mn)", "hm = Add(zh, mn)\n h2 = Add(hm, two)"),
+    "gru_16_products": (
+        GRU, "h2 = Add(zh, mn)", "d = Sub(z, n_)\n d2 = Mul(d, d)\n d4 = Mul(d2, d2)\n h2 = Add(d4, mn)"
+    ),
+    "gru_before_reset_is_tanh": (BEFORE, "r_ = Sigmoid(p_r)", "r_ = Tanh(p_r)"),
+    "gru_before_two_resets": (
+        BEFORE, "n_ = Tanh(p_n)", "zs = Mul(z, h)\n zr = MatMul(zs, r_n)\n pn = Add(p_n, zr)\n n_ = Tanh(pn)"
+    ),
+    "gru_before_without_reset": (
+        BEFORE, "n_ = Tanh(p_n)", "hr = MatMul(h, r_r)\n pn = Add(p_n, hr)\n n_ = Tanh(pn)"
+    ),
+    "rnn_without_activation": (RNN, "h2 = Tanh(sb)", "h2 = Identity(sb)"),
+    "rnn_without_state": (RNN, "s = Add(gx, gh)", "hh = Sub(h, h)\n s = Add(gx, hh)"),
     "rnn_product_of_product": (RNN, "gh = MatMul(h, r_h)", "g1 = MatMul(h, r_h)\n gh = MatMul(g1, r_h)"),
 }
 
@@ -180,6 +205,22 @@ def test_a_different_cell_stays(name: str) -> None:
     model = loop(cell)
     fused(model, name, count=0, loops=1)
     check(model, *feeds(cell), rtol=1e-4, atol=1e-5)
+
+
+def test_each_condition_of_a_cell_has_one_that_fails_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each `raise` of cells.py is that of a cell in UNLIKE: without its condition that cell would be wrong."""
+    raised = set()
+
+    def noted(*_: str) -> None:
+        frame = sys._getframe(1)
+        raised.add(frame.f_lineno if frame.f_code.co_filename == cells.__file__ else 0)
+
+    monkeypatch.setattr(NotACell, "__init__", noted)
+    for cell, old, new in UNLIKE.values():
+        convert_model(loop(replace(cell, body=cell.body.replace(old, new))))
+    source = ast.parse(Path(cells.__file__).read_text("utf-8"))
+    wanted = {node.lineno: ast.unparse(node) for node in ast.walk(source) if isinstance(node, ast.Raise)}
+    assert not {line: text for line, text in wanted.items() if line not in raised}
 
 
 def test_a_state_with_another_consumer_stays() -> None:

@@ -242,8 +242,6 @@ def _gate(affine: Affine, state: Value) -> Gate:
     for source, matrix in affine.terms:
         if not isinstance(source, Source):
             raise NotACell("weights multiply a value other than inputs and the hidden state")
-        if matrix.shape[1] != width:
-            raise NotACell("a gate has another width than the state")
         if source.value is state:
             recurrence[:, source.first : source.last] += matrix.T
         else:
