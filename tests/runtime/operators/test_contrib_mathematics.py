@@ -108,6 +108,15 @@ def test_streams() -> None:
     )  # fmt: skip
 
 
+@pytest.mark.parametrize("metric", ["euclidean", "sqeuclidean"])
+def test_distances_of_rows_to_themselves(metric: str) -> None:
+    """The rounded square of a distance of 0 is below 0 for some rows."""
+    x = floats(200, 7) * 10
+    squares = np.sum((x[:, None] - x[None].astype(np.float64)) ** 2, -1)
+    expected = [(squares if metric == "sqeuclidean" else np.sqrt(squares)).astype(np.float32)]
+    check_node("com.microsoft::CDist", {"a": x, "b": x}, {"metric": metric}, opset=1, expected=expected, atol=0.05)
+
+
 def test_other_distances_are_refused() -> None:
     model = node_model("com.microsoft::CDist", {"a": floats(2, 3), "b": floats(4, 3)}, {"metric": "cosine"}, opset=1)
     with pytest.raises(MoLoopError, match="CDist with the metric 'cosine'"):

@@ -32,11 +32,12 @@ def test_a_part_of_each_head(dynamic):
 
 
 @pytest.mark.parametrize("layout", [0, 1])
+@pytest.mark.parametrize("sections", [[3, 2, 1], [1, 2, 3], [1, 4, 1], [0, 6, 0], [2, 2, 2]])
 @dynamic_or_not
-def test_positions_of_three_kinds(layout, dynamic):
+def test_positions_of_three_kinds(layout, sections, dynamic):
     at = RNG.integers(0, 9, (3, 2, 3))
     inputs = {"x": floats(2, 3, 24), "at": at, "cos": floats(9, 6), "sin": floats(9, 6)}
-    attributes = {"mrope_section": [3, 2, 1], "mrope_layout": layout, "num_heads": 2}
+    attributes = {"mrope_section": sections, "mrope_layout": layout, "num_heads": 2}
     check_node("com.microsoft::MRotaryEmbedding", inputs, attributes, opset=1, dynamic=dynamic)
 
 

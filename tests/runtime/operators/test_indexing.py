@@ -9,7 +9,7 @@ import pytest
 from onnx import helper
 
 from mo_loop import convert_model, ops
-from tests.harness import check_model, check_node
+from tests.harness import check_model, check_node, parsed
 from tests.nodes import NEWEST, graph_model, node_model
 from tests.pairs import pairs
 
@@ -317,6 +317,14 @@ def test_top_k_of_nothing() -> None:
     for constants in ((), ("k",)):
         check_node("TopK", {"x": floats(3, 5), "k": ints(0)}, opset=11, outputs=2, constants=constants)
         check_node("TopK", {"x": floats(3, 0), "k": ints(0)}, opset=11, outputs=2, constants=constants, dynamic=("x",))
+
+
+def test_top_k_of_a_size_that_may_be_0() -> None:
+    """The number of rows of y, which is known as a size when the model is converted."""
+    model = parsed("""
+        main (float[3,6] x, float[N,2] y) => (v, p) { n = Shape <start = 0, end = 1> (y) v, p = TopK (x, n) }
+    """)
+    check_model(model, *({"x": floats(3, 6), "y": floats(rows, 2)} for rows in (2, 0, 6)))
 
 
 def test_top_k_with_a_k_that_changes() -> None:

@@ -176,8 +176,9 @@ def test_a_constant_state_gives_the_batch_size(constant, layout):
     )  # fmt: skip
 
 
-def packed(kind, direction, seed=5, **attributes):
-    """A model whose input, batch and lengths are known only at run time, and a function that draws its inputs."""
+def packed(kind, direction, seed=5, known=None, **attributes):
+    """A model whose input, batch and lengths are known only at run time, and a function that draws its inputs; with
+    `known`, the steps and constant lengths, a static one."""
     rng, gates, count = np.random.default_rng(seed), GATES[kind], 2 if direction == "bidirectional" else 1
     shapes = {
         "w": (count, gates * HIDDEN, SIZE),
@@ -190,11 +191,12 @@ def packed(kind, direction, seed=5, **attributes):
         x = rng.standard_normal((time, len(lengths), SIZE)).astype(np.float32)
         return {"x": x, "lengths": np.array(lengths, np.int32)}
 
-    given = feeds(3, [3, 2])
-    ordered = {"x": given["x"], **weights, "lengths": given["lengths"]}
+    given = feeds(*(known or (3, [3, 2])))
+    x = given["x"].transpose(1, 0, 2) if attributes.get("layout") else given["x"]
+    ordered = {"x": x, **weights, "lengths": given["lengths"]}
     model = node_model(
         kind, ordered, {"hidden_size": HIDDEN, "direction": direction, **attributes}, opset=14,
-        outputs=3 if kind == "LSTM" else 2, constants=tuple(weights), dynamic=True,
+        outputs=3 if kind == "LSTM" else 2, constants=(*weights, *(["lengths"] if known else [])), dynamic=not known,
     )  # fmt: skip
     return model, feeds
 
@@ -244,3 +246,16 @@ def test_lengths_with_the_batch_first(kind):
     expected = [every.transpose(2, 0, 1, 3), *(each.transpose(1, 0, 2) for each in last)]
     other, _ = packed(kind, "bidirectional", layout=1)
     check_model(other, given | {"x": given["x"].transpose(1, 0, 2).copy()}, expected=expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("layout", [0, 1])
+@pytest.mark.parametrize("lengths", [[4, 4, 4], [3, 3, 3], [4, 2, 3]], ids=str)
+def test_constant_lengths(kind, layout, lengths):
+    """Those of all steps change nothing. There are as many sequences as steps in the shorter ones."""
+    model, feeds = packed(kind, "bidirectional")
+    given = feeds(4, lengths)
+    every, *last = check_model(model, given)
+    expected = [every.transpose(2, 0, 1, 3), *(each.transpose(1, 0, 2) for each in last)] if layout else [every, *last]
+    x = given["x"].transpose(1, 0, 2).copy() if layout else given["x"]
+    check_model(packed(kind, "bidirectional", known=(4, lengths), layout=layout)[0], {"x": x}, expected=expected)
