@@ -142,6 +142,7 @@ class GenerateProposals(Op, opset=9, ranks={"images": 2, "anchors": 4, "deltas":
     roi_num_type: ElementType = i64
 
     def infer(self, images, anchors, deltas, scores):
+        dtype = same_dtype(images, anchors, deltas, scores)
         batch, count, *sizes = (fresh(), fresh(), fresh(), fresh()) if scores.shape is None else scores.shape
         merge((batch, fresh(3, 4)), images.shape)
         merge((*sizes, count, 4), anchors.shape)
@@ -149,7 +150,7 @@ class GenerateProposals(Op, opset=9, ranks={"images": 2, "anchors": 4, "deltas":
         most = high(batch)
         number = fresh(0, None if most is None else most * self.post_nms_count)
         return (
-            TensorType(scores.dtype, (number, 4)), TensorType(scores.dtype, (number,)),
+            TensorType(dtype, (number, 4)), TensorType(dtype, (number,)),
             TensorType(self.roi_num_type, (batch,)),
         )  # fmt: skip
 

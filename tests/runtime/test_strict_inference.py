@@ -1,4 +1,5 @@
-"""Our inference is as strict as the runtime's: OpenVINO reads all shapes and element types that it accepts."""
+"""Our inference is as strict as the runtime's: OpenVINO reads all shapes and element types that it accepts, and infers
+none that contradict ours."""
 
 from __future__ import annotations
 
@@ -13,7 +14,7 @@ import pytest
 from mo_loop import ops
 from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph
-from mo_loop.graph.dimension import fresh
+from mo_loop.graph.dimension import Dimension, fresh, high, low
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import TensorType, bf16, boolean, f16, f32, f64, i8, i16, i32, i64, u8, u64
 from mo_loop.ir.bin import Weights
@@ -38,6 +39,7 @@ WRITTEN = [
 @pytest.mark.parametrize("number", range(len(WRITTEN)))
 def test_what_is_inferred_is_read(number: int) -> None:
     example = WRITTEN[number]
+    check_read(example, example.types)
     for draw in turn(range(DRAWS), 2):
         check_read(example, other_types(example, Random(f"{example.name} {number} {draw}")))
 
@@ -56,11 +58,29 @@ def check_read(example: Example, types: list[TensorType | None]) -> None:
     xml, data = io.StringIO(), io.BytesIO()
     XmlWriter(xml, Weights(data)).write(graph)
     try:
-        CORE.read_model(xml.getvalue().encode(), data.getvalue())
+        read = CORE.read_model(xml.getvalue().encode(), data.getvalue())
     except RuntimeError as error:
         said = str(error).strip().splitlines()[-1]
         allowed = ACCEPTED.get(example.name)
         assert allowed is not None and allowed in said, f"{example.name}{list(map(shown, types))}: {said}"
+        return
+    for ours, theirs in zip(graph.results, read.results, strict=True):
+        found, wanted = ours.value.type, theirs.output(0)
+        fits = str(found.dtype) == wanted.element_type.to_string() and agrees(found, wanted.partial_shape)
+        assert fits, f"{example.name}{list(map(shown, types))}: {found}, not {wanted} as the runtime infers"
+
+
+def agrees(ours: TensorType, theirs: openvino.PartialShape) -> bool:
+    """Whether a tensor can have both shapes."""
+    if ours.shape is None or theirs.rank.is_dynamic:
+        return True
+    return len(ours.shape) == len(theirs) and all(map(have_common_size, ours.shape, theirs))
+
+
+def have_common_size(ours: Dimension, theirs: openvino.Dimension) -> bool:
+    """Whether the bounds overlap; those of the runtime are below 0 if they are not known."""
+    top, most = high(ours), theirs.max_length
+    return (top is None or theirs.min_length <= top) and (most < 0 or low(ours) <= most)
 
 
 def other_elements(example: Example, random: Random) -> list[TensorType | None]:

@@ -35,6 +35,22 @@ def test_monotone(example: Example) -> None:
             found = wider
 
 
+@pytest.mark.parametrize("example", EXAMPLES, ids=[f"{n}-{each.name}" for n, each in enumerate(EXAMPLES)])
+def test_monotone_in_each_dimension_alone(example: Example) -> None:
+    """At the ends of its bounds."""
+    precise = example.infer(example.types)
+    for port, type_ in enumerate(example.types):
+        if type_ is None or type_.shape is None or type_.known is not None:
+            continue
+        for place, size in enumerate(type_.shape):
+            first, top = low(size), high(size)
+            above = None if top is None else top + 1
+            for weak in (fresh(), fresh(first), fresh(0, top), fresh(first, above), fresh(max(first - 1, 0), top)):
+                shape = (*type_.shape[:place], weak, *type_.shape[place + 1 :])
+                types = [*example.types[:port], TensorType(type_.dtype, shape), *example.types[port + 1 :]]
+                assert_covered(precise, example.infer(types))
+
+
 @pytest.mark.parametrize("name", BODIES)
 @pytest.mark.parametrize("seed", turn(range(DRAWS), 3))
 def test_monotone_through_bodies(name: str, seed: int) -> None:
