@@ -12,6 +12,7 @@ import os
 import time
 from collections.abc import Iterable, Mapping
 from dataclasses import fields
+from hashlib import sha256
 from typing import Any
 
 from mo_loop.batching.baseline import earlier_report, known_failures
@@ -111,6 +112,15 @@ def _plain(record: Any) -> dict[str, Any]:
     """The fields that are not the default, as plain data."""
     given = {each.name: getattr(record, each.name) for each in fields(record) if each.name != "extensions"}
     defaults = {each.name: each.default for each in fields(record)}
-    changed = {name: value for name, value in given.items() if value is not None and value != defaults[name]}
-    found: dict[str, Any] = json.loads(json.dumps(changed, default=str))
+    # The default of options that take arrays is None.
+    changed = {name: value for name, value in given.items()
+               if value is not None and (defaults[name] is None or value != defaults[name])}  # fmt: skip
+    found: dict[str, Any] = json.loads(json.dumps(changed, default=_text))
     return found
+
+
+def _text(value: Any) -> str:
+    """A value as text, different for different values: numpy leaves elements and digits of an array out."""
+    if not hasattr(value, "tobytes"):
+        return str(value)
+    return f"{value.dtype}{list(value.shape)} sha256:{sha256(value.tobytes()).hexdigest()}"

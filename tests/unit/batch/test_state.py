@@ -6,12 +6,15 @@ import errno
 import hashlib
 import os
 import tracemalloc
-from dataclasses import replace
+from dataclasses import fields, replace
 from pathlib import Path
-from typing import BinaryIO
+from typing import Any, BinaryIO
 
+import numpy as np
 import pytest
 
+from mo_loop.batching.calling import _work
+from mo_loop.batching.comparison_options import Comparing
 from mo_loop.batching.entries import StateEntry
 from mo_loop.batching.estimates import Earlier
 from mo_loop.batching.fingerprint import is_current, of_options, stamp
@@ -20,6 +23,7 @@ from mo_loop.batching.plan import Planned
 from mo_loop.batching.result import Facts
 from mo_loop.errors import FileError
 from mo_loop.extensions import GROUP
+from mo_loop.options import ConvertOptions
 from tests.batch_state import entries_in, write_entries
 
 
@@ -80,6 +84,27 @@ def test_sizes_are_looked_at_before_anything_is_read(
     model.outputs[1].write_bytes(b"of another size")
     assert not is_current(made, model, "options")
     assert not is_current(made, model, "others")
+
+
+def test_each_option_of_a_batch_changes_the_hash() -> None:
+    """Also the last element of a long array, and the last digit of a number."""
+    plain: tuple[Any, ...] = (True, False, 0, 1, 0.1, 0.1 + 1e-16, "x", ("x",))
+    long = np.zeros(3000)
+    other = long + (np.arange(3000) == 1500)
+    arrays: tuple[Any, ...] = (long, other, np.float32([1]), np.float64([1]), np.ones((1, 1)))
+    nested = tuple({"x": each} for each in (*arrays, np.float32([1 + 1e-7])))
+    hashes = [_work(ConvertOptions(), each).digest for each in (None, Comparing())]
+    for cls in (ConvertOptions, Comparing):
+        for each in fields(cls):
+            if each.name in ("config", "extensions"):  # a batch takes no configuration; the contents of files count
+                continue
+            for value in plain if each.default is not None else (*plain, *arrays, *nested):
+                if each.default is None or value != each.default:
+                    made: Any = cls()
+                    object.__setattr__(made, each.name, value)
+                    given = (made, None) if cls is ConvertOptions else (ConvertOptions(), made)
+                    hashes.append(_work(*given).digest)
+    assert len(set(hashes)) == len(hashes)
 
 
 def test_options_have_one_hash(tmp_path: Path) -> None:
