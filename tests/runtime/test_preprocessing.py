@@ -206,6 +206,13 @@ class TestAgainstPrePostProcessor:
         model = agrees(tmp_path, text, steps, {"x": floats(1, 3, 8, 6)}, layout="nhwc->nchw")
         assert kinds(model) == ["ReLU"]
 
+    def test_an_input_that_is_an_output_as_well_changes_alone(self) -> None:
+        """The name means the input."""
+        text = "main (float[1,3,8,6] x) => (float[1,3,8,6] x, float[1,3,8,6] y) { y = Relu (x) }"
+        graph = convert_model(parsed(text), layout="x(nchw->nhwc)").graph
+        shapes = [each.shape for each in (graph.parameters[0].output, *(result.value for result in graph.results))]
+        assert shapes == [(1, 8, 6, 3), (1, 3, 8, 6), (1, 3, 8, 6)]
+
 
 class TestChannelOrderInWeights:
     """The Gather of channels moves into weights where possible, else it stays; the numbers show whether it is right."""

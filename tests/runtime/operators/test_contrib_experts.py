@@ -31,21 +31,27 @@ def mixture(x, logits, layer, weights, count):
 
 
 @pytest.mark.parametrize("fusion", [0, 2])
-def test_gates_apart(fusion):
-    """A third layer, or the gate in the first half of the first layer."""
+@pytest.mark.parametrize("attributes", [
+    {}, {"swiglu_limit": 0.5, "activation_beta": 1.0}, {"swiglu_limit": 0.5, "swiglu_limit_after_activation": 1},
+])  # fmt: skip
+def test_gates_apart(fusion, attributes):
+    """A third layer, or the gate in the first half of the first layer; factors beyond the limit on both sides."""
+    limit, is_after = attributes.get("swiglu_limit", np.inf), "swiglu_limit_after_activation" in attributes
     x, logits, second = numbers(5, HIDDEN), numbers(5, EXPERTS), numbers(EXPERTS, HIDDEN, INNER)
     gate, up = numbers(EXPERTS, INNER, HIDDEN), numbers(EXPERTS, INNER, HIDDEN)
 
     def layer(token, expert):
-        g, u = gate[expert] @ token, up[expert] @ token
-        return g / (1 + np.exp(-g)) * u
+        g, u = gate[expert] @ token, np.clip(up[expert] @ token, -limit, limit)
+        g = g if is_after else np.minimum(g, limit)
+        y = np.minimum(g / (1 + np.exp(-g)), limit if is_after else np.inf)
+        return y * (u + attributes.get("activation_beta", 0))
 
     first = gate if fusion == 0 else np.concatenate([gate, up], 1)
     given = {"x": x, "logits": logits, "fc1": first, "b1": None, "fc2": second, "b2": None}
     given["fc3"] = up if fusion == 0 else None
     check_node(
-        "com.microsoft::MoE", given, {"k": 2, "activation_type": "swiglu", "swiglu_fusion": fusion}, opset=1,
-        constants=[name for name in ("fc1", "fc2", "fc3") if given[name] is not None], dynamic=["x", "logits"],
+        "com.microsoft::MoE", given, {"k": 2, "activation_type": "swiglu", "swiglu_fusion": fusion} | attributes,
+        opset=1, constants=[name for name in ("fc1", "fc2", "fc3") if given[name] is not None], dynamic=["x", "logits"],
         expected=[mixture(x, logits, layer, second, 2)],
     )  # fmt: skip
 

@@ -51,6 +51,24 @@ def test_positions_of_the_first_step_follow_the_first(interleaved, dynamic):
 
 
 @dynamic_or_not
+def test_positions_of_queries_with_lengths(dynamic):
+    """Those of each sample, also in the first step; compared with queries and keys that are turned before."""
+    positions, turns = np.array([[3, 1, 0, 7], [5, 5, 2, 1]], np.int64), rotary()
+    inputs = step(2, 4, 4)
+    cos, sin = (turns[name][positions][:, :, None] for name in ("cos", "sin"))
+
+    def turned(x):
+        first, second = np.split(x.reshape(2, 4, -1, SIZE), 2, -1)
+        return np.concatenate([first * cos - second * sin, second * cos + first * sin], -1).reshape(x.shape)
+
+    before = inputs | {name: turned(inputs[name]) for name in "qk"}
+    expected = check_node(OP, before, COUNTS, opset=1, outputs=NAMES)
+    absent = dict.fromkeys(("bias", "sink", "k_scale", "v_scale", "q_norm", "k_norm"))
+    given = inputs | turns | {"positions": positions} | absent | {"lengths": np.array([4, 4], np.int32)}
+    check_node(OP, given, {**COUNTS, "do_rotary": 1}, opset=1, outputs=NAMES, dynamic=dynamic, expected=expected)
+
+
+@dynamic_or_not
 def test_window_of_a_buffer_with_a_sink(dynamic):
     inputs = step(1, 3, 8, 12) | {"cos": None, "sin": None, "positions": None, "bias": floats(1, 1, 3, 8)}
     inputs["sink"] = floats(HEADS)
