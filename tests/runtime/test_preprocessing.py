@@ -212,6 +212,7 @@ class TestAgainstPrePostProcessor:
         graph = convert_model(parsed(text), layout="x(nchw->nhwc)").graph
         shapes = [each.shape for each in (graph.parameters[0].output, *(result.value for result in graph.results))]
         assert shapes == [(1, 8, 6, 3), (1, 3, 8, 6), (1, 3, 8, 6)]
+        assert [layout_of(each.value) for each in graph.results] == [None, None]
 
 
 class TestChannelOrderInWeights:
