@@ -45,7 +45,7 @@ def position_bias(table, queries, keys, largest, both):
 def test_buckets_of_distances(both, largest, dtype) -> None:
     """Lengths up to those after the last border, where all distances are in one bucket; elements are transposed.
 
-    Of 36 and 18, logarithms in f64 put some distances into the next bucket.
+    Of 36 and 18, some distances are at the border of two buckets.
     """
     table = floats(32, 3, dtype=dtype)
     stored, attributes = table.T.reshape(32, 3), {"is_bidirectional": both, "max_distance": largest}

@@ -1,5 +1,6 @@
 """Numbers that attention adds to its scores, from the distance between a query and a key."""
 
+import math
 from typing import Any
 
 import numpy as np
@@ -40,8 +41,8 @@ def relative_position_bias(
 def _buckets(count: int, largest: int, both: bool) -> Any:
     """The buckets of the distances (key - query) from -largest to largest.
 
-    Logarithms are computed in f32, as by the models that were trained with these buckets: some are just at the border
-    of two.
+    Logarithms of distances are computed in f32, and that of `max_distance` in f64, as by the models that were trained
+    with these buckets: some are just at the border of two.
     """
     distances = counted_up(-largest, largest + 1)
     half = count // 2 if both else count
@@ -54,7 +55,7 @@ def _buckets(count: int, largest: int, both: bool) -> Any:
         )
     far = np.abs(distances) if both else np.maximum(-distances, 0)
     ratio = np.maximum(far, exact).astype(np.float32) / np.float32(exact)
-    scaled = np.log(ratio) / np.log(np.float32(largest / exact)) * np.float32(half - exact)
+    scaled = np.log(ratio) / np.float32(math.log(largest / exact)) * np.float32(half - exact)
     bucket = np.where(far < exact, far, np.minimum(exact + scaled.astype(np.int64), half - 1))
     return bucket + half * (distances > 0) if both else bucket
 
