@@ -203,6 +203,18 @@ class TestABranchThatCannotBeTaken:
             warnings.simplefilter("ignore")
             check(parsed(text), feed, expected=[[("y", -feed["x"])]])
 
+    def test_neither_is_left_out_if_both_fail(self) -> None:
+        """The errors of both are reported."""
+        text = """main (float[3] x, float[2,1] u, bool c) => (float[P] y) {
+            y = If (c) <
+                then_branch = a () => (float[Q] p) { p = Concat <axis = 0> (x, u) },
+                else_branch = b () => (float[S] q) { q = Concat <axis = 0> (u, x) }
+            > }"""
+        with warnings.catch_warnings(), pytest.raises(ConversionErrors) as found:
+            warnings.simplefilter("error")
+            convert_model(parsed(text))
+        assert [each.where.split("/")[-2] for each in found.value.errors] == ["a", "b"]
+
     def test_in_the_body_of_a_loop(self) -> None:
         """The branch is left out of each iteration, and what it would have returned is the state."""
         text = """main (int64 m, bool c, float[3] x, int64[2,1] i, float[2,1] u) => (float[3] y, float[T,3] all) {

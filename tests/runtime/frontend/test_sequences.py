@@ -527,6 +527,18 @@ def test_a_map_over_two_lists_and_a_tensor() -> None:
     check(model, *({"a": floats(*a), "b": floats(*b), "t": np.float32(2)} for a, b in shapes))
 
 
+def test_a_map_over_a_list_of_known_elements_and_another_one() -> None:
+    """The elements of one are inputs of its node, those of the other are not."""
+    model = parsed("""
+        main (float[2,3] a, float[2,3] b, float[2,3] c) => (float[4,3] y) {
+          s = SequenceConstruct (a, b)
+          r = SplitToSequence <axis=0, keepdims=0> (c)
+          t = SequenceMap (s, r) <body = each (float[?,?] e, float[?] f) => (float[?,?] p) { p = Add (e, f) }>
+          y = ConcatFromSequence <axis=0> (t)
+        }""")
+    check(model, {"a": floats(2, 3), "b": floats(2, 3, seed=1), "c": floats(2, 3, seed=2)})
+
+
 # -- optionals
 
 
