@@ -110,6 +110,12 @@ def test_quiet(folder: Path) -> None:
         assert (done.returncode, done.stdout, done.stderr) == (code, "", "")
 
 
+def test_a_quiet_comparison_of_a_model_and_its_ir_writes_its_report(folder: Path) -> None:
+    done = mo_loop("diff", "old.onnx", "old.xml", "-q", "--report", "layers.json", cwd=folder)
+    assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+    assert json.loads((folder / "layers.json").read_text("utf-8"))["schema"] == "mo-loop layers"
+
+
 def test_all_lists_what_follows(tmp_path: Path) -> None:
     text = "main (float[N,2] x) => (float[N,2] y) { [one] a = Neg (x) [two] y = Abs (a) }"
     for name, size in (("old", "2"), ("new", "3")):

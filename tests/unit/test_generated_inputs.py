@@ -11,10 +11,11 @@ import pytest
 from mo_loop.compare.execution.isolated import IsolatedError
 from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
 from mo_loop.compare.input_sets.generated import Generator, size_of
-from mo_loop.compare.input_sets.input_values import COUNTS
+from mo_loop.compare.input_sets.input_values import COUNTS, Input, values_of
 from mo_loop.compare.input_sets.roles import Role, roles
 from mo_loop.errors import InputError, UnsupportedError
 from mo_loop.frontend.model import load
+from mo_loop.graph.types import ElementType, i4, i8, u4, u8
 from tests.harness import parsed
 
 
@@ -180,3 +181,11 @@ def test_sizes_that_are_inputs_vary_and_may_be_floats() -> None:
     assert all(((each >= 1) & (each == np.rint(each)) & (each < 9)).all() for each in drawn)
     assert len({tuple(each) for each in drawn}) > 1
     assert (made.draw(0, careful=True)["size"] == 1).all()
+
+
+@pytest.mark.parametrize("dtype", [i8, u8, u4, i4], ids=str)
+def test_integers_of_few_bits_have_their_whole_range(dtype: ElementType) -> None:
+    """The ends are where quantised numbers saturate."""
+    found = values_of(Input("x", dtype, (4000,), Role()), (4000,), 0, np.random.default_rng(0)).astype(np.int64)
+    lowest = -(1 << (dtype.bits - 1)) if dtype.kind == "int" else 0
+    assert set(found.tolist()) == set(range(lowest, lowest + (1 << dtype.bits)))

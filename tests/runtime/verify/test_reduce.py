@@ -187,15 +187,16 @@ LOOPS = {
 
 
 @pytest.mark.parametrize("kind", LOOPS)
-def test_the_body_in_place_of_a_node_computes_its_first_iteration(kind: str) -> None:
-    model = parsed(LOOPS[kind])
+@pytest.mark.parametrize("opset", [12, 13, 18])
+def test_the_body_in_place_of_a_node_computes_its_first_iteration(kind: str, opset: int) -> None:
+    model = parsed(LOOPS[kind], opset)
     feeds: dict[str, Any] = {"x": floats(3), "n": np.array(1), "v": floats(2, 3, seed=1), "b": np.array(True)}
     feeds = {each.name: feeds[each.name] for each in model.graph.input}
     start = Candidate(model.SerializeToString(), (feeds,))
     (found,) = unwrapped(start, places(start.proto)[0])
     assert found.size.bodies == start.size.bodies - (2 if kind == "If" else 1)
     one = {**feeds, "v": feeds["v"][:1]} if kind == "Scan" else feeds
-    wanted = dict(OnnxRuntime(parsed(LOOPS[kind].replace("float[2,3] v", "float[1,3] v"))).run(one))
+    wanted = dict(OnnxRuntime(parsed(LOOPS[kind].replace("float[2,3] v", "float[1,3] v"), opset)).run(one))
     for name, array in OnnxRuntime(found.proto).run(feeds):
         assert np.array_equal(array, wanted[name]), name
 

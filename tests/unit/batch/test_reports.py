@@ -54,6 +54,13 @@ def test_a_long_summary_is_cut() -> None:
     assert f"and {3000 - FAILURES} more" in text and f"and {9000 - OTHERS} more" in text
 
 
+def test_new_failures_come_before_known_ones() -> None:
+    results = Results([refused(name) for name in ("a", "b", "c")], known=frozenset({"a", "c"}))
+    rows = [line.split(" | ")[:2] for line in as_markdown(results).splitlines() if line.startswith("| <code>")]
+    old = "failed, known"
+    assert [(name[8], status) for name, status in rows] == [("b", "failed"), ("a", old), ("c", old)]
+
+
 def test_counts() -> None:
     assert counted(Results([converted("a")])) == "1 model: 1 converted"
     assert counted(Results([converted("a"), refused("b")])) == "2 models: 1 converted, 1 failed"
