@@ -2,10 +2,11 @@
 
 import numpy as np
 import pytest
+from onnx import helper
 
 from mo_loop import convert_model
 from tests.harness import check_model, check_node
-from tests.nodes import node_model
+from tests.nodes import graph_model, node_model
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 KINDS = tuple(GATES)
@@ -259,3 +260,23 @@ def test_constant_lengths(kind, layout, lengths):
     expected = [every.transpose(2, 0, 1, 3), *(each.transpose(1, 0, 2) for each in last)] if layout else [every, *last]
     x = given["x"].transpose(1, 0, 2).copy() if layout else given["x"]
     check_model(packed(kind, "bidirectional", known=(4, lengths), layout=layout)[0], {"x": x}, expected=expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("axis", [None, 0, 1])
+@pytest.mark.parametrize("attributes", [{}, {"clip": 0.5}], ids=str)
+def test_quantised_weights(kind, axis, attributes):
+    """One scale, one for each direction, and one for each row."""
+    rng, rows = np.random.default_rng(3), GATES[kind] * HIDDEN
+    constants = {
+        "w": rng.integers(-90, 90, (2, rows, SIZE)).astype(np.int8),
+        "r": rng.integers(-90, 90, (2, rows, HIDDEN)).astype(np.int8),
+        "scale": rng.uniform(0.005, 0.01, {None: (), 0: 2, 1: rows}[axis]),
+    }
+    constants["scale"] = np.asarray(constants["scale"], np.float32)
+    given = {} if axis is None else {"axis": axis}
+    nodes = [helper.make_node("DequantizeLinear", [name, "scale"], [f"{name}_real"], **given) for name in "wr"]
+    inputs = ["x", "w_real", "r_real"]
+    nodes.append(helper.make_node(kind, inputs, ["y"], hidden_size=HIDDEN, direction="bidirectional", **attributes))
+    feeds = {"x": rng.standard_normal((TIME, BATCH, SIZE)).astype(np.float32)}
+    check_model(graph_model(nodes, feeds, ["y"], opset=14, constants=constants), feeds)
