@@ -13,6 +13,7 @@ from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
 from mo_loop.compare.input_sets.generated import Generator, size_of
 from mo_loop.compare.input_sets.input_values import COUNTS, Input, values_of
 from mo_loop.compare.input_sets.roles import Role, roles
+from mo_loop.compare.stepping.slice_steps import _stepped_axis
 from mo_loop.errors import InputError, UnsupportedError
 from mo_loop.frontend.model import load
 from mo_loop.graph.types import ElementType, i4, i8, u4, u8
@@ -189,3 +190,13 @@ def test_integers_of_few_bits_have_their_whole_range(dtype: ElementType) -> None
     found = values_of(Input("x", dtype, (4000,), Role()), (4000,), 0, np.random.default_rng(0)).astype(np.int64)
     lowest = -(1 << (dtype.bits - 1)) if dtype.kind == "int" else 0
     assert set(found.tolist()) == set(range(lowest, lowest + (1 << dtype.bits)))
+
+
+@pytest.mark.parametrize(("axis", "found"), [(1, 1), (-2, 1), (-1, 2)])
+def test_the_axis_that_a_scan_steps_through(axis: int, found: int) -> None:
+    text = """main (float[1] s, float[2,T,3] x) => (float[1] y) {
+      y = Scan <num_scan_inputs = 1, scan_input_axes = [AXIS], body = step (float[1] a, float[P,Q] e) => (float[1] b) {
+        m = ReduceSum <keepdims = 0> (e) b = Add (a, m) }> (s, x) }"""
+    model = load(parsed(text.replace("AXIS", str(axis))))
+    inputs = {each.name: each for each in Generator(model, {}).inputs}
+    assert (_stepped_axis(model, inputs["x"]), _stepped_axis(model, inputs["s"])) == (found, None)

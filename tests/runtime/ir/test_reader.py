@@ -304,7 +304,7 @@ def test_slices_along_an_axis_from_behind(axis: int, step: str, whole: str, tmp_
     assert node.output.shape == tuple(map(int, whole.split()))
 
 
-@pytest.mark.parametrize("first", [3, 0], ids=["labels", "from 0"])
+@pytest.mark.parametrize("first", [3, 0, 9], ids=["labels", "from 0", "9 and 10"])
 def test_outputs_of_if_by_label_or_counted_from_0(first: int, tmp_path: Path) -> None:
     def branch(tag: str, label: int, swap: bool) -> tuple[str, str]:
         a, b = (1, 2) if not swap else (2, 1)
