@@ -1,7 +1,9 @@
-"""The worker processes of a Dask worker: when they end."""
+"""The worker processes of a Dask worker, and when they end; the logs of distributed."""
 
 from __future__ import annotations
 
+import logging
+import os
 import threading
 import time
 from pathlib import Path
@@ -12,6 +14,7 @@ import pytest
 pytest.importorskip("distributed", reason="the extra `cluster` is not installed")
 
 from mo_loop.batching.cluster import on_worker
+from mo_loop.batching.cluster.connecting import _silent_logs
 from mo_loop.batching.cluster.sent_files import SentFile
 from mo_loop.errors import ClusterError
 
@@ -65,6 +68,31 @@ def test_an_idle_pool_ends(monkeypatch: pytest.MonkeyPatch) -> None:
     pool = found._pool
     found._end_when_idle(pool)
     assert pool.is_closed and found._pool is None
+
+
+def test_a_pool_ends_after_its_conversions(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also after one that raised an error."""
+    found = equipment(monkeypatch)
+    found.unable, found._is_ready, pool = None, threading.Event(), found._pool
+    found._is_ready.set()
+    monkeypatch.setattr(found, "_converted", lambda number, drafts: [1][number])
+    assert found.convert(0, "") == 1
+    with pytest.raises(IndexError):
+        found.convert(1, "")
+    ending = threading.Thread(target=found._end_when_idle, args=(pool,), daemon=True)
+    ending.start()
+    ending.join(10)
+    assert pool.is_closed
+
+
+def test_logs_of_distributed_are_as_before(monkeypatch: pytest.MonkeyPatch) -> None:
+    log = logging.getLogger("distributed.client")
+    monkeypatch.setattr(log, "level", logging.INFO)
+    before = dict(os.environ)
+    with pytest.raises(KeyError), _silent_logs():
+        assert log.level > logging.CRITICAL and os.environ != before
+        raise KeyError
+    assert log.level == logging.INFO and dict(os.environ) == before
 
 
 def test_a_file_that_did_not_arrive_leaves_no_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
