@@ -55,16 +55,16 @@ SLOW: tuple[Slow, ...] = (
         "Cast/* CastLike/* Identity/* Floor/* Expand/* Split/*",
         "the model is one copy, whose time is that of its start, or of the memory",
     ),
-    Slow("*::Unique/*", "the runtime's Unique compares elements one at a time"),
+    Slow("*::Unique/*", "elements are sorted, and found again in the order of their first occurrences"),
     Slow("CumProd/*", "the IR has no running product: of a known length it doubles, else all pairs are computed"),
-    Slow("*::VarlenCausalConvWithState/*", "the sequence of each token is counted, over all sequences"),
     Slow(
-        "*::LinearAttention/* *::GatedDeltaNet/* *::EngramGate/* *::MoE/* *::MaxpoolWithMask/* "
-        "*::GroupQueryAttention/* *::DecoderMaskedMultiHeadAttention/* *::SVMRegressor/* *::Imputer/*",
+        "*::LinearAttention/* *::GatedDeltaNet/* *::VarlenCausalConvWithState/* *::EngramGate/* *::MoE/* "
+        "*::MaxpoolWithMask/* *::GroupQueryAttention/* *::DecoderMaskedMultiHeadAttention/* *::SVMRegressor/* "
+        "*::Imputer/*",
         "the IR has no such operation: it is composed",
     ),
     Slow("GRU/* RNN/*", "with lengths, the plugin computes all steps; its cell before the reset is slow"),
-    Slow("TensorScatter/* ScatterElements/* MaxUnpool/*", "the IR needs an index for each element"),
+    Slow("TensorScatter/* ScatterElements/* MaxUnpool/*", "the IR needs an index for each element, or row of them"),
     Slow("Pad/* *::Pad/*", "pads by a rule that the runtime lacks, or a Pad that it does not vectorise"),
     Slow(
         "NonMaxSuppression/* DeformConv/* *::Inverse/* *::ConvTransposeWithDynamicPads/* Det/* "

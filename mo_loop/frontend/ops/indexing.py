@@ -2,6 +2,7 @@
 
 from mo_loop import ops as operations
 from mo_loop.frontend.ops.ranking import Mode, top
+from mo_loop.frontend.ops.shared import FAR
 from mo_loop.frontend.ops.unique import unique_elements, unique_slices
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import low
@@ -9,6 +10,7 @@ from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import i64
 from mo_loop.ops.lengths import as_i64, dimension, joined, scalar, vector
 from mo_loop.ops.ranges import AtLeast1, Vector
+from mo_loop.ops.signs import is_not_negative
 from mo_loop.target import CRASH, Gap
 
 AVOIDS = {
@@ -89,14 +91,32 @@ def tensor_scatter(
     if past_cache.rank is None or update.rank != past_cache.rank:
         raise UnsupportedError("TensorScatter into a tensor of unknown rank", code="ML314")
     at = normalise_axis(axis, past_cache.rank)
-    places = ops.Range(0, dimension(update, at), 1, graph=update.graph, output_type=i64)
-    places = ops.Reshape(places, [-1, *[1] * (past_cache.rank - at - 1)])
-    if write_indices is not None:
-        places = ops.Reshape(write_indices, [-1, *[1] * (past_cache.rank - 1)]) + places
+    if at == 0:
+        raise ModelError("the axis is that of the batch", code="ML227")
+    length = dimension(update, at)
+    if write_indices is None:
+        rest = ops.Slice(past_cache, joined([length], past_cache), [FAR], [1], [at])
+        return ops.Concat(update, rest, axis=at)
+    places = ops.Range(0, length, 1, graph=update.graph, output_type=i64)
+    places = ops.Unsqueeze(write_indices, [1]) + ops.Unsqueeze(places, [0])
     if mode == "circular":
         places = places % dimension(past_cache, at)
-    everywhere = ops.Broadcast(places, ops.ShapeOf(update))
-    return ops.ScatterElementsUpdate(past_cache, everywhere, update, at)
+    if past_cache.type.dims[0] == 1:
+        return ops.ScatterUpdate(past_cache, vector(places), update, at)
+    if at < past_cache.rank - 1:
+        return ops.ScatterNDUpdate(past_cache, _coordinates(update, places, at), update)
+    places = ops.Reshape(places, joined([dimension(places, 0), *[1] * (at - 1), length], places))
+    return ops.ScatterElementsUpdate(past_cache, ops.Broadcast(places, ops.ShapeOf(update)), update, at)
+
+
+def _coordinates(x: Value, places: Value, axis: int) -> Value:
+    """The indices of all slices x[b, i, ..., s] with the axis as the last one: (b, i, ..., places[b, s])."""
+    lengths = [dimension(x, i) for i in range(axis + 1)]
+    shape = joined(lengths, x)
+    parts = [ops.Range(0, length, 1, graph=x.graph, output_type=i64) for length in lengths[:-1]]
+    alone = [ops.Reshape(part, [*[1] * i, -1, *[1] * (axis - i)]) for i, part in enumerate(parts)]
+    alone.append(ops.Reshape(places, joined([lengths[0], *[1] * (axis - 1), lengths[-1]], x)))
+    return ops.Concat(*(ops.Unsqueeze(ops.Broadcast(each, shape), [-1]) for each in alone), axis=axis + 1)
 
 
 def _reduction(name: str) -> str:
@@ -126,7 +146,8 @@ def one_hot(indices, depth, values, *, axis: int = -1):
     """`values` are off and on; a negative index counts from the end, an index out of range gives only off."""
     size = scalar(as_i64(depth))
     places = as_i64(indices)
-    places = ops.Select(places < 0, places + size, places)
+    if not is_not_negative(places):
+        places = ops.Select(places < 0, places + size, places)
     off, on = (ops.Gather(values, i, 0) for i in (0, 1))
     return ops.OneHot(places, size, on, off, axis=axis)
 
@@ -164,7 +185,7 @@ def _is_positive(count: Value) -> bool:
 def unique(x, *, axis: int | None = None, sorted: int = 1, node: Context):
     """Unique values, the index of the first occurrence of each, the inverse indices, and the counts."""
     if axis is None or x.rank == 1:
-        outputs = unique_elements(x, bool(sorted))
+        outputs = unique_elements(x, bool(sorted), values_only=not any(map(node.wants, (1, 2, 3))))
     else:
         outputs = unique_slices(x, axis, bool(sorted))
     return outputs[: len(node.outputs)]

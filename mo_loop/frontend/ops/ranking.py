@@ -132,7 +132,7 @@ def _found(x: Value, k: Any, axis: int, mode: Mode, most: int) -> tuple[Value, V
         order = search(selected, mode)[1]
         found = ops.GatherElements(place, order, axis=axis)
     before = ops.Concat(ops.Slice(values, [0], [1], [1], [axis]), ops.Slice(values, [0], [-1], [1], [axis]), axis=axis)
-    group = ops.CumSum(ops.Convert(~_same(values, before), destination_type=i32), axis)
+    group = ops.CumSum(ops.Convert(~same(values, before), destination_type=i32), axis)
     count = _number(x.graph, k)
     base, digits = _digits(most)
     for digit in range(digits):  # the lowest digit of the group first
@@ -151,7 +151,7 @@ def _selected(x: Value, values: Value, axis: int, mode: Mode, search: Any) -> Va
     last = ops.Slice(values, [-1], [FAR], [1], [axis])
     length = _number(x.graph, dimension(x, axis))
     steps = _steps(x.graph, length)
-    keys = ops.Select(_same(x, last), steps, np.int32(_BEHIND))
+    keys = ops.Select(same(x, last), steps, np.int32(_BEHIND))
     keys = ops.Select(_precedes(x, last, mode), steps - length, keys)
     first = ops.Minimum(search(keys, "min")[0], length - np.int32(1))
     return ops.Select(first < np.int32(0), first + length, first)
@@ -168,11 +168,11 @@ def _digits(most: int) -> tuple[int, int]:
 def _precedes(x: Value, other: Value, mode: Mode) -> Value:
     if x.dtype in _WIDE:
         nearer = (ops.Maximum if mode == "max" else ops.Minimum)(x, other)
-        return ~_same(nearer, other)
+        return ~same(nearer, other)
     return other < x if mode == "max" else x < other
 
 
-def _same(x: Value, other: Value) -> Value:
+def same(x: Value, other: Value) -> Value:
     """The runtime compares integers as f32; whether their difference is 0 is exact."""
     if x.dtype in _WIDE:
         return ops.Equal(x - other, np.zeros((), x.dtype.numpy))

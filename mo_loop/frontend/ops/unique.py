@@ -1,4 +1,10 @@
-"""Unique. The operation of the runtime crashes for empty tensors, and is wrong along an axis, where it is composed.
+"""Unique. The operation of the runtime crashes for empty tensors, takes n * n steps for indices and counts, and is
+wrong along an axis. Elements are sorted, with order[j] as the place of the j-th:
+
+    group[j] = CumSum(v[j] != v[j - 1])            the number of the distinct value
+    start    = { j : j = 0 or v[j] != v[j - 1] }   where the groups begin; their lengths are the counts
+    back     = group[j] at order[j]                the inverse indices
+    first[g] = min{ i : back[i] = g }              the first occurrence of each value
 
 Slices along the axis are rows of a matrix r of n rows. Each row is compared with all others:
 
@@ -10,7 +16,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mo_loop.frontend.ops.shared import converted
+from mo_loop.frontend.ops.ranking import same
+from mo_loop.frontend.ops.shared import FAR, converted
 from mo_loop.frontend.vocabulary import UnsupportedError, Value, ops
 from mo_loop.graph.dimension import low
 from mo_loop.graph.shape import element_count, normalise_axis
@@ -18,28 +25,50 @@ from mo_loop.graph.types import boolean, i32, i64
 from mo_loop.ops.lengths import dimension, joined, vector
 
 
-def unique_elements(x: Value, in_order: bool) -> Sequence[Value]:
-    """Unique elements, the index of the first occurrence of each, the inverse indices, and the counts."""
-    if low(element_count(x.shape) or 0) > 0:
-        return _found(x, in_order)
+def unique_elements(x: Value, in_order: bool, *, values_only: bool) -> Sequence[Value]:
+    """Unique elements, the index of the first occurrence of each, the inverse indices, and the counts; only the
+    elements with `values_only`."""
     flat = vector(x)
+    found = _values if in_order and values_only else _found
+    if low(element_count(x.shape) or 0) > 0:
+        return found(flat, in_order)
     length = ops.ShapeOf(flat)
     one_if_empty = ops.Maximum(1 - length, 0)
     padded = ops.Pad(flat, [0], one_if_empty, np.zeros((), x.dtype.numpy))
-    return [ops.Slice(each, [0], length, [1], [0]) for each in _found(padded, in_order)]
+    return [ops.Slice(each, [0], length, [1], [0]) for each in found(padded, in_order)]
+
+
+def _values(x: Value, in_order: bool) -> Sequence[Value]:
+    """The elements alone, in their order."""
+    return ops.Unique(x, sorted=in_order)[:1]
 
 
 def _found(x: Value, in_order: bool) -> Sequence[Value]:
-    """Unique of a tensor that is not empty. Unsorted, the runtime gives wrong values unless the third output is used:
-    so it sorts, and the results are reordered by first occurrence."""
-    values, first, back, times = ops.Unique(x, sorted=True)
-    if in_order:
-        return values, first, back, times
-    count = ops.Gather(ops.ShapeOf(first), 0, 0)
-    places, order = ops.TopK11(first, count, axis=0, mode="min", index_element_type=i64)
-    _, rank = ops.TopK11(order, count, axis=0, mode="min", index_element_type=i64)
-    found = ops.Gather(values, order, 0), places, ops.Gather(rank, back, 0), ops.Gather(times, order, 0)
-    return found
+    """Unique of a vector that is not empty."""
+    count = dimension(x, 0)
+    keys = converted(x, i32) if x.dtype is boolean else x
+    ordered, order = ops.TopK11(keys, count, axis=0, mode="min", index_element_type=i64)
+    differs = ~same(ops.Slice(ordered, [1], [FAR], [1], [0]), ops.Slice(ordered, [0], [-1], [1], [0]))
+    group = ops.Concat(np.array([0]), ops.CumSum(ops.Convert(differs, destination_type=i64), 0), axis=0)
+    back = ops.ScatterUpdate(_zeros(x), order, group, 0)
+    start = ops.Concat(np.array([0]), vector(ops.NonZero(differs)) + 1, axis=0)
+    times = ops.Concat(ops.Slice(start, [1], [FAR], [1], [0]), ops.ShapeOf(x), axis=0) - start
+    first = ops.ScatterElementsUpdate12(_zeros(start) + count, back, _places(x), 0, reduction="min")
+    if not in_order:
+        is_first = ops.ScatterUpdate(_zeros(x), first, _zeros(first) + 1, 0)
+        rank = ops.Gather(ops.CumSum(is_first, 0, exclusive=True), first, 0)
+        moved = ops.ScatterUpdate(_zeros(first), rank, _places(first), 0)
+        first, back, times = ops.Gather(first, moved, 0), ops.Gather(rank, back, 0), ops.Gather(times, moved, 0)
+    return ops.Gather(x, first, 0), first, back, times
+
+
+def _zeros(x: Value) -> Value:
+    return ops.Broadcast(np.array(0), ops.ShapeOf(x), graph=x.graph)
+
+
+def _places(x: Value) -> Value:
+    """0, 1, ... of the elements of a vector."""
+    return ops.Range(0, dimension(x, 0), 1, graph=x.graph, output_type=i64)
 
 
 def unique_slices(x: Value, axis: int, in_order: bool) -> Sequence[Value]:

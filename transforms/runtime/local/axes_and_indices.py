@@ -13,6 +13,7 @@ from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import i64
 from mo_loop.ops.activation import PReLU
 from mo_loop.ops.base import Constant
+from mo_loop.ops.signs import is_not_negative
 from mo_loop.ops.slicing import END
 from mo_loop.target import CRASH, NEVER, Gap, Processor
 from mo_loop.transforms.operands import behind
@@ -181,15 +182,8 @@ def _indexed_axes(node: ops.GatherElements | ops.GatherND) -> int | list[int] | 
 
 
 def _is_from_start(indices: Value) -> bool:
-    indices = behind(indices, (ops.Barrier, ops.GatherElements, ops.Convert, ops.Slice, ops.Transpose))
-    node = indices.node
-    if isinstance(node, Constant):
-        return bool((node.array >= 0).all())
-    if isinstance(node, ops.TopK):
-        return indices is node.outputs[1]
-    if isinstance(node, ops.NonZero):
-        return True
-    return isinstance(node, ops.Select) and _is_below_zero(node)
+    counted = behind(indices, (ops.Barrier, ops.GatherElements, ops.Convert, ops.Slice, ops.Transpose)).node
+    return is_not_negative(indices) or (isinstance(counted, ops.Select) and _is_below_zero(counted))
 
 
 def _is_below_zero(node: ops.Select) -> bool:

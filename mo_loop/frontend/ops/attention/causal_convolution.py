@@ -19,7 +19,7 @@ from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import FAR, counted
 from mo_loop.frontend.ops.weight_layout import reshaped
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.ops.lengths import as_i64, dimension, joined
+from mo_loop.ops.lengths import Length, as_i64, dimension, joined
 from mo_loop.ops.ranges import AtLeast3, Integers, Matrix, NotNegative, Positive, Rank3, Vector
 
 # -- sequences of one length
@@ -170,13 +170,10 @@ class _Packing:
         states = ops.Reshape(ops.Transpose(self.state, [0, 2, 1]), channels)
         both = ops.Concat(self.x, states, axis=0)
         tokens, rows = dimension(self.x, 0), dimension(both, 0)
-        begins = ops.Unsqueeze(self._shifted(self.starts), 0)
-        ends = rows + 1 if isinstance(rows, int) else rows + np.int64(1)
-        behind = ops.Unsqueeze(counted(ends, self.x), 1) - begins
-        passed = ops.ReduceSum(ops.Minimum(ops.Maximum(behind, np.int64(0)), np.int64(self.width)), [1])
-        before, after = ops.Slice(passed, [0], [-1], [1], [0]), ops.Slice(passed, [1], [FAR], [1], [0])
-        is_token = ops.Equal(before, after)
-        source = ops.Select(is_token, counted(rows, self.x) - before, before + tokens)
+        begins = self._shifted(self.starts)
+        is_state = _passed(begins, rows, self.x) - _passed(begins + np.int64(self.width), rows, self.x)
+        before = ops.CumSum(is_state, 0, exclusive=True)
+        source = ops.Select(ops.Equal(is_state, np.int64(0)), counted(rows, self.x) - before, before + tokens)
         return ops.Gather(both, source, 0)
 
     def _shifted(self, tokens: Value) -> Value:
@@ -188,10 +185,9 @@ class _Packing:
         """The rows of the convolution that belong to tokens; the others have taps in two sequences."""
         if not self.width:
             return y
-        tokens = counted(dimension(self.x, 0), self.x)
-        ended = ops.Unsqueeze(tokens, 1) >= ops.Unsqueeze(self.stops, 0)
-        before = ops.ReduceSum(ops.Select(ended, np.int64(self.width), np.int64(0)), [1])
-        return ops.Gather(y, tokens + before, 0)
+        tokens = dimension(self.x, 0)
+        before = _passed(self.stops, tokens, self.x) * np.int64(self.width)
+        return ops.Gather(y, counted(tokens, self.x) + before, 0)
 
     def ends(self, long: Value) -> Value:
         """[batch, channels, width]: the last rows of each sequence."""
@@ -200,6 +196,14 @@ class _Packing:
         first = ops.Unsqueeze(self._shifted(self.stops), 1)
         rows = first + first_numbers(self.width)[None]
         return ops.Transpose(ops.Gather(long, rows, 0), [0, 2, 1])
+
+
+def _passed(places: Value, rows: Length, like: Value) -> Value:
+    """[rows]: how many of the places, which are at most `rows`, are not after each row."""
+    empty = ops.Broadcast(np.int64(0), joined([rows + 1], like), graph=like.graph)
+    ones = ops.Broadcast(np.int64(1), ops.ShapeOf(places), graph=like.graph)
+    counts = ops.ScatterElementsUpdate12(empty, places, ones, 0, reduction="sum")
+    return ops.CumSum(ops.Slice(counts, [0], [-1], [1], [0]), 0)
 
 
 def _captured(x: Value, packing: _Packing, count: Value | None, capacity: int) -> Value:
