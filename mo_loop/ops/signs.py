@@ -23,15 +23,15 @@ _OF_ALL = (ops.Add, ops.Concat, ops.Divide, ops.Minimum, ops.Multiply)
 
 def is_not_negative(value: Value) -> bool:
     """Whether all elements of a tensor of integers are known to be at least 0, where nothing overflows."""
-    proven: set[Value] = set()
+    seen: set[Value] = set()
     asked = [value]
     while asked:
         value = asked.pop()
-        if value in proven or _is_from_zero(value):
+        if value in seen or _is_from_zero(value):
             continue
-        proven.add(value)
+        seen.add(value)
         needed = _needed(value)
-        if not needed or len(proven) > _MOST:
+        if not needed or len(seen) > _MOST:
             return False
         asked.extend(needed)
     return True

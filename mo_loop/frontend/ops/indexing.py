@@ -2,12 +2,11 @@
 
 from mo_loop import ops as operations
 from mo_loop.frontend.ops.ranking import Mode, top
-from mo_loop.frontend.ops.shared import FAR
+from mo_loop.frontend.ops.shared import FAR, counted
 from mo_loop.frontend.ops.unique import unique_elements, unique_slices
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import low
 from mo_loop.graph.shape import normalise_axis
-from mo_loop.graph.types import i64
 from mo_loop.ops.lengths import as_i64, dimension, joined, scalar, vector
 from mo_loop.ops.ranges import AtLeast1, Vector
 from mo_loop.ops.signs import is_not_negative
@@ -97,8 +96,7 @@ def tensor_scatter(
     if write_indices is None:
         rest = ops.Slice(past_cache, joined([length], past_cache), [FAR], [1], [at])
         return ops.Concat(update, rest, axis=at)
-    places = ops.Range(0, length, 1, graph=update.graph, output_type=i64)
-    places = ops.Unsqueeze(write_indices, [1]) + ops.Unsqueeze(places, [0])
+    places = ops.Unsqueeze(write_indices, [1]) + ops.Unsqueeze(counted(length, update), [0])
     if mode == "circular":
         places = places % dimension(past_cache, at)
     if past_cache.type.dims[0] == 1:
@@ -113,8 +111,7 @@ def _coordinates(x: Value, places: Value, axis: int) -> Value:
     """The indices of all slices x[b, i, ..., s] with the axis as the last one: (b, i, ..., places[b, s])."""
     lengths = [dimension(x, i) for i in range(axis + 1)]
     shape = joined(lengths, x)
-    parts = [ops.Range(0, length, 1, graph=x.graph, output_type=i64) for length in lengths[:-1]]
-    alone = [ops.Reshape(part, [*[1] * i, -1, *[1] * (axis - i)]) for i, part in enumerate(parts)]
+    alone = [ops.Reshape(counted(lengths[i], x), [*[1] * i, -1, *[1] * (axis - i)]) for i in range(axis)]
     alone.append(ops.Reshape(places, joined([lengths[0], *[1] * (axis - 1), lengths[-1]], x)))
     return ops.Concat(*(ops.Unsqueeze(ops.Broadcast(each, shape), [-1]) for each in alone), axis=axis + 1)
 

@@ -56,7 +56,7 @@ def contrib_range(start, limit, delta=None):
 @translates("Unique", since=1, domain=MICROSOFT)
 def contrib_unique(x):
     """Unique values in the order of their first occurrences, the inverse indices, and the counts."""
-    values, _, back, times = unique_elements(x, in_order=False, values_only=False)
+    values, _, back, times = unique_elements(x, in_order=False)
     return [values, back, times]
 
 

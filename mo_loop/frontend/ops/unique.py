@@ -16,8 +16,8 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from mo_loop.frontend.ops.ranking import same
-from mo_loop.frontend.ops.shared import FAR, converted
+from mo_loop.frontend.ops.ranking import same, top
+from mo_loop.frontend.ops.shared import FAR, converted, counted
 from mo_loop.frontend.vocabulary import UnsupportedError, Value, ops
 from mo_loop.graph.dimension import low
 from mo_loop.graph.shape import element_count, normalise_axis
@@ -25,50 +25,44 @@ from mo_loop.graph.types import boolean, i32, i64
 from mo_loop.ops.lengths import dimension, joined, vector
 
 
-def unique_elements(x: Value, in_order: bool, *, values_only: bool) -> Sequence[Value]:
+def unique_elements(x: Value, in_order: bool, *, values_only: bool = False) -> Sequence[Value]:
     """Unique elements, the index of the first occurrence of each, the inverse indices, and the counts; only the
     elements with `values_only`."""
+
+    def found(x: Value) -> Sequence[Value]:
+        return ops.Unique(x, sorted=True)[:1] if in_order and values_only else _found(x, in_order)
+
     flat = vector(x)
-    found = _values if in_order and values_only else _found
     if low(element_count(x.shape) or 0) > 0:
-        return found(flat, in_order)
+        return found(flat)
     length = ops.ShapeOf(flat)
     one_if_empty = ops.Maximum(1 - length, 0)
     padded = ops.Pad(flat, [0], one_if_empty, np.zeros((), x.dtype.numpy))
-    return [ops.Slice(each, [0], length, [1], [0]) for each in found(padded, in_order)]
-
-
-def _values(x: Value, in_order: bool) -> Sequence[Value]:
-    """The elements alone, in their order."""
-    return ops.Unique(x, sorted=in_order)[:1]
+    return [ops.Slice(each, [0], length, [1], [0]) for each in found(padded)]
 
 
 def _found(x: Value, in_order: bool) -> Sequence[Value]:
     """Unique of a vector that is not empty."""
     count = dimension(x, 0)
     keys = converted(x, i32) if x.dtype is boolean else x
-    ordered, order = ops.TopK11(keys, count, axis=0, mode="min", index_element_type=i64)
+    ordered, order = top(keys, count, 0, "min", places=False)
     differs = ~same(ops.Slice(ordered, [1], [FAR], [1], [0]), ops.Slice(ordered, [0], [-1], [1], [0]))
     group = ops.Concat(np.array([0]), ops.CumSum(ops.Convert(differs, destination_type=i64), 0), axis=0)
     back = ops.ScatterUpdate(_zeros(x), order, group, 0)
     start = ops.Concat(np.array([0]), vector(ops.NonZero(differs)) + 1, axis=0)
     times = ops.Concat(ops.Slice(start, [1], [FAR], [1], [0]), ops.ShapeOf(x), axis=0) - start
-    first = ops.ScatterElementsUpdate12(_zeros(start) + count, back, _places(x), 0, reduction="min")
+    first = ops.ScatterElementsUpdate12(_zeros(start) + count, back, counted(count, x), 0, reduction="min")
     if not in_order:
         is_first = ops.ScatterUpdate(_zeros(x), first, _zeros(first) + 1, 0)
         rank = ops.Gather(ops.CumSum(is_first, 0, exclusive=True), first, 0)
-        moved = ops.ScatterUpdate(_zeros(first), rank, _places(first), 0)
+        moved = ops.ScatterUpdate(_zeros(first), rank, counted(dimension(first, 0), x), 0)
         first, back, times = ops.Gather(first, moved, 0), ops.Gather(rank, back, 0), ops.Gather(times, moved, 0)
     return ops.Gather(x, first, 0), first, back, times
 
 
 def _zeros(x: Value) -> Value:
+    """As many zeros of type i64 as a vector has elements."""
     return ops.Broadcast(np.array(0), ops.ShapeOf(x), graph=x.graph)
-
-
-def _places(x: Value) -> Value:
-    """0, 1, ... of the elements of a vector."""
-    return ops.Range(0, dimension(x, 0), 1, graph=x.graph, output_type=i64)
 
 
 def unique_slices(x: Value, axis: int, in_order: bool) -> Sequence[Value]:
@@ -79,17 +73,16 @@ def unique_slices(x: Value, axis: int, in_order: bool) -> Sequence[Value]:
     rows = _rows(x, at)
     count = dimension(rows, 0)
     lower, differs = _compared(rows)
-    same = ~ops.ReduceLogicalOr(differs, [2])
-    steps = ops.Range(0, count, 1, graph=rows.graph, output_type=i64)
-    first = ops.ReduceMin(ops.Select(same, steps, np.array(count) if isinstance(count, int) else count), [1])
+    are_equal = ~ops.ReduceLogicalOr(differs, [2])
+    steps = counted(count, rows)
+    first = ops.ReduceMin(ops.Select(are_equal, steps, np.array(count) if isinstance(count, int) else count), [1])
     is_first = ops.Equal(first, steps)
     places = ops.Reshape(ops.NonZero(is_first), [-1])
-    times = ops.ReduceSum(ops.Convert(same, destination_type=i64), [1])
+    times = ops.ReduceSum(ops.Convert(are_equal, destination_type=i64), [1])
     if in_order:
-        counted = _precedes(lower, differs) & ops.Unsqueeze(is_first, 1)
-        rank = ops.ReduceSum(ops.Convert(counted, destination_type=i64), [0])
-        empty = ops.Broadcast(np.array(0), ops.ShapeOf(places), graph=x.graph)
-        order = ops.ScatterUpdate(empty, ops.Gather(rank, places, 0), places, 0)
+        before = _precedes(lower, differs) & ops.Unsqueeze(is_first, 1)
+        rank = ops.ReduceSum(ops.Convert(before, destination_type=i64), [0])
+        order = ops.ScatterUpdate(_zeros(places), ops.Gather(rank, places, 0), places, 0)
     else:
         before = ops.CumSum(ops.Convert(is_first, destination_type=i64), 0, exclusive=True)
         rank, order = ops.Gather(before, first, 0), places

@@ -9,6 +9,7 @@ import pytest
 from onnx import helper
 
 from mo_loop import convert_model, ops
+from mo_loop.errors import MoLoopError
 from tests.harness import check_model, check_node, parsed
 from tests.nodes import NEWEST, graph_model, node_model
 from tests.pairs import pairs
@@ -140,6 +141,13 @@ def test_tensor_scatter(shape: Any, axis: int, mode: str, starts: Any, dynamic: 
     inputs = {"x": cache, "u": update, "p": None if starts is None else ints(*starts[: shape[0]])}
     attributes = {"axis": axis, "mode": mode}
     check_node("TensorScatter", inputs, attributes, opset=24, dynamic=("x", "u") if dynamic else False)
+
+
+def test_tensor_scatter_along_the_batch_is_refused() -> None:
+    node = helper.make_node("TensorScatter", ["x", "u"], ["y"], axis=-3)
+    model = graph_model([node], {"x": floats(2, 5, 3), "u": floats(1, 5, 3)}, ["y"], opset=24)
+    with pytest.raises(MoLoopError, match="the axis is that of the batch"):
+        convert_model(model)
 
 
 @pairs(shape=[(5,), (3, 4), (2, 0), (2, 3, 2), (1,)], dtype=TYPES, opset=[9, 13], dynamic=DYNAMIC)

@@ -7,7 +7,7 @@ import pytest
 from mo_loop.ops.signs import is_not_negative
 from mo_loop.text import parse
 
-INPUTS = '%x = Parameter : f32[M,N] "x"\n%i = Parameter : i64[K] "i"\n%j = Parameter : i32[K] "j"\n'
+INPUTS = '%x = Parameter : f32[M,N] "x"\n%i = Parameter : i64[K] "i"\n'
 
 PROVEN = [
     "%z = NonZero(%x)\n%t = Transpose(%z, [1, 0])\n%y = Unsqueeze(%t, [2])",
