@@ -54,3 +54,11 @@ class ConstantFolding(FunctionPass):
             log.debug("%s", skip)
             self.refuse(node, skip.reason)
         return changed
+
+
+@dataclass(eq=False)
+class ConstantFoldingAfterLoops(ConstantFolding):
+    """as ConstantFolding, for the values that are known once passes have taken work out of loops
+
+    It has a name of its own, so that options about ConstantFolding mean the pass before UnrollLoops.
+    """

@@ -13,7 +13,7 @@ from mo_loop.transforms.common.share_transposed_constants import ShareTransposed
 from mo_loop.transforms.common.shared_op_optimization import SharedOpOptimization
 from mo_loop.transforms.common.transpose_mat_mul import TransposeMatMul
 from mo_loop.transforms.common.transpose_weights import TransposeWeights
-from mo_loop.transforms.constant_folding import ConstantFolding
+from mo_loop.transforms.constant_folding import ConstantFolding, ConstantFoldingAfterLoops
 from mo_loop.transforms.downgrade.downgrade import Downgrade
 from mo_loop.transforms.front.append_behind_if import AppendBehindIf
 from mo_loop.transforms.front.concatenate_appends import ConcatenateAppends
@@ -147,6 +147,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     EliminateInvariantOutputs,  # of blocks of steps, which run at least once
     EliminateEmptyLoops,  # also those whose conditions are constants now: the runtime infers sizes of 0 for them
     EliminateUnusedPorts,  # of loops inside others, whose states no step reads then either
+    ConstantFoldingAfterLoops,  # the runtime would divide by zero for slices without elements that these passes leave
     InsertKnownSizes,  # before the next pass: sizes of a Concat may follow from these
     InsertStaticShapes,  # also of what the passes of LOOPS make; the passes below and the runtime then know the same
     PushConstantToSubgraph,  # constants are in the bodies that read them

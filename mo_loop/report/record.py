@@ -28,6 +28,7 @@ FATES = {
     "LowLatency2": "made one step",
     "EliminateUnreachableBodies": "decided",
     "ConstantFolding": "folded",
+    "ConstantFoldingAfterLoops": "folded",
 }
 """The effect of a pass on control flow that it removes; for other passes it is "removed"."""
 

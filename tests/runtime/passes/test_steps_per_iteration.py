@@ -239,3 +239,19 @@ def test_a_captured_tensor_as_final_value_beside_an_output_of_several_steps() ->
           v, i = TopK <axis = 0> (x, one) t = Identity (z) }> (z, z) }""")
     assert steps_of(model) != []
     check(model, *({"x": floats(3), "z": np.arange(2 * n).reshape(2, n)} for n in (5, 33, 1, 40)))
+
+
+def test_a_loop_that_never_runs_as_a_loop_before_it_shows() -> None:
+    """Its condition is known once the first loop is gone: 2024.6 ends the process for a slice without elements."""
+    model = parsed("""main (int64[A,B] x, int64 n) => (int64[?,?,?] y) {
+      one = Constant <value_int=1> ()
+      two = Constant <value_ints=[2]> ()
+      axes = Constant <value_ints=[0, -1]> ()
+      rows = Loop (two, "") <body = first (int64 j, bool g) => (bool h, int64[1] row) {
+        h = Identity (g) row = Constant <value_ints=[-2]> () }>
+      sum = ReduceSum <keepdims=0> (rows, axes)
+      go = Greater (sum, one)
+      y = Loop (n, go) <body = step (int64 i, bool c) => (bool d, int64[A,B] z) {
+        d = Less (i, one) z = Identity (x) }> }""")
+    x = np.zeros((1, 3), np.int64)
+    check(model, {"x": x, "n": np.int64(2)})
