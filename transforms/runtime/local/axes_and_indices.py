@@ -192,7 +192,14 @@ def _is_below_zero(node: ops.Select) -> bool:
     if not isinstance(condition.node, ops.Less):
         return False
     compared, zero = condition.node.operands
-    return behind(compared, ops.Barrier) is indices and zero.type.integers == (0,)
+    return zero.type.integers == (0,) and _is_equal(behind(compared, ops.Barrier), indices)
+
+
+def _is_equal(a: Value, b: Value) -> bool:
+    """Whether two values are one, or copies of a constant for different readers."""
+    if not isinstance(a.node, Constant) or not isinstance(b.node, Constant):
+        return a is b
+    return a.dtype is b.dtype and np.array_equal(a.node.array, b.node.array)
 
 
 class SliceFromBelowZero(LocalRule):
