@@ -99,7 +99,7 @@ def test_nothing_survives_a_killed_batch(pause: float, tmp_path: Path) -> None:
     assert files_in(tmp_path / "out") == []
 
 
-def wait_until(condition: object, seconds: float = 60) -> None:
+def wait_until(condition: object, seconds: float = 180) -> None:
     assert callable(condition)
     end = time.monotonic() + seconds
     while not condition():

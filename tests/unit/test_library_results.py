@@ -66,7 +66,7 @@ def test_diff(model: str) -> None:
 def test_verify_and_reduce(model: str) -> None:
     report = mo_loop.verify(model, options={"target": "2026.4"})
     assert repr(report) == "<Report model.onnx: every output agrees>" and shown(report)["passed"]
-    found = mo_loop.reduce(model, "test -f {}", sets=1, seconds=5, jobs=1)
+    found = mo_loop.reduce(model, "test -f {}", sets=1, seconds=60, jobs=1)
     assert shown(found)["after"]["nodes"] < shown(found)["before"]["nodes"]
     found.save("small.onnx")
     assert len(onnx.load("small.onnx").graph.node) <= 1
