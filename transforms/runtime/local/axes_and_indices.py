@@ -163,9 +163,7 @@ class CountIndicesFromStart(LocalRule):
             repeated, given = None, indices
         if axes is None or _is_from_start(given):
             return None
-        size = ops.Gather(ops.ShapeOf(x), axes, 0)
-        count = size if given.dtype is i64 else ops.Convert(size, destination_type=given.dtype)
-        counted = ops.Select(ops.Less(given, 0), ops.Add(given, count), given).output
+        counted = _from_start(given, x, axes)
         if repeated is not None:
             counted = ops.Broadcast(counted, *repeated.inputs[1:], **repeated.attribute_values()).output
         node.graph.set_input(node, 1, counted)
@@ -181,8 +179,28 @@ def _indexed_axes(node: ops.GatherElements | ops.GatherND) -> int | list[int] | 
     return list(range(node.batch_dims, node.batch_dims + depth)) if isinstance(depth, int) else None
 
 
+def _from_start(indices: Value, x: Value, axes: int | list[int]) -> Value:
+    """Indices of x along the axes, counted from the start: constants if the sizes are known."""
+    sizes = [x.type.dims[each] for each in np.atleast_1d(axes)]
+    given = indices.node.array if isinstance(indices.node, Constant) else None
+    if given is not None and all(isinstance(each, int) for each in sizes):
+        counted = np.where(given < 0, given + np.array(sizes, given.dtype), given)
+        if (counted >= 0).all():  # others are outside x: an error while the model runs
+            return Constant(counted, graph=indices.node.graph).output
+    size: Node = ops.Gather(ops.ShapeOf(x), axes, 0)
+    if indices.dtype is not i64:
+        size = ops.Convert(size, destination_type=indices.dtype)
+    if given is None or given.size != 1:
+        return ops.Select(ops.Less(indices, 0), ops.Add(indices, size), indices).output
+    # A scalar: the rules of constants with one element and more dimensions do not see the nodes that this rule makes.
+    number = Constant(given.reshape(()), graph=indices.node.graph)
+    counted = ops.Select(ops.Less(number, 0), ops.Add(size, number), number).output
+    return ops.Unsqueeze(counted, list(range(given.ndim - counted.type.rank))).output
+
+
 def _is_from_start(indices: Value) -> bool:
-    counted = behind(indices, (ops.Barrier, ops.GatherElements, ops.Convert, ops.Slice, ops.Transpose)).node
+    moved = (ops.Barrier, ops.GatherElements, ops.Convert, ops.Slice, ops.Transpose, ops.Unsqueeze)
+    counted = behind(indices, moved).node
     return is_not_negative(indices) or (isinstance(counted, ops.Select) and _is_below_zero(counted))
 
 
