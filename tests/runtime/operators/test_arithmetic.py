@@ -79,19 +79,20 @@ def test_integers_divide_towards_zero(dtype):
 
 
 @pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64])
+@pytest.mark.parametrize("steps", [1, 65], ids=["one", "many"])
 @dynamic_or_not
-def test_division_is_not_rounded(dtype, dynamic):
-    """The runtime's own division of 8 bits rounds if it is merged into a preceding reduction."""
+def test_division_is_not_rounded(dtype, steps, dynamic):
+    """The runtime's own division rounds if it is merged into a preceding reduction, with other operations between."""
     x = np.array([[7, 3], [5, 6]], dtype)
     check_node("Div", {"a": x, "b": np.array(2, dtype)}, opset=14, dynamic=dynamic, expected=[x // 2])
     nodes = [
-        helper.make_node("ReduceMax", ["x"], ["m"], axes=[1]),
-        helper.make_node("Add", ["m", "one"], ["a"]),
-        helper.make_node("Div", ["a", "two"], ["y"]),
+        helper.make_node("ReduceSum", ["x", "axes"], ["m"]),
+        *(helper.make_node("Add", [f"a{n}" if n else "m", "one"], [f"a{n + 1}"]) for n in range(steps)),
+        helper.make_node("Div", [f"a{steps}", "two"], ["y"]),
     ]
-    constants = {"one": np.array(1, dtype), "two": np.array(2, dtype)}
+    constants = {"axes": np.array([1]), "one": np.array(1, dtype), "two": np.array(2, dtype)}
     model = graph_model(nodes, {"x": x}, ["y"], opset=14, constants=constants, dynamic=dynamic)
-    check_model(model, {"x": x}, expected=[(x.max(1, keepdims=True) + 1) // 2])
+    check_model(model, {"x": x}, expected=[(x.sum(1, keepdims=True, dtype=dtype) + dtype(steps)) // dtype(2)])
 
 
 def test_division_by_zero():
