@@ -279,17 +279,20 @@ def _keeps_shape(scores: AttentionScores) -> bool:
 def _are_rows(found: Attention, scores: AttentionScores) -> bool:
     """Whether queries, scores and results are [batch, heads, L, ..] around products [batch, heads of the cache, ..].
 
-    The other dimensions are determined then.
+    A Reshape to heads keeps L or the last dimension. The other dimensions are determined then.
     """
-    batch, heads = found.query.type.dims[:2]
+    batch, heads, queries = found.query.type.dims[:3]
     own = found.keys.whole.type.dims[1]
-    tall, weights = scores.product.inputs[0], found.weights
+    product, root = scores.product, found.root.outputs[0]
     apart = next(node.outputs[0] for node in scores.nodes if isinstance(node, ops.Reshape))
-    places = ((tall, own), (apart, heads), (weights, own), (found.root.outputs[0], heads))
-    return all(
+    places = ((product.inputs[0], own), (apart, heads), (found.weights, own), (root, heads))
+    if not all(
         value is not None and value.rank == 4 and value.type.dims[1] == count and _may_equal(value.type.dims[0], batch)
         for value, count in places
-    )
+    ):
+        return False
+    lasts = ((apart, product.output.type.dims[3]), (root, found.values.whole.type.dims[3]))
+    return all(value.type.dims[2] == queries or value.type.dims[3] == last for value, last in lasts)
 
 
 def _may_equal(a: Dimension, b: Dimension) -> bool:
