@@ -49,6 +49,15 @@ def test_known_failures_that_convert_now_are_listed(accepted: Path) -> None:
     assert "note: failed in the baseline and convert now: known.onnx" in done.stderr
 
 
+@pytest.mark.parametrize(("count", "more"), [(5, ""), (6, " and 1 more")])
+def test_five_known_failures_are_named(count: int, more: str, tmp_path: Path) -> None:
+    for number in range(count):
+        refused(tmp_path / "in" / f"{number}.onnx")
+    batch("in", "-o", "out", "--report", "accepted.json", cwd=tmp_path)
+    done = batch("in", "-o", "out", "--baseline", "accepted.json", cwd=tmp_path)
+    assert f"note: fail as in the baseline: 0.onnx, 1.onnx, 2.onnx, 3.onnx, 4.onnx{more}\n" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("content", "words"),
     [

@@ -19,6 +19,7 @@ from mo_loop.cli.conversion_summary import _weights
 from mo_loop.cli.progress import Progress
 from mo_loop.cli.time_table import SLOWEST, TimeTable
 from mo_loop.support.printable import sized
+from mo_loop.transforms.manager import Phase, Step
 from tests.harness import floats, parsed
 
 from .commands import LOOP, PLAIN, PROGRAM, PYTORCH, assert_clear, body, convert, run, saved
@@ -150,6 +151,15 @@ class TestStreams:
         assert float(inner[-1][2]) + sum(float(row[1]) for row in inner[:-1]) <= times[3] + 0.01
         assert all(row.endswith(" MB") for row in parts if not row.startswith("other"))
         assert done.stdout.startswith(str(target))
+
+    def test_verbose_shows_the_nodes_before_and_after_a_pass(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        monkeypatch.setattr("mo_loop.cli.time_table.SLOWEST", 1000)
+        times, steps = TimeTable(), list[Step | Phase]()
+        convert_model(parsed(FLOW), observers=[times, steps.append])
+        shown = {(name.strip(), nodes) for name, _, _, nodes, *_ in times.lines(1.0)}
+        numbers = {(each.name, each.nodes_before, each.nodes_after) for each in steps if isinstance(each, Step)}
+        changed = {(name, f"{before} -> {after}") for name, before, after in numbers if before != after}
+        assert changed and changed <= shown
 
     def test_verbose_shows_the_table_after_an_error(self, plain: Path, target: Path) -> None:
         done = convert(plain, "-o", target, "-v", "--output", "qq")

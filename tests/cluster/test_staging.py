@@ -9,6 +9,7 @@ import subprocess
 import sys
 import threading
 import time
+from contextlib import nullcontext
 from pathlib import Path
 
 import pytest
@@ -163,6 +164,19 @@ class TestRoom:
             pass
         assert caught.value.code == "ML285" and "--scratch" in caught.value.hint
         assert store.requests("GET", "d.bin") == [] and left(scratch) == []
+
+    def test_outputs_need_the_room_of_the_model_and_its_data(self, store: Store, tmp_path: Path) -> None:
+        path = with_external(tmp_path, {"a": ("d.bin", 0, MB)})
+        store.put("m.onnx", path)
+        store.put("d.bin", numbers(MB))
+        needed = 2 * (path.stat().st_size + 4 * MB)
+        for room, is_enough in ((needed, True), (needed - 1, False)):
+            scratch = Scratch(str(tmp_path / "scratch"), room)
+            with (
+                nullcontext() if is_enough else pytest.raises(StorageError, match="ML285"),
+                staged(Location(f"{store.url}/m.onnx"), scratch, with_outputs=True),
+            ):
+                pass
 
     def test_others_wait_until_there_is_room(self, tmp_path: Path) -> None:
         scratch = Scratch(str(tmp_path / "scratch"), 100)

@@ -125,6 +125,10 @@ def test_logits_behind_the_vocabulary_are_left_out() -> None:
     check(greedy(PROMPTS, vocab_size=9), {"input_ids": ints([[4]]), "max_length": ints([9])})
 
 
+def test_no_token_occurs_twice() -> None:
+    check(greedy(PROMPTS, no_repeat_ngram_size=1), {"input_ids": ints([[4, 5, 6]]), "max_length": ints([12])})
+
+
 def test_an_operator_of_the_decoder_that_is_not_known() -> None:
     decoder = gpt2(np.random.default_rng(0), SIZES)
     decoder.node[-1].op_type = "Unheard"

@@ -41,6 +41,11 @@ def test_rules_of_the_state(rule):
     check(tokens(5), update_rule=rule, dynamic=True)
 
 
+@dynamic_or_not
+def test_the_first_state_is_zeros(dynamic):
+    check(tokens(3) | {"past": None}, dynamic=dynamic)
+
+
 @pytest.mark.parametrize("count", [0, 1, 37])
 @dynamic_or_not
 def test_no_tokens_one_and_several_chunks(count, dynamic):

@@ -10,7 +10,7 @@ from unittest import mock
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import AttributeProto, helper
 
 from mo_loop import ops
 from mo_loop.api import convert_model
@@ -60,6 +60,14 @@ def test_linear_classifier(classes: int, post: str, dynamic: bool) -> None:
     labels = [5, 7, 9][: max(classes, 2)]
     attributes = {"coefficients": W3[: 2 * classes], "intercepts": B3[:classes], "classlabels_ints": labels}
     check("LinearClassifier", [X], {**attributes, "post_transform": post}, outputs=2, dynamic=dynamic)
+
+
+def test_an_empty_list_of_strings_is_no_list_of_labels() -> None:
+    attributes = {"coefficients": W3[:4], "intercepts": B3[:2], "classlabels_ints": [5, 7]}
+    model = ml_model("LinearClassifier", [X], attributes, outputs=2)
+    strings = helper.make_attribute("classlabels_strings", [], attr_type=AttributeProto.STRINGS)
+    model.graph.node[0].attribute.append(strings)
+    checked(model, {"x0": X})
 
 
 def test_linear_classifier_that_does_not_fit() -> None:

@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from dataclasses import replace
+from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
@@ -16,6 +18,7 @@ from mo_loop.batching.finding import planned
 from mo_loop.batching.outputs import Outputs
 from mo_loop.batching.plan import Planned
 from mo_loop.batching.result import Cost, Facts
+from mo_loop.batching.storage import stores
 from mo_loop.batching.storage.locations import Location
 from mo_loop.batching.storage.scratch import Scratch
 from mo_loop.batching.storage.stamps import Info, Stamp
@@ -120,6 +123,17 @@ def listing(count: int) -> dict[str, list[tuple[Location, Info]]]:
     return found
 
 
+def test_a_time_without_a_zone_is_in_utc(monkeypatch: pytest.MonkeyPatch) -> None:
+    entry = {"mtime": datetime.now(UTC).replace(tzinfo=None)}
+    monkeypatch.setattr(stores, "_below", lambda folder: [(".mo-loop-0123456789abcdef.part", entry)])
+    with monkeypatch.context() as elsewhere:
+        elsewhere.setenv("TZ", "UTC-9")
+        time.tzset()
+        ((_, age),) = stores.drafts(Location("sftp://host/ir"))
+    time.tzset()
+    assert 0 <= age < 600
+
+
 @pytest.fixture
 def simulate(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[tuple[Location, Info]]]:
     """The listings of the stores; a test fills them."""
@@ -128,7 +142,7 @@ def simulate(monkeypatch: pytest.MonkeyPatch) -> dict[str, list[tuple[Location, 
     def listed(where: Location, ending: str = "", *, is_literal: bool = False) -> Iterator[tuple[Location, Info]]:
         return iter(() if is_literal and is_glob(where) else contents[where.url])
 
-    for module in ("storage.stores", "url_state"):
+    for module in ("url_state", "storage.stores"):  # the first import of url_state takes the other one
         monkeypatch.setattr(f"mo_loop.batching.{module}.listed", listed)
     return contents
 
