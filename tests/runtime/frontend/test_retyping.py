@@ -299,6 +299,15 @@ def test_rank_that_changes_is_refused() -> None:
     assert "rank" in str(caught.value) and "loop/step/" in str(caught.value)
 
 
+def test_strings_of_another_number_and_no_trips() -> None:
+    made = parsed("""
+        main (string[2] x, int64 n) => (string[R] y) <string[1] s = {"a"}> {
+          y = Loop (n, "", s) <body = step (int64 i, bool c, string[?] r) => (bool d, string[?] t) {
+            d = Identity (c) t = Identity (x) }>
+        }""")
+    check(made, *({"x": np.array(["u", "v"], object), "n": n} for n in (2, 0, 1)))
+
+
 @pytest.mark.parametrize("first", [1, 3])
 @pytest.mark.parametrize("pieces", ["e, e", "e, e, e"])
 def test_growth_by_several_rows_and_no_trips(pieces: str, first: int) -> None:

@@ -38,8 +38,6 @@ def separate(query: Value, key: Value | None, value: Value | None, heads: int, k
 
 def chosen(rows: Value, at: Value) -> Value:
     """The rows `at` [batch, R] of rows [batch, kv heads, T, size]."""
-    if 1 in (rows.type.dims[0], at.type.dims[0]):  # the runtime crashes on batch_dims of one sequence
-        return ops.Gather(rows, ops.Squeeze(at, [0]), 2)
     return ops.Gather(rows, at, 2, batch_dims=1)
 
 
