@@ -3,12 +3,15 @@
 from __future__ import annotations
 
 import functools
+from typing import Any
 
 import pytest
 
 from mo_loop.options import QUANTIZATION
+from tests.fuzz.operators.kernels import schema
 from tests.fuzz.operators.known import AVOIDED, DEVIATIONS, KNOWN
 from tests.fuzz.operators.table import FAMILIES, OPERATORS, operators_of
+from tests.fuzz.operators.trial import Missing, drawn, nodes_of
 from tests.processor import fail_or_skip
 from tools.fuzz_ops import MOST_SKIPPED, run, tasks_of, unexplained
 
@@ -24,12 +27,41 @@ def every() -> list[str]:
 @pytest.mark.sweep(4)
 @pytest.mark.parametrize("first", range(0, COUNT, BATCH))
 def test_configurations(first: int) -> None:
-    tasks = tasks_of(every(), SEED, COUNT)[first : first + BATCH]
+    check(tasks_of(every(), SEED, COUNT)[first : first + BATCH])
+
+
+def check(tasks: list[Any]) -> None:
     rows, skipped = run(tasks, "mo_loop", jobs=1, limit=120)
     assert len(skipped) <= max(2, 2 * MOST_SKIPPED * len(tasks)), [f"{each.name}: {each.skipped}" for each in skipped]
     assert len(rows) + len(skipped) == len(tasks)
     wrong = [f"{trial.name} {trial.facts}: {verdict.result} {verdict.message}" for trial, verdict in unexplained(rows)]
     fail_or_skip(wrong)
+
+
+@functools.cache
+def covering() -> list[tuple[int, int, str, None]]:
+    """Configurations in which each optional input of each operator is given once and absent once, if any has it so."""
+    tasks = []
+    for op in every():
+        seen: set[tuple[int, bool]] = set()
+        for index in range(40):
+            try:
+                (node,) = nodes_of(f"{op}/{SEED}/{index}/0", op, count=1)
+            except Missing:
+                continue
+            ports = dict(enumerate(node.ports))
+            inputs = enumerate(schema(op, node.opset).inputs)
+            states = {(n, ports.get(n) is None) for n, each in inputs if each.option == each.option.Optional}
+            if states - seen:
+                tasks.append((SEED, index, op, None))
+            seen |= states
+    return tasks
+
+
+@pytest.mark.sweep(4)
+@pytest.mark.parametrize("part", range(4))
+def test_each_optional_input_given_and_absent(part: int) -> None:
+    check(covering()[part::4])
 
 
 @pytest.mark.sweep(3)
@@ -44,8 +76,6 @@ def test_quantised_operators_in_both_modes(quantization: str) -> None:
 
 
 def test_a_name_gives_the_same_configuration_again() -> None:
-    from tests.fuzz.operators.trial import drawn
-
     texts = ["Slice/2026/0/0", "Pad/2026/1/0", "Add/2026/2/0"]
     for text in texts:
         op = text.split("/")[0]

@@ -5,12 +5,15 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mo_loop.compare.execution.judge import Sample
 from mo_loop.support.workers import report_stage
+
+if TYPE_CHECKING:
+    from .draw import Node
 
 SETS, TRIES = 3, 6
 
@@ -92,18 +95,12 @@ class Invalid(Exception):
     """Raised if the configuration is not valid."""
 
 
-def drawn(
-    text: str, name: str, op: str, opset: int | None, describe: Callable[..., Any] | None = None, count: int = SETS
-) -> tuple[Facts, Sample]:
-    """Draw a configuration from a seed, which may be any text, and compute its expected values with ONNX Runtime.
-
-    `describe` draws the node of one of `count` sets from what `Draw` takes, in place of the description of `OPERATORS`.
-    """
-    from mo_loop.compare.oracle.oracle import OnnxRuntime
-
+def nodes_of(
+    text: str, op: str, opset: int | None = None, describe: Callable[..., Any] | None = None, count: int = SETS
+) -> list[Node]:
+    """Draw the node of each set of a configuration from a seed, at one opset or at any."""
     from .draw import Draw, NoKernel
     from .kernels import opsets
-    from .model import Model
     from .table import OPERATORS
 
     groups = [tuple(each for each in group if opset in (None, each)) for group in opsets(op)]
@@ -115,9 +112,23 @@ def drawn(
     report_stage(f"draw {op}-{chosen}")
     try:
         describe = describe or (lambda *arguments: OPERATORS[op](Draw(*arguments)))
-        sets = [describe(op, chosen, text, number) for number in range(count)]
+        return [describe(op, chosen, text, number) for number in range(count)]
     except NoKernel as error:
         raise Missing(str(error)) from error
+
+
+def drawn(
+    text: str, name: str, op: str, opset: int | None, describe: Callable[..., Any] | None = None, count: int = SETS
+) -> tuple[Facts, Sample]:
+    """Draw a configuration from a seed, which may be any text, and compute its expected values with ONNX Runtime.
+
+    `describe` draws the node of one of `count` sets from what `Draw` takes, in place of the description of `OPERATORS`.
+    """
+    from mo_loop.compare.oracle.oracle import OnnxRuntime
+
+    from .model import Model
+
+    sets = nodes_of(text, op, opset, describe, count)
     model = Model(_alike(sets))
     report_stage("session")
     try:
