@@ -40,10 +40,10 @@ def check(tasks: list[Any]) -> None:
 
 @functools.cache
 def covering() -> list[tuple[int, int, str, None]]:
-    """Configurations in which each optional input of each operator is given once and absent once, if any has it so."""
+    """Configurations that give each optional input and attribute of an operator once, and leave it out once."""
     tasks = []
     for op in every():
-        seen: set[tuple[int, bool]] = set()
+        seen: set[tuple[int | str, bool]] = set()
         for index in range(40):
             try:
                 (node,) = nodes_of(f"{op}/{SEED}/{index}/0", op, count=1)
@@ -52,16 +52,17 @@ def covering() -> list[tuple[int, int, str, None]]:
             ports = dict(enumerate(node.ports))
             inputs = enumerate(schema(op, node.opset).inputs)
             states = {(n, ports.get(n) is None) for n, each in inputs if each.option == each.option.Optional}
+            states |= {(name, name in node.attributes) for name in schema(op, node.opset).attributes}
             if states - seen:
                 tasks.append((SEED, index, op, None))
             seen |= states
     return tasks
 
 
-@pytest.mark.sweep(4)
-@pytest.mark.parametrize("part", range(4))
-def test_each_optional_input_given_and_absent(part: int) -> None:
-    check(covering()[part::4])
+@pytest.mark.sweep(8)
+@pytest.mark.parametrize("part", range(8))
+def test_inputs_and_attributes_that_are_given_and_left_out(part: int) -> None:
+    check(covering()[part::8])
 
 
 @pytest.mark.sweep(3)

@@ -32,6 +32,9 @@ WEIGHTS = {
 }  # fmt: skip
 """How often an element type is drawn; one that is not listed is drawn only if a description lists it."""
 
+_FILLED = {"strides": 1, "dilations": 1, "pads": 0}
+"""Attributes that are filled with a number where they are left out."""
+
 
 @dataclass
 class Port:
@@ -246,6 +249,7 @@ class Draw:
             for name, value in attributes.items()
             if name in known and value is not OMITTED and value is not None
         }
+        written = {name: each for name, each in written.items() if not self._is_default(name, each) or self.chance(0.5)}
         kept = list(ports[: self.schema.max_input])
         while kept and kept[-1] is None:
             kept.pop()
@@ -253,6 +257,16 @@ class Draw:
         names = names[: self.schema.max_output]
         symbolic = self.dims != "static"
         return Node(self.op, self.opset, kept, written, names, symbolic, rtol, atol, narrow)
+
+
+    def _is_default(self, name: str, value: Any) -> bool:
+        """Whether the attribute may be left out, and has this value then."""
+        from onnx import helper
+
+        held = self.schema.attributes[name]
+        if name in _FILLED:
+            return not held.required and set(value) == {_FILLED[name]}
+        return bool(held.default_value.name) and helper.make_attribute(name, value) == held.default_value
 
 
 class NoKernel(Exception):
