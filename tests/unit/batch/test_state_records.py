@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import time
 from collections.abc import Iterator
+from contextlib import ExitStack
 from dataclasses import replace
 from datetime import UTC, datetime
 from functools import partial
@@ -126,11 +127,11 @@ def listing(count: int) -> dict[str, list[tuple[Location, Info]]]:
 def test_a_time_without_a_zone_is_in_utc(monkeypatch: pytest.MonkeyPatch) -> None:
     entry = {"mtime": datetime.now(UTC).replace(tzinfo=None)}
     monkeypatch.setattr(stores, "_below", lambda folder: [(".mo-loop-0123456789abcdef.part", entry)])
-    with monkeypatch.context() as elsewhere:
-        elsewhere.setenv("TZ", "UTC-9")
+    with ExitStack() as stack:
+        stack.callback(time.tzset)  # after the variable is as before
+        stack.enter_context(monkeypatch.context()).setenv("TZ", "UTC-9")
         time.tzset()
         ((_, age),) = stores.drafts(Location("sftp://host/ir"))
-    time.tzset()
     assert 0 <= age < 600
 
 
