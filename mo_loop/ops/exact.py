@@ -7,14 +7,14 @@ It also drops an Abs whose input is constant at compile time, for negative numbe
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Value
-from mo_loop.graph.shape import broadcast, normalise_axis, require_computable
+from mo_loop.graph.shape import broadcast, is_static, normalise_axis, require_computable
 from mo_loop.graph.types import ElementType, bf16, f16, f32, i32, i64
 from mo_loop.ops.base import Constant
 from mo_loop.ops.quantization import LARGEST, limits, spread
@@ -39,28 +39,48 @@ def steps(a: Value, b: Value, limit: int = 512) -> Value:
     """a / b in f32, correctly rounded near the halves between whole numbers below `limit`, where the next rounding
     decides; a limit beyond 512 is 2^17.
 
-    A half below 512 has few bits, and so has each part of b, so that their products are exact:
+    Twice a quotient below 512 has few bits, and so has each part of b, so that their products are exact; a quotient
+    beyond it needs shorter parts:
 
-        h = round(2 a / b) / 2        a / b = h + ((a - h * high) - h * low) / b        b = high + low
+        k = round(2 a / b)        a / b = (k + (a + k * high + k * low) / (b / 2)) / 2        -b / 2 = high + low
 
-    A half beyond it is the sum of a multiple of 256 and of a smaller one.
+    Each line of the sum is a chain of nodes with one consumer each, which the runtime joins.
     """
     if _is_folded(a, b):
         return ops.Divide(a, b).output
+    if (factor := _exact_reciprocal(b)) is not None:
+        # The runtime would move a product before a Reshape that has no other reader, away from its chain.
+        is_moved = isinstance(a.node, ops.Reshape) and np.all(np.abs(factor) >= 1)
+        return ops.Multiply(ops.Add(a, a) if is_moved else a, factor / 2 if is_moved else factor).output
     a, b = _of_common_size(a, b)
-    first = ops.Divide(a, b)
+    half = ops.Multiply(b, 0.5)
     # Clamp follows Round: the runtime would move the scale of a quantised input after a Clamp before it, and
     # that scale may be 0 after the division.
-    whole = ops.Clamp(ops.Round(ops.Multiply(first, 2)), min=-2.0 * limit, max=2.0 * limit)
-    half = ops.Multiply(whole, 0.5)
-    far = ops.Multiply(b, 4097)
-    high = ops.Subtract(far, ops.Subtract(far, b))
-    low = ops.Subtract(b, high)
-    parts = [half] if limit <= 512 else _in_two(half)
+    twice = ops.Clamp(ops.Round(ops.Divide(a, half)), min=-2.0 * limit, max=2.0 * limit)
     rest: Any = a
-    for part in parts:
-        rest = ops.Subtract(ops.Subtract(rest, ops.Multiply(part, high)), ops.Multiply(part, low))
-    return ops.Add(half, ops.Divide(rest, b)).output
+    for part in _parts(ops.Multiply(b, -0.5), *((2, 12) if limit <= 512 else (4, 18))):
+        rest = ops.Add(ops.Multiply(twice, part), rest)
+    return ops.Multiply(ops.Add(ops.Divide(rest, half), twice), 0.5).output
+
+
+def _exact_reciprocal(b: Value) -> Any:
+    """1 / b of constant powers of 2, with which a product is exactly the quotient; else None."""
+    array = _array(b)
+    if array is None:
+        return None
+    digits, exponent = np.frexp(array.astype(np.float32))
+    is_exact = np.all((np.abs(digits) == 0.5) & (np.abs(exponent) <= 126))
+    return np.float32(1) / array.astype(np.float32) if is_exact else None
+
+
+def _parts(x: Any, count: int, bits: int) -> Iterator[Any]:
+    """Numbers whose sum is x: each but the last has `bits` digits less than f32."""
+    for _ in range(count - 1):
+        far = ops.Multiply(x, 2.0**bits + 1)
+        part = ops.Subtract(far, ops.Subtract(far, x))
+        yield part
+        x = ops.Subtract(x, part)
+    yield x
 
 
 FACTORS_OF = 2.0**-60, 2.0**100
@@ -77,12 +97,6 @@ def _of_common_size(a: Value, b: Value) -> tuple[Any, Any]:
         return a, b
     factor = np.ldexp(np.float32(1), np.clip(-np.frexp(array)[1], -126, 126)).astype(np.float32)
     return ops.Multiply(a, factor), Constant(array * factor, graph=a.graph).output
-
-
-def _in_two(x) -> list[Value]:
-    """A multiple of 256, and the remainder of x."""
-    first = ops.Multiply(ops.Round(ops.Multiply(x, 1 / 256)), 256)
-    return [first.output, ops.Subtract(x, first).output]
 
 
 def shortened(x: Value, precision: ElementType) -> Value:
@@ -115,6 +129,17 @@ def _every_axis(x: Value) -> Value:
     zero, one = (Constant(np.int64(each), graph=x.graph) for each in (0, 1))
     rank = ops.Squeeze(ops.ShapeOf(ops.ShapeOf(x)), [0])
     return ops.Range(zero, rank, one, output_type=i64).output
+
+
+def over_elements(x: Value, make: Callable[[Value], Value], *others: Value | None) -> Value:
+    """make(x) of an elementwise function of x and `others`, along one axis if a size of x is unknown and those are one.
+
+    The runtime then starts its kernel for each row: rows of 27 elements take four times as long as one of all.
+    """
+    are_one = all(each is None or each.rank == 0 or each.shape == (1,) for each in others)
+    if x.rank in (None, 0, 1) or is_static(x.shape) or not are_one:
+        return make(x)
+    return ops.Reshape(make(ops.Reshape(x, [-1]).output), ops.ShapeOf(x)).output
 
 
 def as_float(x: Value) -> Value:

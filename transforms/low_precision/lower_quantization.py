@@ -16,6 +16,7 @@ from mo_loop.ops.exact import (
     extremes,
     integer_product,
     largest_sum,
+    over_elements,
     quotient,
     rounded_to,
     shortened,
@@ -51,14 +52,9 @@ class LowerQuantization(FunctionPass):
         return changed
 
     def _quantize(self, node: ops.Quantize) -> bool:
-        x, scale, zero, divided = (*node.inputs, None, None)[:4]
-        assert x is not None and scale is not None
-        if divided is None:
-            numbers, divisor = as_float(x), as_float(aligned(x, scale, node.axis, node.block_size))
-            divided = _divided(node.to, numbers, divisor)
-            divided = divided if node.precision is f32 else shortened(divided, node.precision)
-        zero = None if zero is None else aligned(x, zero, node.axis, node.block_size)
-        y = rounded_to(node.to, divided, zero, saturate=node.saturate, rounds_sum=node.rounds_sum)
+        x, *parameters = node.inputs
+        assert x is not None
+        y = over_elements(x, lambda each: _quantised(node, each), *parameters)
         replace_output(node.output, y)
         drop_dead([node])
         return self.accept(node)
@@ -83,7 +79,7 @@ class LowerQuantization(FunctionPass):
         # ONNX's definition divides by a scale of 0 here; ONNX Runtime uses 1.
         scale = ops.Select(ops.Equal(scale, 0), np.float32(1), scale).output
         zero = ops.Round(ops.Clamp(steps(ops.Negative(least).output, scale), min=0.0, max=255.0)).output
-        y = rounded_to(u8, steps(x, scale), zero)
+        y = over_elements(x, lambda each: rounded_to(u8, steps(each, scale), zero))
         replace_node(node, (y, scale, ops.Convert(zero, destination_type=u8).output))
         return self.accept(node)
 
@@ -102,6 +98,17 @@ class LowerQuantization(FunctionPass):
         replace_output(node.output, exact)
         drop_dead([node])
         return self.accept(node)
+
+
+def _quantised(node: ops.Quantize, x: Value) -> Value:
+    """The integers of x, which may have another shape than the input if the parameters of all its elements are one."""
+    _, scale, zero, divided = (*node.inputs, None, None)[:4]
+    assert scale is not None
+    if divided is None:
+        divided = _divided(node.to, as_float(x), as_float(aligned(x, scale, node.axis, node.block_size)))
+        divided = divided if node.precision is f32 else shortened(divided, node.precision)
+    zero = None if zero is None else aligned(x, zero, node.axis, node.block_size)
+    return rounded_to(node.to, divided, zero, saturate=node.saturate, rounds_sum=node.rounds_sum)
 
 
 def _product(a: Value, b: Value) -> Value:
