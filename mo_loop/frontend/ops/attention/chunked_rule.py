@@ -27,6 +27,9 @@ from mo_loop.ops.triangular import inverse_of_lower
 CHUNK = 16
 """The number of tokens of a chunk; all tokens if there are fewer."""
 
+LEAST_TOKENS = 3
+"""As many rows are a product that the runtime computes rightly without further zeros (`product-of-two-columns`)."""
+
 LOWER = np.tril(np.ones((CHUNK, CHUNK)))
 
 LEAST = np.float32(-120)
@@ -156,7 +159,7 @@ class _Chunks:
         if isinstance(tokens, int):
             size = min(CHUNK, tokens)
             return cls(size, -(-tokens // size), tokens, heads, keys)
-        least = ops.Maximum(tokens, np.int64(1))  # no tokens are one chunk of zeros, which change no state
+        least = ops.Maximum(tokens, np.int64(LEAST_TOKENS))  # zeros change no state
         size = ops.Minimum(least, np.int64(CHUNK))
         count = (least + (size - np.int64(1))) // size
         return cls(size, count, tokens, heads, keys)
