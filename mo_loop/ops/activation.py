@@ -5,6 +5,7 @@ from typing import Any, Literal
 
 import numpy as np
 
+from mo_loop.graph.shape import broadcast_dim
 from mo_loop.graph.types import TensorType
 from mo_loop.ops import values
 from mo_loop.ops.arithmetic import Unary
@@ -18,19 +19,25 @@ class ReLU(Unary, opset=1, rule=lambda x: values.maximum(x, 0), numpy=lambda x: 
 
 
 class PReLU(Op, opset=1):
-    """x, or slope * x where x is negative; a vector of slopes has one for each channel. Spec: PReLU-1."""
+    """x, or slope * x where x is negative; a vector of slopes has one for each channel, others broadcast to x, and the
+    runtime repeats x along an unknown dimension that is 1. Spec: PReLU-1."""
 
     def infer(self, x, slope):
         self.require(x.dtype is slope.dtype, f"the slope is {slope.dtype}")
-        return x
+        rank = len(x.shape or ())
+        if not slope.shape or not 1 < len(slope.shape) <= rank:
+            return x
+        slopes = (1,) * (rank - len(slope.shape)) + slope.shape
+        pairs = zip(x.shape, slopes, strict=True)
+        return x.with_shape(tuple(own if isinstance(own, int) else broadcast_dim(own, each) for own, each in pairs))
 
     def evaluate(self, *inputs):
         x, slope = inputs
-        if slope.size != 1:
-            if slope.ndim != 1 or x.ndim < 2:
-                return NotImplemented
+        if slope.size == 1:
+            slope = slope.reshape(())
+        elif slope.ndim == 1 and x.ndim >= 2:
             slope = slope.reshape(-1, *[1] * (x.ndim - 2))
-        return np.where(x < 0, x * slope.reshape(slope.shape if slope.size > 1 else ()), x)
+        return np.where(x < 0, x * slope, x)
 
 
 class Sigmoid(Unary, opset=1, types={"x": NUMBERS}, numpy=lambda x: 1 / (1 + np.exp(-x))):

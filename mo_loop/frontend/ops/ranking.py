@@ -44,6 +44,8 @@ _ROW = 32
 """From this length on reductions find the first element of a row in less time than the stable search."""
 _BEHIND = 2**30
 """A key after all others, which f32 represents: the runtime computes the keys together with the comparisons."""
+_BLOCK = 2**12
+"""The number of places in a row of unknown length of which one is searched after the multiple of this number."""
 _MOST = 2**23
 """The number of selected elements, if nothing is known of it: so many are arranged correctly."""
 
@@ -78,6 +80,9 @@ def first(x: Value, axis: int, mode: Mode, index: ElementType = i64, *, last: bo
         is_row = axis == x.rank - 1 and isinstance(length, int) and _ROW <= length <= 2**24
         if is_row and x.dtype not in _WIDE:
             return converted(_place(x, axis, length, mode, last), index)
+        if is_row_of_any_length(x, axis):
+            upper, lower, _ = first_of_any_length(x, mode, last=last)
+            return converted(ops.BitwiseAnd(upper, np.int32(_BEHIND - 1)) + lower, index)
     if not last:
         return ops.TopK11(x, 1, axis=axis, mode=mode, stable=True, index_element_type=index)[1]
     backwards = ops.Slice(x, [-1], [-FAR], [-1], [axis])
@@ -94,6 +99,31 @@ def _place(x: Value, axis: int, length: int, mode: Mode, last: bool) -> Value:
         return ops.Select(places < np.int32(0), np.int32(length - 1), places)
     places = ops.ReduceMin(ops.Select(ops.Equal(x, best), steps, np.int32(length)), [axis], keep_dims=True)
     return ops.Select(places < np.int32(length), places, np.int32(0))
+
+
+def is_row_of_any_length(x: Value, axis: int) -> bool:
+    """Whether `first_of_any_length` finds elements along this axis."""
+    if x.rank is None or normalise_axis(axis, x.rank) != x.rank - 1:
+        return False
+    return not isinstance(x.type.dims[-1], int) and x.dtype not in _WIDE
+
+
+def first_of_any_length(x: Value, mode: Mode, *, last: bool = False) -> tuple[Value, Value, Value]:
+    """As `first`, along the last axis, of at most 2^30 elements: a place in two parts, and whether elements are there.
+
+    Reductions compare in f32, which counts to 2^24: the multiple of 4096 in a place is found first, then the rest. If
+    no element is equal to the maximum of infinities that the runtime finds, all multiples are as far behind.
+    """
+    best = (ops.ReduceMax if mode == "max" else ops.ReduceMin)(x, [-1], keep_dims=True)
+    steps = _steps(x.graph, _number(x.graph, dimension(x, -1)))
+    low = ops.BitwiseAnd(steps, np.int32(_BLOCK - 1))
+    high = steps - low
+    reduce, behind = (ops.ReduceMax, -_BEHIND) if last else (ops.ReduceMin, _BEHIND)
+    keys = ops.Select(ops.Equal(x, best), high, high + np.int32(behind))
+    upper = reduce(keys, [-1], keep_dims=True)
+    rests = ops.Select(ops.Equal(keys, upper), low, np.int32(-1 if last else _BLOCK))
+    lower = reduce(rests, [-1], keep_dims=True)
+    return upper, lower, ops.Equal(rests, lower)
 
 
 def _is_fast(length: int | None, count: int | None, together: int) -> bool:

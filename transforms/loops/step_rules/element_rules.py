@@ -30,13 +30,15 @@ def of_first(node: ops.Op, xs: Sequence[Lifted | None], steps: Steps) -> Value |
 
 
 def with_slopes(node: ops.PReLU, xs: Sequence[Lifted], steps: Steps) -> Value | None:
-    """A vector of slopes has one for each element along dimension 1 of the body value"""
+    """A vector of slopes has one for each element along dimension 1 of the body value, if there is one; other slopes
+    broadcast to it"""
     x, slope = xs
     if slope.varies:
         return None
-    if slope.rank == 1 and x.rank > 1 and slope.dims[0] != 1:
-        return again(node, x.value, ops.Reshape(slope.value, vector(1, 1, -1, *[1] * (x.rank - 2))))
-    return again(node, x.value, slope.value) if slope.dims in ((), (1,)) else None
+    if slope.rank == 1 and slope.dims[0] != 1:
+        shape = vector(1, 1, -1, *[1] * (x.rank - 2)) if x.rank > 1 else vector(1, -1)
+        return again(node, x.value, ops.Reshape(slope.value, shape))
+    return again(node, x.value, slope.value)
 
 
 def along_axis(node: AlongAxis, xs: Sequence[Lifted], steps: Steps) -> Value:

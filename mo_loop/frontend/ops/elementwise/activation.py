@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type, number
-from mo_loop.frontend.ops.ranking import first
+from mo_loop.frontend.ops.ranking import first, first_of_any_length, is_row_of_any_length
 from mo_loop.frontend.vocabulary import ModelError, Value, one_to_one, ops, translates
 from mo_loop.graph.shape import element_count, normalise_axis
 from mo_loop.graph.types import f32, i64
@@ -40,16 +40,15 @@ def prelu_7(x, slope):
     """The slope is broadcast as in numpy; in PReLU-1 a vector has one number for each channel."""
     if x.dtype.is_float and element_count(slope.shape) == 1:
         return ops.PReLU(x, slope if slope.rank == 1 else ops.Reshape(slope, [1]))
-    if x.dtype.is_float and _is_per_channel(x, slope):
+    if not x.dtype.is_float or x.rank is None or slope.rank is None or not 0 < slope.rank <= x.rank:
+        return ops.Select(x < 0, x * slope, x)
+    dims = (1,) * (x.rank - slope.rank) + slope.type.dims
+    if any(own == 1 != each for own, each in zip(x.type.dims, dims, strict=True)):  # ONNX Runtime repeats x
+        return ops.Select(x < 0, x * slope, x)
+    is_vector = x.rank > 1 and all(dim == 1 for i, dim in enumerate(dims) if i != 1)
+    if is_vector and isinstance(dims[1], int) and dims[1] == x.type.dims[1]:
         return ops.PReLU(x, ops.Reshape(slope, [-1]))
-    return ops.Select(x < 0, x * slope, x)
-
-
-def _is_per_channel(x: Value, slope: Value) -> bool:
-    if x.rank is None or slope.rank is None or x.rank < 2:
-        return False
-    dims = (1,) * (x.type.known_rank - slope.type.known_rank) + slope.type.dims
-    return dims[1] == x.type.dims[1] and all(dim == 1 for i, dim in enumerate(dims) if i != 1)
+    return ops.PReLU(x, ops.Unsqueeze(slope, [0]) if slope.rank == 1 < x.rank else slope)
 
 
 @translates("Elu", since=1)
@@ -179,6 +178,8 @@ def hardmax(x: Value, axis: int):
         return x
     if x.rank is not None:
         axis = normalise_axis(axis, x.rank)
+        if is_row_of_any_length(x, axis):
+            return ops.Convert(first_of_any_length(x, "max")[2], destination_type=x.dtype)
     indices = first(x, axis, "max")
     size = ops.Gather(ops.ShapeOf(x), axis, 0)
     places = ops.Range(0, size, 1, output_type=i64)
