@@ -129,6 +129,11 @@ def test_softmax_of_large_numbers():
 
 def test_hardmax_takes_the_first_of_equals():
     check_node("Hardmax", {"x": np.array([[1, 3, 3], [2, 2, 2]], np.float32)}, opset=13, dynamic=True)
+    x = np.full((4, 9000), -np.inf, np.float32)
+    x[1, 5000:] = 2
+    x[2, [4095, 4096, 8200]] = np.inf
+    for dynamic in (False, True):
+        check_node("Hardmax", {"x": x}, opset=13, dynamic=dynamic)
 
 
 @pytest.mark.parametrize("opset", [11, 13])

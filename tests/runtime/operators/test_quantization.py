@@ -62,20 +62,23 @@ def test_a_scale_for_each_block(op):
 @pytest.mark.parametrize("constants", ((), ("scale", "zero")))
 @pytest.mark.parametrize("scale", (0.0196078438, 0.1, 0.3, 7.1, 0.5))
 @pytest.mark.parametrize("zero", (121, 128))
-def test_halves(scale, zero, constants):
+@pytest.mark.parametrize("dynamic", (False, True))
+def test_halves(scale, zero, constants, dynamic):
     """Multiplied by 1 / scale, as in the runtime, some of these round to the other side."""
-    x = (np.arange(-600, 600) * np.float32(scale) / 2).astype(np.float32)
-    check_node(
-        "QuantizeLinear", {"x": x, "scale": np.float32(scale), "zero": np.uint8(zero)}, opset=13, constants=constants
-    )
+    x = (np.arange(-600, 600) * np.float32(scale) / 2).astype(np.float32).reshape(30, 40)
+    given = {"x": x, "scale": np.float32(scale), "zero": np.uint8(zero)}
+    check_node("QuantizeLinear", given, opset=13, constants=constants, dynamic=dynamic)
 
 
-@pytest.mark.parametrize("scale", (0.0196078438, 0.1, 0.3, 7.1))
+@pytest.mark.parametrize("scale", (0.0196078438, 0.1, 0.3, 7.1, 0.25, 4.0))
 @pytest.mark.parametrize("zero", (np.uint16(30001), np.int16(-7)))
-def test_halves_of_16_bits(scale, zero):
+@pytest.mark.parametrize("constants", ((), ("scale",)))
+@pytest.mark.parametrize("dynamic", (False, True))
+def test_halves_of_16_bits(scale, zero, constants, dynamic):
     x = (np.arange(-65000, 65000) * np.float32(scale) / 2).astype(np.float32)
     x[:5] = [np.inf, -np.inf, 1e38, -1e38, 0]
-    check_node("QuantizeLinear", {"x": x, "scale": np.float32(scale), "zero": zero}, opset=21)
+    given = {"x": x.reshape(100, -1), "scale": np.float32(scale), "zero": zero}
+    check_node("QuantizeLinear", given, opset=21, constants=constants, dynamic=dynamic)
 
 
 @pytest.mark.parametrize("opset", (21, 23))

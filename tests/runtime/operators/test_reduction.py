@@ -178,7 +178,7 @@ def test_places(op, axis, keep, last, dynamic):
     op=["ArgMax", "ArgMin"],
     dtype=[np.float32, np.int64, np.uint8],
     high=[1, 3, 200],
-    shape=[(3, 1500), (2, 1500, 1), (1200,), (70, 33)],
+    shape=[(3, 1500), (2, 1500, 1), (1200,), (70, 33), (2, 9000)],
     last=[0, 1],
     keep=[0, 1],
     dynamic=[False, True],
@@ -194,14 +194,15 @@ def test_places_in_long_rows(op, dtype, high, shape, last, keep, dynamic):
 
 @pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
 @pytest.mark.parametrize("last", [0, 1])
-@pytest.mark.parametrize("length", [40, 1100])
-def test_places_of_infinities_in_long_rows(op, last, length):
+@pytest.mark.parametrize("length", [40, 1100, 9000])
+@pytest.mark.parametrize("dynamic", [False, True])
+def test_places_of_infinities_in_long_rows(op, last, length, dynamic):
     """The reductions of the runtime give the largest finite number for a row of infinities."""
     x = np.full((4, length), -np.inf if op == "ArgMax" else np.inf, np.float32)
     x[1] *= -1
     x[2, [7, 30]] = np.inf
     x[3, [7, 30]] = -5
-    check_node(op, {"x": x}, {"axis": 1, "select_last_index": last}, opset=13)
+    check_node(op, {"x": x}, {"axis": 1, "select_last_index": last}, opset=13, dynamic=dynamic)
 
 
 @pytest.mark.parametrize("opset", [1, 11])
