@@ -12,7 +12,7 @@ import numpy as np
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type, number
 from mo_loop.frontend.ops.random import dropped
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.graph.types import bf16, boolean, f32
 from mo_loop.ops.ranges import AtLeast2, Few, Positive, Vector
 from mo_loop.target import Gap
@@ -98,14 +98,22 @@ def _batch_composed(x: Value, scale: Value, bias: Value, mean: Value, variance: 
 def _batch_training(
     x: Value, scale: Value, bias: Value, mean: Value, variance: Value, epsilon: float, momentum: float, spatial: bool
 ) -> list[Any]:
-    """x normalised by the statistics of the batch; the running statistics are updated with them."""
+    """x normalised by the statistics of the batch; the running statistics are updated with them.
+
+    The runtime does not recognise this order of operations, of which it would compute the statistics once more. Places
+    of unknown sizes are one dimension: it starts its kernel for each row of the last one."""
     rank = ranked(x, "BatchNormalization")
+    if spatial and rank > 3 and not is_static(x.shape):
+        rows = ops.Reshape(x, [0, 0, -1], special_zero=True)
+        y, *others = _batch_training(rows, scale, bias, mean, variance, epsilon, momentum, spatial)
+        return [ops.Reshape(y, ops.ShapeOf(x)), *others]
     axes = [0, *range(2, rank)] if spatial else [0]
     own_mean = ops.ReduceMean(x, axes, keep_dims=True)
-    own_variance = ops.ReduceMean(_squared(x - own_mean), axes, keep_dims=True)
+    centred = x - own_mean
+    own_variance = ops.ReduceMean(_squared(centred), axes, keep_dims=True)
     if spatial:
         scale, bias = (along_channels(as_type(each, x.dtype), rank) for each in (scale, bias))
-    y = _batch_composed(x, scale, bias, own_mean, own_variance, epsilon)
+    y = centred * (scale / ops.Sqrt(own_variance + epsilon)) + bias
     flat_mean, flat_variance = (ops.Squeeze(each, axes) for each in (own_mean, own_variance))
     running = [
         old * momentum + as_type(new, old.dtype) * (1 - momentum)
