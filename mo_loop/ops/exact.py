@@ -131,15 +131,22 @@ def _every_axis(x: Value) -> Value:
     return ops.Range(zero, rank, one, output_type=i64).output
 
 
-def over_elements(x: Value, make: Callable[[Value], Value], *others: Value | None) -> Value:
-    """make(x) of an elementwise function of x and `others`, along one axis if a size of x is unknown and those are one.
+def over_elements(x: Value, make: Callable[[Value], Value], *others: Value | None, axis: int = 0) -> Value:
+    """make(x) of an elementwise function of x and `others`, which are one number or vectors along `axis`. If a size of x
+    is unknown, x has one dimension for all, or for those after the axis.
 
     The runtime then starts its kernel for each row: rows of 27 elements take four times as long as one of all.
     """
-    are_one = all(each is None or each.rank == 0 or each.shape == (1,) for each in others)
-    if x.rank in (None, 0, 1) or is_static(x.shape) or not are_one:
+    if x.rank is None or is_static(x.shape):
         return make(x)
-    return ops.Reshape(make(ops.Reshape(x, [-1]).output), ops.ShapeOf(x)).output
+    kept = 0
+    if not all(each is None or each.rank == 0 or each.shape == (1,) for each in others):
+        are_vectors = all(each is None or each.rank in (0, 1) for each in others)
+        kept = normalise_axis(axis, x.rank) + 1 if are_vectors else x.rank
+    if x.rank - kept < 2:
+        return make(x)
+    flat = ops.Reshape(x, [0] * kept + [-1], special_zero=kept > 0).output
+    return ops.Reshape(make(flat), ops.ShapeOf(x)).output
 
 
 def as_float(x: Value) -> Value:

@@ -54,7 +54,8 @@ class LowerQuantization(FunctionPass):
     def _quantize(self, node: ops.Quantize) -> bool:
         x, *parameters = node.inputs
         assert x is not None
-        y = over_elements(x, lambda each: _quantised(node, each), *parameters)
+        axis = node.axis + x.rank if node.axis < 0 and x.rank else node.axis
+        y = over_elements(x, lambda each: _quantised(node, each, axis), *parameters, axis=axis)
         replace_output(node.output, y)
         drop_dead([node])
         return self.accept(node)
@@ -100,14 +101,14 @@ class LowerQuantization(FunctionPass):
         return self.accept(node)
 
 
-def _quantised(node: ops.Quantize, x: Value) -> Value:
-    """The integers of x, which may have another shape than the input if the parameters of all its elements are one."""
+def _quantised(node: ops.Quantize, x: Value, axis: int) -> Value:
+    """The integers of x, which may have other dimensions after the axis than the input."""
     _, scale, zero, divided = (*node.inputs, None, None)[:4]
     assert scale is not None
     if divided is None:
-        divided = _divided(node.to, as_float(x), as_float(aligned(x, scale, node.axis, node.block_size)))
+        divided = _divided(node.to, as_float(x), as_float(aligned(x, scale, axis, node.block_size)))
         divided = divided if node.precision is f32 else shortened(divided, node.precision)
-    zero = None if zero is None else aligned(x, zero, node.axis, node.block_size)
+    zero = None if zero is None else aligned(x, zero, axis, node.block_size)
     return rounded_to(node.to, divided, zero, saturate=node.saturate, rounds_sum=node.rounds_sum)
 
 
