@@ -60,8 +60,8 @@ SLOW: tuple[Slow, ...] = (
     ),
     Slow(
         "*::Unique/*",
-        "TopK sorts elements in n log^2 n steps; Unique of the plugin, which takes n^2 for places, sorts values no faster "
-        "than rows of 100, and SearchSorted takes minutes",
+        "TopK sorts 100,000 elements in 14 ms, Unique of the plugin in 6 without places, which take n^2 steps; "
+        "SearchSorted, which would find them, takes more than a minute",
     ),
     Slow("CumProd/*", "the IR has no running product: of a known length it doubles, else all pairs are computed"),
     Slow(
