@@ -134,8 +134,8 @@ def _every_axis(x: Value) -> Value:
 def over_elements(x: Value, make: Callable[[Value], Value], *others: Value | None, axis: int = 0) -> Value:
     """make(x) of an elementwise function of x and `others`, which are one number, or vectors along `axis`.
 
-    If a size is unknown, x has one dimension for all, or for those after the axis: the runtime then starts its kernel
-    for each row, and rows of 27 elements take four times as long as one of all.
+    If a size is unknown, x gets one dimension for all, or for those after the axis: the runtime starts its kernel
+    once for each row then, and rows of 27 elements take four times as long as one row of all.
     """
     if x.rank is None or is_static(x.shape):
         return make(x)
