@@ -45,7 +45,7 @@ _ROW = 32
 _BEHIND = 2**30
 """A key after all others, which f32 represents: the runtime computes the keys together with the comparisons."""
 _BLOCK = 2**12
-"""The number of places in a row of unknown length of which one is searched after the multiple of this number."""
+"""In a row of unknown length, the multiple of this number that is in a place is found before the rest."""
 _MOST = 2**23
 """The number of selected elements, if nothing is known of it: so many are arranged correctly."""
 

@@ -28,7 +28,7 @@ CHUNK = 16
 """The number of tokens of a chunk; all tokens if there are fewer."""
 
 LEAST_TOKENS = 3
-"""As many rows are a product that the runtime computes rightly without further zeros (`product-of-two-columns`)."""
+"""Products of at least so many rows need no further zeros (the gap `product-of-two-columns`)."""
 
 LOWER = np.tril(np.ones((CHUNK, CHUNK)))
 
