@@ -1,4 +1,7 @@
-"""Pairwise test parameters: every pair of values of two parameters occurs in at least one case.
+"""Test parameters: every combination of their values, or every pair of values of two parameters in at least one case.
+
+@every(axis=[0, 1], dtype=[np.float32, np.int64], dynamic=[False, True])
+def test_something(axis, dtype, dynamic): ...          # 8 cases
 
 @pairs(axis=[0, 1], dtype=[np.float32, np.int64], dynamic=[False, True])
 def test_something(axis, dtype, dynamic): ...          # 4 cases instead of 8; 20 instead of 600 with more values
@@ -7,10 +10,16 @@ def test_something(axis, dtype, dynamic): ...          # 4 cases instead of 8; 2
 from __future__ import annotations
 
 from collections.abc import Sequence
-from itertools import combinations
+from itertools import combinations, product
 from typing import Any
 
 import pytest
+
+
+def every(**values: Sequence[Any]) -> pytest.MarkDecorator:
+    """Parametrize a test by all combinations; the values of the first parameter change first."""
+    rows = [row[::-1] for row in product(*reversed(values.values()))]
+    return pytest.mark.parametrize(tuple(values), rows)
 
 
 def pairs(**values: Sequence[Any]) -> pytest.MarkDecorator:

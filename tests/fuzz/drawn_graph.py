@@ -1,7 +1,5 @@
 """The nodes of a graph or a body while it is drawn."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

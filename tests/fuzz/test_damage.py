@@ -1,7 +1,5 @@
 """Damaged models; tools/fuzz_bytes.py runs any number of them."""
 
-from __future__ import annotations
-
 import onnx
 import pytest
 
@@ -38,8 +36,7 @@ def test_a_scan_of_more_inputs_than_it_has_is_inspected() -> None:
     """The number is that of a list of axes, which would not fit into the memory."""
     body = "b (float[2] s, float i) => (float[2] t, float j) { t = Identity (s) j = Identity (i) }"
     scan_of = f"Scan <num_scan_inputs = {2**40}, body = {body}> (s, x)"
-    text = f"main (float[2] s, float[4] x) => (y, z) {{ y, z = {scan_of} }}"
-    (scan,) = inspect(parsed(text)).control
+    (scan,) = inspect(parsed(f"main (float[2] s, float[4] x) => (y, z) {{ y, z = {scan_of} }}")).control
     assert (len(scan.states), len(scan.scan_inputs)) == (0, 2)
 
 

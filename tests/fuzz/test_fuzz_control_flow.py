@@ -5,8 +5,6 @@ Runtime in a process of its own. Seed and index name a model:
 `python tools/fuzz_controlflow.py --seed 2026 --only 17`.
 """
 
-from __future__ import annotations
-
 import atexit
 from collections import Counter
 from functools import cache
@@ -83,13 +81,11 @@ def test_a_model_depends_only_on_seed_and_index() -> None:
 
 
 def test_a_scan_written_as_a_loop_slices_the_outer_value_of_a_name_that_its_body_hides() -> None:
-    text = """<ir_version: 8, opset_import: ["" : 11]>
+    lowered = OnnxRuntime(without_scan(parse_model("""<ir_version: 8, opset_import: ["" : 11]>
         main (float[N] x) => (float[N] y) {
           [scan] y = Scan <num_scan_inputs = 1, body = step (float[N] x, float e) => (float[N] s) {
-            s = Sub (x, e)
-          }> (x, x)
-        }"""
-    lowered = OnnxRuntime(without_scan(parse_model(text), {"scan": []}))
+            s = Sub (x, e) }> (x, x)
+        }"""), {"scan": []}))
     x = np.array([1, 2, 4], np.float32)
     assert dict(lowered.run({"x": x}))["y"].tolist() == (x - x.sum()).tolist()
 

@@ -1,7 +1,5 @@
 """Chains of operators that the CPU plugin fuses: a sample of what tools/fuzz_fusions.py runs."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fuzz.fusions.drawing import F16, F32

@@ -1,7 +1,5 @@
 """Random models that generate text, compared with ONNX Runtime; tools/fuzz_generation.py runs any number of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fuzz.generation.configurations import DESCRIPTIONS, drawn

@@ -1,7 +1,5 @@
 """Random graphs of many operators; tools/fuzz_graphs.py runs any number of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from mo_loop.compare.execution.judge import PASSED

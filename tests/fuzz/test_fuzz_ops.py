@@ -1,7 +1,5 @@
 """Random configurations of single operators, compared with ONNX Runtime; tools/fuzz_ops.py runs any number of them."""
 
-from __future__ import annotations
-
 import functools
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Random pairs of options on random models; tools/fuzz_options.py runs any number of them."""
 
-from __future__ import annotations
-
 from collections import Counter
 from dataclasses import fields
 

@@ -4,8 +4,6 @@ tests/interpreter.py computes the graph before all passes and the one after them
 error in a pass, not in the runtime or in a workaround for it.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

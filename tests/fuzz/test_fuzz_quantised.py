@@ -1,7 +1,5 @@
 """Random quantised networks in the styles of many tools: a sample of what tools/fuzz_quantised.py runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
@@ -45,7 +43,6 @@ def test_the_same_again() -> None:
 
 def test_every_layer_is_drawn() -> None:
     layers = {each for index in range(150) for each in draw(1, index).facts["layers"].split()}
-    assert layers == {
-        "Add", "AveragePool", "Clip", "Concat", "Conv", "ConvTranspose", "Flatten", "Gemm", "GlobalAveragePool",
-        "MatMul", "MaxPool", "Pad", "Relu", "Reshape", "Resize", "Slice", "Split", "Transpose",
-    }  # fmt: skip
+    assert layers == {"Add", "AveragePool", "Clip", "Concat", "Conv", "ConvTranspose", "Flatten", "Gemm",
+                      "GlobalAveragePool", "MatMul", "MaxPool", "Pad", "Relu", "Reshape", "Resize", "Slice", "Split",
+                      "Transpose"}  # fmt: skip

@@ -5,8 +5,6 @@ Each is converted and run on one compiled model with several input sets in chang
 Runtime.
 """
 
-from __future__ import annotations
-
 from collections import Counter
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Random recurrent models with states, step by step; tools/fuzz_states.py runs any number of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.fuzz.states.models import KINDS, drawn

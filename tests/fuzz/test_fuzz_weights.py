@@ -1,7 +1,5 @@
 """Random models with quantised weights: a sample of what tools/fuzz_weights.py runs."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import pytest

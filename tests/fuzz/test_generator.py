@@ -1,7 +1,5 @@
 """The generator of random control-flow models: repeatable, valid, and with all of its features."""
 
-from __future__ import annotations
-
 from collections import Counter
 from functools import cache
 
@@ -33,9 +31,7 @@ If shapes differ  If branch a constant  If branch without captures  If capture r
 declared full  declared rank  declared type  declared nothing
 """
 
-WHIMS = (
-    "nodes out of order", "body without nodes", "body returns a capture directly", "invalid branch never taken",
-)  # fmt: skip
+WHIMS = ("nodes out of order", "body without nodes", "body returns a capture directly", "invalid branch never taken")
 """Forms that exporters write, ONNX Runtime runs and onnx.checker refuses."""
 
 
@@ -77,8 +73,7 @@ def test_input_sets_fit_the_declared_inputs() -> None:
 
 @pytest.mark.parametrize("feature", [name for line in FEATURES.splitlines() for name in line.split("  ") if name])
 def test_every_feature_occurs(feature: str) -> None:
-    counted = Counter(name for case in cases() for name in case.features)
-    assert counted[feature]
+    assert Counter(name for case in cases() for name in case.features)[feature]
 
 
 def test_half_of_the_models_nest() -> None:

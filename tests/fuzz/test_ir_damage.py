@@ -1,7 +1,5 @@
 """Damaged IR files; `tools/fuzz_bytes.py --kind ir` runs any number of them."""
 
-from __future__ import annotations
-
 import re
 
 from mo_loop.graph.types import BY_IR_NAME

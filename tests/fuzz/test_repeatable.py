@@ -4,8 +4,6 @@ A set of nodes has the order of their addresses, so a pass that goes through one
 to run, also within one process and with one PYTHONHASHSEED.
 """
 
-from __future__ import annotations
-
 import random
 
 import pytest
@@ -36,17 +34,10 @@ def test_states_get_a_dimension_in_the_order_of_the_results() -> None:
     text = "\n".join([
         *(f"%x{i} = Parameter : f32[N,?]" for i in places),
         f"{', '.join(f'%y{i}' for i in places)} = Loop(4, true, {', '.join(f'%x{i}' for i in places)}) {{",
-        "  condition: @go",
-        f"  input_map: [{', '.join(f'Merged(%p{i}, @n{i})' for i in places)}]",
-        f"  output_map: [{', '.join(f'Final(@n{i})' for i in places)}]",
-        "}",
-        "  body {",
-        *(f"    %p{i} = Parameter" for i in places),
-        "    %go = Constant true : boolean[]",
-        *(f"    %n{i} = Exp(%p{i})" for i in places),
-        "    Result(%go)",
-        *(f"    Result(%n{i})" for i in places),
-        "  }",
+        "  condition: @go", f"  input_map: [{', '.join(f'Merged(%p{i}, @n{i})' for i in places)}]",
+        f"  output_map: [{', '.join(f'Final(@n{i})' for i in places)}]", "}", "  body {",
+        *(f"    %p{i} = Parameter" for i in places), "    %go = Constant true : boolean[]",
+        *(f"    %n{i} = Exp(%p{i})" for i in places), "    Result(%go)", *(f"    Result(%n{i})" for i in places), "  }",
         *(f"Result(%y{i})" for i in places),
     ])  # fmt: skip
     graph = parse(text)

@@ -8,8 +8,6 @@ without zero points, and read by one or two operators, also transposed, reshaped
 Some sizes are large enough for the runtime's kernels for compressed weights.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass, field
 from typing import Any
@@ -18,10 +16,8 @@ import numpy as np
 import onnx
 from onnx import TensorProto, helper, numpy_helper
 
-TYPES = {
-    "int4": (-8, 7), "uint4": (0, 15), "int8": (-128, 127), "uint8": (0, 255), "float8e4m3fn": (-15, 15),
-    "float8e5m2": (-7, 7),
-}  # fmt: skip
+TYPES = {"int4": (-8, 7), "uint4": (0, 15), "int8": (-128, 127), "uint8": (0, 255), "float8e4m3fn": (-15, 15),
+         "float8e5m2": (-7, 7)}  # fmt: skip
 """The element types, and the least and the largest integer that are drawn; all between them can be represented."""
 HIDDEN = 16
 SIZES = (16, 32, 48, 64, 96, 128, 256, 256, 512)
@@ -58,17 +54,14 @@ class _Drawing:
 
     def case(self) -> Case:
         pick = self.facts
-        pick["reader"] = self.choices.choice((
-            "MatMul", "MatMul", "MatMul", "Gemm", "GemmT", "Transpose", "Left", "Gather", "Gather1", "Reshape", "Conv",
-            "ConvTranspose", "Two", "LSTM",
-        ))  # fmt: skip
+        pick["reader"] = self.choices.choice(("MatMul", "MatMul", "MatMul", "Gemm", "GemmT", "Transpose", "Left",
+                                              "Gather", "Gather1", "Reshape", "Conv", "ConvTranspose", "Two", "LSTM"))
         pick["place"] = self.choices.choice(("main", "main", "main", "captured", "Loop", "If"))
         weights = self._weights()
         body = [self.constants, self.nodes]
         self.constants, self.nodes = [], []
         inputs, outputs, rank = self._reader(weights)
-        model = self._model(body, inputs, rank)
-        case = Case(self.name, self.facts, model)
+        case = Case(self.name, self.facts, self._model(body, inputs, rank))
         for rows in ROWS:
             feeds, results = outputs(rows)
             case.sets.append(feeds)
@@ -149,16 +142,12 @@ class _Drawing:
             "MatMul": [helper.make_node("MatMul", ["x", "w"], ["y"])],
             "Gemm": [helper.make_node("Gemm", ["x", "w"], ["y"])],
             "GemmT": [helper.make_node("Gemm", ["x", "w"], ["y"], transB=1)],
-            "Transpose": [
-                helper.make_node("Transpose", ["w"], ["t"], perm=[1, 0]), helper.make_node("MatMul", ["x", "t"], ["y"])
-            ],
-            "Reshape": [
-                helper.make_node("Reshape", ["w", "pattern"], ["t"]), helper.make_node("MatMul", ["x", "t"], ["y"])
-            ],
-            "Two": [
-                helper.make_node("MatMul", ["x", "w"], ["a"]), helper.make_node("ReduceSum", ["w", "zeroth"], ["b"]),
-                helper.make_node("Add", ["a", "b"], ["y"]),
-            ],
+            "Transpose": [helper.make_node("Transpose", ["w"], ["t"], perm=[1, 0]),
+                          helper.make_node("MatMul", ["x", "t"], ["y"])],
+            "Reshape": [helper.make_node("Reshape", ["w", "pattern"], ["t"]),
+                        helper.make_node("MatMul", ["x", "t"], ["y"])],
+            "Two": [helper.make_node("MatMul", ["x", "w"], ["a"]),
+                    helper.make_node("ReduceSum", ["w", "zeroth"], ["b"]), helper.make_node("Add", ["a", "b"], ["y"])],
         }[reader]  # fmt: skip
         right = w
         if reader in ("GemmT", "Transpose"):
@@ -214,15 +203,11 @@ class _Drawing:
         inner = [*([] if place == "captured" else constants), *self.constants]
         if place == "If":
             branch = helper.make_graph(inside, "then", [], result, inner)
-            other = [
-                helper.make_node("Identity", ["y_of_else"], ["y"]),
-            ]
+            other = [helper.make_node("Identity", ["y_of_else"], ["y"])]
             empty = numpy_helper.from_array(np.zeros([1] * rank, np.float32), "y_of_else")
             otherwise = helper.make_graph(other, "else", [], result, [empty])
             node = helper.make_node("If", ["c"], ["y"], then_branch=branch, else_branch=otherwise)
-            test = [
-                helper.make_node("Size", [inputs[0][0]], ["n"]), helper.make_node("Greater", ["n", "none"], ["c"])
-            ]  # fmt: skip
+            test = [helper.make_node("Size", [inputs[0][0]], ["n"]), helper.make_node("Greater", ["n", "none"], ["c"])]
             outer = [*outer, numpy_helper.from_array(np.int64(0), "none")]
             return _checked(helper.make_graph([*outside, *test, node], "g", ports, result, outer))
         truth = [helper.make_tensor_value_info(name, TensorProto.BOOL, []) for name in ("go", "on")]
@@ -231,10 +216,8 @@ class _Drawing:
         last = helper.make_tensor_value_info("all", TensorProto.FLOAT, [None] * (rank + 1))
         loop = helper.make_graph(step, "body", [count, truth[0]], [truth[1], *result], inner)
         outer = [*outer, *(numpy_helper.from_array(np.array(v), n) for n, v in (("m", 2), ("true", True), ("last", 1)))]
-        made = [
-            helper.make_node("Loop", ["m", "true"], ["all"], body=loop),
-            helper.make_node("Gather", ["all", "last"], ["y"], axis=0),
-        ]
+        made = [helper.make_node("Loop", ["m", "true"], ["all"], body=loop),
+                helper.make_node("Gather", ["all", "last"], ["y"], axis=0)]  # fmt: skip
         del last
         return _checked(helper.make_graph([*outside, *made], "g", ports, result, outer))
 
@@ -246,8 +229,7 @@ def _checked(graph: Any) -> Any:
 
 
 def _quantized(name: str, values: Array, kind: str) -> Any:
-    number = getattr(TensorProto, kind.upper())
-    return helper.make_tensor(name, number, values.shape, values.reshape(-1))
+    return helper.make_tensor(name, getattr(TensorProto, kind.upper()), values.shape, values.reshape(-1))
 
 
 def _spread(parameter: Array, shape: list[int], axis: int, block: int) -> Array:
@@ -275,8 +257,7 @@ def _convolved(x: Array, w: Array, reader: str) -> Array:
     """Conv or ConvTranspose of stride 1 without pads."""
     rows, _, height, width = x.shape
     if reader == "Conv":
-        windows = np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3))
-        return np.einsum("nchwij,ocij->nohw", windows, w)
+        return np.einsum("nchwij,ocij->nohw", np.lib.stride_tricks.sliding_window_view(x, (3, 3), (2, 3)), w)
     y = np.zeros((rows, w.shape[1], height + 2, width + 2))
     for i in range(3):
         for j in range(3):

@@ -4,8 +4,6 @@
     FOLDER.check("lstm")            # converts it, runs every case on one compiled model, compares with ONNX Runtime
 """
 
-from __future__ import annotations
-
 from pathlib import Path
 
 from tests import MODELS

@@ -8,8 +8,6 @@
 The optimiser for transformers recognises GPT-2, LLaMA and T5 only as older exporters wrote them. Weights are random.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -98,8 +96,7 @@ def gpt2(sizes: Sizes) -> onnx.ModelProto:
     at = net.add("Gather", [net.weight(sizes.positions, sizes.hidden, scale=0.5), places])
     x, stream = _layer_norm(net, sizes, words, at)
     for layer in range(sizes.layers):
-        cache = [2, "batch", sizes.heads, "past", sizes.width]
-        past = net.input(f"past_{layer}", TensorProto.FLOAT, cache)
+        past = net.input(f"past_{layer}", TensorProto.FLOAT, [2, "batch", sizes.heads, "past", sizes.width])
         packed = [net.weight(sizes.hidden, 3 * sizes.hidden), net.weight(3 * sizes.hidden, scale=0.1)]
         read, present = net.fused("Attention", [x, *packed, mask, past], 2, num_heads=sizes.heads, unidirectional=1)
         net.output(f"present_{layer}", present, [2, "batch", sizes.heads, "all", sizes.width])
@@ -141,10 +138,9 @@ def llama(sizes: Sizes) -> onnx.ModelProto:
         past = [net.input(name, TensorProto.FLOAT, cache) for name in names]
         queries = net.product(x, sizes.hidden, sizes.hidden, bias=False)
         others = [net.product(x, sizes.hidden, shared, bias=False) for _ in past]
-        read, *present = net.fused(
-            "GroupQueryAttention", [queries, *others, *past, lengths, total, *tables], 3, num_heads=sizes.heads,
-            kv_num_heads=sizes.shared, do_rotary=1, rotary_interleaved=0, local_window_size=-1,
-        )  # fmt: skip
+        read, *present = net.fused("GroupQueryAttention", [queries, *others, *past, lengths, total, *tables], 3,
+                                   num_heads=sizes.heads, kv_num_heads=sizes.shared, do_rotary=1, rotary_interleaved=0,
+                                   local_window_size=-1)  # fmt: skip
         for name, each in zip(names, present, strict=True):
             net.output(name.replace("past", "present"), each, ["batch", sizes.shared, "all", sizes.width])
         x, stream = _rms_norm(net, sizes, net.product(read, sizes.hidden, sizes.hidden, bias=False), stream)
@@ -179,9 +175,8 @@ def t5(sizes: Sizes) -> onnx.ModelProto:
         if not bias:
             bias = _relative_bias(net, table, own[0])
         q, k, v = (net.product(x, sizes.hidden, sizes.hidden, bias=False) for _ in range(3))
-        read, *present = net.fused(
-            "MultiHeadAttention", [q, k, v, "", "", bias, *own], 3, num_heads=sizes.heads, scale=1.0
-        )
+        read, *present = net.fused("MultiHeadAttention", [q, k, v, "", "", bias, *own], 3, num_heads=sizes.heads,
+                                   scale=1.0)  # fmt: skip
         for part, each in zip(("key", "value"), present, strict=True):
             net.output(f"present_{part}_{layer}", each, ["batch", sizes.heads, "all", sizes.width])
         x, stream = _rms_norm(net, sizes, net.product(read, sizes.hidden, sizes.hidden, bias=False), stream)

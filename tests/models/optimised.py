@@ -1,7 +1,5 @@
 """Whether a file of ONNX Runtime's own tools is converted and computes what ONNX Runtime computes for it."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -32,10 +30,8 @@ HALVES = (
     "each node alone gives ONNX Runtime's numbers for its inputs; sums of f32 differ in their last bit, halves of a "
     "step are then rounded to the other side, and these small networks amplify a step"
 )
-CONVOLUTIONAL = (
-    "clip_dynamo", "cnn", "cnn_dynamo", "detection", "grouped", "grouped_dynamo", "upsampling", "upsampling_dynamo",
-    "vit", "vit_dynamo",
-)  # fmt: skip
+CONVOLUTIONAL = ("clip_dynamo", "cnn", "cnn_dynamo", "detection", "grouped", "grouped_dynamo", "upsampling",
+                 "upsampling_dynamo", "vit", "vit_dynamo")  # fmt: skip
 NO_STEPS = "after 0 steps the loop of DynamicQuantizeLSTM in exact mode has no batch; the IR of ovc does not run there"
 EXPLAINED: dict[tuple[str, str], str] = {
     **{(name, "all"): LAYOUT for name in CONVOLUTIONAL},
@@ -100,9 +96,8 @@ def checked(task: tuple[str, str, str, str]) -> Row:
     return Row(name, variant, WRONG if worst[0] > 1 else PASSED, worst[1])
 
 
-def _beside_ovc(
-    name: str, variant: str, converter: str, path: Path, sets: Sequence[Feeds], expected: Sequence[Any]
-) -> Row:  # fmt: skip
+def _beside_ovc(name: str, variant: str, converter: str, path: Path, sets: Sequence[Feeds],
+                expected: Sequence[Any]) -> Row:  # fmt: skip
     """The result of a file with the runtime's default properties: as right as the IR of ovc, or better."""
 
     def share(converter: str, mode: str) -> float:

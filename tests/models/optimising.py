@@ -20,8 +20,6 @@ Other weights of 8 bits have a reduced range, 7 bits: both sides then compute th
 of two larger products saturate.
 """
 
-from __future__ import annotations
-
 import logging
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
@@ -114,10 +112,8 @@ def _static(form: str, **given: Any) -> Step:
         kinds = {"activation_type": QuantType.QInt8 if given else QuantType.QUInt8, "weight_type": QuantType.QInt8}
         options = {"ActivationSymmetric": bool(given)}
         with _quiet():
-            quantize_static(
-                _typed(source), target, Reader(), quant_format=getattr(QuantFormat, form), extra_options=options,
-                reduce_range=True, **kinds, **given,
-            )  # fmt: skip
+            quantize_static(_typed(source), target, Reader(), quant_format=getattr(QuantFormat, form),
+                            extra_options=options, reduce_range=True, **kinds, **given)  # fmt: skip
 
     return step
 
@@ -157,9 +153,8 @@ def _blocks(form: str, bits: int) -> Step:
         from onnxruntime.quantization.matmul_nbits_quantizer import MatMulNBitsQuantizer
 
         with _quiet():
-            quantiser = MatMulNBitsQuantizer(
-                onnx.load(source), bits=bits, block_size=16, is_symmetric=False, quant_format=getattr(QuantFormat, form)
-            )
+            quantiser = MatMulNBitsQuantizer(onnx.load(source), bits=bits, block_size=16, is_symmetric=False,
+                                             quant_format=getattr(QuantFormat, form))  # fmt: skip
             quantiser.process()
             quantiser.model.save_model_to_file(str(target))
 
@@ -185,10 +180,9 @@ STEPS: dict[str, Step] = {
     "qoperator": _static("QOperator"),
     "nbits": _blocks("QOperator", 4), "nbits8": _blocks("QOperator", 8), "blocks": _blocks("QDQ", 4),
 }  # fmt: skip
-VARIANTS = (
-    "", "basic", "extended", "all", "fused", "fused extended", "fused f16", "heads", "dynamic", "dynamic extended",
-    "fused dynamic", "fused dynamic extended", "qdq", "qdq extended", "fused qdq", "signed", "signed extended",
-    "qoperator", "qoperator extended", "fused qoperator", "nbits", "nbits8", "fused nbits", "blocks",
-)  # fmt: skip
+VARIANTS = ("", "basic", "extended", "all", "fused", "fused extended", "fused f16", "heads", "dynamic",
+            "dynamic extended", "fused dynamic", "fused dynamic extended", "qdq", "qdq extended", "fused qdq", "signed",
+            "signed extended", "qoperator", "qoperator extended", "fused qoperator", "nbits", "nbits8", "fused nbits",
+            "blocks")  # fmt: skip
 WHOLE_RANGE = ("s8", "s8_by_channel", "u8", "u8_by_channel")
 """Dynamic quantisation whose products can saturate: compared with ovc's IR, too."""

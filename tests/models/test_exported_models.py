@@ -1,15 +1,11 @@
 """Models that were exported: from PyTorch, also with lists in Python's control flow, by tf2onnx, of the transformers
 package, and estimators of scikit-learn, LightGBM, XGBoost and CatBoost. Each has all its sets on one compiled model."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.models.exported import Exported
 
-FOLDERS = {
-    name: Exported(name) for name in ("pytorch", "pytorch_sequences", "tensorflow", "transformers", "classical")
-}
+FOLDERS = {name: Exported(name) for name in ("pytorch", "pytorch_sequences", "tensorflow", "transformers", "classical")}
 
 
 @pytest.mark.parametrize("folder", FOLDERS)

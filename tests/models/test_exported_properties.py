@@ -3,8 +3,6 @@
 Each is converted once for all tests.
 """
 
-from __future__ import annotations
-
 import warnings
 from collections.abc import Iterator
 from pathlib import Path

@@ -1,7 +1,5 @@
 """Files that ONNX Runtime's optimisers and quantisers write; tools/check_optimised.py checks all of them."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests import MODELS
@@ -10,23 +8,13 @@ from tests.models.optimised import BUILT, EXPLAINED, PASSED, REFUSED, Row, check
 from tests.models.optimising import VARIANTS, WHOLE_RANGE
 from tests.models.sources.exporting.inputs import read_cases
 
-CASES = (
-    ("transformers", "bert", "extended"),
-    ("transformers", "bert_dynamo", "qdq extended"),
-    ("transformers", "gpt2_dynamo", "dynamic extended"),
-    ("transformers", "llama_dynamo", "extended"),
-    ("transformers", "mamba_loop", "signed"),
-    ("transformers", "t5_encoder", "dynamic"),
-    ("transformers", "vit_dynamo", "qoperator extended"),
-    ("pytorch", "cnn", "qoperator"),
-    *(("fused", name, "") for name in fused.MODELS),
-    ("fused", "gpt2", "dynamic"),
-    ("transformers", "t5_encoder", "s8"),
-    ("pytorch", "lstm", "u8_by_channel"),
-    ("pytorch", "cnn", "s8_by_channel"),
-    ("tensorflow", "attention", "u8"),
-    ("fused", "llama", "qdq extended"),
-)
+CASES = (("transformers", "bert", "extended"), ("transformers", "bert_dynamo", "qdq extended"),
+         ("transformers", "gpt2_dynamo", "dynamic extended"), ("transformers", "llama_dynamo", "extended"),
+         ("transformers", "mamba_loop", "signed"), ("transformers", "t5_encoder", "dynamic"),
+         ("transformers", "vit_dynamo", "qoperator extended"), ("pytorch", "cnn", "qoperator"),
+         *(("fused", name, "") for name in fused.MODELS), ("fused", "gpt2", "dynamic"),
+         ("transformers", "t5_encoder", "s8"), ("pytorch", "lstm", "u8_by_channel"),
+         ("pytorch", "cnn", "s8_by_channel"), ("tensorflow", "attention", "u8"), ("fused", "llama", "qdq extended"))
 
 
 @pytest.mark.parametrize(("folder", "name", "variant"), CASES, ids=["-".join(each) for each in CASES])

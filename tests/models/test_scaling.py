@@ -5,8 +5,6 @@ matter. Four times the parts take four times as long, and up to twice of that wh
 of the processor and the larger does not. A quadratic step takes sixteen times as long.
 """
 
-from __future__ import annotations
-
 import gc
 import time
 import warnings
@@ -28,27 +26,10 @@ TRIES = 4
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 X = ("x", FLOAT, [2, 3])
 
-Model = Callable[[int], onnx.ModelProto]
-MODELS: dict[str, tuple[Model, int]] = {}
-
-
-def of_size(count: int) -> Callable[[Model], Model]:
-    """Register a model that is converted with half of `count` and with twice as many parts."""
-
-    def registered(made: Model) -> Model:
-        MODELS[made.__name__] = (made, count)
-        return made
-
-    return registered
-
-
-def model(
-    nodes: list[Any], initializers: Sequence[Any] = (), inputs: Any = (X,), outputs: Any = ("y",), functions: Any = ()
-) -> onnx.ModelProto:
-    graph = helper.make_graph(
-        nodes, "main", [helper.make_tensor_value_info(*each) for each in inputs],
-        [onnx.ValueInfoProto(name=each) for each in outputs], list(initializers),
-    )  # fmt: skip
+def model(nodes: list[Any], initializers: Sequence[Any] = (), inputs: Any = (X,), outputs: Any = ("y",),
+          functions: Any = ()) -> onnx.ModelProto:  # fmt: skip
+    graph = helper.make_graph(nodes, "main", [helper.make_tensor_value_info(*each) for each in inputs],
+                              [onnx.ValueInfoProto(name=each) for each in outputs], list(initializers))  # fmt: skip
     opsets = [helper.make_opsetid("", 18), helper.make_opsetid("local", 1)]
     return helper.make_model(graph, opset_imports=opsets, functions=list(functions), ir_version=9)
 
@@ -56,10 +37,9 @@ def model(
 def chain(operators: list[str], count: int, more: Callable[[int], list[str]] = lambda _: [], **given: Any) -> list[Any]:
     """Each node reads the one before."""
     return [
-        helper.make_node(
-            operators[i % len(operators)], [f"t{i}" if i else "x", *more(i)], [f"t{i + 1}" if i < count - 1 else "y"],
-            **{key: value[i % len(value)] for key, value in given.items()},
-        )
+        helper.make_node(operators[i % len(operators)], [f"t{i}" if i else "x", *more(i)],
+                         [f"t{i + 1}" if i < count - 1 else "y"],
+                         **{key: value[i % len(value)] for key, value in given.items()})
         for i in range(count)
     ]  # fmt: skip
 
@@ -68,157 +48,82 @@ def constant(name: str, value: Any) -> Any:
     return numpy_helper.from_array(np.asarray(value), name)
 
 
-@of_size(5000)
-def equal_activations(count: int) -> onnx.ModelProto:
-    return model(chain(["Relu"], count))
+def numbers(count: int, equal: bool = False) -> list[Any]:
+    """Initializers w0, w1, ..."""
+    return [constant(f"w{i}", np.float32([3 if equal else i])) for i in range(count)]
 
 
-@of_size(2000)
-def absolute_values(count: int) -> onnx.ModelProto:
-    """Whether constants determine what each one reads is asked."""
-    return model(chain(["Abs", "Tanh"], count))
+def names(count: int) -> list[str]:
+    return [f"y{i}" for i in range(count)]
 
 
-@of_size(6000)
-def identities(count: int) -> onnx.ModelProto:
-    return model(chain(["Identity"], count))
+def readers(operator: str, count: int) -> onnx.ModelProto:
+    return model([helper.make_node(operator, ["x"], [name]) for name in names(count)], outputs=names(count))
 
 
-@of_size(1200)
-def casts(count: int) -> onnx.ModelProto:
-    return model(chain(["Cast"], count, to=[TensorProto.DOUBLE, FLOAT]))
+def outputs_of_one_split(count: int) -> onnx.ModelProto:
+    node = helper.make_node("Split", ["x"], names(count), axis=0, num_outputs=count)
+    return model([node], inputs=[("x", FLOAT, [count])], outputs=names(count))
 
 
-@of_size(1000)
-def transposes(count: int) -> onnx.ModelProto:
-    return model(chain(["Transpose"], count, perm=[[1, 0]]))
-
-
-@of_size(1200)
-def different_activations(count: int) -> onnx.ModelProto:
-    return model(chain(["Exp", "Sigmoid", "Tanh"], count))
-
-
-@of_size(1000)
-def equal_names_of_nodes(count: int) -> onnx.ModelProto:
-    return model(chain(["Exp"], count, name=["same", "same_1"]))
-
-
-@of_size(1000)
-def readers_of_one_tensor(count: int) -> onnx.ModelProto:
-    names = [f"y{i}" for i in range(count)]
-    return model([helper.make_node("Exp", ["x"], [name]) for name in names], outputs=names)
-
-
-@of_size(1000)
-def outputs_of_one_tensor(count: int) -> onnx.ModelProto:
-    names = [f"y{i}" for i in range(count)]
-    return model([helper.make_node("Identity", ["x"], [name]) for name in names], outputs=names)
-
-
-@of_size(600)
 def slices(count: int) -> onnx.ModelProto:
-    names = [f"t{i}" for i in range(count)]
-    nodes = [helper.make_node("Slice", ["x", "a", "b"], [name]) for name in names]
-    nodes.append(helper.make_node("Concat", names, ["y"], axis=0))
+    parts = [f"t{i}" for i in range(count)]
+    nodes = [helper.make_node("Slice", ["x", "a", "b"], [part]) for part in parts]
+    nodes.append(helper.make_node("Concat", parts, ["y"], axis=0))
     return model(nodes, [constant("a", np.int64([0])), constant("b", np.int64([1]))])
 
 
-@of_size(6000)
-def concats(count: int) -> onnx.ModelProto:
-    return model([helper.make_node("Concat", ["x"] * count, ["y"], axis=0)])
-
-
-@of_size(2000)
-def outputs_of_one_split(count: int) -> onnx.ModelProto:
-    names = [f"y{i}" for i in range(count)]
-    node = helper.make_node("Split", ["x"], names, axis=0, num_outputs=count)
-    return model([node], inputs=[("x", FLOAT, [count])], outputs=names)
-
-
-@of_size(800)
-def initializers(count: int) -> onnx.ModelProto:
-    weights = [constant(f"w{i}", np.float32([i])) for i in range(count)]
-    return model(chain(["Add"], count, lambda i: [f"w{i}"]), weights)
-
-
-@of_size(500)
-def equal_initializers(count: int) -> onnx.ModelProto:
-    weights = [constant(f"w{i}", np.float32([3])) for i in range(count)]
-    return model(chain(["Max"], count, lambda i: [f"w{i}"]), weights)
-
-
-@of_size(20000)
-def unread_initializers(count: int) -> onnx.ModelProto:
-    return model(chain(["Relu"], 1), [constant(f"w{i}", np.float32([i])) for i in range(count)])
-
-
-@of_size(20000)
 def unknown_attributes(count: int) -> onnx.ModelProto:
     made = model(chain(["Relu"], 1))
     made.graph.node[0].attribute.extend(helper.make_attribute(f"a{i}", 1) for i in range(count))
     return made
 
 
-@of_size(400)
 def symbols(count: int) -> onnx.ModelProto:
     inputs = [X, *((f"x{i}", FLOAT, [f"n{i}", 3]) for i in range(count))]
     return model(chain(["Concat"], count, lambda i: [f"x{i}"], axis=[0]), inputs=inputs)
 
 
-@of_size(50)
 def branches(count: int) -> onnx.ModelProto:
     def branch(operator: str, i: int) -> Any:
         name = f"{operator}{i}"
         nodes = [helper.make_node(operator, ["x"], [name])]
         return helper.make_graph(nodes, name, [], [onnx.ValueInfoProto(name=name)])
 
-    names = [f"y{i}" for i in range(count)]
-    nodes = [
-        helper.make_node("If", ["c"], [name], then_branch=branch("Exp", i), else_branch=branch("Neg", i))
-        for i, name in enumerate(names)
-    ]
-    return model(nodes, inputs=[X, ("c", BOOL, [])], outputs=names)
+    nodes = [helper.make_node("If", ["c"], [name], then_branch=branch("Exp", i), else_branch=branch("Neg", i))
+             for i, name in enumerate(names(count))]  # fmt: skip
+    return model(nodes, inputs=[X, ("c", BOOL, [])], outputs=names(count))
 
 
-@of_size(60)
 def branches_of_different_ranks(count: int) -> onnx.ModelProto:
     nodes = []
     for i in range(count):
         held, made = f"t{i}" if i else "x", [f"{name}{i}" for name in ("flat", "same", "r", "e")]
         bodies = [
-            helper.make_graph(
-                [helper.make_node(operator, [held, *more], [name])], name, [], [onnx.ValueInfoProto(name=name)]
-            )
+            helper.make_graph([helper.make_node(operator, [held, *more], [name])], name, [],
+                              [onnx.ValueInfoProto(name=name)])
             for operator, more, name in (("Reshape", ["flat"], made[0]), ("Neg", [], made[1]))
         ]
-        nodes += [
-            helper.make_node("If", ["c"], [made[2]], then_branch=bodies[0], else_branch=bodies[1]),
-            helper.make_node("Exp", [made[2]], [made[3]]),
-            helper.make_node("Reshape", [made[3], "shape"], [f"t{i + 1}" if i < count - 1 else "y"]),
-        ]
+        nodes += [helper.make_node("If", ["c"], [made[2]], then_branch=bodies[0], else_branch=bodies[1]),
+                  helper.make_node("Exp", [made[2]], [made[3]]),
+                  helper.make_node("Reshape", [made[3], "shape"], [f"t{i + 1}" if i < count - 1 else "y"])]  # fmt: skip
     constants = [constant("flat", np.int64([6])), constant("shape", np.int64([2, 3]))]
     return model(nodes, constants, inputs=[X, ("c", BOOL, [])])
 
 
-@of_size(600)
 def calls_of_a_function(count: int) -> onnx.ModelProto:
     nodes = [helper.make_node("Exp", ["a"], ["t"]), helper.make_node("Neg", ["t"], ["b"])]
     function = helper.make_function("local", "f", ["a"], ["b"], nodes, [helper.make_opsetid("", 18)])
     return model(chain(["f"], count, domain=["local"]), functions=[function])
 
 
-@of_size(1500)
 def functions(count: int) -> onnx.ModelProto:
     opsets = [helper.make_opsetid("", 18)]
-    made = [
-        helper.make_function("local", f"f{i}", ["a"], ["b"], [helper.make_node("Exp", ["a"], ["b"])], opsets)
-        for i in range(count)
-    ]
+    made = [helper.make_function("local", f"f{i}", ["a"], ["b"], [helper.make_node("Exp", ["a"], ["b"])], opsets)
+            for i in range(count)]  # fmt: skip
     return model(chain([f"f{i}" for i in range(count)], count, domain=["local"]), functions=made)
 
 
-@of_size(1500)
 def products_with_residual_connections(count: int) -> onnx.ModelProto:
     """Each Softsign is replaced, after which nothing is known of the values before the next product."""
     nodes = []
@@ -242,15 +147,38 @@ def loop(states: int, number: int = 0) -> Any:
     return helper.make_node("Loop", ["n", "", *["x"] * states], [f"y{number}_{i}" for i in range(states)], body=body)
 
 
-@of_size(150)
-def states_of_a_loop(count: int) -> onnx.ModelProto:
-    return model([loop(count)], inputs=[X, ("n", INT64, [])], outputs=[f"y0_{i}" for i in range(count)])
+def loops(nodes: list[Any], outputs: list[str]) -> onnx.ModelProto:
+    return model(nodes, inputs=[X, ("n", INT64, [])], outputs=outputs)
 
 
-@of_size(30)
-def loops(count: int) -> onnx.ModelProto:
-    nodes = [loop(1, number) for number in range(count)]
-    return model(nodes, inputs=[X, ("n", INT64, [])], outputs=[f"y{number}_0" for number in range(count)])
+MODELS: dict[str, tuple[Callable[[int], onnx.ModelProto], int]] = {
+    "equal_activations": (lambda count: model(chain(["Relu"], count)), 5000),
+    # whether constants determine what each one reads is asked
+    "absolute_values": (lambda count: model(chain(["Abs", "Tanh"], count)), 2000),
+    "identities": (lambda count: model(chain(["Identity"], count)), 6000),
+    "casts": (lambda count: model(chain(["Cast"], count, to=[TensorProto.DOUBLE, FLOAT])), 1200),
+    "transposes": (lambda count: model(chain(["Transpose"], count, perm=[[1, 0]])), 1000),
+    "different_activations": (lambda count: model(chain(["Exp", "Sigmoid", "Tanh"], count)), 1200),
+    "equal_names_of_nodes": (lambda count: model(chain(["Exp"], count, name=["same", "same_1"])), 1000),
+    "readers_of_one_tensor": (lambda count: readers("Exp", count), 1000),
+    "outputs_of_one_tensor": (lambda count: readers("Identity", count), 1000),
+    "slices": (slices, 600),
+    "concats": (lambda count: model([helper.make_node("Concat", ["x"] * count, ["y"], axis=0)]), 6000),
+    "outputs_of_one_split": (outputs_of_one_split, 2000),
+    "initializers": (lambda count: model(chain(["Add"], count, lambda i: [f"w{i}"]), numbers(count)), 800),
+    "equal_initializers": (lambda count: model(chain(["Max"], count, lambda i: [f"w{i}"]), numbers(count, True)), 500),
+    "unread_initializers": (lambda count: model(chain(["Relu"], 1), numbers(count)), 20000),
+    "unknown_attributes": (unknown_attributes, 20000),
+    "symbols": (symbols, 400),
+    "branches": (branches, 50),
+    "branches_of_different_ranks": (branches_of_different_ranks, 60),
+    "calls_of_a_function": (calls_of_a_function, 600),
+    "functions": (functions, 1500),
+    "products_with_residual_connections": (products_with_residual_connections, 1500),
+    "states_of_a_loop": (lambda count: loops([loop(count)], [f"y0_{i}" for i in range(count)]), 150),
+    "loops": (lambda count: loops([loop(1, i) for i in range(count)], [f"y{i}_0" for i in range(count)]), 30),
+}
+"""Models that are converted with half of a number of parts and with twice as many."""
 
 
 def seconds(made: onnx.ModelProto, folder: Path) -> float:

@@ -23,8 +23,6 @@ elements; `any` expects any value. Options before the graph:
                            that has no more: the result of the probe there says nothing
 """
 
-from __future__ import annotations
-
 import functools
 import re
 import tempfile

@@ -1,7 +1,5 @@
 """changing_pass: which pass of a conversion changed the numbers."""
 
-from __future__ import annotations
-
 import json
 from typing import Any
 
@@ -20,17 +18,11 @@ MODEL = parse_model("""<ir_version: 8, opset_import: ["" : 17]>
     main (float[3,4] x, float[T,3,4] z) => (float[3,4] y, float[T,3,4] parts) {
       [scan] f, parts = Scan (x, z) <num_scan_inputs = 1,
           body = step (float[3,4] u, float[3,4] p) => (float[3,4] w, float[3,4] v) {
-            v = Sub (p, u)
-            e = Tanh (v)
-            w = Abs (e)
-        }>
-      y = Sigmoid (f)
-    }""")
+            v = Sub (p, u)  e = Tanh (v)  w = Abs (e) }>
+      y = Sigmoid (f) }""")
 NUMBERS = np.random.default_rng(0)
-FEEDS = [
-    {"x": NUMBERS.normal(size=(3, 4)).astype(np.float32), "z": NUMBERS.normal(size=(n, 3, 4)).astype(np.float32)}
-    for n in (3, 2)
-]
+FEEDS = [{"x": NUMBERS.normal(size=(3, 4)).astype(np.float32), "z": NUMBERS.normal(size=(n, 3, 4)).astype(np.float32)}
+         for n in (3, 2)]  # fmt: skip
 
 
 class TanhToSigmoid(FunctionPass):
@@ -104,11 +96,7 @@ def test_a_rule_that_is_switched_off_is_named() -> None:
         main (float[2,3] x, int64 n) => (float[2,3] y, float[K,2,3] all) {
           y, all = Loop (n, "", x) <
               body = step (int64 i, bool c, float[2,3] s) => (bool d, float[2,3] t, float[2,3] o) {
-            d = Identity (c)
-            t = Tanh (s)
-            o = Abs (t)
-          }>
-        }""")
+            d = Identity (c)  t = Tanh (s)  o = Abs (t) }> }""")
     feeds = [{"x": np.ones((2, 3), np.float32), "n": np.array(trips, np.int64)} for trips in (3, 0)]
     assert changing_pass(loop, ConvertOptions(), feeds) is None
     config = PassConfig()
@@ -134,28 +122,22 @@ def test_a_wrong_translator_is_not_blamed_on_a_pass() -> None:
 def test_weights_of_16_bits_are_told_apart() -> None:
     plain = parse_model("""<ir_version: 8, opset_import: ["" : 17]>
         main (float[4] x) => (float[4] y) <float[4] w = {1.0001, 1.0002, 1.0003, 1.0004}> {
-          m = Mul (x, w)
-          y = Sub (m, x)
-        }""")
+          m = Mul (x, w)  y = Sub (m, x) }""")
     feeds = [{"x": np.ones(4, np.float32)}]
     assert changing_pass(plain, ConvertOptions(), feeds, rtol=1e-2) is None
     found = changing_pass(plain, ConvertOptions(compress_to_fp16=True), feeds, rtol=1e-2)
     assert found is not None and found.kind == "writing" and "f16" in str(found)
 
 
-@pytest.mark.parametrize(
-    ("results", "expected"),
-    [
-        ([AGREES, AGREES, DIFFERS, DIFFERS], (1, 2)),
-        ([NOT_RUN, AGREES, NOT_RUN, NOT_RUN, DIFFERS], (1, 4)),
-        ([DIFFERS, DIFFERS, DIFFERS], (-1, 0)),
-        ([NOT_RUN, NOT_RUN, DIFFERS, DIFFERS], (-1, 2)),
-        ([AGREES, *[AGREES] * 30, DIFFERS], (30, 31)),
-    ],
-)
-def test_bisection_skips_what_cannot_be_run(
-    results: list[str], expected: tuple[int, int], monkeypatch: pytest.MonkeyPatch, tmp_path: Any
-) -> None:
+@pytest.mark.parametrize(("results", "expected"), [
+    ([AGREES, AGREES, DIFFERS, DIFFERS], (1, 2)),
+    ([NOT_RUN, AGREES, NOT_RUN, NOT_RUN, DIFFERS], (1, 4)),
+    ([DIFFERS, DIFFERS, DIFFERS], (-1, 0)),
+    ([NOT_RUN, NOT_RUN, DIFFERS, DIFFERS], (-1, 2)),
+    ([AGREES, *[AGREES] * 30, DIFFERS], (30, 31)),
+])  # fmt: skip
+def test_bisection_skips_what_cannot_be_run(results: list[str], expected: tuple[int, int],
+                                            monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:  # fmt: skip
     trials = _Trials(MODEL, ConvertOptions(), [], [], (None, None), tmp_path)
     tried: list[int] = []
 

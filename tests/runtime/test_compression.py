@@ -1,7 +1,5 @@
 """NNCF quantises and compresses converted models, in memory and as IR, with a loop in them."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -18,13 +16,9 @@ openvino = pytest.importorskip("openvino")
 MODEL = """
 <ir_version: 9, opset_import: ["": 18]>
 net (float[N, 128] x, int64 n) => (float[N, 128] y) {
-  a = MatMul (x, w)
-  b = Relu (a)
-  c = MatMul (b, v)
+  a = MatMul (x, w)  b = Relu (a)  c = MatMul (b, v)
   [loop] y = Loop (n, "", c) <body = step (int64 i, bool on, float[N, 128] s) => (bool again, float[N, 128] t) {
-    again = Identity (on) m = MatMul (s, w) t = Tanh (m) }>
-}
-"""
+    again = Identity (on) m = MatMul (s, w) t = Tanh (m) }> }"""
 RNG = np.random.default_rng(0)
 SAMPLES = [{"x": RNG.standard_normal((4, 128)).astype(np.float32), "n": np.int64(3)} for _ in range(8)]
 

@@ -1,7 +1,5 @@
 """Models converted with translators and passes of the user: OpenVINO gives the right numbers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -46,8 +44,7 @@ def test_versions() -> None:
         convert_model(scale(version=2), extensions=EXAMPLE)
 
 
-FUNCTION = """
-main (float[N] x) => (float[N] y) { y = com.example.Outer (x) }
+FUNCTION = """main (float[N] x) => (float[N] y) { y = com.example.Outer (x) }
 <domain: "com.example", opset_import: ["": 18, "com.example": 1]>
 Outer (a) => (b) { [inner] b = com.example.Scale <factor = 2.0> (a) }"""
 

@@ -1,7 +1,5 @@
 """The table of the runtime's errors: each is shown by a probe, and avoided by its rule."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Iterable
 
@@ -24,10 +22,8 @@ SHOWN = [gap for gap in GAPS if gap.id in PROBES and PROBES[gap.id].limit == LIM
 AVOIDED = [gap for gap in SHOWN if gap.rule and gap.rule != "last check"]
 BY_PASSES = [gap for gap in AVOIDED if gap.rule in rules() and not PROBES[gap.id].onnx]
 
-UNSHOWN = {
-    "zero-trips-size-of-capture", "returned-slice", "tile-of-two-axes", "rdft-f64", "initial-value-read-late",
-    "failed-check-with-one-thread", "inference-after-failed-check",
-}  # fmt: skip
+UNSHOWN = {"zero-trips-size-of-capture", "returned-slice", "tile-of-two-axes", "rdft-f64", "initial-value-read-late",
+           "failed-check-with-one-thread", "inference-after-failed-check"}  # fmt: skip
 """Gaps of which no graph is known that shows them on one of the measured releases, or that need a reset or an inference
 that fails, which probes do not do: tests/runtime/states/test_delays.py, tests/runtime/verify/test_verify.py."""
 

@@ -6,8 +6,6 @@ both graphs; OpenVINO, in a worker process, computes those that `interpret` cann
 unchanged graph are not computed.
 """
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import Any

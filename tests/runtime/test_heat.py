@@ -1,7 +1,5 @@
 """Heat: the differences of all tensors of an IR, after the first difference too."""
 
-from __future__ import annotations
-
 import json
 import random
 import sys
@@ -80,9 +78,8 @@ def test_a_curve_rises_in_the_iteration_of_the_difference() -> None:
 
 def test_both_sides_keep_their_own_values() -> None:
     """A difference that a later node hides is cool after it."""
-    text = """<ir_version: 8, opset_import: ["" : 17]>
-        main (float[3,4] x) => (float[3,4] y) { a = Tanh (x) b = Neg (a) c = Abs (b) y = Exp (c) }"""
-    model, graph = converted(text)
+    model, graph = converted("""<ir_version: 8, opset_import: ["" : 17]>
+        main (float[3,4] x) => (float[3,4] y) { a = Tanh (x) b = Neg (a) c = Abs (b) y = Exp (c) }""")
     (layer,) = layers(graph, ops.Negative)
     replaced(graph, layer, lambda inputs: ops.Multiply(inputs[0], 1.0))
     heat, _ = heat_of(model, graph, {"x": X})

@@ -1,7 +1,5 @@
 """first_difference: the first tensor of an ONNX model that differs in its IR, also inside bodies."""
 
-from __future__ import annotations
-
 import json
 import pickle
 import sys
@@ -39,14 +37,9 @@ LOOP = """<ir_version: 8, opset_import: ["" : 17]>
     main (float[3,4] x, int64 n) => (float[3,4] y) {
       r = Relu (x)
       [loop] f = Loop (n, "", r) <body = step (int64 i, bool c, float[3,4] s) => (bool d, float[3,4] t) {
-        d = Identity (c)
-        k = Cast <to = 1> (i)
-        a = Tanh (s)
-        b = Mul (a, k)
-        t = Add (b, s)
-      }>
-      y = Sigmoid (f)
-    }"""
+        d = Identity (c)  k = Cast <to = 1> (i)  a = Tanh (s)
+        b = Mul (a, k)  t = Add (b, s) }>
+      y = Sigmoid (f) }"""
 
 NESTED = """<ir_version: 8, opset_import: ["" : 17]>
     main (float[3,4] x, float[T,3,4] z, int64 n) => (float[3,4] y) {
@@ -55,33 +48,21 @@ NESTED = """<ir_version: 8, opset_import: ["" : 17]>
         d = Identity (c)
         [inner] q, parts = Scan (s, z) <num_scan_inputs = 1, scan_input_directions = [1],
           body = two (float[3,4] u, float[3,4] p) => (float[3,4] w, float[3,4] v) {
-            v = Sub (p, u)
-            e = Abs (v)
-            half = Constant <value = float {0.5}> ()
-            w = Mul (e, half)
-        }>
-        sums = ReduceSum <keepdims = 0> (q)
-        zero = Constant <value = float {1.0}> ()
+            v = Sub (p, u)  e = Abs (v)  half = Constant <value = float {0.5}> ()  w = Mul (e, half) }>
+        sums = ReduceSum <keepdims = 0> (q)  zero = Constant <value = float {1.0}> ()
         isbig = Greater (sums, zero)
         [choice] m = If (isbig) <then_branch = big () => (float[3,4] a) { a = Tanh (q) },
                                  else_branch = small () => (float[3,4] b) { b = Neg (q) }>
-        t = Add (m, s)
-      }>
-      y = Relu (f)
-    }"""
+        t = Add (m, s) }>
+      y = Relu (f) }"""
 
 FUNCTION = """<ir_version: 10, opset_import: ["" : 18, "own" : 1]>
     main (float[3,4] x) => (float[3,4] y) {
       a = Abs (x)
       [call] b = own.Twice <rate = 3.0> (a)
-      y = Relu (b)
-    }
+      y = Relu (b) }
     <domain: "own", opset_import: ["" : 18]>
-    Twice <rate> (v) => (w) {
-      t = LeakyRelu <alpha: float = @rate> (v)
-      n = Neg (t)
-      w = Add (t, n)
-    }"""
+    Twice <rate> (v) => (w) { t = LeakyRelu <alpha: float = @rate> (v)  n = Neg (t)  w = Add (t, n) }"""
 
 
 def converted(text: str | onnx.ModelProto, *observers: Any, **options: Any) -> tuple[onnx.ModelProto, Graph]:
@@ -200,13 +181,11 @@ def test_a_node_of_a_function_is_named_with_its_call() -> None:
 
 
 def test_the_body_of_a_sequence_map_is_compared_for_each_element() -> None:
-    text = """<ir_version: 9, opset_import: ["" : 18]>
+    model, graph = converted("""<ir_version: 9, opset_import: ["" : 18]>
         main (float[N,4] x) => (float[N,4] y) {
           s = SplitToSequence <axis = 0> (x)
           [map] r = SequenceMap (s) <body = each (float[1,4] e) => (float[1,4] g) { t = Tanh (e) g = Abs (t) }>
-          y = ConcatFromSequence <axis = 0> (r)
-        }"""
-    model, graph = converted(text)
+          y = ConcatFromSequence <axis = 0> (r) }""")
     feeds = {"x": np.array([[1, 2, 3, 4], [-1, 2, 3, 4], [1, 1, 1, 1]], np.float32)}
     assert first_difference(model, graph, feeds) is None
     for layer in layers(graph, ops.Abs):
@@ -233,16 +212,14 @@ def test_an_output_of_the_model_that_is_connected_wrongly() -> None:
     result.value.names = ()
     graph.set_input(result, 0, relu.output)
     result.__dict__["output_names"] = ("y",)
-    found = found_in(model, graph, {"x": X, "n": np.array(3)})
-    assert found.tensor == "y"
+    assert found_in(model, graph, {"x": X, "n": np.array(3)}).tensor == "y"
 
 
 def test_a_loop_that_became_a_sequence_layer_is_compared_as_a_whole() -> None:
-    lstm = """<ir_version: 8, opset_import: ["" : 17]>
+    model, graph = converted("""<ir_version: 8, opset_import: ["" : 17]>
         main (float[T,2,3] x, float[1,16,3] w, float[1,16,4] r) => (float[T,1,2,4] y) {
           [lstm] y = LSTM <hidden_size = 4> (x, w, r)
-        }"""
-    model, graph = converted(lstm)
+        }""")
     numbers = np.random.default_rng(1)
     shapes = {"x": (5, 2, 3), "w": (1, 16, 3), "r": (1, 16, 4)}
     feeds = {name: numbers.normal(size=shape).astype(np.float32) for name, shape in shapes.items()}
@@ -272,8 +249,7 @@ def test_the_memory_limit_makes_smaller_pieces_and_changes_no_answer(monkeypatch
     model, graph = converted(text)
     feeds = {"a0": np.ones((256, 64), np.float32)}
     assert first_difference(model, graph, feeds, memory=1 << 18) is None
-    layer = layers(graph, ops.Sin)[4]
-    replaced(graph, layer, lambda inputs: ops.Cos(inputs[0]))
+    replaced(graph, layers(graph, ops.Sin)[4], lambda inputs: ops.Cos(inputs[0]))
     held: list[int] = []
 
     class Measured(OnnxFrame):
@@ -313,14 +289,9 @@ def test_a_difference_that_vanishes_alone_is_said_to_be_one(joint_only: bool, mo
 
 def test_integers_beyond_32_bits_are_mentioned_and_not_the_answer() -> None:
     """The CPU device computes them in 32 bits; what follows often does not depend on them."""
-    text = """<ir_version: 8, opset_import: ["" : 17]>
+    model, graph = converted("""<ir_version: 8, opset_import: ["" : 17]>
         main (float[N] x) => (float[N] y) <int64 low = {-5}> {
-          whole = Cast <to = 7> (x)
-          m = Max (whole, low)
-          f = Cast <to = 1> (m)
-          y = Tanh (f)
-        }"""
-    model, graph = converted(text)
+          whole = Cast <to = 7> (x)  m = Max (whole, low)  f = Cast <to = 1> (m)  y = Tanh (f) }""")
     feeds = {"x": np.array([1, -1e15, -3, 2], np.float32)}
     assert first_difference(model, graph, feeds) is None
     (layer,) = layers(graph, ops.Tanh)
@@ -343,13 +314,9 @@ def test_each_node_can_run_alone_and_the_stage_names_it(monkeypatch: pytest.Monk
 
 
 def test_a_split_keeps_no_axis_if_onnx_runtime_keeps_none() -> None:
-    text = """<ir_version: 8, opset_import: ["" : 17]>
+    model, graph = converted("""<ir_version: 8, opset_import: ["" : 17]>
         main (float[N,4] x, int64 n) => (float[4] y) <int64 one = {1}> {
-          s = SplitToSequence <axis = 0, keepdims = 0> (x, one)
-          e = SequenceAt (s, n)
-          y = Tanh (e)
-        }"""
-    model, graph = converted(text)
+          s = SplitToSequence <axis = 0, keepdims = 0> (x, one)  e = SequenceAt (s, n)  y = Tanh (e) }""")
     assert first_difference(model, graph, {"x": X, "n": np.array(1)}) is None
 
 
@@ -378,8 +345,7 @@ def test_an_ir_from_files_gets_its_origins_back(tmp_path: Any) -> None:
     assert first_difference(model, read, NESTED_FEEDS) is None
     (layer,) = [each for each in layers(read, ops.Tanh) if each.graph.owner is not None]
     replaced(read, layer, lambda inputs: ops.ReLU(inputs[0]))
-    feeds = {**NESTED_FEEDS, "x": X + 5}
-    assert found_in(model, read, feeds).path == "outer/one/choice/big/a"
+    assert found_in(model, read, {**NESTED_FEEDS, "x": X + 5}).path == "outer/one/choice/big/a"
 
 
 def test_an_ir_with_weights_of_16_bits_gets_its_origins_back(tmp_path: Any) -> None:
@@ -422,6 +388,5 @@ def test_the_answer_is_data_and_a_text_of_sentences() -> None:
 
 
 def test_infinities_and_nan_are_the_worst_elements() -> None:
-    left = np.array([1, 2, np.nan, 4], np.float32)
-    found = elements_of(left, np.array([1, 3, 5, 4], np.float32), 1e-3, 1e-5)
+    found = elements_of(np.array([1, 2, np.nan, 4], np.float32), np.array([1, 3, 5, 4], np.float32), 1e-3, 1e-5)
     assert (found.index, found.count, found.actual) == ((2,), 2, 5.0)

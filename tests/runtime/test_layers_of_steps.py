@@ -1,7 +1,5 @@
 """The first difference in a loop of the IR that has several steps in each iteration."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np

@@ -4,8 +4,6 @@ The sides run in turn and the shortest times count, so other work of the machine
 slow is so by far more than the bound.
 """
 
-from __future__ import annotations
-
 import pytest
 
 from tests.processor import is_limited
@@ -15,11 +13,9 @@ from tools.benching.typical_operators import typical
 
 TRIES = 4
 
-BOUNDS = {
-    "CumSum": 3, "Expand": 3, "GRU": 3, "LSTM": 3, "ReduceMax": 3, "ReduceSum/integers": 3, "Softmax/channels": 3,
-    "TopK": 10, "TopK/classes": 5, "ai.onnx.ml::TreeEnsembleRegressor/row": 3,
-    "ai.onnx.ml::TreeEnsembleRegressor/rows": 3,
-}  # fmt: skip
+BOUNDS = {"CumSum": 3, "Expand": 3, "GRU": 3, "LSTM": 3, "ReduceMax": 3, "ReduceSum/integers": 3, "Softmax/channels": 3,
+          "TopK": 10, "TopK/classes": 5, "ai.onnx.ml::TreeEnsembleRegressor/row": 3,
+          "ai.onnx.ml::TreeEnsembleRegressor/rows": 3}  # fmt: skip
 """How many times its goal a row may take. The same model of TopK takes from 1.3 to 3.2 times of it."""
 
 

@@ -1,7 +1,5 @@
 """tests/rows.py: the rows of a test are one test, every row runs, and an error names its row."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from types import SimpleNamespace
 from typing import Any

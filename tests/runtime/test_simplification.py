@@ -1,7 +1,5 @@
 """Simplification of random graphs keeps the numbers; the runtime gives the same numbers for downgraded operations."""
 
-from __future__ import annotations
-
 import re
 from collections.abc import Callable
 from random import Random
@@ -103,8 +101,7 @@ def sliced(x: Value, r: Random) -> Any:
 
 def padded(x: Value, r: Random) -> Any:
     zeros = [0] * x.type.rank
-    end = [int(r.random() < 0.1) for _ in zeros]
-    return ops.Pad(x, zeros, end, 0.0)
+    return ops.Pad(x, zeros, [int(r.random() < 0.1) for _ in zeros], 0.0)
 
 
 def joined(x: Value, r: Random) -> Any:
@@ -235,39 +232,17 @@ def rewritten(text: str, *passes: Any) -> str:
 
 def test_ones_on_the_runtime() -> None:
     """Views of an input of dynamic shape that are returned, and scalars from one element and back, in a loop."""
-    text = """
-        %x = Parameter : f32[N,3]
-        %s = Parameter : f32[1,1]
-        %n = Parameter : i64[1]
-        %a = Reshape(%x, [-1, 1, 3])
-        %c = Reshape(%s, [])
-        %u = Reshape(%x, [0, 0, 1]) {special_zero: true}
-        %d = Gather(%u, 0, 2)
-        %w = Reshape(%x, [1, -1, 3])
-        %v = Gather(%w, [0], 0)
-        %t = Reshape(%c, [1])
-        %trip = Reshape(%n, [])
-        %last = Loop(%trip, true, %t) {
-          condition: @go
-          input_map: [Merged(%b, @next)]
-          output_map: [Final(@next)]
-        }
+    simpler = rewritten("""
+        %x = Parameter : f32[N,3]  %s = Parameter : f32[1,1]  %n = Parameter : i64[1]
+        %a = Reshape(%x, [-1, 1, 3])  %c = Reshape(%s, [])  %u = Reshape(%x, [0, 0, 1]) {special_zero: true}
+        %d = Gather(%u, 0, 2)  %w = Reshape(%x, [1, -1, 3])  %v = Gather(%w, [0], 0)
+        %t = Reshape(%c, [1])  %trip = Reshape(%n, [])
+        %last = Loop(%trip, true, %t) {condition: @go, input_map: [Merged(%b, @next)], output_map: [Final(@next)]}
           body step {
             %b = Parameter
-            %go = Constant true
-            %f = Reshape(%b, [])
-            %g = Add(%f, 1.0)
-            %h = Reshape(%g, [1])
-            Result(%go)
-            Result(%h) @next
-          }
-        Result(%a)
-        Result(%c)
-        Result(%d)
-        Result(%v)
-        Result(%last)
-    """
-    simpler = rewritten(text, ReshapeToSqueeze())
+            %go = Constant true  %f = Reshape(%b, [])  %g = Add(%f, 1.0)  %h = Reshape(%g, [1])
+            Result(%go)  Result(%h) @next }
+        Result(%a)  Result(%c)  Result(%d)  Result(%v)  Result(%last)""", ReshapeToSqueeze())
     assert simpler.count("Reshape") == 2  # those in the body
 
     def oracle(x: Any, s: Any, n: Any) -> list[Any]:
@@ -279,20 +254,14 @@ def test_ones_on_the_runtime() -> None:
 
 def test_reshape_returned_inputs_on_the_runtime() -> None:
     """A no-op between an input of dynamic shape and an output becomes an Identity, and then a copying operation."""
-    text = """
+    simpler = rewritten("""
         %x = Parameter : f32[N,M] "x"
-        %a = Transpose(%x, [0, 1]) "a" names "a"
-        %b = Tile(%x, [1, 1]) "b" names "b"
-        %t = Transpose(%x, [1, 0])
-        %c = Transpose(%t, [1, 0]) "c" names "c"
-        %y = ReLU(%x)
+        %a = Transpose(%x, [0, 1]) "a" names "a"  %b = Tile(%x, [1, 1]) "b" names "b"
+        %t = Transpose(%x, [1, 0])  %c = Transpose(%t, [1, 0]) "c" names "c"  %y = ReLU(%x)
         %d = Add(%y, 0.0) "d" names "d"
-        Result(%a) "a/sink_port_0" names "a"
-        Result(%b) "b/sink_port_0" names "b"
-        Result(%c) "c/sink_port_0" names "c"
-        Result(%d) "d/sink_port_0" names "d"
-    """
-    simpler = rewritten(text, NopElimination(), ReshapeReturnedInputs())
+        Result(%a) "a/sink_port_0" names "a"  Result(%b) "b/sink_port_0" names "b"
+        Result(%c) "c/sink_port_0" names "c"  Result(%d) "d/sink_port_0" names "d"
+    """, NopElimination(), ReshapeReturnedInputs())
     feeds = [(floats(*shape),) for shape in ((1, 1), (3, 2), (7, 40), (2, 3))]
     check_graph(simpler, lambda x: [x, x, x, np.maximum(x, 0)], *feeds)
 
@@ -300,29 +269,18 @@ def test_reshape_returned_inputs_on_the_runtime() -> None:
 def test_an_identity_behind_a_loop() -> None:
     """Two outputs concatenated from views of one tensor: after the second the runtime's own removal of the Identity
     gave it the shape of the first."""
-    model = parsed("""
-        main (float[N] x) => (bool[K] a, bool[K, 1] y) {
+    check_model(parsed("""main (float[N] x) => (bool[K] a, bool[K, 1] y) {
           five = Constant <value_int = 5> ()
           a, b = Loop (five, "") <body = step (int64 i, bool c) => (bool p, bool p, bool[1] q) {
-            one = Constant <value_int = 1> ()
-            axis = Constant <value_ints = [-1]> ()
-            p = Less (i, one)
-            q = Unsqueeze (p, axis)
-          }>
-          y = Identity (b)
-        }""")
-    check_model(model, {"x": np.ones(2, np.float32)})
+            one = Constant <value_int = 1> ()  axis = Constant <value_ints = [-1]> ()  p = Less (i, one)
+            q = Unsqueeze (p, axis) }>
+          y = Identity (b) }"""), {"x": np.ones(2, np.float32)})
 
 
 JOINS = """
-    %a = Parameter : f32[2]
-    %b = Parameter : f32[2]
-    %c = Concat(%a, %b) {axis: 0}
-    %d = Concat(%a, %b) {axis: 0}
-    %e = Abs(%c)
-    %y = Add(%d, %e)
-    Result(%y)
-"""
+    %a = Parameter : f32[2]  %b = Parameter : f32[2]
+    %c = Concat(%a, %b) {axis: 0}  %d = Concat(%a, %b) {axis: 0}  %e = Abs(%c)  %y = Add(%d, %e)
+    Result(%y)"""
 
 
 def test_equal_joins_are_one_before_abs_is_looked_at() -> None:
@@ -340,12 +298,9 @@ def test_soft_sign_on_the_runtime() -> None:
 
 def test_group_normalization_on_the_runtime() -> None:
     text = """
-        %x = Parameter : f32[N,4,H,2]
-        %s = Parameter : f32[4]
-        %b = Parameter : f32[4]
+        %x = Parameter : f32[N,4,H,2]  %s = Parameter : f32[4]  %b = Parameter : f32[4]
         %y = GroupNormalization(%x, %s, %b) {num_groups: 2, epsilon: 0.001}
-        Result(%y)
-    """
+        Result(%y)"""
 
     def oracle(x: Any, s: Any, b: Any) -> list[Any]:
         rows = x.reshape(x.shape[0], 2, -1).astype(np.float64)
@@ -368,21 +323,12 @@ def test_bitwise_not_on_the_runtime(name: str) -> None:
 
 
 def test_older_operations_on_the_runtime() -> None:
-    text = """
-        %x = Parameter : f32[N,4]
-        %i = Parameter : i64[1,4]
-        %p = Pad12(%x, [0, 1], [2, 0], 0.5)
-        %e = Pad12(%p, [1, 0], [0, 2]) {pad_mode: edge}
+    older = rewritten("""
+        %x = Parameter : f32[N,4]  %i = Parameter : i64[1,4]
+        %p = Pad12(%x, [0, 1], [2, 0], 0.5)  %e = Pad12(%p, [1, 0], [0, 2]) {pad_mode: edge}
         %s = ScatterElementsUpdate12(%x, %i, [[1.0, 2.0, 3.0, 4.0]], 0)
-        %t = ScatterNDUpdate15(%s, [[0]], [[5.0, 6.0, 7.0, 8.0]])
-        %v, %k = TopK11(%x, 2) {axis: 1, mode: min}
-        Result(%e)
-        Result(%s)
-        Result(%t)
-        Result(%v)
-        Result(%k)
-    """
-    older = rewritten(text, Downgrade())
+        %t = ScatterNDUpdate15(%s, [[0]], [[5.0, 6.0, 7.0, 8.0]])  %v, %k = TopK11(%x, 2) {axis: 1, mode: min}
+        Result(%e)  Result(%s)  Result(%t)  Result(%v)  Result(%k)""", Downgrade())
     assert not re.search(r"Pad12|Update12|Update15|TopK11", older)
 
     def oracle(x: Any, i: Any) -> list[Any]:

@@ -1,8 +1,6 @@
 """Our inference is as strict as the runtime's: OpenVINO reads all shapes and element types that it accepts, and infers
 none that contradict ours."""
 
-from __future__ import annotations
-
 import io
 from random import Random
 from typing import Any
@@ -31,9 +29,7 @@ READ_WITH_OTHERS = {"Assign"}
 ACCEPTED = {"Col2Im": "to_shape was called on a dynamic shape"}
 """Errors of the runtime for sizes that are not known, which a translator of ONNX makes as constants."""
 
-WRITTEN = [
-    each for each in EXAMPLES if getattr(ops, each.name).opset and each.name not in SOURCES | READ_WITH_OTHERS
-]
+WRITTEN = [each for each in EXAMPLES if getattr(ops, each.name).opset and each.name not in SOURCES | READ_WITH_OTHERS]
 
 
 @pytest.mark.parametrize("number", range(len(WRITTEN)))
@@ -153,12 +149,9 @@ def known_array(type_: TensorType) -> np.ndarray:
 def applied(example: Example, types: list[TensorType | None]) -> Graph | None:
     """A graph with the operation; None if our inference refuses the types, or a rank is unknown."""
     graph = Graph("strict")
-    values: list[Any] = [
-        None if type_ is None
-        else Parameter(graph=graph, dtype=type_.dtype, shape=type_.shape).output if type_.known is None
-        else Constant(ArrayTensor(known_array(type_)), graph=graph).output
-        for type_ in types
-    ]  # fmt: skip
+    values: list[Any] = [None if type_ is None
+                         else Parameter(graph=graph, dtype=type_.dtype, shape=type_.shape).output if type_.known is None
+                         else Constant(ArrayTensor(known_array(type_)), graph=graph).output for type_ in types]
     try:
         node = getattr(ops, example.name)(*values, graph=graph, **example.attributes)
     except MoLoopError:

@@ -1,7 +1,5 @@
 """tests/together.py: the models of one test are judged together, and a wrong one is found among them."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -54,9 +52,8 @@ def test_inputs_that_the_runtime_refuses_do_not_pass(tmp_path: Path) -> None:
 def test_the_error_names_the_line_that_made_the_model() -> None:
     check_node("Neg", {"x": f32(1)}, opset=13)
     check_node("Neg", {"x": f32(1)}, opset=13, expected=[f32(1)])
-    with pytest.raises(
-        AssertionError, match=r"test_together.py:\d+: wrong: inference 0 .input set 0., values: "
-    ) as error:
+    with pytest.raises(AssertionError,
+                       match=r"test_together.py:\d+: wrong: inference 0 .input set 0., values: ") as error:  # fmt: skip
         together.judge_all()
     line = int(str(error.value).split("test_together.py:")[1].split(":")[0])
     assert "expected=[f32(1)]" in Path(__file__).read_text(encoding="utf-8").splitlines()[line - 1]

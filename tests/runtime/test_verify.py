@@ -1,7 +1,5 @@
 """Where expected values come from, and calls in a worker process."""
 
-from __future__ import annotations
-
 import os
 import sys
 from pathlib import Path
@@ -71,10 +69,9 @@ def test_integers_do_not_depend_on_the_cpu() -> None:
 def test_sessions_are_exact_with_constant_weights() -> None:
     """The optimiser makes unsigned weights of signed ones; it does not run for other models."""
     weights = "<int8[4,1] b = {-128, -128, -128, -128}, float s = {0.5}>"
-    model = parsed(f"""main (float[1,4] a) => (float[1,1] y) {weights} {{
+    found = oracle(parsed(f"""main (float[1,4] a) => (float[1,1] y) {weights} {{
       y = com.microsoft.DynamicQuantizeMatMul (a, b, s)
-    }}""")
-    found = oracle(model, [{"a": np.ones((1, 4), np.float32)}])
+    }}"""), [{"a": np.ones((1, 4), np.float32)}])
     assert found.source == ONNX_RUNTIME
     assert found.values[0][0][1].item() == pytest.approx(4 * -128 * 0.5, rel=1e-2)
 

@@ -5,8 +5,6 @@ control-flow node to a scope and returns the node's outputs. `depth` is the numb
 node shall have, including itself.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TypeVar

@@ -1,7 +1,5 @@
 """Random If nodes: captures, constants, branches of different shapes."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .bodies import as_condition, fill, flag, generates, inner, produced, ranked
@@ -40,10 +38,7 @@ def branch(s: Scope, depth: int) -> list[Val]:
     if dead is not None and c.chance(0.7):
         _break(dead)
     names = [c.fresh("o") for _ in outputs]
-    graphs = {
-        "then_branch": then.graph(c.fresh("then"), outputs),
-        "else_branch": other.graph(c.fresh("else"), answers),
-    }
+    graphs = {"then_branch": then.graph(c.fresh("then"), outputs), "else_branch": other.graph(c.fresh("else"), answers)}
     s.node("If", [condition], names, **graphs)
     found = []
     for (_, _, seq), name in zip(lists, names[len(results) :], strict=True):
@@ -123,8 +118,7 @@ def _if_condition(s: Scope) -> tuple[Val, bool | None]:
         return _hidden(s, s.constant(np.full((1,) * rank, value))), value
     sized = s.pick(lambda v: v.rank > 0)
     if kind == "shape" and sized is not None:
-        sizes = s.emit("Shape", [sized], INT64, (sized.rank,), 12.0)
-        count = s.emit("Shape", [sizes], INT64, (1,), 12.0)
+        count = s.emit("Shape", [s.emit("Shape", [sized], INT64, (sized.rank,), 12.0)], INT64, (1,), 12.0)
         guess = s.rng.randint(1, 3)
         same = s.emit("Equal", [count, s.ints(guess)], BOOL, (1,))
         return _hidden(s, ranked(s, same, rank)), guess == sized.rank

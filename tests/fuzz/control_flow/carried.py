@@ -1,7 +1,5 @@
 """Lists in control flow: states of a loop, and outputs of an If. Needs opset 16, where Identity copies lists."""
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 

@@ -10,8 +10,6 @@
 Both models have the same inputs, outputs and results; the expected values are those of the first one.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from collections.abc import Iterator, Mapping
@@ -115,11 +113,8 @@ def _return_directly(graph: GraphProto, features: Counter[str]) -> None:
             continue
         read = _read(body)
         made = {name for node in body.node for name in node.output} | {port.name for port in body.input}
-        copies = {
-            node.output[0]: node
-            for node in body.node
-            if node.op_type == "Identity" and read[node.output[0]] == 1 and node.input[0] not in made
-        }
+        copies = {node.output[0]: node for node in body.node
+                  if node.op_type == "Identity" and read[node.output[0]] == 1 and node.input[0] not in made}
         for port in body.output:
             node = copies.get(port.name)
             if node is not None:

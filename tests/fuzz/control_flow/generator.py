@@ -6,8 +6,6 @@
 A case depends on (seed, index) only.
 """
 
-from __future__ import annotations
-
 import random
 from collections import Counter
 from dataclasses import dataclass
@@ -82,8 +80,7 @@ def generate(seed: int, index: int, lists: bool = False, widens: bool = False, r
         results += control(main, depth if n == 0 else 1)
         operators(main, rng.randint(0, 2))
     results += shown(main)
-    outputs = _outputs(main, results)
-    model = _model(main, outputs)
+    model = _model(main, _outputs(main, results))
     feeds = [_feeds(context, seed, index, number) for number in range(3)]
     empty = {number for sizes in context.sizes.values() for number in range(3) if not sizes[number]}
     bare = disguised(model, context)
@@ -104,8 +101,7 @@ def _outputs(main: Scope, results: list[Val]) -> list[Val]:
     inputs = {port.val.name for port in main.context.inputs}
     produced = {name for node in main.nodes for name in node.output if node.op_type != "Constant"}
     kept = [val for val in results if main.context.chance(0.9)]
-    ends = [v for v in main.own if v.name not in main.used and v.name in produced and v not in results]
-    kept += ends[-3:]
+    kept += [v for v in main.own if v.name not in main.used and v.name in produced and v not in results][-3:]
     kept = [val for val in dict.fromkeys(kept) if val.name not in inputs] or results[:1]
     main.context.features["unused control-flow output"] += any(
         val not in kept and val.name not in main.used for val in results
@@ -116,12 +112,9 @@ def _outputs(main: Scope, results: list[Val]) -> list[Val]:
 def _model(main: Scope, outputs: list[Val]) -> ModelProto:
     context = main.context
     graph = helper.make_graph(
-        main.nodes,
-        "fuzz",
-        [_declared(port) for port in context.inputs],
-        [helper.make_tensor_value_info(val.name, val.dtype, [None] * val.rank) for val in outputs],
-        main.initializers,
-    )
+        main.nodes, "fuzz", [_declared(port) for port in context.inputs],
+        [helper.make_tensor_value_info(val.name, val.dtype, [None] * val.rank) for val in outputs], main.initializers,
+    )  # fmt: skip
     imports = [helper.make_opsetid("", context.opset)]
     if context.functions:
         imports.append(helper.make_opsetid(DOMAIN, 1))

@@ -6,8 +6,6 @@ Models are valid by construction: positions are taken modulo the length, and a l
 that tests its length, or after an insertion.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import replace
 
@@ -248,9 +246,8 @@ def _any(s: Scope, seq: Seq) -> Val:
     return s.emit("Greater", [size_of(s, seq), _scalar(s, 0)], BOOL, ())
 
 
-def branches(
-    s: Scope, condition: Val, then: Callable[[Scope], Val | Seq], otherwise: Callable[[Scope], Val | Seq]
-) -> tuple:
+def branches(s: Scope, condition: Val, then: Callable[[Scope], Val | Seq],
+             otherwise: Callable[[Scope], Val | Seq]) -> tuple:  # fmt: skip
     """A condition and two bodies of one output each."""
     graphs = []
     for title, make in (("then", then), ("else", otherwise)):
@@ -304,8 +301,7 @@ def append(s: Scope, seq: Seq) -> Seq:
 
 def insert(s: Scope, seq: Seq) -> Seq:
     s.context.features["list inserted into"] += 1
-    item = element(s, seq)
-    return s.emit_list("SequenceInsert", [seq, item, place(s, seq, 1)], seq, seq.least + 1)
+    return s.emit_list("SequenceInsert", [seq, element(s, seq), place(s, seq, 1)], seq, seq.least + 1)
 
 
 def erase(s: Scope, seq: Seq) -> Seq:

@@ -1,7 +1,5 @@
 """Random Loop nodes. They always end: the trip count is small, or the body's condition depends on a counter."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .bodies import (
@@ -185,8 +183,7 @@ def _next_condition(body: Scope, plan: str, flag_in: Val, rank: int) -> Val:
     going = compare(body, "Less", iteration, bound, iteration.shape)
     body.context.features["body condition counter"] += 1
     if body.context.chance(0.4):
-        other = ranked(body, flag(body, 0), going.rank)
-        going = body.emit("And", [going, other], BOOL, going.shape)
+        going = body.emit("And", [going, ranked(body, flag(body, 0), going.rank)], BOOL, going.shape)
         body.context.features["body condition counter and data"] += 1
     return ranked(body, going, rank)
 

@@ -4,8 +4,6 @@ divides by zero.
     Scan(states, x)  ->  Loop(Shape(x)[axis], True, states) { e = Gather(x, i, axis); ... }, reverse, transpose
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -47,13 +45,9 @@ def _as_loop(node: NodeProto, ranks: Sequence[int]) -> list[NodeProto]:
     out_backward = attributes.get("scan_output_directions", [0] * outputs)
     sources = list(node.input[states:])
 
-    before = [
-        helper.make_node("Shape", [sources[0]], [f"{tag}_shape"]),
-        _constant(f"{tag}_axis", in_axes[0]),
-        helper.make_node("Gather", [f"{tag}_shape", f"{tag}_axis"], [f"{tag}_length"], axis=0),
-        _constant(f"{tag}_one", 1),
-        helper.make_node("Sub", [f"{tag}_length", f"{tag}_one"], [f"{tag}_last"]),
-    ]
+    before = [helper.make_node("Shape", [sources[0]], [f"{tag}_shape"]), _constant(f"{tag}_axis", in_axes[0]),
+              helper.make_node("Gather", [f"{tag}_shape", f"{tag}_axis"], [f"{tag}_length"], axis=0),
+              _constant(f"{tag}_one", 1), helper.make_node("Sub", [f"{tag}_length", f"{tag}_one"], [f"{tag}_last"])]
     inside = [helper.make_node("Sub", [f"{tag}_last", f"{tag}_i"], [f"{tag}_j"])]
     hidden = {port.name for port in body.input}
     for number, source in enumerate(sources):
@@ -64,29 +58,16 @@ def _as_loop(node: NodeProto, ranks: Sequence[int]) -> list[NodeProto]:
         index = f"{tag}_j" if backward else f"{tag}_i"
         inside.append(helper.make_node("Gather", [source, index], [port.name], axis=axis))
     inside.append(helper.make_node("Identity", [f"{tag}_c"], [f"{tag}_go"]))
-    loop_body = helper.make_graph(
-        [*inside, *body.node],
-        body.name,
-        [
-            helper.make_tensor_value_info(f"{tag}_i", TensorProto.INT64, []),
-            helper.make_tensor_value_info(f"{tag}_c", TensorProto.BOOL, []),
-            *body.input[:states],
-        ],
-        [helper.make_tensor_value_info(f"{tag}_go", TensorProto.BOOL, []), *body.output],
-        body.initializer,
-    )
+    loop_body = helper.make_graph([*inside, *body.node], body.name, [
+        helper.make_tensor_value_info(f"{tag}_i", TensorProto.INT64, []),
+        helper.make_tensor_value_info(f"{tag}_c", TensorProto.BOOL, []), *body.input[:states],
+    ], [helper.make_tensor_value_info(f"{tag}_go", TensorProto.BOOL, []), *body.output], body.initializer)  # fmt: skip
     stacked = [f"{tag}_o{k}" for k in range(outputs)]
-    loop = helper.make_node(
-        "Loop",
-        [f"{tag}_length", "", *node.input[:states]],
-        [*node.output[:states], *stacked],
-        body=loop_body,
-        name=tag,
-    )
+    loop = helper.make_node("Loop", [f"{tag}_length", "", *node.input[:states]], [*node.output[:states], *stacked],
+                            body=loop_body, name=tag)  # fmt: skip
     after: list[NodeProto] = []
-    for name, target, axis, backward, rank in zip(
-        stacked, node.output[states:], out_axes, out_backward, ranks, strict=True
-    ):
+    for name, target, axis, backward, rank in zip(stacked, node.output[states:], out_axes, out_backward, ranks,
+                                                  strict=True):  # fmt: skip
         if not target:
             continue
         turned = f"{name}_turned" if backward else name

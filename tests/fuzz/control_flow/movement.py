@@ -1,7 +1,5 @@
 """Pieces that move, select and reshape elements."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .pieces import any_size, axis_of, cut, is_float, is_number, non_empty, piece, remainder, squeeze, unsqueeze
@@ -9,11 +7,8 @@ from .scope import Scope, dims
 from .values import FLOAT, INT64, Dim, Shape, Val
 
 
-@piece(3)
-def reshape(s: Scope) -> Val | None:
-    val = s.pick(lambda v: v.rank > 0)
-    if val is None:
-        return None
+@piece(3, of=lambda v: v.rank > 0)
+def reshape(s: Scope, val: Val) -> Val | None:
     if val.is_static:
         size = any_size(val.shape)
         first = s.rng.choice([d for d in range(1, size + 1) if size % d == 0] or [0])
@@ -27,31 +22,22 @@ def reshape(s: Scope) -> Val | None:
     return s.emit("Reshape", [val, s.ints(-1)], val.dtype, (s.context.dim(1),), val.mag)
 
 
-@piece(3)
-def transpose(s: Scope) -> Val | None:
-    val = s.pick(lambda v: v.rank > 1)
-    if val is None:
-        return None
+@piece(3, of=lambda v: v.rank > 1)
+def transpose(s: Scope, val: Val) -> Val | None:
     order = s.rng.sample(range(val.rank), val.rank)
     return s.emit("Transpose", [val], val.dtype, tuple(val.shape[i] for i in order), val.mag, perm=order)
 
 
-@piece(4)
-def change_rank(s: Scope) -> Val | None:
-    val = s.pick(lambda v: 1 in v.shape or v.rank < 4)
-    if val is None:
-        return None
+@piece(4, of=lambda v: 1 in v.shape or v.rank < 4)
+def change_rank(s: Scope, val: Val) -> Val | None:
     ones = [i for i, d in enumerate(val.shape) if d == 1]
     if ones and (val.rank >= 4 or s.context.chance(0.6)):
         return squeeze(s, val, sorted(s.rng.sample(ones, s.rng.randint(1, len(ones)))))
     return unsqueeze(s, val, s.rng.randint(0, val.rank))
 
 
-@piece(3)
-def concat(s: Scope) -> Val | None:
-    a = s.pick(lambda v: v.rank > 0)
-    if a is None:
-        return None
+@piece(3, of=lambda v: v.rank > 0)
+def concat(s: Scope, a: Val) -> Val | None:
     axis = s.rng.randrange(a.rank)
 
     def fits(v: Val) -> bool:
@@ -68,11 +54,8 @@ def concat(s: Scope) -> Val | None:
     return s.emit("Concat", [a, b], a.dtype, shape, max(a.mag, b.mag), axis=axis_of(s, a, axis))
 
 
-@piece(4)
-def slice_(s: Scope) -> Val | None:
-    val = s.pick(lambda v: v.rank > 0)
-    if val is None:
-        return None
+@piece(4, of=lambda v: v.rank > 0)
+def slice_(s: Scope, val: Val) -> Val | None:
     axis = s.rng.randrange(val.rank)
     size = val.shape[axis]
     if not isinstance(size, int):
@@ -89,12 +72,9 @@ def slice_(s: Scope) -> Val | None:
     return s.emit("Slice", [val, *parts], val.dtype, _with(val.shape, axis, length), val.mag)
 
 
-@piece(4)
-def gather(s: Scope) -> Val | None:
+@piece(4, of=lambda v: any(True for _, d in dims(v.shape) if d > 0))
+def gather(s: Scope, val: Val) -> Val | None:
     """By a constant index, several indices, or the iteration number."""
-    val = s.pick(lambda v: any(True for _, d in dims(v.shape) if d > 0))
-    if val is None:
-        return None
     axis, size = s.rng.choice([(i, d) for i, d in dims(val.shape) if d > 0])
     kind = s.rng.choice(("one", "several", "iteration"))
     if kind == "iteration" and s.iteration is not None:
@@ -108,12 +88,9 @@ def gather(s: Scope) -> Val | None:
     return s.emit("Gather", [val, index], val.dtype, result, val.mag, axis=axis_of(s, val, axis))
 
 
-@piece(3, since=11)
-def scatter(s: Scope) -> Val | None:
+@piece(3, since=11, of=lambda v: is_number(v) and v.rank > 0 and v.is_static and 0 not in v.shape)
+def scatter(s: Scope, val: Val) -> Val | None:
     """ScatterElements or ScatterND of constants or computed updates into a value."""
-    val = s.pick(lambda v: is_number(v) and v.rank > 0 and v.is_static and 0 not in v.shape)
-    if val is None:
-        return None
     shape = tuple(int(d) for d in val.shape)
     if s.context.chance(0.5):
         picked = s.constant(np.array([[s.rng.randrange(shape[0])]], np.int64))
@@ -126,11 +103,8 @@ def scatter(s: Scope) -> Val | None:
     return s.emit("ScatterElements", [val, index, updates], val.dtype, shape, max(val.mag, updates.mag), axis=axis)
 
 
-@piece(3)
-def split(s: Scope) -> Val | None:
-    val = s.pick(lambda v: any(d > 1 for _, d in dims(v.shape)))
-    if val is None:
-        return None
+@piece(3, of=lambda v: any(d > 1 for _, d in dims(v.shape)))
+def split(s: Scope, val: Val) -> Val | None:
     axis, size = s.rng.choice([(i, d) for i, d in dims(val.shape) if d > 1])
     first = s.rng.randint(1, size - 1)
     names = [s.context.fresh(), s.context.fresh()]
@@ -138,18 +112,13 @@ def split(s: Scope) -> Val | None:
         s.node("Split", [val, s.ints(first, size - first)], names, axis=axis_of(s, val, axis))
     else:
         s.node("Split", [val], names, axis=axis_of(s, val, axis), split=[first, size - first])
-    halves = [
-        s.add(val.dtype, _with(val.shape, axis, length), val.mag, name)
-        for name, length in zip(names, (first, size - first), strict=True)
-    ]
+    halves = [s.add(val.dtype, _with(val.shape, axis, length), val.mag, name)
+              for name, length in zip(names, (first, size - first), strict=True)]  # fmt: skip
     return s.rng.choice(halves)
 
 
-@piece(2)
-def expand(s: Scope) -> Val | None:
-    val = s.pick(lambda v: v.rank < 4)
-    if val is None:
-        return None
+@piece(2, of=lambda v: v.rank < 4)
+def expand(s: Scope, val: Val) -> Val | None:
     target: list[Dim] = [d if d != 1 else s.rng.randint(1, 3) for d in val.shape]
     sizes = [d if isinstance(d, int) else 1 for d in target]
     if s.context.chance(0.5) and val.rank < 3:
@@ -163,12 +132,9 @@ def shape_of(s: Scope) -> Val | None:
     return val and s.emit("Shape", [val], INT64, (val.rank,), 12.0)
 
 
-@piece(1, since=9)
-def filled_like(s: Scope) -> Val | None:
+@piece(1, since=9, of=lambda v: is_float(v) and v.rank > 0)
+def filled_like(s: Scope, val: Val) -> Val | None:
     """ConstantOfShape(Shape(x)) or Tile."""
-    val = s.pick(lambda v: is_float(v) and v.rank > 0)
-    if val is None:
-        return None
     if s.context.chance(0.5):
         return s.emit("ConstantOfShape", [s.emit("Shape", [val], INT64, (val.rank,), 12.0)], FLOAT, val.shape, 0.0)
     repeats = [s.rng.randint(1, 2) if isinstance(d, int) else 1 for d in val.shape]
@@ -176,11 +142,8 @@ def filled_like(s: Scope) -> Val | None:
     return s.emit("Tile", [val, s.ints(*repeats)], FLOAT, tiled, val.mag)
 
 
-@piece(1, since=11)
-def top_k(s: Scope) -> Val | None:
-    val = s.pick(lambda v: is_float(v) and any(d > 0 for _, d in dims(v.shape)))
-    if val is None:
-        return None
+@piece(1, since=11, of=lambda v: is_float(v) and any(d > 0 for _, d in dims(v.shape)))
+def top_k(s: Scope, val: Val) -> Val | None:
     axis, size = s.rng.choice([(i, d) for i, d in dims(val.shape) if d > 0])
     k = s.rng.randint(1, size)
     names = [s.context.fresh(), s.context.fresh("i")]

@@ -1,7 +1,5 @@
 """Command-line options that the tools for many models share."""
 
-from __future__ import annotations
-
 import argparse
 from collections.abc import Collection, Sequence
 
@@ -35,10 +33,8 @@ def add_quantization(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--quantization", choices=QUANTIZATION, default=QUANTIZATION[0], help=text)
 
 
-def parse(
-    parser: argparse.ArgumentParser, arguments: list[str] | None, listed: str = "", known: Collection[str] = (),
-    what: str = "",
-) -> argparse.Namespace:  # fmt: skip
+def parse(parser: argparse.ArgumentParser, arguments: list[str] | None, listed: str = "", known: Collection[str] = (),
+          what: str = "") -> argparse.Namespace:  # fmt: skip
     """The parsed arguments, with the interpreter of `--runtime` as `python`.
 
     An error if the option `listed`, names separated by commas, has an unknown one, or the release is not installed.

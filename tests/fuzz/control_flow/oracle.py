@@ -3,8 +3,6 @@
 `oracle` returns a `Sample` for mo_loop/compare/execution/judge.py, or the reason to skip the model.
 """
 
-from __future__ import annotations
-
 import contextlib
 from typing import Any
 
@@ -58,16 +56,9 @@ def oracle(task: tuple[int, int] | tuple[int, int, bool]) -> Sample | str:
         expected.append(found)
     if len(kept) < 2:
         return reason
-    return Sample(
-        case.name,
-        case.model.SerializeToString(),
-        kept,
-        expected,
-        tuple(number for number in case.order if number < len(kept)),
-        dict(case.features),
-        dropped_sets=len(case.feeds) - len(kept),
-        excuses=tuple(REASONS),
-    )
+    return Sample(case.name, case.model.SerializeToString(), kept, expected,
+                  tuple(number for number in case.order if number < len(kept)), dict(case.features),
+                  dropped_sets=len(case.feeds) - len(kept), excuses=tuple(REASONS))  # fmt: skip
 
 
 class Disagreement(Exception):

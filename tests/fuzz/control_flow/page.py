@@ -1,7 +1,5 @@
 """Writes the page docs/control-flow.md: fixed text, and the tables of a run over all features."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator, Mapping
 
 from .features import GROUPS

@@ -1,15 +1,17 @@
 """The operators of random bodies. Each piece appends nodes to a scope and returns a value, or None if nothing fits.
 
     @piece(3)                                   weight
-    def unary(s: Scope) -> Val | None: ...
+    def binary(s: Scope) -> Val | None: ...
+
+    @piece(3, of=is_float)                      a value that is drawn before
+    def unary(s: Scope, val: Val) -> Val | None: ...
 
 Operators whose result jumps on rounding (float to int casts, ties) are rare or have inputs without ties.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from itertools import zip_longest
+from typing import Any
 
 import numpy as np
 
@@ -20,11 +22,24 @@ Piece = Callable[[Scope], Val | None]
 PIECES: list[tuple[Piece, int, int]] = []
 
 
-def piece(weight: int, since: int = 8) -> Callable[[Piece], Piece]:
-    """Register a piece; it is drawn with a weight in models of opset `since` or newer."""
+def is_number(val: Val) -> bool:
+    return val.dtype != BOOL
 
-    def register(function: Piece) -> Piece:
-        PIECES.append((function, weight, since))
+
+def is_float(val: Val) -> bool:
+    return val.dtype == FLOAT
+
+
+def piece(weight: int, since: int = 8, of: Callable[[Val], bool] | None = None) -> Callable[..., Any]:
+    """Register a piece; it is drawn with a weight in models of opset `since` or newer. Its second parameter is a value
+    for which `of` is true; nothing fits if there is none."""
+
+    def register(function: Any) -> Any:
+        def read(s: Scope) -> Val | None:
+            val = s.pick(of)
+            return None if val is None else function(s, val)
+
+        PIECES.append((function if of is None else read, weight, since))
         return function
 
     return register
@@ -43,14 +58,6 @@ def random_op(s: Scope) -> Val | None:
 
 
 # ----------------------------------------------------------------------------------------------------------- helpers
-
-
-def is_number(val: Val) -> bool:
-    return val.dtype != BOOL
-
-
-def is_float(val: Val) -> bool:
-    return val.dtype == FLOAT
 
 
 def any_size(shape: Shape) -> int:
@@ -169,23 +176,11 @@ def to_scalar(s: Scope, val: Val, dtype: int) -> Val:
 # ------------------------------------------------------------------------------------------------------ elementwise
 
 
-@piece(9)
-def unary(s: Scope) -> Val | None:
-    val = s.pick(is_float)
-    if val is None:
-        return None
+@piece(9, of=is_float)
+def unary(s: Scope, val: Val) -> Val | None:
     op, mag = s.rng.choice(
-        [
-            ("Neg", val.mag),
-            ("Relu", val.mag),
-            ("Tanh", 1.0),
-            ("Sigmoid", 1.0),
-            ("Abs", val.mag),
-            ("Sin", 1.0),
-            ("LeakyRelu", val.mag),
-            ("Identity", val.mag),
-            ("Softsign", 1.0),
-        ]
+        [("Neg", val.mag), ("Relu", val.mag), ("Tanh", 1.0), ("Sigmoid", 1.0), ("Abs", val.mag), ("Sin", 1.0),
+         ("LeakyRelu", val.mag), ("Identity", val.mag), ("Softsign", 1.0)]
     )
     return s.emit(op, [val], FLOAT, val.shape, mag)
 
@@ -213,11 +208,8 @@ def binary(s: Scope) -> Val | None:
     return s.emit(op, [a, b], a.dtype, shape, mag)
 
 
-@piece(2)
-def safe_division(s: Scope) -> Val | None:
-    a = s.pick(is_number)
-    if a is None:
-        return None
+@piece(2, of=is_number)
+def safe_division(s: Scope, a: Val) -> Val | None:
     if a.dtype != FLOAT:
         return s.emit("Div", [a, s.scalar(s.rng.choice((2, 3, 4)), a.dtype)], a.dtype, a.shape, a.mag)
     b = partner(s, a)
@@ -227,24 +219,17 @@ def safe_division(s: Scope) -> Val | None:
     return s.emit("Div", [a, divisor], FLOAT, broadcast(a.shape, b.shape) or (), a.mag)
 
 
-@piece(1)
-def power(s: Scope) -> Val | None:
-    val = s.pick(is_float)
-    if val is None:
-        return None
+@piece(1, of=is_float)
+def power(s: Scope, val: Val) -> Val | None:
     if s.context.chance(0.5):
         return s.emit("Pow", [val, s.scalar(2.0)], FLOAT, val.shape, val.mag**2)
-    base = s.emit(
-        "Add", [s.emit("Abs", [val], FLOAT, val.shape, val.mag), s.scalar(0.5)], FLOAT, val.shape, val.mag + 1
-    )
+    base = s.emit("Add", [s.emit("Abs", [val], FLOAT, val.shape, val.mag), s.scalar(0.5)], FLOAT, val.shape,
+                  val.mag + 1)  # fmt: skip
     return s.emit("Pow", [base, s.scalar(s.rng.choice((0.5, 1.5, -0.5)))], FLOAT, val.shape, base.mag**1.5 + 2)
 
 
-@piece(2, since=11)
-def clip(s: Scope) -> Val | None:
-    val = s.pick(is_float)
-    if val is None:
-        return None
+@piece(2, since=11, of=is_float)
+def clip(s: Scope, val: Val) -> Val | None:
     low = s.scalar(-0.5) if s.context.chance(0.5) else None
     s.context.features["empty optional input"] += low is None
     high = s.scalar(0.75) if low is None or s.context.chance(0.6) else None
@@ -273,11 +258,8 @@ def logic(s: Scope) -> Val | None:
     return b and s.emit(s.rng.choice(("And", "Or", "Xor")), [a, b], BOOL, broadcast(a.shape, b.shape) or ())
 
 
-@piece(4, since=9)
-def where(s: Scope) -> Val | None:
-    a = s.pick(is_number)
-    if a is None:
-        return None
+@piece(4, since=9, of=is_number)
+def where(s: Scope, a: Val) -> Val | None:
     condition, b = partner(s, a, BOOL), partner(s, a)
     if condition is None or b is None:
         return None
@@ -287,33 +269,23 @@ def where(s: Scope) -> Val | None:
     return s.emit("Where", [condition, a, b], a.dtype, shape, max(a.mag, b.mag))
 
 
-@piece(2)
-def type_change(s: Scope) -> Val | None:
-    val = s.pick(lambda v: v.dtype != FLOAT)
-    if val is None:
-        return None
+@piece(2, of=lambda v: v.dtype != FLOAT)
+def type_change(s: Scope, val: Val) -> Val | None:
     kinds = [t for t in (FLOAT, FLOAT, INT64, INT32, BOOL) if t != val.dtype]
     return cast(s, val, s.rng.choice(kinds))
 
 
-@piece(1, since=11)
-def running_sum(s: Scope) -> Val | None:
-    val = s.pick(lambda v: v.dtype == FLOAT and v.rank > 0)
-    if val is None:
-        return None
+@piece(1, since=11, of=lambda v: v.dtype == FLOAT and v.rank > 0)
+def running_sum(s: Scope, val: Val) -> Val | None:
     axis = s.rng.randrange(val.rank)
     at = s.constant(np.array(axis_of(s, val, axis), np.int64))
     options = {"reverse": s.rng.randint(0, 1), "exclusive": s.rng.randint(0, 1)}
     return s.emit("CumSum", [val, at], FLOAT, val.shape, val.mag * any_size((val.shape[axis],)), **options)
 
 
-@piece(2)
-def softmax(s: Scope) -> Val | None:
-    val = s.pick(lambda v: is_float(v) and v.rank > 0)
-    if val is None:
-        return None
-    axis = axis_of(s, val, s.rng.randrange(val.rank))
-    return s.emit("Softmax", [val], FLOAT, val.shape, 1.0, axis=axis)
+@piece(2, of=lambda v: is_float(v) and v.rank > 0)
+def softmax(s: Scope, val: Val) -> Val | None:
+    return s.emit("Softmax", [val], FLOAT, val.shape, 1.0, axis=axis_of(s, val, s.rng.randrange(val.rank)))
 
 
 @piece(4)
@@ -334,11 +306,8 @@ def call_function(s: Scope) -> Val | None:
 # ---------------------------------------------------------------------------------------------------------- algebra
 
 
-@piece(4)
-def matmul(s: Scope) -> Val | None:
-    val = s.pick(lambda v: is_float(v) and v.rank > 0 and isinstance(v.shape[-1], int) and 0 < v.shape[-1] <= 8)
-    if val is None:
-        return None
+@piece(4, of=lambda v: is_float(v) and v.rank > 0 and isinstance(v.shape[-1], int) and 0 < v.shape[-1] <= 8)
+def matmul(s: Scope, val: Val) -> Val | None:
     # Two products in a row of inner size 1 do not compile on the CPU device, in bodies and outside.
     depth, width = val.shape[-1], s.rng.randint(2, 4)
     assert isinstance(depth, int)
@@ -346,11 +315,8 @@ def matmul(s: Scope) -> Val | None:
     return s.emit("MatMul", [val, weights], FLOAT, (*val.shape[:-1], width), val.mag * depth)
 
 
-@piece(2)
-def gemm(s: Scope) -> Val | None:
-    val = s.pick(lambda v: is_float(v) and v.rank == 2 and isinstance(v.shape[1], int) and 0 < v.shape[1] <= 8)
-    if val is None:
-        return None
+@piece(2, of=lambda v: is_float(v) and v.rank == 2 and isinstance(v.shape[1], int) and 0 < v.shape[1] <= 8)
+def gemm(s: Scope, val: Val) -> Val | None:
     depth, width, swapped = val.shape[1], s.rng.randint(2, 4), s.rng.randint(0, 1)
     assert isinstance(depth, int)
     operands = [val, s.random_constant(FLOAT, (width, depth) if swapped else (depth, width))]
@@ -359,11 +325,8 @@ def gemm(s: Scope) -> Val | None:
     return s.emit("Gemm", operands, FLOAT, (val.shape[0], width), val.mag * depth + 1, transB=swapped, alpha=0.5)
 
 
-@piece(4)
-def reduction(s: Scope) -> Val | None:
-    val = s.pick(lambda v: is_number(v) and v.rank > 0)
-    if val is None:
-        return None
+@piece(4, of=lambda v: is_number(v) and v.rank > 0)
+def reduction(s: Scope, val: Val) -> Val | None:
     op = s.rng.choice(("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin"))
     if not non_empty(s, val) or (op == "ReduceMean" and val.dtype != FLOAT):
         op = "ReduceSum"

@@ -5,8 +5,6 @@ early exits.
 outputs are of the kinds that exporters write; lengths are 0, 1, and some that blocks of steps do not divide.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 import numpy as np
@@ -130,9 +128,8 @@ def _element(s: Scope, body: Scope, source: Val, axis: int, is_loop: bool, lengt
     return body.emit("Gather", [source, place], FLOAT, (width,), 1.0, axis=axis)
 
 
-def _loop_inputs(
-    s: Scope, body: Scope, source: tuple[Val, int], nexts: list[Val], ends: bool
-) -> tuple[list[Val | None], Val | None]:
+def _loop_inputs(s: Scope, body: Scope, source: tuple[Val, int], nexts: list[Val],
+                 ends: bool) -> tuple[list[Val | None], Val | None]:  # fmt: skip
     """Trip count and condition, and the condition in the body if it may end the loop early."""
     sequence, axis = source
     sizes = s.emit("Shape", [sequence], INT64, (2,), 40.0)
@@ -150,10 +147,8 @@ def _loop_inputs(
     return [trip, s.constant(np.array(True))], compare(body, "Less", number, limit, ())
 
 
-def _scan(
-    s: Scope, body: Scope, taken: list[Val], names: list[str], firsts: list[Val], sources: list[tuple[Val, int]],
-    axes: list[int],
-) -> None:  # fmt: skip
+def _scan(s: Scope, body: Scope, taken: list[Val], names: list[str], firsts: list[Val], sources: list[tuple[Val, int]],
+          axes: list[int]) -> None:  # fmt: skip
     rng, attributes = s.rng, {}
     if any(axis for _, axis in sources):
         attributes["scan_input_axes"] = [axis for _, axis in sources]
@@ -169,9 +164,8 @@ def _scan(
     s.context.scan_ranks[node.name] = [val.rank + 1 for val in taken[len(firsts) :]]
 
 
-def _results(
-    s: Scope, body: Scope, names: list[str], firsts: list[Val], outputs: list[Val], axes: list[int], length: Dim | None
-) -> list[Val]:
+def _results(s: Scope, body: Scope, names: list[str], firsts: list[Val], outputs: list[Val], axes: list[int],
+             length: Dim | None) -> list[Val]:  # fmt: skip
     results = [s.add(first.dtype, first.shape, WIDE, name) for first, name in zip(firsts, names, strict=False)]
     for val, axis, name in zip(outputs, axes, names[len(firsts) :], strict=True):
         size = s.context.dim(0) if length is None else length
@@ -185,8 +179,7 @@ def _results(
 
 
 def _weights(body: Scope, *shape: int) -> Val:
-    array = body.context.numbers.uniform(-0.6, 0.6, shape).astype(np.float32)
-    return body.constant(array)
+    return body.constant(body.context.numbers.uniform(-0.6, 0.6, shape).astype(np.float32))
 
 
 def _decay(body: Scope, state: Val, element: Val) -> Val:
@@ -216,8 +209,7 @@ def _accumulated(body: Scope, state: Val, element: Val) -> Val:
 
 @_kind(STATES)
 def _counter(body: Scope, state: Val, element: Val) -> Val:
-    step = body.scalar(body.rng.choice((1, 1, 2, -1)), INT64)
-    return body.emit("Add", [state, step], INT64, (), 1.0)
+    return body.emit("Add", [state, body.scalar(body.rng.choice((1, 1, 2, -1)), INT64)], INT64, (), 1.0)
 
 
 @_kind(STATES)

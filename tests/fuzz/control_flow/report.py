@@ -1,7 +1,5 @@
 """Tables of a fuzzing or conformance run as plain text, and the files of what failed."""
 
-from __future__ import annotations
-
 import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Mapping, Sequence
@@ -31,9 +29,8 @@ def rates(results: Mapping[str, Sequence[Verdict]]) -> str:
     return aligned(rows, right=range(1, len(rows[0])))
 
 
-def tally(
-    verdicts: Sequence[tuple[str, Verdict]], having: Mapping[str, Mapping[str, int]]
-) -> dict[str, tuple[int, int]]:
+def tally(verdicts: Sequence[tuple[str, Verdict]],
+          having: Mapping[str, Mapping[str, int]]) -> dict[str, tuple[int, int]]:  # fmt: skip
     """For each feature, the share of the models with it that pass with the converter, and their number."""
     passed: Counter[str] = Counter()
     total: Counter[str] = Counter()

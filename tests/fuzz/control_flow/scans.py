@@ -1,7 +1,5 @@
 """Random Scan nodes: any axes, both directions, static and dynamic lengths; of opset 8, over a batch of sequences."""
 
-from __future__ import annotations
-
 from .bodies import State, fill, final, generates, initial_value, inner, next_state, produced, scan_output
 from .scope import Scope, known_outside
 from .values import BOOL, FLOAT, INT64, STATE_LIMIT, Dim, Val

@@ -225,9 +225,8 @@ class Scope:
 
     # -------------------------------------------------------------------------------------------------------- nodes
 
-    def node(
-        self, op: str, inputs: Sequence[Val | Seq | str | None], outputs: Sequence[str], **attributes: Any
-    ) -> NodeProto:
+    def node(self, op: str, inputs: Sequence[Val | Seq | str | None], outputs: Sequence[str],
+             **attributes: Any) -> NodeProto:  # fmt: skip
         """Append a node; None is an omitted input."""
         names = [val.name if isinstance(val, Val | Seq) else val or "" for val in inputs]
         for name in names:
@@ -237,15 +236,8 @@ class Scope:
         self.nodes.append(made)
         return made
 
-    def emit(
-        self,
-        op: str,
-        inputs: Sequence[Val | Seq | str | None],
-        dtype: int,
-        shape: Shape,
-        mag: float = 1.0,
-        **attributes: Any,
-    ) -> Val:
+    def emit(self, op: str, inputs: Sequence[Val | Seq | str | None], dtype: int, shape: Shape, mag: float = 1.0,
+             **attributes: Any) -> Val:  # fmt: skip
         """Append a node of one output; reduce its magnitude if it is too large."""
         name = self.context.fresh()
         self.node(op, inputs, [name], **attributes)
@@ -331,14 +323,8 @@ class Scope:
         """A constant that other pieces may use too."""
         return self.constant(random_numbers(self.context.numbers, dtype, tuple(shape)), data=True)
 
-    def input(
-        self,
-        dtype: int,
-        shape: Shape,
-        choices: Sequence[int] | None = None,
-        declared: str | None = None,
-        mixed: bool = False,
-    ) -> Val:
+    def input(self, dtype: int, shape: Shape, choices: Sequence[int] | None = None, declared: str | None = None,
+              mixed: bool = False) -> Val:  # fmt: skip
         """A new model input, from any scope; `choices` are its possible values, one per input set (or `mixed`)."""
         mag = float(max((abs(c) for c in choices), default=1)) if choices else {INT64: 4.0, INT32: 4.0}.get(dtype, 1.0)
         val = Val(self.context.fresh("x"), dtype, tuple(shape), mag)
@@ -357,13 +343,9 @@ class Scope:
         The rank of the parameters in `pinned` is always declared.
         """
         style = self.style
-        return helper.make_graph(
-            self.nodes,
-            name,
-            [declare(val, "full" if val in self.pinned else style) for val in self.parameters],
-            [declare(val, style) for val in outputs],
-            self.initializers,
-        )
+        return helper.make_graph(self.nodes, name,
+                                 [declare(val, "full" if val in self.pinned else style) for val in self.parameters],
+                                 [declare(val, style) for val in outputs], self.initializers)  # fmt: skip
 
 
 def declare(val: Val | Seq, style: str) -> ValueInfoProto:

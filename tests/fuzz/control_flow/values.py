@@ -1,7 +1,5 @@
 """The values of a random model: tensors and lists, with element type, shape, and a bound of their magnitude."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np

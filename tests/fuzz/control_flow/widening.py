@@ -3,8 +3,6 @@
 Each function appends one Loop to a scope, as those that `bodies.GENERATORS` holds.
 """
 
-from __future__ import annotations
-
 import numpy as np
 
 from .bodies import generates, inner, operators, produced
@@ -50,10 +48,8 @@ def _ranks(s: Scope) -> list[Val]:
         then, other = inner(body, "If", "type"), inner(body, "If", "type")
         parity = remainder(body, iteration, 2)
         condition = compare(body, "Less", parity, body.scalar(1, INT64), ())
-        graphs = {
-            name: branch.graph(body.context.fresh(name), [produced(branch, _of_rank(branch, _read(branch, val)))])
-            for name, branch in (("then_branch", then), ("else_branch", other))
-        }
+        graphs = {name: branch.graph(body.context.fresh(name), [produced(branch, _of_rank(branch, _read(branch, val)))])
+                  for name, branch in (("then_branch", then), ("else_branch", other))}  # fmt: skip
         name = body.context.fresh("o")
         body.node("If", [condition], [name], **graphs)
         body.names.add(name)
@@ -63,8 +59,7 @@ def _ranks(s: Scope) -> list[Val]:
     start = s.random_constant(FLOAT, s.rng.choice(ONES))
     s.node("Loop", [_trips(s), None, start], names, body=body.graph(s.context.fresh("body"), taken))
     s.names.add(names[0])
-    last = _read(s, Val(names[0], FLOAT, (), LARGEST))
-    end = s.emit("Reshape", [last, s.ints(-1)], FLOAT, (1,), LARGEST)
+    end = s.emit("Reshape", [_read(s, Val(names[0], FLOAT, (), LARGEST)), s.ints(-1)], FLOAT, (1,), LARGEST)
     return [end, s.add(FLOAT, (s.context.dim(0), 1), LARGEST, names[1])]
 
 
@@ -123,10 +118,8 @@ def _stack(s: Scope) -> list[Val]:
     full = _last_rows(other, stack, least, width)
     if c.chance(0.5):
         full = other.emit("Concat", [full, row], FLOAT, (least + 1, width), LARGEST, axis=0)
-    graphs = {
-        "then_branch": then.graph(c.fresh("then"), [produced(then, more)]),
-        "else_branch": other.graph(c.fresh("else"), [produced(other, full)]),
-    }
+    graphs = {"then_branch": then.graph(c.fresh("then"), [produced(then, more)]),
+              "else_branch": other.graph(c.fresh("else"), [produced(other, full)])}  # fmt: skip
     name = c.fresh("o")
     body.node("If", [few], [name], **graphs)
     after = body.add(FLOAT, (c.dim(1), width), LARGEST, name)
@@ -144,9 +137,8 @@ def _last_rows(s: Scope, stack: Val, least: int, width: int) -> Val:
         name, places = s.context.fresh("o"), s.context.fresh("o")
         s.node("TopK", [stack, k], [name, places], axis=0)
         return s.add(FLOAT, (least, width), LARGEST, name)
-    cut = s.emit(
-        "Slice", [stack, s.ints(-least), s.ints(2**31 - 1), s.ints(0)], FLOAT, (s.context.dim(0), width), LARGEST
-    )
+    cut = s.emit("Slice", [stack, s.ints(-least), s.ints(2**31 - 1), s.ints(0)], FLOAT, (s.context.dim(0), width),
+                 LARGEST)  # fmt: skip
     s.own.remove(cut)
     flat = s.emit("Reshape", [cut, s.ints(1, least * width)], FLOAT, (1, least * width), LARGEST)
     return s.emit("Reshape", [like(s, flat, LARGEST), s.ints(least, width)], FLOAT, (least, width), LARGEST)

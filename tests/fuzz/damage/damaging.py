@@ -1,7 +1,5 @@
 """A seed and a number -> one damaged model, as bytes."""
 
-from __future__ import annotations
-
 from random import Random
 
 import onnx

@@ -1,7 +1,5 @@
 """Executions of damaged files: what the conversion or the reading of each gave. Runs in a worker process."""
 
-from __future__ import annotations
-
 import signal
 import tempfile
 import traceback

@@ -1,7 +1,5 @@
 """Damage of an onnx.ModelProto: names, inputs, attributes, types, initializers, opsets, nodes and bodies."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator, Sequence
 from functools import cache
 from random import Random
@@ -283,8 +281,7 @@ def _initializer(state: Damage) -> None:
         _input_to_initializer(graph, draw)
     elif kind == 1:
         tensor = draw.choice(tensors)
-        dtype = tensor.data_type
-        graph.input.append(helper.make_tensor_value_info(tensor.name, dtype, [*tensor.dims]))
+        graph.input.append(helper.make_tensor_value_info(tensor.name, tensor.data_type, [*tensor.dims]))
         graph.initializer.remove(tensor)
     elif kind == 2:
         graph.initializer.remove(draw.choice(tensors))

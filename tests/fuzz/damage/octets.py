@@ -1,7 +1,5 @@
 """Damage of the bytes of a file."""
 
-from __future__ import annotations
-
 from random import Random
 
 MARKS = (b"\x00", b"\xff", b"\x80", b"\x7f", b"\xff\xff\xff\xff\xff\xff\xff\xff\xff\x01", b"\x0a\x00", b"\x12\x7f")
@@ -33,8 +31,7 @@ def _remove(data: bytearray, draw: Random, other: bytes) -> bytes:
 
 def _repeat(data: bytearray, draw: Random, other: bytes) -> bytes:
     start = draw.randrange(len(data))
-    piece = data[start : start + draw.choice((1, 2, 4, 16, 64))]
-    return bytes(data[:start] + piece * 2 + data[start:])
+    return bytes(data[:start] + data[start : start + draw.choice((1, 2, 4, 16, 64))] * 2 + data[start:])
 
 
 def _insert(data: bytearray, draw: Random, other: bytes) -> bytes:

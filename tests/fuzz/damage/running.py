@@ -4,8 +4,6 @@ Workers get tasks of many executions. If one of them ends its worker, or native 
 task is given out again, and the one runs once more alone: an execution that does so alone, too, is a failure.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from dataclasses import replace
 
@@ -16,9 +14,8 @@ EACH, MEMORY = 50, 4 << 30
 """Executions of a task, and bytes of a worker."""
 
 
-def run(
-    kind: str, seed: int, first: int, count: int, jobs: int, told: Callable[[Found], None] = lambda _: None
-) -> Found:
+def run(kind: str, seed: int, first: int, count: int, jobs: int,
+        told: Callable[[Found], None] = lambda _: None) -> Found:  # fmt: skip
     """The counts and failures of executions `first` to `first + count - 1` of a seed."""
     found = Found()
     tasks = [Task(kind, seed, start, min(EACH, first + count - start)) for start in range(first, first + count, EACH)]

@@ -1,7 +1,5 @@
 """The models that are damaged: small ones, of every operator."""
 
-from __future__ import annotations
-
 import tarfile
 from functools import cache
 from pathlib import Path

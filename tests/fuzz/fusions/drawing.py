@@ -10,8 +10,6 @@ along which its constant varies. Everything else is drawn: sizes, batch, static 
 type (f32, f16, or quantised to 8 bits), operators with scalars between and after them.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -102,10 +100,8 @@ class Drawing:
     def shape(self, rank: int | None = None) -> list[int]:
         """The batch and small sizes, some of them equal."""
         common = self.pick(2, 3, 4, 5, 8)
-        sizes = [
-            common if self.chance(0.4) else self.pick(2, 3, 4, 5, 7, 8)
-            for _ in range(self.rank if rank is None else rank)
-        ]
+        sizes = [common if self.chance(0.4) else self.pick(2, 3, 4, 5, 7, 8)
+                 for _ in range(self.rank if rank is None else rank)]  # fmt: skip
         return [self.batch, *sizes[1:]]
 
     # -- what is added
@@ -157,9 +153,8 @@ class Drawing:
     def quantised(self, value: str, scale: Any, zero: int, **attributes: Any) -> str:
         """QuantizeLinear and DequantizeLinear of u8."""
         ports = [self.constant(scale), self.constant(np.full(np.shape(scale), zero, np.uint8))]
-        return self.add(
-            "DequantizeLinear", self.add("QuantizeLinear", value, *ports, **attributes), *ports, **attributes
-        )
+        return self.add("DequantizeLinear", self.add("QuantizeLinear", value, *ports, **attributes), *ports,
+                        **attributes)  # fmt: skip
 
 
 def with_symbols(drawing: Drawing) -> None:
@@ -173,10 +168,8 @@ def with_symbols(drawing: Drawing) -> None:
         for axis, dim in enumerate(port.type.tensor_type.shape.dim):
             if axis == 0 or everything or drawing.chance(0.3):
                 dim.dim_param = f"{port.name}_{axis}"
-    larger = {
-        name: np.concatenate([array, *([array] * 2)]) if array.shape[0] == drawing.batch else array
-        for name, array in chain.feeds[1].items()
-    }
+    larger = {name: np.concatenate([array, *([array] * 2)]) if array.shape[0] == drawing.batch else array
+              for name, array in chain.feeds[1].items()}  # fmt: skip
     smaller, chain.feeds[1] = chain.feeds[1], larger
     try:
         evaluate(chain)

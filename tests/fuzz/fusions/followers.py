@@ -1,7 +1,5 @@
 """Followers: what reads the result of a producer and may be fused into it."""
 
-from __future__ import annotations
-
 from collections.abc import Callable, Iterator
 from itertools import combinations
 
@@ -30,9 +28,8 @@ def _binary(op: str) -> Follower:
         if op == "Pow":
             return d.add(op, d.add("Abs", value), _constant(d, shape, signs=False))
         constant = _constant(d, shape)
-        return d.add(
-            op.removeprefix("Reverse"), *((constant, value) if op.startswith("Reverse") else (value, constant))
-        )
+        return d.add(op.removeprefix("Reverse"),
+                     *((constant, value) if op.startswith("Reverse") else (value, constant)))  # fmt: skip
 
     return made
 
@@ -72,11 +69,9 @@ def _sum(d: Drawing, value: str, shape: tuple[int, ...]) -> str:
     return d.add("Add", value, d.input([size if axis in d.cell.axes else 1 for axis, size in enumerate(shape)]))
 
 
-FOLLOWERS: dict[str, Follower] = {
-    **{op: _binary(op) for op in BINARY},
-    "MulAdd": _mul_add, "SubMul": _sub_mul, "AddReluMul": _add_relu_mul, "BatchNormalization": _batch_normalization,
-    "Clip": _clip, "Quantize": _quantised, "Sum": _sum,
-}  # fmt: skip
+FOLLOWERS: dict[str, Follower] = {**{op: _binary(op) for op in BINARY}, "MulAdd": _mul_add, "SubMul": _sub_mul,
+                                  "AddReluMul": _add_relu_mul, "BatchNormalization": _batch_normalization,
+                                  "Clip": _clip, "Quantize": _quantised, "Sum": _sum}  # fmt: skip
 
 SCALARS: tuple[Callable[[Drawing, str], str], ...] = (
     lambda d, value: d.add("Mul", value, d.constant(d.pick(0.5, -2.0, 3.0))),
@@ -118,8 +113,7 @@ def drawn(cell: Cell, seed: int, prefix: str = "") -> Chain:
     value = PRODUCERS[cell.producer][0](d)
     while d.chance(0.3):
         value = d.choices.choice(SCALARS)(d, value)
-    shape = evaluate(d.chain, value)[0].shape
-    value = FOLLOWERS[cell.follower](d, value, shape)
+    value = FOLLOWERS[cell.follower](d, value, evaluate(d.chain, value)[0].shape)
     while d.chance(0.3):
         value = d.choices.choice(SCALARS)(d, value)
     d.chain.output = value

@@ -1,40 +1,19 @@
-"""Producers: a function for each kind of operator, which adds it to a drawing and returns its output.
-
-`RANKS` has the possible ranks of the results of a kind. A reduction is a kind for each set of axes and form.
-"""
-
-from __future__ import annotations
+"""Producers: a function for each kind of operator, which adds it to a drawing and returns its output."""
 
 from collections.abc import Callable, Iterator
-from itertools import combinations, product
+from itertools import combinations
 
 import numpy as np
 
 from tests.fuzz.fusions.drawing import Drawing
 
 Producer = Callable[[Drawing], str]
-PRODUCERS: dict[str, tuple[Producer, tuple[int, ...]]] = {}
 
-REDUCTIONS = (
-    "ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare",
-    "ReduceLogSum", "ReduceLogSumExp",
-)  # fmt: skip
+REDUCTIONS = ("ReduceMean", "ReduceSum", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2",
+              "ReduceSumSquare", "ReduceLogSum", "ReduceLogSumExp")  # fmt: skip
 UNARY = ("Relu", "Sigmoid", "Tanh", "Elu", "Gelu", "HardSwish", "Mish", "Softplus", "Abs", "Exp", "Neg", "Erf", "Clip")
 BINARY = ("Add", "Sub", "Mul", "Div", "Max", "Min", "PRelu")
 ALL, VECTORS, SPATIAL = (2, 3, 4, 5), (2, 3), (3, 4, 5)
-
-
-def producer(name: str, ranks: tuple[int, ...]) -> Callable[[Producer], Producer]:
-    """Enter a function into the table."""
-
-    def entered(function: Producer) -> Producer:
-        PRODUCERS[name] = function, ranks
-        return function
-
-    return entered
-
-
-# -- convolutions
 
 
 def _window(d: Drawing, *, equal: bool, transposed: bool = False) -> dict[str, object]:
@@ -63,22 +42,6 @@ def _convolve(d: Drawing, groups: str, *, equal: bool = True) -> str:
     return d.add("Conv", *ports, group=parts, **_window(d, equal=equal))
 
 
-@producer("Conv", SPATIAL)
-def conv(d: Drawing) -> str:
-    return _convolve(d, "")
-
-
-@producer("ConvOfDilations", (4, 5))
-def dilated(d: Drawing) -> str:
-    return _convolve(d, d.pick("", "some", "depthwise"), equal=False)
-
-
-@producer("ConvOfGroups", SPATIAL)
-def grouped(d: Drawing) -> str:
-    return _convolve(d, d.pick("some", "depthwise"))
-
-
-@producer("ConvTranspose", SPATIAL)
 def conv_transpose(d: Drawing) -> str:
     parts = d.pick(1, 1, 2)
     inner, outer = d.pick(2, 4, 8), d.pick(1, 2, 4, 8)
@@ -93,15 +56,12 @@ def conv_transpose(d: Drawing) -> str:
 # -- products
 
 
-@producer("MatMul", ALL)
 def matmul(d: Drawing) -> str:
     shape = d.shape()
     columns = d.pick(shape[-1], d.pick(*shape), 16, 17, d.pick(*shape[1:]))
-    x = d.input(shape)
-    return d.add("MatMul", x, d.weights([shape[-1], columns], 1))
+    return d.add("MatMul", d.input(shape), d.weights([shape[-1], columns], 1))
 
 
-@producer("MatMulAndBias", ALL)
 def matmul_and_bias(d: Drawing) -> str:
     shape = d.shape()
     columns = d.pick(shape[-1], d.pick(*shape), 16, 17, d.pick(*shape[1:]))
@@ -109,7 +69,6 @@ def matmul_and_bias(d: Drawing) -> str:
     return d.add("Add", product, d.constant(d.random([columns])))
 
 
-@producer("MatMulOfBatches", SPATIAL)
 def matmul_of_batches(d: Drawing) -> str:
     shape = d.shape()
     ones = [each if d.chance(0.5) else 1 for each in shape[1:-2]]
@@ -117,20 +76,17 @@ def matmul_of_batches(d: Drawing) -> str:
     return d.add("MatMul", d.input(shape), d.weights([*first, *ones, shape[-1], d.pick(*shape, 7)], -1))
 
 
-@producer("MatMulOfInputs", ALL)
 def matmul_of_inputs(d: Drawing) -> str:
     shape = d.shape()
     other = [*shape[:-2], shape[-1], d.pick(*shape, 7)]
     return d.add("MatMul", d.input(shape), d.input(other))
 
 
-@producer("MatMulOfLeft", ALL)
 def matmul_of_left(d: Drawing) -> str:
     shape = d.shape()
     return d.add("MatMul", d.weights([d.pick(*shape, 7), shape[-2]], 0), d.input(shape))
 
 
-@producer("Gemm", (2,))
 def gemm(d: Drawing) -> str:
     shape = d.shape()
     columns, transposed = d.pick(shape[-1], 4, 7, 16), d.pick(0, 1)
@@ -157,14 +113,14 @@ def _axis_sets(rank: int) -> Iterator[tuple[int, ...]]:
     yield from (tuple(each for each in range(rank) if each != axis) for axis in range(1, rank - 1))
 
 
-for _rank, _keep in product(ALL, (0, 1)):
-    for _axes in _axis_sets(_rank):
-        if _keep or len(_axes) < _rank:
-            _name = f"Reduce{_rank}:{''.join(map(str, _axes))}{'k' if _keep else ''}"
-            PRODUCERS[_name] = _reduction(_axes, _keep, _rank), (_rank if _keep else _rank - len(_axes),)
-
-for _op in ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool"):
-    PRODUCERS[_op] = (lambda d, op=_op: d.add(op, d.input(d.shape()))), SPATIAL
+def _reductions() -> Iterator[tuple[str, tuple[Producer, tuple[int, ...]]]]:
+    """A kind for each set of axes and form."""
+    for rank in ALL:
+        for keep in (0, 1):
+            for axes in _axis_sets(rank):
+                if keep or len(axes) < rank:
+                    name = f"Reduce{rank}:{''.join(map(str, axes))}{'k' if keep else ''}"
+                    yield name, (_reduction(axes, keep, rank), (rank if keep else rank - len(axes),))
 
 
 def _pool(op: str) -> Producer:
@@ -176,95 +132,57 @@ def _pool(op: str) -> Producer:
     return made
 
 
-for _op in ("MaxPool", "AveragePool", "LpPool"):
-    PRODUCERS[_op] = _pool(_op), SPATIAL
-
-
 # -- normalisations, and functions along an axis
 
 
-@producer("InstanceNormalization", SPATIAL)
 def instance_normalization(d: Drawing) -> str:
     shape = d.shape()
     return d.add("InstanceNormalization", d.input(shape), *(d.constant(d.random([shape[1]])) for _ in range(2)))
 
 
-@producer("LayerNormalization", ALL)
 def layer_normalization(d: Drawing) -> str:
     shape, axis = d.shape(), d.choices.randrange(1, d.rank)
     return d.add("LayerNormalization", d.input(shape), d.constant(d.random(shape[axis:])), axis=axis)
 
 
-@producer("MeanVarianceNormalization", ALL)
 def mean_variance_normalization(d: Drawing) -> str:
     axes = sorted(d.choices.sample(range(d.rank), d.choices.randrange(1, d.rank + 1)))
     return d.add("MeanVarianceNormalization", d.input(d.shape()), axes=axes)
 
 
-@producer("GroupNormalization", SPATIAL)
 def group_normalization(d: Drawing) -> str:
     shape = [d.batch, 8, *d.shape()[2:]]
     ports = [d.constant(d.random([8])) for _ in range(2)]
     return d.add("GroupNormalization", d.input(shape), *ports, num_groups=d.pick(1, 2, 4, 8))
 
 
-@producer("LpNormalization", ALL)
-def lp_normalization(d: Drawing) -> str:
-    return d.add("LpNormalization", d.input(d.shape()), axis=d.choices.randrange(d.rank), p=d.pick(1, 2, 2))
-
-
-@producer("L2OfAxes", ALL)
 def l2_of_axes(d: Drawing) -> str:
     axes = sorted(d.choices.sample(range(d.rank), d.choices.randrange(1, d.rank + 1)))
     x = d.input(d.shape())
     return d.add("Div", x, d.add("ReduceL2", x, d.constant(np.int64(axes))))
 
 
-@producer("Softmax", ALL)
-def softmax(d: Drawing) -> str:
-    return d.add(d.pick("Softmax", "LogSoftmax"), d.input(d.shape()), axis=d.choices.randrange(d.rank))
-
-
-@producer("BatchNormalization", ALL)
 def batch_normalization(d: Drawing) -> str:
     shape = d.shape()
     ports = [d.constant(d.random([shape[1]], signs=False)) for _ in range(4)]
     return d.add("BatchNormalization", d.input(shape), *ports)
 
 
-@producer("LRN", (4,))
-def lrn(d: Drawing) -> str:
-    return d.add("LRN", d.input(d.shape()), size=3)
-
-
-@producer("CumSum", ALL)
-def cum_sum(d: Drawing) -> str:
-    return d.add("CumSum", d.input(d.shape()), d.constant(np.int64(d.choices.randrange(d.rank))))
-
-
 # -- elementwise operators
 
 
-@producer("Unary", ALL)
-def unary(d: Drawing) -> str:
-    return d.add(d.pick(*UNARY), d.input(d.shape()))
-
-
-@producer("Binary", ALL)
 def binary(d: Drawing) -> str:
     shape = d.shape()
     other = [each if d.chance(0.7) else 1 for each in shape]
     return d.add(d.pick(*BINARY), d.input(shape), d.input(other))
 
 
-@producer("BinaryOfConstant", ALL)
 def binary_of_constant(d: Drawing) -> str:
     shape = d.shape()
     other = [each if d.chance(0.4) else 1 for each in shape]
     return d.add(d.pick(*BINARY), d.input(shape), d.constant(d.random(other)))
 
 
-@producer("Where", ALL)
 def where(d: Drawing) -> str:
     shape = d.shape()
     x = d.input(shape)
@@ -274,7 +192,6 @@ def where(d: Drawing) -> str:
 # -- movement
 
 
-@producer("Resize", SPATIAL)
 def resize(d: Drawing) -> str:
     mode = d.pick("nearest", "linear", "cubic" if d.rank == 4 else "linear")
     scales = [1.0, 1.0, *([d.pick(2.0, 1.5, 0.5)] * (d.rank - 2))]
@@ -282,39 +199,28 @@ def resize(d: Drawing) -> str:
     return d.add("Resize", x, "", d.constant(np.float32(scales), exact=True), mode=mode)
 
 
-@producer("Transpose", ALL)
-def transpose(d: Drawing) -> str:
-    return d.add("Transpose", d.input(d.shape()), perm=d.choices.sample(range(d.rank), d.rank))
-
-
-@producer("Gather", ALL)
 def gather(d: Drawing) -> str:
     shape, axis = d.shape(), d.choices.randrange(d.rank)
     return d.add("Gather", d.input(shape), d.constant(d.numbers.integers(0, shape[axis], 3)), axis=axis)
 
 
-@producer("Split", ALL)
 def split(d: Drawing) -> str:
     shape, axis = d.shape(), d.choices.randrange(1, d.rank)
     shape[axis] = 6
-    ports = [d.input(shape), d.constant(np.int64([2, 4]))]
-    return d.add("Split", *ports, before=1, axis=axis)
+    return d.add("Split", *[d.input(shape), d.constant(np.int64([2, 4]))], before=1, axis=axis)
 
 
-@producer("Concat", ALL)
 def concat(d: Drawing) -> str:
     shape = d.shape()
     return d.add("Concat", d.input(shape), d.input(shape), axis=d.choices.randrange(d.rank))
 
 
-@producer("Reshape", ALL)
 def reshape(d: Drawing) -> str:
     sizes = [d.pick(2, 3, 4) for _ in range(d.rank - 2)]
     x = d.input([d.batch, 4 * int(np.prod(sizes))])
     return d.add("Reshape", x, d.constant(np.int64([-1, 4, *sizes][: d.rank])))
 
 
-@producer("Squeeze", (2, 3, 4))
 def squeeze(d: Drawing) -> str:
     axis = d.choices.randrange(1, d.rank + 1)
     shape = d.shape(d.rank + 1)
@@ -322,40 +228,17 @@ def squeeze(d: Drawing) -> str:
     return d.add("Squeeze", d.input(shape), d.constant(np.int64([axis])))
 
 
-@producer("Unsqueeze", (3, 4, 5))
-def unsqueeze(d: Drawing) -> str:
-    return d.add("Unsqueeze", d.input(d.shape(d.rank - 1)), d.constant(np.int64([d.choices.randrange(d.rank)])))
-
-
-@producer("Pad", ALL)
 def pad(d: Drawing) -> str:
     pads = [0, *(d.pick(0, 1) for _ in range(d.rank - 1))] * 2
     return d.add("Pad", d.input(d.shape()), d.constant(np.int64(pads)), mode=d.pick("constant", "edge"))
 
 
-@producer("Expand", ALL)
 def expand(d: Drawing) -> str:
     shape = d.shape()
     given = [shape[0], *(each if d.chance(0.5) else 1 for each in shape[1:])]
     return d.add("Expand", d.input(given), d.constant(np.int64([1, *shape[1:]])))
 
 
-@producer("Tile", ALL)
-def tile(d: Drawing) -> str:
-    return d.add("Tile", d.input(d.shape()), d.constant(np.int64([1, *(d.pick(1, 2) for _ in range(d.rank - 1))])))
-
-
-@producer("DepthToSpace", (4,))
-def depth_to_space(d: Drawing) -> str:
-    return d.add("DepthToSpace", d.input([d.batch, 8, 3, 4]), blocksize=2, mode=d.pick("DCR", "CRD"))
-
-
-@producer("SpaceToDepth", (4,))
-def space_to_depth(d: Drawing) -> str:
-    return d.add("SpaceToDepth", d.input([d.batch, 3, 4, 6]), blocksize=2)
-
-
-@producer("ReversedChannels", (4, 5))
 def reversed_channels(d: Drawing) -> str:
     shape = [d.batch, 3, *d.shape()[2:]]
     moved = d.add("Gather", d.input(shape), d.constant(np.int64([2, 1, 0])), axis=1)
@@ -364,3 +247,63 @@ def reversed_channels(d: Drawing) -> str:
         moved = d.add("Pad", moved, d.constant(np.int64(pads[0] + pads[1])))
         shape[1] += pads[0][1] + pads[1][1]
     return d.add("Conv", moved, d.weights([d.pick(2, 3, 4), shape[1], *([1] * (d.rank - 2))], 0))
+
+
+PRODUCERS: dict[str, tuple[Producer, tuple[int, ...]]] = {
+    "Conv": (lambda d: _convolve(d, ""), SPATIAL),
+    "ConvOfDilations": (lambda d: _convolve(d, d.pick("", "some", "depthwise"), equal=False), (4, 5)),
+    "ConvOfGroups": (lambda d: _convolve(d, d.pick("some", "depthwise")), SPATIAL),
+    "ConvTranspose": (conv_transpose, SPATIAL),
+    "MatMul": (matmul, ALL),
+    "MatMulAndBias": (matmul_and_bias, ALL),
+    "MatMulOfBatches": (matmul_of_batches, SPATIAL),
+    "MatMulOfInputs": (matmul_of_inputs, ALL),
+    "MatMulOfLeft": (matmul_of_left, ALL),
+    "Gemm": (gemm, (2,)),
+    **dict(_reductions()),
+    **{op: (lambda d, op=op: d.add(op, d.input(d.shape())), SPATIAL)
+       for op in ("GlobalAveragePool", "GlobalMaxPool", "GlobalLpPool")},
+    **{op: (_pool(op), SPATIAL) for op in ("MaxPool", "AveragePool", "LpPool")},
+    "InstanceNormalization": (instance_normalization, SPATIAL),
+    "LayerNormalization": (layer_normalization, ALL),
+    "MeanVarianceNormalization": (mean_variance_normalization, ALL),
+    "GroupNormalization": (group_normalization, SPATIAL),
+    "LpNormalization": (
+        lambda d: d.add("LpNormalization", d.input(d.shape()), axis=d.choices.randrange(d.rank), p=d.pick(1, 2, 2)),
+        ALL,
+    ),
+    "L2OfAxes": (l2_of_axes, ALL),
+    "Softmax": (lambda d: d.add(d.pick("Softmax", "LogSoftmax"), d.input(d.shape()), axis=d.choices.randrange(d.rank)),
+                ALL),
+    "BatchNormalization": (batch_normalization, ALL),
+    "LRN": (lambda d: d.add("LRN", d.input(d.shape()), size=3), (4,)),
+    "CumSum": (lambda d: d.add("CumSum", d.input(d.shape()), d.constant(np.int64(d.choices.randrange(d.rank)))), ALL),
+    "Unary": (lambda d: d.add(d.pick(*UNARY), d.input(d.shape())), ALL),
+    "Binary": (binary, ALL),
+    "BinaryOfConstant": (binary_of_constant, ALL),
+    "Where": (where, ALL),
+    "Resize": (resize, SPATIAL),
+    "Transpose": (lambda d: d.add("Transpose", d.input(d.shape()), perm=d.choices.sample(range(d.rank), d.rank)), ALL),
+    "Gather": (gather, ALL),
+    "Split": (split, ALL),
+    "Concat": (concat, ALL),
+    "Reshape": (reshape, ALL),
+    "Squeeze": (squeeze, (2, 3, 4)),
+    "Unsqueeze": (
+        lambda d: d.add("Unsqueeze", d.input(d.shape(d.rank - 1)), d.constant(np.int64([d.choices.randrange(d.rank)]))),
+        (3, 4, 5),
+    ),
+    "Pad": (pad, ALL),
+    "Expand": (expand, ALL),
+    "Tile": (
+        lambda d: d.add("Tile", d.input(d.shape()),
+                        d.constant(np.int64([1, *(d.pick(1, 2) for _ in range(d.rank - 1))]))),
+        ALL,
+    ),
+    "DepthToSpace": (
+        lambda d: d.add("DepthToSpace", d.input([d.batch, 8, 3, 4]), blocksize=2, mode=d.pick("DCR", "CRD")), (4,),
+    ),
+    "SpaceToDepth": (lambda d: d.add("SpaceToDepth", d.input([d.batch, 3, 4, 6]), blocksize=2), (4,)),
+    "ReversedChannels": (reversed_channels, (4, 5)),
+}
+"""The function of a kind, and the possible ranks of its results."""

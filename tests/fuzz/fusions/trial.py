@@ -1,7 +1,5 @@
 """Converts many chains as one model, runs it and judges each chain; in a worker process."""
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -84,10 +82,8 @@ def _judged(chains: Sequence[Chain], task: Task) -> list[Verdict]:
             verdicts = [Verdict(PASSED) for _ in chains]
             for number in ORDER:
                 found = compiled.run({name: each for chain in chains for name, each in chain.feeds[number].items()})
-                verdicts = [
-                    verdict if verdict.bad else _compared(chain, number, result)
-                    for chain, verdict, (_, result) in zip(chains, verdicts, found, strict=True)
-                ]
+                verdicts = [verdict if verdict.bad else _compared(chain, number, result)
+                            for chain, verdict, (_, result) in zip(chains, verdicts, found, strict=True)]  # fmt: skip
     except Exception as error:  # those of the runtime share no base class
         ended = CRASH if getattr(error, "status", "") == "crash" else stage
         return [Verdict(ended if is_alone else UNSETTLED, brief(error))] * len(chains)

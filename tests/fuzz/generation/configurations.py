@@ -6,8 +6,6 @@ Each is a model of one node whose decoder is a small random network. Optional in
 and prompts are drawn. A configuration whose tokens change with a relative change of 1e-5 in the weights is skipped.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable
 from dataclasses import dataclass, field, replace
@@ -96,8 +94,7 @@ class Drawn:
 
 def drawn(seed: int, index: int, operator: str) -> Drawn:
     """The configuration of a seed and an index."""
-    source = random.Random(f"{operator}/{seed}/{index}")
-    each = Drawn(operator, source)
+    each = Drawn(operator, random.Random(f"{operator}/{seed}/{index}"))
     each.is_static = each.chance(0.3)
     each.weights_outside = each.chance(0.3)
     DESCRIPTIONS[operator](each)
@@ -218,10 +215,8 @@ def _encoded(d: Drawn) -> None:
     has_first_step, all_tokens = d.chance(0.6), d.chance(0.3)
     has_hidden = has_first_step and d.chance(0.5)
     d.weights_outside = False
-    d.graphs = {
-        "encoder": lambda sizes: encoder(np.random.default_rng(weights), sizes, has_first_step),
-        "decoder": lambda sizes: decoder(np.random.default_rng(weights + 1), sizes, has_hidden, all_tokens),
-    }
+    d.graphs = {"encoder": lambda sizes: encoder(np.random.default_rng(weights), sizes, has_first_step),
+                "decoder": lambda sizes: decoder(np.random.default_rng(weights + 1), sizes, has_hidden, all_tokens)}
 
 
 def prompts(d: Drawn) -> list[int]:
@@ -264,12 +259,8 @@ def _rng(d: Drawn) -> np.random.Generator:
     return np.random.default_rng(d.source.randrange(2**32))
 
 
-DESCRIPTIONS: dict[str, Callable[[Drawn], None]] = {
-    "GreedySearch": _greedy,
-    "BeamSearch": _beam,
-    "Sampling": _sampling,
-    "WhisperBeamSearch": _whisper,
-}
+DESCRIPTIONS: dict[str, Callable[[Drawn], None]] = {"GreedySearch": _greedy, "BeamSearch": _beam, "Sampling": _sampling,
+                                                    "WhisperBeamSearch": _whisper}  # fmt: skip
 
 
 def oracle(task: tuple[int, int, str]) -> Sample | str:

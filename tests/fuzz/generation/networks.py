@@ -7,8 +7,6 @@
 The weights are initializers of the graph, or of the model around it (`weights_outside`).
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -202,9 +200,8 @@ def whisper_encoder(rng: np.random.Generator, sizes: Sizes) -> GraphProto:
     return net.graph([features, ints("decoder_input_ids", ["B", "L"])], first)
 
 
-def decoder(
-    rng: np.random.Generator, sizes: Sizes, has_hidden: bool, all_tokens: bool, has_mask: bool = True
-) -> GraphProto:
+def decoder(rng: np.random.Generator, sizes: Sizes, has_hidden: bool, all_tokens: bool,
+            has_mask: bool = True) -> GraphProto:  # fmt: skip
     """The decoder of the T5 kind. With `all_tokens` it receives whole sequences and reads their last token."""
     net = Network("decoder", rng, sizes)
     mask = "encoder_attention_mask"
@@ -232,9 +229,8 @@ def _caches(which: str, kind: str, sizes: Sizes) -> list[str]:
     return [f"{which}_{part}_{kind}_{layer}" for layer in range(sizes.layers) for part in ("key", "value")]
 
 
-def _decoded(
-    net: Network, ids: str, past: Sequence[str], cross: Sequence[str], bias: str, is_prefix: bool = False
-) -> tuple[str, list[str]]:
+def _decoded(net: Network, ids: str, past: Sequence[str], cross: Sequence[str], bias: str,
+             is_prefix: bool = False) -> tuple[str, list[str]]:  # fmt: skip
     """The logits of one token, or of each of a prefix, and the caches of the self attention."""
     sizes = net.sizes
     place = net.op("Unsqueeze", net.dimension(past[0], 2), net.ints(0)) if past else net.ints(0)

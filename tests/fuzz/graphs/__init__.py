@@ -8,8 +8,6 @@ axes that no exporter writes on purpose, but optimisation produces. The optimisa
 neighbours.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Shapes, bounds and indices that are computed from the shape of a value, as exporters write them."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.fuzz.graphs.graph import MOST_RANK, Graph, Value, may_grow_to
@@ -20,8 +18,7 @@ def reshape(g: Graph, x: Value) -> None:
     if not 2 <= x.rank < MOST_RANK:
         return
     if g.chance(0.5):
-        parts = [_size(g, x, 0), g.constant([-1])]
-        behind = x.shape[1:]
+        parts, behind = [_size(g, x, 0), g.constant([-1])], x.shape[1:]
         if any(isinstance(each, str) for each in behind):
             return
         shape: tuple[int | str, ...] = (x.shape[0], int(np.prod(behind, dtype=np.int64)))
@@ -37,8 +34,7 @@ def expand_like(g: Graph, x: Value) -> None:
         return
     (shape,) = g.node("Shape", x)
     if g.chance(0.5):
-        axis = g.choices.randrange(x.rank)
-        (row,) = g.node("ReduceMean", x, g.constant([axis]), keepdims=1)
+        (row,) = g.node("ReduceMean", x, g.constant([g.choices.randrange(x.rank)]), keepdims=1)
         g.add("Expand", row, shape, shape=x.shape)
     else:
         g.add("Expand", g.constant(0.7), shape, shape=x.shape)
@@ -104,7 +100,5 @@ def halves(g: Graph, x: Value) -> None:
     g.add("Concat", *g.node("Neg", second), first, shape=x.shape, axis=axis)
 
 
-LAYERS = (
-    (1, reshape), (1, expand_like), (1, filled_like), (1, positions), (1, causal_mask), (1, reversed_by_size),
-    (1, halves),
-)  # fmt: skip
+LAYERS = ((1, reshape), (1, expand_like), (1, filled_like), (1, positions), (1, causal_mask), (1, reversed_by_size),
+          (1, halves))  # fmt: skip

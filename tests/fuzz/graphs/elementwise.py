@@ -1,15 +1,11 @@
 """Functions of elements, with constants and with other values."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.fuzz.graphs.graph import FLOAT, Graph, Value, broadcast, may_grow_to
 
-UNARY = (
-    "Relu", "Sigmoid", "Tanh", "Abs", "Neg", "Erf", "HardSwish", "Elu", "LeakyRelu", "Softplus", "HardSigmoid", "Selu",
-    "Mish", "Softsign", "Sin", "Cos", "Celu", "ThresholdedRelu", "Atan",
-)  # fmt: skip
+UNARY = ("Relu", "Sigmoid", "Tanh", "Abs", "Neg", "Erf", "HardSwish", "Elu", "LeakyRelu", "Softplus", "HardSigmoid",
+         "Selu", "Mish", "Softsign", "Sin", "Cos", "Celu", "ThresholdedRelu", "Atan")  # fmt: skip
 SYMMETRIC = ("Add", "Sub", "Mul", "Max", "Min")
 
 
@@ -92,7 +88,5 @@ def wider(g: Graph, x: Value) -> None:
     g.add("Cast", inner, to=1, shape=x.shape)
 
 
-LAYERS = (
-    (3, unary), (5, with_constant), (3, with_value), (1, variadic), (1, swish), (1, gelu), (1, clip), (1, prelu),
-    (1, where), (1, wider),
-)  # fmt: skip
+LAYERS = ((3, unary), (5, with_constant), (3, with_value), (1, variadic), (1, swish), (1, gelu), (1, clip), (1, prelu),
+          (1, where), (1, wider))  # fmt: skip

@@ -1,7 +1,5 @@
 """The graph that a drawing fills: nodes, constants, and values of known shape."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from typing import Any, NamedTuple
@@ -102,8 +100,7 @@ class Graph:
 
 def broadcast(*shapes: Sequence[Dim]) -> tuple[Dim, ...] | None:
     """The shape of a result that broadcasts; None if a name meets another size than 1 and itself."""
-    rank = max(map(len, shapes))
-    found = []
+    rank, found = max(map(len, shapes)), []
     for sizes in zip(*((1,) * (rank - len(each)) + tuple(each) for each in shapes), strict=True):
         others = {each for each in sizes if each != 1}
         if len(others) > 1:

@@ -1,7 +1,5 @@
 """Operators that read integers; half of the steps end in a value of f32."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.fuzz.graphs.graph import Graph, Value, broadcast, may_grow_to
@@ -68,7 +66,5 @@ def reduced(g: Graph, x: Value) -> None:
         g.add(op, x, g.constant([axis]), shape=x.with_size(axis, 1), kind=x.kind, keepdims=1)
 
 
-LAYERS = (
-    (2, arithmetic), (1, with_value), (1, compared), (1, chosen), (2, as_float), (1, looked_up), (1, one_hot),
-    (1, narrower), (1, reduced),
-)  # fmt: skip
+LAYERS = ((2, arithmetic), (1, with_value), (1, compared), (1, chosen), (2, as_float), (1, looked_up), (1, one_hot),
+          (1, narrower), (1, reduced))  # fmt: skip

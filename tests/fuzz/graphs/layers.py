@@ -1,7 +1,5 @@
 """Layers of networks: products, convolutions, pooling and normalisations of images and sequences."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.fuzz.graphs.graph import FLOAT, Graph, Value, broadcast, may_grow_to
@@ -36,11 +34,8 @@ def product_of_values(g: Graph, x: Value) -> None:
     """x Y^T with another value, or with x itself."""
     if x.rank < 2:
         return
-    fitting = [
-        each for each in g.values
-        if each.kind == FLOAT and each.rank >= 2 and each.shape[-1] == x.shape[-1]
-        and broadcast(each.shape[:-2], x.shape[:-2]) is not None
-    ]  # fmt: skip
+    fitting = [each for each in g.values if each.kind == FLOAT and each.rank >= 2 and each.shape[-1] == x.shape[-1]
+               and broadcast(each.shape[:-2], x.shape[:-2]) is not None]  # fmt: skip
     y = g.choices.choice(fitting)
     shape = (*(broadcast(y.shape[:-2], x.shape[:-2]) or ()), x.shape[-2], y.shape[-2])
     if may_grow_to(shape):
@@ -130,7 +125,5 @@ def shuffle(g: Graph, x: Value) -> None:
 
 PRODUCTS = ((3, product), (1, gemm), (1, product_of_values), (1, attention))
 SEQUENCES = ((2, conv), (1, normalization))
-IMAGES = (
-    (5, conv), (3, depthwise), (1, transposed_conv), (3, pool), (1, global_pool), (3, normalization),
-    (1, depth_to_space), (1, space_to_depth), (1, resize), (1, shuffle),
-)  # fmt: skip
+IMAGES = ((5, conv), (3, depthwise), (1, transposed_conv), (3, pool), (1, global_pool), (3, normalization),
+          (1, depth_to_space), (1, space_to_depth), (1, resize), (1, shuffle))  # fmt: skip

@@ -1,7 +1,5 @@
 """Movements of elements: shapes, order, parts and copies."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.fuzz.graphs.graph import FLOAT, MOST_RANK, Graph, Value, broadcast, may_grow_to
@@ -69,11 +67,8 @@ def concat(g: Graph, x: Value) -> None:
     if not x.known:
         return
     axis = g.choices.choice(x.known)
-    fitting = [
-        each for each in g.values
-        if each.kind == FLOAT and each.rank == x.rank and axis in each.known
-        and each.with_size(axis, 1) == x.with_size(axis, 1)
-    ]  # fmt: skip
+    fitting = [each for each in g.values if each.kind == FLOAT and each.rank == x.rank and axis in each.known
+               and each.with_size(axis, 1) == x.with_size(axis, 1)]  # fmt: skip
     parts = [x, *g.choices.choices(fitting, k=g.choices.randint(1, 2))]
     shape = x.with_size(axis, sum(each.size(axis) for each in parts))
     if may_grow_to(shape):
@@ -95,10 +90,8 @@ def slice_(g: Graph, x: Value) -> None:
     rows, shape = [], list(x.shape)
     for axis in g.choices.sample(x.known, min(len(x.known), g.choices.randint(1, 2))):
         size = x.size(axis)
-        start, end, step = g.choice_of(
-            (0, size, 2), (1, size, 1), (0, -1, 1), (-1, -size - 5, -1), (0, 2**31 - 1, 1), (-2, 2**62, 1),
-            (0, max(1, size // 2), 1), (size // 2, 10**9, 1),
-        )  # fmt: skip
+        start, end, step = g.choice_of((0, size, 2), (1, size, 1), (0, -1, 1), (-1, -size - 5, -1), (0, 2**31 - 1, 1),
+                                       (-2, 2**62, 1), (0, max(1, size // 2), 1), (size // 2, 10**9, 1))  # fmt: skip
         count = len(range(size)[slice(start, None if step < 0 else end, step)])
         if count:
             rows.append((start, end, axis, step))
@@ -114,8 +107,7 @@ def gather(g: Graph, x: Value) -> None:
     axis = g.choices.choice(x.known)
     size = x.size(axis)
     shape = g.choice_of((), (1,), (2,), (size,), (2, 2))
-    count = int(np.prod(shape, dtype=np.int64))
-    reverse = (np.arange(count)[::-1] % size).reshape(shape)
+    reverse = (np.arange(int(np.prod(shape, dtype=np.int64)))[::-1] % size).reshape(shape)
     indices = g.numbers.integers(-size, size, shape) if g.chance(0.6) else reverse
     result = (*x.shape[:axis], *shape, *x.shape[axis + 1 :])
     if may_grow_to(result):
@@ -173,8 +165,6 @@ def triangle(g: Graph, x: Value) -> None:
         g.add("Trilu", x, *diagonal, shape=x.shape, upper=g.choices.randint(0, 1))
 
 
-LAYERS = (
-    (2, transpose), (2, unsqueeze), (2, squeeze), (1, joined_axes), (1, split_axis), (1, flatten), (2, concat),
-    (1, split), (2, slice_), (2, gather), (1, gather_elements), (1, scatter), (1, tile), (1, pad), (1, expand),
-    (1, triangle),
-)  # fmt: skip
+LAYERS = ((2, transpose), (2, unsqueeze), (2, squeeze), (1, joined_axes), (1, split_axis), (1, flatten), (2, concat),
+          (1, split), (2, slice_), (2, gather), (1, gather_elements), (1, scatter), (1, tile), (1, pad), (1, expand),
+          (1, triangle))  # fmt: skip

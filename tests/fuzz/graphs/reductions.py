@@ -1,14 +1,11 @@
 """Reductions, and what is made of them: normalisations, Softmax, sums along an axis, places of the largest."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.fuzz.graphs.graph import Graph, Value
 
-REDUCTIONS = (
-    "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL2", "ReduceLogSumExp", "ReduceSumSquare", "ReduceL1",
-)  # fmt: skip
+REDUCTIONS = ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL2", "ReduceLogSumExp", "ReduceSumSquare",
+              "ReduceL1")  # fmt: skip
 
 
 def reduction(g: Graph, x: Value) -> None:
@@ -35,8 +32,7 @@ def layer_normalization(g: Graph, x: Value) -> None:
 
 def l2_normalization(g: Graph, x: Value) -> None:
     if x.rank:
-        axes = g.constant([g.choices.randrange(x.rank)])
-        (norm,) = g.node("ReduceL2", x, axes, keepdims=1)
+        (norm,) = g.node("ReduceL2", x, g.constant([g.choices.randrange(x.rank)]), keepdims=1)
         (norm,) = g.node(g.choice_of("Max", "Add"), norm, g.constant(0.01))
         g.add("Div", x, norm, shape=x.shape)
 
@@ -71,8 +67,7 @@ def largest(g: Graph, x: Value) -> None:
         shape = x.with_size(axis, 1) if keepdims else x.shape[:axis] + x.shape[axis + 1 :]
         g.add(op, x, shape=shape, kind=np.int64, axis=axis, keepdims=keepdims)
         return
-    k = g.choices.randint(1, x.size(axis))
-    largest = g.choices.randint(0, 1)
+    k, largest = g.choices.randint(1, x.size(axis)), g.choices.randint(0, 1)
     values, places = g.node("TopK", x, g.constant([k]), outputs=2, axis=axis, largest=largest)
     chosen = Value(values, x.with_size(axis, k)) if g.chance(0.6) else Value(places, x.with_size(axis, k), np.int64)
     g.values.append(chosen)
@@ -83,17 +78,13 @@ def einsum(g: Graph, x: Value) -> None:
     if 2 <= x.rank <= 3:
         letters = "abc"[: x.rank]
         last, other = letters[-1], letters[-2]
-        text = g.choices.choice((
-            f"{letters},{letters}->{letters[:-1]}",
-            f"{letters},{letters[:-2]}d{last}->{letters[:-2]}{other}d",
-            f"{letters}->{letters[::-1]}",
-        ))  # fmt: skip
+        text = g.choices.choice((f"{letters},{letters}->{letters[:-1]}",
+                                 f"{letters},{letters[:-2]}d{last}->{letters[:-2]}{other}d",
+                                 f"{letters}->{letters[::-1]}"))  # fmt: skip
         operands = [x, x] if "," in text else [x]
         sizes = dict(zip(letters, x.shape, strict=True)) | {"d": x.shape[-2]}
         g.add("Einsum", *operands, shape=[sizes[each] for each in text.partition("->")[2]], equation=text)
 
 
-LAYERS = (
-    (3, reduction), (1, softmax), (1, layer_normalization), (1, l2_normalization), (1, variance_normalization),
-    (1, cumulative_sum), (1, largest), (1, einsum),
-)  # fmt: skip
+LAYERS = ((3, reduction), (1, softmax), (1, layer_normalization), (1, l2_normalization), (1, variance_normalization),
+          (1, cumulative_sum), (1, largest), (1, einsum))  # fmt: skip

@@ -1,16 +1,13 @@
 """One step of a drawing: a layer that fits the value that it reads. A layer that does not fit adds nothing."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 
 from tests.fuzz.graphs import computed, elementwise, integers, layers, movement, reductions
 from tests.fuzz.graphs.graph import FLOAT, Graph, Value
 
 Layer = Callable[[Graph, Value], None]
-ANY: tuple[tuple[int, Layer], ...] = (
-    *elementwise.LAYERS, *movement.LAYERS, *reductions.LAYERS, *computed.LAYERS, *layers.PRODUCTS,
-)  # fmt: skip
+ANY: tuple[tuple[int, Layer], ...] = (*elementwise.LAYERS, *movement.LAYERS, *reductions.LAYERS, *computed.LAYERS,
+                                      *layers.PRODUCTS)  # fmt: skip
 
 
 def step(graph: Graph) -> Layer:

@@ -1,7 +1,5 @@
 """Judges one random graph. `judge` runs in a worker process."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 import numpy as np
@@ -61,8 +59,6 @@ def sample_of(task: Task) -> Sample | str:
     config = PassConfig()
     config.disable(*task.without)
     order = (*range(len(expected)), *reversed(range(len(expected))))
-    return Sample(
-        case.name, case.model.SerializeToString(), case.sets, expected, order, rtol=TOLERANCE, atol=atol, exact=True,
-        arguments={"config": config}, python=task.python,
-    )  # fmt: skip
+    return Sample(case.name, case.model.SerializeToString(), case.sets, expected, order, rtol=TOLERANCE, atol=atol,
+                  exact=True, arguments={"config": config}, python=task.python)  # fmt: skip
 

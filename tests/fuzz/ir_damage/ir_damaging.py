@@ -1,7 +1,5 @@
 """A seed and a number -> one damaged pair of .xml and .bin."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 from pathlib import Path
 from random import Random

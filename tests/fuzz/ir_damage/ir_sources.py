@@ -1,7 +1,5 @@
 """The pairs of .xml and .bin that are damaged: small ones, with every layer that the writer writes."""
 
-from __future__ import annotations
-
 import tarfile
 from functools import cache
 from pathlib import Path

@@ -1,7 +1,5 @@
 """The use of a damaged pair: the steps of a user with a model that was read."""
 
-from __future__ import annotations
-
 import json
 import tempfile
 from functools import cache

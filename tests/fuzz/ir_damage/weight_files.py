@@ -1,7 +1,5 @@
 """Damage of a .bin: other bytes and numbers in it, shorter, longer, missing, or no regular file."""
 
-from __future__ import annotations
-
 import os
 import struct
 from pathlib import Path

@@ -11,8 +11,6 @@ are drawn from sources of the set. Therefore no choice about the model may depen
 number of steps for all sizes.
 """
 
-from __future__ import annotations
-
 import random
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
@@ -26,10 +24,8 @@ from .values import numbers
 OMITTED = object()
 """The value of an attribute that is omitted if ONNX gives it a default."""
 
-WEIGHTS = {
-    "float": 12, "float16": 3, "double": 1, "int64": 3, "int32": 3, "int8": 1.5, "uint8": 1.5, "bool": 1.5,
-    "int16": 0.5, "uint16": 0.5, "uint32": 0.5, "uint64": 0.3, "bfloat16": 0.4, "string": 0.3,
-}  # fmt: skip
+WEIGHTS = {"float": 12, "float16": 3, "double": 1, "int64": 3, "int32": 3, "int8": 1.5, "uint8": 1.5, "bool": 1.5,
+           "int16": 0.5, "uint16": 0.5, "uint32": 0.5, "uint64": 0.3, "bfloat16": 0.4, "string": 0.3}  # fmt: skip
 """How often an element type is drawn; one that is not listed is drawn only if a description lists it."""
 
 _FILLED = {"strides": 1, "dilations": 1, "pads": 0}
@@ -186,8 +182,7 @@ class Draw:
 
     def broadcast(self, count: int, most: int = 4) -> list[list[int]]:
         """Shapes that numpy broadcasts to one shape; the first is often that shape."""
-        whole = self.shape(0, most)
-        shapes = []
+        whole, shapes = self.shape(0, most), []
         for number in range(count):
             kept = len(whole) if number == 0 and self.chance(0.7) else self.integer(0, len(whole))
             ones = [self.chance(0.25) for _ in whole]
@@ -199,15 +194,8 @@ class Draw:
 
     # -- ports
 
-    def data(
-        self,
-        shape: Sequence[int],
-        dtype: Any = None,
-        values: str = "any",
-        *,
-        constant: float = 0.12,
-        computed: bool = True,
-    ) -> Port:
+    def data(self, shape: Sequence[int], dtype: Any = None, values: str = "any", *, constant: float = 0.12,
+             computed: bool = True) -> Port:  # fmt: skip
         """An input whose shape and values differ between sets; rarely a constant, with the values of the first set."""
         kind = self.dtype() if dtype is None else np.dtype(dtype)
         array = numbers(self.values, tuple(shape), kind, values)
@@ -229,8 +217,7 @@ class Draw:
         Its length is rarely unknown, because the rank of the result often depends on it.
         """
         unknown = self.chance(0.04)
-        port = self.given(np.asarray(array, dtype), constant, fixed=not unknown)
-        return replace(port, unknown=unknown)
+        return replace(self.given(np.asarray(array, dtype), constant, fixed=not unknown), unknown=unknown)
 
     def optional(self, port: Port, share: float = 0.6) -> Port | None:
         """The port, or none."""
@@ -238,24 +225,18 @@ class Draw:
 
     # -- the node
 
-    def node(
-        self, ports: Sequence[Port | None], outputs: int | Sequence[str] = 1, *, rtol: float | None = None,
-        atol: float | None = None, narrow: bool = False, **attributes: Any,
-    ) -> Node:  # fmt: skip
+    def node(self, ports: Sequence[Port | None], outputs: int | Sequence[str] = 1, *, rtol: float | None = None,
+             atol: float | None = None, narrow: bool = False, **attributes: Any) -> Node:  # fmt: skip
         """The configuration, without attributes and inputs that the opset does not have."""
         known = self.schema.attributes
-        written = {
-            name: value
-            for name, value in attributes.items()
-            if name in known and value is not OMITTED and value is not None
-        }
+        written = {name: value for name, value in attributes.items()
+                   if name in known and value is not OMITTED and value is not None}  # fmt: skip
         written = {name: each for name, each in written.items() if not self._is_default(name, each) or self.chance(0.5)}
         kept = list(ports[: self.schema.max_input])
         while kept and kept[-1] is None:
             kept.pop()
         names = tuple(f"y{i}" for i in range(outputs)) if isinstance(outputs, int) else tuple(outputs)
-        names = names[: self.schema.max_output]
-        symbolic = self.dims != "static"
+        names, symbolic = names[: self.schema.max_output], self.dims != "static"
         return Node(self.op, self.opset, kept, written, names, symbolic, rtol, atol, narrow)
 
 

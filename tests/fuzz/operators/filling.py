@@ -1,7 +1,5 @@
 """Tensors that are extended, cut to a size, or created."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .draw import OMITTED, Draw, Node, Port
@@ -67,11 +65,8 @@ def eye(d: Draw) -> Node:
 
 def triangle(d: Draw) -> Node:
     x = d.data(d.shape(2, 4), d.dtype())
-    k = d.optional(d.parameter(np.array(d.integer(-4, 4))))
-    return d.node([x, k], upper=d.maybe(d.pick(0, 1)))
+    return d.node([x, d.optional(d.parameter(np.array(d.integer(-4, 4))))], upper=d.maybe(d.pick(0, 1)))
 
 
-OPERATORS = {
-    "Expand": expand, "Tile": tile, "Pad": pad, "CenterCropPad": centred, "Range": steps, "EyeLike": eye,
-    "Trilu": triangle,
-}  # fmt: skip
+OPERATORS = {"Expand": expand, "Tile": tile, "Pad": pad, "CenterCropPad": centred, "Range": steps, "EyeLike": eye,
+             "Trilu": triangle}  # fmt: skip

@@ -1,7 +1,5 @@
 """Reading and writing at indices that are inputs."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -72,9 +70,8 @@ def scatter_elements(d: Draw) -> Node:
             indices = np.where(d.values.random(shape) < 0.5, indices - x.shape[at], indices)
     else:
         indices = _places(d, shape, x.shape[at])
-    kind = _kind(d)
     return d.node(
-        [x, d.given(indices.astype(kind), 0.3), d.data(shape, dtype, "small", constant=0.2)],
+        [x, d.given(indices.astype(_kind(d)), 0.3), d.data(shape, dtype, "small", constant=0.2)],
         axis=d.maybe(axis) if axis == 0 else axis, reduction=reduction if reduction != "none" else d.maybe("none", 0.3),
     )  # fmt: skip
 
@@ -95,10 +92,8 @@ def scatter_nd(d: Draw) -> Node:
     if d.has_negative_axes and d.chance(0.3):
         indices = np.where(indices > 0, indices - np.array(x.shape[:count]), indices)
     updates = d.data([len(indices), *x.shape[count:]], dtype, "small", constant=0.2)
-    return d.node(
-        [x, d.given(indices.astype(np.int64), 0.3), updates],
-        reduction=reduction if reduction != "none" else d.maybe("none", 0.3),
-    )  # fmt: skip
+    return d.node([x, d.given(indices.astype(np.int64), 0.3), updates],
+                  reduction=reduction if reduction != "none" else d.maybe("none", 0.3))  # fmt: skip
 
 
 def nonzero(d: Draw) -> Node:
@@ -116,8 +111,7 @@ def compress(d: Draw) -> Node:
 
 def one_hot(d: Draw) -> Node:
     kinds = d.dtype("T1"), d.dtype("T2"), d.dtype("T3")
-    depth = d.integer(1, 5)
-    shape = d.shape(1, 3)
+    depth, shape = d.integer(1, 5), d.shape(1, 3)
     if kinds[0].kind == "u":
         indices = d.values.integers(0, depth + 2, shape)
     else:
@@ -153,8 +147,7 @@ def cache(d: Draw) -> Node:
     """TensorScatter: rows put into a cache, at an index for each batch entry."""
     dtype = d.dtype("T")
     batch, heads, length, width = d.size(1, 3, 0), d.size(1, 2, 0), d.size(3, 6, 0), d.size(1, 3, 0)
-    new = min(d.size(1, 3, 0), length)
-    circular = d.chance(0.4)
+    new, circular = min(d.size(1, 3, 0), length), d.chance(0.4)
     at = d.values.integers(0, length if circular else length - new + 1, batch)
     ports = [d.data([batch, heads, length, width], dtype), d.data([batch, heads, new, width], dtype), d.given(at, 0.2)]
     return d.node(
@@ -162,8 +155,6 @@ def cache(d: Draw) -> Node:
     )
 
 
-OPERATORS = {
-    "Gather": gather, "GatherElements": gather_elements, "GatherND": gather_nd, "Scatter": scatter_elements,
-    "ScatterElements": scatter_elements, "ScatterND": scatter_nd, "NonZero": nonzero, "Compress": compress,
-    "OneHot": one_hot, "TopK": top_k, "Unique": unique, "TensorScatter": cache,
-}  # fmt: skip
+OPERATORS = {"Gather": gather, "GatherElements": gather_elements, "GatherND": gather_nd, "Scatter": scatter_elements,
+             "ScatterElements": scatter_elements, "ScatterND": scatter_nd, "NonZero": nonzero, "Compress": compress,
+             "OneHot": one_hot, "TopK": top_k, "Unique": unique, "TensorScatter": cache}  # fmt: skip

@@ -1,7 +1,5 @@
 """The element types for which ONNX Runtime has a kernel of an operator, at an opset: read from its table of kernels."""
 
-from __future__ import annotations
-
 import functools
 from collections import defaultdict
 from typing import Any

@@ -100,95 +100,57 @@ def _empty_batch(facts: Any) -> bool:
     return any(shapes[0][0] == 0 for shapes in facts.shapes)
 
 
-POOLS = "MaxPool AveragePool LpPool"
-
 KNOWN: tuple[Known, ...] = (
     Known("strings", lambda f: "string" in f.types, (REFUSED,)),
     Known("infinite doubles", _infinite_doubles, (WRONG,)),
-    Known(
-        "wide integers",
-        lambda f: "large" in f.notes and not {"int64", "uint64", "uint32"}.isdisjoint(f.types),
-        (WRONG,),
-    ),
+    Known("wide integers", lambda f: "large" in f.notes and not {"int64", "uint64", "uint32"}.isdisjoint(f.types),
+          (WRONG,)),
     Known("small floats", _to_small_floats, (WRONG,)),
     Known("integer division", lambda f: "large" in f.notes and "int32" in f.types, (WRONG,)),
     Known(
         "reducing no integers", lambda f: "empty" in f.notes and f.types[0] in ("int64", "uint64", "uint32"), (WRONG,)
     ),
-    Known(
-        "empty products",
-        lambda f: any(shapes[0][0 if f.attributes.get("transA") else 1] == 0 for shapes in f.shapes),
-        (WRONG, NOT_COMPILABLE),
-    ),
+    Known("empty products",
+          lambda f: any(shapes[0][0 if f.attributes.get("transA") else 1] == 0 for shapes in f.shapes),
+          (WRONG, NOT_COMPILABLE)),
     Known("transposed products of nothing", lambda f: "empty" in f.notes, (WRONG, NOT_COMPILABLE)),
     Known("no regions", lambda f: any(shapes[1][0] == 0 for shapes in f.shapes), (WRONG,)),
     Known("unknown lengths", lambda f: "unknown length" in f.notes, (REFUSED,)),
     Known("unknown depth", lambda f: f.dims[1][-1] is None, (REFUSED,), always=True),
-    Known(
-        "squeezing unknown sizes",
-        lambda f: len(f.types) == 1 and "axes" not in f.attributes and None in f.dims[0],
-        (REFUSED, WRONG),
-    ),
-    Known(
-        "samples by region",
-        lambda f: f.attributes.get("mode") == "max" and not f.attributes.get("sampling_ratio"),
-        (REFUSED,),
-        always=True,
-    ),
+    Known("squeezing unknown sizes", lambda f: len(f.types) == 1 and "axes" not in f.attributes and None in f.dims[0],
+          (REFUSED, WRONG)),
+    Known("samples by region", lambda f: f.attributes.get("mode") == "max" and not f.attributes.get("sampling_ratio"),
+          (REFUSED,), always=True),
     Known("NaN beside bounds", lambda f: "nan" in f.notes, (WRONG,)),
-    Known(
-        "absent bounds",
-        lambda f: "infinite" in f.notes and (f.since < 11 or len(f.given) < 3 or "absent" in f.given),
-        (WRONG,),
-    ),
+    Known("absent bounds",
+          lambda f: "infinite" in f.notes and (f.since < 11 or len(f.given) < 3 or "absent" in f.given), (WRONG,)),
     Known("unknown filters", lambda f: any(None in f.dims[port] for port in _filters(f)), (REFUSED,)),
     Known("far slices", lambda f: "large" in f.notes and _at_run_time(f, 1, 2), (WRONG,)),
     Known("empty batches", _empty_batch, (WRONG, NOT_COMPILABLE, FAILED)),
     Known("no steps", lambda f: any(shapes[0][0] == 0 for shapes in f.shapes), (WRONG, CRASH, NOT_COMPILABLE)),
     Known("no channels", lambda f: any(shapes[1] == (0,) for shapes in f.shapes), (NOT_COMPILABLE, CRASH)),
-    Known(
-        "places without padding",
-        lambda f: len(f.outputs) > 1 and str(f.attributes.get("auto_pad")).startswith("SAME") and None in f.dims[0],
-        (REFUSED,),
-    ),
+    Known("places without padding",
+          lambda f: len(f.outputs) > 1 and str(f.attributes.get("auto_pad")).startswith("SAME") and None in f.dims[0],
+          (REFUSED,)),
     Known("one hidden unit", lambda f: f.attributes.get("hidden_size") == 1, (NOT_COMPILABLE,)),
     Known("mean of nothing", lambda f: "empty" in f.notes, (WRONG,)),
     Known("training on nothing", lambda f: "empty" in f.notes and f.attributes.get("training_mode") == 1, (WRONG,)),
 )
 
 DEVIATIONS: tuple[Deviation, ...] = (
-    Deviation.of(
-        "causal-attention-of-one-query",
-        "is_causal with one query, and a mask or a past, until opset 24",
-        lambda f: f.since < 25 and f.attributes.get("is_causal") == 1 and _has_one_query(f),
-    ),
-    Deviation(
-        "Attention",
-        "qk_matmul_output_mode 2, until opset 24",
-        lambda f: f.since < 25 and f.attributes.get("qk_matmul_output_mode") == 2,
-        "hidden scores have the lowest finite number added instead of -inf",
-    ),
+    Deviation.of("causal-attention-of-one-query", "is_causal with one query, and a mask or a past, until opset 24",
+                 lambda f: f.since < 25 and f.attributes.get("is_causal") == 1 and _has_one_query(f)),
+    Deviation("Attention", "qk_matmul_output_mode 2, until opset 24",
+              lambda f: f.since < 25 and f.attributes.get("qk_matmul_output_mode") == 2,
+              "hidden scores have the lowest finite number added instead of -inf"),
     Deviation.of("saturating-products", "8-bit integers", lambda f: True),
     Deviation.of("grid-of-one-pixel", "align_corners", lambda f: f.attributes.get("align_corners") == 1),
-    Deviation(
-        "Col2Im",
-        "other tensors than images",
-        lambda f: f.shapes[0][1] != (2,),
-        "elements land in other places",
-    ),
+    Deviation("Col2Im", "other tensors than images", lambda f: f.shapes[0][1] != (2,), "elements land in other places"),
     Deviation.of("reduction-of-nothing", "no elements", lambda f: "empty" in f.notes),
-    Deviation(
-        "Cast CastLike",
-        "from a float to 4 bits",
-        lambda f: "float" in f.types[0] and _to_four_bits(f),
-        "ONNX cuts the fraction off, ONNX Runtime rounds",
-    ),
-    Deviation(
-        "Dropout",
-        "the mask until opset 11",
-        lambda f: f.since < 12 and len(f.outputs) > 1,
-        "nothing is dropped, so all is true; ONNX Runtime says false",
-    ),
+    Deviation("Cast CastLike", "from a float to 4 bits", lambda f: "float" in f.types[0] and _to_four_bits(f),
+              "ONNX cuts the fraction off, ONNX Runtime rounds"),
+    Deviation("Dropout", "the mask until opset 11", lambda f: f.since < 12 and len(f.outputs) > 1,
+              "nothing is dropped, so all is true; ONNX Runtime says false"),
     Deviation.of("product-over-nothing", "sums over nothing", lambda f: "empty" in f.notes),
     Deviation("Sign", "NaN", lambda f: "nan" in f.notes, "NaN has no sign; ONNX Runtime says 0"),
 )
@@ -202,11 +164,8 @@ AVOIDED: tuple[tuple[str, str, str], ...] = (
     ("LpPool", "strides beyond the kernel", "ONNX Runtime pads by a rule with less than nothing"),
     ("CenterCropPad", "a shape of type i32", "ONNX Runtime does not load its function for it"),
     ("Resize Upsample", "integers between pixels", "which side of a whole number a mean falls on is an accident"),
-    (
-        "Resize",
-        "factors other than 1, or a region, that leave the size as it is",
-        "ONNX Runtime copies the tensor then",
-    ),
+    ("Resize", "factors other than 1, or a region, that leave the size as it is",
+     "ONNX Runtime copies the tensor then"),
     ("Resize", "keep_aspect_ratio_policy with axes below 0", "ONNX Runtime leaves such an axis as it is"),
     ("NonZero", "scalars", "ONNX gives no row of indices, ONNX Runtime one"),
     ("TopK", "sorted=0", "the order is not said"),
@@ -216,16 +175,10 @@ AVOIDED: tuple[tuple[str, str, str], ...] = (
     ("Dropout", "training", "the result is random"),
     ("ReduceLogSum ReduceLogSumExp", "integers", "which side of a whole number a logarithm falls on is an accident"),
     ("InstanceNormalization", "no elements", "ONNX Runtime crashes"),
-    (
-        "com.microsoft::DecoderMaskedMultiHeadAttention",
-        "cache_indirection with a bias of each sequence",
-        "ONNX Runtime reads the bias of another sequence",
-    ),
-    (
-        "com.microsoft::DecoderMaskedMultiHeadAttention",
-        "a mask without any key",
-        "which key has the largest score is decided by rounding at -10000",
-    ),
+    ("com.microsoft::DecoderMaskedMultiHeadAttention", "cache_indirection with a bias of each sequence",
+     "ONNX Runtime reads the bias of another sequence"),
+    ("com.microsoft::DecoderMaskedMultiHeadAttention", "a mask without any key",
+     "which key has the largest score is decided by rounding at -10000"),
 )
 """Configurations that are not drawn: the operators, the condition, the reason."""
 

@@ -1,7 +1,5 @@
 """Operators that ONNX did not keep, at the opsets for which ONNX Runtime has kernels."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .draw import OMITTED, Draw, Node

@@ -8,8 +8,6 @@ An input of the node is a model input, a constant, or computed from model inputs
 A dimension that differs between the sets is symbolic. Tensors of 4 bits enter and leave the model as 8 bits.
 """
 
-from __future__ import annotations
-
 from collections.abc import Sequence
 from typing import Any
 
@@ -47,10 +45,8 @@ class Model:
         wanted = [name for name in first.outputs if name]
         if narrow:
             nodes += [helper.make_node("Cast", [f"{name}_narrow"], [name], to=TensorProto.INT8) for name in wanted]
-        ends = (
-            [helper.make_empty_tensor_value_info(name) for name in wanted] if outputs is None
-            else [helper.make_tensor_value_info(name, kind, [None] * rank) for name, kind, rank in outputs]
-        )  # fmt: skip
+        ends = ([helper.make_empty_tensor_value_info(name) for name in wanted] if outputs is None
+                else [helper.make_tensor_value_info(name, kind, [None] * rank) for name, kind, rank in outputs])
         ports = []
         for name in self.feeds[0]:
             arrays = [feeds[name] for feeds in self.feeds]

@@ -1,7 +1,5 @@
 """Shapes, and operators that move elements."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .draw import OMITTED, Draw, Node
@@ -71,10 +69,8 @@ def transpose(d: Draw) -> Node:
 def concat(d: Draw) -> Node:
     dtype, shape = d.dtype(), d.shape(1, 4)
     at, count = d.integer(0, len(shape) - 1), d.integer(1, 4)
-    ports = [
-        d.data([d.size(empty=0.1) if i == at else dim for i, dim in enumerate(shape)], dtype, constant=0.25)
-        for _ in range(count)
-    ]
+    ports = [d.data([d.size(empty=0.1) if i == at else dim for i, dim in enumerate(shape)], dtype, constant=0.25)
+             for _ in range(count)]  # fmt: skip
     return d.node(ports, axis=d.signed(at, len(shape)))
 
 
@@ -92,8 +88,7 @@ def split(d: Draw) -> Node:
         shape[at] -= 1 if uneven and size * count > count else 0
     else:
         shape[at] = size * count if way == "equal" or way == "count" else sum(sizes)
-    x = d.data(shape, d.dtype())
-    axis = d.signed(at, len(shape))
+    x, axis = d.data(shape, d.dtype()), d.signed(at, len(shape))
     axis = d.maybe(axis) if axis == 0 else axis
     by_sizes = way == "sizes"
     if d.since < 13:
@@ -105,23 +100,19 @@ def split(d: Draw) -> Node:
 def section(d: Draw) -> Node:
     """Slice: bounds before, within and after the dimension, any step, some axes in any order."""
     x = d.data(d.shape(1, 4), d.dtype("T"))
-    axes = d.axes(x.rank, 1)
-    named = d.chance(0.7)
+    axes, named = d.axes(x.rank, 1), d.chance(0.7)
     count = len(axes)
     if not named:
         axes = list(range(count))
-    far = d.pick(2**31 - 1, 2**63 - 1, 100)
-    stepped = d.chance(0.6)
+    far, stepped = d.pick(2**31 - 1, 2**63 - 1, 100), d.chance(0.6)
     steps = [d.pick(1, 1, 2, 3, -1, -2) if stepped and d.since >= 10 else 1 for _ in axes]
     starts = [d.pick(0, 1, -1, 2, -3, -far if step > 0 else far) for step in steps]
     ends = [d.pick(far, 3, -1, 4, 2) if step > 0 else d.pick(-far, 0, -2, -5, 1) for step in steps]
     if d.since < 10:
         return d.node([x], starts=starts, ends=ends, axes=axes if named else OMITTED)
     kind = np.dtype(d.pick(np.int64, np.int64, np.int32))
-    ports = [
-        d.parameter(np.clip(each, np.iinfo(kind).min, np.iinfo(kind).max), kind, constant=0.6)
-        for each in (starts, ends, axes, steps)
-    ]
+    ports = [d.parameter(np.clip(each, np.iinfo(kind).min, np.iinfo(kind).max), kind, constant=0.6)
+             for each in (starts, ends, axes, steps)]  # fmt: skip
     if not named:
         return d.node([x, *ports[:2], None, ports[3]] if stepped else [x, *ports[:2]])
     return d.node([x, *ports] if stepped else [x, *ports[:3]])
@@ -140,8 +131,7 @@ def blocks(d: Draw) -> Node:
 
 def reverse(d: Draw) -> Node:
     """The axes of time and batch are the first two, in either order."""
-    shape = d.shape(2, 4, empty=0.01)
-    time = d.pick(0, 1)
+    shape, time = d.shape(2, 4, empty=0.01), d.pick(0, 1)
     lengths = d.values.integers(1, max(shape[time], 1) + 1, shape[1 - time])
     axes = {"time_axis": time, "batch_axis": 1 - time}
     if time == 0 and d.chance(0.5):
@@ -149,8 +139,6 @@ def reverse(d: Draw) -> Node:
     return d.node([d.data(shape, d.dtype()), d.given(lengths, 0.3)], **axes)
 
 
-OPERATORS = {
-    "Reshape": reshape, "Flatten": flatten, "Squeeze": squeeze, "Unsqueeze": unsqueeze, "Transpose": transpose,
-    "Concat": concat, "Split": split, "Slice": section, "DepthToSpace": blocks, "SpaceToDepth": blocks,
-    "ReverseSequence": reverse,
-}  # fmt: skip
+OPERATORS = {"Reshape": reshape, "Flatten": flatten, "Squeeze": squeeze, "Unsqueeze": unsqueeze, "Transpose": transpose,
+             "Concat": concat, "Split": split, "Slice": section, "DepthToSpace": blocks, "SpaceToDepth": blocks,
+             "ReverseSequence": reverse}  # fmt: skip

@@ -1,7 +1,5 @@
 """Normalisation over a batch, a channel, a layer, a window; Dropout."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from .draw import OMITTED, Draw, Node
@@ -9,13 +7,10 @@ from .draw import OMITTED, Draw, Node
 
 def batch(d: Draw) -> Node:
     """Mean and variance are inputs; an attribute or the number of outputs selects training."""
-    dtype = d.dtype("T")
-    shape = d.shape(2, 5, empty=0.02)
+    dtype, shape = d.dtype("T"), d.shape(2, 5, empty=0.02)
     kinds = [d.dtype(each.type_str) for each in d.schema.inputs[1:]]
-    parts = [
-        d.data([shape[1]], kind, "positive" if name == "var" else "any", constant=0.7, computed=False)
-        for name, kind in zip(("scale", "bias", "mean", "var"), kinds, strict=True)
-    ]
+    parts = [d.data([shape[1]], kind, "positive" if name == "var" else "any", constant=0.7, computed=False)
+             for name, kind in zip(("scale", "bias", "mean", "var"), kinds, strict=True)]  # fmt: skip
     test = 1 if d.since < 7 else OMITTED
     training = d.maybe(1, 0.15) if d.since >= 14 else OMITTED
     return d.node(
@@ -25,8 +20,7 @@ def batch(d: Draw) -> Node:
 
 
 def instance(d: Draw) -> Node:
-    dtype = d.dtype()
-    shape = d.shape(3, 5, empty=0)
+    dtype, shape = d.dtype(), d.shape(3, 5, empty=0)
     parts = [d.data([shape[1]], dtype, constant=0.6, computed=False) for _ in range(2)]
     return d.node(
         [d.data(shape, dtype), *parts], epsilon=d.maybe(d.pick(1e-3, 0.1)), atol=1e-4 if dtype.itemsize > 2 else None
@@ -39,19 +33,11 @@ def layer(d: Draw) -> Node:
     axis = d.integer(0, len(shape) - 1)
     written = d.signed(axis, len(shape)) if axis != len(shape) - 1 else d.maybe(d.signed(axis, len(shape)))
     scale, bias = (d.data(shape[axis:], dtype, constant=0.5, computed=False) for _ in range(2))
-    ports = (
-        [d.data(shape, dtype), scale, d.optional(bias)]
-        if d.op == "LayerNormalization"
-        else [d.data(shape, dtype), scale]
-    )
+    ports = ([d.data(shape, dtype), scale, d.optional(bias)] if d.op == "LayerNormalization"
+             else [d.data(shape, dtype), scale])  # fmt: skip
     outputs = d.pick(1, 1, 3) if d.op == "LayerNormalization" else 1
-    return d.node(
-        ports,
-        outputs=outputs,
-        axis=written,
-        epsilon=d.maybe(d.pick(1e-3, 0.1)),
-        atol=1e-4 if dtype.itemsize > 2 else None,
-    )
+    return d.node(ports, outputs=outputs, axis=written, epsilon=d.maybe(d.pick(1e-3, 0.1)),
+                  atol=1e-4 if dtype.itemsize > 2 else None)  # fmt: skip
 
 
 def simplified(d: Draw) -> Node:
@@ -72,34 +58,24 @@ def group(d: Draw) -> Node:
     groups, each = d.integer(1, 3), d.integer(1, 3)
     shape = [d.size(), groups * each, *d.shape(0 if d.chance(0.2) else 1, 3, empty=0.01)]
     parts = [d.data([groups if d.since < 21 else groups * each], dtype, constant=0.6, computed=False) for _ in range(2)]
-    return d.node(
-        [d.data(shape, dtype), *parts],
-        num_groups=groups,
-        epsilon=d.maybe(d.pick(1e-3, 0.1)),
-        atol=1e-4 if dtype.itemsize > 2 else None,
-    )
+    return d.node([d.data(shape, dtype), *parts], num_groups=groups, epsilon=d.maybe(d.pick(1e-3, 0.1)),
+                  atol=1e-4 if dtype.itemsize > 2 else None)  # fmt: skip
 
 
 def power(d: Draw) -> Node:
     x = d.data(d.shape(1, 5), d.dtype(), "nonzero")
-    return d.node(
-        [x],
-        axis=d.maybe(d.axis(x.rank)) if d.since >= 11 else d.maybe(d.integer(0, x.rank - 1)),
-        p=d.maybe(d.pick(1, 2)),
-    )
+    return d.node([x], axis=d.maybe(d.axis(x.rank)) if d.since >= 11 else d.maybe(d.integer(0, x.rank - 1)),
+                  p=d.maybe(d.pick(1, 2)))  # fmt: skip
 
 
 def local(d: Draw) -> Node:
     x = d.data(d.shape(4, 4, empty=0.01), d.dtype())
-    return d.node(
-        [x], size=d.pick(1, 3, 5), alpha=d.maybe(d.number(0.001, 1)), beta=d.maybe(d.pick(0.5, 1.0, 0.75)),
-        bias=d.maybe(d.number(0.5, 2)),
-    )  # fmt: skip
+    return d.node([x], size=d.pick(1, 3, 5), alpha=d.maybe(d.number(0.001, 1)), beta=d.maybe(d.pick(0.5, 1.0, 0.75)),
+                  bias=d.maybe(d.number(0.5, 2)))  # fmt: skip
 
 
 def mean_variance(d: Draw) -> Node:
-    shape = d.shape(4, 4, low=2, empty=0)
-    axes = d.axes(4, 2)
+    shape, axes = d.shape(4, 4, low=2, empty=0), d.axes(4, 2)
     return d.node([d.data(shape, d.dtype())], axes=d.maybe(axes), atol=1e-3)
 
 

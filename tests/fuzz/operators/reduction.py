@@ -1,7 +1,5 @@
 """Reductions, ArgMax and ArgMin."""
 
-from __future__ import annotations
-
 from .draw import OMITTED, Draw, Node
 from .table import Description
 
@@ -27,13 +25,10 @@ def place(d: Draw) -> Node:
     """The first or the last extreme; equal values are frequent."""
     x = d.data(d.shape(1, 5), d.dtype(), "masked" if d.chance(0.4) else "any")
     last = d.maybe(d.pick(0, 1), 0.5)
-    axis = d.axis(x.rank)
-    return d.node([x], axis=d.maybe(axis), keepdims=d.maybe(d.pick(0, 1)), select_last_index=last)
+    return d.node([x], axis=d.maybe(d.axis(x.rank)), keepdims=d.maybe(d.pick(0, 1)), select_last_index=last)
 
 
-OPERATORS = {
-    **dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare"), reduction()),
-    **dict.fromkeys(("ReduceMax", "ReduceMin"), reduction("masked")), "ReduceProd": reduction("small"),
-    "ReduceLogSum": reduction("positive", FLOATS), "ReduceLogSumExp": reduction("small", FLOATS),
-    "ArgMax": place, "ArgMin": place,
-}  # fmt: skip
+OPERATORS = {**dict.fromkeys(("ReduceSum", "ReduceMean", "ReduceL1", "ReduceL2", "ReduceSumSquare"), reduction()),
+             **dict.fromkeys(("ReduceMax", "ReduceMin"), reduction("masked")), "ReduceProd": reduction("small"),
+             "ReduceLogSum": reduction("positive", FLOATS), "ReduceLogSumExp": reduction("small", FLOATS),
+             "ArgMax": place, "ArgMin": place}  # fmt: skip

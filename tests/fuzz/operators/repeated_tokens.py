@@ -1,7 +1,5 @@
 """Scores of tokens that would repeat a sequence of tokens."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.fuzz.operators.draw import Draw, Node

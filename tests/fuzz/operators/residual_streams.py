@@ -1,7 +1,5 @@
 """Residual streams: rows of their own, or all rows in the last dimension."""
 
-from __future__ import annotations
-
 from tests.fuzz.operators.draw import OMITTED, Draw, Node, Port
 
 
@@ -9,12 +7,9 @@ def gate(d: Draw) -> Node:
     dtype = d.dtype("T")
     shape = [d.size(empty=0.01), d.size(empty=0.01), d.integer(1, 3), d.size(2, 5, 0)]
     scales = [d.data(shape[2:], dtype, constant=0.6, computed=False) for _ in range(3)]
-    value = d.data([*shape[:2], shape[3]], dtype)
-    outputs = d.pick(1, 2)
-    return d.node(
-        [d.data(shape, dtype), d.data(shape, dtype), value, *scales[: 1 + outputs]], outputs=outputs,
-        epsilon=d.maybe(d.pick(1e-5, 1e-3)),
-    )  # fmt: skip
+    value, outputs = d.data([*shape[:2], shape[3]], dtype), d.pick(1, 2)
+    return d.node([d.data(shape, dtype), d.data(shape, dtype), value, *scales[: 1 + outputs]], outputs=outputs,
+                  epsilon=d.maybe(d.pick(1e-5, 1e-3)))  # fmt: skip
 
 
 def _streams(d: Draw) -> tuple[list[int], int, int, bool, Port]:
@@ -28,9 +23,7 @@ def pre_mix(d: Draw) -> Node:
     before, count, size, flat, x = _streams(d)
     ends = [[count], [count, 1], [count, size]] + ([[count * size]] if flat else [])
     mix = d.data([*before, *d.pick(*ends)], d.dtype("M"))
-    return d.node(
-        [x, mix], num_branches=count if flat else OMITTED, reduction_scale=d.maybe(d.number(0.3, 2)),
-    )  # fmt: skip
+    return d.node([x, mix], num_branches=count if flat else OMITTED, reduction_scale=d.maybe(d.number(0.3, 2)))
 
 
 def post_mix(d: Draw) -> Node:
@@ -43,7 +36,5 @@ def post_mix(d: Draw) -> Node:
     )
 
 
-OPERATORS = {
-    "com.microsoft::EngramGate": gate, "com.microsoft::HyperConnectionPreMix": pre_mix,
-    "com.microsoft::HyperConnectionPostMix": post_mix,
-}  # fmt: skip
+OPERATORS = {"com.microsoft::EngramGate": gate, "com.microsoft::HyperConnectionPreMix": pre_mix,
+             "com.microsoft::HyperConnectionPostMix": post_mix}  # fmt: skip

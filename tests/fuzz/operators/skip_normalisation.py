@@ -1,7 +1,5 @@
 """Normalisations with a sum before them, embeddings, branches and gates."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.fuzz.operators.draw import OMITTED, Draw, Node, Port
@@ -72,10 +70,8 @@ def quantised_embed_layer(d: Draw) -> Node:
     zeros = [integers(shape) for _ in tables]
     if not segments:
         tables[2] = scales[2] = zeros[2] = None  # type: ignore[call-overload]
-    return d.node(
-        [ids, kinds if segments else None, *tables, d.optional(mask), *scales, *zeros], outputs=2,
-        epsilon=_epsilon(d), atol=1e-4,
-    )  # fmt: skip
+    return d.node([ids, kinds if segments else None, *tables, d.optional(mask), *scales, *zeros], outputs=2,
+                  epsilon=_epsilon(d), atol=1e-4)  # fmt: skip
 
 
 def branches(d: Draw) -> Node:
@@ -90,14 +86,11 @@ def branches(d: Draw) -> Node:
 
 def gated(d: Draw) -> Node:
     """Rows of the length of the scale."""
-    dtype = d.dtype("T")
-    size = d.integer(2, 5)
+    dtype, size = d.dtype("T"), d.integer(2, 5)
     shape = [*d.shape(1, 3, empty=0.01), size * d.integer(1, 3)]
     scale = d.data([size], dtype, constant=0.6, computed=False)
-    return d.node(
-        [d.data(shape, dtype), scale, d.data(shape, dtype)], epsilon=_epsilon(d),
-        activation=d.maybe(d.pick("silu", "swish", "sigmoid")),
-    )  # fmt: skip
+    return d.node([d.data(shape, dtype), scale, d.data(shape, dtype)], epsilon=_epsilon(d),
+                  activation=d.maybe(d.pick("silu", "swish", "sigmoid")))  # fmt: skip
 
 
 OPERATORS = {

@@ -13,8 +13,6 @@ table `OPERATORS`:
 Attributes are written with a probability of 60 %, and only if the opset has them.
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from importlib import import_module
 from typing import Any
@@ -95,8 +93,7 @@ def variadic(values: str = "any") -> Description:
 
 
 def _constraint(d: Draw, port: int) -> str:
-    name = d.schema.inputs[min(port, len(d.schema.inputs) - 1)].type_str
-    return str(name)
+    return str(d.schema.inputs[min(port, len(d.schema.inputs) - 1)].type_str)
 
 
 class _Operators(dict[str, Description]):

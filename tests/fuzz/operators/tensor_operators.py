@@ -1,7 +1,5 @@
 """Operators that ONNX has as well, and small operators on tensors."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.fuzz.operators.draw import OMITTED, Draw, Node, Port
@@ -18,10 +16,9 @@ def grid_sample(d: Draw) -> Node:
     n, channels, *sizes = d.shape(4, 4, empty=0.01)
     places = d.data([n, d.size(), d.size(), 2], dtype, "unit" if d.chance(0.6) else "small", constant=0.2)
     mode = d.pick("bilinear", "nearest", "bicubic")
-    return d.node(
-        [d.data([n, channels, *(max(each, 2) for each in sizes)], dtype), places], mode=d.maybe(mode, 0.8),
-        padding_mode=d.maybe(d.pick("zeros", "border", "reflection"), 0.8), align_corners=d.maybe(d.pick(0, 1)),
-    )  # fmt: skip
+    return d.node([d.data([n, channels, *(max(each, 2) for each in sizes)], dtype), places], mode=d.maybe(mode, 0.8),
+                  padding_mode=d.maybe(d.pick("zeros", "border", "reflection"), 0.8),
+                  align_corners=d.maybe(d.pick(0, 1)))  # fmt: skip
 
 
 def pad(d: Draw) -> Node:
@@ -54,8 +51,7 @@ def unique(d: Draw) -> Node:
 
 def expand(d: Draw) -> Node:
     x = d.data(d.shape(0, 4), d.dtype("T"))
-    axis = d.integer(-x.rank - 1, x.rank)
-    return d.node([x, d.parameter(np.array(axis), np.int32)])
+    return d.node([x, d.parameter(np.array(d.integer(-x.rank - 1, x.rank)), np.int32)])
 
 
 def unfold(d: Draw) -> Node:

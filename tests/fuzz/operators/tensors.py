@@ -1,7 +1,5 @@
 """Constants, copies, casts, and operators on shapes."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -27,18 +25,14 @@ def constant(d: Draw) -> Node:
     """One of the attributes that the opset has."""
     from onnx import numpy_helper
 
-    ways = [
-        name
-        for name in ("value", "value_float", "value_int", "value_floats", "value_ints")
-        if name in d.schema.attributes
-    ]
+    ways = [name for name in ("value", "value_float", "value_int", "value_floats", "value_ints")
+            if name in d.schema.attributes]  # fmt: skip
     way = d.pick(*ways)
     array = numbers(d.values, tuple(d.shape(0, 3)), d.dtype())
     some = d.integer(0, 3)
-    values = {
-        "value": numpy_helper.from_array(array, "value"), "value_float": d.number(-3, 3), "value_int": d.integer(-9, 9),
-        "value_floats": [d.number(-3, 3) for _ in range(some)], "value_ints": [d.integer(-9, 9) for _ in range(some)],
-    }  # fmt: skip
+    values = {"value": numpy_helper.from_array(array, "value"), "value_float": d.number(-3, 3),
+              "value_int": d.integer(-9, 9), "value_floats": [d.number(-3, 3) for _ in range(some)],
+              "value_ints": [d.integer(-9, 9) for _ in range(some)]}  # fmt: skip
     chosen = values[way]
     return d.node([], **{way: chosen if chosen != [] else [1]})
 
@@ -60,12 +54,8 @@ def cast(d: Draw) -> Node:
     x = d.data(d.shape(0, 4), source, values)
     if target.kind == "u" and source.kind in "iu":
         x.array = np.abs(x.array.astype(np.int64)).astype(source)
-    return d.node(
-        [x],
-        to=_onnx(target),
-        saturate=d.maybe(d.pick(0, 1), 0.2) if "float8" in target.name else OMITTED,
-        narrow=target.name in FOUR_BITS,
-    )
+    return d.node([x], to=_onnx(target), saturate=d.maybe(d.pick(0, 1), 0.2) if "float8" in target.name else OMITTED,
+                  narrow=target.name in FOUR_BITS)  # fmt: skip
 
 
 def cast_like(d: Draw) -> Node:
@@ -81,7 +71,5 @@ def shape(d: Draw) -> Node:
     return d.node([x], start=bounds[0] if d.since >= 15 else OMITTED, end=bounds[1] if d.since >= 15 else OMITTED)
 
 
-OPERATORS = {
-    "Constant": constant, "ConstantOfShape": filled, "Identity": unary("special"), "Cast": cast, "CastLike": cast_like,
-    "Shape": shape, "Size": unary(),
-}  # fmt: skip
+OPERATORS = {"Constant": constant, "ConstantOfShape": filled, "Identity": unary("special"), "Cast": cast,
+             "CastLike": cast_like, "Shape": shape, "Size": unary()}  # fmt: skip

@@ -1,7 +1,5 @@
 """One random configuration of an operator, and the values ONNX Runtime computes for it. Runs in a worker process."""
 
-from __future__ import annotations
-
 import random
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
@@ -17,14 +15,8 @@ if TYPE_CHECKING:
 
 SETS, TRIES = 3, 6
 
-NO_KERNEL = (
-    "Could not find an implementation",
-    "NOT_IMPLEMENTED",
-    "not implemented",
-    "Unsupported type",
-    "no kernel",
-    "Mismatched attribute type",
-)
+NO_KERNEL = ("Could not find an implementation", "NOT_IMPLEMENTED", "not implemented", "Unsupported type", "no kernel",
+             "Mismatched attribute type")  # fmt: skip
 """Parts of ONNX Runtime's messages if it lacks an operator for a type or an attribute."""
 
 
@@ -95,9 +87,8 @@ class Invalid(Exception):
     """Raised if the configuration is not valid."""
 
 
-def nodes_of(
-    text: str, op: str, opset: int | None = None, describe: Callable[..., Any] | None = None, count: int = SETS
-) -> list[Node]:
+def nodes_of(text: str, op: str, opset: int | None = None, describe: Callable[..., Any] | None = None,
+             count: int = SETS) -> list[Node]:  # fmt: skip
     """Draw the node of each set of a configuration from a seed, at one opset or at any."""
     from .draw import Draw, NoKernel
     from .kernels import opsets
@@ -181,11 +172,9 @@ def _alike(sets: Sequence[Any]) -> list[Any]:
 
 def _form(node: Any) -> Any:
     """The form that all sets share; a constant has the values of the first set, so dependent sizes must be equal."""
-    return [
-        None if port is None else
-        (port.array.dtype, port.array.ndim, port.given, port.shape if port.given in ("constant", "node") else ())
-        for port in node.ports
-    ]  # fmt: skip
+    return [None if port is None else
+            (port.array.dtype, port.array.ndim, port.given, port.shape if port.given in ("constant", "node") else ())
+            for port in node.ports]  # fmt: skip
 
 
 def _facts(sets: Sequence[Any], model: Any) -> Facts:
@@ -243,5 +232,4 @@ def _refusal(error: BaseException | None) -> Exception:
 
 
 def _line(error: BaseException | None) -> str:
-    text = " ".join(str(error).split())
-    return text.split(" Status Message: ")[-1][:260] or type(error).__name__
+    return " ".join(str(error).split()).split(" Status Message: ")[-1][:260] or type(error).__name__

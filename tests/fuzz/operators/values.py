@@ -13,8 +13,6 @@ extreme     integers: smallest and largest among them
 ==========  ==========================================================
 """
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -71,8 +69,7 @@ _FLOATS: dict[str, Callable[[np.random.Generator, tuple[int, ...]], Any]] = {
 
 
 def _integers(source: np.random.Generator, shape: tuple[int, ...], dtype: np.dtype, kind: str) -> Any:
-    info = np.iinfo(dtype)
-    bound = {"unit": 1, "small": 2}.get(kind, 12)
+    info, bound = np.iinfo(dtype), {"unit": 1, "small": 2}.get(kind, 12)
     lowest = max(1 if kind in ("positive", "above one") else -bound, info.min)
     found = source.integers(lowest, bound + 1, shape)
     if kind == "nonzero":

@@ -1,7 +1,5 @@
 """Draws values of options for a model, and describes their effect on its inputs and outputs."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
@@ -281,16 +279,13 @@ CHOICES: dict[str, Callable[[Rng, Plan], dict[str, Any] | None]] = {
 }  # fmt: skip
 """The options in the order in which they are drawn: a later one sees what an earlier one did."""
 
-NOT_DRAWN = {
-    "stateful_pairs": "drawn with stateful", "config": "passes are chosen one by one elsewhere",
-    "extensions": "executes a file", "plugins": "depends on installed packages", "allow_external": "about files",
-    "external_data_dir": "about files",
-}  # fmt: skip
+NOT_DRAWN = {"stateful_pairs": "drawn with stateful", "config": "passes are chosen one by one elsewhere",
+             "extensions": "executes a file", "plugins": "depends on installed packages",
+             "allow_external": "about files", "external_data_dir": "about files"}  # fmt: skip
 """The other options, and why."""
 
-CONDITIONS = (
-    "input", "output", "compress_to_fp16", "quantization", "target", "strict", "sequence_io", "limits", "exact_order",
-)  # fmt: skip
+CONDITIONS = ("input", "output", "compress_to_fp16", "quantization", "target", "strict", "sequence_io", "limits",
+              "exact_order")  # fmt: skip
 """Options that say how the IR is made or what is allowed; all others ask for a change."""
 
 FITTING = {

@@ -1,7 +1,5 @@
 """Converts a model with a pair of options and holds it against ONNX Runtime with inputs that numpy prepares."""
 
-from __future__ import annotations
-
 import re
 import tempfile
 import warnings
@@ -161,10 +159,8 @@ def _static_batch(plan: Plan) -> int:
 
 
 def _of_ir(plan: Plan, feeds: Feeds) -> Feeds:
-    given = {
-        plan.renamed.get(name, name): plan.in_layout(name, array)
-        for name, array in feeds.items() if name in plan.inputs or name == "beam_idx"
-    }  # fmt: skip
+    given = {plan.renamed.get(name, name): plan.in_layout(name, array)
+             for name, array in feeds.items() if name in plan.inputs or name == "beam_idx"}  # fmt: skip
     return given
 
 
@@ -208,10 +204,8 @@ def _each(plan: Plan, session: Any, names: list[str], run: list[Feeds]) -> dict[
     wanted: dict[str, list[Array]] = {name: [] for name in names}
     states: Feeds = {}
     if plan.has_states:
-        states = {
-            name: plan.port(name).zeros(plan.sizes(), plan.subject.growing)
-            for name in plan.subject.states if name in plan.ports
-        }  # fmt: skip
+        states = {name: plan.port(name).zeros(plan.sizes(), plan.subject.growing)
+                  for name in plan.subject.states if name in plan.ports}  # fmt: skip
     for feeds in run:
         given = {name: plan.prepared(name, array) for name, array in feeds.items() if name in plan.ports} | states
         outputs = dict(zip(names, session.run(names, given), strict=True))
@@ -225,8 +219,6 @@ def _whole(plan: Plan, session: Any, names: list[str], run: list[Feeds]) -> Feed
     """The outputs of one run over the whole sequence."""
     steps = [{name: plan.prepared(name, array) for name, array in feeds.items()} for feeds in run]
     axes = plan.subject.steps
-    given = {
-        name: np.concatenate([each[name] for each in steps], axes[name]) if name in axes else array
-        for name, array in steps[0].items()
-    }  # fmt: skip
+    given = {name: np.concatenate([each[name] for each in steps], axes[name]) if name in axes else array
+             for name, array in steps[0].items()}  # fmt: skip
     return dict(zip(names, session.run(names, given), strict=True))

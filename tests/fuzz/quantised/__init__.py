@@ -7,8 +7,6 @@ A random network (networks.py) is run by ONNX Runtime for the ranges of its tens
 DequantizeLinear are put around its layers as one of `styles.STYLES` does it.
 """
 
-from __future__ import annotations
-
 import random
 from dataclasses import dataclass
 from typing import Any

@@ -1,7 +1,5 @@
 """Converts one random quantised network, runs it, and compares the results. `measure` runs in a worker process."""
 
-from __future__ import annotations
-
 import tempfile
 from dataclasses import dataclass
 from pathlib import Path

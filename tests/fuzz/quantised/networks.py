@@ -1,7 +1,5 @@
 """Random networks in f32: convolutions, matrix products, and the operations between them."""
 
-from __future__ import annotations
-
 import math
 import random
 from collections.abc import Sequence
@@ -103,10 +101,8 @@ class _Drawing:
         self.made.constants[name] = np.asarray(array)
         return name
 
-    def add(
-        self, op: str, *inputs: str, tensors: int | None = None, outputs: int = 1, out_axis: int | None = None,
-        **attributes: Any,
-    ) -> Any:  # fmt: skip
+    def add(self, op: str, *inputs: str, tensors: int | None = None, outputs: int = 1, out_axis: int | None = None,
+            **attributes: Any) -> Any:  # fmt: skip
         """Add a layer; the first `tensors` inputs may be quantised."""
         self.count += 1
         names = [f"t{self.count}_{each}" for each in range(outputs)]
@@ -158,8 +154,7 @@ class _Drawing:
         first, size = self.shape[0], self.shape[1:]
         if first > 32:
             return self.conv_relu(x)
-        inner = self.conv(x, same=True)
-        y = self.add("Concat", x, inner, axis=1)
+        y = self.add("Concat", x, self.conv(x, same=True), axis=1)
         self.shape = [first * 2, *size]
         return str(y)
 
@@ -167,8 +162,7 @@ class _Drawing:
         return str(self.add("Relu", x))
 
     def clip(self, x: str) -> str:
-        bounds = [self.constant(np.float32(each)) for each in (0, 6)]
-        return str(self.add("Clip", x, *bounds, tensors=1))
+        return str(self.add("Clip", x, *[self.constant(np.float32(each)) for each in (0, 6)], tensors=1))
 
     def max_pool(self, x: str) -> str:
         return self.pool(x, "MaxPool")
@@ -187,8 +181,7 @@ class _Drawing:
         if max(self.shape[1:]) > 16:
             return self.relu(x)
         scales = self.constant(np.array([1, 1, 2, 2], np.float32))
-        mode = self.choices.choice(("nearest", "linear"))
-        y = self.add("Resize", x, "", scales, tensors=1, mode=mode)
+        y = self.add("Resize", x, "", scales, tensors=1, mode=self.choices.choice(("nearest", "linear")))
         self.shape = [self.shape[0], *(2 * each for each in self.shape[1:])]
         return str(y)
 
@@ -250,8 +243,7 @@ class _Drawing:
         bias = self.constant((self.numbers.standard_normal(outputs) * 0.3).astype(np.float32))
         if way == "MatMul":
             w = self.weights(inner, outputs, summed=inner)
-            y = self.add("MatMul", x, w, tensors=1, out_axis=1)
-            return str(self.add("Add", y, bias, tensors=1))
+            return str(self.add("Add", self.add("MatMul", x, w, tensors=1, out_axis=1), bias, tensors=1))
         is_transposed = way != "Gemm"
         shape = (outputs, inner) if is_transposed else (inner, outputs)
         w = self.weights(*shape, summed=inner)
@@ -263,8 +255,7 @@ class _Drawing:
         channels, high, wide = self.shape
         flat = self.add("Reshape", x, self.constant(np.array([-1, channels, high * wide])), tensors=1)
         rows = self.add("Transpose", flat, perm=[0, 2, 1])
-        query = self.linear(rows, channels)
-        scores = self.add("MatMul", query, flat)
+        scores = self.add("MatMul", self.linear(rows, channels), flat)
         self.made.rank = 3
         return str(self.add("MatMul", scores, rows))
 
@@ -272,8 +263,6 @@ class _Drawing:
         return str(self.add("MatMul", x, self.weights(channels, channels, summed=channels), tensors=1, out_axis=1))
 
 
-IMAGE = (
-    "conv", "conv_relu", "conv_relu", "transposed_conv", "residual", "residual", "concat", "relu", "clip", "max_pool",
-    "average_pool", "resize", "transpose", "reshape", "pad", "slice", "split",
-)  # fmt: skip
+IMAGE = ("conv", "conv_relu", "conv_relu", "transposed_conv", "residual", "residual", "concat", "relu", "clip",
+         "max_pool", "average_pool", "resize", "transpose", "reshape", "pad", "slice", "split")  # fmt: skip
 """The parts of a network of images, as methods of `_Drawing`."""

@@ -1,7 +1,5 @@
 """Puts QuantizeLinear and DequantizeLinear around the layers of a network, as one style does it."""
 
-from __future__ import annotations
-
 import logging
 import random
 import tempfile
@@ -17,10 +15,8 @@ from tests.fuzz.quantised.networks import PRODUCTS, Layer, Network, moves
 from tests.fuzz.quantised.styles import ALL, INTEGERS, NONE, NUMBERS, Style
 
 Array = np.ndarray[Any, Any]
-LIMITS = {
-    "uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767), "int4": (-8, 7),
-    "float8e4m3fn": (-448, 448), "float8e5m2": (-57344, 57344),
-}  # fmt: skip
+LIMITS = {"uint8": (0, 255), "int8": (-128, 127), "uint16": (0, 65535), "int16": (-32768, 32767), "int4": (-8, 7),
+          "float8e4m3fn": (-448, 448), "float8e5m2": (-57344, 57344)}  # fmt: skip
 LARGEST_WEIGHT = {"int8": 63, "int4": 7, "float8e4m3fn": 448, "float8e5m2": 57344}
 """CPUs without VNNI add two products of 8 bits in 16 bits: 2 * 255 * 64 fits."""
 
@@ -47,10 +43,8 @@ def quantised_dynamically(network: Network, style: Style) -> Any:
 class Quantiser:
     """Makes the model. `facts` are the draws, `is_exact` whether scales are powers of two and sums are short."""
 
-    def __init__(
-        self, network: Network, style: Style, choices: random.Random, ranges: Mapping[str, tuple[float, float]],
-        *, computes_in_f32: bool = False,
-    ) -> None:  # fmt: skip
+    def __init__(self, network: Network, style: Style, choices: random.Random,
+                 ranges: Mapping[str, tuple[float, float]], *, computes_in_f32: bool = False) -> None:  # fmt: skip
         self.network, self.style, self.choices, self.ranges = network, style, choices, ranges
         self.in_powers = choices.random() < 0.35
         self.is_shared = choices.random() < 0.5

@@ -1,7 +1,5 @@
 """How tools write quantised networks: types, scales, and the places of QuantizeLinear and DequantizeLinear."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass
 
 ALL, READ, NONE = "all tensors", "inputs of products and sums", "none"

@@ -1,7 +1,5 @@
 """Holds the steps of a stateful IR against ONNX Runtime's run over the whole sequence."""
 
-from __future__ import annotations
-
 import pickle
 import subprocess
 import sys
@@ -44,8 +42,7 @@ def compared(recurrent: Recurrent, python: str | None = None) -> str:
         warnings.simplefilter("ignore", ConversionWarning)  # zeros in place of the model's initial values
         path = Path(folder, "model.xml")
         save_model(convert_model(recurrent.model, transform=transform), path)
-        starts = np.cumsum([0, *LENGTHS])
-        spans = list(zip(starts, LENGTHS, strict=False))
+        spans = list(zip(np.cumsum([0, *LENGTHS]), LENGTHS, strict=False))
         sequences = [[recurrent.step(start + each) for each in range(length)] for start, length in spans]
         found = stepped_on(path, sequences, python, Path(folder))
         wanted = _whole(recurrent, [recurrent.whole(start, length) for start, length in spans])

@@ -1,7 +1,5 @@
 """Draws recurrent models: LSTM, GRU, RNN, Scan and Loop with several states, nested, in branches, growing."""
 
-from __future__ import annotations
-
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -105,8 +103,7 @@ class Drawing:
     def done(self) -> Recurrent:
         outputs = [helper.make_empty_tensor_value_info(name) for name in self.outputs]
         graph = self.graph.proto(self.inputs, outputs)
-        model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
-        self.result.model = model
+        self.result.model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
         return self.result
 
     # -- kinds
@@ -137,8 +134,7 @@ class Drawing:
         count = 3 if kind == "LSTM" else 2
         outputs = graph.op(kind, x, *weights, bias, "", *states, outputs=count, **attributes)
         if outermost:
-            y = graph.op("Tanh", outputs[0])
-            self.outputs += [y, *outputs[1:]]
+            self.outputs += [graph.op("Tanh", outputs[0]), *outputs[1:]]
         squeezed = graph.op("Squeeze", outputs[0], graph.constant(np.array([1])))
         self.width = hidden
         return squeezed
@@ -165,17 +161,14 @@ class Drawing:
         x = x or self.sequence(width, axis)
         body = Scope(f"body{len(self.graph.nodes)}")
         states, firsts, nexts = self._states(body, width)
-        piece = body.parameter("piece", FLOAT, [None, None])
-        nexts, y = self._stepped(body, states, piece, nexts)
+        nexts, y = self._stepped(body, states, body.parameter("piece", FLOAT, [None, None]), nexts)
         kinds = [FLOAT] * len(states) + [INT64] * (len(nexts) - len(states))
         for kind, state in zip(kinds, nexts, strict=True):
             body.result(state, kind, [None, None] if kind == FLOAT else [])  # a Scan of ONNX Runtime needs the shapes
         body.result(y, FLOAT, [None, None])
         scan_axis = axis if axis == 0 else (1 if self.chance(0.5) else -2)
-        outputs = self.graph.op(
-            "Scan", *firsts, x, outputs=len(firsts) + 1, num_scan_inputs=1, body=body.body(),
-            scan_input_axes=[scan_axis], scan_output_axes=[axis],
-        )  # fmt: skip
+        outputs = self.graph.op("Scan", *firsts, x, outputs=len(firsts) + 1, num_scan_inputs=1, body=body.body(),
+                                scan_input_axes=[scan_axis], scan_output_axes=[axis])  # fmt: skip
         if outermost:
             self.outputs += outputs
         return outputs[-1]
@@ -197,8 +190,7 @@ class Drawing:
         if self.chance(0.4):
             y = body.op("Add", y, body.op("Cast", number, to=FLOAT))
         if self.chance(0.4):
-            table = self.graph.constant(self.floats(STEPS, width))
-            y = body.op("Add", y, body.op("Gather", table, number))
+            y = body.op("Add", y, body.op("Gather", self.graph.constant(self.floats(STEPS, width)), number))
         body.result(body.op("Identity", condition))
         for state in nexts:
             body.result(state)
@@ -220,8 +212,7 @@ class Drawing:
         made = []
         for name in ("then", "else"):
             outer, self.graph = self.graph, Scope(name)
-            y = self.scan(x, width)
-            self.graph.result(self.graph.op("Identity", y))
+            self.graph.result(self.graph.op("Identity", self.scan(x, width)))
             made.append(self.graph.body())
             self.graph = outer
         self.outputs.append(self.graph.op("If", flag, then_branch=made[0], else_branch=made[1]))
@@ -265,8 +256,7 @@ class Drawing:
             nexts.append(body.op("Tanh", mixed) if self.chance(0.7) else mixed)
         if self.chance(0.2):
             nexts[0] = states[-1]  # a state that takes the value of another
-        y = body.op("Add", values[-1], nexts[-1])
-        return [*nexts, *counters], y
+        return [*nexts, *counters], body.op("Add", values[-1], nexts[-1])
 
     def _inner_loop(self, body: Scope, value: str) -> str:
         """A loop of a fixed number of iterations, which begins anew in each step."""

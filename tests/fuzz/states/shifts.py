@@ -53,11 +53,9 @@ def delays(drawing: Drawing) -> None:
 
 
 def _shape(form: str, batch: int, width: int, frames: int) -> tuple[int, ...]:
-    return {
-        "rows": (1, batch, width), "turned": (width, batch), "flat": (batch * width,),
-        "first in, first out": (frames, batch, width), "newest first": (frames, batch, width),
-        "columns": (batch, frames * width),
-    }.get(form, (batch, width))  # fmt: skip
+    return {"rows": (1, batch, width), "turned": (width, batch), "flat": (batch * width,),
+            "first in, first out": (frames, batch, width), "newest first": (frames, batch, width),
+            "columns": (batch, frames * width)}.get(form, (batch, width))  # fmt: skip
 
 
 def _names(shape: tuple[int, ...], drawing: Drawing) -> list[Any]:

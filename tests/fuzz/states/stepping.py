@@ -3,8 +3,6 @@
     python stepping.py TASK ANSWER        # pickled (path, sequences), pickled outputs
 """
 
-from __future__ import annotations
-
 import pickle
 import sys
 

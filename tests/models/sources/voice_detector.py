@@ -55,13 +55,12 @@ def voice_detector(split: bool = False) -> onnx.ModelProto:
     states = ("h", "c") if split else ("state",)
     found = ("hn", "cn") if split else ("stateN",)
     wide, narrow = (_branch(prefix, split, kernel) for prefix, kernel in RATES.values())
-    text = f"""<ir_version: 9, opset_import: ["" : 17]>
+    model = parser.parse_model(f"""<ir_version: 9, opset_import: ["" : 17]>
     detector (float[batch, samples] input, {_typed(states)}, int64 sr) => (float[batch, 1] output, {_typed(found)})
     <int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[2] halves = {{1, 1}}, int64 rate = {{16000}}> {{
       is_wide = Equal (sr, rate)
       output, {", ".join(found)} = If (is_wide) <then_branch = {wide}, else_branch = {narrow}>
-    }}"""
-    model = parser.parse_model(text)
+    }}""")
     model.graph.initializer.extend(_weights(2 if split else 1))
     return model
 
@@ -73,8 +72,7 @@ def _typed(names: tuple[str, ...]) -> str:
 def _branch(prefix: str, split: bool, kernel: int) -> str:
     nodes = FRAMES.replace("STRIDE", str(kernel)) + (TWO_LAYERS if split else ONE_LAYER) + SCORE
     names = ("@next", "@next_c") if split else ("@next",)
-    text = f"{prefix} () => (float[batch, 1] @voice, {_typed(names)}) {{{nodes}}}"
-    return text.replace("@", f"{prefix}_")
+    return f"{prefix} () => (float[batch, 1] @voice, {_typed(names)}) {{{nodes}}}".replace("@", f"{prefix}_")
 
 
 def _weights(layers: int) -> Iterator[onnx.TensorProto]:

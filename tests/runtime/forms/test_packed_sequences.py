@@ -3,8 +3,6 @@
 offset(p) is the number of elements in the items before p: a sum over the earlier rows of the table.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -13,38 +11,20 @@ from tests.harness import Array, check_graph, floats, i64
 
 # p of shape [1], counted from the end if negative -> the item, of rank 2.
 AT = """
-%count = ShapeOf(%T)
-%length = Gather(%count, [0], 0)
-%negative = Less(%p, 0)
-%wrapped = Add(%p, %length)
-%q = Select(%negative, %wrapped, %p)
-%row = Gather(%T, %q, 0)
-%shape = Reshape(%row, [2])
-%above = Slice(%T, [0], %q, [1], [0])
-%sizes = ReduceProd(%above, [1])
-%before = ReduceSum(%sizes, [0])
-%start = Unsqueeze(%before, 0)
-%size = ReduceProd(%shape, [0]) {keep_dims: true}
-%stop = Add(%start, %size)
-%piece = Slice(%D, %start, %stop, [1], [0])
-%item = Reshape(%piece, %shape)
-"""
+%count = ShapeOf(%T)  %length = Gather(%count, [0], 0)  %negative = Less(%p, 0)
+%wrapped = Add(%p, %length)  %q = Select(%negative, %wrapped, %p)  %row = Gather(%T, %q, 0)
+%shape = Reshape(%row, [2])  %above = Slice(%T, [0], %q, [1], [0])  %sizes = ReduceProd(%above, [1])
+%before = ReduceSum(%sizes, [0])  %start = Unsqueeze(%before, 0)
+%size = ReduceProd(%shape, [0]) {keep_dims: true}  %stop = Add(%start, %size)
+%piece = Slice(%D, %start, %stop, [1], [0])  %item = Reshape(%piece, %shape)"""
 
 # Inserts an item before position q (not negative).
 INSERT = """
-%above = Slice(%T, [0], %q, [1], [0])
-%sizes = ReduceProd(%above, [1])
-%before = ReduceSum(%sizes, [0])
-%start = Unsqueeze(%before, 0)
-%flat = Reshape(%item, [-1])
-%d0 = Slice(%D, [0], %start, [1], [0])
-%d1 = Slice(%D, %start, [1073741824], [1], [0])
-%D2 = Concat(%d0, %flat, %d1) {axis: 0}
-%dims = ShapeOf(%item)
-%line = Unsqueeze(%dims, 0)
-%t1 = Slice(%T, %q, [1073741824], [1], [0])
-%T2 = Concat(%above, %line, %t1) {axis: 0}
-"""
+%above = Slice(%T, [0], %q, [1], [0])  %sizes = ReduceProd(%above, [1])  %before = ReduceSum(%sizes, [0])
+%start = Unsqueeze(%before, 0)  %flat = Reshape(%item, [-1])  %d0 = Slice(%D, [0], %start, [1], [0])
+%d1 = Slice(%D, %start, [1073741824], [1], [0])  %D2 = Concat(%d0, %flat, %d1) {axis: 0}  %dims = ShapeOf(%item)
+%line = Unsqueeze(%dims, 0)  %t1 = Slice(%T, %q, [1073741824], [1], [0])
+%T2 = Concat(%above, %line, %t1) {axis: 0}"""
 
 
 def packed(items: list[Array]) -> list[Array]:
@@ -54,12 +34,9 @@ def packed(items: list[Array]) -> list[Array]:
 
 def test_an_element_by_the_table_of_offsets() -> None:
     text = f"""
-        %D = Parameter : f32[?]
-        %T = Parameter : i64[?,2]
-        %p = Parameter : i64[1]
+        %D = Parameter : f32[?]  %T = Parameter : i64[?,2]  %p = Parameter : i64[1]
         {AT}
-        Result(%item)
-    """
+        Result(%item)"""
     items = [floats(2, 3), floats(1, 4), floats(0, 5), floats(3, 1)]
 
     def oracle(data: Any, table: Any, p: Any) -> list[Any]:
@@ -75,39 +52,21 @@ def test_a_loop_that_inserts_ragged_items() -> None:
     """From an empty sequence, given as Constants [0] and [0, 2]; item i is X[:a_i] + i, put in at position p_i."""
     body = INSERT.replace("\n", "\n            ")
     text = f"""
-        %M = Parameter : i64[]
-        %X = Parameter : f32[?,?]
-        %A = Parameter : i64[K]
-        %P = Parameter : i64[K]
-        %m = Maximum(%M, 0)
-        %none = Constant [] : f32[0]
-        %nobody = Constant [] : i64[0,2]
+        %M = Parameter : i64[]  %X = Parameter : f32[?,?]  %A = Parameter : i64[K]  %P = Parameter : i64[K]
+        %m = Maximum(%M, 0)  %none = Constant [] : f32[0]  %nobody = Constant [] : i64[0,2]
         %data, %table = Loop(%m, true, %none, %nobody, %X, %A, %P) {{
           iteration: %i, condition: @go
           input_map: [Merged(%D, @D2), Merged(%T, @T2), Invariant(%x), Invariant(%a), Invariant(%p)]
-          output_map: [Final(@D2), Final(@T2)]
-        }}
+          output_map: [Final(@D2), Final(@T2)]}}
           body {{
-            %i = Parameter
-            %D = Parameter : f32[?]
-            %T = Parameter : i64[?,2]
-            %x = Parameter
-            %a = Parameter
+            %i = Parameter  %D = Parameter : f32[?]  %T = Parameter : i64[?,2]  %x = Parameter  %a = Parameter
             %p = Parameter
-            %k = Unsqueeze(%i, 0)
-            %rows = Gather(%a, %k, 0)
-            %q = Gather(%p, %k, 0)
-            %part = Slice(%x, [0], %rows, [1], [0])
-            %f = Convert(%i) {{destination_type: f32}}
+            %k = Unsqueeze(%i, 0)  %rows = Gather(%a, %k, 0)  %q = Gather(%p, %k, 0)
+            %part = Slice(%x, [0], %rows, [1], [0])  %f = Convert(%i) {{destination_type: f32}}
             %item = Add(%part, %f)
             {body}
-            Result(true) @go
-            Result(%D2)
-            Result(%T2)
-          }}
-        Result(%data)
-        Result(%table)
-    """
+            Result(true) @go  Result(%D2)  Result(%T2) }}
+        Result(%data)  Result(%table)"""
 
     def oracle(trips: Any, x: Any, a: Any, p: Any) -> list[Any]:
         items: list[Array] = []
@@ -127,33 +86,17 @@ def test_a_loop_that_inserts_ragged_items() -> None:
 def test_erasing_in_a_branch() -> None:
     """The first item is erased if there is one: both states leave the If."""
     text = """
-        %D = Parameter : f32[?]
-        %T = Parameter : i64[?,2]
-        %count = ShapeOf(%T)
-        %length = Gather(%count, 0, 0)
-        %some = Greater(%length, 0)
+        %D = Parameter : f32[?]  %T = Parameter : i64[?,2]
+        %count = ShapeOf(%T)  %length = Gather(%count, 0, 0)  %some = Greater(%length, 0)
         %data, %table = If(%some, %D, %T) {
-          input_map: [Branched(%d, %k), Branched(%t, %l)], output_map: [Selected(@rest, @k), Selected(@others, @l)]
-        }
+          input_map: [Branched(%d, %k), Branched(%t, %l)], output_map: [Selected(@rest, @k), Selected(@others, @l)]}
           then_body {
-            %d = Parameter
-            %t = Parameter
-            %row = Gather(%t, [0], 0)
-            %sizes = ReduceProd(%row, [1])
-            %rest = Slice(%d, %sizes, [1073741824], [1], [0])
-            %others = Slice(%t, [1], [1073741824], [1], [0])
-            Result(%rest)
-            Result(%others)
-          }
-          else_body {
-            %k = Parameter
-            %l = Parameter
-            Result(%k)
-            Result(%l)
-          }
-        Result(%data)
-        Result(%table)
-    """
+            %d = Parameter  %t = Parameter
+            %row = Gather(%t, [0], 0)  %sizes = ReduceProd(%row, [1])
+            %rest = Slice(%d, %sizes, [1073741824], [1], [0])  %others = Slice(%t, [1], [1073741824], [1], [0])
+            Result(%rest)  Result(%others) }
+          else_body { %k = Parameter  %l = Parameter  Result(%k)  Result(%l) }
+        Result(%data)  Result(%table)"""
 
     def oracle(data: Any, table: Any) -> list[Any]:
         return [data[table[0].prod() :], table[1:]] if len(table) else [data, table]
@@ -165,14 +108,10 @@ def test_erasing_in_a_branch() -> None:
 def test_all_items_joined() -> None:
     """ConcatFromSequence on axis 0: the packed data unchanged, its other dimensions read from the table."""
     text = """
-        %D = Parameter : f32[?]
-        %T = Parameter : i64[?,2]
-        %tails = Slice(%T, [1], [2], [1], [1])
-        %tail = ReduceMax(%tails, [0])
-        %pattern = Concat([-1], %tail) {axis: 0}
-        %y = Reshape(%D, %pattern)
-        Result(%y)
-    """
+        %D = Parameter : f32[?]  %T = Parameter : i64[?,2]
+        %tails = Slice(%T, [1], [2], [1], [1])  %tail = ReduceMax(%tails, [0])
+        %pattern = Concat([-1], %tail) {axis: 0}  %y = Reshape(%D, %pattern)
+        Result(%y)"""
 
     def oracle(data: Any, table: Any) -> list[Any]:
         return [data.reshape(-1, table[0, 1])]

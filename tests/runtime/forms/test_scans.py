@@ -1,7 +1,5 @@
 """Scans: slices and concatenated outputs in both directions, known, unknown and zero lengths."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -11,25 +9,15 @@ from tests.harness import check_graph, floats
 
 # A lowered Scan whose length may be 0: trip count from the shape, slices, and a guard against stale rows.
 LENGTH = """
-%shape = ShapeOf(%x)
-%length = Gather(%shape, AXIS, 0)
-%end = Reshape(%length, [1])
-"""
+%shape = ShapeOf(%x)  %length = Gather(%shape, AXIS, 0)  %end = Reshape(%length, [1])"""
 
 # The rest of its body, from the element %row and the state %s on, and the nodes after the loop.
 STEP = """
-%half = Multiply(%s, 0.5)
-%n = Add(%half, %row)
-%u = Unsqueeze(%n, 0)
-Result(true) @go
-Result(%n)
-Result(%u)
-"""
+%half = Multiply(%s, 0.5)  %n = Add(%half, %row)  %u = Unsqueeze(%n, 0)
+Result(true) @go  Result(%n)  Result(%u)"""
 RESULTS = """
 %all = Slice(%scan, [0], %end, [1], [0])
-Result(%last)
-Result(%all)
-"""
+Result(%last)  Result(%all)"""
 
 
 def running_sums(h: Any, x: Any, axis: int = 0, reverse: bool = False) -> tuple[Any, list[Any]]:
@@ -58,21 +46,17 @@ SLICES = {False: "", True: ", start: -1, end: 0, stride: -1"}
 def test_a_loop_over_a_length_that_may_be_zero(backwards: bool, join_backwards: bool, axis: int) -> None:
     dims, squeezed = ("T,2", "f32[1,2]") if axis == 0 else ("2,T", "f32[2,1]")
     text = f"""
-        %h = Parameter : f32[2]
-        %x = Parameter : f32[{dims}]
+        %h = Parameter : f32[2]  %x = Parameter : f32[{dims}]
         {LENGTH.replace("AXIS", str(axis))}
         %last, %scan = Loop(%length, true, %h, %x) {{
           condition: @go, input_map: [Merged(%s, @n), Sliced(%e, axis: {axis}{SLICES[backwards]})]
-          output_map: [Final(@n), Concatenated(@u, axis: 0{SLICES[join_backwards]})]
-        }}
+          output_map: [Final(@n), Concatenated(@u, axis: 0{SLICES[join_backwards]})]}}
           body {{
-            %s = Parameter
-            %e = Parameter : {squeezed}
+            %s = Parameter  %e = Parameter : {squeezed}
             %row = Squeeze(%e, [{axis}])
             {STEP}
           }}
-        {RESULTS}
-    """
+        {RESULTS}"""
 
     def oracle(h: Any, x: Any) -> list[Any]:
         last, states = running_sums(h, x, axis, backwards)
@@ -90,24 +74,18 @@ def test_a_loop_that_gathers_its_elements(backwards: bool) -> None:
     """The other form for a length that may be 0: no slices, the iteration number is the index of the element."""
     index = "%back = Subtract(%length, %i)\n%k = Subtract(%back, 1)" if backwards else "%k = Maximum(%i, %i)"
     text = f"""
-        %h = Parameter : f32[2]
-        %x = Parameter : f32[T,2]
+        %h = Parameter : f32[2]  %x = Parameter : f32[T,2]
         {LENGTH.replace("AXIS", "0")}
         %last, %scan = Loop(%length, true, %h, %x, %length) {{
           iteration: %i, condition: @go, input_map: [Merged(%s, @n), Invariant(%x), Invariant(%length)]
-          output_map: [Final(@n), Concatenated(@u, axis: 0)]
-        }}
+          output_map: [Final(@n), Concatenated(@u, axis: 0)]}}
           body {{
-            %i = Parameter
-            %s = Parameter
-            %x = Parameter
-            %length = Parameter
+            %i = Parameter  %s = Parameter  %x = Parameter  %length = Parameter
             {index}
             %row = Gather(%x, %k, 0)
             {STEP}
           }}
-        {RESULTS}
-    """
+        {RESULTS}"""
 
     def oracle(h: Any, x: Any) -> list[Any]:
         last, states = running_sums(h, x, 0, backwards)
@@ -121,29 +99,19 @@ def test_a_loop_that_gathers_its_elements(backwards: bool) -> None:
 @pytest.mark.parametrize("backwards", [False, True], ids=["forwards", "backwards"])
 @pytest.mark.parametrize("join_backwards", [False, True], ids=["joined", "joined backwards"])
 @pytest.mark.parametrize("axis", [0, 1])
-def test_a_tensor_iterator_over_at_least_one_slice(
-    length: str, backwards: bool, join_backwards: bool, axis: int
-) -> None:
+def test_a_tensor_iterator_over_at_least_one_slice(length: str, backwards: bool, join_backwards: bool,
+                                                   axis: int) -> None:  # fmt: skip
     text = f"""
-        %h = Parameter : f32[2]
-        %x = Parameter : f32[{length},2]
+        %h = Parameter : f32[2]  %x = Parameter : f32[{length},2]
         %last, %all = TensorIterator(%h, %x) {{
           input_map: [Merged(%s, @n), Sliced(%e, axis: 0{SLICES[backwards]})]
-          output_map: [Final(@n), Concatenated(@u, axis: {axis}{SLICES[join_backwards]})]
-        }}
+          output_map: [Final(@n), Concatenated(@u, axis: {axis}{SLICES[join_backwards]})]}}
           body {{
-            %s = Parameter
-            %e = Parameter : f32[1,2]
-            %row = Squeeze(%e, [0])
-            %half = Multiply(%s, 0.5)
-            %n = Add(%half, %row)
+            %s = Parameter  %e = Parameter : f32[1,2]
+            %row = Squeeze(%e, [0])  %half = Multiply(%s, 0.5)  %n = Add(%half, %row)
             %u = Unsqueeze(%n, {axis})
-            Result(%n)
-            Result(%u)
-          }}
-        Result(%last)
-        Result(%all)
-    """
+            Result(%n)  Result(%u) }}
+        Result(%last)  Result(%all)"""
 
     def oracle(h: Any, x: Any) -> list[Any]:
         last, states = running_sums(h, x, 0, backwards)
@@ -155,58 +123,42 @@ def test_a_tensor_iterator_over_at_least_one_slice(
 
 def test_slices_of_two() -> None:
     """part_size 2 requires stride 2."""
-    text = """
+    check_graph("""
         %x = Parameter : f32[6,2]
         %all = TensorIterator(%x) {
-          input_map: [Sliced(%e, axis: 0, stride: 2, part_size: 2)], output_map: [Concatenated(@u, axis: 0)]
-        }
+          input_map: [Sliced(%e, axis: 0, stride: 2, part_size: 2)], output_map: [Concatenated(@u, axis: 0)]}
           body {
             %e = Parameter : f32[2,2]
             %u = ReduceSum(%e, 0) {keep_dims: true}
-            Result(%u)
-          }
-        Result(%all)
-    """
-    check_graph(text, lambda x: [x.reshape(3, 2, 2).sum(1)], *([floats(6, 2, seed=k)] for k in range(3)))
+            Result(%u) }
+        Result(%all)""", lambda x: [x.reshape(3, 2, 2).sum(1)], *([floats(6, 2, seed=k)] for k in range(3)))
 
 
 def test_two_scans_of_one_tensor_in_both_directions() -> None:
-    text = """
+    check_graph("""
         %x = Parameter : f32[4,3]
         %all = TensorIterator(%x, %x) {
           input_map: [Sliced(%a, axis: 0), Sliced(%b, axis: 0, start: -1, end: 0, stride: -1)]
-          output_map: [Concatenated(@d, axis: 0)]
-        }
+          output_map: [Concatenated(@d, axis: 0)]}
           body {
-            %a = Parameter : f32[1,3]
-            %b = Parameter : f32[1,3]
+            %a = Parameter : f32[1,3]  %b = Parameter : f32[1,3]
             %d = Subtract(%a, %b)
-            Result(%d)
-          }
-        Result(%all)
-    """
-    check_graph(text, lambda x: [x - x[::-1]], *([floats(4, 3, seed=k)] for k in range(3)))
+            Result(%d) }
+        Result(%all)""", lambda x: [x - x[::-1]], *([floats(4, 3, seed=k)] for k in range(3)))
 
 
 def test_joined_behind_a_dimension_that_may_be_zero() -> None:
     """Pieces without elements on an axis after another one crash the runtime: concatenate on axis 0, then Transpose."""
     text = """
         %x = Parameter : f32[T,N]
-        %shape = ShapeOf(%x)
-        %length = Gather(%shape, 0, 0)
-        %end = Reshape(%length, [1])
+        %shape = ShapeOf(%x)  %length = Gather(%shape, 0, 0)  %end = Reshape(%length, [1])
         %scan = Loop(%length, true, %x) {
-          condition: @go, input_map: [Sliced(%e, axis: 0)], output_map: [Concatenated(@u, axis: 0)]
-        }
+          condition: @go, input_map: [Sliced(%e, axis: 0)], output_map: [Concatenated(@u, axis: 0)]}
           body {
             %e = Parameter : f32[1,N]
             %u = Multiply(%e, 2)
-            Result(true) @go
-            Result(%u)
-          }
-        %all = Slice(%scan, [0], %end, [1], [0])
-        %y = Transpose(%all, [1, 0])
-        Result(%y)
-    """
+            Result(true) @go  Result(%u) }
+        %all = Slice(%scan, [0], %end, [1], [0])  %y = Transpose(%all, [1, 0])
+        Result(%y)"""
     shapes = [(3, 2), (2, 0), (3, 4), (1, 0), (4, 1)]
     check_graph(text, lambda x: [2 * x.T], *([floats(*shape, seed=k)] for k, shape in enumerate(shapes)))

@@ -5,8 +5,6 @@ may be overwritten before it is read as the next value of another. Maximum(p, p)
 copy that the runtime keeps.
 """
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -28,30 +26,18 @@ def loop(parameters: str, inputs: str, entries: str, outputs: str, body: str) ->
           body {{
             %i = Parameter
             {body}
-            Result(true) @go
-          }}
-    """
+            Result(true) @go }}"""
 
 
 @pytest.mark.parametrize("dims", ["2", "N"], ids=["static", "dynamic"])
-@pytest.mark.parametrize(
-    "step",
-    [
-        "%n = Maximum(%b, %b)",
-        "%c = Maximum(%b, %b)\n%r = Unsqueeze(%c, 0)\n%n = Squeeze(%r, [0])",
-        "%c = Maximum(%b, %b)\n%n = Concat(%c) {axis: 0}",
-        "%c = Maximum(%b, %b)\n%s = ShapeOf(%c)\n%n = Reshape(%c, %s)",
-    ],
-    ids=["bare", "squeeze", "concat", "reshape"],
-)
+@pytest.mark.parametrize("step", [
+    "%n = Maximum(%b, %b)", "%c = Maximum(%b, %b)\n%r = Unsqueeze(%c, 0)\n%n = Squeeze(%r, [0])",
+    "%c = Maximum(%b, %b)\n%n = Concat(%c) {axis: 0}", "%c = Maximum(%b, %b)\n%s = ShapeOf(%c)\n%n = Reshape(%c, %s)",
+], ids=["bare", "squeeze", "concat", "reshape"])  # fmt: skip
 def test_two_states_swapped(dims: str, step: str) -> None:
-    text = loop(
-        f"%x = Parameter : f32[{dims}]\n%y = Parameter : f32[{dims}]",
-        "%x, %y",
-        "input_map: [Merged(%a, @n), Merged(%b, @k)], output_map: [Final(@n), Final(@k)]",
-        "%p, %q",
-        f"%a = Parameter\n%b = Parameter\n{step}\n%k = Maximum(%a, %a)\nResult(%n)\nResult(%k)",
-    )
+    text = loop(f"%x = Parameter : f32[{dims}]\n%y = Parameter : f32[{dims}]", "%x, %y",
+                "input_map: [Merged(%a, @n), Merged(%b, @k)], output_map: [Final(@n), Final(@k)]", "%p, %q",
+                f"%a = Parameter\n%b = Parameter\n{step}\n%k = Maximum(%a, %a)\nResult(%n)\nResult(%k)")  # fmt: skip
     text += "Result(%p)\nResult(%q)"
 
     def oracle(trips: Any, x: Any, y: Any) -> list[Any]:
@@ -63,13 +49,9 @@ def test_two_states_swapped(dims: str, step: str) -> None:
 
 
 def test_special_values_survive_the_copy() -> None:
-    text = loop(
-        "%x = Parameter : f32[6]\n%y = Parameter : f32[6]",
-        "%x, %y",
-        "input_map: [Merged(%a, @n), Merged(%b, @k)], output_map: [Final(@n), Final(@k)]",
-        "%p, %q",
-        "%a = Parameter\n%b = Parameter\n%n = Maximum(%b, %b)\n%k = Maximum(%a, %a)\nResult(%n)\nResult(%k)",
-    )
+    text = loop("%x = Parameter : f32[6]\n%y = Parameter : f32[6]", "%x, %y",
+                "input_map: [Merged(%a, @n), Merged(%b, @k)], output_map: [Final(@n), Final(@k)]", "%p, %q",
+                "%a = Parameter\n%b = Parameter\n%n = Maximum(%b, %b)\n%k = Maximum(%a, %a)\nResult(%n)\nResult(%k)")
     # 1 / -0 distinguishes the zeros.
     text += "%s = Divide(1.0, %p)\nResult(%p)\nResult(%q)\nResult(%s)"
     x, y = f32(np.nan, np.inf, -np.inf, -0.0, 1e-40, 3e38), f32(1, 2, -0.0, 0.0, 5, 6)
@@ -84,12 +66,10 @@ def test_special_values_survive_the_copy() -> None:
 
 def test_booleans_swapped() -> None:
     text = loop(
-        "%x = Parameter : boolean[3]\n%y = Parameter : boolean[3]",
-        "%x, %y",
-        "input_map: [Merged(%a, @n), Merged(%b, @k)], output_map: [Final(@n), Final(@k)]",
-        "%p, %q",
+        "%x = Parameter : boolean[3]\n%y = Parameter : boolean[3]", "%x, %y",
+        "input_map: [Merged(%a, @n), Merged(%b, @k)], output_map: [Final(@n), Final(@k)]", "%p, %q",
         "%a = Parameter\n%b = Parameter\n%n = LogicalOr(%b, %b)\n%k = LogicalOr(%a, %a)\nResult(%n)\nResult(%k)",
-    )
+    )  # fmt: skip
     text += "Result(%p)\nResult(%q)"
     x, y = boolean([True, False, True]), boolean([False, False, True])
     check_graph(text, lambda t, x, y: [y, x] if t % 2 else [x, y], *([i64(t), x, y] for t in (3, 0, 2, 1)))
@@ -97,14 +77,10 @@ def test_booleans_swapped() -> None:
 
 # The second parameter of the body is copied, the copy scattered into, and the outcome added to the first.
 SCATTER = """
-    %a = Parameter
-    %k = Parameter
-    %copy = Maximum(%k, %k)
-    %one = Gather(%a, [0], 0)
-    %put = ScatterUpdate(%copy, [1], %one, 0)
+    %a = Parameter  %k = Parameter
+    %copy = Maximum(%k, %k)  %one = Gather(%a, [0], 0)  %put = ScatterUpdate(%copy, [1], %one, 0)
     %n = Add(%a, %put)
-    Result(%n)
-"""
+    Result(%n)"""
 SCATTER_FEEDS = [[i64(t), floats(4, seed=t), floats(4, seed=t + 7)] for t in (3, 0, 1, 5, 2)]
 
 
@@ -119,25 +95,16 @@ def scattered(trips: Any, x: Any, w: Any) -> Any:
 
 def test_a_state_passed_through_beside_one_that_changes() -> None:
     """ONNX bodies often return a state unchanged; a Scatter on it must not write into it."""
-    text = loop(
-        "%x = Parameter : f32[4]\n%w = Parameter : f32[4]",
-        "%x, %w",
-        "input_map: [Merged(%a, @n), Merged(%k, @copy)], output_map: [Final(@n), Final(@copy)]",
-        "%p, %q",
-        SCATTER + "Result(%copy)",
-    )
+    text = loop("%x = Parameter : f32[4]\n%w = Parameter : f32[4]", "%x, %w",
+                "input_map: [Merged(%a, @n), Merged(%k, @copy)], output_map: [Final(@n), Final(@copy)]", "%p, %q",
+                SCATTER + "Result(%copy)")  # fmt: skip
     text += "Result(%p)\nResult(%q)"
     check_graph(text, lambda trips, x, w: [scattered(trips, x, w), w], *SCATTER_FEEDS)
 
 
 def test_an_invariant_that_a_scatter_reads() -> None:
-    text = loop(
-        "%x = Parameter : f32[4]\n%w = Parameter : f32[4]",
-        "%x, %w",
-        "input_map: [Merged(%a, @n), Invariant(%k)], output_map: [Final(@n)]",
-        "%p",
-        SCATTER,
-    )
+    text = loop("%x = Parameter : f32[4]\n%w = Parameter : f32[4]", "%x, %w",
+                "input_map: [Merged(%a, @n), Invariant(%k)], output_map: [Final(@n)]", "%p", SCATTER)  # fmt: skip
     text += "Result(%p)"
     check_graph(text, lambda trips, x, w: [scattered(trips, x, w)], *SCATTER_FEEDS)
 
@@ -148,26 +115,18 @@ def test_the_previous_element_of_a_scan(kind: str) -> None:
     length = "%shape = ShapeOf(%x)\n%length = Gather(%shape, 0, 0)\n" if kind == "Loop" else ""
     head = "Loop(%length, true, %h, %x) {condition: @go," if kind == "Loop" else "TensorIterator(%h, %x) {"
     text = f"""
-        %h = Parameter : f32[2]
-        %x = Parameter : f32[T,2]
+        %h = Parameter : f32[2]  %x = Parameter : f32[T,2]
         {length}
         %last, %all = {head} input_map: [Merged(%before, @row), Sliced(%e, axis: 0)]
           output_map: [Final(@row), Concatenated(@u, axis: 0)]
         }}
           body {{
-            %before = Parameter
-            %e = Parameter : f32[1,2]
-            %copy = Maximum(%e, %e)
-            %row = Squeeze(%copy, [0])
-            %d = Subtract(%row, %before)
+            %before = Parameter  %e = Parameter : f32[1,2]
+            %copy = Maximum(%e, %e)  %row = Squeeze(%copy, [0])  %d = Subtract(%row, %before)
             %u = Unsqueeze(%d, 0)
             {"Result(true) @go" if kind == "Loop" else ""}
-            Result(%row)
-            Result(%u)
-          }}
-        Result(%last)
-        Result(%all)
-    """
+            Result(%row)  Result(%u) }}
+        Result(%last)  Result(%all)"""
 
     def oracle(h: Any, x: Any) -> list[Any]:
         return [x[-1], np.diff(np.concatenate([h[None], x]), axis=0)]
@@ -176,20 +135,11 @@ def test_the_previous_element_of_a_scan(kind: str) -> None:
 
 
 def test_the_number_of_the_iteration_becomes_a_state() -> None:
-    text = loop(
-        "%x = Parameter : i64[1]",
-        "%x",
-        "input_map: [Merged(%a, @n)], output_map: [Final(@n), Concatenated(@seen, axis: 0)]",
-        "%p, %q",
-        """
+    text = loop("%x = Parameter : i64[1]", "%x",
+                "input_map: [Merged(%a, @n)], output_map: [Final(@n), Concatenated(@seen, axis: 0)]", "%p, %q", """
             %a = Parameter
-            %j = Maximum(%i, %i)
-            %n = Reshape(%j, [1])
-            %seen = Maximum(%a, %a)
-            Result(%n)
-            Result(%seen)
-        """,
-    )
+            %j = Maximum(%i, %i)  %n = Reshape(%j, [1])  %seen = Maximum(%a, %a)
+            Result(%n)  Result(%seen)""")  # fmt: skip
     text += "Result(%p)\nResult(%q)"
 
     def oracle(trips: Any, x: Any) -> list[Any]:
@@ -203,20 +153,12 @@ def test_the_number_of_the_iteration_becomes_a_state() -> None:
 @pytest.mark.parametrize("start", [0, 1], ids=["from nothing", "from something"])
 def test_a_growing_state(axis: int, start: int) -> None:
     dims = ("?,2" if axis == 0 else "2,?", "f32[1,2]" if axis == 0 else "f32[2,1]")
-    text = loop(
-        f"%x = Parameter : f32[{dims[0]}]\n%w = Parameter : {dims[1]}",
-        "%x, %w",
-        "input_map: [Merged(%a, @n), Invariant(%w)], output_map: [Final(@n)]",
-        "%p",
-        f"""
-            %a = Parameter
-            %w = Parameter
-            %f = Convert(%i) {{destination_type: f32}}
-            %new = Add(%w, %f)
+    text = loop(f"%x = Parameter : f32[{dims[0]}]\n%w = Parameter : {dims[1]}", "%x, %w",
+                "input_map: [Merged(%a, @n), Invariant(%w)], output_map: [Final(@n)]", "%p", f"""
+            %a = Parameter  %w = Parameter
+            %f = Convert(%i) {{destination_type: f32}}  %new = Add(%w, %f)
             %n = Concat(%a, %new) {{axis: {axis}}}
-            Result(%n)
-        """,
-    )
+            Result(%n)""")  # fmt: skip
     text += "Result(%p)"
 
     def oracle(trips: Any, x: Any, w: Any) -> list[Any]:
@@ -236,19 +178,11 @@ def test_two_growing_states_and_a_shrinking_one() -> None:
         """,
         "%p, %q, %r",
         """
-            %a = Parameter
-            %b = Parameter
-            %c = Parameter
-            %one = Slice(%c, [0], [1], [1])
-            %n = Concat(%a, %one) {axis: 0}
-            %j = Maximum(%i, %i)
-            %number = Reshape(%j, [1])
-            %k = Concat(%b, %number, %number) {axis: 0}
+            %a = Parameter  %b = Parameter  %c = Parameter
+            %one = Slice(%c, [0], [1], [1])  %n = Concat(%a, %one) {axis: 0}  %j = Maximum(%i, %i)
+            %number = Reshape(%j, [1])  %k = Concat(%b, %number, %number) {axis: 0}
             %rest = Slice(%c, [1], [1073741824], [1])
-            Result(%n)
-            Result(%k)
-            Result(%rest)
-        """,
+            Result(%n)  Result(%k)  Result(%rest)""",
     )
     text += "Result(%p)\nResult(%q)\nResult(%r)"
 

@@ -1,7 +1,5 @@
 """Loops without iterations: in the obvious form a concatenated output contains the buffer of an earlier inference."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -14,35 +12,21 @@ from tests.harness import boolean, check, check_graph, check_model, f32, i64, pa
 
 # nz is whether the loop runs at all, `end` is the end of the slice: 0, or beyond every dimension.
 GUARD = """
-%m = Maximum(%M, 0)
-%some = Greater(%m, 0)
-%nz = LogicalAnd(%some, %C)
-%stop = Select(%nz, i64 1073741824, i64 0)
-%end = Reshape(%stop, [1])
-"""
+%m = Maximum(%M, 0)  %some = Greater(%m, 0)  %nz = LogicalAnd(%some, %C)
+%stop = Select(%nz, i64 1073741824, i64 0)  %end = Reshape(%stop, [1])"""
 
 # s' = s + (i + 1); its double is concatenated.
 LOOP = """
 %last, %scan = Loop(%m, %C, %v) {
-  iteration: %i, condition: @go, input_map: [Merged(%s, @n)], output_map: [Final(@n), Concatenated(@u, axis: 0)]
-}
+  iteration: %i, condition: @go, input_map: [Merged(%s, @n)], output_map: [Final(@n), Concatenated(@u, axis: 0)]}
   body {
-    %i = Parameter
-    %s = Parameter
-    %f = Convert(%i) {destination_type: f32}
-    %step = Add(%f, 1)
-    %n = Add(%s, %step)
-    %d = Multiply(%n, 2)
-    %u = Unsqueeze(%d, 0)
-    Result(true) @go
-    Result(%n)
-    Result(%u)
-  }
-"""
+    %i = Parameter  %s = Parameter
+    %f = Convert(%i) {destination_type: f32}  %step = Add(%f, 1)  %n = Add(%s, %step)
+    %d = Multiply(%n, 2)  %u = Unsqueeze(%d, 0)
+    Result(true) @go  Result(%n)  Result(%u) }"""
 
-CALLS = [
-    (3, True), (0, True), (4, True), (3, False), (2, True), (0, False), (0, True), (1, True), (-1, True), (-7, True),
-]  # fmt: skip
+CALLS = [(3, True), (0, True), (4, True), (3, False), (2, True), (0, False), (0, True), (1, True), (-1, True),
+         (-7, True)]  # fmt: skip
 
 
 def ran(trips: Any, go: Any, v: Any, dynamic: bool = False) -> list[Any]:
@@ -55,71 +39,45 @@ def ran(trips: Any, go: Any, v: Any, dynamic: bool = False) -> list[Any]:
 
 
 def feeds(lengths: list[int]) -> list[list[Any]]:
-    return [
-        [i64(trips), boolean(go), np.arange(lengths[k % len(lengths)], dtype=np.float32) + trips]
-        for k, (trips, go) in enumerate(CALLS)
-    ]
+    return [[i64(trips), boolean(go), np.arange(lengths[k % len(lengths)], dtype=np.float32) + trips]
+            for k, (trips, go) in enumerate(CALLS)]  # fmt: skip
 
 
 def test_a_slice_of_static_size() -> None:
-    text = f"""
-        %M = Parameter : i64[]
-        %C = Parameter : boolean[]
-        %v = Parameter : f32[2]
+    check_graph(f"""
+        %M = Parameter : i64[]  %C = Parameter : boolean[]  %v = Parameter : f32[2]
         {GUARD}
         {LOOP}
         %all = Slice(%scan, [0], %end, [1], [0])
-        Result(%last)
-        Result(%all)
-    """
-    check_graph(text, ran, *feeds([2]))
+        Result(%last)  Result(%all)""", ran, *feeds([2]))
 
 
 def test_every_dimension_of_unknown_size_is_cut() -> None:
-    text = f"""
-        %M = Parameter : i64[]
-        %C = Parameter : boolean[]
-        %v = Parameter : f32[N]
+    check_graph(f"""
+        %M = Parameter : i64[]  %C = Parameter : boolean[]  %v = Parameter : f32[N]
         {GUARD}
         {LOOP}
-        %ends = Concat(%end, %end) {{axis: 0}}
-        %all = Slice(%scan, [0, 0], %ends, [1, 1], [0, 1])
-        Result(%last)
-        Result(%all)
-    """
-    check_graph(text, lambda *feed: ran(*feed, dynamic=True), *feeds([2, 3, 1, 4, 2, 5]))
+        %ends = Concat(%end, %end) {{axis: 0}}  %all = Slice(%scan, [0, 0], %ends, [1, 1], [0, 1])
+        Result(%last)  Result(%all)""", lambda *feed: ran(*feed, dynamic=True), *feeds([2, 3, 1, 4, 2, 5]))
 
 
 def test_in_a_branch() -> None:
     inner = (GUARD + LOOP).replace("\n", "\n    ")
     text = f"""
-        %B = Parameter : boolean[]
-        %M = Parameter : i64[]
-        %C = Parameter : boolean[]
-        %v = Parameter : f32[2]
+        %B = Parameter : boolean[]  %M = Parameter : i64[]  %C = Parameter : boolean[]  %v = Parameter : f32[2]
         %last, %all = If(%B, %M, %C, %v) {{
           input_map: [Branched(%M, _), Branched(%C, _), Branched(%v, %x)]
-          output_map: [Selected(@last, @a), Selected(@all, @b)]
-        }}
+          output_map: [Selected(@last, @a), Selected(@all, @b)]}}
           then_body {{
-            %M = Parameter
-            %C = Parameter
-            %v = Parameter
+            %M = Parameter  %C = Parameter  %v = Parameter
             {inner}
             %all = Slice(%scan, [0], %end, [1], [0])
-            Result(%last)
-            Result(%all)
-          }}
+            Result(%last)  Result(%all) }}
           else_body {{
             %x = Parameter
-            %a = Negative(%x)
-            %b = Unsqueeze(%a, 0)
-            Result(%a)
-            Result(%b)
-          }}
-        Result(%last)
-        Result(%all)
-    """
+            %a = Negative(%x)  %b = Unsqueeze(%a, 0)
+            Result(%a)  Result(%b) }}
+        Result(%last)  Result(%all)"""
 
     def oracle(branch: Any, trips: Any, go: Any, v: Any) -> list[Any]:
         return ran(trips, go, v) if branch else [-v, -v[None]]
@@ -129,58 +87,30 @@ def test_in_a_branch() -> None:
 
 def test_an_inner_loop_whose_trip_counts_come_from_a_list() -> None:
     text = """
-        %M = Parameter : i64[]
-        %T = Parameter : i64[K]
-        %v = Parameter : f32[2]
-        %m = Maximum(%M, 0)
-        %some = Greater(%m, 0)
-        %stop = Select(%some, i64 1073741824, i64 0)
+        %M = Parameter : i64[]  %T = Parameter : i64[K]  %v = Parameter : f32[2]
+        %m = Maximum(%M, 0)  %some = Greater(%m, 0)  %stop = Select(%some, i64 1073741824, i64 0)
         %end = Reshape(%stop, [1])
         %last, %rows = Loop(%m, true, %v, %T) {
           iteration: %i, condition: @go, input_map: [Merged(%s, @last), Invariant(%t)]
-          output_map: [Final(@last), Concatenated(@row, axis: 0)]
-        }
+          output_map: [Final(@last), Concatenated(@row, axis: 0)]}
           body {
-            %i = Parameter
-            %s = Parameter
-            %t = Parameter
-            %trips = Gather(%t, %i, 0)
-            %m = Maximum(%trips, 0)
-            %some = Greater(%m, 0)
-            %stop = Select(%some, i64 1073741824, i64 0)
-            %end = Reshape(%stop, [1])
+            %i = Parameter  %s = Parameter  %t = Parameter
+            %trips = Gather(%t, %i, 0)  %m = Maximum(%trips, 0)  %some = Greater(%m, 0)
+            %stop = Select(%some, i64 1073741824, i64 0)  %end = Reshape(%stop, [1])
             %last, %scan = Loop(%m, true, %s) {
               iteration: %j, condition: @go, input_map: [Merged(%q, @n)]
-              output_map: [Final(@n), Concatenated(@u, axis: 0)]
-            }
+              output_map: [Final(@n), Concatenated(@u, axis: 0)]}
               body {
-                %j = Parameter
-                %q = Parameter
-                %f = Convert(%j) {destination_type: f32}
-                %step = Add(%f, 1)
-                %n = Add(%q, %step)
-                %d = Multiply(%n, 2)
-                %u = Unsqueeze(%d, 0)
-                Result(true) @go
-                Result(%n)
-                Result(%u)
-              }
-            %all = Slice(%scan, [0], %end, [1], [0])
-            %shape = ShapeOf(%all)
-            %length = Gather(%shape, [0], 0)
-            %count = Convert(%length) {destination_type: f32}
-            %total = ReduceSum(%all, [0, 1])
-            %sum = Unsqueeze(%total, 0)
-            %pair = Concat(%count, %sum) {axis: 0}
-            %row = Unsqueeze(%pair, 0)
-            Result(true) @go
-            Result(%last)
-            Result(%row)
-          }
+                %j = Parameter  %q = Parameter
+                %f = Convert(%j) {destination_type: f32}  %step = Add(%f, 1)  %n = Add(%q, %step)
+                %d = Multiply(%n, 2)  %u = Unsqueeze(%d, 0)
+                Result(true) @go  Result(%n)  Result(%u) }
+            %all = Slice(%scan, [0], %end, [1], [0])  %shape = ShapeOf(%all)  %length = Gather(%shape, [0], 0)
+            %count = Convert(%length) {destination_type: f32}  %total = ReduceSum(%all, [0, 1])
+            %sum = Unsqueeze(%total, 0)  %pair = Concat(%count, %sum) {axis: 0}  %row = Unsqueeze(%pair, 0)
+            Result(true) @go  Result(%last)  Result(%row) }
         %all = Slice(%rows, [0], %end, [1], [0])
-        Result(%last)
-        Result(%all)
-    """
+        Result(%last)  Result(%all)"""
 
     def oracle(trips: Any, inner: Any, v: Any) -> list[Any]:
         rows = []
@@ -194,66 +124,38 @@ def test_an_inner_loop_whose_trip_counts_come_from_a_list() -> None:
 
 
 DEAD_STATE = """
-%last = Loop(%m, %C, %v) {
-  iteration: %i, condition: @go, input_map: [Merged(%s, @n)], output_map: [Final(@n)]
-}
+%last = Loop(%m, %C, %v) {iteration: %i, condition: @go, input_map: [Merged(%s, @n)], output_map: [Final(@n)]}
   body {
-    %i = Parameter
-    %s = Parameter
+    %i = Parameter  %s = Parameter
     BODY
-    Result(true) @go
-    Result(%n)
-  }
-"""
+    Result(true) @go  Result(%n) }"""
 UNREAD = """
-    %f = Convert(%i) {destination_type: f32}
-    %n = Add(%f, [5.0, 6.0])
-"""
+    %f = Convert(%i) {destination_type: f32}  %n = Add(%f, [5.0, 6.0])"""
 READ = """
-    %f = Convert(%i) {destination_type: f32}
-    %new = Add(%f, [5.0, 6.0])
-    %always = GreaterEqual(%i, 0)
-    %n = Select(%always, %new, %s)
-"""
+    %f = Convert(%i) {destination_type: f32}  %new = Add(%f, [5.0, 6.0])  %always = GreaterEqual(%i, 0)
+    %n = Select(%always, %new, %s)"""
 GROWN = """
-    %f = Convert(%i) {destination_type: f32}
-    %stop = Add(%f, 1)
-    %n = Range(0.0, %stop, 1.0) {output_type: f32}
-"""
+    %f = Convert(%i) {destination_type: f32}  %stop = Add(%f, 1)  %n = Range(0.0, %stop, 1.0) {output_type: f32}"""
 CHOSEN = """
 %y = If(%nz, %last, %v) {input_map: [Branched(%a, _), Branched(_, %b)], output_map: [Selected(@a, @b)]}
-  then_body {
-    %a = Parameter
-    Result(%a)
-  }
-  else_body {
-    %b = Parameter
-    Result(%b)
-  }
-"""
+  then_body { %a = Parameter  Result(%a) }
+  else_body { %b = Parameter  Result(%b) }"""
 
 
-@pytest.mark.parametrize(
-    ("body", "after", "kind"),
-    [
-        (UNREAD, "%y = Select(%nz, %last, %v)", "f32[2]"),
-        (UNREAD, CHOSEN, "f32[2]"),
-        (READ, "%y = Maximum(%last, %last)", "f32[2]"),
-        (GROWN, CHOSEN, "f32[N]"),
-    ],
-    ids=["select outside", "if outside", "select inside", "if outside, the shape changes"],
-)
+@pytest.mark.parametrize(("body", "after", "kind"), [
+    (UNREAD, "%y = Select(%nz, %last, %v)", "f32[2]"),
+    (UNREAD, CHOSEN, "f32[2]"),
+    (READ, "%y = Maximum(%last, %last)", "f32[2]"),
+    (GROWN, CHOSEN, "f32[N]"),
+], ids=["select outside", "if outside", "select inside", "if outside, the shape changes"])  # fmt: skip
 def test_a_state_that_the_body_does_not_read(body: str, after: str, kind: str) -> None:
     """Its initial value is forwarded only if the body reads its Parameter."""
     text = f"""
-        %M = Parameter : i64[]
-        %C = Parameter : boolean[]
-        %v = Parameter : {kind}
+        %M = Parameter : i64[]  %C = Parameter : boolean[]  %v = Parameter : {kind}
         {GUARD}
         {DEAD_STATE.replace("BODY", body)}
         {after}
-        Result(%y)
-    """
+        Result(%y)"""
 
     def oracle(trips: Any, go: Any, v: Any) -> list[Any]:
         count = max(int(trips), 0) if go else 0
@@ -270,16 +172,11 @@ def test_a_state_that_the_body_does_not_read(body: str, after: str, kind: str) -
 def test_a_returned_initial_value_and_the_output_keep_their_names(initial: str, shape: str) -> None:
     """The final value is then the initial value itself, which has a name of its own."""
     first, outputs = ("x", "") if initial == "an input" else ("a", f"float[{shape}] a, ")
-    model = parsed(f"""
-        main (int64 n, float[{shape}] x) => ({outputs}float[{shape}] y, float[{shape}] z) {{
+    model = parsed(f"""main (int64 n, float[{shape}] x) => ({outputs}float[{shape}] y, float[{shape}] z) {{
           a = Neg (x)
           y, z = Loop (n, "", {first}, x) <body = step (int64 i, bool c, float[{shape}] s, float[{shape}] t)
             => (bool d, float[{shape}] u, float[{shape}] v) {{
-            d = Identity (c)
-            u = Identity ({first})
-            v = Neg (t)
-          }}>
-        }}""")
+            d = Identity (c)  u = Identity ({first})  v = Neg (t) }}> }}""")
     converted = convert_model(model)
     assert converted.inputs == ["n", "x"]
     assert [each.names for each in converted.inputs] == [("n",), ("x",)]
@@ -290,24 +187,15 @@ def test_a_returned_initial_value_and_the_output_keep_their_names(initial: str, 
 
 def test_one_iteration_instead_of_none_for_a_state_that_keeps_its_dynamic_shape() -> None:
     text = """
-        %M = Parameter : i64[]
-        %C = Parameter : boolean[]
-        %v = Parameter : f32[N,2]
-        %some = Greater(%M, 0)
-        %ran = LogicalAnd(%some, %C)
-        %m = Select(%ran, %M, 1)
-        %final = Loop(%m, true, %v) {
-          condition: @go, input_map: [Merged(%s, @n)], output_map: [Final(@n)]
-        }
+        %M = Parameter : i64[]  %C = Parameter : boolean[]  %v = Parameter : f32[N,2]
+        %some = Greater(%M, 0)  %ran = LogicalAnd(%some, %C)  %m = Select(%ran, %M, 1)
+        %final = Loop(%m, true, %v) {condition: @go, input_map: [Merged(%s, @n)], output_map: [Final(@n)]}
           body {
             %s = Parameter
             %n = Multiply(%s, 2.0)
-            Result(true) @go
-            Result(%n)
-          }
+            Result(true) @go  Result(%n) }
         %last = Select(%ran, %final, %v)
-        Result(%last)
-    """
+        Result(%last)"""
     rows = [2, 2, 3, 0, 1, 3, 2, 0, 5, 2]
     calls = ([i64(m), boolean(c), f32(*range(2 * n)).reshape(n, 2)] for (m, c), n in zip(CALLS, rows, strict=True))
     check_graph(text, lambda m, c, v: [v * np.float32(2 ** (max(m, 0) if c else 0))], *calls)
@@ -316,37 +204,21 @@ def test_one_iteration_instead_of_none_for_a_state_that_keeps_its_dynamic_shape(
 def test_one_iteration_instead_of_none_for_a_state_that_grows() -> None:
     """The additional iteration reads a row of a tensor without any; the slice removes what it appends."""
     text = """
-        %x = Parameter : f32[R,2]
-        %v = Parameter : f32[K,2]
-        %shape = ShapeOf(%x)
-        %rows = Gather(%shape, 0, 0)
-        %m = Maximum(%rows, 1)
-        %some = NotEqual(%rows, 0)
-        %first = ShapeOf(%v)
-        %length = Gather(%first, [0], 0)
-        %stop = Select(%some, i64 [1073741824], %length)
-        %end = CumSum(%stop, 0)
-        %zero = Subtract(%length, %length)
-        %one = Add(%zero, 1)
-        %once = Concat(%one, [1]) {axis: 0}
+        %x = Parameter : f32[R,2]  %v = Parameter : f32[K,2]
+        %shape = ShapeOf(%x)  %rows = Gather(%shape, 0, 0)  %m = Maximum(%rows, 1)
+        %some = NotEqual(%rows, 0)  %first = ShapeOf(%v)  %length = Gather(%first, [0], 0)
+        %stop = Select(%some, i64 [1073741824], %length)  %end = CumSum(%stop, 0)
+        %zero = Subtract(%length, %length)  %one = Add(%zero, 1)  %once = Concat(%one, [1]) {axis: 0}
         %initial = Tile(%v, %once)
         %all = Loop(%m, true, %initial, %x) {
-          iteration: %i, condition: @go, input_map: [Merged(%s, @n), Invariant(%y)], output_map: [Final(@n)]
-        }
+          iteration: %i, condition: @go, input_map: [Merged(%s, @n), Invariant(%y)], output_map: [Final(@n)]}
           body {
-            %i = Parameter
-            %s = Parameter : f32[?,2]
-            %y = Parameter
-            %j = Maximum(%i, %i)
-            %row = Gather(%y, %j, 0)
-            %new = Unsqueeze(%row, [0])
+            %i = Parameter  %s = Parameter : f32[?,2]  %y = Parameter
+            %j = Maximum(%i, %i)  %row = Gather(%y, %j, 0)  %new = Unsqueeze(%row, [0])
             %n = Concat(%s, %new) {axis: 0}
-            Result(true) @go
-            Result(%n)
-          }
+            Result(true) @go  Result(%n) }
         %last = Slice(%all, [0], %end, [1], [0])
-        Result(%last)
-    """
+        Result(%last)"""
     sizes = [(2, 1), (0, 1), (3, 2), (0, 2), (0, 0), (1, 0), (0, 3), (4, 1)]
     calls = ([f32(*range(2 * r)).reshape(r, 2), -f32(*range(2 * k)).reshape(k, 2)] for r, k in sizes)
     check_graph(text, lambda x, v: [np.concatenate([v, x])], *calls)
@@ -354,21 +226,13 @@ def test_one_iteration_instead_of_none_for_a_state_that_grows() -> None:
 
 def test_sizes_beside_the_one_that_grows_stay_known(tmp_path: Path) -> None:
     """The runtime must know that `sum` has one row: after no iteration it sets sizes to 0 that it does not know."""
-    model = parsed(
-        """main (int64 n, float[1,1] s, float[1,3] x) => (float[1,2] y, float[K,1,1] sums) {
+    model = parsed("""main (int64 n, float[1,1] s, float[1,3] x) => (float[1,2] y, float[K,1,1] sums) {
             go = Constant <value = bool {1}> ()
             sum, longer, sums = Loop (n, go, s, x) <body = body (int64 i, bool c, float[1,1] t, float[1,M] r)
                 => (bool d, float[1,1] u, float[1,P] q, float[1,1] v) {
-                d = Identity (c)
-                largest = ReduceMax <axes = [1], keepdims = 1> (r)
-                u = Add (t, largest)
-                q = Concat <axis = 1> (r, u)
-                v = Identity (u)
-            }>
-            y = Concat <axis = 1> (sum, s)
-        }""",
-        opset=17,
-    )
+                d = Identity (c)  largest = ReduceMax <axes = [1], keepdims = 1> (r)  u = Add (t, largest)
+                q = Concat <axis = 1> (r, u)  v = Identity (u) }>
+            y = Concat <axis = 1> (sum, s) }""", opset=17)  # fmt: skip
     calls = [{"n": np.array(n), "s": f32(n + 1)[None], "x": f32(1, n, 2)[None]} for n in (0, 2, 0, 3)]
     check_model(model, *calls)
     save_model(convert_model(model), tmp_path / "model.xml")

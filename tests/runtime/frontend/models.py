@@ -1,7 +1,5 @@
 """Models that several tests of the front end use, and a check of models that ONNX Runtime refuses."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 

@@ -1,7 +1,5 @@
 """Branches of an If whose outputs differ in rank: the nodes that read them move into the branches."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 
@@ -61,10 +59,8 @@ def test_the_set_is_convex() -> None:
     """`k` depends on the If and a moved node reads it: if it stayed outside, the If would depend on itself."""
     text = BRANCHES.replace("s = If", "s, t = If").replace("kept) {", "kept, float[p, q] other) { other = Abs (x) ")
     text = text.replace("flat) {", "flat, float[p, q] other) { other = Exp (x) ")
-    made = parsed(f"""main (bool c, float[2, 1] x) => (float[] y, float[2, 1] k) {{ {text}
-        k = Sin (t)  n = Mul (s, k)  y = ReduceSum <keepdims = 0> (n)
-    }}""")
-    check(made, *BOTH, rtol=1e-5)
+    check(parsed(f"""main (bool c, float[2, 1] x) => (float[] y, float[2, 1] k) {{ {text}
+        k = Sin (t)  n = Mul (s, k)  y = ReduceSum <keepdims = 0> (n) }}"""), *BOTH, rtol=1e-5)
 
 
 def test_names_that_a_branch_uses_itself() -> None:
@@ -76,8 +72,7 @@ def test_names_that_a_branch_uses_itself() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         feeds = [{**each, "z": Z[:1]} for each in BOTH]
-        wanted = [[("y", (s * np.exp(Z[0]) - Z[0]).sum())] for s in (-X, X)]
-        check(made, *feeds, expected=wanted, rtol=1e-5)
+        check(made, *feeds, expected=[[("y", (s * np.exp(Z[0]) - Z[0]).sum())] for s in (-X, X)], rtol=1e-5)
 
 
 def test_branches_in_branches() -> None:
@@ -89,50 +84,37 @@ def test_branches_in_branches() -> None:
                 else_branch = f () => (float[1, 2, 1] u) { at = Constant <value_ints = [0]> ()  u = Unsqueeze (x, at) }
             > }
         >
-        v = Exp (s)
-        n = Constant <value_ints = [2]> ()
-        y = Reshape (v, n)
-    }""")
+        v = Exp (s)  n = Constant <value_ints = [2]> ()  y = Reshape (v, n) }""")
     feeds = [{"c": np.array(c), "d": np.array(d), "x": X} for c in (True, False) for d in (True, False)]
     wanted = [[("y", np.exp(-X if each["c"] else X).reshape(2))] for each in feeds]
     check(made, *feeds, expected=wanted, rtol=1e-5)
 
 
 def test_a_loop_that_captures_the_value_moves() -> None:
-    made = model("""
-        m = Constant <value = int64 {3}> ()
-        go = Constant <value = bool {1}> ()
+    check(model("""
+        m = Constant <value = int64 {3}> ()  go = Constant <value = bool {1}> ()
         zero = Constant <value = float {0.0}> ()
         y = Loop (m, go, zero) <body = body (int64 i, bool on, float[] sum) => (bool off, float[] more) {
             off = Identity (on)  total = ReduceSum <keepdims = 0> (s)  more = Add (sum, total)
-        }>""", "float[] y")  # fmt: skip
-    check(made, *BOTH, rtol=1e-5)
+        }>""", "float[] y"), *BOTH, rtol=1e-5)
 
 
 def test_inside_a_loop() -> None:
     made = parsed("""main (int64 m, float[2, 1] x) => (float[] y) {
-        go = Constant <value = bool {1}> ()
-        zero = Constant <value = float {0.0}> ()
+        go = Constant <value = bool {1}> ()  zero = Constant <value = float {0.0}> ()
         y = Loop (m, go, zero) <body = body (int64 i, bool on, float[] sum) => (bool off, float[] more) {
-            one = Constant <value = int64 {1}> ()
-            two = Constant <value = int64 {2}> ()
-            rest = Mod (i, two)
+            one = Constant <value = int64 {1}> ()  two = Constant <value = int64 {2}> ()  rest = Mod (i, two)
             c = Equal (rest, one)
             s = If (c) <
                 then_branch = a () => (float[2, 1] kept) { kept = Neg (x) },
                 else_branch = b () => (float[2] flat) { n = Constant <value_ints = [-1]> ()  flat = Reshape (x, n) }
             >
-            off = Identity (on)
-            total = ReduceSum <keepdims = 0> (s)
-            more = Add (sum, total)
-        }>
-    }""")  # fmt: skip
+            off = Identity (on)  total = ReduceSum <keepdims = 0> (s)  more = Add (sum, total) }> }""")  # fmt: skip
     check(made, *[{"m": np.array(m), "x": X} for m in (3, 0, 1)], rtol=1e-5)
 
 
 def test_names_of_outputs_stay() -> None:
-    converted = convert_model(model("y = ReduceSum <keepdims = 0> (s)", "float[] y"))
-    assert converted.outputs == ["y"]
+    assert convert_model(model("y = ReduceSum <keepdims = 0> (s)", "float[] y")).outputs == ["y"]
 
 
 class TestRefused:
@@ -160,10 +142,7 @@ class TestABranchThatCannotBeTaken:
             then_branch = a () => (float[2, 3] p) { p = Identity (x) },
             else_branch = b () => (float[2, 3, 1] q) { two = Constant <value_ints = [2]> ()  q = Unsqueeze (x, two) }
         >
-        at = Constant <value_ints = [2]> ()
-        k = Squeeze (s, at)
-        y = MatMul (k, w)
-    }"""
+        at = Constant <value_ints = [2]> ()  k = Squeeze (s, at)  y = MatMul (k, w) }"""
 
     def test_the_other_one_is_taken(self) -> None:
         x, w = floats(2, 3), floats(3, 4)
@@ -177,16 +156,9 @@ class TestABranchThatCannotBeTaken:
     @pytest.mark.parametrize("first", [False, True])
     @pytest.mark.parametrize(
         "node",
-        [
-            "p = ScatterND (x, i, u)",
-            "p = ScatterElements (x, i, x)",
-            "p = GatherElements (u, v)",
-            "m = MatMul (x, u)  p = Squeeze (m)",
-            "p = Concat <axis = 0> (x, u)",
-            "p = Gather <axis = 1> (x, i)",
-            "m = Add (w, x)  p = ReduceSum <keepdims = 0> (m, v)",
-            "p = GRU <hidden_size = 4> (w, w, w)",
-        ],
+        ["p = ScatterND (x, i, u)", "p = ScatterElements (x, i, x)", "p = GatherElements (u, v)",
+         "m = MatMul (x, u)  p = Squeeze (m)", "p = Concat <axis = 0> (x, u)", "p = Gather <axis = 1> (x, i)",
+         "m = Add (w, x)  p = ReduceSum <keepdims = 0> (m, v)", "p = GRU <hidden_size = 4> (w, w, w)"],
     )
     def test_of_shapes_that_no_operation_takes(self, node: str, first: bool) -> None:
         names = ("then_branch", "else_branch") if first else ("else_branch", "then_branch")
@@ -225,10 +197,7 @@ class TestABranchThatCannotBeTaken:
                     then_branch = a () => (float[Q] p1) { p1 = ScatterND (s, i, u) },
                     else_branch = b () => (float[S] p2) { p2 = Mul (s, s) }
                 >
-                t = Sub (p, x)
-                z = Neg (p)
-            }>
-        }"""
+                t = Sub (p, x)  z = Neg (p) }> }"""
         with pytest.warns(UserWarning, match="then_branch is assumed never to run.*else_branch alone"):
             assert not ifs(convert_model(parsed(text)))
         x = floats(3)

@@ -1,7 +1,5 @@
 """Inputs and outputs of a model, their order and their names do not change; the same model gives the same bytes."""
 
-from __future__ import annotations
-
 import os
 import subprocess
 import sys
@@ -22,30 +20,21 @@ PYTORCH = MODELS / "pytorch"
 
 X, Y = floats(2, 3, seed=1), floats(2, 3, seed=2)
 
-LOOP = """
-main (float[2,3] x, int64 n, float[2,3] unused) => (float[2,3] y, float[K,2,3] all) {
+LOOP = """main (float[2,3] x, int64 n, float[2,3] unused) => (float[2,3] y, float[K,2,3] all) {
   [repeat] y, all = Loop (n, "", x) <
     body = step (int64 i, bool c, float[2,3] s) => (bool d, float[2,3] t, float[2,3] u) {
-    d = Identity (c)
-    t = Add (s, s)
-    u = Identity (t)
-  }>
-}"""
+    d = Identity (c)  t = Add (s, s)  u = Identity (t) }> }"""
 
-BRANCHES = """
-main (bool c, float[2,3] x) => (float[2,3] first, float[2,3] second) {
+BRANCHES = """main (bool c, float[2,3] x) => (float[2,3] first, float[2,3] second) {
   [choice] first, second = If (c) <
     then_branch = yes () => (float[2,3] a, float[2,3] b) { a = Abs (x) b = Neg (x) },
     else_branch = no () => (float[2,3] d, float[2,3] e) { d = Exp (x) e = Identity (x) }
   >
 }"""
 
-SCAN = """
-main (float[3] h, float[T,3] x) => (float[3] last, float[T,3] all) {
+SCAN = """main (float[3] h, float[T,3] x) => (float[3] last, float[T,3] all) {
   [walk] last, all = Scan <num_scan_inputs = 1, body = step (float[3] s, float[3] v) => (float[3] t, float[3] u) {
-    t = Add (s, v)
-    u = Mul (t, v)
-  }> (h, x)
+    t = Add (s, v)  u = Mul (t, v) }> (h, x)
 }"""
 
 MODELS = {
@@ -206,10 +195,8 @@ def test_duplicated_output(tmp_path: Path) -> None:
     assert converted.outputs == ["y", "y", "z"]
     xml, weights = files(converted, tmp_path)
     assert [array.tolist() for array in isolated(infer, xml, weights, {"x": X})] == [
-        (-X).tolist(),
-        (-X).tolist(),
-        np.abs(X).tolist(),
-    ]
+        (-X).tolist(), (-X).tolist(), np.abs(X).tolist(),
+    ]  # fmt: skip
 
 
 def infer(xml: bytes, weights: bytes, feeds: dict[str, Any]) -> list[Any]:
@@ -227,23 +214,17 @@ def test_names_of_the_model_object() -> None:
     assert "order" not in repr(converted) and "main" in repr(converted)
 
 
-@pytest.mark.parametrize(
-    "properties",
-    [
-        {"author": "somebody", "version": "1.0"},
-        {"names": "{0: 'cat', 1: \"dog\"}", "empty": "", "stride": "32"},
-        {"with space": "a < b & c", "0digit": "1", "dot.ted": "line\nbreak", "ünï": "∑"},
-    ],
-    ids=["plain", "quoted", "odd"],
-)
+@pytest.mark.parametrize("properties", [
+    {"author": "somebody", "version": "1.0"},
+    {"names": "{0: 'cat', 1: \"dog\"}", "empty": "", "stride": "32"},
+    {"with space": "a < b & c", "0digit": "1", "dot.ted": "line\nbreak", "ünï": "∑"},
+], ids=["plain", "quoted", "odd"])  # fmt: skip
 def test_metadata_is_kept(properties: dict[str, str], tmp_path: Path) -> None:
     """As OpenVINO's front end does it: below rt_info "framework"."""
     made = model("plain")
     helper.set_model_props(made, properties)
-    wanted = isolated(ports, made.SerializeToString())
-    assert wanted["framework"] == properties
-    found = isolated(ports, *files(convert_model(made), tmp_path))
-    assert found["framework"] == properties
+    assert isolated(ports, made.SerializeToString())["framework"] == properties
+    assert isolated(ports, *files(convert_model(made), tmp_path))["framework"] == properties
 
 
 @pytest.mark.parametrize("name", ["decoder", "loop_if_loop", "cnn"])

@@ -1,7 +1,5 @@
 """Captured values of bodies."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.harness import check, floats, parsed

@@ -1,7 +1,5 @@
 """Operators that nothing translates: all of a model are reported at once, and only where they matter."""
 
-from __future__ import annotations
-
 import re
 from typing import Any
 
@@ -41,11 +39,9 @@ def places(error: ConversionErrors) -> dict[str, list[str]]:
 
 
 def test_all_at_once_with_counts() -> None:
-    made = parsed("""
-        main (float[3] x) => (float[3] y, float[3] z) {
+    error = refusal(parsed("""main (float[3] x) => (float[3] y, float[3] z) {
           [a] p = odd.One (x) [b] q = odd.One (p) [c] r = odd.Two (q) [d] y = Neg (r)
-          [e] s = odd.One (x) [f] z = Missing (s) }""", odd=3)
-    error = refusal(made)
+          [e] s = odd.One (x) [f] z = Missing (s) }""", odd=3))
     assert error.exit_code == 3
     assert places(error) == {"odd::One": ["a", "b", "e"], "odd::Two": ["c"], "Missing": ["f"]}
     text = str(error)
@@ -57,8 +53,7 @@ def test_all_at_once_with_counts() -> None:
 
 def test_many_places_are_cut_short() -> None:
     nodes = " ".join(f"[n{k}] t{k + 1} = odd.One (t{k})" for k in range(20))
-    made = parsed(f"main (float[3] t0) => (float[3] t20) {{ {nodes} }}", odd=1)
-    text = str(refusal(made))
+    text = str(refusal(parsed(f"main (float[3] t0) => (float[3] t20) {{ {nodes} }}", odd=1)))
     assert "(20 times)" in text
     assert "and 15 more" in text
 
@@ -69,19 +64,14 @@ def test_in_bodies_and_functions() -> None:
         then_branch = yes () => (float[3] p) { [deep] p = odd.Two (s) },
         else_branch = no () => (float[3] q) { [call] q = local.f (s) }>
       [late] t = odd.One (u)"""
-    made = parsed(f"""
-        main (float[3] x, int64 n, bool flag) => (float[3] y, float[3] z) {{
+    error = refusal(parsed(f"""main (float[3] x, int64 n, bool flag) => (float[3] y, float[3] z) {{
           [head] h = odd.One (x) {LOOP.format(out="y", first="h", body=body)} [second] z = local.f (y) }}
         <domain: "local", opset_import: ["": 18, "odd": 1]> f (v) => (r) {{ [inner] r = odd.Three (v) }}""",
         odd=1, local=1,
-    )  # fmt: skip
-    error = refusal(made)
+    ))
     assert error.exit_code == 3
-    assert places(error) == {
-        "odd::One": ["head", "loop/step/late"],
-        "odd::Two": ["loop/step/choice/yes/deep"],
-        "odd::Three": ["loop/step/choice/no/call/inner", "second/inner"],
-    }
+    assert places(error) == {"odd::One": ["head", "loop/step/late"], "odd::Two": ["loop/step/choice/yes/deep"],
+                             "odd::Three": ["loop/step/choice/no/call/inner", "second/inner"]}  # fmt: skip
 
 
 @pytest.mark.parametrize("op", ["Loop", "Scan", "If"])
@@ -94,16 +84,13 @@ def test_a_body_that_fails_stops_what_depends_on_it(op: str) -> None:
         "If": """[if] y = If (flag) <then_branch = step () => (float[3] p) { [bad] p = odd.One (x) },
             else_branch = no () => (float[3] q) { q = Neg (x) }>""",
     }
-    made = parsed(f"""
-        main (float[3] x, float[2,3] m, int64 n, bool flag) => (float[3] z) {{
-          {bodies[op]} w = Neg (y) z = Reshape (w, w) }}""", odd=1)
-    assert places(refusal(made)) == {"odd::One": [f"{op.lower()}/step/bad"]}
+    assert places(refusal(parsed(f"""main (float[3] x, float[2,3] m, int64 n, bool flag) => (float[3] z) {{
+          {bodies[op]} w = Neg (y) z = Reshape (w, w) }}""", odd=1))) == {"odd::One": [f"{op.lower()}/step/bad"]}
 
 
 def test_nodes_that_reach_no_output_are_not_reported() -> None:
     body = "[bad] u = odd.One (s) v = Neg (u) t = Add (s, x)"
-    made = parsed(f"""
-        main (float[3] x, int64 n) => (float[3] y) {{
+    made = parsed(f"""main (float[3] x, int64 n) => (float[3] y) {{
           [dead] p = odd.One (x) q = Neg (p) {LOOP.format(out="y", first="x", body=body)} }}""", odd=1)
     plain = parsed(f"""
         main (float[3] x, int64 n) => (float[3] y) {{ {LOOP.format(out="y", first="x", body="t = Add (s, x)")} }}""")
@@ -112,16 +99,10 @@ def test_nodes_that_reach_no_output_are_not_reported() -> None:
     check(made, *({"x": X, "n": n} for n in (2, 0)), expected=expected)
 
 
-@pytest.mark.parametrize(
-    "condition",
-    [
-        "yes = Constant <value = bool {1}> ()",
-        "yes = Identity (truth)",
-        "size = Size (x) yes = Equal (size, three)",
-        "rank = Shape (x) first = Squeeze (rank) yes = Greater (first, one)",
-    ],
-    ids=["constant", "initializer", "size", "shape"],
-)
+@pytest.mark.parametrize("condition", [
+    "yes = Constant <value = bool {1}> ()", "yes = Identity (truth)", "size = Size (x) yes = Equal (size, three)",
+    "rank = Shape (x) first = Squeeze (rank) yes = Greater (first, one)",
+], ids=["constant", "initializer", "size", "shape"])  # fmt: skip
 @pytest.mark.parametrize("outer", ["{}", "loop"])
 def test_a_branch_that_is_never_taken_is_not_reported(condition: str, outer: str) -> None:
     """A known condition, also one known from shapes, in the main graph and in a body."""
@@ -139,8 +120,7 @@ def test_a_branch_that_is_never_taken_is_not_reported(condition: str, outer: str
 
 
 def test_a_branch_that_may_be_taken_is_reported() -> None:
-    made = parsed("""
-        main (float[3] x, bool flag) => (float[3] y) {
+    made = parsed("""main (float[3] x, bool flag) => (float[3] y) {
           [if] y = If (flag) <then_branch = good () => (float[3] p) { p = Neg (x) },
             else_branch = bad () => (float[3] q) { [here] q = odd.One (x) }> }""", odd=1)
     assert places(refusal(made)) == {"odd::One": ["if/bad/here"]}
@@ -148,8 +128,7 @@ def test_a_branch_that_may_be_taken_is_reported() -> None:
 
 def test_operators_beyond_a_cut_are_not_reported() -> None:
     """`output` ends the conversion before the operator, `input` starts it after the operator."""
-    made = parsed("""
-        main (float[3] x) => (float[3] z) {
+    made = parsed("""main (float[3] x) => (float[3] z) {
           a = Neg (x) [bad] b = odd.One (a) c = Abs (b) z = Exp (c) }""", odd=1)
     made.graph.value_info.extend([made.graph.output[0]])
     made.graph.value_info[0].name = "b"
@@ -162,17 +141,15 @@ def test_operators_beyond_a_cut_are_not_reported() -> None:
 
 def test_invalid_nodes_are_reported_before_unsupported_ones() -> None:
     """A user must fix an invalid model first."""
-    made = parsed("""
-        main (float[3] x) => (float[3] y, float[3] z) { [bad] y = odd.One (x) [worse] z = Add (x, ghost) }""", odd=1)
-    error = refusal(made)
+    error = refusal(parsed("""
+        main (float[3] x) => (float[3] y, float[3] z) { [bad] y = odd.One (x) [worse] z = Add (x, ghost) }""", odd=1))
     assert error.exit_code == 2
     assert {type(each) for each in error.errors} == {UnsupportedError, ModelError}
 
 
 def test_one_of_several_outputs_is_cut() -> None:
     """One output of a node becomes an input, the node still computes another."""
-    made = parsed("""
-        main (float[4] x) => (float[2] y, float[2] z) {
+    made = parsed("""main (float[4] x) => (float[2] y, float[2] z) {
           a, b = Split <axis = 0, num_outputs = 2> (x) y = Neg (a) z = Neg (b) }""")
     made.graph.value_info.add(name="a").type.CopyFrom(made.graph.output[0].type)
     x, a = floats(4), floats(2, seed=2)
@@ -242,5 +219,4 @@ def test_the_option_that_converts_the_other_outputs_is_named() -> None:
     renamed = parsed("main (float[3] x) => (float[3] y, float[3] z) { y = Neg (x)  z = odd.One (x) }", **ML)
     renamed.graph.node[0].output[0] = renamed.graph.output[0].name = "y,1"
     assert "--output '\"y,1\"'" in refusal(renamed).errors[0].hint
-    named = [[("y", -X), ("w", np.abs(X))]]
-    check(model, {"x": X}, output=["y", "w"], expected=named)
+    check(model, {"x": X}, output=["y", "w"], expected=[[("y", -X), ("w", np.abs(X))]])

@@ -1,7 +1,5 @@
 """Inputs frozen at a value by `input`: the other inputs remain, and the numbers are those of the whole model."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from mo_loop.api import convert_model

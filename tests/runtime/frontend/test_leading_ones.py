@@ -1,7 +1,5 @@
 """States and branches whose ranks differ by leading sizes of 1 alone: the widest rank is carried, readers broadcast."""
 
-from __future__ import annotations
-
 import warnings
 from typing import Any
 
@@ -10,7 +8,7 @@ import pytest
 
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, ConversionWarning, MoLoopError
-from tests.harness import check, floats, parsed
+from tests.harness import check, floats, parsed, refusal
 
 NUMBERS = """<float zero = {0}, float[1] vector = {2}, float[1,1] matrix = {3}, int64[0] scalar = {},
   int64[1] list = {-1}, int64[1] first = {0}, int64[2] pair = {1, 1}, int64 one = {1}>"""  # fmt: skip
@@ -45,13 +43,11 @@ STEPS = {
 
 
 def looped(step: str, start: str, result: str, rank: str = "[N]") -> Any:
-    return parsed(f"""
-        main (float[N] x, int64 n) => (float{rank} y) {NUMBERS} {{
+    return parsed(f"""main (float[N] x, int64 n) => (float{rank} y) {NUMBERS} {{
           last, sums = Loop (n, "", {start}) <body = b (int64 i, bool c, s) => (bool d, t, float[1] sum) {{
             d = Identity (c)
             {step}
-            total = ReduceSum <keepdims = 0> (t)
-            sum = Reshape (total, list) }}>
+            total = ReduceSum <keepdims = 0> (t)  sum = Reshape (total, list) }}>
           {result}
         }}""")
 
@@ -87,8 +83,7 @@ def test_the_rank_of_a_loop_that_surely_runs_is_that_of_its_body() -> None:
 
 
 def test_an_output_of_either_rank_is_refused_in_a_strict_conversion() -> None:
-    with pytest.raises(MoLoopError, match="strict"):
-        convert_model(looped(STEPS["an operand"], "zero", "y = Neg (last)", "[1]"), strict=True)
+    assert "strict" in str(refusal(looped(STEPS["an operand"], "zero", "y = Neg (last)", "[1]"), strict=True))
 
 
 @pytest.mark.parametrize("reader", ["u = Shape (s)  v = Size (u)", "v = Shape <start = 0> (s)"])
@@ -100,21 +95,16 @@ def test_a_reader_of_the_rank_is_refused(reader: str) -> None:
 
 
 def test_a_rank_that_grows_in_every_iteration_is_refused_without_naming_the_state_as_an_input() -> None:
-    with pytest.raises(MoLoopError) as caught:
-        convert_model(looped("t = Unsqueeze (s, first)", "zero", "y = Add (last, x)"))
-    assert "rank" in str(caught.value) and "--input" not in str(caught.value)
+    error = refusal(looped("t = Unsqueeze (s, first)", "zero", "y = Add (last, x)"))
+    assert "rank" in str(error) and "--input" not in str(error)
 
 
 def test_a_scan_state() -> None:
-    made = parsed(f"""
-        main (float[N] x) => (float[N] y, float[1] z) {NUMBERS} {{
+    check(parsed(f"""main (float[N] x) => (float[N] y, float[1] z) {NUMBERS} {{
           last, y = Scan <num_scan_inputs = 1, body = b (s, float[] e) => (t, float[] f) {{
-            u = Add (s, e)
-            f = Reshape (u, scalar)
+            u = Add (s, e)  f = Reshape (u, scalar)
             t = Add (u, vector) }}> (vector, x)
-          z = Reshape (last, list)
-        }}""")
-    check(made, *({"x": floats(n)} for n in (3, 1, 2)))
+          z = Reshape (last, list) }}"""), *({"x": floats(n)} for n in (3, 1, 2)))
 
 
 BRANCHES = """
@@ -125,13 +115,11 @@ BRANCHES = """
 """
 
 
-@pytest.mark.parametrize(
-    "readers", [
-        "y = Add (s, x)", "a = Shape (s)  b = Size (a)  d = Cast <to = 1> (b)  y = Add (d, x)",
-        'd = Loop (one, "", s) <body = l (int64 i, bool e, v) => (bool f, w) { f = Identity (e)  w = Exp (v) }>  '
-        "y = Mul (d, x)",
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("readers", [
+    "y = Add (s, x)", "a = Shape (s)  b = Size (a)  d = Cast <to = 1> (b)  y = Add (d, x)",
+    'd = Loop (one, "", s) <body = l (int64 i, bool e, v) => (bool f, w) { f = Identity (e)  w = Exp (v) }>  '
+    "y = Mul (d, x)",
+])  # fmt: skip
 def test_branches(readers: str) -> None:
     made = parsed(f"main (float[N] x, bool c) => (float[N] y) {NUMBERS} {{ {BRANCHES} {readers} }}")
     check(made, *({"x": floats(3), "c": c} for c in (True, False)))
@@ -146,13 +134,11 @@ def test_branches_as_an_output_of_the_model() -> None:
         check(made, {"x": x, "c": True}, {"x": x, "c": False}, expected=expected)
 
 
-@pytest.mark.parametrize(
-    ("condition", "hint"), [
-        ("d = Identity (c)", '--freeze "c=VALUE"'),
-        ("n = Size (x)  d = Equal (n, one)", '--input "x[SIZES]"'),
-        ("m = ReduceMax <keepdims = 0> (x)  d = Less (m, zero)", ""),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("condition", "hint"), [
+    ("d = Identity (c)", '--freeze "c=VALUE"'),
+    ("n = Size (x)  d = Equal (n, one)", '--input "x[SIZES]"'),
+    ("m = ReduceMax <keepdims = 0> (x)  d = Less (m, zero)", ""),
+])  # fmt: skip
 def test_what_decides_branches_of_other_ranks_is_named(condition: str, hint: str) -> None:
     text = BRANCHES.replace("If (c)", "If (d)").replace("ReduceMin", "Neg")
     made = parsed(f"main (float[N] x, bool c) => (s) {NUMBERS} {{ {condition} {text} }}")
@@ -169,17 +155,11 @@ def test_the_faults_of_an_exporter() -> None:
          float most = {3}> {
           last, y = Loop (ten, yes, no, x) <body = b (int64 i, bool c, bool d, float[N] s)
                                                   => (bool e, bool f, float[N] t) {
-            t = Add (s, one)
-            m = ReduceMax <keepdims = 0> (t)
-            over = Greater (m, most)
+            t = Add (s, one)  m = ReduceMax <keepdims = 0> (t)  over = Greater (m, most)
             r = If (over) <
                 then_branch = stop () => (bool v) { v = Constant <value = bool {1}> () },
                 else_branch = more () => (bool[1] w) { k = Cast <to = 7> (d)  l = Add (k, zero)  w = Cast <to = 9> (l) }
             >
-            n = Not (r)
-            o = Cast <to = 7> (r)
-            p = Add (o, zero)
-            f = Cast <to = 9> (p)
-            e = Reshape (n, scalar) }>
-        }""", opset=14)  # fmt: skip
+            n = Not (r)  o = Cast <to = 7> (r)  p = Add (o, zero)  f = Cast <to = 9> (p)
+            e = Reshape (n, scalar) }> }""", opset=14)  # fmt: skip
     check(made, *({"x": np.float32(each)} for each in ([0, 1], [2.5], [9, 9, 9])))

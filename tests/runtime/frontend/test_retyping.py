@@ -1,7 +1,5 @@
 """States of a wider type than their initial value: the body is translated again until the types are stable."""
 
-from __future__ import annotations
-
 import warnings
 from collections import Counter
 from collections.abc import Iterator
@@ -13,7 +11,8 @@ import pytest
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
 from mo_loop.frontend.context import Body
-from tests.harness import check, floats, parsed
+from tests.harness import check, floats, parsed, refusal
+from tests.pairs import every
 
 
 @pytest.fixture
@@ -32,20 +31,12 @@ def translations(monkeypatch: pytest.MonkeyPatch) -> Iterator[Counter[str]]:
 
 def test_shape_of_a_growing_state() -> None:
     """The length of the state, read in the body, is that of the current iteration."""
-    made = parsed("""
-        main (float[1,3] x, int64 n) => (float[R,3] y, int64[K,2] shapes, float[K] sums) {
+    made = parsed("""main (float[1,3] x, int64 n) => (float[R,3] y, int64[K,2] shapes, float[K] sums) {
           y, shapes, sums = Loop (n, "", x) <body = grow (int64 i, bool c, s) => (bool d, t, u, v) <int64 one = {1}> {
-            d = Identity (c)
-            u = Shape (s)
-            rows = Shape <start = 0, end = 1> (s)
-            count = Cast <to = 1> (rows)
-            mean = ReduceMean <keepdims = 1> (s)
-            k = Mul (mean, count)
-            r = Reshape (k, one11)
-            wide = Expand (r, shape13)
-            t = Concat <axis = 0> (s, wide)
-            v = ReduceSum <keepdims = 0> (k) }>
-        }""")
+            d = Identity (c)  u = Shape (s)  rows = Shape <start = 0, end = 1> (s)
+            count = Cast <to = 1> (rows)  mean = ReduceMean <keepdims = 1> (s)  k = Mul (mean, count)
+            r = Reshape (k, one11)  wide = Expand (r, shape13)  t = Concat <axis = 0> (s, wide)
+            v = ReduceSum <keepdims = 0> (k) }> }""")
     body = made.graph.node[0].attribute[0].g
     for name, values in (("one11", [1, 1]), ("shape13", [1, 3])):
         body.initializer.add(name=name, data_type=7, dims=[2], int64_data=values)
@@ -69,40 +60,31 @@ def shape_reference(x: np.ndarray[Any, Any], count: int) -> list[tuple[str, Any]
 
 def test_growing_along_two_axes(translations: Counter[str]) -> None:
     """A row, then a column, in each iteration; both dimensions are widened, one translation after another at most."""
-    made = parsed("""
-        main (float[1,2] x, int64 n) => (float[R,C] y, int64[K,2] shapes) {
+    made = parsed("""main (float[1,2] x, int64 n) => (float[R,C] y, int64[K,2] shapes) {
           y, shapes = Loop (n, "", x) <body = grow (int64 i, bool c, s) => (bool d, t, u) {
-            d = Identity (c)
-            u = Shape (s)
-            row = ReduceMax <axes = [0], keepdims = 1> (s)
-            taller = Concat <axis = 0> (s, row)
-            column = ReduceMin <axes = [1], keepdims = 1> (taller)
-            t = Concat <axis = 1> (taller, column) }>
-        }""", opset=13)
+            d = Identity (c)  u = Shape (s)  row = ReduceMax <axes = [0], keepdims = 1> (s)
+            taller = Concat <axis = 0> (s, row)  column = ReduceMin <axes = [1], keepdims = 1> (taller)
+            t = Concat <axis = 1> (taller, column) }> }""", opset=13)
     check(made, *({"x": floats(1, 2, seed=n), "n": n} for n in (3, 1, 4)))
     assert translations["grow"] <= 3
 
 
 def test_two_states_one_widened_by_the_other(translations: Counter[str]) -> None:
     """b takes the old a, c the old b: the widening reaches one more state with each translation."""
-    made = parsed("""
-        main (float[1] x, int64 n) => (float[P] p, float[Q] q, float[R] r) {
+    made = parsed("""main (float[1] x, int64 n) => (float[P] p, float[Q] q, float[R] r) {
           p, q, r = Loop (n, "", x, x, x) <body = shift (int64 i, bool go, a, b, c) => (bool d, a2, b2, c2) {
-            d = Identity (go) a2 = Concat <axis = 0> (a, c) b2 = Neg (a) c2 = Abs (b) }>
-        }""")
+            d = Identity (go) a2 = Concat <axis = 0> (a, c) b2 = Neg (a) c2 = Abs (b) }> }""")
     check(made, *({"x": floats(1, seed=n), "n": n} for n in (4, 0, 2, 7)))
     assert translations["shift"] <= 4
 
 
 def test_growing_state_and_one_that_is_not(translations: Counter[str]) -> None:
     """A body whose states keep their types is translated once."""
-    made = parsed("""
-        main (float[2] x, int64 n) => (float[R] y, float[2] z) {
+    check(parsed("""main (float[2] x, int64 n) => (float[R] y, float[2] z) {
           y = Loop (n, "", x) <body = grow (int64 i, bool c, s) => (bool d, t) {
             d = Identity (c) t = Concat <axis = 0> (s, x) }>
           z = Loop (n, "", x) <body = keep (int64 i, bool c, s) => (bool d, t) { d = Identity (c) t = Add (s, x) }>
-        }""")
-    check(made, *({"x": floats(2, seed=n), "n": n} for n in (2, 0)))
+        }"""), *({"x": floats(2, seed=n), "n": n} for n in (2, 0)))
     assert translations["grow"] == 2
     assert translations["keep"] == 1
 
@@ -135,25 +117,21 @@ def test_nested_growing_states(depth: int, translations: Counter[str]) -> None:
 
 def test_inner_loop_over_what_the_outer_grows() -> None:
     """A Scan over a growing state, an inner Loop that starts from it, and an If that may add nothing."""
-    made = parsed("""
-        main (float[1,2] x, int64 n) => (float[R,2] y, float[K,2] sums) <int64 two = {2}> {
+    check(parsed("""main (float[1,2] x, int64 n) => (float[R,2] y, float[K,2] sums) <int64 two = {2}> {
           y, sums = Loop (n, "", x) <body = grow (int64 i, bool c, s) => (bool d, t, u) <float[2] zero = {0.0, 0.0}> {
             d = Identity (c)
             u = Scan <num_scan_inputs = 1, body = add (float[2] a, float[2] e) => (float[2] b) {
               b = Add (a, e) }> (zero, s)
-            odd = Mod (i, two)
-            flag = Cast <to = 9> (odd)
+            odd = Mod (i, two)  flag = Cast <to = 9> (odd)
             t = If (flag) <
               then_branch = same () => (p) { p = Abs (s) },
               else_branch = more () => (q) { q = Concat <axis = 0> (s, x) }
             > }>
-        }""")
-    check(made, *({"x": floats(1, 2, seed=n), "n": n} for n in (4, 1, 5)))
+        }"""), *({"x": floats(1, 2, seed=n), "n": n} for n in (4, 1, 5)))
 
 
 def test_scan_state_that_grows() -> None:
-    made = parsed("""
-        main (float[1] x, float[T,1] e) => (float[R] y, float[T] sums) {
+    made = parsed("""main (float[1] x, float[T,1] e) => (float[R] y, float[T] sums) {
           y, sums = Scan <num_scan_inputs = 1, body = grow (s, v) => (t, u) {
             t = Concat <axis = 0> (s, v) u = ReduceSum <keepdims = 0> (t) }> (x, e)
         }""")
@@ -169,35 +147,24 @@ def test_scan_state_that_grows() -> None:
 
 def test_shrinking_state() -> None:
     """A state that loses its first element each time, until a condition ends the loop."""
-    made = parsed("""
-        main (float[5] x, int64 n) => (float[R] y) {
+    made = parsed("""main (float[5] x, int64 n) => (float[R] y) {
           y = Loop (n, "", x) <body = shrink (int64 i, bool c, s) => (bool d, t)
             <int64[1] one = {1}, int64[1] end = {9}> {
-            d = Identity (c) t = Slice (s, one, end) }>
-        }""")
+            d = Identity (c) t = Slice (s, one, end) }> }""")
     check(made, *({"x": floats(5, seed=n), "n": n} for n in (3, 0, 5, 1)))
 
 
 def test_state_without_elements_at_first() -> None:
     """The usual accumulator of exporters: its initial value has no elements."""
-    made = parsed("""
-        main (float[2] x, int64 n) => (float[R,2] y) <int64[1] zero = {0}, int64[2] none = {0, 2}> {
+    check(parsed("""main (float[2] x, int64 n) => (float[R,2] y) <int64[1] zero = {0}, int64[2] none = {0, 2}> {
           start = ConstantOfShape (none)
           y = Loop (n, "", start) <body = append (int64 i, bool c, s) => (bool d, t) <int64[1] axes = {0}> {
-            d = Identity (c)
-            k = Cast <to = 1> (i)
-            v = Add (x, k)
-            w = Unsqueeze (v, axes)
-            t = Concat <axis = 0> (s, w) }>
-        }""")
-    check(made, *({"x": floats(2, seed=n), "n": n} for n in (3, 0, 1)))
+            d = Identity (c)  k = Cast <to = 1> (i)  v = Add (x, k)  w = Unsqueeze (v, axes)
+            t = Concat <axis = 0> (s, w) }> }"""), *({"x": floats(2, seed=n), "n": n} for n in (3, 0, 1)))
 
 
-CONDITIONS = {
-    "size": "size = Shape <end = 1> (s)  few = Less (size, two)",
-    "iteration": "few = Less (i, two)",
-    "input": "few = Less (i, limit)",
-}
+CONDITIONS = {"size": "size = Shape <end = 1> (s)  few = Less (size, two)", "iteration": "few = Less (i, two)",
+              "input": "few = Less (i, limit)"}  # fmt: skip
 LAST_ROWS = {
     "reshape": "last = Slice (s, from, end, first)  wide = Reshape (last, flat)  f = Slice (wide, zero, four, axis)",
     "top": "f, places = TopK <axis = 0> (s, two)",
@@ -212,13 +179,10 @@ def pushed(rows: int, condition: str, read: str) -> Any:
         <int64[1] two = {{2}}, int64[1] from = {{-2}}, int64[1] end = {{99}}, int64[1] first = {{0}},
          int64[2] flat = {{1, 8}}, int64[2] square = {{2, 4}}, int64[1] zero = {{0}}, int64[1] four = {{4}},
          int64[1] axis = {{1}}, float[2,4] w = {{1, 2, 3, 4, 5, 6, 7, 8}}> {{
-          none = Constant <value_ints = [{rows}, 4]> ()
-          start = ConstantOfShape (none)
+          none = Constant <value_ints = [{rows}, 4]> ()  start = ConstantOfShape (none)
           count = Shape <end = 1> (x)
           y = Loop (count, "", start) <body = push (int64 i, bool c, float[A,4] s) => (bool d, float[B,4] t) {{
-            d = Identity (c)
-            row = Gather (x, i)
-            item = Unsqueeze (row, first)
+            d = Identity (c)  row = Gather (x, i)  item = Unsqueeze (row, first)
             {CONDITIONS[condition]}
             t = If (few) <
                 then_branch = more () => (float[C,4] e) {{ e = Concat <axis = 0> (s, item) }},
@@ -227,20 +191,16 @@ def pushed(rows: int, condition: str, read: str) -> Any:
         }}""")  # fmt: skip
 
 
-@pytest.mark.parametrize("rows", [0, 1])
-@pytest.mark.parametrize("condition", CONDITIONS)
-@pytest.mark.parametrize("read", LAST_ROWS)
+@every(rows=[0, 1], condition=CONDITIONS, read=LAST_ROWS)
 def test_a_branch_that_needs_more_rows_than_a_state_has_at_first(rows: int, condition: str, read: str) -> None:
     check(pushed(rows, condition, read), *({"x": floats(n, 4, seed=n), "limit": 2} for n in (5, 1, 0, 3, 2)))
 
 
-@pytest.mark.parametrize(
-    ("next_value", "said"), [
-        ("wide = Reshape (s, flat)  t = Slice (wide, zero, four, axis)", "4 elements into"),
-        ("wide = Reshape (s, flat)  t = Add (wide, s)", "4 elements into"),
-        ("t = Add (s, two)", "cannot be broadcast"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("next_value", "said"), [
+    ("wide = Reshape (s, flat)  t = Slice (wide, zero, four, axis)", "4 elements into"),
+    ("wide = Reshape (s, flat)  t = Add (wide, s)", "4 elements into"),
+    ("t = Add (s, two)", "cannot be broadcast"),
+])  # fmt: skip
 def test_a_body_that_always_refuses_the_initial_sizes_is_refused(next_value: str, said: str) -> None:
     made = parsed(f"""
         main (int64 n) => (float[A,B] y) <float[1,4] start = {{1, 2, 3, 4}}, int64[2] flat = {{1, 8}},
@@ -263,58 +223,43 @@ def test_unrolled_iterations_in_which_a_branch_does_not_run() -> None:
     ("statement", "place"),
     [
         ("t = Cast <to = 7> (s)", "loop"),
-        (
-            """t = Loop [inner] ("", c, s) <body = deep (int64 j, bool e, q) => (bool f, r) {
-              f = Not (e) r = Cast <to = 7> (q) }>""",
-            "loop/step/inner",
-        ),
+        ("""t = Loop [inner] ("", c, s) <body = deep (int64 j, bool e, q) => (bool f, r) {
+              f = Not (e) r = Cast <to = 7> (q) }>""", "loop/step/inner"),
     ],
     ids=["own", "nested"],
 )
 def test_state_that_changes_its_element_type(statement: str, place: str) -> None:
     """Refused with its path: no tensor has two element types."""
     statement = statement.replace("t = Loop [inner]", "[inner] t = Loop")
-    made = parsed(f"""
-        main (float[2] x, int64 n) => (y) {{
+    error = refusal(parsed(f"""main (float[2] x, int64 n) => (y) {{
           [loop] y = Loop (n, "", x) <body = step (int64 i, bool c, s) => (bool d, t) {{
             d = Identity (c) {statement} }}>
-        }}""")
-    with pytest.raises(MoLoopError) as caught:
-        convert_model(made)
-    assert (caught.value.code, caught.value.exit_code) == ("ML239", 2)
-    assert "state 0 starts as f32 and becomes i64" in str(caught.value)
-    assert f"where: {place}\n" in f"{caught.value}\n"
+        }}"""))
+    assert (error.code, error.exit_code) == ("ML239", 2)
+    assert "state 0 starts as f32 and becomes i64" in str(error)
+    assert f"where: {place}\n" in f"{error}\n"
 
 
 def test_rank_that_changes_is_refused() -> None:
     """The runtime compiles known ranks only; the message contains the path."""
-    made = parsed("""
-        main (float[2] x, int64 n) => (y) {
+    error = refusal(parsed("""main (float[2] x, int64 n) => (y) {
           [loop] y = Loop (n, "", x) <body = step (int64 i, bool c, s) => (bool d, t) <int64[1] axes = {0}> {
-            d = Identity (c) t = Unsqueeze (s, axes) }>
-        }""")
-    with pytest.raises(MoLoopError) as caught:
-        convert_model(made)
-    assert caught.value.exit_code == 3
-    assert "rank" in str(caught.value) and "loop/step/" in str(caught.value)
+            d = Identity (c) t = Unsqueeze (s, axes) }> }"""))
+    assert error.exit_code == 3
+    assert "rank" in str(error) and "loop/step/" in str(error)
 
 
 def test_strings_of_another_number_and_no_trips() -> None:
-    made = parsed("""
-        main (string[2] x, int64 n) => (string[R] y) <string[1] s = {"a"}> {
+    made = parsed("""main (string[2] x, int64 n) => (string[R] y) <string[1] s = {"a"}> {
           y = Loop (n, "", s) <body = step (int64 i, bool c, string[?] r) => (bool d, string[?] t) {
-            d = Identity (c) t = Identity (x) }>
-        }""")
+            d = Identity (c) t = Identity (x) }> }""")
     check(made, *({"x": np.array(["u", "v"], object), "n": n} for n in (2, 0, 1)))
 
 
-@pytest.mark.parametrize("first", [1, 3])
-@pytest.mark.parametrize("pieces", ["e, e", "e, e, e"])
+@every(first=[1, 3], pieces=["e, e", "e, e, e"])
 def test_growth_by_several_rows_and_no_trips(pieces: str, first: int) -> None:
     """The initial value is shorter than the state after any iteration."""
-    made = parsed(f"""
-        main (float[1] x, float[1] e, int64 n) => (float[R] y) {{
+    made = parsed(f"""main (float[1] x, float[1] e, int64 n) => (float[R] y) {{
           y = Loop (n, "", x) <body = grow (int64 i, bool c, s) => (bool d, t) {{
-            d = Identity (c) t = Concat <axis = 0> (s, {pieces}) }}>
-        }}""")
+            d = Identity (c) t = Concat <axis = 0> (s, {pieces}) }}> }}""")
     check(made, *({"x": floats(1, seed=n), "e": floats(1, seed=9), "n": n} for n in (first, 0, 2)))

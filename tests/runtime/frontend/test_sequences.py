@@ -1,7 +1,5 @@
 """Sequences and optionals: their lowered forms on the runtime, and refusals."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -31,17 +29,10 @@ def loops(model: Any) -> list[Any]:
 
 
 def test_a_list_outside_of_control_flow_is_replaced_by_its_elements() -> None:
-    model = parsed("""
-        main (float[N] a, float[N] b, float[N] c) => (float[N] x, float[M] y, int64 l) {
-          first = Constant <value_int=0> ()
-          last = Constant <value_int=-1> ()
-          s = SequenceConstruct (a, b)
-          t = SequenceInsert (s, c, first)
-          u = SequenceErase (t, last)
-          x = SequenceAt (u, last)
-          y = ConcatFromSequence <axis=0> (t)
-          l = SequenceLength (u)
-        }""")
+    model = parsed("""main (float[N] a, float[N] b, float[N] c) => (float[N] x, float[M] y, int64 l) {
+          first = Constant <value_int=0> ()  last = Constant <value_int=-1> ()  s = SequenceConstruct (a, b)
+          t = SequenceInsert (s, c, first)  u = SequenceErase (t, last)  x = SequenceAt (u, last)
+          y = ConcatFromSequence <axis=0> (t)  l = SequenceLength (u) }""")
     graph = convert_model(model).graph
     assert not graph.of(OnSequences)
     assert not any("Sequence" in node.type for node in graph.ordered())
@@ -50,27 +41,18 @@ def test_a_list_outside_of_control_flow_is_replaced_by_its_elements() -> None:
 
 @pytest.mark.parametrize("axis", [0, 1, 2, -1, -3])
 def test_stacking_counts_the_axis_in_the_result(axis: int) -> None:
-    model = parsed(f"""
-        main (float[N,3] a, float[N,3] b) => (float[?,?,?] y) {{
-          s = SequenceConstruct (a, b, a)
-          y = ConcatFromSequence <axis={axis}, new_axis=1> (s)
-        }}""")
+    model = parsed(f"""main (float[N,3] a, float[N,3] b) => (float[?,?,?] y) {{
+          s = SequenceConstruct (a, b, a)  y = ConcatFromSequence <axis={axis}, new_axis=1> (s) }}""")
     check(model, {"a": floats(2, 3), "b": floats(2, 3, seed=1)}, {"a": floats(1, 3), "b": floats(1, 3, seed=1)})
 
 
 def test_a_list_of_one_length_becomes_states_of_the_loop() -> None:
-    model = parsed("""
-        main (float[N] a, float[N] b, int64 n) => (float[M] y) {
-          first = Constant <value_int=0> ()
-          s0 = SequenceConstruct (a, b)
+    model = parsed("""main (float[N] a, float[N] b, int64 n) => (float[M] y) {
+          first = Constant <value_int=0> ()  s0 = SequenceConstruct (a, b)
           s = Loop (n, "", s0) <body = step (int64 i, bool c, seq(float[?]) p) => (bool d, seq(float[?]) r) {
-            d = Identity (c)
-            x = SequenceAt (p, first)
-            q = SequenceErase (p, first)
-            r = SequenceInsert (q, x)
-          }>
-          y = ConcatFromSequence <axis=0> (s)
-        }""")
+            d = Identity (c)  x = SequenceAt (p, first)  q = SequenceErase (p, first)
+            r = SequenceInsert (q, x) }>
+          y = ConcatFromSequence <axis=0> (s) }""")
     (loop,) = loops(model)
     assert len(loop.output_map) == 2
     check(model, *({"a": floats(2), "b": floats(2, seed=1), "n": np.int64(n)} for n in (3, 0, 2)))
@@ -95,23 +77,15 @@ def test_an_element_that_another_one_replaces(form: str) -> None:
     """`list[i] = x`: erased and inserted at one place that is not below 0, which is one row replaced; with a place
     below 0, ONNX inserts one place further to the front."""
     made, erased, inserted, replaces = ASSIGNMENTS[form]
-    model = parsed(f"""
-        main (float[2] a, float[2] b, float[2] c, int64 n, int64 k) => (float[6] y) {{
-          one = Constant <value_int=1> ()
-          two = Constant <value_int=2> ()
-          three = Constant <value_int=3> ()
+    model = parsed(f"""main (float[2] a, float[2] b, float[2] c, int64 n, int64 k) => (float[6] y) {{
+          one = Constant <value_int=1> ()  two = Constant <value_int=2> ()  three = Constant <value_int=3> ()
           s0 = SequenceConstruct (a, b, c)
           s = Loop (n, "", s0) <body = step (int64 i, bool g, seq(float[2]) p0) => (bool h, seq(float[2]) r) {{
             h = Identity (g)
             {made}
-            x = SequenceAt (p0, one)
-            w = Exp (x)
-            u = Tanh (w)
-            q = SequenceErase (p0, {erased})
-            r = SequenceInsert (q, u, {inserted})
-          }}>
-          y = ConcatFromSequence <axis=0> (s)
-        }}""")
+            x = SequenceAt (p0, one)  w = Exp (x)  u = Tanh (w)
+            q = SequenceErase (p0, {erased})  r = SequenceInsert (q, u, {inserted}) }}>
+          y = ConcatFromSequence <axis=0> (s) }}""")
     scopes = convert_model(model).graph.scopes()
     assert any(scope.of(ops.ScatterUpdate) for scope in scopes) == replaces
     some = {name: floats(2, seed=seed) for seed, name in enumerate("abc")}
@@ -120,58 +94,36 @@ def test_an_element_that_another_one_replaces(form: str) -> None:
 
 @pytest.mark.keeps_loops
 def test_an_append_of_one_shape_is_a_concatenated_output() -> None:
-    model = parsed("""
-        main (float[N,3] x, int64 n) => (float[?,?,3] y) {
+    model = parsed("""main (float[N,3] x, int64 n) => (float[?,?,3] y) {
           s0 = SequenceEmpty ()
           s = Loop (n, "", s0) <body = step (int64 i, bool c, seq(float) p) => (bool d, seq(float) r) {
-            d = Identity (c)
-            f = Cast <to=1> (i)
-            e = Add (x, f)
-            r = SequenceInsert (p, e)
-          }>
-          y = ConcatFromSequence <axis=1, new_axis=1> (s)
-        }""")
+            d = Identity (c)  f = Cast <to=1> (i)  e = Add (x, f)  r = SequenceInsert (p, e) }>
+          y = ConcatFromSequence <axis=1, new_axis=1> (s) }""")
     (loop,) = loops(model)
     assert [type(entry) for entry in loop.output_map] == [Concatenated]
     check(model, *({"x": floats(n, 3), "n": np.int64(n)} for n in (3, 1, 5)))
 
 
 def test_appends_in_two_loops_deep_beside_other_states() -> None:
-    model = parsed("""
-        main (float[2] x, int64 n) => (float[?] y, float[2] z, int64 l) {
-          s0 = SequenceConstruct (x)
-          three = Constant <value_int=3> ()
+    model = parsed("""main (float[2] x, int64 n) => (float[?] y, float[2] z, int64 l) {
+          s0 = SequenceConstruct (x)  three = Constant <value_int=3> ()
           z, s = Loop (n, "", x, s0) <body = outer (int64 i, bool c, float[2] a, seq(float[2]) p)
                                             => (bool d, float[2] b, seq(float[2]) r) {
             d = Identity (c)
             b, r = Loop (three, "", a, p) <body = inner (int64 j, bool g, float[2] e, seq(float[2]) q)
                                                  => (bool h, float[2] f, seq(float[2]) t) {
-              h = Identity (g)
-              f = Add (e, x)
-              t = SequenceInsert (q, f)
-            }>
-          }>
-          y = ConcatFromSequence <axis=0> (s)
-          l = SequenceLength (s)
-        }""")
+              h = Identity (g)  f = Add (e, x)  t = SequenceInsert (q, f) }> }>
+          y = ConcatFromSequence <axis=0> (s)  l = SequenceLength (s) }""")
     check(model, *({"x": floats(2), "n": np.int64(n)} for n in (2, 0, 3)))
 
 
 def test_ragged_appends_are_a_tensor_that_grows() -> None:
-    model = parsed("""
-        main (float[R,3] x, int64 n) => (float[?,3] y) {
-          s0 = SequenceEmpty ()
-          one = Constant <value_ints=[1]> ()
-          zero = Constant <value_ints=[0]> ()
+    model = parsed("""main (float[R,3] x, int64 n) => (float[?,3] y) {
+          s0 = SequenceEmpty ()  one = Constant <value_ints=[1]> ()  zero = Constant <value_ints=[0]> ()
           s = Loop (n, "", s0) <body = step (int64 i, bool c, seq(float) p) => (bool d, seq(float) r) {
-            d = Identity (c)
-            k = Reshape (i, one)
-            stop = Add (k, one)
-            e = Slice (x, zero, stop, zero)
-            r = SequenceInsert (p, e)
-          }>
-          y = ConcatFromSequence <axis=0> (s)
-        }""")
+            d = Identity (c)  k = Reshape (i, one)  stop = Add (k, one)
+            e = Slice (x, zero, stop, zero)  r = SequenceInsert (p, e) }>
+          y = ConcatFromSequence <axis=0> (s) }""")
     (loop,) = loops(model)
     assert len(loop.output_map) == 1  # the sizes of the pieces are not carried: nothing reads them
     check(model, *({"x": floats(6, 3), "n": np.int64(n)} for n in (3, 1, 6)))
@@ -179,43 +131,25 @@ def test_ragged_appends_are_a_tensor_that_grows() -> None:
 
 def test_an_element_of_the_list_that_the_loop_itself_makes() -> None:
     """The list is empty at first, so the branch that reads it has no type before the first translation of the body."""
-    model = parsed("""
-        main (float[N,3] x, int64 n) => (float[?,3] y) {
-          s0 = SequenceEmpty ()
-          zero = Constant <value_int=0> ()
-          last = Constant <value_int=-1> ()
+    check(parsed("""main (float[N,3] x, int64 n) => (float[?,3] y) {
+          s0 = SequenceEmpty ()  zero = Constant <value_int=0> ()  last = Constant <value_int=-1> ()
           s = Loop (n, "", s0) <body = step (int64 i, bool c, seq(float) p) => (bool d, seq(float) r) {
-            d = Identity (c)
-            l = SequenceLength (p)
-            some = Greater (l, zero)
+            d = Identity (c)  l = SequenceLength (p)  some = Greater (l, zero)
             e = If (some) <then_branch = a () => (float[N,3] f) { f = SequenceAt (p, last) },
                            else_branch = b () => (float[N,3] g) { g = Neg (x) }>
-            h = Add (e, x)
-            r = SequenceInsert (p, h)
-          }>
-          y = ConcatFromSequence <axis=0> (s)
-        }""")
-    check(model, *({"x": floats(2, 3), "n": np.int64(n)} for n in (3, 1, 4)))
+            h = Add (e, x)  r = SequenceInsert (p, h) }>
+          y = ConcatFromSequence <axis=0> (s) }"""), *({"x": floats(2, 3), "n": np.int64(n)} for n in (3, 1, 4)))
 
 
 @pytest.mark.parametrize("split", ["", "chunk", "sizes"])
 def test_a_tensor_in_pieces_read_in_a_loop(split: str) -> None:
-    model = parsed(f"""
-        main (float[R,2] x, int64 chunk, int64[K] sizes) => (float[2] y, int64 n) {{
-          s = SplitToSequence <axis=0> (x{f", {split}" if split else ""})
-          n = SequenceLength (s)
-          zero = Constant <value = float[2] {{0, 0}}> ()
-          axes = Constant <value_ints=[0]> ()
+    model = parsed(f"""main (float[R,2] x, int64 chunk, int64[K] sizes) => (float[2] y, int64 n) {{
+          s = SplitToSequence <axis=0> (x{f", {split}" if split else ""})  n = SequenceLength (s)
+          zero = Constant <value = float[2] {{0, 0}}> ()  axes = Constant <value_ints=[0]> ()
           y = Loop (n, "", zero) <body = step (int64 i, bool c, float[2] a) => (bool d, float[2] r) {{
-            d = Identity (c)
-            e = SequenceAt (s, i)
-            f = ReduceSum <keepdims=0> (e, axes)
-            two = Constant <value = float {{2}}> ()
-            h = Mul (a, two)
-            r = Add (h, f)
-          }}>
-          chunk2 = Identity (chunk)
-        }}""")
+            d = Identity (c)  e = SequenceAt (s, i)  f = ReduceSum <keepdims=0> (e, axes)
+            two = Constant <value = float {{2}}> ()  h = Mul (a, two)  r = Add (h, f) }}>
+          chunk2 = Identity (chunk) }}""")
     del model.graph.node[-1]
     sizes = [np.array(each, np.int64) for each in ([2, 3, 1], [6], [0, 4, 1, 1])]
     feeds = [{"x": floats(6, 2), "chunk": np.int64(k), "sizes": s} for k, s in zip((2, 4, 7), sizes, strict=True)]
@@ -227,9 +161,7 @@ def test_a_split_without_keepdims(size: str, rank: int) -> None:
     """A scalar 1 removes the axis, which is how PyTorch exports unbind; a list of sizes never does."""
     text = f"""
         main (float[3,4] x, int64 n) => (float[{"4" if rank == 1 else "1,4"}] y) <{size}, int64 first = {{0}}> {{
-          s = SplitToSequence <axis=0, keepdims=0> (x, k)
-          y = SequenceAt (s, n)
-        }}"""
+          s = SplitToSequence <axis=0, keepdims=0> (x, k)  y = SequenceAt (s, n) }}"""
     check(parsed(text), *({"x": floats(3, 4), "n": np.int64(n)} for n in (0, 2, -1)))
     check(parsed(text.replace("(s, n)", "(s, first)")), {"x": floats(3, 4), "n": np.int64(0)})
 
@@ -259,19 +191,14 @@ def test_pieces_of_size_1_whose_number_is_known_at_run_time(made: str, place: st
           count = Shape (repeats)
           {ONES[made]}
           {outside}
-          times = SplitToSequence (repeats, sizes)
-          none = SequenceEmpty <dtype = 1> ()
+          times = SplitToSequence (repeats, sizes)  none = SequenceEmpty <dtype = 1> ()
           n = Squeeze (count, first)
           s = Loop (n, "", none) <body = b (int64 i, bool c, t) => (bool d, u) {{
             d = Identity (c)
             {inside}
-            row = SequenceAt (rows, i)
-            time = SequenceAt (times, i)
-            pair = Concat <axis = 0> (one, time)
-            wide = Tile (row, pair)
-            u = SequenceInsert (t, wide) }}>
-          y = ConcatFromSequence <axis = 1> (s)
-        }}""")
+            row = SequenceAt (rows, i)  time = SequenceAt (times, i)  pair = Concat <axis = 0> (one, time)
+            wide = Tile (row, pair)  u = SequenceInsert (t, wide) }}>
+          y = ConcatFromSequence <axis = 1> (s) }}""")
     sizes = (2, 3, 1, 2) if batch == "B" else (2,) * 4
     repeats = [[2, 1, 3], [1], [0, 2, 0, 1], [0]]
     check(model, *({"x": floats(n, len(each)), "repeats": each} for n, each in zip(sizes, repeats, strict=True)))
@@ -284,47 +211,29 @@ def test_a_repeated_piece_of_an_unknown_batch_is_no_state() -> None:
           int64[1] first = {0}, int64[1] second = {2}, int64[3] flat = {0, -1, 8}, int64[2] before = {1, 1},
           int64[1] behind = {1}
         > {
-          count = Shape (repeats)
-          ones = ConstantOfShape <value = int64[1] {1}> (count)
-          rows = SplitToSequence <axis = 1> (x, ones)
-          times = SplitToSequence (repeats, ones)
-          none = SequenceEmpty <dtype = 1> ()
-          n = Squeeze (count, first)
+          count = Shape (repeats)  ones = ConstantOfShape <value = int64[1] {1}> (count)
+          rows = SplitToSequence <axis = 1> (x, ones)  times = SplitToSequence (repeats, ones)
+          none = SequenceEmpty <dtype = 1> ()  n = Squeeze (count, first)
           s = Loop (n, "", none) <body = b (int64 i, bool c, t) => (bool d, u) {
-            d = Identity (c)
-            row = SequenceAt (rows, i)
-            time = SequenceAt (times, i)
-            deep = Unsqueeze (row, second)
-            sizes = Concat <axis = 0> (before, time, behind)
-            wide = Expand (deep, sizes)
-            piece = Reshape (wide, flat)
-            u = SequenceInsert (t, piece) }>
-          y = ConcatFromSequence <axis = 1> (s)
-        }""")
+            d = Identity (c)  row = SequenceAt (rows, i)  time = SequenceAt (times, i)
+            deep = Unsqueeze (row, second)  sizes = Concat <axis = 0> (before, time, behind)
+            wide = Expand (deep, sizes)  piece = Reshape (wide, flat)  u = SequenceInsert (t, piece) }>
+          y = ConcatFromSequence <axis = 1> (s) }""")
     check(model, *({"x": floats(n, 5, 8), "repeats": each} for n, each in ((2, [2, 0, 1, 3, 1]), (3, [1, 1, 0, 0, 4]))))
     loops = convert_model(model).graph.of(Iteration)
     assert not any(isinstance(each, Merged) for loop in loops for each in loop.input_map)
 
 
 def test_pieces_of_other_sizes_than_1_are_not_taken_for_pieces_of_1() -> None:
-    model = parsed("""
-        main (float[N] x, float[M] z) => (float[A] y) <int64[1] one = {1}, int64[1] two = {2}> {
-          count = Shape (z)
-          ones = Expand (one, count)
-          sizes = Concat <axis = 0> (ones, two)
-          s = SplitToSequence (x, sizes)
-          last = Constant <value_int = -1> ()
-          y = SequenceAt (s, last)
-        }""")
+    model = parsed("""main (float[N] x, float[M] z) => (float[A] y) <int64[1] one = {1}, int64[1] two = {2}> {
+          count = Shape (z)  ones = Expand (one, count)  sizes = Concat <axis = 0> (ones, two)
+          s = SplitToSequence (x, sizes)  last = Constant <value_int = -1> ()  y = SequenceAt (s, last) }""")
     check(model, *({"x": floats(n), "z": floats(n - 2)} for n in (4, 2, 7)))
 
 
 def test_a_split_without_keepdims_by_a_size_of_the_run_is_refusal() -> None:
-    model = parsed("""
-        main (float[3,4] x, int64 k) => (float[?,4] y) {
-          s = SplitToSequence <axis=0, keepdims=0> (x, k)
-          y = ConcatFromSequence <axis=0> (s)
-        }""")
+    model = parsed("""main (float[3,4] x, int64 k) => (float[?,4] y) {
+          s = SplitToSequence <axis=0, keepdims=0> (x, k)  y = ConcatFromSequence <axis=0> (s) }""")
     assert "known only at run time, without keepdims" in refusal(model).message
 
 
@@ -332,149 +241,85 @@ def test_a_split_without_keepdims_by_a_size_of_the_run_is_refusal() -> None:
 
 
 def test_ragged_in_two_sizes_with_places_of_the_run() -> None:
-    model = parsed("""
-        main (float[R,C] x, int64 n, int64 k) => (float[?,?] y, float[?,?] z, int64 l) {
-          s0 = SequenceConstruct (x, x)
-          one = Constant <value_int=1> ()
+    model = parsed("""main (float[R,C] x, int64 n, int64 k) => (float[?,?] y, float[?,?] z, int64 l) {
+          s0 = SequenceConstruct (x, x)  one = Constant <value_int=1> ()
           s = Loop (n, "", s0) <body = step (int64 i, bool c, seq(float[?,?]) p) => (bool d, seq(float[?,?]) r) {
-            d = Identity (c)
-            zeros = Constant <value_ints=[0, 0]> ()
-            a = Add (i, one)
-            ones = Constant <value_ints=[1]> ()
-            rows = Reshape (a, ones)
-            two = Constant <value_ints=[2]> ()
-            stop = Concat <axis=0> (rows, two)
-            e = Slice (x, zeros, stop)
-            r = SequenceInsert (p, e, one)
-          }>
-          u = SequenceErase (s, k)
-          y = SequenceAt (u, k)
-          last = Constant <value_int=-1> ()
-          z = SequenceAt (u, last)
-          l = SequenceLength (u)
-        }""")
+            d = Identity (c)  zeros = Constant <value_ints=[0, 0]> ()  a = Add (i, one)
+            ones = Constant <value_ints=[1]> ()  rows = Reshape (a, ones)  two = Constant <value_ints=[2]> ()
+            stop = Concat <axis=0> (rows, two)  e = Slice (x, zeros, stop)  r = SequenceInsert (p, e, one) }>
+          u = SequenceErase (s, k)  y = SequenceAt (u, k)  last = Constant <value_int=-1> ()
+          z = SequenceAt (u, last)  l = SequenceLength (u) }""")
     feeds = [{"x": floats(4, 3), "n": np.int64(n), "k": np.int64(k)} for n, k in ((2, 1), (0, 0), (3, -3), (1, -2))]
     check(model, *feeds)
 
 
 def test_the_size_of_another_tensor_is_not_read_off_a_state_that_grows() -> None:
     """The list has as many elements as x has columns at first; the runtime assumes that this stays so."""
-    model = parsed("""
-        main (float[R,C] x, int64 n) => (int64 l, float[?,?] y, float[?,?] z) {
+    model = parsed("""main (float[R,C] x, int64 n) => (int64 l, float[?,?] y, float[?,?] z) {
           s0 = SplitToSequence <axis=1> (x)
           s = Loop (n, "", s0) <body = step (int64 i, bool c, seq(float[?,?]) p) => (bool d, seq(float[?,?]) t) {
-            d = Identity (c)
-            zeros = Constant <value_ints=[0, 0]> ()
-            one = Constant <value_ints=[1]> ()
-            two = Constant <value_ints=[2]> ()
-            three = Constant <value_ints=[3]> ()
-            sh = Shape (x)
-            columns = Gather (sh, one)
-            rest = Mod (three, columns)
-            stop = Concat <axis=0> (two, rest)
-            item = Slice (x, zeros, stop)
-            place = Constant <value_int=-3> ()
-            t = SequenceInsert (p, item, place)
-          }>
-          l = SequenceLength (s)
-          first = Constant <value_int=1> ()
-          second = Constant <value_int=2> ()
-          y = SequenceAt (s, first)
-          z = SequenceAt (s, second)
-        }""")
+            d = Identity (c)  zeros = Constant <value_ints=[0, 0]> ()  one = Constant <value_ints=[1]> ()
+            two = Constant <value_ints=[2]> ()  three = Constant <value_ints=[3]> ()  sh = Shape (x)
+            columns = Gather (sh, one)  rest = Mod (three, columns)  stop = Concat <axis=0> (two, rest)
+            item = Slice (x, zeros, stop)  place = Constant <value_int=-3> ()
+            t = SequenceInsert (p, item, place) }>
+          l = SequenceLength (s)  first = Constant <value_int=1> ()  second = Constant <value_int=2> ()
+          y = SequenceAt (s, first)  z = SequenceAt (s, second) }""")
     check(model, *({"x": floats(2, c), "n": np.int64(n)} for n, c in ((2, 3), (1, 4), (3, 3))))
 
 
 def test_an_inner_loop_over_a_state_that_grows_concatenates_as_often_as_it_runs() -> None:
     """The runtime keeps the trip count of the inner loop that it found for the first shape of the state."""
-    model = parsed("""
-        main (float[3] x, int64 n) => (float[M] y) {
+    check(parsed("""main (float[3] x, int64 n) => (float[M] y) {
           y = Loop (n, "", x) <body = step (int64 i, bool c, float[P] s) => (bool d, float[Q] t) {
-            d = Identity (c)
-            size = Size (s)
+            d = Identity (c)  size = Size (s)
             u = Loop (size, "") <body = inner (int64 j, bool g) => (bool h, float v) {
-              h = Identity (g)
-              e = Gather (s, j)
-              v = Neg (e)
-            }>
-            t = Concat <axis=0> (x, u)
-          }>
-        }""")
-    check(model, *({"x": floats(3), "n": np.int64(n)} for n in (2, 3, 0)))
+              h = Identity (g)  e = Gather (s, j)  v = Neg (e) }>
+            t = Concat <axis=0> (x, u) }> }"""), *({"x": floats(3), "n": np.int64(n)} for n in (2, 3, 0)))
 
 
 def test_an_iteration_that_appends_elements_of_two_shapes() -> None:
     """Each is the same in all iterations, but the two do not form one block."""
-    model = parsed("""
-        main (float[2,3] a, float[R,C] b, int64 n) => (float[?,?] y, float[?,?] z, int64 l) {
+    model = parsed("""main (float[2,3] a, float[R,C] b, int64 n) => (float[?,?] y, float[?,?] z, int64 l) {
           s0 = SequenceEmpty ()
           s = Loop (n, "", s0) <body = step (int64 i, bool c, seq(float) p) => (bool d, seq(float) t) {
-            d = Identity (c)
-            q = SequenceInsert (p, a)
-            t = SequenceInsert (q, b)
-          }>
-          first = Constant <value_int=0> ()
-          last = Constant <value_int=-1> ()
-          y = SequenceAt (s, first)
-          z = SequenceAt (s, last)
-          l = SequenceLength (s)
-        }""")
+            d = Identity (c)  q = SequenceInsert (p, a)  t = SequenceInsert (q, b) }>
+          first = Constant <value_int=0> ()  last = Constant <value_int=-1> ()  y = SequenceAt (s, first)
+          z = SequenceAt (s, last)  l = SequenceLength (s) }""")
     check(model, *({"a": floats(2, 3), "b": floats(r, 2), "n": np.int64(n)} for n, r in ((2, 4), (1, 1), (3, 3))))
 
 
 def test_a_branch_on_a_list_that_a_known_condition_decides() -> None:
     """The branches return lists of different lengths; the branch that is taken determines the output."""
-    model = parsed("""
-        main (float[N] x, int64 n) => (float[M] y) {
-          s0 = SequenceConstruct (x, x)
-          zero = Constant <value_int=0> ()
-          s = SequenceInsert (s0, x, zero)
-          l = SequenceLength (s)
-          some = Greater (l, zero)
+    model = parsed("""main (float[N] x, int64 n) => (float[M] y) {
+          s0 = SequenceConstruct (x, x)  zero = Constant <value_int=0> ()  s = SequenceInsert (s0, x, zero)
+          l = SequenceLength (s)  some = Greater (l, zero)
           t = If (some) <then_branch = a () => (seq(float[N]) p) { p = SequenceErase (s, zero) },
                          else_branch = b () => (seq(float[N]) q) { q = Identity (s) }>
-          y = ConcatFromSequence <axis=0> (t)
-        }""")
+          y = ConcatFromSequence <axis=0> (t) }""")
     check(model, {"x": floats(3), "n": np.int64(0)}, {"x": floats(2), "n": np.int64(0)})
 
 
 @pytest.mark.parametrize("axis", [1, -2])
 def test_ragged_pieces_joined_along_an_inner_axis(axis: int) -> None:
-    model = parsed(f"""
-        main (float[2,C,3] x, int64 p) => (float[2,?,3] y) {{
-          sizes = Constant <value_ints=[1]> ()
-          sh = Shape <start=1, end=2> (x)
-          rest = Sub (sh, sizes)
-          split = Concat <axis=0> (sizes, rest)
-          s = SplitToSequence <axis=1> (x, split)
-          t = SequenceErase (s, p)
-          u = SequenceInsert (t, x, p)
-          y = ConcatFromSequence <axis={axis}> (u)
-        }}""")
+    model = parsed(f"""main (float[2,C,3] x, int64 p) => (float[2,?,3] y) {{
+          sizes = Constant <value_ints=[1]> ()  sh = Shape <start=1, end=2> (x)  rest = Sub (sh, sizes)
+          split = Concat <axis=0> (sizes, rest)  s = SplitToSequence <axis=1> (x, split)
+          t = SequenceErase (s, p)  u = SequenceInsert (t, x, p)  y = ConcatFromSequence <axis={axis}> (u) }}""")
     check(model, *({"x": floats(2, c, 3), "p": np.int64(p)} for c, p in ((4, 0), (2, 1), (5, 1))))
 
 
 @pytest.mark.parametrize("made", ["SequenceConstruct (x, x2)", "SplitToSequence <axis=0> (x, two)"])
 def test_a_map_whose_body_reads_outer_values_and_declares_no_types(made: str) -> None:
     """As PyTorch exports hstack: the body declares no output types and captures a constant."""
-    model = parsed(f"""
-        main (float[4,3] x, float k) => (float[2,3] y, int64[2] z) {{
-          two = Constant <value_int=2> ()
-          x2 = Neg (x)
+    model = parsed(f"""main (float[4,3] x, float k) => (float[2,3] y, int64[2] z) {{
+          two = Constant <value_int=2> ()  x2 = Neg (x)
           s = {made}
           shift = Add (k, k)
           t, u = SequenceMap (s, k) <body = each (float[?,?] e, float f) => (float[?,?] r, int64[2] n) {{
-            m = Mul (e, f)
-            r0 = Add (m, shift)
-            zero = Constant <value_ints=[0]> ()
-            ends = Constant <value_ints=[2]> ()
-            r = Slice (r0, zero, ends, zero)
-            n = Shape (e)
-          }}>
-          one = Constant <value_int=1> ()
-          y = SequenceAt (t, one)
-          z = SequenceAt (u, one)
-        }}""")
+            m = Mul (e, f)  r0 = Add (m, shift)  zero = Constant <value_ints=[0]> ()
+            ends = Constant <value_ints=[2]> ()  r = Slice (r0, zero, ends, zero)  n = Shape (e) }}>
+          one = Constant <value_int=1> ()  y = SequenceAt (t, one)  z = SequenceAt (u, one) }}""")
     sets = [{"x": floats(4, 3, seed=n), "k": np.float32(k)} for n, k in ((0, 2), (1, -1))]
     expected = oracle(model, sets).values
     body = next(node for node in model.graph.node if node.op_type == "SequenceMap").attribute[0].g
@@ -484,45 +329,33 @@ def test_a_map_whose_body_reads_outer_values_and_declares_no_types(made: str) ->
 
 
 def test_a_map_over_known_elements_is_written_out() -> None:
-    model = parsed("""
-        main (float[A,2] a, float[A,3] b) => (float[A,5] y) {
+    model = parsed("""main (float[A,2] a, float[A,3] b) => (float[A,5] y) {
           s = SequenceConstruct (a, b)
           t = SequenceMap (s) <body = each (float[?,?] e) => (float[?,?] r) { r = Exp (e) }>
-          y = ConcatFromSequence <axis=1> (t)
-        }""")
+          y = ConcatFromSequence <axis=1> (t) }""")
     assert loops(model) == []
     check(model, {"a": floats(4, 2), "b": floats(4, 3)}, {"a": floats(1, 2), "b": floats(1, 3)})
 
 
 def test_a_refused_map_is_reported_with_its_path() -> None:
     for made in ("SequenceConstruct (x, x)", "SplitToSequence <axis=0> (x)"):
-        model = parsed(f"""
-            main (string[N,3] w, float[N,3] x, int64 p) => (float[?,3] y) {{
+        error = refusal(parsed(f"""main (string[N,3] w, float[N,3] x, int64 p) => (float[?,3] y) {{
               s = {made}
               t = SequenceMap (s) <body = each (float[?,?] e) => (float[?,?] r) {{
                 h = StringNormalizer (w) n = Shape (h) r = Expand (e, n) }}>
-              y = SequenceAt (t, p)
-            }}""")
-        error = refusal(model)
+              y = SequenceAt (t, p) }}"""))
         assert (error.code, error.exit_code) == ("ML302", 3)
         assert "/each/" in error.where
 
 
 def test_a_map_over_two_lists_and_a_tensor() -> None:
-    model = parsed("""
-        main (float[A,B] a, float[C,D] b, float t) => (float[?,?] x, float[?,?] y) {
+    model = parsed("""main (float[A,B] a, float[C,D] b, float t) => (float[?,?] x, float[?,?] y) {
           s = SequenceConstruct (a, b)
           u, v = SequenceMap (s, s, t) <body = each (float[?,?] e, float[?,?] f, float g)
                                             => (float[?,?] p, float[?,?] q) {
-            h = Mul (e, f)
-            p = Add (h, g)
-            q = Sub (h, g)
-          }>
-          one = Constant <value_int=1> ()
-          zero = Constant <value_int=0> ()
-          x = SequenceAt (u, one)
-          y = SequenceAt (v, zero)
-        }""")
+            h = Mul (e, f)  p = Add (h, g)  q = Sub (h, g) }>
+          one = Constant <value_int=1> ()  zero = Constant <value_int=0> ()  x = SequenceAt (u, one)
+          y = SequenceAt (v, zero) }""")
     shapes = (((2, 3), (1, 4)), ((1, 1), (3, 2)))
     check(model, *({"a": floats(*a), "b": floats(*b), "t": np.float32(2)} for a, b in shapes))
 
@@ -543,8 +376,7 @@ def test_a_map_over_a_list_of_known_elements_and_another_one() -> None:
 
 
 def test_an_optional_that_only_one_branch_fills() -> None:
-    source = parsed("""
-        main (float[N] x, bool c) => (float[N] y, bool h) {
+    source = parsed("""main (float[N] x, bool c) => (float[N] y, bool h) {
           o = If (c) <then_branch = a () => (optional(float[N]) p) { p = Optional (x) },
                       else_branch = b () => (optional(float[N]) q) { q = Optional (x) }>
           h = OptionalHasElement (o)
@@ -564,62 +396,43 @@ def test_an_optional_that_only_one_branch_fills() -> None:
 # -- refusals: a code, the operator, the place
 
 
-@pytest.mark.parametrize(
-    ("code", "said", "text"),
-    [
-        ("ML235", "position 2 is outside a sequence of 2", "p = Constant <value_int=2> () y = SequenceAt (s, p)"),
-        ("ML235", "position -4", "p = Constant <value_int=-4> () t = SequenceInsert (s, x, p) y = SequenceAt (t, z)"),
-        ("ML235", "rank 2 and 1", "f = Flatten (x) t = SequenceConstruct (f, x) y = SequenceAt (t, z)"),
-        ("ML235", "type f32 and i64", "t = SequenceInsert (s, z1) y = SequenceAt (t, z)"),
-        ("ML243", "an element is erased", "e = SequenceEmpty () t = SequenceErase (e) y = SequenceAt (t, z)"),
-        ("ML243", "read from a sequence that is always empty", "e = SequenceEmpty () y = SequenceAt (e, z)"),
-        ("ML227", "Abs takes tensors", "t = Abs (s) y = SequenceAt (t, z)"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("code", "said", "text"), [
+    ("ML235", "position 2 is outside a sequence of 2", "p = Constant <value_int=2> () y = SequenceAt (s, p)"),
+    ("ML235", "position -4", "p = Constant <value_int=-4> () t = SequenceInsert (s, x, p) y = SequenceAt (t, z)"),
+    ("ML235", "rank 2 and 1", "f = Flatten (x) t = SequenceConstruct (f, x) y = SequenceAt (t, z)"),
+    ("ML235", "type f32 and i64", "t = SequenceInsert (s, z1) y = SequenceAt (t, z)"),
+    ("ML243", "an element is erased", "e = SequenceEmpty () t = SequenceErase (e) y = SequenceAt (t, z)"),
+    ("ML243", "read from a sequence that is always empty", "e = SequenceEmpty () y = SequenceAt (e, z)"),
+    ("ML227", "Abs takes tensors", "t = Abs (s) y = SequenceAt (t, z)"),
+])  # fmt: skip
 def test_bad_input(code: str, said: str, text: str) -> None:
-    model = parsed(f"""
-        main (float[N] x) => (float[N] y) {{
-          z = Constant <value_int=0> ()
-          z1 = Constant <value_ints=[0]> ()
-          s = SequenceConstruct (x, x)
+    error = refusal(parsed(f"""main (float[N] x) => (float[N] y) {{
+          z = Constant <value_int=0> ()  z1 = Constant <value_ints=[0]> ()  s = SequenceConstruct (x, x)
           {text}
-        }}""")
-    error = refusal(model)
+        }}"""))
     assert (error.code, error.exit_code) == (code, 2)
     assert said in error.message
     assert error.where
 
 
 def test_elements_of_unknown_rank_are_refused_with_the_place() -> None:
-    model = parsed("""
-        main (float[N] x, int64[K] shape, int64 p) => (float[N] y) {
-          a = Reshape (x, shape)
-          s = SequenceConstruct (a, a)
-          b = SequenceAt (s, p)
-          y = Neg (b)
-        }""")
-    error = refusal(model)
+    error = refusal(parsed("""main (float[N] x, int64[K] shape, int64 p) => (float[N] y) {
+          a = Reshape (x, shape)  s = SequenceConstruct (a, a)  b = SequenceAt (s, p)  y = Neg (b) }"""))
     assert error.exit_code == 3
     assert "unknown rank" in error.message
     assert error.where
 
 
 def test_strings_are_refusal() -> None:
-    model = parsed("""
-        main (string[N] x, int64 p) => (string[N] y) {
-          s = SequenceConstruct (x, x)
-          y = SequenceAt (s, p)
-        }""")
+    model = parsed("""main (string[N] x, int64 p) => (string[N] y) {
+          s = SequenceConstruct (x, x)  y = SequenceAt (s, p) }""")
     assert (refusal(model).code, refusal(model).where) == ("ML303", "s")
 
 
 # -- the boundary
 
-BOUNDARY = """
-    main (seq(float[?,3]) s, float[N,3] x, int64 p) => (seq(float[?,3]) t, float[?,3] y) {
-      t = SequenceInsert (s, x, p)
-      y = SequenceAt (t, p)
-    }"""
+BOUNDARY = """main (seq(float[?,3]) s, float[N,3] x, int64 p) => (seq(float[?,3]) t, float[?,3] y) {
+      t = SequenceInsert (s, x, p)  y = SequenceAt (t, p) }"""
 
 
 def test_a_sequence_at_the_boundary_is_refused_with_a_hint() -> None:
@@ -640,8 +453,7 @@ def test_packed_boundary() -> None:
         after = [*items]
         after.insert(place, x)
         packed = mo_loop.pack_sequence(after)
-        read = after[place]
-        expected.append([("t.data", packed[0]), ("t.shapes", packed[1]), ("y", read)])
+        expected.append([("t.data", packed[0]), ("t.shapes", packed[1]), ("y", after[place])])
     converted = convert_model(model, sequence_io="packed")
     assert converted.inputs == ["s.data", "s.shapes", "x", "p"]
     assert converted.outputs == ["t.data", "t.shapes", "y"]

@@ -3,8 +3,6 @@
 read(tmp_path, net(layer("Parameter", 0, 'shape="2" element_type="f32"', outputs={0: "FP32 2"}), ...))
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 
@@ -14,10 +12,9 @@ from mo_loop.graph.verifier import invariants
 from mo_loop.ops.opaque import Opaque
 
 
-def layer(
-    type_: str, id_: object, data: str = "", *, inputs: Mapping[int, str] | None = None,
-    outputs: Mapping[int, str] | None = None, version: str = "opset1", inner: str = "", name: str | None = None,
-) -> str:  # fmt: skip
+def layer(type_: str, id_: object, data: str = "", *, inputs: Mapping[int, str] | None = None,
+          outputs: Mapping[int, str] | None = None, version: str = "opset1", inner: str = "",
+          name: str | None = None) -> str:  # fmt: skip
     """One layer; ports are label -> "PRECISION dim dim", `inner` goes between data and ports."""
     text = f'<layer id="{id_}" name="{f"{type_}_{id_}" if name is None else name}" type="{type_}" version="{version}">'
     text += f"<data {data} />" if data else ""

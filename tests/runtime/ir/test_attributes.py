@@ -1,7 +1,5 @@
 """Attributes: every class reads what it writes."""
 
-from __future__ import annotations
-
 import itertools
 from typing import Any, Literal, get_args, get_origin
 
@@ -17,11 +15,8 @@ from mo_loop.ops.variables import Assign
 VALUES: dict[Any, list[Any]] = {
     int: [0, -7, 1 << 40],
     float: [0.0, 1e-5, 1.5, -3.4028234663852886e38, 0.1, 2147483647.0, 1 / 3, float("inf"), float("-inf"), 1e300],
-    bool: [True, False],
-    str: ["numpy", "a->b,c"],
-    ElementType: [f32, i64, boolean],
-    tuple: [(), (1, 2)],
-}
+    bool: [True, False], str: ["numpy", "a->b,c"], ElementType: [f32, i64, boolean], tuple: [(), (1, 2)],
+}  # fmt: skip
 
 
 def values(kind: Any) -> list[Any]:
@@ -58,14 +53,11 @@ def test_no_two_classes_share_a_type_and_version() -> None:
     assert found["Convert", "opset1"].__name__ == "Convert"
 
 
-@pytest.mark.parametrize(
-    ("text", "kind", "value"),
-    [
-        ("1", bool, True), ("False", bool, False), ("NUMPY", Literal["numpy", "none"], "numpy"),
-        ("", tuple[int, ...], ()),
-        ("1, 2", tuple[int, ...], (1, 2)), ("1e-05", float, 1e-05), ("-1", int, -1), ("inf", float, float("inf")),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "kind", "value"), [
+    ("1", bool, True), ("False", bool, False), ("NUMPY", Literal["numpy", "none"], "numpy"),
+    ("", tuple[int, ...], ()),
+    ("1, 2", tuple[int, ...], (1, 2)), ("1e-05", float, 1e-05), ("-1", int, -1), ("inf", float, float("inf")),
+])  # fmt: skip
 def test_spellings_of_other_converters(text: str, kind: Any, value: Any) -> None:
     assert parsed(text, kind) == value
 

@@ -1,7 +1,5 @@
 """Files that are not IR, or invalid IR: a coded error with reason and place, never a traceback."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 
@@ -67,16 +65,13 @@ def test_a_file_that_may_not_be_read(tmp_path: Path) -> None:
     assert caught.value.code == "ML212"
 
 
-@pytest.mark.parametrize(
-    ("text", "says"),
-    [
-        ("", "empty"), ("  \n", "empty"), ("hello", "not XML"), (b"\x08\x01\xff\xfe", "not XML"),
-        (GOOD[:300], "truncated"),
-        ("<html><body /></html>", "not IR"), ("<net version='11' />", "not IR"), (b"\0" * 100, "not XML"),
-        ("version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "Git LFS"),
-        ('<net xmlns="urn:x" version="11"><layers /></net>', "not IR"), (GOOD + "<more />", "not XML"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "says"), [
+    ("", "empty"), ("  \n", "empty"), ("hello", "not XML"), (b"\x08\x01\xff\xfe", "not XML"),
+    (GOOD[:300], "truncated"),
+    ("<html><body /></html>", "not IR"), ("<net version='11' />", "not IR"), (b"\0" * 100, "not XML"),
+    ("version https://git-lfs.github.com/spec/v1\noid sha256:0\n", "Git LFS"),
+    ('<net xmlns="urn:x" version="11"><layers /></net>', "not IR"), (GOOD + "<more />", "not XML"),
+])  # fmt: skip
 def test_files_of_another_kind(text: str | bytes, says: str, tmp_path: Path) -> None:
     error = refusal(tmp_path, text)
     assert error.code == "ML214" and says in error.message
@@ -91,16 +86,10 @@ def test_other_versions(version: str, tmp_path: Path) -> None:
 LAUGHS = "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10))
 
 
-@pytest.mark.parametrize(
-    "doctype",
-    [
-        "<!DOCTYPE net>",
-        '<!DOCTYPE net [<!ENTITY e SYSTEM "file:///etc/hostname">]>',
-        '<!DOCTYPE net SYSTEM "http://localhost:9/x.dtd">',
-        f'<!DOCTYPE net [<!ENTITY l0 "lol">{LAUGHS}]>',
-    ],
-    ids=["bare", "file", "network", "laughs"],
-)
+@pytest.mark.parametrize("doctype", [
+    "<!DOCTYPE net>", '<!DOCTYPE net [<!ENTITY e SYSTEM "file:///etc/hostname">]>',
+    '<!DOCTYPE net SYSTEM "http://localhost:9/x.dtd">', f'<!DOCTYPE net [<!ENTITY l0 "lol">{LAUGHS}]>',
+], ids=["bare", "file", "network", "laughs"])  # fmt: skip
 @pytest.mark.parametrize("use", ["", "&l9;", "&e;"])
 def test_document_types_are_refused(doctype: str, use: str, tmp_path: Path) -> None:
     text = GOOD.replace("<net ", f"{doctype}<net ").replace('name="Parameter_0"', f'name="{use}"')
@@ -121,43 +110,40 @@ def test_too_many_nested_bodies(depth: int, tmp_path: Path) -> None:
 # -- layers and edges
 
 
-@pytest.mark.parametrize(
-    ("text", "code", "says"),
-    [
-        (GOOD.replace('id="1" name', 'name'), "ML250", "without id"),
-        (GOOD.replace('type="ReLU" ', ""), "ML250", "without type"),
-        (GOOD.replace('<port id="1"', "<port", 1), "ML250", "without id"),
-        (GOOD.replace("<dim>2</dim>", "<dim>two</dim>", 1), "ML250", "'two'"),
-        (GOOD.replace("<dim>2</dim>", "<dim>-2</dim>", 1), "ML250", "'-2'"),
-        (GOOD.replace("<dim>2</dim>", "<dims>2</dims>", 1), "ML250", "<dims>"),
-        (GOOD.replace("<layers>", "<layers><other />"), "ML250", "<other>"),
-        (GOOD.replace("</net>", "<edges /></net>"), "ML250", "second <edges>"),
-        (GOOD.replace("</net>", "<pre-process /></net>"), "ML331", "<pre-process>"),
-        (GOOD.replace("<input>", "<blobs /><input>", 1), "ML331", "<blobs>"),
-        (GOOD.replace('shape="2"', 'shape="2,x"'), "ML250", "not a shape"),
-        (GOOD.replace('shape="2"', ""), "ML250", "shape and element_type"),
-        (GOOD.replace('element_type="f32"', ""), "ML250", "shape and element_type"),
-        (GOOD.replace('<data ', '<data xmlns:a="urn:a" a:b="c" '), "ML250", "namespace"),
-        (net(parameter(0) + RELU + RELU + result(2), "0:0 1:0", "1:1 2:0"), "ML251", "another layer has the same id"),
-        (GOOD.replace("</output>", '<port id="1" precision="FP32" /></output>').replace('id="0"', 'id="1"', 2),
-         "ML251", "another layer has the same id"),
-        (net(parameter(0) + layer("Split", 1, inputs={0: "FP32 2"}, outputs={1: "FP32", 2: "FP32"}).replace(
-            'port id="2"', 'port id="1"'), "0:0 1:0"), "ML251", "two of its ports"),
-        (net(parameter(0) + result(2), "9:0 2:0"), "ML252", "layer 9 does not exist"),
-        (net(parameter(0) + result(2), "0:0 9:0"), "ML252", "layer 9 does not exist"),
-        (net(parameter(0) + result(2), "0:7 2:0"), "ML252", "no output 7"),
-        (net(parameter(0) + result(2), "0:0 2:7"), "ML252", "no input 7"),
-        (net(parameter(0) + result(2), "0:0 2:0", "0:0 2:0"), "ML252", "two edges"),
-        (net(parameter(0) + result(2)), "ML250", "connected inputs"),
-        (net(parameter(0) + layer("Odd", 1, inputs={0: "FP32 2", 1: "FP32 2"}, outputs={2: "FP32 2"}) + result(2),
-             "0:0 1:1", "1:2 2:0"), "ML252", "nothing feeds its input 0"),
-        (net(RELU + layer("ReLU", 2, inputs={0: "FP32 2"}, outputs={1: "FP32 2"}), "1:1 2:0", "2:1 1:0"),
-         "ML253", "cycle"),
-        (net(RELU, "1:1 1:0"), "ML253", "ReLU_1 <- ReLU_1"),
-        (net(layer("Odd", 1, inner=BODY.format(graph("")))), "ML331", "has a body"),
-        (GOOD.replace('to-layer="1"', ""), "ML250", "without to-layer"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "code", "says"), [
+    (GOOD.replace('id="1" name', 'name'), "ML250", "without id"),
+    (GOOD.replace('type="ReLU" ', ""), "ML250", "without type"),
+    (GOOD.replace('<port id="1"', "<port", 1), "ML250", "without id"),
+    (GOOD.replace("<dim>2</dim>", "<dim>two</dim>", 1), "ML250", "'two'"),
+    (GOOD.replace("<dim>2</dim>", "<dim>-2</dim>", 1), "ML250", "'-2'"),
+    (GOOD.replace("<dim>2</dim>", "<dims>2</dims>", 1), "ML250", "<dims>"),
+    (GOOD.replace("<layers>", "<layers><other />"), "ML250", "<other>"),
+    (GOOD.replace("</net>", "<edges /></net>"), "ML250", "second <edges>"),
+    (GOOD.replace("</net>", "<pre-process /></net>"), "ML331", "<pre-process>"),
+    (GOOD.replace("<input>", "<blobs /><input>", 1), "ML331", "<blobs>"),
+    (GOOD.replace('shape="2"', 'shape="2,x"'), "ML250", "not a shape"),
+    (GOOD.replace('shape="2"', ""), "ML250", "shape and element_type"),
+    (GOOD.replace('element_type="f32"', ""), "ML250", "shape and element_type"),
+    (GOOD.replace('<data ', '<data xmlns:a="urn:a" a:b="c" '), "ML250", "namespace"),
+    (net(parameter(0) + RELU + RELU + result(2), "0:0 1:0", "1:1 2:0"), "ML251", "another layer has the same id"),
+    (GOOD.replace("</output>", '<port id="1" precision="FP32" /></output>').replace('id="0"', 'id="1"', 2),
+     "ML251", "another layer has the same id"),
+    (net(parameter(0) + layer("Split", 1, inputs={0: "FP32 2"}, outputs={1: "FP32", 2: "FP32"}).replace(
+        'port id="2"', 'port id="1"'), "0:0 1:0"), "ML251", "two of its ports"),
+    (net(parameter(0) + result(2), "9:0 2:0"), "ML252", "layer 9 does not exist"),
+    (net(parameter(0) + result(2), "0:0 9:0"), "ML252", "layer 9 does not exist"),
+    (net(parameter(0) + result(2), "0:7 2:0"), "ML252", "no output 7"),
+    (net(parameter(0) + result(2), "0:0 2:7"), "ML252", "no input 7"),
+    (net(parameter(0) + result(2), "0:0 2:0", "0:0 2:0"), "ML252", "two edges"),
+    (net(parameter(0) + result(2)), "ML250", "connected inputs"),
+    (net(parameter(0) + layer("Odd", 1, inputs={0: "FP32 2", 1: "FP32 2"}, outputs={2: "FP32 2"}) + result(2),
+         "0:0 1:1", "1:2 2:0"), "ML252", "nothing feeds its input 0"),
+    (net(RELU + layer("ReLU", 2, inputs={0: "FP32 2"}, outputs={1: "FP32 2"}), "1:1 2:0", "2:1 1:0"),
+     "ML253", "cycle"),
+    (net(RELU, "1:1 1:0"), "ML253", "ReLU_1 <- ReLU_1"),
+    (net(layer("Odd", 1, inner=BODY.format(graph("")))), "ML331", "has a body"),
+    (GOOD.replace('to-layer="1"', ""), "ML250", "without to-layer"),
+])  # fmt: skip
 def test_broken_layers_and_edges(text: str, code: str, says: str, tmp_path: Path) -> None:
     error = refusal(tmp_path, text)
     assert error.code == code and says in error.message
@@ -184,33 +170,30 @@ def table(*numbers: int) -> bytes:
 FLOATS = 'element_type="f32" shape="2" '
 
 
-@pytest.mark.parametrize(
-    ("data", "bytes_", "code"),
-    [
-        (FLOATS + 'offset="0" size="8"', None, "ML217"),
-        (FLOATS + 'offset="0" size="8"', bytes(7), "ML213"),
-        (FLOATS + 'offset="1" size="8"', bytes(8), "ML213"),
-        (FLOATS + f'offset="{2**63 - 1}" size="8"', bytes(8), "ML213"),
-        (FLOATS + f'offset="{2**63}" size="8"', bytes(8), "ML250"),
-        (FLOATS + f'offset="{10**40}" size="8"', bytes(8), "ML250"),
-        (FLOATS + 'offset="-8" size="8"', bytes(8), "ML250"),
-        (FLOATS + 'offset="0"', bytes(8), "ML250"),
-        (FLOATS + 'size="8"', bytes(8), "ML250"),
-        (FLOATS + 'offset="0" size="8.0"', bytes(8), "ML250"),
-        (FLOATS + 'offset="0" size="4"', bytes(8), "ML255"),
-        ('element_type="f32" shape="" offset="0" size="8"', bytes(8), "ML255"),
-        ('element_type="i4" shape="3" offset="0" size="3"', bytes(8), "ML255"),
-        ('element_type="f32" shape="?" offset="0" size="8"', bytes(8), "ML250"),
-        ('element_type="f32" shape="..." offset="0" size="8"', bytes(8), "ML250"),
-        ('element_type="f32" offset="0" size="8"', bytes(8), "ML255"),
-        (f'element_type="f32" shape="{2**40},{2**40}" offset="0" size="8"', bytes(8), "ML255"),
-        ('element_type="nf4" shape="2" offset="0" size="99"', bytes(8), "ML213"),
-        ('element_type="string" shape="2" offset="0" size="8"', bytes(16), "ML255"),
-        ('element_type="string" shape="2" offset="0" size="16"', bytes(16), "ML255"),
-        ('element_type="string" shape="2" offset="0" size="17"', table(2, 0, 5, 1), "ML255"),
-        ('element_type="string" shape="2" offset="0" size="17"', table(2, 0, -1, 1), "ML255"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("data", "bytes_", "code"), [
+    (FLOATS + 'offset="0" size="8"', None, "ML217"),
+    (FLOATS + 'offset="0" size="8"', bytes(7), "ML213"),
+    (FLOATS + 'offset="1" size="8"', bytes(8), "ML213"),
+    (FLOATS + f'offset="{2**63 - 1}" size="8"', bytes(8), "ML213"),
+    (FLOATS + f'offset="{2**63}" size="8"', bytes(8), "ML250"),
+    (FLOATS + f'offset="{10**40}" size="8"', bytes(8), "ML250"),
+    (FLOATS + 'offset="-8" size="8"', bytes(8), "ML250"),
+    (FLOATS + 'offset="0"', bytes(8), "ML250"),
+    (FLOATS + 'size="8"', bytes(8), "ML250"),
+    (FLOATS + 'offset="0" size="8.0"', bytes(8), "ML250"),
+    (FLOATS + 'offset="0" size="4"', bytes(8), "ML255"),
+    ('element_type="f32" shape="" offset="0" size="8"', bytes(8), "ML255"),
+    ('element_type="i4" shape="3" offset="0" size="3"', bytes(8), "ML255"),
+    ('element_type="f32" shape="?" offset="0" size="8"', bytes(8), "ML250"),
+    ('element_type="f32" shape="..." offset="0" size="8"', bytes(8), "ML250"),
+    ('element_type="f32" offset="0" size="8"', bytes(8), "ML255"),
+    (f'element_type="f32" shape="{2**40},{2**40}" offset="0" size="8"', bytes(8), "ML255"),
+    ('element_type="nf4" shape="2" offset="0" size="99"', bytes(8), "ML213"),
+    ('element_type="string" shape="2" offset="0" size="8"', bytes(16), "ML255"),
+    ('element_type="string" shape="2" offset="0" size="16"', bytes(16), "ML255"),
+    ('element_type="string" shape="2" offset="0" size="17"', table(2, 0, 5, 1), "ML255"),
+    ('element_type="string" shape="2" offset="0" size="17"', table(2, 0, -1, 1), "ML255"),
+])  # fmt: skip
 def test_constants_without_their_data(data: str, bytes_: bytes | None, code: str, tmp_path: Path) -> None:
     error = refusal(tmp_path, constant(data), bytes_)
     assert error.code == code and error.where == "weights"
@@ -228,40 +211,37 @@ def case(port_map: str = STATE + OTHER + FINAL + GO_ON, **changes: str) -> str:
     return loop_net(loop(port_map, **changes))  # type: ignore[arg-type]  # outputs is not among them
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        case(STATE + OTHER + FINAL),  # no condition
-        case(STATE + OTHER + FINAL + GO_ON + GO_ON),
-        case(OTHER + FINAL + GO_ON),  # nothing feeds the state
-        case(STATE + STATE + OTHER + FINAL + GO_ON),  # fed twice
-        case(STATE + OTHER + GO_ON),  # an output without a source
-        case(STATE + OTHER + FINAL + FINAL + GO_ON),
-        case(STATE.replace("22", "99") + OTHER + FINAL + GO_ON),  # no such port
-        case(STATE.replace("10", "99") + OTHER + FINAL + GO_ON),  # no such layer
-        case(STATE.replace("10", "12") + OTHER + FINAL + GO_ON),  # no Parameter
-        case(STATE + OTHER + FINAL.replace("13", "12") + GO_ON),  # no Result
-        case(STATE + OTHER + FINAL + GO_ON.replace("14", "10")),
-        case(STATE.replace("/>", 'axis="0" />') + OTHER + FINAL + GO_ON),  # sliced and a state
-        case(back_edges='<edge from-layer="13" to-layer="10" />' * 2),
-        case(back_edges='<edge from-layer="99" to-layer="10" />'),
-        case(back_edges='<edge from-layer="12" to-layer="10" />'),
-        case().replace("<port_map>", "<my_map>").replace("</port_map>", "</my_map>"),
-        case().replace("<body>", "<then_body>").replace("</body>", "</then_body>"),
-        case().replace('type="Loop" version="opset5"', 'type="Loop" version="opset6"'),
-        case().replace('type="Loop" version="opset5"', 'type="If" version="opset8"'),
-        case(OTHER.replace("/>", 'axis="x" />') + STATE + FINAL + GO_ON),
-        case(OTHER.replace("/>", 'axis="0" stride="0" />') + STATE + FINAL + GO_ON),
-        case(OTHER.replace("/>", 'axis="0" part_size="0" />') + STATE + FINAL + GO_ON),
-        case(OTHER.replace("/>", 'axis="5" />') + STATE + FINAL + GO_ON),
-        case(FINAL.replace("/>", 'axis="5" />') + STATE + OTHER + GO_ON),
-        case(STATE + OTHER + FINAL + GO_ON + '<other external_port_id="0" />'),
-        case(STATE.replace("external_port_id", "id") + OTHER + FINAL + GO_ON),
-        case(inner=body().replace('"FP32"', '"FP16"').replace('element_type="f32"', 'element_type="f16"')),
-        case().replace('<port id="24" precision="FP32">', '<port id="24" precision="FP16">'),
-        case().replace('to-layer="L" to-port="20"', 'to-layer="L" to-port="23"', 1),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("text", [
+    case(STATE + OTHER + FINAL),  # no condition
+    case(STATE + OTHER + FINAL + GO_ON + GO_ON),
+    case(OTHER + FINAL + GO_ON),  # nothing feeds the state
+    case(STATE + STATE + OTHER + FINAL + GO_ON),  # fed twice
+    case(STATE + OTHER + GO_ON),  # an output without a source
+    case(STATE + OTHER + FINAL + FINAL + GO_ON),
+    case(STATE.replace("22", "99") + OTHER + FINAL + GO_ON),  # no such port
+    case(STATE.replace("10", "99") + OTHER + FINAL + GO_ON),  # no such layer
+    case(STATE.replace("10", "12") + OTHER + FINAL + GO_ON),  # no Parameter
+    case(STATE + OTHER + FINAL.replace("13", "12") + GO_ON),  # no Result
+    case(STATE + OTHER + FINAL + GO_ON.replace("14", "10")),
+    case(STATE.replace("/>", 'axis="0" />') + OTHER + FINAL + GO_ON),  # sliced and a state
+    case(back_edges='<edge from-layer="13" to-layer="10" />' * 2),
+    case(back_edges='<edge from-layer="99" to-layer="10" />'),
+    case(back_edges='<edge from-layer="12" to-layer="10" />'),
+    case().replace("<port_map>", "<my_map>").replace("</port_map>", "</my_map>"),
+    case().replace("<body>", "<then_body>").replace("</body>", "</then_body>"),
+    case().replace('type="Loop" version="opset5"', 'type="Loop" version="opset6"'),
+    case().replace('type="Loop" version="opset5"', 'type="If" version="opset8"'),
+    case(OTHER.replace("/>", 'axis="x" />') + STATE + FINAL + GO_ON),
+    case(OTHER.replace("/>", 'axis="0" stride="0" />') + STATE + FINAL + GO_ON),
+    case(OTHER.replace("/>", 'axis="0" part_size="0" />') + STATE + FINAL + GO_ON),
+    case(OTHER.replace("/>", 'axis="5" />') + STATE + FINAL + GO_ON),
+    case(FINAL.replace("/>", 'axis="5" />') + STATE + OTHER + GO_ON),
+    case(STATE + OTHER + FINAL + GO_ON + '<other external_port_id="0" />'),
+    case(STATE.replace("external_port_id", "id") + OTHER + FINAL + GO_ON),
+    case(inner=body().replace('"FP32"', '"FP16"').replace('element_type="f32"', 'element_type="f16"')),
+    case().replace('<port id="24" precision="FP32">', '<port id="24" precision="FP16">'),
+    case().replace('to-layer="L" to-port="20"', 'to-layer="L" to-port="23"', 1),
+])  # fmt: skip
 def test_broken_port_maps(text: str, tmp_path: Path) -> None:
     error = refusal(tmp_path, text, DATA)
     assert error.code in ("ML250", "ML252", "ML254", "ML331", "ML231", "ML235", "ML239", "ML240"), str(error)

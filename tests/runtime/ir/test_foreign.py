@@ -3,8 +3,6 @@
 The converter and both runs are in a worker process: some models crash the converter, some its result.
 """
 
-from __future__ import annotations
-
 import os
 import tempfile
 from collections.abc import Mapping, Sequence
@@ -73,11 +71,9 @@ def compared(source: str, sets: Sequence[Mapping[str, Any]], compress_to_fp16: b
 
 def _same(wanted: Any, found: Any) -> bool:
     """Names, types, shapes and every bit, except for NaN."""
-    return all(
-        name == other and a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
-        for left, right in zip(wanted, found, strict=True)
-        for (name, a), (other, b) in zip(left, right, strict=True)
-    )
+    return all(name == other and a.dtype == b.dtype and np.array_equal(a, b, equal_nan=a.dtype.kind == "f")
+               for left, right in zip(wanted, found, strict=True)
+               for (name, a), (other, b) in zip(left, right, strict=True))  # fmt: skip
 
 
 @pytest.mark.sweep(2)

@@ -1,7 +1,5 @@
 """IR files that are made to break a reader: texts that reach the output, sizes, ranks, pipes, exponential forms."""
 
-from __future__ import annotations
-
 import os
 from pathlib import Path
 from typing import Any
@@ -51,18 +49,14 @@ def test_an_unknown_element_type_is_escaped(tmp_path: Path) -> None:
     assert f'element_type="{text}"' in again(tmp_path, model)
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        KEPT.replace("<dim>2", f"<dim>{'9' * 100_000}", 1),
-        KEPT.replace('from-layer="0"', f'from-layer="{"9" * 100_000}"'),
-        KEPT.replace('shape="2"', f'shape="{"1," * 50_000}x"'),
-        KEPT.replace('shape="2"', 'shape="x"').replace("Parameter_0", "n" * 100_000),
-        KEPT.replace("<input>", f"<{'a' * 100_000} /><input>", 1),
-        KEPT.replace("</net>", f"</{'a' * 100_000}>"),
-    ],
-    ids=["dimension", "id", "shape", "name", "tag", "not XML"],
-)
+@pytest.mark.parametrize("text", [
+    KEPT.replace("<dim>2", f"<dim>{'9' * 100_000}", 1),
+    KEPT.replace('from-layer="0"', f'from-layer="{"9" * 100_000}"'),
+    KEPT.replace('shape="2"', f'shape="{"1," * 50_000}x"'),
+    KEPT.replace('shape="2"', 'shape="x"').replace("Parameter_0", "n" * 100_000),
+    KEPT.replace("<input>", f"<{'a' * 100_000} /><input>", 1),
+    KEPT.replace("</net>", f"</{'a' * 100_000}>"),
+], ids=["dimension", "id", "shape", "name", "tag", "not XML"])  # fmt: skip
 def test_messages_are_short(text: str, tmp_path: Path) -> None:
     assert len(str(refusal(tmp_path, text))) < 1500
 
@@ -90,14 +84,11 @@ def test_versions_of_layers_are_text(version: str, tmp_path: Path) -> None:
     assert view(tmp_path / "in.xml").html
 
 
-@pytest.mark.parametrize(
-    ("data", "size", "code"),
-    [
-        (f'shape="{"1," * 64}1"', 4, "ML250"),
-        (f'shape="0,{2**62}"', 0, "ML255"),
-        (f'shape="{2**62},0"', 0, "ML255"),
-    ],
-)
+@pytest.mark.parametrize(("data", "size", "code"), [
+    (f'shape="{"1," * 64}1"', 4, "ML250"),
+    (f'shape="0,{2**62}"', 0, "ML255"),
+    (f'shape="{2**62},0"', 0, "ML255"),
+])  # fmt: skip
 def test_constants_that_no_array_holds(data: str, size: int, code: str, tmp_path: Path) -> None:
     text = constant(f'element_type="f32" offset="0" size="{size}" {data}')
     assert refusal(tmp_path, text, bytes(64)).code == code
@@ -108,13 +99,10 @@ def test_a_port_of_more_dimensions_than_an_array_has(tmp_path: Path) -> None:
     assert refusal(tmp_path, KEPT.replace("<dim>2</dim>", "<dim>2</dim>" * 65, 1)).code == "ML250"
 
 
-@pytest.mark.parametrize(
-    ("type_", "data", "shape"),
-    [
-        ("Reshape", 'special_zero="false"', str(2**40)), ("Split", f'num_splits="{2**40}"', ""),
-        ("Unsqueeze", "", str(2**40)),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("type_", "data", "shape"), [
+    ("Reshape", 'special_zero="false"', str(2**40)), ("Split", f'num_splits="{2**40}"', ""),
+    ("Unsqueeze", "", str(2**40)),
+])  # fmt: skip
 def test_a_rank_and_a_number_of_outputs_that_no_tensor_has(type_: str, data: str, shape: str, tmp_path: Path) -> None:
     """The layer is kept as the file has it."""
     other = parameter(1, shape).replace("f32", "i64").replace("FP32", "I64")
@@ -159,9 +147,8 @@ def test_an_empty_constant_needs_no_bin(name: str, tmp_path: Path) -> None:
 def test_a_bin_that_is_a_pipe_is_not_opened(empty: bool, tmp_path: Path) -> None:
     os.mkfifo(tmp_path / "in.bin")
     path, size = tmp_path / "in.xml", 0 if empty else 8
-    trip_count = layer(
-        "Const", 0, f'element_type="i64" shape="{size // 8}" offset="0" size="{size}"', outputs={0: "I64"}
-    )
+    trip_count = layer("Const", 0, f'element_type="i64" shape="{size // 8}" offset="0" size="{size}"',
+                       outputs={0: "I64"})  # fmt: skip
     loop = layer("Loop", 1, inputs={0: "I64", 1: "BOOL"}, inner=f"<body>{graph('')}</body>", version="opset5")
     path.write_text(net(trip_count + loop, "0:0 1:0"))
     assert inspect(path).external[0].size is None
@@ -200,20 +187,15 @@ def growing(depth: int) -> tuple[str, tuple[str, ...]]:
     ends += layer("Parameter", "x", 'shape="2" element_type="f32"', outputs={0: "FP32 2"})
     ends += result("r", "FP32 -1") + result("g", "BOOL")
     if not depth:
-        inputs = {20: "FP32 -1", 21: "FP32 -1"}
-        node = layer("Concat", "n", 'axis="0"', inputs=inputs, outputs={24: "FP32 -1"})
+        node = layer("Concat", "n", 'axis="0"', inputs={20: "FP32 -1", 21: "FP32 -1"}, outputs={24: "FP32 -1"})
         return ends + node, ("x:0 n:20", "x:0 n:21", "n:24 r:0", "c:0 g:0")
     inner, edges = growing(depth - 1)
-    maps = (
-        '<port_map><input external_port_id="22" internal_layer_id="x" />'
-        '<output external_port_id="24" internal_layer_id="r" />'
-        '<output external_port_id="-1" internal_layer_id="g" purpose="execution_condition" /></port_map>'
-        '<back_edges><edge from-layer="r" to-layer="x" /></back_edges>'
-    )
-    node = layer(
-        "Loop", "n", inner=f"{maps}<body>{graph(inner, *edges)}</body>", version="opset5",
-        inputs={20: "I64", 21: "BOOL", 22: "FP32 2"}, outputs={24: "FP32 -1"},
-    )  # fmt: skip
+    maps = ('<port_map><input external_port_id="22" internal_layer_id="x" />'
+            '<output external_port_id="24" internal_layer_id="r" />'
+            '<output external_port_id="-1" internal_layer_id="g" purpose="execution_condition" /></port_map>'
+            '<back_edges><edge from-layer="r" to-layer="x" /></back_edges>')  # fmt: skip
+    node = layer("Loop", "n", inner=f"{maps}<body>{graph(inner, *edges)}</body>", version="opset5",
+                 inputs={20: "I64", 21: "BOOL", 22: "FP32 2"}, outputs={24: "FP32 -1"})  # fmt: skip
     return ends + node, ("t:0 n:20", "c:0 n:21", "x:0 n:22", "n:24 r:0", "c:0 g:0")
 
 

@@ -1,7 +1,5 @@
 """A process that writes a pair is killed: the folder has the old pair, the new pair, or no .xml, never a mix."""
 
-from __future__ import annotations
-
 import functools
 import os
 import random

@@ -1,7 +1,5 @@
 """Forms that other converters write: labels, orders, versions, state, unknown operations, additional info."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -25,9 +23,8 @@ def add(id_: object, a: int = 0, b: int = 1, c: int = 2, dims: str = "2") -> str
 
 
 def test_ids_and_port_ids_are_labels_and_the_order_is_free(tmp_path: Path) -> None:
-    layers = result("last", label=77) + layer(
-        "Subtract", 40, ADD, inputs={9: "FP32 2", 3: "FP32 2"}, outputs={1: "FP32 2"}
-    ) + parameter("b", label=5) + parameter("a", label=6)  # fmt: skip
+    layers = result("last", label=77) + layer("Subtract", 40, ADD, inputs={9: "FP32 2", 3: "FP32 2"},
+                                              outputs={1: "FP32 2"}) + parameter("b", label=5) + parameter("a", label=6)
     found = read(tmp_path, net(layers, "40:1 last:77", "a:6 40:3", "b:5 40:9"))
     (subtract,) = found.of(ops.Subtract)
     assert [value.node.name for value in subtract.inputs if value] == ["Parameter_b", "Parameter_a"]
@@ -73,8 +70,7 @@ def test_an_unknown_operation_is_written_as_it_was(version: str, tmp_path: Path)
     ids=["type", "version", "more", "less", "kind", "dtype", "size", "rank", "outputs", "refused", "vaguer"],
 )  # fmt: skip
 def test_layers_that_do_not_match_their_class_are_opaque(odd: str, tmp_path: Path) -> None:
-    found = read(tmp_path, net(parameter(0) + odd + result(2), "0:0 1:0", "1:1 2:0"))
-    assert len(opaque(found)) == 1
+    assert len(opaque(read(tmp_path, net(parameter(0) + odd + result(2), "0:0 1:0", "1:1 2:0")))) == 1
 
 
 def test_inferred_types_may_be_more_precise_than_the_file(tmp_path: Path) -> None:
@@ -84,8 +80,7 @@ def test_inferred_types_may_be_more_precise_than_the_file(tmp_path: Path) -> Non
 
 
 def test_a_constant_of_an_unknown_element_type_is_kept(tmp_path: Path) -> None:
-    data = 'element_type="nf4" shape="5" offset="2" size="3"'
-    layers = layer("Const", 0, data, outputs={0: "NF4 5"})
+    layers = layer("Const", 0, 'element_type="nf4" shape="5" offset="2" size="3"', outputs={0: "NF4 5"})
     layers += layer("Convert", 1, 'destination_type="f32"', inputs={0: "NF4 5"}, outputs={1: "FP32 5"}) + result(2)
     found = read(tmp_path, net(layers, "0:0 1:0", "1:1 2:0"), b"..abc")
     assert opaque(found) == ["Const"] and found.results[0].value.constant is None
@@ -138,22 +133,17 @@ INFO = """<rt_info><Runtime_version value="x" /><info name="a b" value="&lt;" />
 def test_additional_info_of_model_layer_and_port_is_kept(tmp_path: Path) -> None:
     own = '<rt_info><attribute name="fused_names" version="0" value="x,y" /><attribute name="b" /></rt_info>'
     port = '<port id="0" precision="FP32" names="n\\,1,n2"><dim>2</dim><rt_info><attribute name="layout" version="0" layout="[N]" /></rt_info></port>'  # noqa: E501
-    source = (
-        f'<layer id="0" name="x" type="Parameter" version="opset1"><data shape="2" element_type="f32" />{own}'
-        f"<output>{port}</output></layer>"
-    )
+    source = (f'<layer id="0" name="x" type="Parameter" version="opset1"><data shape="2" element_type="f32" />{own}'
+              f"<output>{port}</output></layer>")  # fmt: skip
     sink = (
         f'<layer id="1" name="r" type="Result" version="opset1" output_names="o\\,1,o2"><input>{port}</input></layer>'
     )
     found = read(tmp_path, net(source + sink, "0:0 1:0", rt_info=INFO))
-    assert found.rt_info == {
-        "Runtime_version": "x", "a b": "<", "deep": {"er": {"est": ""}}, "1b": "-",
-        "conversion_parameters": {"input_model": "DIR/m.onnx"}, "empty": {},
-    }  # fmt: skip
+    assert found.rt_info == {"Runtime_version": "x", "a b": "<", "deep": {"er": {"est": ""}}, "1b": "-",
+                             "conversion_parameters": {"input_model": "DIR/m.onnx"}, "empty": {}}  # fmt: skip
     assert found.parameters[0].output.names == ("n,1", "n2") and found.results[0].output_names == ("o,1", "o2")
     assert found.parameters[0].rt_info == {"fused_names": {"version": "0", "value": "x,y"}, "b": {}}
-    text = written(tmp_path, found)
-    assert text.count('<attribute name="layout" version="0" layout="[N]" />') == 2
+    assert written(tmp_path, found).count('<attribute name="layout" version="0" layout="[N]" />') == 2
     again = read_model(tmp_path / "out.xml")
     assert again.graph.rt_info == found.rt_info and again.outputs == ["o,1"]
     (tmp_path / "again").mkdir()
@@ -162,9 +152,8 @@ def test_additional_info_of_model_layer_and_port_is_kept(tmp_path: Path) -> None
 
 
 def test_names_of_a_result_without_its_own_are_those_of_what_it_reads(tmp_path: Path) -> None:
-    read(
-        tmp_path, net(parameter(0) + result(1), "0:0 1:0").replace('precision="FP32"', 'precision="FP32" names="t"', 1)
-    )
+    read(tmp_path,
+         net(parameter(0) + result(1), "0:0 1:0").replace('precision="FP32"', 'precision="FP32" names="t"', 1))
     assert read_model(tmp_path / "in.xml").outputs == ["t"]
     read(tmp_path, net(parameter(0) + result(1), "0:0 1:0"))
     assert read_model(tmp_path / "in.xml").outputs == ["Result_1"]
@@ -199,11 +188,9 @@ def body(extra: str = "", *edges: str) -> str:
 
 def loop(port_map: str, *, back_edges: str = '<edge from-layer="13" to-layer="10" />', inner: str = "",
          outputs: dict[int, str] | None = None) -> str:  # fmt: skip
-    return layer(
-        "Loop", "L", version="opset5",
-        inner=f"<port_map>{port_map}</port_map><back_edges>{back_edges}</back_edges>{inner or body()}",
-        inputs={20: "I64", 21: "BOOL", 22: "FP32 2", 23: "FP32 2"}, outputs=outputs or {24: "FP32 2"},
-    )  # fmt: skip
+    return layer("Loop", "L", version="opset5",
+                 inner=f"<port_map>{port_map}</port_map><back_edges>{back_edges}</back_edges>{inner or body()}",
+                 inputs={20: "I64", 21: "BOOL", 22: "FP32 2", 23: "FP32 2"}, outputs=outputs or {24: "FP32 2"})
 
 
 STATE = '<input external_port_id="22" internal_layer_id="10" />'
@@ -226,8 +213,7 @@ def test_a_loop(tmp_path: Path) -> None:
     assert state.result is node.output_map[0].result is node.body.results[0]
     assert [each.name for each in node.body.parameters] == ["Parameter_10", "Parameter_11"]
     assert node.condition is node.body.results[1] and node.iteration is None
-    text = written(tmp_path, found)
-    assert '<input external_port_id="2" internal_layer_id="0" />' in text
+    assert '<input external_port_id="2" internal_layer_id="0" />' in written(tmp_path, found)
 
 
 def test_one_outer_input_may_feed_two_parameters_and_another_none(tmp_path: Path) -> None:
@@ -268,10 +254,8 @@ def test_the_number_of_the_iteration(tmp_path: Path) -> None:
 
 
 def test_a_tensor_iterator_with_defaults_of_slices(tmp_path: Path) -> None:
-    inner = BODY.format(graph(
-        parameter(0, "1,3") + parameter(1, "1,3") + add(2, dims="1 3") + result(3, "FP32 1 3"),
-        "0:0 2:0", "1:0 2:1", "2:2 3:0",
-    ))  # fmt: skip
+    inner = BODY.format(graph(parameter(0, "1,3") + parameter(1, "1,3") + add(2, dims="1 3") + result(3, "FP32 1 3"),
+                              "0:0 2:0", "1:0 2:1", "2:2 3:0"))  # fmt: skip
     maps = """<port_map><input external_port_id="1" internal_layer_id="0" axis="0" start="-1" end="0" stride="-1" />
     <input external_port_id="0" internal_layer_id="1" /><output external_port_id="2" internal_layer_id="3" axis="0" />
     </port_map><back_edges><edge from-layer="3" to-layer="1" from-port="0" to-port="0" /></back_edges>"""
@@ -289,9 +273,8 @@ def test_a_tensor_iterator_with_defaults_of_slices(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("axis", "step", "whole"), [(-1, "2 1", "2 4"), (-2, "1 2", "4 2"), (1, "2 1", "2 4")])
 def test_slices_along_an_axis_from_behind(axis: int, step: str, whole: str, tmp_path: Path) -> None:
     relu = layer("ReLU", 2, inputs={0: f"FP32 {step}"}, outputs={1: f"FP32 {step}"})
-    inner = BODY.format(graph(
-        parameter(0, step.replace(" ", ",")) + relu + result(3, f"FP32 {step}"), "0:0 2:0", "2:1 3:0",
-    ))  # fmt: skip
+    inner = BODY.format(graph(parameter(0, step.replace(" ", ",")) + relu + result(3, f"FP32 {step}"), "0:0 2:0",
+                              "2:1 3:0"))  # fmt: skip
     maps = f"""<port_map><input external_port_id="0" internal_layer_id="0" axis="{axis}" />
     <output external_port_id="1" internal_layer_id="3" axis="{axis}" /></port_map>"""
     iterator = layer("TensorIterator", 5, inner=maps + inner, inputs={0: f"FP32 {whole}"}, outputs={1: f"FP32 {whole}"})
@@ -323,11 +306,9 @@ def test_outputs_of_if_by_label_or_counted_from_0(first: int, tmp_path: Path) ->
     condition = layer("Parameter", "c", 'shape="" element_type="boolean"', outputs={0: "BOOL"})
     text = net(condition + parameter(0) + parameter(1) + node + result(8) + result(9),
                "c:0 5:0", "0:0 5:1", "1:0 5:2", "5:3 8:0", "5:4 9:0")  # fmt: skip
-    found = read(tmp_path, text)
-    (node_,) = found.of(If)
-    assert node_.input_map == (
-        Branched(node_.then_body.parameters[0], None), Branched(None, node_.else_body.parameters[0]),
-    )  # fmt: skip
+    (node_,) = read(tmp_path, text).of(If)
+    assert node_.input_map == (Branched(node_.then_body.parameters[0], None),
+                               Branched(None, node_.else_body.parameters[0]))  # fmt: skip
     then, otherwise = node_.output_map[0].then, node_.output_map[0].else_
     assert (then.name, otherwise.name) == ("Result_1", "Result_2")
 

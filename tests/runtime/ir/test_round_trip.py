@@ -3,8 +3,6 @@
 tests/models/test_exported_properties.py does it with the exported models.
 """
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -40,8 +38,7 @@ SEED = 2026
 @pytest.mark.sweep(6)
 @pytest.mark.parametrize("index", range(60))
 def test_random_control_flow(index: int, tmp_path: Path) -> None:
-    case = generate(SEED, index)
-    assert_identical(convert_model(case.model), tmp_path)
+    assert_identical(convert_model(generate(SEED, index).model), tmp_path)
 
 
 def golden(path: Path) -> Iterator[tuple[str, Graph]]:
@@ -111,8 +108,7 @@ def test_strings(words: list[object], tmp_path: Path) -> None:
 
 
 def test_weights_are_not_loaded(tmp_path: Path) -> None:
-    weights = ArrayTensor(np.arange(100_000, dtype=np.float32))
-    save_model(constants(weights), tmp_path / "a.xml")
+    save_model(constants(ArrayTensor(np.arange(100_000, dtype=np.float32))), tmp_path / "a.xml")
     graph = read_model(tmp_path / "a.xml").graph
     (tensor,) = (node.tensor for node in graph.of(Constant))
     assert isinstance(tensor, FileTensor) and tensor.path == str(tmp_path / "a.bin")
@@ -121,8 +117,7 @@ def test_weights_are_not_loaded(tmp_path: Path) -> None:
 def test_weights_may_lie_elsewhere(tmp_path: Path) -> None:
     save_model(constants(ArrayTensor(np.array([1, 2, 3]))), tmp_path / "a.xml")
     (tmp_path / "a.bin").rename(tmp_path / "other")
-    graph = read_model(tmp_path / "a.xml", tmp_path / "other").graph
-    assert graph.of(Constant)[0].array.tolist() == [1, 2, 3]
+    assert read_model(tmp_path / "a.xml", tmp_path / "other").graph.of(Constant)[0].array.tolist() == [1, 2, 3]
 
 
 def test_a_model_is_not_written_over_the_weights_it_was_read_from(tmp_path: Path) -> None:
@@ -176,11 +171,9 @@ def test_names(name: str, tmp_path: Path) -> None:
 
 
 def test_bounds_of_dimensions(tmp_path: Path) -> None:
-    graph = parse("""graph {
+    found = assert_identical(Model(parse("""graph {
         %x = Parameter : f32[1..5,3..,?,0..7,2] "x"
-        Result(%x) "y" names "y"
-    }""")
-    found = assert_identical(Model(graph), tmp_path)
+        Result(%x) "y" names "y" }""")), tmp_path)
     bounds = [(low(dim), high(dim)) for dim in found.parameters[0].output.shape or ()]
     assert bounds == [(1, 5), (3, None), (0, None), (0, 7), (2, 2)]
 
@@ -188,12 +181,10 @@ def test_bounds_of_dimensions(tmp_path: Path) -> None:
 @pytest.mark.parametrize(("least", "most"), [(-2147483648.0, 2147483647.0), (-2.16799998, 0.1)])
 def test_floats_that_are_no_f32_are_written_exactly(tmp_path: Path, least: float, most: float) -> None:
     """-2.16799998 are also the nine digits of an f32."""
-    graph = parse(f"""graph {{
+    found = assert_identical(Model(parse(f"""graph {{
         %x = Parameter : i32[2] "x"
         %y = Clamp(%x) {{min: {least}, max: {most}}}
-        Result(%y) "y" names "y"
-    }}""")
-    found = assert_identical(Model(graph), tmp_path)
+        Result(%y) "y" names "y" }}""")), tmp_path)
     (clamp,) = (node for node in found if isinstance(node, Op) and node.type == "Clamp")
     assert (clamp.min, clamp.max) == (least, most)  # type: ignore[attr-defined]
 
@@ -216,11 +207,10 @@ def test_any_number_is_read_as_it_was_written(number: float) -> None:
 def test_a_model_that_was_read_can_be_compressed(tmp_path: Path) -> None:
     weights = np.random.default_rng(0).standard_normal((4, 4)).astype(np.float32)
     model = onnx.helper.make_model(
-        onnx.helper.make_graph(
-            [onnx.helper.make_node("MatMul", ["x", "w"], ["y"])], "g",
-            [onnx.helper.make_tensor_value_info("x", 1, [2, 4])], [onnx.helper.make_tensor_value_info("y", 1, [2, 4])],
-            [onnx.numpy_helper.from_array(weights, "w")],
-        )
+        onnx.helper.make_graph([onnx.helper.make_node("MatMul", ["x", "w"], ["y"])], "g",
+                               [onnx.helper.make_tensor_value_info("x", 1, [2, 4])],
+                               [onnx.helper.make_tensor_value_info("y", 1, [2, 4])],
+                               [onnx.numpy_helper.from_array(weights, "w")])
     )  # fmt: skip
     converted = convert_model(model)
     save_model(converted, tmp_path / "plain.xml")
@@ -235,21 +225,15 @@ def test_constants_of_integers_keep_their_values_known(tmp_path: Path) -> None:
     x = Parameter(graph=graph, dtype=f32, shape=(2, 3), name="x")
     shape = Constant(np.array([3, 2], np.int64), graph=graph, name="shape")
     Result(ops.Reshape(x.output, shape.output, special_zero=False).output, name="y", names=("y",))
-    found = assert_identical(Model(graph), tmp_path)
-    (constant,) = found.of(Constant)
+    (constant,) = assert_identical(Model(graph), tmp_path).of(Constant)
     assert constant.output.type.integers == (3, 2) and constant.output.dtype is i64
 
 
 def test_the_numbers_stay(tmp_path: Path) -> None:
     """A model that was read runs like the converted one; their bytes are equal, so one model is enough."""
-    model = parsed("""
-        main (float[N] x, int64 n) => (float[N] y, float[K, N] all) {
+    model = parsed("""main (float[N] x, int64 n) => (float[N] y, float[K, N] all) {
           y, all = Loop (n, "", x) <body = step (int64 i, bool c, float[N] s) => (bool d, float[N] t, float[N] u) {
-            d = Identity (c)
-            t = Add (s, s)
-            u = Identity (s)
-          }>
-        }""")
+            d = Identity (c)  t = Add (s, s)  u = Identity (s) }> }""")
     check(model, {"x": np.ones(3, np.float32), "n": 2}, {"x": np.ones(2, np.float32), "n": 0})
     assert_identical(convert_model(model), tmp_path)
 
@@ -261,8 +245,7 @@ def test_a_variable_keeps_its_value(tmp_path: Path) -> None:
         %count = ReadValue([0.0]) {variable_id: "count", variable_type: f32, variable_shape: [1]}
         %y = Add(%count, %x) names "y"
         Result(%y)
-        %kept = Assign(%y) {variable_id: "count", variable_type: f32, variable_shape: [1]}
-    """)
+        %kept = Assign(%y) {variable_id: "count", variable_type: f32, variable_shape: [1]}""")
     save_model(Model(graph), tmp_path / "counter.xml")
     found = isolated(run_ir, tmp_path / "counter.xml", [[np.array([step], np.float32)] for step in (1, 2, 4)])
     assert [(name, array.tolist()) for ((name, array),) in found] == [("y", [1.0]), ("y", [3.0]), ("y", [7.0])]

@@ -1,7 +1,5 @@
 """Variables in IR files: those that OpenVINO writes are read, shown, written, and run with the same numbers."""
 
-from __future__ import annotations
-
 import json
 import re
 from pathlib import Path
@@ -57,9 +55,8 @@ def make(kind: str, path: str) -> list[dict[str, Any]]:
     elif kind == "cache_with_initial":
         x = port([-1, 4, -1, 8], "x")
         batch = opset13.gather(opset13.shape_of(x), opset13.constant([0]), opset13.constant(0))
-        initial = opset13.broadcast(
-            opset13.constant(np.float32(0)), opset13.concat([batch, opset13.constant([4, 0, 8])], 0)
-        )
+        initial = opset13.broadcast(opset13.constant(np.float32(0)),
+                                    opset13.concat([batch, opset13.constant([4, 0, 8])], 0))  # fmt: skip
         before = opset6.read_value(initial, "pastpresent", ov.Type.f32, ov.PartialShape([-1, 4, -1, 8]))
         whole = opset13.concat([before, x], 2)
         # The device does not compile a cache whose initial value nothing else reads.
@@ -168,14 +165,10 @@ def test_inspect_shows_them(tmp_path: Path, kind: str, states: dict[str, tuple[s
 ])  # fmt: skip
 def test_a_constant_is_shown_as_its_value_if_it_has_one(tmp_path: Path, value: str, shown: str) -> None:
     about = "{variable_id: v, variable_type: f32, variable_shape: [1, 2]}"
-    graph = parse(f"""
+    save_model(Model(parse(f"""
         %x = Parameter : f32[1,2]
-        %s = ReadValue({value}) {about} "first"
-        %y = Add(%s, %x)
-        %a = Assign(%y) {about} "second"
-        Result(%y)
-    """)
-    save_model(Model(graph), tmp_path / "m.xml")
+        %s = ReadValue({value}) {about} "first"  %y = Add(%s, %x)  %a = Assign(%y) {about} "second"
+        Result(%y)""")), tmp_path / "m.xml")
     (found,) = inspect(tmp_path / "m.xml").states
     assert (str(found.initial), found.read, found.assigned) == (shown, ["first"], ["second"])
     (tmp_path / "m.bin").unlink()  # without weights the value is not known
@@ -183,21 +176,16 @@ def test_a_constant_is_shown_as_its_value_if_it_has_one(tmp_path: Path, value: s
 
 
 def test_variables_in_bodies_have_the_paths_of_their_layers(tmp_path: Path) -> None:
-    graph = parse("""
+    save_model(Model(parse("""
         %x = Parameter : f32[2]
         %y = Loop(3, true, %x) {condition: @go, input_map: [Merged(%s, @n)], output_map: [Final(@n)]} : f32[2] "loop"
           body {
             %s = Parameter : f32[2]
             %v = ReadValue([0.0, 0.0]) {variable_id: v, variable_type: f32, variable_shape: [2]} "get"
-            %n = Add(%s, %v)
-            %k = Assign(%n) {variable_id: v, variable_type: f32, variable_shape: [2]} "put"
+            %n = Add(%s, %v)  %k = Assign(%n) {variable_id: v, variable_type: f32, variable_shape: [2]} "put"
             %go = Constant true
-            Result(%go)
-            Result(%n)
-          }
-        Result(%y)
-    """)
-    save_model(Model(graph), tmp_path / "m.xml")
+            Result(%go)  Result(%n) }
+        Result(%y)""")), tmp_path / "m.xml")
     (found,) = inspect(tmp_path / "m.xml").states
     assert (found.read, found.assigned) == (["loop/body/get"], ["loop/body/put"])
     again = read_model(tmp_path / "m.xml").graph
@@ -228,9 +216,8 @@ def test_shapes_of_variables_are_spelled_as_in_the_file(tmp_path: Path, shape: s
 # -- faults
 
 
-def variable(
-    *, assign: str = "v", read_id: str = "v", shape: str = "2", dims: str = "2", stored: str = "FP32", more: str = ""
-) -> str:
+def variable(*, assign: str = "v", read_id: str = "v", shape: str = "2", dims: str = "2", stored: str = "FP32",
+             more: str = "") -> str:  # fmt: skip
     """A variable v of f32, with a layer that stores a tensor of the type `stored` and the dimensions `dims`."""
     ends = " ".join(each if each.isdecimal() else "-1" for each in dims.split(",") if each)
     own = " ".join(each if each.isdecimal() else "-1" for each in shape.split(",") if each)
@@ -251,9 +238,8 @@ def variable(
     return net(layers + result(9, f"FP32 {ends}") + more, *edges)
 
 
-OTHER = layer(
-    "ReadValue", 7, 'variable_id="v" variable_type="f32" variable_shape="3"', outputs={0: "FP32 3"}, version="opset6"
-) + layer("Result", 8, inputs={0: "FP32 3"})
+OTHER = layer("ReadValue", 7, 'variable_id="v" variable_type="f32" variable_shape="3"', outputs={0: "FP32 3"},
+              version="opset6") + layer("Result", 8, inputs={0: "FP32 3"})  # fmt: skip
 
 
 @pytest.mark.parametrize(("text", "said"), [
@@ -273,8 +259,7 @@ def test_variables_that_do_not_fit_are_refused(tmp_path: Path, text: str, said: 
         read(tmp_path, text)
     assert said in caught.value.message
     assert caught.value.code == ("ML250" if "not a shape" in said else "ML256")
-    path = tmp_path / "in.xml"
-    done = mo_loop("inspect", path)
+    done = mo_loop("inspect", tmp_path / "in.xml")
     # inspect shows the contents; only an invalid shape stops it.
     assert done.returncode == (2 if "not a shape" in said else 0)
 

@@ -1,11 +1,10 @@
 """Activations, compared with ONNX Runtime."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
 from tests.harness import check_node
+from tests.pairs import every
 
 RNG = np.random.default_rng(11)
 X = np.concatenate([RNG.uniform(-8, 8, 27), [0.0, -0.0, 30.0, -30.0, 0.5, -0.5, 1.0, -1.0, 6.0]]).astype(np.float32)
@@ -51,9 +50,8 @@ def test_integers(dtype):
     check_node("Shrink", {"x": x}, {"lambd": 2.0, "bias": 1.0}, opset=9, expected=[y])
 
 
-@pytest.mark.parametrize("shape", [(), (1,), (6,), (3, 1), (3, 6), (1, 1, 1), (2, 1, 1), (1, 3, 1), (2, 3, 6)])
-@pytest.mark.parametrize("constant", [False, True])
-@dynamic_or_not
+@every(shape=[(), (1,), (6,), (3, 1), (3, 6), (1, 1, 1), (2, 1, 1), (1, 3, 1), (2, 3, 6)], constant=[False, True],
+       dynamic=[False, True])  # fmt: skip
 def test_slopes(shape, constant, dynamic):
     slope = RNG.uniform(0.1, 0.9, shape).astype(np.float32)
     check_node("PRelu", {"x": X, "slope": slope}, opset=16, dynamic=dynamic, constants=["slope"] if constant else [])
@@ -79,9 +77,8 @@ def test_bounds_as_attributes(attributes):
     check_node("Clip", {"x": X}, attributes, opset=1, expected=[expected.astype(np.float32)])
 
 
-@pytest.mark.parametrize("dtype", [np.float32, np.float16, np.float64, np.int8, np.uint8, np.int32, np.int64])
-@pytest.mark.parametrize("bounds", [(None, None), (2, None), (None, 5), (2, 5), (5, 2)])
-@pytest.mark.parametrize("constant", [False, True])
+@every(dtype=[np.float32, np.float16, np.float64, np.int8, np.uint8, np.int32, np.int64],
+       bounds=[(None, None), (2, None), (None, 5), (2, 5), (5, 2)], constant=[False, True])  # fmt: skip
 def test_bounds_as_inputs(dtype, bounds, constant):
     x = np.arange(10).astype(dtype)
     low, high = (None if bound is None else np.array(bound, dtype) for bound in bounds)
@@ -100,17 +97,12 @@ def test_clip_by_one_element_vectors():
 # -- along an axis
 
 
-@pytest.mark.parametrize("op", ["Softmax", "LogSoftmax", "Hardmax"])
-@pytest.mark.parametrize("opset", [1, 11, 13])
-@pytest.mark.parametrize("axis", [None, 0, 1, 2])
-@dynamic_or_not
+@every(op=["Softmax", "LogSoftmax", "Hardmax"], opset=[1, 11, 13], axis=[None, 0, 1, 2], dynamic=[False, True])
 def test_along_axis(op, opset, axis, dynamic):
     check_node(op, {"x": X}, {} if axis is None else {"axis": axis}, opset=opset, dynamic=dynamic)
 
 
-@pytest.mark.parametrize("op", ["Softmax", "LogSoftmax", "Hardmax"])
-@pytest.mark.parametrize("opset", [11, 13])
-@pytest.mark.parametrize("axis", [-1, -2, -3])
+@every(op=["Softmax", "LogSoftmax", "Hardmax"], opset=[11, 13], axis=[-1, -2, -3])
 def test_axis_from_behind(op, opset, axis):
     check_node(op, {"x": X}, {"axis": axis}, opset=opset, dynamic=True)
 

@@ -1,14 +1,12 @@
 """Arithmetic, comparison, logic and bits, compared with ONNX Runtime."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from onnx import helper
 
 from tests.harness import check_model, check_node
 from tests.nodes import NEWEST, graph_model, node_model
-from tests.pairs import pairs
+from tests.pairs import every, pairs
 from tests.release import has_gap
 
 RNG = np.random.default_rng(7)
@@ -17,7 +15,6 @@ FLOATS = [np.float32, np.float16, np.float64]
 INTEGERS = [np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32, np.int64, np.uint64]
 LIMITED = [np.uint32, np.uint64] if has_gap("unsigned-of-32-bits") else []
 """Types of which numbers above 2^31 - 1 are wrong on this release."""
-dynamic_or_not = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 
 
 def floats(*shape, dtype=np.float32):
@@ -28,22 +25,18 @@ def integers(dtype, *shape, low=1, high=9):
     return RNG.integers(low, high, shape).astype(dtype)
 
 
-@dynamic_or_not
-@pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Div", "Pow"])
+@every(dynamic=[False, True], op=["Add", "Sub", "Mul", "Div", "Pow"])
 def test_broadcasting(op, dynamic):
     check_node(op, {"a": np.abs(floats(2, 1, 4)), "b": floats(3, 1)}, opset=NEWEST, dynamic=dynamic)
 
 
-@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
-@pytest.mark.parametrize("op", ["Add", "Sub", "Mul", "Div", "Max", "Min"])
+@every(dtype=[*FLOATS, *INTEGERS], op=["Add", "Sub", "Mul", "Div", "Max", "Min"])
 def test_types(op, dtype):
     a, b = integers(dtype, 2, 3), integers(dtype, 3)
     check_node(op, {"a": a + b if op == "Sub" and dtype in LIMITED else a, "b": b}, opset=14)
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int16, np.uint16])
-@pytest.mark.parametrize("op", ["Add", "Sub", "Mul"])
-@dynamic_or_not
+@every(dtype=[np.int8, np.uint8, np.int16, np.uint16], op=["Add", "Sub", "Mul"], dynamic=[False, True])
 def test_few_bits_wrap_around(op, dtype, dynamic):
     info = np.iinfo(dtype)
     a = RNG.integers(info.min, info.max, (8, 8)).astype(dtype)
@@ -53,16 +46,13 @@ def test_few_bits_wrap_around(op, dtype, dynamic):
 
 
 @pytest.mark.parametrize("opset", [1, 6])
-@pytest.mark.parametrize(
-    ("attributes", "shape"),
-    [
-        ({"broadcast": 1}, (4, 5)),
-        ({"broadcast": 1, "axis": 1}, (3, 4)),
-        ({"broadcast": 1, "axis": 0}, (2,)),
-        ({"broadcast": 1, "axis": -3}, (3, 4)),
-        ({}, (2, 3, 4, 5)),
-    ],
-)
+@pytest.mark.parametrize(("attributes", "shape"), [
+    ({"broadcast": 1}, (4, 5)),
+    ({"broadcast": 1, "axis": 1}, (3, 4)),
+    ({"broadcast": 1, "axis": 0}, (2,)),
+    ({"broadcast": 1, "axis": -3}, (3, 4)),
+    ({}, (2, 3, 4, 5)),
+])  # fmt: skip
 def test_broadcasting_of_old(opset, attributes, shape):
     a, b = floats(2, 3, 4, 5), floats(*shape)
     axis = attributes.get("axis", 4 - b.ndim) % 4
@@ -78,9 +68,7 @@ def test_integers_divide_towards_zero(dtype):
     check_node("Mod", {"a": a, "b": b}, {"fmod": 1}, opset=13)
 
 
-@pytest.mark.parametrize("dtype", [np.int8, np.uint8, np.int32, np.int64])
-@pytest.mark.parametrize("steps", [1, 65], ids=["one", "many"])
-@dynamic_or_not
+@every(dtype=[np.int8, np.uint8, np.int32, np.int64], steps=[1, 65], dynamic=[False, True])
 def test_division_is_not_rounded(dtype, steps, dynamic):
     """The runtime's own division rounds if it is merged into a preceding reduction, with other operations between."""
     x = np.array([[7, 3], [5, 6]], dtype)
@@ -116,23 +104,20 @@ def test_power_of_mixed_types(base, exponent):
     check_node("Pow", {"a": integers(base, 5), "b": integers(exponent, 5, high=4)}, opset=15)
 
 
-@pytest.mark.parametrize(
-    ("base", "exponent"), [(46340, 2), (46340, 2.0), (1289, 3), (-73, 5), (-21, 7.0), (2, 30), (2**30 + 1, 1)]
-)
+@pytest.mark.parametrize(("base", "exponent"),
+                         [(46340, 2), (46340, 2.0), (1289, 3), (-73, 5), (-21, 7.0), (2, 30), (2**30 + 1, 1)])
 def test_integer_powers_are_exact(base, exponent):
     for shape in ((), (1,)):
         check_node("Pow", {"a": np.array([base, -1]), "b": np.full(shape, exponent)}, opset=15, constants=["b"])
 
 
-@dynamic_or_not
-@pytest.mark.parametrize("op", ["Max", "Min", "Sum", "Mean"])
-@pytest.mark.parametrize("shapes", [[(2, 3)], [(2, 3), (2, 3)], [(2, 1), (3,), (4, 1, 1)]])
+@every(dynamic=[False, True], op=["Max", "Min", "Sum", "Mean"],
+       shapes=[[(2, 3)], [(2, 3), (2, 3)], [(2, 1), (3,), (4, 1, 1)]])  # fmt: skip
 def test_any_number_of_inputs(op, shapes, dynamic):
     check_node(op, {f"x{i}": floats(*s) for i, s in enumerate(shapes)}, opset=13, dynamic=dynamic)
 
 
-@pytest.mark.parametrize("op", ["Max", "Min"])
-@dynamic_or_not
+@every(op=["Max", "Min"], dynamic=[False, True])
 def test_extremes_keep_nan(op, dynamic):
     arrays = {"x": SPECIAL, "bound": np.array([1], np.float32)}
     check_node(op, arrays, opset=13, constants=["bound"], dynamic=dynamic)
@@ -140,23 +125,18 @@ def test_extremes_keep_nan(op, dynamic):
     check_node("Clip", {"x": finite, "low": np.array(1, np.float32)}, opset=13, constants=["low"], dynamic=dynamic)
 
 
-UNARY = {
-    "Abs": 13, "Ceil": 13, "Floor": 13, "Neg": 13, "Sign": 13, "Sqrt": 13, "Exp": 13, "Log": 13, "Sin": 7, "Cos": 7,
-    "Tan": 7, "Asin": 7,
-    "Acos": 7, "Atan": 7, "Sinh": 9, "Cosh": 9, "Asinh": 9, "Acosh": 9, "Atanh": 9, "Tanh": 13, "Erf": 13,
-    "Round": 11, "Reciprocal": 13,
-}  # fmt: skip
+UNARY = {"Abs": 13, "Ceil": 13, "Floor": 13, "Neg": 13, "Sign": 13, "Sqrt": 13, "Exp": 13, "Log": 13, "Sin": 7,
+         "Cos": 7, "Tan": 7, "Asin": 7, "Acos": 7, "Atan": 7, "Sinh": 9, "Cosh": 9, "Asinh": 9, "Acosh": 9, "Atanh": 9,
+         "Tanh": 13, "Erf": 13, "Round": 11, "Reciprocal": 13}  # fmt: skip
 
 
-@pytest.mark.parametrize("op", UNARY)
-@dynamic_or_not
+@every(op=UNARY, dynamic=[False, True])
 def test_unary(op, dynamic):
     x = floats(3, 4) + (3 if op == "Acosh" else 0)
     check_node(op, {"x": x / 2 if op in ("Asin", "Acos", "Atanh") else x}, opset=UNARY[op], dynamic=dynamic)
 
 
-@pytest.mark.parametrize("op", ["Abs", "Neg", "Sign"])
-@pytest.mark.parametrize("dtype", [np.int8, np.int16, np.int32, np.int64, np.float16, np.float64])
+@every(op=["Abs", "Neg", "Sign"], dtype=[np.int8, np.int16, np.int32, np.int64, np.float16, np.float64])
 def test_unary_types(op, dtype):
     check_node(op, {"x": integers(dtype, 9, low=-4, high=5)}, opset=13)
 
@@ -165,11 +145,7 @@ def test_round_halves_to_even():
     check_node("Round", {"x": np.array([0.5, 1.5, 2.5, -0.5, -1.5, -2.5, 2.4], np.float32)}, opset=11)
 
 
-@pytest.mark.parametrize("op", ["CumSum", "CumProd"])
-@pytest.mark.parametrize("exclusive", [0, 1])
-@pytest.mark.parametrize("reverse", [0, 1])
-@pytest.mark.parametrize("axis", [0, 1, -1])
-@dynamic_or_not
+@every(op=["CumSum", "CumProd"], exclusive=[0, 1], reverse=[0, 1], axis=[0, 1, -1], dynamic=[False, True])
 def test_running(op, exclusive, reverse, axis, dynamic):
     arrays = {"x": floats(2, 3, 4), "axis": np.array(axis, np.int32)}
     given = {"exclusive": exclusive, "reverse": reverse}
@@ -205,20 +181,17 @@ def test_running_along_an_axis_known_at_run_time():
 # -- comparison and logic
 
 
-@pytest.mark.parametrize("op", ["Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"])
-@pytest.mark.parametrize("dtype", [*FLOATS, *INTEGERS])
+@every(op=["Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"], dtype=[*FLOATS, *INTEGERS])
 def test_comparison(op, dtype):
     check_node(op, {"a": integers(dtype, 4, 5, high=4), "b": integers(dtype, 5, high=4)}, opset=16)
 
 
-@pytest.mark.parametrize("op", ["Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"])
-@dynamic_or_not
+@every(op=["Equal", "Less", "Greater", "LessOrEqual", "GreaterOrEqual"], dynamic=[False, True])
 def test_nothing_compares_to_nan(op, dynamic):
     check_node(op, {"a": SPECIAL, "b": np.roll(SPECIAL, 1)}, opset=16, dynamic=dynamic)
 
 
-@pytest.mark.parametrize("op", ["And", "Or", "Xor", "Equal"])
-@pytest.mark.parametrize("opset", [1, 7])
+@every(op=["And", "Or", "Xor", "Equal"], opset=[1, 7])
 def test_logic(op, opset):
     a, b = RNG.integers(0, 2, (2, 3)).astype(bool), RNG.integers(0, 2, (3,)).astype(bool)
     function = {"And": np.logical_and, "Or": np.logical_or, "Xor": np.logical_xor, "Equal": np.equal}[op]
@@ -247,8 +220,7 @@ def test_bits(dtype):
         check_node("BitwiseNot", {"a": a}, opset=18)
 
 
-@pytest.mark.parametrize("dtype", INTEGERS)
-@pytest.mark.parametrize("direction", ["LEFT", "RIGHT"])
+@every(dtype=INTEGERS, direction=["LEFT", "RIGHT"])
 def test_shifts(dtype, direction):
     signed = np.issubdtype(dtype, np.signedinteger)
     a = np.array([16, 4, 1, 100, 7, 9], dtype) * dtype(-1 if signed else 1)

@@ -1,7 +1,5 @@
 """BitCast and TfIdfVectorizer: bits read as another type, and counts of sequences of numbers."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -10,25 +8,21 @@ from onnx import helper
 
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
-from tests.harness import check_node
+from tests.harness import check_node, refusal
 from tests.nodes import node_model
-from tests.pairs import pairs
+from tests.pairs import every, pairs
 from tests.release import has_gap
 
 EDGES = [0, 1, -1, 5, -5, 127, -128, 32767, -32768, 2**31 - 1, -(2**31)]
-both = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 
 
 def cast(x: Any, to: Any, dynamic: bool = False, constants: tuple[str, ...] = ()) -> None:
     number = helper.np_dtype_to_tensor_dtype(np.dtype(to))
-    check_node(
-        "BitCast", {"x": x}, {"to": number}, opset=26, dynamic=dynamic, constants=constants,
-        expected=[np.ascontiguousarray(x).view(to).reshape(x.shape)],
-    )  # fmt: skip
+    check_node("BitCast", {"x": x}, {"to": number}, opset=26, dynamic=dynamic, constants=constants,
+               expected=[np.ascontiguousarray(x).view(to).reshape(x.shape)])  # fmt: skip
 
 
-@both
-@pytest.mark.parametrize("bits", [8, 16, 32, 64])
+@every(dynamic=[False, True], bits=[8, 16, 32, 64])
 def test_integers(bits: int, dynamic: bool) -> None:
     """Of 64-bit integers those that fit into 32 bits, which the runtime reads."""
     signed, unsigned = np.dtype(f"int{bits}"), np.dtype(f"uint{bits}")
@@ -42,9 +36,8 @@ def test_integers(bits: int, dynamic: bool) -> None:
     cast(x, signed, dynamic)
 
 
-@pytest.mark.parametrize(
-    ("source", "target"), [(np.float32, np.int32), (np.int32, np.float32), (np.uint16, np.float16)]
-)
+@pytest.mark.parametrize(("source", "target"),
+                         [(np.float32, np.int32), (np.int32, np.float32), (np.uint16, np.float16)])  # fmt: skip
 def test_constants_of_any_type(source: Any, target: Any) -> None:
     """Negative zero, the smallest numbers and NaN keep every bit."""
     patterns = {4: [0, 1, 0x80000000, 0x7F800000, 0x7FC00001, 0x3F800000], 2: [0, 1, 0x8000, 0x7C00, 0x7E01, 0x3C00]}
@@ -73,9 +66,7 @@ def test_floats_at_run_time_are_refused(source: Any, target: Any) -> None:
 
 
 def test_another_width() -> None:
-    with pytest.raises(MoLoopError) as caught:
-        convert_model(node_model("BitCast", {"x": np.zeros(3, np.float32)}, {"to": 7}, opset=26))
-    assert caught.value.code == "ML227"
+    assert refusal(node_model("BitCast", {"x": np.zeros(3, np.float32)}, {"to": 7}, opset=26)).code == "ML227"
 
 
 # -- TfIdfVectorizer
@@ -84,43 +75,30 @@ POOL = {"ngram_counts": [0, 4], "ngram_indexes": [0, 1, 2, 3, 4, 5, 6], "pool_in
 TEXT = np.array([[1, 1, 3, 3, 3, 7], [8, 6, 7, 5, 6, 8], [5, 6, 7, 8, 6, 7]])
 
 
-@pairs(
-    lengths=[(1, 1, 0), (2, 2, 0), (1, 2, 0), (2, 2, 3), (1, 2, 5)],
-    mode=["TF", "IDF", "TFIDF"],
-    dtype=[np.int32, np.int64],
-    dynamic=[False, True],
-)
+@pairs(lengths=[(1, 1, 0), (2, 2, 0), (1, 2, 0), (2, 2, 3), (1, 2, 5)], mode=["TF", "IDF", "TFIDF"],
+       dtype=[np.int32, np.int64], dynamic=[False, True])  # fmt: skip
 def test_counted_sequences(lengths: tuple[int, int, int], mode: str, dtype: Any, dynamic: bool) -> None:
     """Rows, one row, and rows shorter than a sequence; ONNX Runtime counts in the same way."""
     least, most, skips = lengths
-    attributes = {
-        **POOL, "mode": mode, "min_gram_length": least, "max_gram_length": most, "max_skip_count": skips,
-        "weights": [0.5, 1.5, 2.0, 1.0, 3.0, 0.25, 4.0],
-    }  # fmt: skip
+    attributes = {**POOL, "mode": mode, "min_gram_length": least, "max_gram_length": most, "max_skip_count": skips,
+                  "weights": [0.5, 1.5, 2.0, 1.0, 3.0, 0.25, 4.0]}  # fmt: skip
     for x in (TEXT, TEXT[1], TEXT[:, :1]):
         check_node("TfIdfVectorizer", {"x": x.astype(dtype)}, attributes, opset=9, dynamic=dynamic)
 
 
 def test_large_numbers_are_told_apart() -> None:
-    attributes = {
-        "mode": "TF", "min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "ngram_counts": [0],
-        "ngram_indexes": [1, 0], "pool_int64s": [2**24, 2**24 + 1],
-    }  # fmt: skip
+    attributes = {"mode": "TF", "min_gram_length": 1, "max_gram_length": 1, "max_skip_count": 0, "ngram_counts": [0],
+                  "ngram_indexes": [1, 0], "pool_int64s": [2**24, 2**24 + 1]}  # fmt: skip
     x = np.array([2**24, 2**24 + 1, 2**24 + 1])
     check_node("TfIdfVectorizer", {"x": x}, attributes, opset=9, expected=[np.float32([2, 1])])
 
 
-@pytest.mark.parametrize(
-    ("change", "code"),
-    [
-        ({"mode": "BM25"}, "ML227"), ({"ngram_indexes": [0, 1]}, "ML227"), ({"ngram_counts": [0, 3]}, "ML227"),
-        ({"pool_int64s": None, "pool_strings": ["a"]}, "ML303"),
-        ({"mode": "IDF", "ngram_indexes": [6, 5, 4, 3, 2, 1, 0], "weights": [1.0, 2, 3, 4, 5, 6, 7]}, "ML316"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("change", "code"), [
+    ({"mode": "BM25"}, "ML227"), ({"ngram_indexes": [0, 1]}, "ML227"), ({"ngram_counts": [0, 3]}, "ML227"),
+    ({"pool_int64s": None, "pool_strings": ["a"]}, "ML303"),
+    ({"mode": "IDF", "ngram_indexes": [6, 5, 4, 3, 2, 1, 0], "weights": [1.0, 2, 3, 4, 5, 6, 7]}, "ML316"),
+])  # fmt: skip
 def test_what_cannot_be_counted(change: Any, code: str) -> None:
     attributes = {**POOL, "mode": "TF", "min_gram_length": 1, "max_gram_length": 2, "max_skip_count": 0, **change}
     attributes = {name: value for name, value in attributes.items() if value is not None}
-    with pytest.raises(MoLoopError) as caught:
-        convert_model(node_model("TfIdfVectorizer", {"x": TEXT}, attributes, opset=9))
-    assert caught.value.code == code
+    assert refusal(node_model("TfIdfVectorizer", {"x": TEXT}, attributes, opset=9)).code == code

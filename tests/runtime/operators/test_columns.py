@@ -1,7 +1,5 @@
 """Col2Im of shapes known only at run time, compared with the model with constants and with the reference evaluator."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

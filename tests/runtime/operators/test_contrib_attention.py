@@ -1,7 +1,5 @@
 """Attention and MultiHeadAttention: what masks, pasts and packed tensors mean."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -32,11 +30,8 @@ def three(length=S):
 @pytest.mark.parametrize(("mask", "filter_value"), [("ends", -1e4), ("keys", LOWEST), ("pairs", -1e4)])
 @dynamic_or_not
 def test_masks_with_later_keys(mask, filter_value, dynamic):
-    masks = {
-        "ends": int32s([3, 1]),
-        "keys": int32s([[1, 0, 1, 1], [0, 0, 0, 0]]),
-        "pairs": RNG.integers(0, 2, (BATCH, S, S)).astype(np.int32),
-    }
+    masks = {"ends": int32s([3, 1]), "keys": int32s([[1, 0, 1, 1], [0, 0, 0, 0]]),
+             "pairs": RNG.integers(0, 2, (BATCH, S, S)).astype(np.int32)}  # fmt: skip
     inputs = {**three(), "bias": floats(3 * HIDDEN), "mask": masks[mask]}
     attributes = {"num_heads": HEADS, "unidirectional": 1, "mask_filter_value": filter_value}
     check_node(MHA, inputs, attributes, opset=1, dynamic=dynamic)
@@ -45,8 +40,7 @@ def test_masks_with_later_keys(mask, filter_value, dynamic):
 def test_half_precision_has_masks_beyond_its_range():
     inputs = {name: each.astype(np.float16) for name, each in three().items()}
     inputs |= {"bias": None, "mask": int32s([[0, 0, 0, 0], [1, 1, 0, 0]])}
-    attributes = {"num_heads": HEADS, "mask_filter_value": LOWEST}
-    check_node(MHA, inputs, attributes, opset=1, rtol=2e-3, atol=2e-3)
+    check_node(MHA, inputs, {"num_heads": HEADS, "mask_filter_value": LOWEST}, opset=1, rtol=2e-3, atol=2e-3)
 
 
 @dynamic_or_not
@@ -74,8 +68,7 @@ def test_scores_are_an_output():
 
 def test_bias_of_a_constant_key():
     """Keys are a constant with a part of the bias."""
-    inputs = {**three(), "bias": floats(3 * HIDDEN)}
-    check_node(MHA, inputs, {"num_heads": HEADS}, opset=1, constants=["k"])
+    check_node(MHA, {**three(), "bias": floats(3 * HIDDEN)}, {"num_heads": HEADS}, opset=1, constants=["k"])
 
 
 def test_packed():

@@ -1,13 +1,9 @@
 """Causal convolutions: states, layouts, and sequences that are packed."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
-from mo_loop.api import convert_model
-from mo_loop.errors import MoLoopError
-from tests.harness import check_node
+from tests.harness import check_node, refusal
 from tests.nodes import need_onnxruntime, node_model
 
 RNG = np.random.default_rng(5)
@@ -54,10 +50,8 @@ def test_weights_known_at_run_time(dynamic):
 @dynamic_or_not
 def test_packed_sequences_have_states_of_their_own(ends, dynamic):
     need_onnxruntime("1.32")
-    inputs = {
-        "x": floats(7, 2), "w": floats(2, 1, 3), "ends": np.array(ends, np.int32), "b": floats(2),
-        "state": floats(3, 2, 4), "count": np.array([5, -1, 2], np.int32),
-    }  # fmt: skip
+    inputs = {"x": floats(7, 2), "w": floats(2, 1, 3), "ends": np.array(ends, np.int32), "b": floats(2),
+              "state": floats(3, 2, 4), "count": np.array([5, -1, 2], np.int32)}  # fmt: skip
     attributes = {"dilation": 2, "state_update_capacity": 3}
     outputs = ["y", "final", "update"]
     check_node(PACKED, inputs, attributes, opset=1, outputs=outputs, constants=["w", "b"], dynamic=dynamic)
@@ -66,5 +60,4 @@ def test_packed_sequences_have_states_of_their_own(ends, dynamic):
 @pytest.mark.parametrize("attributes", [{"ndim": 2}, {"state_window": 2}, {"channels_last": 1, "state_length": 5}])
 def test_forms_without_a_kernel_are_refused(attributes):
     inputs = {"x": floats(2, 3, 4), "w": floats(3, 1, 3)}
-    with pytest.raises(MoLoopError, match="ML316"):
-        convert_model(node_model(STATEFUL, inputs, attributes, opset=1, outputs=["y", "state"]))
+    assert "ML316" in str(refusal(node_model(STATEFUL, inputs, attributes, opset=1, outputs=["y", "state"])))

@@ -1,7 +1,5 @@
 """DecoderMaskedMultiHeadAttention: buffers, beams, keys of an encoder, and the forms without a CPU kernel."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 import pytest
@@ -94,13 +92,11 @@ main (int64 n, {type}[2,1,8] q, {type}[2,1,8] k, {type}[2,2,6,4] past_k, {type}[
       int64 i, bool cond, {type}[2,2,6,4] held_k, {type}[2,2,6,4] held_v)
     => (bool next, {type}[2,2,6,4] next_k, {type}[2,2,6,4] next_v, {type}[2,1,8] read)
   {{
-    next = Identity (cond)
-    past = Cast <to = 6> (i)
+    next = Identity (cond)  past = Cast <to = 6> (i)
     read, next_k, next_v = com.microsoft.DecoderMaskedMultiHeadAttention <num_heads = 2, past_present_share_buffer = 1>
       (q, k, k, , , held_k, held_v, past)
   }}>
-}}
-"""
+}}"""
 
 
 @pytest.mark.parametrize("kind", ["float", "float16"])

@@ -1,7 +1,5 @@
 """Attention of decoders: ONNX Runtime has no CPU kernel for these operators, so numpy computes what they shall give."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -68,18 +66,14 @@ def decoder(is_cross, reads_past, is_masked, dtype=np.float32):
 def test_self_and_cross_attention(is_cross, reads_past, dynamic):
     inputs, flags, expected = decoder(is_cross, reads_past, is_masked=is_cross != reads_past)
     constants, names = ["wq", "wkv", "b", *flags], ["y", "k", "v"]
-    check_node(
-        OF_DECODERS, inputs, {"num_heads": HEADS}, opset=1, outputs=names, constants=constants, dynamic=dynamic,
-        expected=expected, rtol=1e-4,
-    )  # fmt: skip
+    check_node(OF_DECODERS, inputs, {"num_heads": HEADS}, opset=1, outputs=names, constants=constants, dynamic=dynamic,
+               expected=expected, rtol=1e-4)  # fmt: skip
 
 
 def test_half_precision():
     inputs, flags, expected = decoder(False, True, True, np.float16)
-    check_node(
-        OF_DECODERS, inputs, {"num_heads": HEADS}, opset=1, outputs=["y", "k", "v"], constants=flags,
-        expected=expected, rtol=2e-2, atol=2e-2,
-    )  # fmt: skip
+    check_node(OF_DECODERS, inputs, {"num_heads": HEADS}, opset=1, outputs=["y", "k", "v"], constants=flags,
+               expected=expected, rtol=2e-2, atol=2e-2)  # fmt: skip
 
 
 def test_what_a_decoder_does_is_known():
@@ -96,10 +90,8 @@ def test_cache_of_a_loop_grows():
     ports = ["x", "x", "wq", "wkv", "b", "", "kc", "vc", *flags]
     cache = ["batch", HEADS, "past", SIZE]
     body = helper.make_graph(
-        [
-            helper.make_node("DecoderAttention", ports, ["y", "nk", "nv"], domain="com.microsoft", num_heads=HEADS),
-            helper.make_node("Identity", ["going"], ["go"]),
-        ],
+        [helper.make_node("DecoderAttention", ports, ["y", "nk", "nv"], domain="com.microsoft", num_heads=HEADS),
+         helper.make_node("Identity", ["going"], ["go"])],
         "step",
         [helper.make_tensor_value_info("i", 7, []), helper.make_tensor_value_info("going", 9, []),
          helper.make_tensor_value_info("x", 1, ["rows", "batch", HIDDEN]),
@@ -146,10 +138,8 @@ def test_past_without_a_buffer(dynamic):
     present = np.concatenate([past, np.stack([k, v])], 3)
     y = attention(q, *present, np.where(mask[:, None, None] > 0, 0, np.float32(-3)) + bias, 0.2)
     attributes = {"num_heads": HEADS, "scale": 0.2, "mask_filter_value": -3.0}
-    check_node(
-        OF_TOKENS, inputs, attributes, opset=1, outputs=["y", "present"], dynamic=dynamic,
-        expected=[y.reshape(BATCH, 1, HIDDEN), present],
-    )  # fmt: skip
+    check_node(OF_TOKENS, inputs, attributes, opset=1, outputs=["y", "present"], dynamic=dynamic,
+               expected=[y.reshape(BATCH, 1, HIDDEN), present])  # fmt: skip
 
 
 @pytest.mark.parametrize(("dtype", "has_beams"), [(np.float32, False), (np.float32, True), (np.float16, True)], ids=str)
@@ -171,7 +161,6 @@ def test_buffer_whose_keys_lie_in_blocks(dtype, has_beams, dynamic):
     if has_beams:
         inputs |= {"width": np.array([BATCH], np.int32), "beams": beams}
     near = 2e-2 if dtype == np.float16 else 1e-4
-    check_node(
-        OF_TOKENS, inputs, {"num_heads": HEADS, "past_present_share_buffer": 1}, opset=1, outputs=["y", "present"],
-        dynamic=dynamic, expected=[y, np.stack([in_blocks(present[0]), present[1]])], rtol=near, atol=near,
-    )  # fmt: skip
+    check_node(OF_TOKENS, inputs, {"num_heads": HEADS, "past_present_share_buffer": 1}, opset=1,
+               outputs=["y", "present"], dynamic=dynamic, expected=[y, np.stack([in_blocks(present[0]), present[1]])],
+               rtol=near, atol=near)  # fmt: skip

@@ -1,7 +1,5 @@
 """Mixtures of experts in forms that the CPU kernel of ONNX Runtime does not have, and the size of their weights."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -49,11 +47,9 @@ def test_gates_apart(fusion, attributes):
     first = gate if fusion == 0 else np.concatenate([gate, up], 1)
     given = {"x": x, "logits": logits, "fc1": first, "b1": None, "fc2": second, "b2": None}
     given["fc3"] = up if fusion == 0 else None
-    check_node(
-        "com.microsoft::MoE", given, {"k": 2, "activation_type": "swiglu", "swiglu_fusion": fusion} | attributes,
-        opset=1, constants=[name for name in ("fc1", "fc2", "fc3") if given[name] is not None], dynamic=["x", "logits"],
-        expected=[mixture(x, logits, layer, second, 2)],
-    )  # fmt: skip
+    check_node("com.microsoft::MoE", given, {"k": 2, "activation_type": "swiglu", "swiglu_fusion": fusion} | attributes,
+               opset=1, constants=[name for name in ("fc1", "fc2", "fc3") if given[name] is not None],
+               dynamic=["x", "logits"], expected=[mixture(x, logits, layer, second, 2)])  # fmt: skip
 
 
 def quantised(bits, *shape):
@@ -71,11 +67,9 @@ def test_layers_of_different_widths():
     fc1, s1, first = quantised(8, EXPERTS, INNER, HIDDEN)
     fc2, s2, second = quantised(4, EXPERTS, HIDDEN, INNER)
     given = {"x": x, "logits": logits, "fc1": fc1, "s1": s1, "b1": None, "fc2": fc2, "s2": s2}
-    check_node(
-        "com.microsoft::QMoE", given, {"fc1_expert_weight_bits": 8, "activation_type": "identity"}, opset=1,
-        constants=["fc1", "s1", "fc2", "s2"], dynamic=["x", "logits"], atol=0.02,
-        expected=[of_the_largest(x, logits, first, second)],
-    )  # fmt: skip
+    check_node("com.microsoft::QMoE", given, {"fc1_expert_weight_bits": 8, "activation_type": "identity"}, opset=1,
+               constants=["fc1", "s1", "fc2", "s2"], dynamic=["x", "logits"], atol=0.02,
+               expected=[of_the_largest(x, logits, first, second)])  # fmt: skip
 
 
 def of_the_largest(x, logits, first, second):
@@ -92,10 +86,8 @@ LOGITS = np.array([[1, 1, 0], [2, 2, 2], [0, 3, 3], [3, 0, 3], [-np.inf, 0, 0]],
 def test_the_last_of_equal_logits_is_chosen(normalised):
     given = {"x": numbers(5, HIDDEN), "logits": LOGITS, "fc1": numbers(EXPERTS, INNER, HIDDEN), "b1": None}
     given |= {"fc2": numbers(EXPERTS, HIDDEN, INNER), "b2": numbers(EXPERTS, HIDDEN)}
-    check_node(
-        "com.microsoft::MoE", given, {"k": 1, "normalize_routing_weights": normalised}, opset=1,
-        constants=["fc1", "fc2", "b2"], dynamic=["x", "logits"],
-    )  # fmt: skip
+    check_node("com.microsoft::MoE", given, {"k": 1, "normalize_routing_weights": normalised}, opset=1,
+               constants=["fc1", "fc2", "b2"], dynamic=["x", "logits"])  # fmt: skip
 
 
 def q_moe(**changed):
@@ -110,33 +102,26 @@ def q_moe(**changed):
 def test_weights_whose_sum_is_zero_are_not_normalised():
     weights = np.array([[0, 0, 0], [1, -1, 1], [2, 1, 1], [0, 0, 1], [np.inf, 1, 1]], np.float32)
     logits = np.array([[1, 2, 3], [2, 3, 1], [1, 2, 3], [1, 3, 2], [0, 1, 2]], np.float32)
-    check_node(
-        "com.microsoft::QMoE", q_moe(logits=logits, weights=weights), {"k": 2, "normalize_routing_weights": 1}, opset=1,
-        constants=["fc1", "s1", "b1", "fc2", "s2", "b2"], dynamic=["x", "logits", "weights"], atol=0.02,
-    )  # fmt: skip
+    check_node("com.microsoft::QMoE", q_moe(logits=logits, weights=weights), {"k": 2, "normalize_routing_weights": 1},
+               opset=1, constants=["fc1", "s1", "b1", "fc2", "s2", "b2"], dynamic=["x", "logits", "weights"], atol=0.02)
 
 
 @pytest.mark.parametrize("constant", ["x", "logits", "weights"])
 def test_one_input_is_constant(constant):
     """The runtime computes what depends on constants alone once, and would overwrite it."""
     given = q_moe(weights=np.abs(numbers(5, EXPERTS)))
-    check_node(
-        "com.microsoft::QMoE", given, {"k": 2, "activation_type": "silu"}, opset=1,
-        constants=["fc1", "s1", "b1", "fc2", "s2", "b2", constant], atol=0.02,
-    )  # fmt: skip
+    check_node("com.microsoft::QMoE", given, {"k": 2, "activation_type": "silu"}, opset=1,
+               constants=["fc1", "s1", "b1", "fc2", "s2", "b2", constant], atol=0.02)  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("attributes", "message"),
-    [
-        ({"use_sparse_mixer": 1}, "use_sparse_mixer"),
-        ({"activation_type": "swiglu"}, "swiglu"),
-        ({"activation_type": "silu", "k": 4}, "k is 4, but there are 3 experts"),
-        ({"quant_type": "fp8"}, "fp8"),
-        ({"weights_prepacked": 1}, "layout of one device"),
-        ({"expert_weight_bits": 3}, "3 bits"),
-    ],
-)
+@pytest.mark.parametrize(("attributes", "message"), [
+    ({"use_sparse_mixer": 1}, "use_sparse_mixer"),
+    ({"activation_type": "swiglu"}, "swiglu"),
+    ({"activation_type": "silu", "k": 4}, "k is 4, but there are 3 experts"),
+    ({"quant_type": "fp8"}, "fp8"),
+    ({"weights_prepacked": 1}, "layout of one device"),
+    ({"expert_weight_bits": 3}, "3 bits"),
+])  # fmt: skip
 def test_refused(attributes, message):
     with pytest.raises(MoLoopError, match=message):
         convert_model(node_model("com.microsoft::QMoE", q_moe(), attributes, opset=1))
@@ -147,9 +132,8 @@ def test_weights_stay_four_bits_in_the_file(tmp_path: Path):
     scales = [RANDOM.uniform(0.1, 0.2, (4, 64, 2)).astype(np.float32) for _ in range(2)]
     given = {"x": numbers(5, 64), "logits": numbers(5, 4), "fc1": packed[0], "s1": scales[0], "b1": None}
     given |= {"fc2": packed[1], "s2": scales[1]}
-    model = node_model(
-        "com.microsoft::QMoE", given, {"k": 2, "block_size": 32}, opset=1, constants=["fc1", "s1", "fc2", "s2"]
-    )
+    model = node_model("com.microsoft::QMoE", given, {"k": 2, "block_size": 32}, opset=1,
+                       constants=["fc1", "s1", "fc2", "s2"])  # fmt: skip
     save_model(convert_model(model), tmp_path / "model.xml")
     size = sum(each.nbytes for each in (*packed, *scales))
     assert size <= (tmp_path / "model.bin").stat().st_size < size + 400

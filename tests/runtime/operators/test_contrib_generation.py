@@ -1,7 +1,5 @@
 """Operators that generate text, with small random decoders."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from typing import Any
 
@@ -14,7 +12,7 @@ from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, MoLoopError
 from mo_loop.ops import Loop
 from tests.fuzz.generation.networks import Sizes, decoder, encoder, gpt2, whisper_encoder
-from tests.harness import check, run_converted
+from tests.harness import check, refusal, run_converted
 
 SIZES = Sizes(layers=1, vocabulary=20, rare=0)
 PAD = 0
@@ -24,12 +22,10 @@ def ints(array: Any) -> Any:
     return np.array(array, np.int32)
 
 
-ORDER = {
-    "GreedySearch": "input_ids max_length - - vocab_mask",
-    "Sampling": "input_ids max_length - - vocab_mask - - presence_mask seed",
-    "BeamSearch": "input_ids max_length min_length num_beams num_return_sequences length_penalty - vocab_mask - - "
-    "decoder_input_ids logits_processor",
-}
+ORDER = {"GreedySearch": "input_ids max_length - - vocab_mask",
+         "Sampling": "input_ids max_length - - vocab_mask - - presence_mask seed",
+         "BeamSearch": "input_ids max_length min_length num_beams num_return_sequences length_penalty - vocab_mask - - "
+         "decoder_input_ids logits_processor"}  # fmt: skip
 ORDER["WhisperBeamSearch"] = ORDER["BeamSearch"] + " - extra_decoding_ids temperature"
 """The inputs of the operators that a test can give."""
 
@@ -62,19 +58,14 @@ def greedy(inputs: Mapping[str, list[Any]], decoder: Any = None, weights: int = 
 
 
 PROMPTS = {"input_ids": ["N", "S"], "max_length": [1]}
-
-
-BEAMS = {
-    **PROMPTS, "min_length": [1], "num_beams": [1], "num_return_sequences": [1], "length_penalty": [1],
-}  # fmt: skip
+BEAMS = {**PROMPTS, "min_length": [1], "num_beams": [1], "num_return_sequences": [1], "length_penalty": [1]}
 
 
 def feed(prompts: list[list[int]], limit: int, beams: int, returned: int, penalty: float = 1.0) -> dict[str, Any]:
     """Inputs of BeamSearch."""
-    return {
-        "input_ids": ints(prompts), "max_length": ints([limit]), "min_length": ints([0]), "num_beams": ints([beams]),
-        "num_return_sequences": ints([returned]), "length_penalty": np.array([penalty], np.float32),
-    }  # fmt: skip
+    return {"input_ids": ints(prompts), "max_length": ints([limit]), "min_length": ints([0]),
+            "num_beams": ints([beams]), "num_return_sequences": ints([returned]),
+            "length_penalty": np.array([penalty], np.float32)}  # fmt: skip
 
 
 def test_prompts_of_changing_number_and_length() -> None:
@@ -99,9 +90,8 @@ def test_the_loop_ends_when_all_sequences_have_ended() -> None:
     """With one token left, which is the end, no prompt needs a second step."""
     model = greedy({**PROMPTS, "vocab_mask": [20]})
     only = ints(np.arange(20) == 19)
-    [[(_, found)]] = run_converted(
-        model, {"input_ids": ints([[4, 5], [6, 7]]), "max_length": ints([6]), "vocab_mask": only}
-    )
+    [[(_, found)]] = run_converted(model,
+                                   {"input_ids": ints([[4, 5], [6, 7]]), "max_length": ints([6]), "vocab_mask": only})
     assert found.tolist() == [[4, 5, *[PAD] * 4], [6, 7, *[PAD] * 4]]
     [loop] = convert_model(model).graph.of(Loop)
     assert loop.inputs[1].constant is None
@@ -139,13 +129,11 @@ def test_an_operator_of_the_decoder_that_is_not_known() -> None:
 def test_a_shared_buffer_is_refused() -> None:
     decoder = gpt2(np.random.default_rng(0), SIZES)
     decoder.input.append(helper.make_tensor_value_info("past_sequence_length", TensorProto.INT32, [1]))
-    with pytest.raises(MoLoopError, match="share a buffer"):
-        convert_model(greedy(PROMPTS, decoder))
+    assert "share a buffer" in str(refusal(greedy(PROMPTS, decoder)))
 
 
 def test_an_encoder_is_refused() -> None:
-    with pytest.raises(MoLoopError, match="model_type 1"):
-        convert_model(greedy(PROMPTS, model_type=1))
+    assert "model_type 1" in str(refusal(greedy(PROMPTS, model_type=1)))
 
 
 # -- beams
@@ -174,9 +162,8 @@ def test_scores_are_zero_behind_the_end() -> None:
     """With one possible token, the end, the single beam is finished in the first step."""
     decoder = gpt2(np.random.default_rng(4), SIZES)
     model = generating("BeamSearch", {**BEAMS, "vocab_mask": [20]}, decoder=decoder)
-    [[(_, found), _, (_, scores)]] = run_converted(
-        model, {**feed([[4, 5]], 6, 1, 1), "vocab_mask": ints(np.arange(20) == 19)}
-    )
+    [[(_, found), _, (_, scores)]] = run_converted(model,
+                                                   {**feed([[4, 5]], 6, 1, 1), "vocab_mask": ints(np.arange(20) == 19)})
     assert found.tolist() == [[[4, 5, *[PAD] * 4]]]
     assert scores.shape == (4, 1, 1, 20) and scores[0].any() and not scores[1:].any()
 
@@ -189,22 +176,16 @@ def test_an_encoder_runs_once(has_first_step: bool) -> None:
     check(model, feed([[PAD, 4, PAD, 6], [7, 8, 9, 5]], 7, 3, 2), feed([[3]], 5, 1, 1), atol=1e-3)
 
 
-def test_one_prompt_of_one_beam_and_one_step() -> None:
-    """Nothing is dynamic, and the loop has no iteration."""
+@pytest.mark.parametrize(("seed", "index", "sets"), [
+    (4, 25, slice(None)),  # nothing is dynamic, and the loop has no iteration
+    (3, 0, slice(2, 3)),  # ONNX Runtime compares a prompt with candidates of others, which changes its result here
+], ids=["one prompt, one beam and one step", "the order in which prompts are finished"])  # fmt: skip
+def test_searches_that_were_drawn(seed: int, index: int, sets: slice) -> None:
     from tests.fuzz.generation.configurations import answers, drawn
 
-    case = drawn(4, 25, "BeamSearch")
-    expected = answers(case, 0.0)
-    check(case.model(), *case.sets, expected=expected, atol=1e-3)
-
-
-def test_prompts_are_finished_in_the_order_of_onnx_runtime() -> None:
-    """It compares a prompt with candidates of other prompts, which changes its result here."""
-    from tests.fuzz.generation.configurations import answers, drawn
-
-    case = drawn(3, 0, "BeamSearch")
-    [*_, expected] = answers(case, 0.0)
-    check(case.model(), case.sets[2], expected=[expected], atol=1e-3)
+    case = drawn(seed, index, "BeamSearch")
+    assert len(case.sets) == 3
+    check(case.model(), *case.sets[sets], expected=answers(case, 0.0)[sets], atol=1e-3)
 
 
 # -- draws
@@ -212,8 +193,7 @@ def test_prompts_are_finished_in_the_order_of_onnx_runtime() -> None:
 
 def sampled(prompts: list[list[int]], inputs: Mapping[str, list[Any]] = PROMPTS, **attributes: Any) -> list[Any]:
     """The tokens of Sampling in two inferences of one model."""
-    network = gpt2(np.random.default_rng(3), SIZES)
-    model = generating("Sampling", inputs, decoder=network, **attributes)
+    model = generating("Sampling", inputs, decoder=gpt2(np.random.default_rng(3), SIZES), **attributes)
     feeds = {"input_ids": ints(prompts), "max_length": ints([10])}
     return [found for [(_, found)] in run_converted(model, feeds, feeds)]
 
@@ -286,17 +266,13 @@ def test_the_probability_of_silence() -> None:
 
 
 def test_what_only_gpus_have_is_refused() -> None:
-    with pytest.raises(MoLoopError, match="cross_qk"):
-        convert_model(whisper({}, decoder_output_cross_qk=1))
-    with pytest.raises(MoLoopError, match="extra_decoding_ids"):
-        convert_model(whisper({"extra_decoding_ids": ["N", "L"]}))
+    assert "cross_qk" in str(refusal(whisper({}, decoder_output_cross_qk=1)))
+    assert "extra_decoding_ids" in str(refusal(whisper({"extra_decoding_ids": ["N", "L"]})))
 
 
 def test_timestamps_need_their_tokens() -> None:
-    with pytest.raises(MoLoopError, match="beginning_timestamp_token_id is None"):
-        convert_model(whisper({"logits_processor": [1]}))
-    with pytest.raises(MoLoopError, match="WhisperBeamSearch"):
-        convert_model(whisper({"logits_processor": [1]}, operator="BeamSearch"))
+    assert "beginning_timestamp_token_id is None" in str(refusal(whisper({"logits_processor": [1]})))
+    assert "WhisperBeamSearch" in str(refusal(whisper({"logits_processor": [1]}, operator="BeamSearch")))
 
 
 def test_a_sequence_of_forbidden_tokens_counts_more_than_none() -> None:

@@ -1,7 +1,5 @@
 """GroupQueryAttention: caches, positions and sinks."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

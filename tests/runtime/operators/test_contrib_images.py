@@ -1,7 +1,5 @@
 """Pooling of images whose channels are last."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 

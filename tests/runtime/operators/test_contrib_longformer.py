@@ -1,7 +1,5 @@
 """LongformerAttention, compared with numpy: ONNX Runtime has no kernel for CPUs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -27,8 +25,7 @@ def attention(x, weight, bias, mask, global_weight, global_bias, flags):
             continue
         columns = slice(h * SIZE, (h + 1) * SIZE)
         q, k, v = np.split((whole if flags[b, row] else local)[b], 3, axis=1)
-        places = np.arange(rows)
-        read = (np.abs(places - row) <= WINDOW) | (flags[b] != 0) | (flags[b, row] != 0)
+        read = (np.abs(np.arange(rows) - row) <= WINDOW) | (flags[b] != 0) | (flags[b, row] != 0)
         scores = k[read, columns] @ q[row, columns] / np.sqrt(SIZE) + mask[b, read]
         weights = np.exp(scores - scores.max())
         y[b, row, columns] = weights @ v[read, columns] / weights.sum()
@@ -51,31 +48,24 @@ def inputs_of(batch, rows, flags, masked=(), dtype=np.float32):
     }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("batch", "rows", "flags", "masked"),
-    [
-        (1, 12, [(0, 0), (0, 1)], [(0, 10), (0, 11)]),
-        (2, 18, [(0, 0), (1, 7), (1, 17)], [(1, 16)]),
-        (2, 12, [], [(0, 11)]),
-        (1, 6, [(0, n) for n in range(6)], []),
-    ],
-    ids=["tokens at the start", "a number of tokens for each sequence", "no global token", "only global tokens"],
-)
+@pytest.mark.parametrize(("batch", "rows", "flags", "masked"), [
+    (1, 12, [(0, 0), (0, 1)], [(0, 10), (0, 11)]),
+    (2, 18, [(0, 0), (1, 7), (1, 17)], [(1, 16)]),
+    (2, 12, [], [(0, 11)]),
+    (1, 6, [(0, n) for n in range(6)], []),
+], ids=["tokens at the start", "a number of tokens for each sequence", "no global token", "only global tokens"])
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 def test_windows_and_global_tokens(batch, rows, flags, masked, dynamic) -> None:
     inputs = inputs_of(batch, rows, flags, masked)
     fixed = [name for name in inputs if "weight" in name or "bias" in name]
-    model = node_model(
-        "com.microsoft::LongformerAttention", inputs, {"num_heads": HEADS, "window": WINDOW}, opset=1,
-        constants=fixed, dynamic=["x", "mask", "flags"] if dynamic else (),
-    )  # fmt: skip
+    model = node_model("com.microsoft::LongformerAttention", inputs, {"num_heads": HEADS, "window": WINDOW}, opset=1,
+                       constants=fixed, dynamic=["x", "mask", "flags"] if dynamic else ())  # fmt: skip
     feeds = {name: array for name, array in inputs.items() if name not in fixed}
     check_model(model, feeds, expected=[attention(*inputs.values())], atol=1e-4)
 
 
 def test_halves() -> None:
     inputs = inputs_of(1, 12, [(0, 2)], [(0, 11)], np.float16)
-    model = node_model(
-        "com.microsoft::LongformerAttention", inputs, {"num_heads": HEADS, "window": WINDOW}, opset=1, dynamic=True
-    )
+    model = node_model("com.microsoft::LongformerAttention", inputs, {"num_heads": HEADS, "window": WINDOW}, opset=1,
+                       dynamic=True)  # fmt: skip
     check_model(model, inputs, expected=[attention(*inputs.values())], atol=5e-2)

@@ -1,7 +1,5 @@
 """MaxpoolWithMask: a window's row ends at its first masked element."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -16,9 +14,8 @@ dynamic_or_not = pytest.mark.parametrize("dynamic", [False, True], ids=["static"
 @dynamic_or_not
 def test_rows_end_at_the_mask(dynamic) -> None:
     """A window that starts at a masked element is empty, for any following elements; NaN is never the largest."""
-    (y,) = check_node(
-        "com.microsoft::MaxpoolWithMask", {"x": X, "mask": MASK}, {"kernel_shape": [3]}, opset=1, dynamic=dynamic
-    )
+    (y,) = check_node("com.microsoft::MaxpoolWithMask", {"x": X, "mask": MASK}, {"kernel_shape": [3]}, opset=1,
+                      dynamic=dynamic)  # fmt: skip
     assert y.ravel().tolist() == [3, 1, LOWEST, 9, 9, 9]
 
 
@@ -38,6 +35,5 @@ def test_masks_of_channels(dynamic) -> None:
     """The kernel of ONNX Runtime takes the mask of a channel from its first element modulo the number of masks on."""
     rng = np.random.default_rng(3)
     x, mask = rng.standard_normal((2, 3, 7)).astype(np.float32), (rng.random((1, 3, 7)) > 0.3).astype(np.int32)
-    check_node(
-        "com.microsoft::MaxpoolWithMask", {"x": x, "mask": mask}, {"kernel_shape": [3]}, opset=1, dynamic=dynamic
-    )
+    check_node("com.microsoft::MaxpoolWithMask", {"x": x, "mask": mask}, {"kernel_shape": [3]}, opset=1,
+               dynamic=dynamic)  # fmt: skip

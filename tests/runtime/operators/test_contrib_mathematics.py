@@ -1,16 +1,12 @@
 """Complex numbers, transforms, tables and residual streams of com.microsoft, compared with numpy; inverses of
 matrices inside a loop."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import pytest
 
-from mo_loop.api import convert_model
-from mo_loop.errors import MoLoopError
-from tests.harness import check, check_node, parsed
+from tests.harness import check, check_node, parsed, refusal
 from tests.nodes import node_model
 
 RNG = np.random.default_rng(3)
@@ -32,19 +28,15 @@ def as_pairs(numbers: Any) -> Any:
 def test_complex_products(op: str) -> None:
     a, b = floats(2, 3, 2), floats(1, 3, 2)
     right = as_complex(b).conj() if op.endswith("Conj") else as_complex(b)
-    check_node(
-        f"com.microsoft::{op}", {"a": a, "b": b}, opset=1, dynamic=True, expected=[as_pairs(as_complex(a) * right)],
-        atol=1e-5,
-    )  # fmt: skip
+    check_node(f"com.microsoft::{op}", {"a": a, "b": b}, opset=1, dynamic=True,
+               expected=[as_pairs(as_complex(a) * right)], atol=1e-5)  # fmt: skip
 
 
 def test_complex_products_of_halves() -> None:
     a, b = floats(2, 3, 2).astype(np.float16), floats(1, 3, 2).astype(np.float16)
     product = as_pairs(as_complex(a.astype(np.float32)) * as_complex(b.astype(np.float32)))
-    check_node(
-        "com.microsoft::ComplexMul", {"a": a, "b": b}, opset=1, dynamic=True, expected=[product.astype(np.float16)],
-        atol=1e-2,
-    )  # fmt: skip
+    check_node("com.microsoft::ComplexMul", {"a": a, "b": b}, opset=1, dynamic=True,
+               expected=[product.astype(np.float16)], atol=1e-2)  # fmt: skip
 
 
 @pytest.mark.parametrize("count", [1, 2])
@@ -53,9 +45,8 @@ def test_transforms(count: int) -> None:
     x = floats(3, 4, 6)
     halves = np.fft.rfftn(x, axes=range(3 - count, 3))
     attributes = {"signal_ndim": count, "normalized": 0, "onesided": 1}
-    check_node(
-        "com.microsoft::Rfft", {"x": x}, attributes, opset=1, dynamic=True, expected=[as_pairs(halves)], atol=1e-4
-    )
+    check_node("com.microsoft::Rfft", {"x": x}, attributes, opset=1, dynamic=True, expected=[as_pairs(halves)],
+               atol=1e-4)  # fmt: skip
     check_node("com.microsoft::Irfft", {"x": as_pairs(halves)}, attributes, opset=1, expected=[x], atol=1e-4)
 
 
@@ -65,9 +56,8 @@ def test_tables_have_rows() -> None:
     check_node("com.microsoft::TorchEmbedding", inputs, opset=1, expected=[table[rows]])
 
 
-@pytest.mark.parametrize(
-    ("attributes", "expected"), [({}, (0, 0, 1)), ({"isinf_only": 1}, (1, 0, 1)), ({"isnan_only": 1}, (0, 1, 1))]
-)
+@pytest.mark.parametrize(("attributes", "expected"),
+                         [({}, (0, 0, 1)), ({"isinf_only": 1}, (1, 0, 1)), ({"isnan_only": 1}, (0, 1, 1))])  # fmt: skip
 def test_finite(attributes: dict[str, int], expected: tuple[int, ...]) -> None:
     """Of all inputs together: one with NaN, one with an infinity, one without either."""
     for odd, result in zip((np.nan, -np.inf, 0), expected, strict=True):
@@ -77,11 +67,9 @@ def test_finite(attributes: dict[str, int], expected: tuple[int, ...]) -> None:
 
 def test_inverse_in_a_loop() -> None:
     """Inverses of inverses: matrices of another size in each run of the model."""
-    model = parsed("""
-        main (float[B,N,N] x, int64 n) => (float[B,N,N] y) {
+    model = parsed("""main (float[B,N,N] x, int64 n) => (float[B,N,N] y) {
           y = Loop (n, "", x) <body = step (int64 i, bool c, float[B,N,N] s) => (bool d, float[B,N,N] t) {
-            d = Identity (c) t = com.microsoft.Inverse (s) }>
-        }""", **{"com.microsoft": 1})  # fmt: skip
+            d = Identity (c) t = com.microsoft.Inverse (s) }> }""", **{"com.microsoft": 1})  # fmt: skip
     matrices = [(np.eye(n) * 3 + RNG.uniform(-1, 1, (2, n, n))).astype(np.float32) for n in (3, 5)]
     check(model, *({"x": x, "n": n} for x in matrices for n in (1, 2)), atol=1e-4)
 
@@ -119,5 +107,4 @@ def test_distances_of_rows_to_themselves(metric: str) -> None:
 
 def test_other_distances_are_refused() -> None:
     model = node_model("com.microsoft::CDist", {"a": floats(2, 3), "b": floats(4, 3)}, {"metric": "cosine"}, opset=1)
-    with pytest.raises(MoLoopError, match="CDist with the metric 'cosine'"):
-        convert_model(model)
+    assert "CDist with the metric 'cosine'" in str(refusal(model))

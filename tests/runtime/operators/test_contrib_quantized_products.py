@@ -1,7 +1,5 @@
 """Sums of products of integers: operators without a kernel, exact sums, models that ONNX Runtime's quantiser makes."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from onnx import TensorProto, helper
@@ -29,20 +27,17 @@ def test_products_of_single_integers(kind):
     """ONNX Runtime has no kernel for it."""
     a, b = numbers(3, 4, kind=kind), numbers(4, kind=kind)
     zeros = np.array(5, kind), np.array(3, kind)
-    check_node(
-        "com.microsoft::MulInteger", {"a": a, "a_zero": zeros[0], "b": b, "b_zero": zeros[1]}, opset=1, dynamic=["a"],
-        constants=["a_zero", "b_zero"], expected=[(a.astype(np.int32) - 5) * (b.astype(np.int32) - 3)],
-    )  # fmt: skip
+    check_node("com.microsoft::MulInteger", {"a": a, "a_zero": zeros[0], "b": b, "b_zero": zeros[1]}, opset=1,
+               dynamic=["a"], constants=["a_zero", "b_zero"],
+               expected=[(a.astype(np.int32) - 5) * (b.astype(np.int32) - 3)])  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "wide"), [(np.uint8, np.uint32), (np.int8, np.int32)])
 def test_sums_of_integers(kind, wide):
     """ONNX Runtime has no kernel for it."""
     x = numbers(2, 3, 5, kind=kind)
-    check_node(
-        "com.microsoft::ReduceSumInteger", {"x": x}, {"axes": [0, -1], "keepdims": 1}, opset=1, dynamic=True,
-        expected=[x.astype(wide).sum((0, 2), keepdims=True, dtype=wide)],
-    )  # fmt: skip
+    check_node("com.microsoft::ReduceSumInteger", {"x": x}, {"axes": [0, -1], "keepdims": 1}, opset=1, dynamic=True,
+               expected=[x.astype(wide).sum((0, 2), keepdims=True, dtype=wide)])  # fmt: skip
 
 
 @pytest.mark.parametrize("quantization", ["fast", "exact"])
@@ -77,8 +72,6 @@ def test_scales_of_the_layers_direction(weights):
     given = {"x": RANDOM.standard_normal((5, 2, features)).astype(np.float32), "w": w, "r": r, "b": None}
     given |= {"lengths": None, "h": None, "c": None, "p": None}
     given |= {"w_scale": scales[0], "w_zero": zeros, "r_scale": scales[1], "r_zero": zeros}
-    check_node(
-        "com.microsoft::DynamicQuantizeLSTM", given, {"hidden_size": hidden, "direction": "bidirectional"}, opset=1,
-        outputs=3, atol=0.02, dynamic=["x", "r"],
-        constants=["w_scale", "w_zero", "r_scale", "r_zero", *(["w", "r"] if weights == "constant" else [])],
-    )  # fmt: skip
+    check_node("com.microsoft::DynamicQuantizeLSTM", given, {"hidden_size": hidden, "direction": "bidirectional"},
+               opset=1, outputs=3, atol=0.02, dynamic=["x", "r"],
+               constants=["w_scale", "w_zero", "r_scale", "r_zero", *(["w", "r"] if weights == "constant" else [])])

@@ -1,7 +1,5 @@
 """Rotary embeddings, and the attention operators' other small parts."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -47,14 +45,11 @@ def test_gemma():
     q, q_rot, k, k_rot = tensors
     inputs = {"emb": emb, "q": q, "q_rot": q_rot, "k": k, "k_rot": k_rot}
     expected = [q * cos + q_rot * sin, k * cos + k_rot * sin]
-    check_node(
-        "com.microsoft::GemmaRotaryEmbedding", inputs, opset=1, outputs=["a", "b"], expected=expected, rtol=2e-3,
-        atol=2e-3,
-    )  # fmt: skip
+    check_node("com.microsoft::GemmaRotaryEmbedding", inputs, opset=1, outputs=["a", "b"], expected=expected, rtol=2e-3,
+               atol=2e-3)  # fmt: skip
 
 
 @dynamic_or_not
 def test_repeated_tokens(dynamic):
-    ids = np.array([[1, 2, 3, 1, 2], [2, 2, 2, 2, 2]])
-    inputs = {"ids": ids, "scores": floats(2, 5)}
+    inputs = {"ids": np.array([[1, 2, 3, 1, 2], [2, 2, 2, 2, 2]]), "scores": floats(2, 5)}
     check_node("com.microsoft::NGramRepeatBlock", inputs, {"ngram_size": 3}, opset=1, dynamic=dynamic)

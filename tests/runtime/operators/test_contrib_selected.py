@@ -1,7 +1,5 @@
 """DynamicSparseAttention, compared with numpy: ONNX Runtime has no kernel for CPUs."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -94,10 +92,8 @@ def attention(inputs, window=0, offset=0, scale=0.25, smooth=False):
         one = q[b, row, columns]
         one = one if given["q_norm"] is None else normal(one, inputs["q_norm"])
         one = one if given["cos"] is None else turned(one, inputs["cos"][at], inputs["sin"][at], offset)
-        keys, values = (
-            cache[b, of] * (inputs[f"{name}_scale"].reshape(KV_HEADS, SIZE)[of] if quantised else 1)
-            for cache, name in zip(caches, ("k", "v"), strict=True)
-        )
+        keys, values = (cache[b, of] * (inputs[f"{name}_scale"].reshape(KV_HEADS, SIZE)[of] if quantised else 1)
+                        for cache, name in zip(caches, ("k", "v"), strict=True))  # fmt: skip
         read = inputs["indices"][b * rows + row][: inputs["counts"][b * rows + row]]
         if window:
             near = np.arange(max(at - window + 1, 0), at + 1)
@@ -122,11 +118,8 @@ def run(inputs, attributes, expected, dynamic, atol=1e-4):
 
 
 @dynamic_or_not
-@pytest.mark.parametrize(
-    ("ends", "rows", "held"),
-    [((4, 4), 4, 0), ((6, 3), 1, 8), ((7, 5), 3, 4)],
-    ids=["the first step", "one row into a buffer", "rows beyond the past"],
-)
+@pytest.mark.parametrize(("ends", "rows", "held"), [((4, 4), 4, 0), ((6, 3), 1, 8), ((7, 5), 3, 4)],
+                         ids=["the first step", "one row into a buffer", "rows beyond the past"])  # fmt: skip
 def test_selected_keys_only(ends, rows, held, dynamic) -> None:
     """The first query of all selects no key; its result is 0."""
     inputs = step(ends, rows, held)
@@ -142,8 +135,7 @@ def test_window_and_selected_auxiliary_keys(sink, dynamic) -> None:
 
 def test_smooth_softmax() -> None:
     inputs = step((5,), 2, 8)
-    attributes = {"smooth_softmax": 1, "scale": 0.5}
-    run(inputs, attributes, attention(inputs, smooth=True, scale=0.5), False)
+    run(inputs, {"smooth_softmax": 1, "scale": 0.5}, attention(inputs, smooth=True, scale=0.5), False)
 
 
 def test_rotated_and_normalised_heads() -> None:
@@ -168,10 +160,8 @@ def test_halves() -> None:
 
 @pytest.mark.parametrize(
     ("attributes", "outputs", "text"),
-    [
-        ({"selected_kv_source": "auxiliary"}, 3, "the operator supports selected_only with main"),
-        ({}, 4, "validation_status: cut this output off the model"),
-    ],
+    [({"selected_kv_source": "auxiliary"}, 3, "the operator supports selected_only with main"),
+     ({}, 4, "validation_status: cut this output off the model")],
 )
 def test_what_is_refused(attributes, outputs, text) -> None:
     model = node_model(OP, step((4,), 2, 8), COUNTS | attributes, opset=1, outputs=outputs)

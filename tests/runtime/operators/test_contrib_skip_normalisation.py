@@ -1,7 +1,5 @@
 """Operators of com.microsoft that fuse normalisations. Those without a kernel for CPUs are compared with numpy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -33,11 +31,9 @@ def test_groups_of_channels(last: int, silu: int) -> None:
     x, gamma, beta = floats(2, 3, 5, 6), floats(6), floats(6)
     y = group_norm(x, gamma, beta, 2, 1e-3, silu)
     to_file = (lambda array: array) if last else (lambda array: array.transpose(0, 3, 1, 2))
-    check_node(
-        "com.microsoft::GroupNorm", {"x": to_file(x), "gamma": gamma, "beta": beta},
-        {"channels_last": last, "activation": silu, "groups": 2, "epsilon": 1e-3},
-        opset=1, dynamic=["x"], constants=("gamma", "beta"), expected=[to_file(y)], atol=1e-5,
-    )  # fmt: skip
+    check_node("com.microsoft::GroupNorm", {"x": to_file(x), "gamma": gamma, "beta": beta},
+               {"channels_last": last, "activation": silu, "groups": 2, "epsilon": 1e-3}, opset=1, dynamic=["x"],
+               constants=("gamma", "beta"), expected=[to_file(y)], atol=1e-5)  # fmt: skip
 
 
 @pytest.mark.parametrize("shape", [(2, 3, 5, 6), (2, 1, 1, 6), (2, 6)])
@@ -45,23 +41,19 @@ def test_sum_before_groups(shape: tuple[int, ...]) -> None:
     """The skip has every element, or one number for each channel of each sample."""
     x, gamma, beta, skip, bias = floats(2, 3, 5, 6), floats(6), floats(6), floats(*shape), floats(6)
     total = x + (skip.reshape(2, 1, 1, 6) if skip.ndim == 2 else skip) + bias
-    check_node(
-        "com.microsoft::SkipGroupNorm", {"x": x, "gamma": gamma, "beta": beta, "skip": skip, "bias": bias},
-        {"activation": 1, "groups": 3}, opset=1, outputs=2, constants=("gamma", "beta", "bias"),
-        expected=[group_norm(total, gamma, beta, 3, 1e-5, 1), total], atol=1e-5,
-    )  # fmt: skip
+    check_node("com.microsoft::SkipGroupNorm", {"x": x, "gamma": gamma, "beta": beta, "skip": skip, "bias": bias},
+               {"activation": 1, "groups": 3}, opset=1, outputs=2, constants=("gamma", "beta", "bias"),
+               expected=[group_norm(total, gamma, beta, 3, 1e-5, 1), total], atol=1e-5)  # fmt: skip
 
 
 def test_sum_before_groups_of_leading_channels() -> None:
     x, gamma, beta, skip, bias = floats(2, 3, 5, 6), floats(6), floats(6), floats(2, 6), floats(6)
     total = x + skip.reshape(2, 1, 1, 6) + bias
-    check_node(
-        "com.microsoft::SkipGroupNorm",
-        {"x": x.transpose(0, 3, 1, 2), "gamma": gamma, "beta": beta, "skip": skip, "bias": bias},
-        {"activation": 0, "groups": 2, "channels_last": 0}, opset=1, outputs=2, dynamic=["x"],
-        expected=[each.transpose(0, 3, 1, 2) for each in (group_norm(total, gamma, beta, 2, 1e-5, 0), total)],
-        atol=1e-5,
-    )  # fmt: skip
+    check_node("com.microsoft::SkipGroupNorm",
+               {"x": x.transpose(0, 3, 1, 2), "gamma": gamma, "beta": beta, "skip": skip, "bias": bias},
+               {"activation": 0, "groups": 2, "channels_last": 0}, opset=1, outputs=2, dynamic=["x"],
+               expected=[each.transpose(0, 3, 1, 2) for each in (group_norm(total, gamma, beta, 2, 1e-5, 0), total)],
+               atol=1e-5)  # fmt: skip
 
 
 def test_statistics_are_outputs() -> None:
@@ -71,15 +63,11 @@ def test_statistics_are_outputs() -> None:
     mean, deviation = total.mean(-1, keepdims=True), np.sqrt(total.var(-1, keepdims=True) + 1e-6)
     y = (total - mean) / deviation * gamma
     inputs, attributes = {"x": x, "skip": skip, "gamma": gamma}, {"epsilon": 1e-6}
-    check_node(
-        "com.microsoft::SkipLayerNormalization", inputs, attributes, opset=1, outputs=4,
-        expected=[y, mean, 1 / deviation, total], atol=1e-5,
-    )  # fmt: skip
+    check_node("com.microsoft::SkipLayerNormalization", inputs, attributes, opset=1, outputs=4,
+               expected=[y, mean, 1 / deviation, total], atol=1e-5)  # fmt: skip
     root = np.sqrt((total**2).mean(-1, keepdims=True) + 1e-6)
-    check_node(
-        "com.microsoft::SkipSimplifiedLayerNormalization", inputs, attributes, opset=1, outputs=4,
-        expected=[total / root * gamma, np.zeros_like(root), 1 / root, total], atol=1e-5,
-    )  # fmt: skip
+    check_node("com.microsoft::SkipSimplifiedLayerNormalization", inputs, attributes, opset=1, outputs=4,
+               expected=[total / root * gamma, np.zeros_like(root), 1 / root, total], atol=1e-5)  # fmt: skip
 
 
 def test_embeddings_lack_a_scale() -> None:
@@ -101,10 +89,8 @@ def test_quantised_embeddings_count_the_words() -> None:
     given |= {f"{each}_zero": np.array(120 + 9 * k, np.uint8) for k, each in enumerate(names)}
     given |= {"kinds_scale": None, "kinds_zero": None}
     constants = [each for each, array in given.items() if array is not None and each not in ("ids", "mask")]
-    _, counts = check_node(
-        "com.microsoft::QEmbedLayerNormalization", given, opset=1, outputs=2, constants=constants,
-        dynamic=["ids", "mask"],
-    )  # fmt: skip
+    _, counts = check_node("com.microsoft::QEmbedLayerNormalization", given, opset=1, outputs=2, constants=constants,
+                           dynamic=["ids", "mask"])  # fmt: skip
     assert counts.tolist() == [2, 1]
 
 
@@ -113,24 +99,16 @@ def test_quantised_embeddings_count_the_words() -> None:
 def test_parts_of_rows_that_do_not_exist(shape: tuple[int, int], dynamic: bool) -> None:
     """The last dimension is divided into parts in a tensor without elements too."""
     x, none = floats(*shape, 12), np.zeros((*shape, 12), np.float32)
-    check_node(
-        "com.microsoft::BranchwiseRMSNorm", {"x": x, "scale": floats(4)}, {"num_branches": 3}, opset=1,
-        dynamic=dynamic, expected=[none],
-    )  # fmt: skip
-    check_node(
-        "com.microsoft::GatedRMSNorm", {"x": x, "scale": floats(4), "gate": x}, opset=1, dynamic=dynamic,
-        expected=[none],
-    )  # fmt: skip
+    check_node("com.microsoft::BranchwiseRMSNorm", {"x": x, "scale": floats(4)}, {"num_branches": 3}, opset=1,
+               dynamic=dynamic, expected=[none])  # fmt: skip
+    check_node("com.microsoft::GatedRMSNorm", {"x": x, "scale": floats(4), "gate": x}, opset=1, dynamic=dynamic,
+               expected=[none])  # fmt: skip
     mixed = {"streams": x, "gates": floats(*shape, 12)}
-    check_node(
-        "com.microsoft::HyperConnectionPreMix", mixed, {"num_branches": 3}, opset=1, dynamic=dynamic,
-        expected=[none[..., :4]],
-    )  # fmt: skip
+    check_node("com.microsoft::HyperConnectionPreMix", mixed, {"num_branches": 3}, opset=1, dynamic=dynamic,
+               expected=[none[..., :4]])  # fmt: skip
     added = {"streams": x, "block": floats(*shape, 4), "gates": floats(*shape, 3), "mix": floats(*shape, 3, 3)}
-    check_node(
-        "com.microsoft::HyperConnectionPostMix", added, {"num_branches": 3}, opset=1, dynamic=dynamic,
-        expected=[none],
-    )  # fmt: skip
+    check_node("com.microsoft::HyperConnectionPostMix", added, {"num_branches": 3}, opset=1, dynamic=dynamic,
+               expected=[none])  # fmt: skip
 
 
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
@@ -139,12 +117,8 @@ def test_groups_of_halves(dynamic: bool) -> None:
     gamma, beta, wide = floats(6), floats(6), x.astype(np.float32)
     given, total = {"gamma": gamma, "beta": beta}, wide + skip
     attributes = {"activation": 1, "groups": 2}
-    check_node(
-        "com.microsoft::GroupNorm", {"x": x, **given}, attributes, opset=1, dynamic=dynamic,
-        expected=[group_norm(wide, gamma, beta, 2, 1e-5, 1).astype(np.float16)], atol=2e-2,
-    )  # fmt: skip
-    check_node(
-        "com.microsoft::SkipGroupNorm", {"x": x, **given, "skip": skip}, attributes, opset=1, outputs=2,
-        dynamic=dynamic, atol=2e-2,
-        expected=[each.astype(np.float16) for each in (group_norm(total, gamma, beta, 2, 1e-5, 1), total)],
-    )  # fmt: skip
+    check_node("com.microsoft::GroupNorm", {"x": x, **given}, attributes, opset=1, dynamic=dynamic,
+               expected=[group_norm(wide, gamma, beta, 2, 1e-5, 1).astype(np.float16)], atol=2e-2)  # fmt: skip
+    check_node("com.microsoft::SkipGroupNorm", {"x": x, **given, "skip": skip}, attributes, opset=1, outputs=2,
+               dynamic=dynamic, atol=2e-2,
+               expected=[each.astype(np.float16) for each in (group_norm(total, gamma, beta, 2, 1e-5, 1), total)])

@@ -2,8 +2,6 @@
 so numpy computes the expected values.
 """
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from onnx import helper
@@ -15,10 +13,8 @@ RNG = np.random.default_rng(43)
 OP, NAMES = "com.microsoft::SparseAttention", ["y", "present_k", "present_v"]
 HEADS, KV_HEADS, SIZE, BLOCK = 4, 2, 8, 2
 COUNTS = {"num_heads": HEADS, "kv_num_heads": KV_HEADS, "sparse_block_size": BLOCK}
-LAYOUTS = np.array([
-    [[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [1, 0, 0, 1]],
-    [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 1, 1, 1]],
-], np.bool_)  # fmt: skip
+LAYOUTS = np.array([[[1, 0, 0, 0], [1, 1, 0, 0], [0, 1, 1, 0], [1, 0, 0, 1]],
+                    [[1, 0, 0, 0], [0, 1, 0, 0], [0, 0, 1, 0], [0, 1, 1, 1]]], np.bool_)  # fmt: skip
 dynamic_or_not = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 
 
@@ -69,19 +65,16 @@ def attention(inputs, layouts=LAYOUTS):
 def test_layouts_that_heads_share_in_turn(given, dynamic):
     inputs = step(3, 7, [7, 7])
     constants = ["starts", "columns"] if given == "constant" else []
-    check_node(
-        OP, inputs, COUNTS, opset=1, outputs=NAMES, constants=constants, dynamic=dynamic, expected=attention(inputs)
-    )
+    check_node(OP, inputs, COUNTS, opset=1, outputs=NAMES, constants=constants, dynamic=dynamic,
+               expected=attention(inputs))  # fmt: skip
 
 
 @dynamic_or_not
 def test_sequences_of_different_lengths(dynamic):
     """One token of each; the buffer keeps what is after it."""
     inputs = step(1, 7, [7, 2, 4], dtype=np.float16)
-    check_node(
-        OP, inputs, COUNTS, opset=1, outputs=NAMES, constants=["starts", "columns"], dynamic=dynamic,
-        expected=attention(inputs), rtol=1e-2, atol=1e-2,
-    )  # fmt: skip
+    check_node(OP, inputs, COUNTS, opset=1, outputs=NAMES, constants=["starts", "columns"], dynamic=dynamic,
+               expected=attention(inputs), rtol=1e-2, atol=1e-2)  # fmt: skip
 
 
 def test_first_step_of_padded_sequences():
@@ -104,11 +97,9 @@ def test_buffers_are_states_of_a_loop():
     """Each iteration reads one token more."""
     inputs, first, trips = step(1, 3, [3]), 3, 4
     ports = ["x", "k", "v", "pk", "pv", "starts", "columns", "total", "total"]
-    nodes = [
-        helper.make_node("Add", ["before", "one"], ["total"]),
-        helper.make_node("SparseAttention", ports, ["y", "nk", "nv"], domain="com.microsoft", **COUNTS),
-        helper.make_node("Identity", ["going"], ["go"]),
-    ]
+    nodes = [helper.make_node("Add", ["before", "one"], ["total"]),
+             helper.make_node("SparseAttention", ports, ["y", "nk", "nv"], domain="com.microsoft", **COUNTS),
+             helper.make_node("Identity", ["going"], ["go"])]  # fmt: skip
     of_x, of_cache = ["batch", 1, HEADS * SIZE], ["batch", KV_HEADS, "held", SIZE]
     body = helper.make_graph(
         nodes, "step",

@@ -1,7 +1,5 @@
 """Packed sequences: ONNX Runtime has no CPU kernel for these operators, so numpy computes what they shall give."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -80,10 +78,8 @@ def test_attention_with_projection(bias_shape, dynamic):
     q, k, v = (each.reshape(len(x), HEADS, -1) for each in np.split(x @ w + b, [hidden, 2 * hidden], 1))
     inputs = {"x": x, "w": w, "b": b, **packing(lengths, 4), "bias": bias}
     attributes: dict[str, Any] = {"num_heads": HEADS, "qkv_hidden_sizes": sizes, "scale": 0.3}
-    check_node(
-        DOMAIN + "PackedAttention", inputs, attributes, opset=1, dynamic=dynamic, constants=["w", "b"],
-        expected=[attention(q, k, v, lengths, bias, 0.3)],
-    )  # fmt: skip
+    check_node(DOMAIN + "PackedAttention", inputs, attributes, opset=1, dynamic=dynamic, constants=["w", "b"],
+               expected=[attention(q, k, v, lengths, bias, 0.3)])  # fmt: skip
 
 
 @pytest.mark.parametrize(("lengths", "dtype"), [([1, 4, 2], np.float16), ([2, 0, 3], np.float32)], ids=str)
@@ -93,13 +89,10 @@ def test_heads_of_their_own(lengths, dtype, dynamic):
     q, k = floats(tokens, hidden, dtype=dtype), floats(tokens, hidden, dtype=dtype)
     v, bias = floats(tokens, HEADS * V_SIZE, dtype=dtype), floats(1, HEADS, 4, 4, dtype=dtype)
     inputs = {"q": q, "k": k, "v": v, "b": None, **packing(lengths, 4), "bias": bias}
-    heads = [each.reshape(tokens, HEADS, -1) for each in (q, k, v)]
-    y = attention(*heads, lengths, bias)
+    y = attention(*[each.reshape(tokens, HEADS, -1) for each in (q, k, v)], lengths, bias)
     near = 1e-2 if dtype == np.float16 else None
-    check_node(
-        DOMAIN + "PackedMultiHeadAttention", inputs, {"num_heads": HEADS}, opset=1, dynamic=dynamic, expected=[y],
-        rtol=near, atol=near,
-    )  # fmt: skip
+    check_node(DOMAIN + "PackedMultiHeadAttention", inputs, {"num_heads": HEADS}, opset=1, dynamic=dynamic,
+               expected=[y], rtol=near, atol=near)  # fmt: skip
 
 
 @dynamic_or_not
@@ -119,9 +112,8 @@ def test_layers_of_a_body_between_removed_and_restored_padding():
     w, b = 0.4 * floats(hidden, 3 * hidden), floats(3 * hidden)
     body = helper.make_graph(
         [
-            helper.make_node(
-                "PackedAttention", ["h", "w", "b", "offset", "ends"], ["h1"], domain="com.microsoft", num_heads=HEADS
-            ),
+            helper.make_node("PackedAttention", ["h", "w", "b", "offset", "ends"], ["h1"], domain="com.microsoft",
+                             num_heads=HEADS),
             helper.make_node("Identity", ["going"], ["go"]),
         ],
         "layer",
@@ -142,8 +134,7 @@ def test_layers_of_a_body_between_removed_and_restored_padding():
         inside = np.arange(4) < np.array(lengths)[:, None]
         h = feed["x"][inside]
         for _ in range(trips):
-            heads = [each.reshape(len(h), HEADS, SIZE) for each in np.split(h @ w + b, 3, 1)]
-            h = attention(*heads, lengths)
+            h = attention(*[each.reshape(len(h), HEADS, SIZE) for each in np.split(h @ w + b, 3, 1)], lengths)
         y = np.zeros_like(feed["x"])
         y[inside] = h
         check_model(model, feed, expected=[y], rtol=1e-4)

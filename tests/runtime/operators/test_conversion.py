@@ -1,7 +1,5 @@
 """Cast of values that are out of the range of the type."""
 
-from __future__ import annotations
-
 import ml_dtypes
 import numpy as np
 import pytest
@@ -16,10 +14,7 @@ from tests.release import runs
 
 @pytest.mark.parametrize(
     ("to", "largest", "dtype"),
-    [
-        (TensorProto.FLOAT8E4M3FN, 448, ml_dtypes.float8_e4m3fn),
-        (TensorProto.FLOAT8E5M2, 57344, ml_dtypes.float8_e5m2),
-    ],
+    [(TensorProto.FLOAT8E4M3FN, 448, ml_dtypes.float8_e4m3fn), (TensorProto.FLOAT8E5M2, 57344, ml_dtypes.float8_e5m2)],
 )
 def test_float8_saturates_and_keeps_nan(to: int, largest: float, dtype: type) -> None:
     """The runtime's own conversion gives NaN or infinity beyond the range."""
@@ -42,10 +37,8 @@ def test_casts_between_floats_of_8_bits(source, target):
 def test_integers_keep_their_lowest_four_bits(to, dtype):
     """Also if another node computes with the result, which then has 8 bits in the runtime."""
     feeds = {"x": np.array([0, 1, 7, 8, 11, 15, 16, 100]).astype(dtype)}
-    nodes = [
-        helper.make_node("Cast", ["x"], ["narrow"], to=to),
-        helper.make_node("Cast", ["narrow"], ["y"], to=TensorProto.INT8),
-    ]
+    nodes = [helper.make_node("Cast", ["x"], ["narrow"], to=to),
+             helper.make_node("Cast", ["narrow"], ["y"], to=TensorProto.INT8)]  # fmt: skip
     low = feeds["x"].astype(np.int8) % 16
     expected = np.where(low > 7, low - 16, low) if to == TensorProto.INT4 else low
     check_model(graph_model(nodes, feeds, ["y"], opset=21), feeds, expected=[expected.astype(np.int8)])

@@ -1,7 +1,5 @@
 """ai.onnx.ml's encoders and scalers, compared with ONNX Runtime if it has the type, else with the text of ONNX."""
 
-from __future__ import annotations
-
 import json
 from collections.abc import Sequence
 from typing import Any
@@ -12,51 +10,44 @@ from onnx import helper
 
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionWarning, MoLoopError
-from tests.harness import check_model, parsed
+from tests.harness import check_model, parsed, refusal
+from tests.pairs import every
 
 both = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 NAN = float("nan")
 
 
-def ml_model(
-    op_type: str, inputs: Sequence[Any], attributes: Any, *, version: int = 1, outputs: int = 1,
-    domain: str = "ai.onnx.ml", dynamic: bool = False,
-) -> Any:  # fmt: skip
+def ml_model(op_type: str, inputs: Sequence[Any], attributes: Any, *, version: int = 1, outputs: int = 1,
+             domain: str = "ai.onnx.ml", dynamic: bool = False) -> Any:  # fmt: skip
     """A model of one node of a domain other than the default one."""
     names, results = [f"x{i}" for i in range(len(inputs))], [f"y{i}" for i in range(outputs)]
     shapes = [
         [f"{name}_{i}" if dynamic else d for i, d in enumerate(x.shape)] for name, x in zip(names, inputs, strict=True)
     ]
-    ports = [
-        helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), shape)
-        for name, x, shape in zip(names, inputs, shapes, strict=True)
-    ]
+    ports = [helper.make_tensor_value_info(name, helper.np_dtype_to_tensor_dtype(x.dtype), shape)
+             for name, x, shape in zip(names, inputs, shapes, strict=True)]  # fmt: skip
     node = helper.make_node(op_type, names, results, domain=domain, name="odd", **attributes)
     graph = helper.make_graph([node], "test", ports, [helper.make_empty_tensor_value_info(name) for name in results])
     opsets = [helper.make_opsetid("", 20), helper.make_opsetid(domain, version)]
     return helper.make_model(graph, opset_imports=opsets, ir_version=9)
 
 
-def check(
-    op_type: str, inputs: Sequence[Any], attributes: Any, *, version: int = 1, outputs: int = 1,
-    dynamic: bool = False, expected: Any = None, domain: str = "ai.onnx.ml", rtol: float | None = None,
-) -> list[Any]:  # fmt: skip
+def check(op_type: str, inputs: Sequence[Any], attributes: Any, *, version: int = 1, outputs: int = 1,
+          dynamic: bool = False, expected: Any = None, domain: str = "ai.onnx.ml",
+          rtol: float | None = None) -> list[Any]:  # fmt: skip
     model = ml_model(op_type, inputs, attributes, version=version, outputs=outputs, dynamic=dynamic, domain=domain)
     return check_model(model, {f"x{i}": x for i, x in enumerate(inputs)}, expected=expected, rtol=rtol)
 
 
 def refused(op_type: str, inputs: Sequence[Any], attributes: Any, code: str, version: int = 1) -> None:
-    with pytest.raises(MoLoopError) as caught:
-        convert_model(ml_model(op_type, inputs, attributes, version=version))
-    assert caught.value.code == code
+    assert refusal(ml_model(op_type, inputs, attributes, version=version)).code == code
 
 
 TABLE = np.array([[1, -2, 3], [0, 0, 0], [-4, 5.5, -1], [-3, -2, -1]], np.float32)
 TYPES = [np.float32, np.float64, np.int32, np.int64]
 
 
-@both
-@pytest.mark.parametrize("dtype", TYPES)
+@every(dynamic=[False, True], dtype=TYPES)
 def test_array_feature_extractor(dtype: Any, dynamic: bool) -> None:
     x = TABLE.astype(dtype)
     for data, places in ((x, [2, 0]), (x[0], [[2, 0]]), (x[None], [1]), (x, [[0], [1]]), (x[:0], [1, 1])):
@@ -65,9 +56,7 @@ def test_array_feature_extractor(dtype: Any, dynamic: bool) -> None:
         check("ArrayFeatureExtractor", [data, np.array(places)], {}, dynamic=dynamic, expected=[expected])
 
 
-@both
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("threshold", [0.0, -0.5, 2.5, 3.0])
+@every(dynamic=[False, True], dtype=TYPES, threshold=[0.0, -0.5, 2.5, 3.0])
 def test_binarizer(threshold: float, dtype: Any, dynamic: bool) -> None:
     x = TABLE.astype(dtype)
     check("Binarizer", [x], {"threshold": threshold}, dynamic=dynamic, expected=[(x > threshold).astype(dtype)])
@@ -77,8 +66,7 @@ def test_nan_is_above_no_threshold() -> None:
     check("Binarizer", [np.float32([NAN, 1])], {"threshold": 0.5}, expected=[np.float32([0, 1])])
 
 
-@both
-@pytest.mark.parametrize("dtype", TYPES)
+@every(dynamic=[False, True], dtype=TYPES)
 def test_scaler(dtype: Any, dynamic: bool) -> None:
     x = TABLE.astype(dtype)
     every = {"offset": [1.0, 2.0, 3.5], "scale": [1.0, -2.0, 0.5]}
@@ -88,9 +76,7 @@ def test_scaler(dtype: Any, dynamic: bool) -> None:
     check("Scaler", [x[:0]], every, dynamic=dynamic)
 
 
-@both
-@pytest.mark.parametrize("dtype", TYPES)
-@pytest.mark.parametrize("norm", ["MAX", "L1", "L2"])
+@every(dynamic=[False, True], dtype=TYPES, norm=["MAX", "L1", "L2"])
 def test_normalizer(norm: str, dtype: Any, dynamic: bool) -> None:
     """Rows of negative numbers and of zeros, too; a vector is one row."""
     x = TABLE.astype(dtype)
@@ -103,8 +89,7 @@ def test_normalizer_of_other_norms_and_ranks() -> None:
     refused("Normalizer", [TABLE[None]], {"norm": "L1"}, "ML227")
 
 
-@both
-@pytest.mark.parametrize("dtype", TYPES)
+@every(dynamic=[False, True], dtype=TYPES)
 def test_feature_vectorizer(dtype: Any, dynamic: bool) -> None:
     """Inputs are cut or padded to their widths."""
     x = TABLE.astype(dtype)
@@ -134,16 +119,12 @@ def encoded(x: Any, keys: Any, values: Any, default: Any, dtype: Any) -> Any:
     return np.array(found, dtype).reshape(x.shape)
 
 
-@both
-@pytest.mark.parametrize("version", [2, 4])
+@every(dynamic=[False, True], version=[2, 4])
 def test_label_encoder(version: int, dynamic: bool) -> None:
     whole, real = np.array([[1, 5, -7], [2**24, 2**24 + 1, 0]]), np.float32([1.5, -0.0, NAN, 3.25, 1.25])
     keys, floats = [1, -7, 2**24 + 1], [1.5, 0.0, NAN, 3.25]
-    for x, name, given in (
-        (whole, "keys_int64s", keys),
-        (real, "keys_floats", floats),
-        (whole[:0], "keys_int64s", keys),
-    ):
+    for x, name, given in ((whole, "keys_int64s", keys), (real, "keys_floats", floats),
+                           (whole[:0], "keys_int64s", keys)):  # fmt: skip
         count = len(given)
         to_ints = {name: given, "values_int64s": list(range(10, 10 + count)), "default_int64": -3}
         expected = encoded(x, given, to_ints["values_int64s"], -3, np.int64)
@@ -165,9 +146,8 @@ def test_label_encoder_of_dense_keys(dynamic: bool) -> None:
 
 def test_label_encoder_without_a_default() -> None:
     x = np.array([1, 2, 3])
-    check(
-        "LabelEncoder", [x], {"keys_int64s": [1], "values_floats": [0.5]}, version=2, expected=[np.float32([0.5, 0, 0])]
-    )
+    check("LabelEncoder", [x], {"keys_int64s": [1], "values_floats": [0.5]}, version=2,
+          expected=[np.float32([0.5, 0, 0])])  # fmt: skip
     check("LabelEncoder", [x], {"keys_int64s": [1], "values_int64s": [5]}, version=4, expected=[np.array([5, -1, -1])])
 
 
@@ -181,10 +161,8 @@ def test_repeated_keys() -> None:
 @pytest.mark.parametrize(("keys", "values"), [(np.float64, np.int32), (np.int32, np.float64), (np.int16, np.int16)])
 def test_tensors_of_keys_and_values(keys: Any, values: Any) -> None:
     x = np.array([3, 4, 9], keys)
-    tensors = {
-        "keys_tensor": np.array([3, 9], keys), "values_tensor": np.array([7, 8], values),
-        "default_tensor": np.array([-2], values),
-    }  # fmt: skip
+    tensors = {"keys_tensor": np.array([3, 9], keys), "values_tensor": np.array([7, 8], values),
+               "default_tensor": np.array([-2], values)}  # fmt: skip
     attributes = {name: helper.make_tensor(name, helper.np_dtype_to_tensor_dtype(a.dtype), a.shape, a) for name, a in
                   tensors.items()}  # fmt: skip
     check("LabelEncoder", [x], attributes, version=4, expected=[np.array([7, -2, 8], values)])
@@ -196,8 +174,7 @@ def test_keys_beyond_the_reach_of_the_runtime() -> None:
     refused("LabelEncoder", [np.array([1])], {"keys_int64s": [1, 2], "values_int64s": [5]}, "ML227", version=2)
 
 
-@both
-@pytest.mark.parametrize("dtype", TYPES)
+@every(dynamic=[False, True], dtype=TYPES)
 def test_one_hot_encoder(dtype: Any, dynamic: bool) -> None:
     """Floats are truncated first."""
     for x in (np.array([[1.75, 2], [3, -1.5]]), np.array([1, 5.0]), np.array(2.0), np.zeros((0, 3))):
@@ -207,17 +184,12 @@ def test_one_hot_encoder(dtype: Any, dynamic: bool) -> None:
 
 
 def test_in_a_loop() -> None:
-    model = parsed(
-        """main (int64 n, float[2, 3] x) => (float[2, 3] y, float[N, 2, 3] z) {
+    check_model(parsed("""main (int64 n, float[2, 3] x) => (float[2, 3] y, float[N, 2, 3] z) {
           y, z = Loop (n, "", x) <body = step (int64 i, bool c, float[2, 3] s)
               => (bool d, float[2, 3] t, float[2, 3] u) {
             d = Identity (c) t = ai.onnx.ml.Scaler <offset = [1.0], scale = [-2.0]> (s)
             u = ai.onnx.ml.Normalizer <norm = "L1"> (t) }>
-        }""",
-        **{"ai.onnx.ml": 3},
-    )
-    feeds = [{"n": np.array(count), "x": TABLE[:2]} for count in (2, 0, 3)]
-    check_model(model, *feeds)
+        }""", **{"ai.onnx.ml": 3}), *[{"n": np.array(count), "x": TABLE[:2]} for count in (2, 0, 3)])
 
 
 def zipped(labels: Sequence[Any], shape: Sequence[Any], reader: str = "") -> Any:
@@ -225,11 +197,9 @@ def zipped(labels: Sequence[Any], shape: Sequence[Any], reader: str = "") -> Any
     key = 7 if isinstance(labels[0], int) else 8
     kind = helper.make_sequence_type_proto(helper.make_map_type_proto(key, helper.make_tensor_type_proto(1, [])))
     name = "classlabels_int64s" if key == 7 else "classlabels_strings"
-    nodes = [
-        helper.make_node("Softmax", ["x"], ["p"]),
-        helper.make_node("ZipMap", ["p"], ["maps"], "zip", domain="ai.onnx.ml", **{name: labels}),
-        helper.make_node("ReduceMax", ["p"], ["best"], keepdims=0),
-    ]
+    nodes = [helper.make_node("Softmax", ["x"], ["p"]),
+             helper.make_node("ZipMap", ["p"], ["maps"], "zip", domain="ai.onnx.ml", **{name: labels}),
+             helper.make_node("ReduceMax", ["p"], ["best"], keepdims=0)]  # fmt: skip
     outputs = [helper.make_value_info("maps", kind), helper.make_empty_tensor_value_info("best")]
     if reader:
         nodes.append(helper.make_node(reader, ["maps"], ["read"]))
@@ -256,8 +226,7 @@ def test_maps_of_a_vector_are_one_row() -> None:
 
 
 def test_maps_of_another_number_of_labels_are_refused() -> None:
-    with pytest.raises(MoLoopError, match="ML227"):
-        convert_model(zipped([1, 2], ["N", 3]))
+    assert "ML227" in str(refusal(zipped([1, 2], ["N", 3])))
 
 
 @pytest.mark.parametrize("reader", ["SequenceLength", "Identity"])

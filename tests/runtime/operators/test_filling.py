@@ -1,7 +1,5 @@
 """Operators that extend, cut or create tensors: Expand, Tile, Pad, Range, EyeLike ..."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -10,10 +8,9 @@ from onnx import helper
 
 from mo_loop import ops
 from mo_loop.api import convert_model
-from mo_loop.errors import MoLoopError
-from tests.harness import check_model, check_node
+from tests.harness import check_model, check_node, refusal
 from tests.nodes import NEWEST, graph_model, node_model
-from tests.pairs import pairs
+from tests.pairs import every, pairs
 
 from .test_movement import DYNAMIC, both, floats, given, ints
 
@@ -22,10 +19,8 @@ from .test_movement import DYNAMIC, both, floats, given, ints
 @given
 @pytest.mark.parametrize(
     ("shape", "target"),
-    [
-        ((3, 1), (2, 1, 6)), ((3, 1), (3, 4)), ((1, 3, 1), (3, 4)), ((), (2, 3)), ((2,), (1,)), ((1, 1), (0, 3)),
-        ((0, 1), (1, 2)), ((2, 3), ()), ((1,), (1, 1, 1)),
-    ],
+    [((3, 1), (2, 1, 6)), ((3, 1), (3, 4)), ((1, 3, 1), (3, 4)), ((), (2, 3)), ((2,), (1,)), ((1, 1), (0, 3)),
+     ((0, 1), (1, 2)), ((2, 3), ()), ((1,), (1, 1, 1))],
 )  # fmt: skip
 def test_expand(shape: Any, target: Any, constants: Any, dynamic: Any) -> None:
     for opset in (8, 13):
@@ -35,9 +30,8 @@ def test_expand(shape: Any, target: Any, constants: Any, dynamic: Any) -> None:
 
 @both
 @given
-@pytest.mark.parametrize(
-    ("shape", "repeats"), [((2, 3), (2, 2)), ((2, 3), (1, 4)), ((2, 1, 3), (3, 0, 2)), ((4,), (3,)), ((0, 2), (2, 2))]
-)
+@pytest.mark.parametrize(("shape", "repeats"),
+                         [((2, 3), (2, 2)), ((2, 3), (1, 4)), ((2, 1, 3), (3, 0, 2)), ((4,), (3,)), ((0, 2), (2, 2))])
 def test_tile(shape: Any, repeats: Any, constants: Any, dynamic: Any) -> None:
     """Repeats of several dimensions at run time: one Tile gives wrong numbers in the runtime."""
     for opset in (6, 13):
@@ -46,8 +40,7 @@ def test_tile(shape: Any, repeats: Any, constants: Any, dynamic: Any) -> None:
 
 
 @both
-@pytest.mark.parametrize("shape", [(), (1,)])
-@pytest.mark.parametrize("axis", [0, 1])
+@every(shape=[(), (1,)], axis=[0, 1])
 def test_tile_along_one_axis(axis: int, shape: Any, dynamic: Any) -> None:
     x, times, place = floats(2, 3), np.full(shape, 3, np.float32), np.full(shape, axis, np.float32)
     inputs = {"x": x, "tiles": times, "axis": place}
@@ -70,24 +63,15 @@ def test_pad_by_attributes(mode: str, dynamic: Any) -> None:
     check_node("Pad", {"x": x}, {"pads": [1, -1, 0, 2], **given}, opset=2, dynamic=dynamic)
 
 
-@pairs(
-    pads=[(1, 2, 0, 1), (0, -1, 1, 1), (0, 0, 0, 0), (-1, 0, -1, 0), (1, 0, 0, -1)],
-    mode=MODES,
-    opset=[11, 13, 18, 24],
-    constants=[(), ("p",)],
-    dynamic=DYNAMIC,
-)
+@pairs(pads=[(1, 2, 0, 1), (0, -1, 1, 1), (0, 0, 0, 0), (-1, 0, -1, 0), (1, 0, 0, -1)], mode=MODES,
+       opset=[11, 13, 18, 24], constants=[(), ("p",)], dynamic=DYNAMIC)  # fmt: skip
 def test_pad(pads: Any, mode: str, opset: int, constants: Any, dynamic: Any) -> None:
     inputs = {"x": floats(3, 4), "p": ints(*pads)}
     check_node("Pad", inputs, {"mode": mode}, opset=opset, constants=constants, dynamic=dynamic)
 
 
-@pairs(
-    dtype=[np.float32, np.int64, np.int32, np.uint8, np.bool_, np.float16],
-    late=[False, True],
-    constants=[(), ("p",)],
-    dynamic=DYNAMIC,
-)
+@pairs(dtype=[np.float32, np.int64, np.int32, np.uint8, np.bool_, np.float16], late=[False, True],
+       constants=[(), ("p",)], dynamic=DYNAMIC)  # fmt: skip
 def test_pad_with_a_value(dtype: Any, late: bool, constants: Any, dynamic: Any) -> None:
     """The runtime does not read a computed value if the pads are constants."""
     inputs = {"x": (floats(3, 4) * 3).astype(dtype), "p": ints(1, 2, 0, 1), "v": np.array(5).astype(dtype)}
@@ -108,12 +92,8 @@ def test_pad_with_a_value_that_changes() -> None:
     check_model(model, inputs, inputs | {"v": np.float32(2)}, inputs | {"v": np.float32(3)})
 
 
-@pairs(
-    axes=[(1,), (-1, 0), (2, 1)],
-    mode=[*MODES, "wrap"],
-    constants=[("p", "axes"), ("p",), ("axes",), ()],
-    dynamic=DYNAMIC,
-)
+@pairs(axes=[(1,), (-1, 0), (2, 1)], mode=[*MODES, "wrap"], constants=[("p", "axes"), ("p",), ("axes",), ()],
+       dynamic=DYNAMIC)  # fmt: skip
 def test_pad_of_some_axes(axes: Any, mode: str, constants: Any, dynamic: Any) -> None:
     pads = [1, 0, 2, 1][: 2 * len(axes)]
     inputs = {"x": floats(3, 4, 5), "p": ints(*pads), "v": None, "axes": ints(*axes)}
@@ -152,10 +132,8 @@ def test_center_crop_pad(target: Any, constants: Any, dynamic: Any) -> None:
 def test_center_crop_pad_of_some_axes(constants: Any, dynamic: Any) -> None:
     """ONNX Runtime does not load its function for sizes of 32 bits."""
     inputs = {"x": floats(4, 5, 3), "p": np.array([2, 6], np.int32)}
-    expected = [np.pad(inputs["x"][..., :2], ((1, 1), (0, 0), (0, 0)))]
-    check_node(
-        "CenterCropPad", inputs, {"axes": [-1, 0]}, opset=18, constants=constants, dynamic=dynamic, expected=expected
-    )  # fmt: skip
+    check_node("CenterCropPad", inputs, {"axes": [-1, 0]}, opset=18, constants=constants, dynamic=dynamic,
+               expected=[np.pad(inputs["x"][..., :2], ((1, 1), (0, 0), (0, 0)))])  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int16, np.int32, np.int64])
@@ -169,8 +147,7 @@ def test_range(bounds: Any, dtype: Any) -> None:
 def test_range_of_fractions() -> None:
     inputs = {"a": np.float32(0.5), "b": np.float32(2.1), "c": np.float32(0.25)}
     check_node("Range", inputs, opset=11)
-    half = {name: value.astype(np.float16) for name, value in inputs.items()}
-    check_node("Range", half, opset=NEWEST)
+    check_node("Range", {name: value.astype(np.float16) for name, value in inputs.items()}, opset=NEWEST)
 
 
 @pairs(shape=[(3, 4), (4, 3), (0, 2)], k=[0, 1, -2, 9, -9], typed=[{}, {"dtype": 7}], opset=[9, 22], dynamic=DYNAMIC)
@@ -178,13 +155,8 @@ def test_eye_like(shape: Any, k: int, typed: dict[str, int], opset: int, dynamic
     check_node("EyeLike", {"x": floats(*shape)}, {"k": k, **typed}, opset=opset, dynamic=dynamic)
 
 
-@pairs(
-    shape=[(3, 4), (2, 4, 3), (0, 3), (1, 2, 3, 3)],
-    k=[None, 0, 1, -2, 9, -9],
-    upper=[0, 1],
-    constants=[(), ("k",)],
-    dynamic=DYNAMIC,
-)
+@pairs(shape=[(3, 4), (2, 4, 3), (0, 3), (1, 2, 3, 3)], k=[None, 0, 1, -2, 9, -9], upper=[0, 1], constants=[(), ("k",)],
+       dynamic=DYNAMIC)  # fmt: skip
 def test_trilu(shape: Any, k: int | None, upper: int, constants: Any, dynamic: Any) -> None:
     inputs = {"x": floats(*shape)} | ({} if k is None else {"k": np.array(k, np.int64)})
     names = constants if k is not None else ()
@@ -199,12 +171,9 @@ def test_trilu_of_other_types(dtype: Any, dynamic: Any) -> None:
 
 def test_shapes_that_are_computed_stay_visible() -> None:
     """Shape -> Gather -> Concat -> Expand: the rank and the static dimensions of the result are known."""
-    nodes = [
-        helper.make_node("Shape", ["x"], ["dims"]),
-        helper.make_node("Gather", ["dims", "first"], ["n"]),
-        helper.make_node("Concat", ["n", "four"], ["shape"], axis=0),
-        helper.make_node("Expand", ["y", "shape"], ["z"]),
-    ]
+    nodes = [helper.make_node("Shape", ["x"], ["dims"]), helper.make_node("Gather", ["dims", "first"], ["n"]),
+             helper.make_node("Concat", ["n", "four"], ["shape"], axis=0),
+             helper.make_node("Expand", ["y", "shape"], ["z"])]  # fmt: skip
     feeds = {"x": floats(3, 2), "y": floats(1)}
     constants = {"first": ints(0), "four": ints(4)}
     model = graph_model(nodes, feeds, ["z"], opset=13, constants=constants, dynamic=True)
@@ -213,5 +182,4 @@ def test_shapes_that_are_computed_stay_visible() -> None:
 
 
 def test_modes_that_do_not_exist() -> None:
-    with pytest.raises(MoLoopError, match="mode"):
-        convert_model(node_model("Pad", {"x": floats(2)}, {"pads": [0, 1], "mode": "mirror"}, opset=2))
+    assert "mode" in str(refusal(node_model("Pad", {"x": floats(2)}, {"pads": [0, 1], "mode": "mirror"}, opset=2)))

@@ -1,12 +1,11 @@
 """Constants after reductions and products, which the runtime fuses along the wrong axis."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from onnx import numpy_helper
 
 from tests.harness import check_model, floats, parsed
+from tests.pairs import every
 
 REDUCTIONS = ("Mean", "Sum", "SumSquare", "L1", "L2", "Max", "Min", "Prod", "LogSumExp")
 
@@ -17,8 +16,7 @@ def checked(text: str, sets: list[dict[str, object]], **constants: object) -> No
     check_model(model, *sets)
 
 
-@pytest.mark.parametrize("kind", REDUCTIONS)
-@pytest.mark.parametrize("axis", [0, 2])
+@every(kind=REDUCTIONS, axis=[0, 2])
 def test_a_reduction_of_three_dimensions_before_constants_of_channels(kind: str, axis: int) -> None:
     text = f"""main (float[N,5,T] x) => (float[A,5,B] y, float[A,5,B] z) {{
       r = Reduce{kind} (x, axes) y = Mul (r, c) s = Reduce{kind} (x, axes) t = Relu (s) z = PRelu (t, c) }}"""
@@ -33,8 +31,7 @@ def test_a_pool_before_normalisation(pool: str) -> None:
     checked(text, sets, s=np.abs(floats(5)) + 1, b=floats(5, seed=2))
 
 
-@pytest.mark.parametrize("columns", [4, 7])
-@pytest.mark.parametrize("follower", ["Add", "Sub", "Mul", "PRelu"])
+@every(columns=[4, 7], follower=["Add", "Sub", "Mul", "PRelu"])
 def test_a_product_of_four_dimensions_before_constants_of_channels(columns: int, follower: str) -> None:
     text = f"""main (float[B,4,S,8] x) => (float[B,4,S,M] y, float[B,4,S,M] z) {{
       p = MatMul (x, w) y = {follower} (p, c) q = MatMul (x, w) r = Add (q, b) z = {follower} (r, c) }}"""
@@ -56,8 +53,7 @@ def steps(*shape: int) -> np.ndarray:
     return np.round(floats(*shape) * 32) / np.float32(64)
 
 
-@pytest.mark.parametrize("follower", ["Mul (p, c)", "Div (p, c)", "PRelu (p, c)"])
-@pytest.mark.parametrize("leading", [(), (2,), (2, 3)])
+@every(follower=["Mul (p, c)", "Div (p, c)", "PRelu (p, c)"], leading=[(), (2,), (2, 3)])
 def test_a_quantised_product_before_factors_of_rows(follower: str, leading: tuple[int, ...]) -> None:
     names = "".join(f"{each}," for each in "AB"[: len(leading)])
     text = f"""main (float[{names}N,3] x) => (float[{names}4,5] y) {{
@@ -87,8 +83,7 @@ def test_a_product_of_unknown_columns_before_constants(columns: int) -> None:
     checked(text, sets, c=floats(columns, seed=2))
 
 
-@pytest.mark.parametrize("follower", ["Add", "Mul"])
-@pytest.mark.parametrize("shape", ["N,C", "N,C,T", "N,C,T,U"])
+@every(follower=["Add", "Mul"], shape=["N,C", "N,C,T", "N,C,T,U"])
 def test_constants_of_an_unknown_number_of_channels_before_quantisation(follower: str, shape: str) -> None:
     sizes = (2, 3, 4, 2)[: len(shape.split(","))]
     text = f"""main (float[{shape}] x) => (float[{shape.replace("C", "3")}] y) {{
@@ -97,8 +92,7 @@ def test_constants_of_an_unknown_number_of_channels_before_quantisation(follower
     checked(text, [{"x": steps(*sizes)}], s=np.float32(1 / 16), z=np.uint8(128), c=c)
 
 
-@pytest.mark.parametrize("order", [[[0, 1], [2, 3]], [[3, 2], [1, 0]], [[1, 2], [3, -4]], [[0, 0], [1, 1]]])
-@pytest.mark.parametrize("axis", [1, -1])
+@every(order=[[[0, 1], [2, 3]], [[3, 2], [1, 0]], [[1, 2], [3, -4]], [[0, 0], [1, 1]]], axis=[1, -1])
 def test_channels_in_an_order_of_two_dimensions(order: list[list[int]], axis: int) -> None:
     text = f"""main (float[N,4] x) => (float[N,3,2] y) {{
       n = Neg (x) g = Gather <axis = {axis}> (n, i) y = Conv (g, w) }}"""

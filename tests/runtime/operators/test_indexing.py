@@ -1,7 +1,5 @@
 """Elements read, written and found by index: Gather*, Scatter*, NonZero, Compress, OneHot, TopK, Unique."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -12,7 +10,7 @@ from mo_loop import convert_model, ops
 from mo_loop.errors import MoLoopError
 from tests.harness import check_model, check_node, parsed
 from tests.nodes import NEWEST, graph_model, node_model
-from tests.pairs import pairs
+from tests.pairs import every, pairs
 
 from .test_movement import DYNAMIC, both, floats, given, ints
 
@@ -25,14 +23,8 @@ everything = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "d
 TYPES = [np.float32, np.float16, np.float64, np.int64, np.int32, np.uint8, np.int8, np.bool_]
 
 
-@pairs(
-    indices=[ints(0, 2, -1), np.array([[1, -3], [0, 0]]), np.array(-2), np.zeros((0,), int)],
-    kind=[np.int64, np.int32],
-    axis=[0, 1, -1],
-    opset=[1, 11, 13],
-    constants=[(), ("p",)],
-    dynamic=DYNAMIC,
-)
+@pairs(indices=[ints(0, 2, -1), np.array([[1, -3], [0, 0]]), np.array(-2), np.zeros((0,), int)],
+       kind=[np.int64, np.int32], axis=[0, 1, -1], opset=[1, 11, 13], constants=[(), ("p",)], dynamic=DYNAMIC)
 def test_gather(indices: Any, kind: Any, axis: int, opset: int, constants: Any, dynamic: Any) -> None:
     inputs = {"x": floats(3, 4), "p": indices.astype(kind)}
     check_node("Gather", inputs, {"axis": axis}, opset=opset, constants=constants, dynamic=dynamic)
@@ -58,13 +50,10 @@ def test_gather_elements(shape: Any, axis: int, constants: Any, dynamic: bool) -
 
 @both
 @given
-@pytest.mark.parametrize(
-    ("indices", "batch"),
-    [
-        ([[0, 1], [-1, -2]], 0), ([[0], [-1]], 0), ([[[0, 0, 1]]], 0), ([1], 0), ([[0], [-2]], 1),
-        ([[[0, 1], [-1, -4]], [[2, 2], [0, 0]]], 1), ([[[0], [1], [2]], [[-1], [-2], [0]]], 2),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("indices", "batch"), [
+    ([[0, 1], [-1, -2]], 0), ([[0], [-1]], 0), ([[[0, 0, 1]]], 0), ([1], 0), ([[0], [-2]], 1),
+    ([[[0, 1], [-1, -4]], [[2, 2], [0, 0]]], 1), ([[[0], [1], [2]], [[-1], [-2], [0]]], 2),
+])  # fmt: skip
 def test_gather_nd(indices: Any, batch: int, constants: Any, dynamic: Any) -> None:
     inputs = {"x": floats(2, 3, 4), "p": np.array(indices)}
     if not batch:
@@ -84,8 +73,7 @@ def test_scatter_elements(axis: int, op: str, opset: int, dynamic: bool) -> None
         check_node(op, inputs, {"axis": axis}, opset=opset, constants=constants, dynamic=dynamic)
 
 
-@everything
-@pytest.mark.parametrize("dtype", TYPES)
+@every(dynamic=[False, True], dtype=TYPES)
 def test_scatter_of_other_types(dtype: Any, dynamic: bool) -> None:
     x, updates = some(4, 3, dtype=dtype), some(2, 3, dtype=dtype)
     inputs = {"x": x, "p": np.array([[0, 3, 1], [-1, 2, 0]]), "u": updates}
@@ -93,8 +81,7 @@ def test_scatter_of_other_types(dtype: Any, dynamic: bool) -> None:
     check_node("ScatterND", inputs | {"p": np.array([[2], [0]])}, opset=13, dynamic=dynamic)
 
 
-@everything
-@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.int32, np.uint8, np.float16])
+@every(dynamic=[False, True], dtype=[np.float32, np.int64, np.int32, np.uint8, np.float16])
 @pytest.mark.parametrize(("reduction", "opset"), [("add", 16), ("mul", 16), ("min", 18), ("max", 18)])
 def test_scatter_with_a_reduction(reduction: str, opset: int, dtype: Any, dynamic: bool) -> None:
     """Indices repeat: every update counts."""
@@ -131,9 +118,8 @@ def test_scatter_nd(indices: Any, shape: Any, dynamic: bool) -> None:
 
 
 @everything
-@pytest.mark.parametrize(
-    ("mode", "starts"), [("linear", (1, 0)), ("linear", None), ("circular", (3, 2)), ("circular", (4, 0))]
-)
+@pytest.mark.parametrize(("mode", "starts"),
+                         [("linear", (1, 0)), ("linear", None), ("circular", (3, 2)), ("circular", (4, 0))])
 @pytest.mark.parametrize(("shape", "axis"), [((2, 3, 5, 4), -2), ((1, 3, 5, 4), 2), ((2, 5, 3), 1), ((2, 3, 5), -1)])
 def test_tensor_scatter(shape: Any, axis: int, mode: str, starts: Any, dynamic: bool) -> None:
     cache = floats(*shape)
@@ -160,13 +146,8 @@ def test_non_zero_of_a_scalar(value: int) -> None:
     check_node("NonZero", {"x": np.float32(value)}, opset=13)
 
 
-@pairs(
-    axis=[None, 0, 1, -1],
-    condition=[[0, 1, 1], [1], [0, 0, 0], [1, 1, 0, 1]],
-    opset=[9, 11],
-    constants=[(), ("p",)],
-    dynamic=DYNAMIC,
-)
+@pairs(axis=[None, 0, 1, -1], condition=[[0, 1, 1], [1], [0, 0, 0], [1, 1, 0, 1]], opset=[9, 11],
+       constants=[(), ("p",)], dynamic=DYNAMIC)  # fmt: skip
 def test_compress(axis: Any, condition: Any, opset: int, constants: Any, dynamic: Any) -> None:
     inputs = {"x": floats(4, 4), "p": np.array(condition, bool)}
     attributes = {} if axis is None else {"axis": axis}
@@ -181,14 +162,9 @@ def hot(indices: Any, depth: int, off: Any, on: Any, axis: int) -> Any:
     return np.where(places == steps, on, off)
 
 
-@pairs(
-    shape=[(), (1,)],
-    kind=[np.int64, np.int32, np.float32, np.uint8],
-    dtype=[np.float32, np.int64, np.bool_, np.float16],
-    axis=[0, 1, -1],
-    constants=[(), ("d",), ("d", "v")],
-    dynamic=DYNAMIC,
-)
+@pairs(shape=[(), (1,)], kind=[np.int64, np.int32, np.float32, np.uint8],
+       dtype=[np.float32, np.int64, np.bool_, np.float16], axis=[0, 1, -1], constants=[(), ("d",), ("d", "v")],
+       dynamic=DYNAMIC)  # fmt: skip
 def test_one_hot(shape: Any, kind: Any, dtype: Any, axis: int, constants: Any, dynamic: Any) -> None:
     """Negative indices count from the end; one out of range has no effect."""
     indices = np.array([[1, 0, 4], [3, 7, 2]] if kind is np.uint8 else [[1, -1, 4], [-4, 7, -9]]).astype(kind)
@@ -206,14 +182,8 @@ def test_one_hot_of_scalar_and_float_depth(dynamic: Any) -> None:
     check_node("OneHot", inputs, opset=9, dynamic=dynamic, expected=[values[[0, 0, 0, 1, 0]]])
 
 
-@pairs(
-    dtype=[np.float32, np.int64, np.int32, np.float64],
-    largest=[0, 1],
-    axis=[0, 1, -1],
-    k=[1, 3, None],
-    constants=[(), ("k",)],
-    dynamic=DYNAMIC,
-)
+@pairs(dtype=[np.float32, np.int64, np.int32, np.float64], largest=[0, 1], axis=[0, 1, -1], k=[1, 3, None],
+       constants=[(), ("k",)], dynamic=DYNAMIC)  # fmt: skip
 def test_top_k(dtype: Any, largest: int, axis: int, k: int | None, constants: Any, dynamic: Any) -> None:
     """Of equal elements the first one comes first."""
     x = some(5, 6, dtype=dtype, high=4)
@@ -232,15 +202,9 @@ def test_top_k_of_other_types(dtype: Any, dynamic: Any) -> None:
     check_node("TopK", {"x": x, "k": ints(5)}, opset=24, outputs=2, dynamic=dynamic, expected=[values, order])
 
 
-@pairs(
-    shape=[(5000,), (3, 400), (2, 300, 3), (20000,), (1, 2000, 8)],
-    dtype=[np.float32, np.int64, np.int32, np.uint8, np.float64],
-    largest=[0, 1],
-    k=[3, 12, 32, 33, 200, None],
-    high=[2, 30, 250],
-    constants=[(), ("k",)],
-    dynamic=DYNAMIC,
-)
+@pairs(shape=[(5000,), (3, 400), (2, 300, 3), (20000,), (1, 2000, 8)],
+       dtype=[np.float32, np.int64, np.int32, np.uint8, np.float64], largest=[0, 1], k=[3, 12, 32, 33, 200, None],
+       high=[2, 30, 250], constants=[(), ("k",)], dynamic=DYNAMIC)  # fmt: skip
 def test_top_k_of_many(shape: Any, dtype: Any, largest: int, k: Any, high: int, constants: Any, dynamic: Any) -> None:
     """So many that the runtime's stable search is not used: equal elements keep their order all the same."""
     x = some(*shape, dtype=dtype, high=high)
@@ -248,10 +212,8 @@ def test_top_k_of_many(shape: Any, dtype: Any, largest: int, k: Any, high: int, 
     k = k or x.shape[axis]
     sign = -1 if largest else 1
     order = np.take(np.argsort(sign * x.astype(np.int64), axis, kind="stable"), range(k), axis)
-    check_node(
-        "TopK", {"x": x, "k": ints(k)}, {"axis": axis, "largest": largest, "sorted": k % 2}, opset=24, outputs=2,
-        constants=constants, dynamic=dynamic, expected=[np.take_along_axis(x, order, axis), order],
-    )  # fmt: skip
+    check_node("TopK", {"x": x, "k": ints(k)}, {"axis": axis, "largest": largest, "sorted": k % 2}, opset=24, outputs=2,
+               constants=constants, dynamic=dynamic, expected=[np.take_along_axis(x, order, axis), order])  # fmt: skip
 
 
 @both
@@ -277,18 +239,12 @@ def test_places_of_more_than_two_digits() -> None:
 @both
 def test_top_k_of_many_in_a_loop(dynamic: Any) -> None:
     body = helper.make_graph(
-        [
-            helper.make_node("TopK", ["s", "k"], ["values", "places"]),
-            helper.make_node("GatherElements", ["s", "places"], ["found"], axis=0),
-            helper.make_node("Neg", ["s"], ["next"]),
-            helper.make_node("Identity", ["go"], ["more"]),
-        ],
+        [helper.make_node("TopK", ["s", "k"], ["values", "places"]),
+         helper.make_node("GatherElements", ["s", "places"], ["found"], axis=0),
+         helper.make_node("Neg", ["s"], ["next"]), helper.make_node("Identity", ["go"], ["more"])],
         "body",
-        [
-            helper.make_tensor_value_info("i", 7, []),
-            helper.make_tensor_value_info("go", 9, []),
-            helper.make_tensor_value_info("s", 1, ["?" if dynamic else 1000]),
-        ],
+        [helper.make_tensor_value_info("i", 7, []), helper.make_tensor_value_info("go", 9, []),
+         helper.make_tensor_value_info("s", 1, ["?" if dynamic else 1000])],
         [helper.make_empty_tensor_value_info(name) for name in ("more", "next", "found", "places")],
     )
     feeds = {"x": some(1000, high=30)}
@@ -341,12 +297,8 @@ def test_top_k_with_a_k_that_changes() -> None:
     check_model(model, feeds, feeds | {"k": ints(5)}, feeds | {"k": ints(1)})
 
 
-@pairs(
-    shape=[(1,), (12,), (3, 4), (2, 3, 2)],
-    dtype=[np.float32, np.int64, np.int8, np.float64],
-    in_order=[0, 1],
-    dynamic=DYNAMIC,
-)
+@pairs(shape=[(1,), (12,), (3, 4), (2, 3, 2)], dtype=[np.float32, np.int64, np.int8, np.float64], in_order=[0, 1],
+       dynamic=DYNAMIC)  # fmt: skip
 def test_unique(shape: Any, dtype: Any, in_order: int, dynamic: Any) -> None:
     x = some(*shape, dtype=dtype, high=4)
     check_node("Unique", {"x": x}, {"sorted": in_order}, opset=11, outputs=4, dynamic=dynamic)
@@ -362,12 +314,8 @@ def test_unique_of_nothing(dynamic: Any) -> None:
         check_node("Unique", {"x": floats(3, 0)}, attributes, opset=11, outputs=4, dynamic=dynamic)
 
 
-@pairs(
-    place=[((6, 2), 0), ((2, 7), 1), ((3, 8, 2), -2), ((9,), 0), ((1, 1), 0)],
-    dtype=[np.float32, np.int64, np.bool_],
-    in_order=[0, 1],
-    dynamic=DYNAMIC,
-)
+@pairs(place=[((6, 2), 0), ((2, 7), 1), ((3, 8, 2), -2), ((9,), 0), ((1, 1), 0)],
+       dtype=[np.float32, np.int64, np.bool_], in_order=[0, 1], dynamic=DYNAMIC)  # fmt: skip
 def test_unique_along_an_axis(place: Any, dtype: Any, in_order: int, dynamic: Any) -> None:
     shape, axis = place
     x = some(*shape, dtype=dtype, high=2)
@@ -397,25 +345,19 @@ def test_in_the_body_of_a_loop(dynamic: Any) -> None:
             helper.make_node("Identity", ["go"], ["more"]),
         ],
         "body",
-        [
-            helper.make_tensor_value_info("i", 7, []),
-            helper.make_tensor_value_info("go", 9, []),
-            helper.make_tensor_value_info("s", 1, ["?", "?"]),
-        ],
+        [helper.make_tensor_value_info("i", 7, []), helper.make_tensor_value_info("go", 9, []),
+         helper.make_tensor_value_info("s", 1, ["?", "?"])],
         [helper.make_empty_tensor_value_info(name) for name in ("more", "next", "inverse")],
     )
     feeds = {"x": floats(4, 3), "late": np.float32(0.5)}
-    constants = {
-        "trips": np.array(3), "diagonal": np.array(1), "k": ints(4), "from": ints(1), "to": ints(-1),
-        "pads": ints(1, 0, 1, 0),
-    }  # fmt: skip
+    constants = {"trips": np.array(3), "diagonal": np.array(1), "k": ints(4), "from": ints(1), "to": ints(-1),
+                 "pads": ints(1, 0, 1, 0)}  # fmt: skip
     loop = helper.make_node("Loop", ["trips", "", "x"], ["last", "all"], body=body)
     model = graph_model([loop], feeds, ["last", "all"], opset=18, constants=constants, dynamic=dynamic)
     check_model(model, feeds)
 
 
-@everything
-@pytest.mark.parametrize("axis", [0, 1])
+@every(dynamic=[False, True], axis=[0, 1])
 def test_gather_elements_behind_a_slice(axis: int, dynamic: bool) -> None:
     """The runtime removes the Slice, but negative indices count from its end, and sizes must agree with it."""
     cut = helper.make_node("Slice", ["x", "from", "to", "axes"], ["cut"])

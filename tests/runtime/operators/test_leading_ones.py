@@ -1,19 +1,13 @@
 """Values whose rank varies by leading sizes of 1: results of Squeeze without axes, and the operators that read them."""
 
-from __future__ import annotations
-
 import pytest
 
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionWarning, MoLoopError
-from tests.harness import check, floats, parsed
+from tests.harness import check, floats, parsed, refusal
 
-SQUEEZED = {
-    "[N, 1, 3]": ((4, 1, 3), (4, 3), "1 to 2"),
-    "[N, 1]": ((4, 1), (4,), "0 to 1"),
-    "[N, M, 1]": ((4, 2, 1), (4, 2), "0 to 2"),
-    "[3, N, 1]": ((3, 4, 1), (3, 4), "1 to 2"),
-}
+SQUEEZED = {"[N, 1, 3]": ((4, 1, 3), (4, 3), "1 to 2"), "[N, 1]": ((4, 1), (4,), "0 to 1"),
+            "[N, M, 1]": ((4, 2, 1), (4, 2), "0 to 2"), "[3, N, 1]": ((3, 4, 1), (3, 4), "1 to 2")}  # fmt: skip
 """Declared shape -> a shape, the one without ones, and the ranks that the latter has."""
 
 
@@ -25,8 +19,7 @@ def test_squeeze_of_all_ones_takes_unknown_sizes_of_an_output_for_others(declare
     kept = one.reshape([1 if size == 4 else size for size in squeezed])
     with pytest.warns(ConversionWarning, match=f"the rank of the output 'y' is {ranks}, depending on the run: here it"):
         check(made, {"x": x}, {"x": one}, expected=[[("y", x.reshape(squeezed))], [("y", kept)]])
-    with pytest.raises(MoLoopError, match="strict"):
-        convert_model(made, strict=True)
+    assert "strict" in str(refusal(made, strict=True))
 
 
 def test_squeeze_of_all_ones_inside_a_model_is_exact_or_refused() -> None:
@@ -36,15 +29,10 @@ def test_squeeze_of_all_ones_inside_a_model_is_exact_or_refused() -> None:
         check(behind, {"x": floats(4, 1)})
     whole = "main (float[N, 1, 3] x) => (float y) { s = Squeeze (x) t = Relu (s) y = ReduceSum <keepdims = 0> (t) }"
     check(parsed(whole), {"x": floats(4, 1, 3)}, {"x": floats(1, 1, 3)})
-    for text, code in (
-        ("main (float[N, 1, 3] x) => (int64[K] y) { s = Squeeze (x) y = Shape (s) }", "ML328"),
-        ("main (float[3, N] x) => (float[K] y) { s = Squeeze (x) y = Relu (s) }", "ML314"),
-    ):
-        with pytest.raises(MoLoopError) as caught:
-            convert_model(parsed(text))
-        assert caught.value.code == code
-    with pytest.raises(MoLoopError, match="rank of the result"):
-        convert_model(parsed(text), input="x[3,1..]")
+    for text, code in (("main (float[N, 1, 3] x) => (int64[K] y) { s = Squeeze (x) y = Shape (s) }", "ML328"),
+                       ("main (float[3, N] x) => (float[K] y) { s = Squeeze (x) y = Relu (s) }", "ML314")):  # fmt: skip
+        assert refusal(parsed(text)).code == code
+    assert "rank of the result" in str(refusal(parsed(text), input="x[3,1..]"))
     assert convert_model(parsed(text), input="x[3,2..]").graph.results[0].value.rank == 2
 
 
@@ -76,10 +64,8 @@ def test_axes_from_the_end_are_the_same_for_a_leading_size_that_may_be_1(readers
 
 
 @pytest.mark.parametrize(
-    "reader", [
-        "Softmax <axis = 0> (s)", "MatMul (s, u)", "Gather (s, zero)", "Unsqueeze (s, far)", "ReduceSum (s, zero)",
-        "ArgMax (s)", "Transpose (s)",
-    ],
+    "reader", ["Softmax <axis = 0> (s)", "MatMul (s, u)", "Gather (s, zero)", "Unsqueeze (s, far)",
+               "ReduceSum (s, zero)", "ArgMax (s)", "Transpose (s)"],
 )  # fmt: skip
 def test_axes_from_the_start_of_a_leading_size_that_may_be_1_are_refused(reader: str) -> None:
     made = parsed(f"""main (float[N, 1, 2] x, float[3, 2, 2] u) => (y) <int64[1] zero = {{0}}, int64[1] far = {{-3}}>
@@ -103,8 +89,7 @@ def test_squeeze_of_all_ones_keeps_the_rank_that_its_readers_need(readers: str) 
         {{ s = Squeeze (x)  {FORCED[readers]} }}""")
     if "by the data" in readers:
         made.graph.input[0].type.tensor_type.shape.dim[3].dim_value = 3  # only a leading size may be 1
-    feeds = [{"x": floats(n, 1, 2, 3), "w": floats(3, 2, 1)} for n in (2, 3)]
-    check(made, *feeds)
+    check(made, *[{"x": floats(n, 1, 2, 3), "w": floats(3, 2, 1)} for n in (2, 3)])
 
 
 def test_squeeze_of_all_ones_has_the_least_rank_if_its_readers_need_it() -> None:

@@ -1,7 +1,5 @@
 """Operators that ONNX did not keep. ONNX Runtime has kernels of some up to opset 9; others are compared with numpy."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -24,9 +22,8 @@ KERNELS: dict[str, tuple[str, dict[str, Any], dict[str, Any]]] = {
     "ImageScaler": ("ImageScaler", {"x": IMAGE}, {"scale": 2.0, "bias": [1.0, 2.0, 3.0]}),
     "Crop by borders": ("Crop", {"x": IMAGE}, {"border": [1, 2, 0, 1]}),
     "Crop to a size": ("Crop", {"x": IMAGE}, {"border": [1, 2, 0, 0], "scale": [2, 3]}),
-    "DynamicSlice": (
-        "DynamicSlice", {"x": IMAGE, "s": np.array([1, -4]), "e": np.array([9, -1]), "axes": np.array([1, 3])}, {},
-    ),
+    "DynamicSlice": ("DynamicSlice",
+                     {"x": IMAGE, "s": np.array([1, -4]), "e": np.array([9, -1]), "axes": np.array([1, 3])}, {}),
 }  # fmt: skip
 
 
@@ -45,13 +42,11 @@ def test_the_meaning_does_not_depend_on_the_opset() -> None:
 FILLS: dict[str, tuple[dict[str, Any], dict[str, Any], Any]] = {
     "shape as attribute": ({}, {"shape": [2, 3], "value": 4.0}, np.full((2, 3), 4, np.float32)),
     "shape of the input": ({"x": IMAGE}, {"value": 4.0}, np.full(IMAGE.shape, 4, np.float32)),
-    "shape and more": (
-        {"x": IMAGE}, {"extra_shape": [2], "dtype": 6, "value": 3.0}, np.full((*IMAGE.shape, 2), 3, np.int32),
-    ),
-    "the input is the shape": (
-        {"s": np.array([2, 3])}, {"input_as_shape": 1, "extra_shape": [4], "dtype": 7, "value": 9.0},
-        np.full((2, 3, 4), 9, np.int64),
-    ),
+    "shape and more": ({"x": IMAGE}, {"extra_shape": [2], "dtype": 6, "value": 3.0},
+                       np.full((*IMAGE.shape, 2), 3, np.int32)),
+    "the input is the shape": ({"s": np.array([2, 3])},
+                               {"input_as_shape": 1, "extra_shape": [4], "dtype": 7, "value": 9.0},
+                               np.full((2, 3, 4), 9, np.int64)),
 }  # fmt: skip
 
 
@@ -65,9 +60,8 @@ def test_given_tensor_fill() -> None:
     values = [float(each) for each in range(6)]
     table = np.arange(6, dtype=np.float32)
     check_node("GivenTensorFill", {}, {"shape": [2, 3], "values": values}, opset=7, expected=[table.reshape(2, 3)])
-    check_node(
-        "GivenTensorFill", {"x": IMAGE[:, 0, 0, :3]}, {"values": values}, opset=7, expected=[table.reshape(2, 3)]
-    )
+    check_node("GivenTensorFill", {"x": IMAGE[:, 0, 0, :3]}, {"values": values}, opset=7,
+               expected=[table.reshape(2, 3)])  # fmt: skip
 
 
 # -- ATen
@@ -97,14 +91,12 @@ BAGS: dict[str, tuple[dict[str, Any], dict[str, Any], Any]] = {
     "padding and weights": ({"i": INDICES, "o": OFFSETS, "w": WEIGHTS}, {"padding_idx": 3}, bags(0, WEIGHTS, 3)),
     "last offset": ({"i": INDICES, "o": np.array([0, 2, 2, 5])}, {"mode": 0, "include_last_offset": 1}, bags(0)),
     "maximum": ({"i": INDICES, "o": OFFSETS}, {"mode": 2}, bags(2)),
-    "maximum and last offset": (
-        {"i": INDICES, "o": np.array([0, 2, 2, 5])}, {"mode": 2, "include_last_offset": 1}, bags(2),
-    ),
+    "maximum and last offset": ({"i": INDICES, "o": np.array([0, 2, 2, 5])}, {"mode": 2, "include_last_offset": 1},
+                                bags(2)),
     "maximum and padding": ({"i": INDICES, "o": OFFSETS}, {"mode": 2, "padding_idx": 3}, bags(2, padding=3)),
     "packed maximum": ({"i": INDICES[:4].reshape(2, 2)}, {"mode": 2}, TABLE[INDICES[:4].reshape(2, 2)].max(axis=1)),
-    "packed maximum and padding": (
-        {"i": np.array([[5, 3], [3, 3]])}, {"mode": 2, "padding_idx": 3}, np.stack([TABLE[5], 0 * TABLE[5]]),
-    ),
+    "packed maximum and padding": ({"i": np.array([[5, 3], [3, 3]])}, {"mode": 2, "padding_idx": 3},
+                                   np.stack([TABLE[5], 0 * TABLE[5]])),
     "packed": ({"i": INDICES[:4].reshape(2, 2)}, {"mode": 0}, TABLE[INDICES[:4].reshape(2, 2)].sum(axis=1)),
     "packed mean": ({"i": INDICES[:4].reshape(2, 2)}, {"mode": 1}, TABLE[INDICES[:4].reshape(2, 2)].mean(axis=1)),
 }
@@ -119,10 +111,8 @@ def test_embedding_bag(case: str, domain: str) -> None:
 
 
 def test_maxima_of_bags_of_unknown_sizes() -> None:
-    check_node(
-        "ATen", {"t": TABLE, "i": INDICES, "o": OFFSETS}, {"operator": "embedding_bag", "mode": 2}, opset=11,
-        dynamic=True, expected=[bags(2)],
-    )  # fmt: skip
+    check_node("ATen", {"t": TABLE, "i": INDICES, "o": OFFSETS}, {"operator": "embedding_bag", "mode": 2}, opset=11,
+               dynamic=True, expected=[bags(2)])  # fmt: skip
 
 
 def test_weighted_maxima_do_not_exist() -> None:
@@ -137,34 +127,20 @@ def test_embedding_bag_with_arguments_as_inputs() -> None:
     numbers = {"scale": np.array(0), "mode": np.array(1), "sparse": np.array(0), "w": None, "last": np.array(1)}
     inputs = {"t": TABLE, "i": INDICES, "o": np.array([0, 2, 2, 5]), **numbers}
     constants = [name for name, value in numbers.items() if value is not None]
-    check_node(
-        "org.pytorch.aten::ATen",
-        inputs,
-        {"operator": "embedding_bag"},
-        opset=1,
-        constants=constants,
-        expected=[bags(1)],
-    )
+    check_node("org.pytorch.aten::ATen", inputs, {"operator": "embedding_bag"}, opset=1, constants=constants,
+               expected=[bags(1)])  # fmt: skip
 
 
 def test_embedding() -> None:
     inputs = {"t": TABLE, "i": INDICES.reshape(5, 1), "padding": np.array(-1), "scale": np.array(0)}
-    check_node(
-        "ATen",
-        inputs,
-        {"operator": "embedding"},
-        opset=11,
-        constants=["padding", "scale"],
-        expected=[TABLE[INDICES][:, None]],
-    )
+    check_node("ATen", inputs, {"operator": "embedding"}, opset=11, constants=["padding", "scale"],
+               expected=[TABLE[INDICES][:, None]])  # fmt: skip
 
 
 @pytest.mark.parametrize(
     ("attributes", "text"),
-    [
-        ({"operator": "embedding_bag", "mode": 3}, "embedding_bag of mode 3"),
-        ({"operator": "cdist"}, "the operator 'cdist' of PyTorch has no translation"),
-    ],
+    [({"operator": "embedding_bag", "mode": 3}, "embedding_bag of mode 3"),
+     ({"operator": "cdist"}, "the operator 'cdist' of PyTorch has no translation")],
 )
 def test_what_aten_may_not_be(attributes: dict[str, Any], text: str) -> None:
     with pytest.raises(MoLoopError, match=text):

@@ -1,7 +1,5 @@
 """Operators that move elements: Reshape, Squeeze, Transpose, Concat, Split, Slice, DepthToSpace, ReverseSequence ..."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -10,7 +8,7 @@ from onnx import TensorProto, helper, numpy_helper
 
 from tests.harness import check_model, check_node, parsed
 from tests.nodes import NEWEST, graph_model
-from tests.pairs import pairs
+from tests.pairs import every, pairs
 
 LAST, FIRST = np.iinfo(np.int64).max, np.iinfo(np.int64).min
 
@@ -28,30 +26,22 @@ both = pytest.mark.parametrize("dynamic", DYNAMIC, ids=["static", "dynamic"])
 given = pytest.mark.parametrize("constants", [(), ("p",)], ids=["run-time", "constant"])
 
 
-@pairs(
-    pattern=[(4, 6), (-1,), (0, -1), (2, 0, 4), (6, 4, 1), (0, 0, -1, 1)],
-    opset=[5, 13, 14, 25],
-    constants=[(), ("p",)],
-    dynamic=DYNAMIC,
-)
+@pairs(pattern=[(4, 6), (-1,), (0, -1), (2, 0, 4), (6, 4, 1), (0, 0, -1, 1)], opset=[5, 13, 14, 25],
+       constants=[(), ("p",)], dynamic=DYNAMIC)  # fmt: skip
 def test_reshape(pattern: Any, opset: int, constants: Any, dynamic: Any) -> None:
     inputs = {"x": floats(2, 3, 4), "p": ints(*pattern)}
     check_node("Reshape", inputs, opset=opset, constants=constants, dynamic=dynamic)
 
 
-@both
-@pytest.mark.parametrize("shape", [(), (1,), (1, 1)])
+@every(dynamic=DYNAMIC, shape=[(), (1,), (1, 1)])
 def test_reshape_to_a_scalar(shape: Any, dynamic: Any) -> None:
-    inputs = {"x": floats(*shape), "p": ints()}
-    check_node("Reshape", inputs, opset=13, constants=("p",), dynamic=dynamic)
+    check_node("Reshape", {"x": floats(*shape), "p": ints()}, opset=13, constants=("p",), dynamic=dynamic)
 
 
 @both
 @given
-@pytest.mark.parametrize(
-    ("shape", "pattern", "allowzero"),
-    [((0, 3), (3, 0), 1), ((2, 0), (0, 5, 0), 1), ((3, 0, 2), (0, 0, 7), 1), ((0,), (0, 4), 1)],
-)
+@pytest.mark.parametrize(("shape", "pattern", "allowzero"),
+                         [((0, 3), (3, 0), 1), ((2, 0), (0, 5, 0), 1), ((3, 0, 2), (0, 0, 7), 1), ((0,), (0, 4), 1)])
 def test_reshape_without_elements(shape: Any, pattern: Any, allowzero: int, constants: Any, dynamic: Any) -> None:
     inputs = {"x": floats(*shape), "p": ints(*pattern)}
     check_node("Reshape", inputs, {"allowzero": allowzero}, opset=14, constants=constants, dynamic=dynamic)
@@ -63,8 +53,7 @@ def test_reshape_with_an_attribute(dynamic: Any) -> None:
     check_node("Reshape", {"x": x}, {"shape": [0, -1]}, opset=1, dynamic=dynamic, expected=[x.reshape(2, 12)])
 
 
-@both
-@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 3, 4), (2, 3, 4, 5), (0, 3, 2), (2, 0, 3), (0, 0)])
+@every(dynamic=DYNAMIC, shape=[(), (3,), (2, 3), (2, 3, 4), (2, 3, 4, 5), (0, 3, 2), (2, 0, 3), (0, 0)])
 def test_flatten(shape: Any, dynamic: Any) -> None:
     for axis in range(-len(shape), len(shape) + 1):
         check_node("Flatten", {"x": floats(*shape)}, {"axis": axis}, opset=13, dynamic=dynamic)
@@ -81,8 +70,7 @@ def test_flatten_of_every_opset(opset: int, axis: int, dynamic: Any) -> None:
     check_node("Flatten", {"x": floats(2, 3, 4)}, {"axis": axis}, opset=opset, dynamic=dynamic)
 
 
-@both
-@pytest.mark.parametrize("axes", [(1,), (1, 3), (-1, 1), (3, -3)])
+@every(dynamic=DYNAMIC, axes=[(1,), (1, 3), (-1, 1), (3, -3)])
 def test_squeeze(axes: Any, dynamic: Any) -> None:
     x = floats(2, 1, 3, 1)
     check_node("Squeeze", {"x": x}, {"axes": [a % 4 for a in axes]}, opset=1, dynamic=dynamic)
@@ -99,14 +87,12 @@ def test_squeeze_of_all_ones(inputs: Any, opset: int) -> None:
         check_node("Squeeze", {"x": x, "p": None} if "p" in inputs else {"x": x}, opset=opset, expected=[x.squeeze()])
 
 
-@both
-@pytest.mark.parametrize("ends", [{"start": -1}, {"end": -1}, {"start": -9, "end": 2}, {"start": 1, "end": 9}])
+@every(dynamic=DYNAMIC, ends=[{"start": -1}, {"end": -1}, {"start": -9, "end": 2}, {"start": 1, "end": 9}])
 def test_parts_of_shapes(ends: dict[str, int], dynamic: Any) -> None:
     check_node("Shape", {"x": floats(2, 3, 4)}, ends, opset=15, dynamic=dynamic)
 
 
-@both
-@pytest.mark.parametrize("axes", [(0,), (1,), (0, 2), (2, 0), (-1,), (-2, 0), (1, 2, 4)])
+@every(dynamic=DYNAMIC, axes=[(0,), (1,), (0, 2), (2, 0), (-1,), (-2, 0), (1, 2, 4)])
 def test_unsqueeze(axes: Any, dynamic: Any) -> None:
     rank = 2 + len(axes)
     x = floats(2, 3)
@@ -116,8 +102,7 @@ def test_unsqueeze(axes: Any, dynamic: Any) -> None:
     check_node("Unsqueeze", {"x": np.float32(3), "p": ints(0)}, opset=13)
 
 
-@both
-@pytest.mark.parametrize("shape", [(), (3,), (2, 3), (2, 3, 4), (2, 0, 3, 4)])
+@every(dynamic=DYNAMIC, shape=[(), (3,), (2, 3), (2, 3, 4), (2, 0, 3, 4)])
 def test_transpose(shape: Any, dynamic: Any) -> None:
     check_node("Transpose", {"x": floats(*shape)}, opset=1, dynamic=dynamic)
     order = [*range(1, len(shape)), 0] if shape else []
@@ -138,25 +123,21 @@ def test_concat_has_a_default_axis_in_opset_1() -> None:
     check_node("Concat", {"a": a, "b": b}, opset=1, expected=[np.concatenate([a, b], 1)])
 
 
-@both
-@pytest.mark.parametrize("axis", [0, 1, -1])
+@every(dynamic=DYNAMIC, axis=[0, 1, -1])
 def test_split_into_equal_parts(axis: int, dynamic: Any) -> None:
     for opset in (2, 11, 13):
         check_node("Split", {"x": floats(4, 6, 2)}, {"axis": axis}, opset=opset, outputs=2, dynamic=dynamic)
     check_node("Split", {"x": floats(4, 6, 2)}, {"axis": axis, "num_outputs": 2}, opset=18, outputs=2, dynamic=dynamic)
 
 
-@both
-@pytest.mark.parametrize("sizes", [(1, 5), (2, 4), (6, 0), (0, 6)])
+@every(dynamic=DYNAMIC, sizes=[(1, 5), (2, 4), (6, 0), (0, 6)])
 def test_split_by_sizes(sizes: Any, dynamic: Any) -> None:
     x = floats(3, 6)
     check_node("Split", {"x": x}, {"axis": 1, "split": list(sizes)}, opset=2, outputs=2, dynamic=dynamic)
     for constants in ((), ("p",)):
         inputs = {"x": x, "p": ints(*sizes)}
         for opset in (13, 18):
-            check_node(
-                "Split", inputs, {"axis": -1}, opset=opset, outputs=2, constants=constants, dynamic=dynamic
-            )  # fmt: skip
+            check_node("Split", inputs, {"axis": -1}, opset=opset, outputs=2, constants=constants, dynamic=dynamic)
 
 
 @both
@@ -199,8 +180,7 @@ SLICES = [
 ]
 
 
-@both
-@pytest.mark.parametrize("bounds", SLICES)
+@every(dynamic=DYNAMIC, bounds=SLICES)
 def test_slice(bounds: Any, dynamic: Any) -> None:
     starts, ends, axes, steps = bounds
     x = floats(4, 5, 6)
@@ -221,15 +201,13 @@ def test_slice(bounds: Any, dynamic: Any) -> None:
             check_node("Slice", inputs, opset=13, dynamic=dynamic, constants=("axes", "steps"))
 
 
-@both
-@pytest.mark.parametrize("shape", [(0, 3), (3, 0), (1,)])
+@every(dynamic=DYNAMIC, shape=[(0, 3), (3, 0), (1,)])
 def test_slice_of_little(shape: Any, dynamic: Any) -> None:
     inputs = {"x": floats(*shape), "s": ints(0), "e": ints(LAST)}
     check_node("Slice", inputs, opset=13, constants=("s", "e"), dynamic=dynamic)
 
 
-@pytest.mark.parametrize("shape", [(4,), (4, 3)])
-@pytest.mark.parametrize("step", [-1, 2])
+@every(shape=[(4,), (4, 3)], step=[-1, 2])
 def test_slice_of_which_the_axes_alone_are_left_to_the_run(shape: Any, step: int) -> None:
     first, last = (3, 0) if step < 0 else (0, 3)
     inputs = {"x": floats(*shape), "s": ints(first), "e": ints(last), "axes": ints(0), "steps": ints(step)}
@@ -238,17 +216,14 @@ def test_slice_of_which_the_axes_alone_are_left_to_the_run(shape: Any, step: int
 
 def test_slice_bounds_that_other_nodes_compute() -> None:
     """INT64_MAX that passes through a Concat still means "to the end"."""
-    nodes = [
-        helper.make_node("Concat", ["near", "far"], ["ends"], axis=0),
-        helper.make_node("Slice", ["x", "starts", "ends"], ["y"]),
-    ]
+    nodes = [helper.make_node("Concat", ["near", "far"], ["ends"], axis=0),
+             helper.make_node("Slice", ["x", "starts", "ends"], ["y"])]  # fmt: skip
     feeds = {"x": floats(5, 6), "near": ints(3)}
     model = graph_model(nodes, feeds, ["y"], opset=13, constants={"starts": ints(0, 1), "far": ints(LAST)})
     check_model(model, feeds)
 
 
-@both
-@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.uint8, np.bool_, np.float16])
+@every(dynamic=DYNAMIC, dtype=[np.float32, np.int64, np.uint8, np.bool_, np.float16])
 def test_depth_to_space(dtype: Any, dynamic: Any) -> None:
     x = (floats(2, 8, 2, 3) * 9).astype(dtype)
     check_node("DepthToSpace", {"x": x}, {"blocksize": 2}, opset=1, dynamic=dynamic)
@@ -257,8 +232,7 @@ def test_depth_to_space(dtype: Any, dynamic: Any) -> None:
             check_node("DepthToSpace", {"x": x}, {"blocksize": 2, "mode": mode}, opset=opset, dynamic=dynamic)
 
 
-@both
-@pytest.mark.parametrize("dtype", [np.float32, np.int64, np.uint8, np.bool_, np.float16])
+@every(dynamic=DYNAMIC, dtype=[np.float32, np.int64, np.uint8, np.bool_, np.float16])
 def test_space_to_depth(dtype: Any, dynamic: Any) -> None:
     x = (floats(2, 3, 4, 6) * 9).astype(dtype)
     check_node("SpaceToDepth", {"x": x}, {"blocksize": 2}, opset=1, dynamic=dynamic)
@@ -280,10 +254,8 @@ def test_reverse_sequence(batch: int, time: int, lengths: Any, dynamic: Any) -> 
 @pytest.mark.parametrize("dtype", [np.int64, np.int32, np.float32])
 def test_a_piece_cast_to_boolean(dtype: type) -> None:
     """The runtime does not compile a Convert to boolean of an output of VariadicSplit."""
-    nodes = [
-        helper.make_node("Split", ["x", "sizes"], ["a", "b"], axis=0),
-        helper.make_node("Cast", ["b"], ["y"], to=TensorProto.BOOL),
-    ]
+    nodes = [helper.make_node("Split", ["x", "sizes"], ["a", "b"], axis=0),
+             helper.make_node("Cast", ["b"], ["y"], to=TensorProto.BOOL)]  # fmt: skip
     graph = helper.make_graph(
         nodes, "pieces", [helper.make_tensor_value_info("x", helper.np_dtype_to_tensor_dtype(np.dtype(dtype)), [2])],
         [helper.make_tensor_value_info("y", TensorProto.BOOL, [1])],

@@ -1,7 +1,5 @@
 """Normalisation and Dropout, compared with ONNX Runtime or the ONNX reference evaluator."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from onnx import helper
@@ -9,6 +7,7 @@ from onnx import helper
 from mo_loop.target import Processor
 from tests.harness import check_model, check_node
 from tests.nodes import NEWEST, graph_model
+from tests.pairs import every
 from tests.processor import wrong_under
 
 RNG = np.random.default_rng(13)
@@ -28,16 +27,12 @@ def statistics(*shape, dtype=np.float32):
 # -- BatchNormalization
 
 
-@pytest.mark.parametrize("opset", [7, 9, 14, 15])
-@pytest.mark.parametrize("shape", [(2, 3), (2, 3, 4), (2, 3, 4, 5), (2, 3, 2, 2, 2)])
-@pytest.mark.parametrize("constant", [False, True])
-@dynamic_or_not
+@every(opset=[7, 9, 14, 15], shape=[(2, 3), (2, 3, 4), (2, 3, 4, 5), (2, 3, 2, 2, 2)], constant=[False, True],
+       dynamic=[False, True])  # fmt: skip
 def test_batch(opset, shape, constant, dynamic):
     given = statistics(3)
-    check_node(
-        "BatchNormalization", {"x": floats(*shape), **given}, {"epsilon": 0.01}, opset=opset, dynamic=dynamic,
-        constants=list(given) if constant else [],
-    )  # fmt: skip
+    check_node("BatchNormalization", {"x": floats(*shape), **given}, {"epsilon": 0.01}, opset=opset, dynamic=dynamic,
+               constants=list(given) if constant else [])  # fmt: skip
 
 
 @pytest.mark.parametrize("opset", [1, 6])
@@ -71,8 +66,7 @@ def test_batch_of_one_dimension():
     check_node("BatchNormalization", {"x": x, **given}, opset=15, expected=[(x - m) / np.sqrt(v + 1e-5) * s + b])
 
 
-@pytest.mark.parametrize("opset", [9, 15])
-@dynamic_or_not
+@every(opset=[9, 15], dynamic=[False, True])
 def test_batch_in_training(opset, dynamic):
     """The statistics of x normalise it, and update the running ones."""
     names, given = (["y", "m", "v"], {"training_mode": 1}) if opset == 15 else (["y", "m", "v", "", ""], {})
@@ -90,19 +84,15 @@ def test_batch_of_mixed_types():
 # -- over parts of one sample
 
 
-@pytest.mark.parametrize("shape", [(2, 3, 7), (2, 3, 4, 5), (2, 3, 2, 3, 4)])
-@pytest.mark.parametrize("opset", [6, 22])
-@dynamic_or_not
+@every(shape=[(2, 3, 7), (2, 3, 4, 5), (2, 3, 2, 3, 4)], opset=[6, 22], dynamic=[False, True])
 def test_instance(shape, opset, dynamic):
     arrays = {"x": floats(*shape), "scale": floats(3), "bias": floats(3)}
     check_node("InstanceNormalization", arrays, {"epsilon": 0.02}, opset=opset, dynamic=dynamic)
 
 
 @wrong_under(Processor.SSE41, "MVN")
-@pytest.mark.parametrize("axis", [0, 1, 2, -1, -2])
-@pytest.mark.parametrize("bias", [False, True])
-@pytest.mark.parametrize("outputs", [["y"], ["y", "mean", "inverse"], ["y", "", "inverse"]])
-@dynamic_or_not
+@every(axis=[0, 1, 2, -1, -2], bias=[False, True], outputs=[["y"], ["y", "mean", "inverse"], ["y", "", "inverse"]],
+       dynamic=[False, True])  # fmt: skip
 def test_layer(axis, bias, outputs, dynamic):
     shape = (2, 3, 4)[axis:]
     arrays = {"x": floats(2, 3, 4), "scale": floats(*shape), "bias": floats(*shape) if bias else None}
@@ -115,10 +105,7 @@ def test_layer_types(dtype):
     check_node("LayerNormalization", arrays, opset=17)
 
 
-@pytest.mark.parametrize("shape", [(2, 4, 3), (2, 4, 3, 5), (1, 4, 2, 2, 2)])
-@pytest.mark.parametrize("groups", [1, 2, 4])
-@pytest.mark.parametrize("opset", [18, 21])
-@dynamic_or_not
+@every(shape=[(2, 4, 3), (2, 4, 3, 5), (1, 4, 2, 2, 2)], groups=[1, 2, 4], opset=[18, 21], dynamic=[False, True])
 def test_group(shape, groups, opset, dynamic):
     x, scale, bias = floats(*shape), floats(groups if opset == 18 else 4), floats(groups if opset == 18 else 4)
     flat = x.reshape(shape[0], groups, -1).astype(np.float64)
@@ -134,10 +121,8 @@ def test_group_in_a_loop(dynamic):
     """The runtime refuses GroupNormalization-12 in a body; it accepts the composition."""
     shape = [None if dynamic else dim for dim in (1, 4, 3, 3)]
     body = helper.make_graph(
-        [
-            helper.make_node("GroupNormalization", ["x", "scale", "bias"], ["y"], num_groups=2),
-            helper.make_node("Identity", ["c"], ["c_out"]),
-        ],
+        [helper.make_node("GroupNormalization", ["x", "scale", "bias"], ["y"], num_groups=2),
+         helper.make_node("Identity", ["c"], ["c_out"])],
         "body",
         [helper.make_tensor_value_info("i", 7, []), helper.make_tensor_value_info("c", 9, []),
          helper.make_tensor_value_info("x", 1, shape)],
@@ -150,20 +135,16 @@ def test_group_in_a_loop(dynamic):
     check_model(model, {"start": arrays["start"]})
 
 
-@pytest.mark.parametrize("axis", [-1, 1, 0])
-@dynamic_or_not
+@every(axis=[-1, 1, 0], dynamic=[False, True])
 def test_rms(axis, dynamic):
     x = floats(2, 3, 4)
     scale = floats(*x.shape[axis:])
-    axes = tuple(range(axis % 3, 3))
-    y = x / np.sqrt(np.mean(x * x, axes, keepdims=True) + 0.01) * scale
+    y = x / np.sqrt(np.mean(x * x, tuple(range(axis % 3, 3)), keepdims=True) + 0.01) * scale
     given = {"axis": axis, "epsilon": 0.01}
     check_node("RMSNormalization", {"x": x, "scale": scale}, given, opset=23, dynamic=dynamic, expected=[y])
 
 
-@pytest.mark.parametrize("p", [1, 2])
-@pytest.mark.parametrize("axis", [-1, 0, 1])
-@dynamic_or_not
+@every(p=[1, 2], axis=[-1, 0, 1], dynamic=[False, True])
 def test_lp(p, axis, dynamic):
     x = floats(2, 3, 4)
     x[0, :, 0] = 0
@@ -171,19 +152,16 @@ def test_lp(p, axis, dynamic):
     check_node("LpNormalization", {"x": x}, {"axis": axis, "p": p}, opset=22, dynamic=dynamic)
 
 
-@pytest.mark.parametrize("size", [1, 2, 3, 4, 5])
-@dynamic_or_not
+@every(size=[1, 2, 3, 4, 5], dynamic=[False, True])
 def test_lrn(size, dynamic):
     x = floats(2, 7, 3, 3)
     squares = np.pad(x * x, [(0, 0), ((size - 1) // 2, size // 2), (0, 0), (0, 0)])
-    total = sum(squares[:, i : i + 7] for i in range(size))
-    y = x / (2 + 0.5 / size * total) ** 0.6
+    y = x / (2 + 0.5 / size * sum(squares[:, i : i + 7] for i in range(size))) ** 0.6
     given = {"size": size, "alpha": 0.5, "beta": 0.6, "bias": 2.0}
     check_node("LRN", {"x": x}, given, opset=13, dynamic=dynamic, expected=[y])
 
 
-@pytest.mark.parametrize("axes", [None, [0, 2, 3], [1], [-1], [0, 1, 2, 3], [3, 1]])
-@dynamic_or_not
+@every(axes=[None, [0, 2, 3], [1], [-1], [0, 1, 2, 3], [3, 1]], dynamic=[False, True])
 def test_mean_variance(axes, dynamic):
     given = {} if axes is None else {"axes": axes}
     x = floats(2, 3, 4, 5)
@@ -195,8 +173,7 @@ def test_mean_variance(axes, dynamic):
 # -- Dropout
 
 
-@pytest.mark.parametrize("opset", [1, 6, 7, 10, 12, 13, NEWEST])
-@pytest.mark.parametrize("mask", [False, True])
+@every(opset=[1, 6, 7, 10, 12, 13, NEWEST], mask=[False, True])
 def test_dropout_copies(opset, mask):
     x = floats(2, 3)
     expected = [x, np.ones_like(x, dtype=np.float32 if opset < 10 else bool)]
@@ -211,8 +188,7 @@ def test_dropout_that_drops_nothing(ratio, training):
     check_node("Dropout", arrays, opset=13, outputs=2, constants=["ratio", "training"], expected=expected)
 
 
-@dynamic_or_not
-@pytest.mark.parametrize("bias", [0.5, 1.5, 2.0])
+@every(dynamic=[False, True], bias=[0.5, 1.5, 2.0])
 def test_local_response_of_any_bias(bias, dynamic):
     """The runtime truncates the bias, and does not run without a known number of channels."""
     attributes = {"size": 3, "alpha": 0.7, "bias": bias}
@@ -231,8 +207,7 @@ def test_layers_before_opset_17(opset, outputs, dynamic):
     check_node("LayerNormalization", given, {"axis": -1}, opset=opset, outputs=outputs, dynamic=dynamic)
 
 
-@pytest.mark.parametrize("across", [0, 1])
-@pytest.mark.parametrize("variance", [0, 1])
+@every(across=[0, 1], variance=[0, 1])
 def test_mean_and_variance_before_opset_9(across, variance):
     attributes = {"across_channels": across, "normalize_variance": variance}
     check_node("MeanVarianceNormalization", {"x": floats(2, 3, 4, 5)}, attributes, opset=8)

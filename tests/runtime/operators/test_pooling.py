@@ -8,6 +8,7 @@ import pytest
 from mo_loop.errors import ConversionErrors
 from tests.harness import check_node, run_converted
 from tests.nodes import node_model
+from tests.pairs import every
 
 # kernel, stride, pads, size: each rounds in another way, the last ones with a window that starts in the padding
 PLACES = tuple(itertools.product((2, 3), (1, 2, 3), ((0, 0), (1, 0), (0, 1), (1, 1)), (5, 6, 7)))
@@ -23,21 +24,18 @@ def attributes_of(place, ceil_mode):
     return {"kernel_shape": [kernel], "strides": [stride], "pads": list(pads), "ceil_mode": ceil_mode}
 
 
-@pytest.mark.parametrize("ceil_mode", (0, 1))
-@pytest.mark.parametrize("place", PLACES[::3])
+@every(ceil_mode=(0, 1), place=PLACES[::3])
 def test_max_pool(place, ceil_mode):
     check_node("MaxPool", {"x": normal(2, 3, place[3])}, attributes_of(place, ceil_mode), opset=22, dynamic=True)
 
 
-@pytest.mark.parametrize("dilation", (1, 2))
-@pytest.mark.parametrize("place", SOME)
+@every(dilation=(1, 2), place=SOME)
 def test_max_pool_gives_indices(place, dilation):
     attributes = {**attributes_of(place, 1), "dilations": [dilation]}
     check_node("MaxPool", {"x": normal(2, 3, place[3])}, attributes, opset=12, outputs=2)
 
 
-@pytest.mark.parametrize("kernel", ([1, 1], [2, 2], [3, 3], [5, 4], [2, 3, 2]))
-@pytest.mark.parametrize("dynamic", (False, True))
+@every(kernel=([1, 1], [2, 2], [3, 3], [5, 4], [2, 3, 2]), dynamic=(False, True))
 def test_max_pool_gives_the_first_of_equals(kernel, dynamic):
     count = len(kernel)
     x = np.random.default_rng(count).integers(0, 3, (2, 3, 9, 8, 7)[: 2 + count]).astype(np.float32)
@@ -59,32 +57,24 @@ def test_max_pool_of_other_types(dtype):
     check_node("MaxPool", {"x": x}, {"kernel_shape": [2, 2], "pads": [1, 0, 0, 1]}, opset=12)
 
 
-@pytest.mark.parametrize("count_include_pad", (0, 1))
-@pytest.mark.parametrize("ceil_mode", (0, 1))
-@pytest.mark.parametrize("place", PLACES[::2])
+@every(count_include_pad=(0, 1), ceil_mode=(0, 1), place=PLACES[::2])
 def test_average_pool(place, ceil_mode, count_include_pad):
     attributes = {**attributes_of(place, ceil_mode), "count_include_pad": count_include_pad}
     check_node("AveragePool", {"x": normal(2, 3, place[3])}, attributes, opset=19, dynamic=True)
 
 
-@pytest.mark.parametrize("count_include_pad", (0, 1))
-@pytest.mark.parametrize("ceil_mode", (0, 1))
-@pytest.mark.parametrize("place", SOME)
+@every(count_include_pad=(0, 1), ceil_mode=(0, 1), place=SOME)
 def test_average_pool_dilated(place, ceil_mode, count_include_pad):
     attributes = {**attributes_of(place, ceil_mode), "count_include_pad": count_include_pad, "dilations": [2]}
     check_node("AveragePool", {"x": normal(2, 3, place[3])}, attributes, opset=22)
 
 
-@pytest.mark.parametrize("extra", ({}, {"dilations": [2]}, {"p": 1}, {"p": 3}))
-@pytest.mark.parametrize("ceil_mode", (0, 1))
-@pytest.mark.parametrize("place", SOME[::3])
+@every(extra=({}, {"dilations": [2]}, {"p": 1}, {"p": 3}), ceil_mode=(0, 1), place=SOME[::3])
 def test_lp_pool(place, ceil_mode, extra):
     check_node("LpPool", {"x": normal(2, 3, place[3])}, {**attributes_of(place, ceil_mode), **extra}, opset=18)
 
 
-@pytest.mark.parametrize("op", ("MaxPool", "AveragePool", "LpPool"))
-@pytest.mark.parametrize("auto_pad", ("SAME_UPPER", "SAME_LOWER", "VALID"))
-@pytest.mark.parametrize("dynamic", (False, True))
+@every(op=("MaxPool", "AveragePool", "LpPool"), auto_pad=("SAME_UPPER", "SAME_LOWER", "VALID"), dynamic=(False, True))
 def test_pools_pad_by_themselves(op, auto_pad, dynamic):
     attributes = {"kernel_shape": [3, 4], "strides": [2, 1], "auto_pad": auto_pad}
     check_node(op, {"x": normal(2, 3, 7, 6)}, attributes, opset=11, dynamic=dynamic)
@@ -102,24 +92,20 @@ LONGER = (
 
 
 @pytest.mark.parametrize("dynamic", (False, True))
-@pytest.mark.parametrize(
-    ("op", "extra", "outputs"),
-    (
-        ("MaxPool", {}, 1),
-        ("MaxPool", {}, 2),
-        ("MaxPool", {"storage_order": 1}, 2),
-        ("AveragePool", {"count_include_pad": 0}, 1),
-        ("AveragePool", {"count_include_pad": 1}, 1),
-        ("LpPool", {"p": 1}, 1),
-        ("LpPool", {"p": 2}, 1),
-    ),
-)
+@pytest.mark.parametrize(("op", "extra", "outputs"), (
+    ("MaxPool", {}, 1),
+    ("MaxPool", {}, 2),
+    ("MaxPool", {"storage_order": 1}, 2),
+    ("AveragePool", {"count_include_pad": 0}, 1),
+    ("AveragePool", {"count_include_pad": 1}, 1),
+    ("LpPool", {"p": 1}, 1),
+    ("LpPool", {"p": 2}, 1),
+))  # fmt: skip
 @pytest.mark.parametrize("place", LONGER)
 def test_a_window_longer_than_its_input_has_one_place(place, op, extra, outputs, dynamic):
     kernel, strides, pads, dilations, size = place
-    attributes = {
-        "kernel_shape": kernel, "strides": strides, "pads": pads, "dilations": dilations, "ceil_mode": 1, **extra
-    }  # fmt: skip
+    attributes = {"kernel_shape": kernel, "strides": strides, "pads": pads, "dilations": dilations, "ceil_mode": 1,
+                  **extra}  # fmt: skip
     if op == "LpPool" and any(s > k for s, k in zip(strides, kernel, strict=True)):
         attributes["strides"] = kernel  # ONNX Runtime pads by less than nothing otherwise
     check_node(op, {"x": normal(2, 3, *size)}, attributes, opset=22, outputs=outputs, dynamic=dynamic)
@@ -142,11 +128,8 @@ def test_global_pools(op, attributes, dynamic):
 
 @pytest.mark.parametrize("output_shape", (None, (1, 1, 6, 5)))
 def test_max_unpool(output_shape):
-    inputs = {
-        "x": normal(1, 1, 2, 2),
-        "i": np.array([[[[5, 7], [13, 15]]]]),
-        "output_shape": None if output_shape is None else np.array(output_shape),
-    }
+    inputs = {"x": normal(1, 1, 2, 2), "i": np.array([[[[5, 7], [13, 15]]]]),
+              "output_shape": None if output_shape is None else np.array(output_shape)}  # fmt: skip
     expected = np.zeros((4, 4), np.float32)
     expected.reshape(-1)[[5, 7, 13, 15]] = inputs["x"].reshape(-1)
     if output_shape is not None:

@@ -1,7 +1,5 @@
 """ai.onnx.ml's linear models, support vector machines and trees, compared with ONNX Runtime."""
 
-from __future__ import annotations
-
 import contextlib
 import warnings
 from collections.abc import Sequence
@@ -20,7 +18,7 @@ from mo_loop.frontend.ops.classical import tree_forms
 from mo_loop.frontend.ops.classical.tree_forms import FormTime, Trees
 from tests.harness import check as checked
 from tests.nodes import node_model
-from tests.pairs import pairs
+from tests.pairs import every, pairs
 
 from .test_features import check, ml_model, refused
 
@@ -32,9 +30,7 @@ X = np.array([[1, -2], [0.25, 0.125], [0, 0], [-1, -1], [3, 2]], np.float32)
 W3, B3 = [0.3, 0.2, -0.3, 0.1, 0.0, 0.0], [0.125, 0.25, 0.0]
 
 
-@both
-@pytest.mark.parametrize("post", TRANSFORMS)
-@pytest.mark.parametrize("targets", [1, 3])
+@every(dynamic=[False, True], post=TRANSFORMS, targets=[1, 3])
 def test_linear_regressor(targets: int, post: str, dynamic: bool) -> None:
     attributes = {"coefficients": W3[: 2 * targets], "intercepts": B3[:targets], "post_transform": post}
     check("LinearRegressor", [X], {**attributes, "targets": targets}, dynamic=dynamic)
@@ -52,9 +48,7 @@ def test_probit_of_one_score() -> None:
     check("LinearRegressor", [X[1:3]], {"coefficients": [0.3, 0.2], "intercepts": [0.5], "post_transform": "PROBIT"})
 
 
-@both
-@pytest.mark.parametrize("post", TRANSFORMS)
-@pytest.mark.parametrize("classes", [1, 2, 3])
+@every(dynamic=[False, True], post=TRANSFORMS, classes=[1, 2, 3])
 def test_linear_classifier(classes: int, post: str, dynamic: bool) -> None:
     """One row of coefficients for two labels gives the probability of the second one."""
     labels = [5, 7, 9][: max(classes, 2)]
@@ -78,14 +72,11 @@ def test_linear_classifier_that_does_not_fit() -> None:
 KERNELS = {"LINEAR": [0.0, 0.0, 0.0], "RBF": [0.5, 0.0, 0.0], "POLY": [0.5, 1.0, 3.0], "SIGMOID": [0.25, -0.5, 0.0]}
 
 
-@both
-@pytest.mark.parametrize("one_class", [0, 1])
-@pytest.mark.parametrize("kernel", KERNELS)
+@every(dynamic=[False, True], one_class=[0, 1], kernel=KERNELS)
 def test_svm_regressor(kernel: str, one_class: int, dynamic: bool) -> None:
-    attributes = {
-        "coefficients": [0.5, -1.25, 0.75], "kernel_params": KERNELS[kernel], "kernel_type": kernel, "n_supports": 3,
-        "one_class": one_class, "rho": [0.1], "support_vectors": [0.0, 1.0, -1.0, 0.5, 2.0, 1.5],
-    }  # fmt: skip
+    attributes = {"coefficients": [0.5, -1.25, 0.75], "kernel_params": KERNELS[kernel], "kernel_type": kernel,
+                  "n_supports": 3, "one_class": one_class, "rho": [0.1],
+                  "support_vectors": [0.0, 1.0, -1.0, 0.5, 2.0, 1.5]}  # fmt: skip
     check("SVMRegressor", [X], attributes, dynamic=dynamic)
 
 
@@ -99,17 +90,22 @@ VECTORS = [0.0, 1.0, -1.0, 0.5, 2.0, 1.5, -0.5, -0.5, 1.0, -1.0]
 
 
 @pairs(sizes=[[2, 3], [1, 2, 2], [1, 1, 1, 2]], kernel=[*KERNELS], post=TRANSFORMS, dynamic=[False, True])
-def test_svm_classifier(sizes: list[int], kernel: str, post: str, dynamic: bool) -> None:
-    """Pairs of classes vote; of classes with equally many votes the first one wins."""
+@pytest.mark.parametrize("fitted", [False, True])
+def test_svm_classifier(sizes: list[int], kernel: str, post: str, dynamic: bool, fitted: bool) -> None:
+    """Pairs of classes vote; of classes with equally many votes the first one wins. Fitted probabilities of pairs are
+    coupled by an iteration, of which rows need from none to three steps."""
     classes = len(sizes)
-    rng = np.random.default_rng(classes)
+    pairs_of_classes, rng = classes * (classes - 1) // 2, np.random.default_rng(classes)
     attributes = {
         "coefficients": rng.uniform(-1, 1, 5 * (classes - 1)).tolist(), "kernel_params": KERNELS[kernel],
-        "kernel_type": kernel, "rho": rng.uniform(-0.3, 0.3, classes * (classes - 1) // 2).tolist(),
+        "kernel_type": kernel, "rho": rng.uniform(-0.3, 0.3, pairs_of_classes).tolist(),
         "support_vectors": VECTORS, "vectors_per_class": sizes, "classlabels_ints": [5, -7, 9, 3][:classes],
         "post_transform": post,
     }  # fmt: skip
-    x = np.random.default_rng(1).uniform(-2, 2, (12, 2)).astype(np.float32)
+    if fitted:
+        attributes["prob_a"] = rng.uniform(-5, -0.5, pairs_of_classes).tolist()
+        attributes["prob_b"] = rng.uniform(-0.5, 0.5, pairs_of_classes).tolist()
+    x = np.random.default_rng(1).uniform(-2, 2, (30, 2)).astype(np.float32)
     check("SVMClassifier", [x], attributes, outputs=2, dynamic=dynamic)
 
 
@@ -122,29 +118,10 @@ def test_svm_classifier_that_is_refused() -> None:
     refused("SVMClassifier", [X], attributes, "ML316")
 
 
-@pairs(sizes=[[2, 3], [1, 2, 2], [1, 1, 1, 2]], kernel=[*KERNELS], post=TRANSFORMS, dynamic=[False, True])
-def test_svm_classifier_with_fitted_probabilities(sizes: list[int], kernel: str, post: str, dynamic: bool) -> None:
-    """Rows need from none to three steps of the iteration that couples the probabilities of pairs."""
-    classes = len(sizes)
-    pairs_of_classes = classes * (classes - 1) // 2
-    rng = np.random.default_rng(classes)
-    attributes = {
-        "coefficients": rng.uniform(-1, 1, 5 * (classes - 1)).tolist(), "kernel_params": KERNELS[kernel],
-        "kernel_type": kernel, "rho": rng.uniform(-0.3, 0.3, pairs_of_classes).tolist(),
-        "support_vectors": VECTORS, "vectors_per_class": sizes, "classlabels_ints": [5, -7, 9, 3][:classes],
-        "post_transform": post, "prob_a": rng.uniform(-5, -0.5, pairs_of_classes).tolist(),
-        "prob_b": rng.uniform(-0.5, 0.5, pairs_of_classes).tolist(),
-    }  # fmt: skip
-    x = np.random.default_rng(1).uniform(-2, 2, (30, 2)).astype(np.float32)
-    check("SVMClassifier", [x], attributes, outputs=2, dynamic=dynamic)
-
-
 def test_probabilities_of_certain_classes_and_of_no_rows() -> None:
-    attributes = {
-        "coefficients": [40.0, -40.0], "kernel_type": "LINEAR", "kernel_params": [0.0] * 3, "rho": [0.0],
-        "support_vectors": [1.0, 0.0, 0.0, 1.0], "vectors_per_class": [1, 1], "classlabels_ints": [0, 1],
-        "prob_a": [-3.0], "prob_b": [0.0],
-    }  # fmt: skip
+    attributes = {"coefficients": [40.0, -40.0], "kernel_type": "LINEAR", "kernel_params": [0.0] * 3, "rho": [0.0],
+                  "support_vectors": [1.0, 0.0, 0.0, 1.0], "vectors_per_class": [1, 1], "classlabels_ints": [0, 1],
+                  "prob_a": [-3.0], "prob_b": [0.0]}  # fmt: skip
     check("SVMClassifier", [np.float32([[9, -9], [-9, 9], [0, 0], [1e-4, 0]])], attributes, outputs=2)
     nothing = [np.zeros(0, np.int64), np.zeros((0, 2), np.float32)]
     check("SVMClassifier", [X[:0]], attributes, outputs=2, dynamic=True, expected=nothing)
@@ -152,10 +129,9 @@ def test_probabilities_of_certain_classes_and_of_no_rows() -> None:
 
 CLASSIFIERS = {
     "LinearClassifier": {"coefficients": W3, "intercepts": B3},
-    "SVMClassifier": {
-        "coefficients": [1.0, -0.5, 0.25, 0.75, -1.0, 0.5], "kernel_params": [0.5, 0.0, 0.0], "kernel_type": "RBF",
-        "rho": [0.1, 0.2, 0.3], "support_vectors": [0.0, 1.0, -1.0, 0.5, 2.0, 1.5], "vectors_per_class": [1, 1, 1],
-    },
+    "SVMClassifier": {"coefficients": [1.0, -0.5, 0.25, 0.75, -1.0, 0.5], "kernel_params": [0.5, 0.0, 0.0],
+                      "kernel_type": "RBF", "rho": [0.1, 0.2, 0.3], "support_vectors": [0.0, 1.0, -1.0, 0.5, 2.0, 1.5],
+                      "vectors_per_class": [1, 1, 1]},
 }  # fmt: skip
 
 
@@ -166,8 +142,7 @@ def test_labels_of_strings_are_refused_and_scores_are_not(name: str) -> None:
     with pytest.raises(MoLoopError, match="--output y1") as caught:
         convert_model(model)
     assert caught.value.code == "ML303"
-    scores = OnnxRuntime(model).run({"x0": X})[1:]
-    checked(model, {"x0": X}, expected=[scores], output="y1")
+    checked(model, {"x0": X}, expected=[OnnxRuntime(model).run({"x0": X})[1:]], output="y1")
 
 
 # -- trees
@@ -236,9 +211,8 @@ def forms_of_trees(few: str, many: str | None = None) -> Any:
     forms=[("by_columns",), ("by_columns_rows_last",), ("in_order",), ("level_by_level",), ("by_columns", "in_order")],
     tables=[0, 4, 100],
 )  # fmt: skip
-def test_tree_regressor(
-    seed: int, modes: list[str], how: str, dynamic: bool, missing: int | None, forms: tuple[str, ...], tables: int
-) -> None:
+def test_tree_regressor(seed: int, modes: list[str], how: str, dynamic: bool, missing: int | None,
+                        forms: tuple[str, ...], tables: int) -> None:  # fmt: skip
     """NaN takes the branch that each node selects. `tables` are the levels that have tables of their own."""
     grown = Grown(seed, 4, 3, modes, 4)
     attributes = {**grown.attributes(), **grown.votes("target", [0, 1], -1), "n_targets": 2, "aggregate_function": how}
@@ -326,8 +300,7 @@ def test_trees_that_share_nodes_and_limits_that_nothing_is_beyond() -> None:
     check("TreeEnsemble", [x], attributes, version=5, expected=[expected])
 
 
-@pytest.mark.parametrize("ids", [[0, 0, 0], [0, 1, 1, 0]])
-@pytest.mark.parametrize("how", ["SUM", "AVERAGE", "MIN", "MAX"])
+@every(ids=[[0, 0, 0], [0, 1, 1, 0]], how=["SUM", "AVERAGE", "MIN", "MAX"])
 def test_several_votes_of_a_leaf_for_one_target(how: str, ids: list[int]) -> None:
     """sklearn-onnx writes the number of a leaf once for each class: with one target ONNX Runtime reads the first."""
     grown = Grown(3, 3, 3, MODES[:1], 3)
@@ -353,9 +326,8 @@ def test_tree_regressor_of_other_types(post: str, dtype: Any, ids: list[int]) ->
 
 
 @both
-@pytest.mark.parametrize(("outputs", "count"), [
-    ([0, 1, 2, 0, 1, 2], 40), ([2, 2, 1, 1, 0, 0], 40), ([0, 0, 0, 1, 1, 2], 40), ([0, 1, 2, 0, 1, 2], 0),
-])  # fmt: skip
+@pytest.mark.parametrize(("outputs", "count"), [([0, 1, 2, 0, 1, 2], 40), ([2, 2, 1, 1, 0, 0], 40),
+                                                ([0, 0, 0, 1, 1, 2], 40), ([0, 1, 2, 0, 1, 2], 0)])  # fmt: skip
 def test_trees_that_vote_for_one_output_each(outputs: list[int], count: int, dynamic: bool) -> None:
     """As gradient boosting has them: each output is the sum over its trees."""
     grown = Grown(2, 6, 3, MODES[:1], 4)
@@ -442,10 +414,8 @@ def beside(limit: float) -> Any:
     return np.clip(np.array(sides)[:, None], -LARGEST, LARGEST)
 
 
-@pairs(
-    limit=[1 / 3, -0.1, 0.7, 1.5, 1e300, -1e300, LARGEST, -LARGEST], mode=MODES, dtype=[np.float32, np.float64],
-    version=[3, 5],
-)  # fmt: skip
+@pairs(limit=[1 / 3, -0.1, 0.7, 1.5, 1e300, -1e300, LARGEST, -LARGEST], mode=MODES, dtype=[np.float32, np.float64],
+       version=[3, 5])  # fmt: skip
 def test_thresholds_of_f64(limit: float, mode: str, dtype: Any, version: int) -> None:
     """Rounding one to the nearest f32 would change comparisons with that number. ONNX Runtime has none beside f32."""
     x = beside(limit).astype(dtype)
@@ -499,9 +469,7 @@ def test_broken_trees() -> None:
     refused("TreeEnsembleRegressor", x, {**good, "nodes_featureids": [1] * len(good["nodes_modes"])}, "ML227")
 
 
-@both
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("how", [0, 1, 2, 3])
+@every(dynamic=[False, True], dtype=[np.float32, np.float64], how=[0, 1, 2, 3])
 def test_tree_ensemble(how: int, dtype: Any, dynamic: bool) -> None:
     """Two trees: one tests membership in a set, the other is a single comparison."""
     number = helper.np_dtype_to_tensor_dtype(np.dtype(dtype))

@@ -5,6 +5,7 @@ import onnx
 import pytest
 
 from tests.harness import check_node
+from tests.pairs import every
 
 INTEGERS = (np.uint8, np.int8, np.uint16, np.int16)
 
@@ -22,8 +23,7 @@ def integers(dtype, *shape: int) -> np.ndarray:
     return rng().integers(info.min, info.max, shape, dtype, endpoint=True)
 
 
-@pytest.mark.parametrize("dynamic", (False, True))
-@pytest.mark.parametrize("dtype", INTEGERS)
+@every(dynamic=(False, True), dtype=INTEGERS)
 def test_one_scale(dtype, dynamic):
     x = numbers(3, 5)
     x[0] = [np.inf, -np.inf, 1e30, -1e30, 2.5]
@@ -32,8 +32,7 @@ def test_one_scale(dtype, dynamic):
     check_node("DequantizeLinear", {**inputs, "x": integers(dtype, 3, 5)}, opset=21, dynamic=dynamic)
 
 
-@pytest.mark.parametrize("opset", (21, 23))
-@pytest.mark.parametrize("dtype", INTEGERS)
+@every(opset=(21, 23), dtype=INTEGERS)
 def test_the_output_type_without_a_zero_point(dtype, opset):
     x = np.array([-1e6, -200, -100, -3, 0, 3, 100, 200, 1e6], np.float32)
     info = np.iinfo(dtype)
@@ -43,8 +42,7 @@ def test_the_output_type_without_a_zero_point(dtype, opset):
     check_node("QuantizeLinear", inputs, {"output_dtype": number}, opset=opset, expected=[expected])
 
 
-@pytest.mark.parametrize("constants", ((), ("scale", "zero")))
-@pytest.mark.parametrize("op", ("QuantizeLinear", "DequantizeLinear"))
+@every(constants=((), ("scale", "zero")), op=("QuantizeLinear", "DequantizeLinear"))
 def test_a_scale_along_an_axis(op, constants):
     x = numbers(3, 4, 5) if op == "QuantizeLinear" else integers(np.uint8, 3, 4, 5)
     inputs = {"x": x, "scale": np.array([0.3, 0.5, 1, 2], np.float32), "zero": np.array([1, 2, 3, 4], np.uint8)}
@@ -54,15 +52,11 @@ def test_a_scale_along_an_axis(op, constants):
 @pytest.mark.parametrize("op", ("QuantizeLinear", "DequantizeLinear"))
 def test_a_scale_for_each_block(op):
     x = numbers(6, 7) if op == "QuantizeLinear" else integers(np.uint8, 6, 7)
-    scale = np.abs(numbers(6, 4)) / 100 + np.float32(0.1)
-    inputs = {"x": x, "scale": scale, "zero": integers(np.uint8, 6, 4)}
+    inputs = {"x": x, "scale": np.abs(numbers(6, 4)) / 100 + np.float32(0.1), "zero": integers(np.uint8, 6, 4)}
     check_node(op, inputs, {"axis": 1, "block_size": 2}, opset=21)
 
 
-@pytest.mark.parametrize("constants", ((), ("scale", "zero")))
-@pytest.mark.parametrize("scale", (0.0196078438, 0.1, 0.3, 7.1, 0.5))
-@pytest.mark.parametrize("zero", (121, 128))
-@pytest.mark.parametrize("dynamic", (False, True))
+@every(constants=((), ("scale", "zero")), scale=(0.0196078438, 0.1, 0.3, 7.1, 0.5), zero=(121, 128), dynamic=(False, True))
 def test_halves(scale, zero, constants, dynamic):
     """Multiplied by 1 / scale, as in the runtime, some of these round to the other side."""
     x = (np.arange(-600, 600) * np.float32(scale) / 2).astype(np.float32).reshape(30, 40)
@@ -70,10 +64,8 @@ def test_halves(scale, zero, constants, dynamic):
     check_node("QuantizeLinear", given, opset=13, constants=constants, dynamic=dynamic)
 
 
-@pytest.mark.parametrize("scale", (0.0196078438, 0.1, 0.3, 7.1, 0.25, 4.0))
-@pytest.mark.parametrize("zero", (np.uint16(30001), np.int16(-7)))
-@pytest.mark.parametrize("constants", ((), ("scale",)))
-@pytest.mark.parametrize("dynamic", (False, True))
+@every(scale=(0.0196078438, 0.1, 0.3, 7.1, 0.25, 4.0), zero=(np.uint16(30001), np.int16(-7)),
+       constants=((), ("scale",)), dynamic=(False, True))  # fmt: skip
 def test_halves_of_16_bits(scale, zero, constants, dynamic):
     x = (np.arange(-65000, 65000) * np.float32(scale) / 2).astype(np.float32)
     x[:5] = [np.inf, -np.inf, 1e38, -1e38, 0]
@@ -81,8 +73,7 @@ def test_halves_of_16_bits(scale, zero, constants, dynamic):
     check_node("QuantizeLinear", given, opset=21, constants=constants, dynamic=dynamic)
 
 
-@pytest.mark.parametrize("opset", (21, 23))
-@pytest.mark.parametrize("kind", (np.uint8, np.int8, np.int16))
+@every(opset=(21, 23), kind=(np.uint8, np.int8, np.int16))
 def test_quotients_in_f16(kind, opset):
     """From opset 23 on a quotient has the type of the scale: 201.45 becomes 201.5, and then 202."""
     x = np.linspace(-60, 60, 4001).astype(np.float16)
@@ -102,8 +93,7 @@ def test_quotients_in_bf16():
     check_node("QuantizeLinear", {"x": x, "scale": scale, "zero": np.int8(3)}, opset=23, expected=[expected])
 
 
-@pytest.mark.parametrize("kind", ("float8_e4m3fn", "float8_e5m2"))
-@pytest.mark.parametrize("scale", (1.0, 0.0317))
+@every(kind=("float8_e4m3fn", "float8_e5m2"), scale=(1.0, 0.0317))
 def test_floats_of_8_bits_beside_halves(kind, scale):
     """The runtime rounds to f16 first, which moves some of these to the middle of two numbers."""
     import ml_dtypes
@@ -129,10 +119,8 @@ def test_dynamic_quantize(dynamic):
 
 
 def test_mat_mul_integer():
-    inputs = {
-        "a": integers(np.uint8, 3, 600), "b": integers(np.int8, 600, 5), "a_zero": np.uint8(13),
-        "b_zero": np.array([1, 2, 3, 4, 5], np.int8),
-    }  # fmt: skip
+    inputs = {"a": integers(np.uint8, 3, 600), "b": integers(np.int8, 600, 5), "a_zero": np.uint8(13),
+              "b_zero": np.array([1, 2, 3, 4, 5], np.int8)}  # fmt: skip
     check_node("MatMulInteger", inputs, opset=10)
     inputs |= {"a": inputs["a"][0], "a_zero": np.array([13], np.uint8)}
     check_node("MatMulInteger", inputs, opset=10, dynamic=True)
@@ -146,10 +134,8 @@ def test_sums_too_large_for_f32():
 
 
 def test_conv_integer():
-    inputs = {
-        "x": integers(np.uint8, 2, 4, 6, 6), "w": integers(np.uint8, 6, 2, 3, 3), "x_zero": np.uint8(13),
-        "w_zero": np.uint8(100),
-    }  # fmt: skip
+    inputs = {"x": integers(np.uint8, 2, 4, 6, 6), "w": integers(np.uint8, 6, 2, 3, 3), "x_zero": np.uint8(13),
+              "w_zero": np.uint8(100)}  # fmt: skip
     check_node("ConvInteger", inputs, {"group": 2, "pads": [1, 1, 1, 1]}, opset=10, constants=("w",))
 
 

@@ -7,6 +7,7 @@ from onnx import helper
 from mo_loop import convert_model
 from tests.harness import check_model, check_node
 from tests.nodes import graph_model, node_model
+from tests.pairs import every
 
 GATES = {"LSTM": 4, "GRU": 3, "RNN": 1}
 KINDS = tuple(GATES)
@@ -26,118 +27,91 @@ def check(kind, direction="forward", *, bias=True, states=False, peepholes=False
     def state():
         return normal(*((BATCH, count, HIDDEN) if first else (count, BATCH, HIDDEN))) if states else None
 
-    inputs = {
-        "x": normal(*((BATCH, TIME, SIZE) if first else (TIME, BATCH, SIZE))),
-        "w": normal(count, gates * HIDDEN, SIZE),
-        "r": normal(count, gates * HIDDEN, HIDDEN),
-        "b": normal(count, 2 * gates * HIDDEN) if bias else None,
-        "lengths": None if lengths is None else np.array(lengths, np.int32),
-        "h": state(),
-    }
+    inputs = {"x": normal(*((BATCH, TIME, SIZE) if first else (TIME, BATCH, SIZE))),
+              "w": normal(count, gates * HIDDEN, SIZE), "r": normal(count, gates * HIDDEN, HIDDEN),
+              "b": normal(count, 2 * gates * HIDDEN) if bias else None,
+              "lengths": None if lengths is None else np.array(lengths, np.int32), "h": state()}  # fmt: skip
     if kind == "LSTM":
         inputs |= {"c": state(), "p": normal(count, 3 * HIDDEN) if peepholes else None}
     constants = [name for name in "wrbp" if constant and inputs.get(name) is not None]
-    check_node(
-        kind, inputs, {"hidden_size": HIDDEN, "direction": direction, **attributes}, opset=opset,
-        outputs=outputs or (3 if kind == "LSTM" else 2), constants=constants, dynamic=dynamic,
-    )  # fmt: skip
+    check_node(kind, inputs, {"hidden_size": HIDDEN, "direction": direction, **attributes}, opset=opset,
+               outputs=outputs or (3 if kind == "LSTM" else 2), constants=constants, dynamic=dynamic)  # fmt: skip
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("direction", DIRECTIONS)
-@pytest.mark.parametrize(
-    "case",
-    (
-        {"dynamic": False},
-        {"bias": False, "states": True},
-        {"constant": False, "states": True},
-        {"layout": 1, "states": True},
-        {"lengths": [4, 4, 4]},
-        {"lengths": [4, 2, 1], "states": True},
-        {"lengths": [3, 2, 1], "constant": False},
-        {"lengths": [3, 0, 2], "states": True},
-        {"clip": 0.4, "states": True},
-        {"opset": 7, "dynamic": False},
-    ),
-    ids=str,
-)
+@every(kind=KINDS, direction=DIRECTIONS)
+@pytest.mark.parametrize("case", (
+    {"dynamic": False},
+    {"bias": False, "states": True},
+    {"constant": False, "states": True},
+    {"layout": 1, "states": True},
+    {"lengths": [4, 4, 4]},
+    {"lengths": [4, 2, 1], "states": True},
+    {"lengths": [3, 2, 1], "constant": False},
+    {"lengths": [3, 0, 2], "states": True},
+    {"clip": 0.4, "states": True},
+    {"opset": 7, "dynamic": False},
+), ids=str)  # fmt: skip
 def test_recurrent(kind, direction, case):
     check(kind, direction, **case)
 
 
 @pytest.mark.parametrize("direction", DIRECTIONS)
 @pytest.mark.parametrize(
-    "case",
-    ({}, {"constant": False}, {"clip": 0.5, "lengths": [1, 2, 4]}, {"clip": 0.5, "constant": False}),
-    ids=str,
-)
+    "case", ({}, {"constant": False}, {"clip": 0.5, "lengths": [1, 2, 4]}, {"clip": 0.5, "constant": False}), ids=str,
+)  # fmt: skip
 def test_gru_resets_after_the_product(direction, case):
     check("GRU", direction, linear_before_reset=1, **case)
 
 
 @pytest.mark.parametrize("direction", ("forward", "bidirectional"))
-@pytest.mark.parametrize(
-    "case",
-    (
-        {"peepholes": True, "states": True},
-        {"peepholes": True, "constant": False},
-        {"input_forget": 1},
-        {"peepholes": True, "states": True, "clip": 0.3, "input_forget": 1},
-    ),
-    ids=str,
-)
+@pytest.mark.parametrize("case", (
+    {"peepholes": True, "states": True},
+    {"peepholes": True, "constant": False},
+    {"input_forget": 1},
+    {"peepholes": True, "states": True, "clip": 0.3, "input_forget": 1},
+), ids=str)  # fmt: skip
 def test_lstm_with_peepholes_and_coupled_gates(direction, case):
     check("LSTM", direction, **case)
 
 
-@pytest.mark.parametrize("clip", (None, 0.5))
-@pytest.mark.parametrize("outputs", (("", "h"), ("", "", "c"), ("y",)))
+@every(clip=(None, 0.5), outputs=(("", "h"), ("", "", "c"), ("y",)))
 def test_outputs_that_nobody_wants(outputs, clip):
     check("LSTM", "bidirectional", outputs=outputs, **({} if clip is None else {"clip": clip}))
 
 
-@pytest.mark.parametrize(
-    ("name", "parameters"),
-    (
-        ("Relu", {}), ("Sigmoid", {}), ("Softsign", {}), ("Softplus", {}), ("LeakyRelu", {}), ("HardSigmoid", {}),
-        ("Elu", {}),
-        ("Affine", {"activation_alpha": [0.3, 0.5], "activation_beta": [0.4, 0.7]}),
-        ("ScaledTanh", {"activation_alpha": [0.3, 0.5], "activation_beta": [0.4, 0.7]}),
-        ("HardSigmoid", {"activation_alpha": [0.3, 0.5], "activation_beta": [0.4, 0.7]}),
-        ("LeakyRelu", {"activation_alpha": [0.3, 0.5]}),
-        ("ThresholdedRelu", {"activation_alpha": [0.3, 0.5]}),
-    ),
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "parameters"), (
+    ("Relu", {}), ("Sigmoid", {}), ("Softsign", {}), ("Softplus", {}), ("LeakyRelu", {}), ("HardSigmoid", {}),
+    ("Elu", {}),
+    ("Affine", {"activation_alpha": [0.3, 0.5], "activation_beta": [0.4, 0.7]}),
+    ("ScaledTanh", {"activation_alpha": [0.3, 0.5], "activation_beta": [0.4, 0.7]}),
+    ("HardSigmoid", {"activation_alpha": [0.3, 0.5], "activation_beta": [0.4, 0.7]}),
+    ("LeakyRelu", {"activation_alpha": [0.3, 0.5]}),
+    ("ThresholdedRelu", {"activation_alpha": [0.3, 0.5]}),
+))  # fmt: skip
 def test_activations(name, parameters):
     check("RNN", "bidirectional", activations=[name, name], **parameters)
 
 
-@pytest.mark.parametrize(
-    ("kind", "activations"),
-    (
-        ("RNN", ["Tanh", "Relu"]),
-        ("GRU", ["Sigmoid", "Tanh", "Sigmoid", "Relu"]),
-        ("LSTM", ["Sigmoid", "Tanh", "Tanh", "Sigmoid", "Relu", "Tanh"]),
-    ),
-)
+@pytest.mark.parametrize(("kind", "activations"), (
+    ("RNN", ["Tanh", "Relu"]),
+    ("GRU", ["Sigmoid", "Tanh", "Sigmoid", "Relu"]),
+    ("LSTM", ["Sigmoid", "Tanh", "Tanh", "Sigmoid", "Relu", "Tanh"]),
+))  # fmt: skip
 def test_directions_with_activations_of_their_own(kind, activations):
     check(kind, "bidirectional", activations=activations)
 
 
 def test_alphas_go_to_the_functions_that_take_one():
-    check(
-        "LSTM", activations=["Sigmoid", "ScaledTanh", "Affine"], activation_alpha=[0.9, 0.5], activation_beta=[0.7, 0.2]
-    )  # fmt: skip
+    check("LSTM", activations=["Sigmoid", "ScaledTanh", "Affine"], activation_alpha=[0.9, 0.5],
+          activation_beta=[0.7, 0.2])  # fmt: skip
 
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_constant_states_decide_the_batch(kind):
     """The runtime does not compile an initial state of a known batch with an input of an unknown one."""
     rng, gates = np.random.default_rng(3), GATES[kind]
-    shapes = {
-        "x": (TIME, BATCH, SIZE), "w": (2, gates * HIDDEN, SIZE), "r": (2, gates * HIDDEN, HIDDEN), "b": None,
-        "lengths": None, "h": (2, BATCH, HIDDEN),
-    }  # fmt: skip
+    shapes = {"x": (TIME, BATCH, SIZE), "w": (2, gates * HIDDEN, SIZE), "r": (2, gates * HIDDEN, HIDDEN), "b": None,
+              "lengths": None, "h": (2, BATCH, HIDDEN)}  # fmt: skip
     inputs = {
         name: None if shape is None else rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()
     }
@@ -145,24 +119,18 @@ def test_constant_states_decide_the_batch(kind):
     check_node(kind, inputs, attributes, opset=14, outputs=2, constants=("w", "r", "h"), dynamic=True)
 
 
-@pytest.mark.parametrize("unknown", ["w", "r", "wrb"])
-@pytest.mark.parametrize("kind", KINDS)
+@every(unknown=["w", "r", "wrb"], kind=KINDS)
 def test_weights_of_unknown_sizes(kind, unknown):
     """Weights that are inputs of the model without declared sizes: they follow from the attributes."""
     rng, gates = np.random.default_rng(3), GATES[kind]
-    shapes = {
-        "x": (TIME, BATCH, SIZE), "w": (1, gates * HIDDEN, SIZE), "r": (1, gates * HIDDEN, HIDDEN),
-        "b": (1, 2 * gates * HIDDEN),
-    }  # fmt: skip
+    shapes = {"x": (TIME, BATCH, SIZE), "w": (1, gates * HIDDEN, SIZE), "r": (1, gates * HIDDEN, HIDDEN),
+              "b": (1, 2 * gates * HIDDEN)}  # fmt: skip
     inputs = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
     constants = [name for name in "wrb" if name not in unknown]
-    check_node(
-        kind, inputs, {"hidden_size": HIDDEN}, opset=14, outputs=2, constants=constants, dynamic=list(unknown)
-    )  # fmt: skip
+    check_node(kind, inputs, {"hidden_size": HIDDEN}, opset=14, outputs=2, constants=constants, dynamic=list(unknown))
 
 
-@pytest.mark.parametrize("layout", [0, 1])
-@pytest.mark.parametrize("constant", ["h", "c"])
+@every(layout=[0, 1], constant=["h", "c"])
 def test_a_constant_state_gives_the_batch_size(constant, layout):
     """The input and the other state have a batch size known only at run time."""
     rng = np.random.default_rng(3)
@@ -171,21 +139,16 @@ def test_a_constant_state_gives_the_batch_size(constant, layout):
     for name in ("x", "h", "c"):
         inputs[name] = np.ascontiguousarray(inputs[name].swapaxes(0, 1)) if layout else inputs[name]
     given = {**{name: inputs[name] for name in "xwrb"}, "lengths": None, "h": inputs["h"], "c": inputs["c"]}
-    check_node(
-        "LSTM", given, {"hidden_size": 2, "layout": layout}, opset=14, outputs=3, constants=[*"wrb", constant],
-        dynamic=[each for each in "xhc" if each != constant],
-    )  # fmt: skip
+    check_node("LSTM", given, {"hidden_size": 2, "layout": layout}, opset=14, outputs=3, constants=[*"wrb", constant],
+               dynamic=[each for each in "xhc" if each != constant])  # fmt: skip
 
 
 def packed(kind, direction, seed=5, known=None, **attributes):
     """A model whose input, batch and lengths are known only at run time, and a function that draws its inputs; with
     `known`, the steps and constant lengths, a static one."""
     rng, gates, count = np.random.default_rng(seed), GATES[kind], 2 if direction == "bidirectional" else 1
-    shapes = {
-        "w": (count, gates * HIDDEN, SIZE),
-        "r": (count, gates * HIDDEN, HIDDEN),
-        "b": (count, 2 * gates * HIDDEN),
-    }
+    shapes = {"w": (count, gates * HIDDEN, SIZE), "r": (count, gates * HIDDEN, HIDDEN),
+              "b": (count, 2 * gates * HIDDEN)}  # fmt: skip
     weights = {name: rng.standard_normal(shape).astype(np.float32) for name, shape in shapes.items()}
 
     def feeds(time, lengths):
@@ -195,15 +158,13 @@ def packed(kind, direction, seed=5, known=None, **attributes):
     given = feeds(*(known or (3, [3, 2])))
     x = given["x"].transpose(1, 0, 2) if attributes.get("layout") else given["x"]
     ordered = {"x": x, **weights, "lengths": given["lengths"]}
-    model = node_model(
-        kind, ordered, {"hidden_size": HIDDEN, "direction": direction, **attributes}, opset=14,
-        outputs=3 if kind == "LSTM" else 2, constants=(*weights, *(["lengths"] if known else [])), dynamic=not known,
-    )  # fmt: skip
+    model = node_model(kind, ordered, {"hidden_size": HIDDEN, "direction": direction, **attributes}, opset=14,
+                       outputs=3 if kind == "LSTM" else 2, constants=(*weights, *(["lengths"] if known else [])),
+                       dynamic=not known)  # fmt: skip
     return model, feeds
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("direction", DIRECTIONS)
+@every(kind=KINDS, direction=DIRECTIONS)
 def test_lengths_that_change(kind, direction):
     """One compiled model; lengths of 0, of all steps, one step, and a batch of one."""
     model, feeds = packed(kind, direction)
@@ -218,8 +179,7 @@ def test_lengths_make_no_loop(kind):
     assert not made & {"Loop", "TensorIterator"} and f"{kind}Sequence" in made
 
 
-@pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize("direction", DIRECTIONS)
+@every(kind=KINDS, direction=DIRECTIONS)
 @pytest.mark.parametrize("padding", [np.nan, np.inf, 1e30], ids=str)
 def test_what_is_behind_the_end_does_not_matter(kind, direction, padding):
     model, feeds = packed(kind, direction)
@@ -233,8 +193,7 @@ def test_what_is_behind_the_end_does_not_matter(kind, direction, padding):
 def test_lengths_of_no_steps(kind):
     """Zeros, as for sequences of length 0 among longer ones; ONNX Runtime does not support it."""
     model, feeds = packed(kind, "bidirectional")
-    state = np.zeros((2, 2, HIDDEN), np.float32)
-    states = [state] * (2 if kind == "LSTM" else 1)
+    states = [np.zeros((2, 2, HIDDEN), np.float32)] * (2 if kind == "LSTM" else 1)
     check_model(model, feeds(0, [0, 0]), expected=[np.zeros((0, 2, 2, HIDDEN), np.float32), *states])
 
 

@@ -1,7 +1,5 @@
 """Reductions, ArgMax and ArgMin, compared with ONNX Runtime or numpy."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 from onnx import helper
@@ -10,17 +8,13 @@ from mo_loop import convert_model
 from mo_loop.text import to_text
 from tests.harness import check_model, check_node
 from tests.nodes import NEWEST, graph_model
-from tests.pairs import pairs
+from tests.pairs import every, pairs
 
 RNG = np.random.default_rng(3)
 X = RNG.uniform(0.1, 2, (2, 3, 4)).astype(np.float32)
-OPS = [
-    "ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare",
-    "ReduceLogSum", "ReduceLogSumExp",
-]  # fmt: skip
+OPS = ["ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceSumSquare",
+       "ReduceLogSum", "ReduceLogSumExp"]  # fmt: skip
 ATTRIBUTE_FORMS = [(op, opset) for op in OPS for opset in (1, 11, 13) if (op, opset) != ("ReduceSum", 13)]
-every_op = pytest.mark.parametrize("op", OPS)
-dynamic_or_not = pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 
 
 def by_numpy(op, x, axes, keep):
@@ -44,36 +38,24 @@ def test_axes_as_attribute(form, axes, keep):
     check_node(op, {"x": X}, given, opset=opset, dynamic=True, expected=[by_numpy(op, X, axes, bool(keep))])
 
 
-@pairs(
-    op=OPS,
-    axes=[None, (), (1,), (-1,), (2, 0)],
-    keep=[0, 1],
-    known=[(True, False), (True, True), (False, False)],
-)
+@pairs(op=OPS, axes=[None, (), (1,), (-1,), (2, 0)], keep=[0, 1], known=[(True, False), (True, True), (False, False)])
 def test_axes_as_input(op, axes, keep, known):
     constant, dynamic = known
     given = None if axes is None else np.array(axes, np.int64)
     expected = by_numpy(op, X, tuple(axes) if axes else None, bool(keep))
-    check_node(
-        op, {"x": X, "axes": given}, {"keepdims": keep}, opset=18, expected=[expected], dynamic=dynamic,
-        constants=["axes"] if constant and given is not None else [],
-    )  # fmt: skip
+    check_node(op, {"x": X, "axes": given}, {"keepdims": keep}, opset=18, expected=[expected], dynamic=dynamic,
+               constants=["axes"] if constant and given is not None else [])  # fmt: skip
 
 
-@every_op
-@pytest.mark.parametrize("axes", [(), (0,), (-1, 0)])
-@pytest.mark.parametrize("noop", [0, 1])
+@every(op=OPS, axes=[(), (0,), (-1, 0)], noop=[0, 1])
 def test_unknown_number_of_axes(op, axes, noop):
     """With kept dimensions even the number of axes may be known at run time only."""
     given = tuple(axes) or (() if noop else None)
-    check_node(
-        op, {"x": X, "axes": np.array(axes, np.int64)}, {"noop_with_empty_axes": noop}, opset=18, dynamic=True,
-        expected=[by_numpy(op, X, given, True)],
-    )  # fmt: skip
+    check_node(op, {"x": X, "axes": np.array(axes, np.int64)}, {"noop_with_empty_axes": noop}, opset=18, dynamic=True,
+               expected=[by_numpy(op, X, given, True)])  # fmt: skip
 
 
-@every_op
-@pytest.mark.parametrize("axes", [None, ()])
+@every(op=OPS, axes=[None, ()])
 def test_no_axes_reduce_nothing_if_asked(op, axes):
     given = None if axes is None else np.array(axes, np.int64)
     check_node(
@@ -82,12 +64,10 @@ def test_no_axes_reduce_nothing_if_asked(op, axes):
     )  # fmt: skip
 
 
-@pytest.mark.parametrize("dtype", [np.int32, np.int64, np.uint32, np.uint64, np.float16, np.float64])
-@pytest.mark.parametrize("op", OPS[:8])
+@every(dtype=[np.int32, np.int64, np.uint32, np.uint64, np.float16, np.float64], op=OPS[:8])
 def test_types(op, dtype):
     x = RNG.integers(1, 6, (3, 4)).astype(dtype)
-    expected = by_numpy(op, x, (1,), True)
-    check_node(op, {"x": x}, {"axes": [1]}, opset=11, expected=[expected])
+    check_node(op, {"x": x}, {"axes": [1]}, opset=11, expected=[by_numpy(op, x, (1,), True)])
 
 
 @pytest.mark.parametrize("dtype", [np.int32, np.int64])
@@ -96,14 +76,12 @@ def test_means_of_integers_are_cut_off(dtype):
     check_node("ReduceMean", {"x": x}, {"axes": [1]}, opset=13, dynamic=True)
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int64])
-@pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin"])
+@every(dtype=[np.uint8, np.int8, np.int64], op=["ReduceMax", "ReduceMin"])
 def test_extremes_of_integers(op, dtype):
     check_node(op, {"x": RNG.integers(0, 100, (3, 4)).astype(dtype)}, {"axes": [0]}, opset=13)
 
 
-@pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin"])
-@dynamic_or_not
+@every(op=["ReduceMax", "ReduceMin"], dynamic=[False, True])
 def test_booleans(op, dynamic):
     x = np.array([[True, True], [True, False], [False, False]])
     arrays = {"x": x, "axes": np.array([1])}
@@ -142,17 +120,14 @@ def test_scalar():
         check_node(op, {"x": x}, opset=18, expected=[by_numpy(op, x, None, True)])
 
 
-@pytest.mark.parametrize("maker", ["Sigmoid", "Softmax", "Relu", "Exp", "Clip"])
-@pytest.mark.parametrize("op", ["ReduceMax", "ReduceMin"])
+@every(maker=["Sigmoid", "Softmax", "Relu", "Exp", "Clip"], op=["ReduceMax", "ReduceMin"])
 def test_extremes_of_what_is_bounded_need_no_guard(op, maker):
     x = np.array([[-np.inf, 3, -np.inf], [-np.inf] * 3, [np.inf, 1, -2], [-1, np.inf, 0]], np.float32)[None]
     x = np.nan_to_num(x) if maker == "Softmax" else x
     inputs = ["x", "low", "high"] if maker == "Clip" else ["x"]
-    nodes = [
-        helper.make_node(maker, inputs, ["made"]),
-        helper.make_node("Transpose", ["made"], ["moved"], perm=[2, 0, 1]),
-        helper.make_node(op, ["moved", "axes"], ["y"]),
-    ]
+    nodes = [helper.make_node(maker, inputs, ["made"]),
+             helper.make_node("Transpose", ["made"], ["moved"], perm=[2, 0, 1]),
+             helper.make_node(op, ["moved", "axes"], ["y"])]  # fmt: skip
     constants = {"axes": np.array([0]), "low": np.float32(-1), "high": np.float32(2)}
     model = graph_model(nodes, {"x": x}, ["y"], opset=18, constants=constants)
     check_model(model, {"x": x})
@@ -163,26 +138,15 @@ def test_extremes_of_what_is_bounded_need_no_guard(op, maker):
 # -- ArgMax, ArgMin
 
 
-@pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
-@pytest.mark.parametrize("axis", [0, 1, -1])
-@pytest.mark.parametrize("keep", [0, 1])
-@pytest.mark.parametrize("last", [0, 1])
-@dynamic_or_not
+@every(op=["ArgMax", "ArgMin"], axis=[0, 1, -1], keep=[0, 1], last=[0, 1], dynamic=[False, True])
 def test_places(op, axis, keep, last, dynamic):
     x = RNG.integers(0, 3, (4, 5, 6)).astype(np.float32)  # many ties
     given = {"axis": axis, "keepdims": keep, "select_last_index": last}
     check_node(op, {"x": x}, given, opset=NEWEST, dynamic=dynamic)
 
 
-@pairs(
-    op=["ArgMax", "ArgMin"],
-    dtype=[np.float32, np.int64, np.uint8],
-    high=[1, 3, 200],
-    shape=[(3, 1500), (2, 1500, 1), (1200,), (70, 33), (2, 9000)],
-    last=[0, 1],
-    keep=[0, 1],
-    dynamic=[False, True],
-)
+@pairs(op=["ArgMax", "ArgMin"], dtype=[np.float32, np.int64, np.uint8], high=[1, 3, 200],
+       shape=[(3, 1500), (2, 1500, 1), (1200,), (70, 33), (2, 9000)], last=[0, 1], keep=[0, 1], dynamic=[False, True])  # fmt: skip
 def test_places_in_long_rows(op, dtype, high, shape, last, keep, dynamic):
     x, axis = RNG.integers(0, high, shape).astype(dtype), int(len(shape) > 1)
     find = np.argmax if op == "ArgMax" else np.argmin
@@ -192,10 +156,7 @@ def test_places_in_long_rows(op, dtype, high, shape, last, keep, dynamic):
     check_node(op, {"x": x}, given, opset=13, dynamic=dynamic, expected=[place])
 
 
-@pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
-@pytest.mark.parametrize("last", [0, 1])
-@pytest.mark.parametrize("length", [40, 1100, 9000])
-@pytest.mark.parametrize("dynamic", [False, True])
+@every(op=["ArgMax", "ArgMin"], last=[0, 1], length=[40, 1100, 9000], dynamic=[False, True])
 def test_places_of_infinities_in_long_rows(op, last, length, dynamic):
     """The reductions of the runtime give the largest finite number for a row of infinities."""
     x = np.full((4, length), -np.inf if op == "ArgMax" else np.inf, np.float32)
@@ -205,21 +166,18 @@ def test_places_of_infinities_in_long_rows(op, last, length, dynamic):
     check_node(op, {"x": x}, {"axis": 1, "select_last_index": last}, opset=13, dynamic=dynamic)
 
 
-@pytest.mark.parametrize("opset", [1, 11])
-@pytest.mark.parametrize("op", ["ArgMax", "ArgMin"])
+@every(opset=[1, 11], op=["ArgMax", "ArgMin"])
 def test_places_of_old(op, opset):
     check_node(op, {"x": RNG.integers(0, 3, (4, 5)).astype(np.float32)}, {"keepdims": 0}, opset=opset)
 
 
-@pytest.mark.parametrize("dtype", [np.uint8, np.int8, np.int32, np.int64, np.float16, np.float64])
-@pytest.mark.parametrize("length", [5, 50])
+@every(dtype=[np.uint8, np.int8, np.int32, np.int64, np.float16, np.float64], length=[5, 50])
 def test_places_of_types(dtype, length):
     x = RNG.integers(0, 100, (4, length)).astype(dtype)
     check_node("ArgMax", {"x": x}, {"axis": 1}, opset=13, expected=[np.argmax(x, 1)[:, None]])
 
 
-@pytest.mark.parametrize("dynamic", [False, True])
-@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
+@every(dynamic=[False, True], operator=["ReduceMax", "ReduceMin"])
 def test_rows_of_infinity(operator: str, dynamic: bool) -> None:
     """The runtime starts from the largest finite number, which the result for a fully masked row would show."""
     bound = np.float32(-np.inf if operator == "ReduceMax" else np.inf)
@@ -233,9 +191,7 @@ def test_log_sum_exp_of_infinities() -> None:
     check_node("ReduceLogSumExp", {"x": rows}, {"axes": [1]}, opset=13, expected=[expected])
 
 
-@dynamic_or_not
-@pytest.mark.parametrize("keepdims", [0, 1])
-@pytest.mark.parametrize("operator", ["ReduceMax", "ReduceMin"])
+@every(dynamic=[False, True], keepdims=[0, 1], operator=["ReduceMax", "ReduceMin"])
 def test_extremes_of_32_bits(operator, keepdims, dynamic):
     """The runtime compares integers in f32, where the largest one becomes the smallest."""
     ends = np.iinfo(np.int32)

@@ -6,7 +6,7 @@ import pytest
 
 from mo_loop import convert_model
 from tests.harness import check, check_node
-from tests.pairs import pairs
+from tests.pairs import every, pairs
 
 COORDINATES = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "asymmetric", "align_corners")
 
@@ -16,41 +16,27 @@ def normal(*shape: int) -> np.ndarray:
 
 
 def resize(x, factors=None, sizes=None, *, opset=19, dynamic=False, constant=True, roi=None, **attributes):
-    inputs = {
-        "x": x,
-        "roi": None if roi is None else np.array(roi, np.float32),
-        "scales": None if factors is None else np.array(factors, np.float32),
-        "sizes": None if sizes is None else np.array(sizes, np.int64),
-    }
+    inputs = {"x": x, "roi": None if roi is None else np.array(roi, np.float32),
+              "scales": None if factors is None else np.array(factors, np.float32),
+              "sizes": None if sizes is None else np.array(sizes, np.int64)}  # fmt: skip
     constants = [name for name in ("roi", "scales", "sizes") if constant and inputs[name] is not None]
     check_node("Resize", inputs, attributes, opset=opset, constants=constants, dynamic=dynamic)
 
 
-@pairs(
-    factors=([1, 1, 2, 3], [1, 1, 0.5, 1.75]),
-    rounding=("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
-    coordinates=COORDINATES,
-    dynamic=(False, True),
-)
+@pairs(factors=([1, 1, 2, 3], [1, 1, 0.5, 1.75]), rounding=("round_prefer_floor", "round_prefer_ceil", "floor", "ceil"),
+       coordinates=COORDINATES, dynamic=(False, True))  # fmt: skip
 def test_nearest(factors, rounding, coordinates, dynamic):
-    resize(
-        normal(1, 2, 4, 4), factors, mode="nearest", nearest_mode=rounding, dynamic=dynamic,
-        coordinate_transformation_mode=coordinates,
-    )  # fmt: skip
+    resize(normal(1, 2, 4, 4), factors, mode="nearest", nearest_mode=rounding, dynamic=dynamic,
+           coordinate_transformation_mode=coordinates)  # fmt: skip
 
 
-@pairs(
-    target=({"factors": [1, 1, 2, 0.6]}, {"sizes": [1, 2, 7, 9]}),
-    mode=("linear", "cubic"),
-    coordinates=COORDINATES,
-    dynamic=(False, True),
-)
+@pairs(target=({"factors": [1, 1, 2, 0.6]}, {"sizes": [1, 2, 7, 9]}), mode=("linear", "cubic"), coordinates=COORDINATES,
+       dynamic=(False, True))  # fmt: skip
 def test_interpolation(target, mode, coordinates, dynamic):
     resize(normal(1, 2, 5, 6), **target, mode=mode, coordinate_transformation_mode=coordinates, dynamic=dynamic)
 
 
-@pytest.mark.parametrize("shape", ((1, 2, 7), (1, 2, 3, 4, 5)))
-@pytest.mark.parametrize("mode", ("nearest", "linear"))
+@every(shape=((1, 2, 7), (1, 2, 3, 4, 5)), mode=("nearest", "linear"))
 def test_other_ranks(shape, mode):
     resize(normal(*shape), [1, 1, *[2] * (len(shape) - 2)], mode=mode)
 
@@ -65,30 +51,22 @@ def test_cubic(attributes):
     resize(normal(1, 2, 5, 6), [1, 1, 2, 0.6], mode="cubic", **attributes)
 
 
-@pytest.mark.parametrize("dynamic", (False, True))
-@pytest.mark.parametrize("exclude_outside", (0, 1))
-@pytest.mark.parametrize("mode", ("linear", "cubic"))
+@every(dynamic=(False, True), exclude_outside=(0, 1), mode=("linear", "cubic"))
 def test_antialias(mode, exclude_outside, dynamic):
-    resize(
-        normal(1, 2, 8, 9), [1, 1, 0.6, 0.3], mode=mode, antialias=1, exclude_outside=exclude_outside, dynamic=dynamic
-    )
+    resize(normal(1, 2, 8, 9), [1, 1, 0.6, 0.3], mode=mode, antialias=1, exclude_outside=exclude_outside,
+           dynamic=dynamic)  # fmt: skip
 
 
-@pytest.mark.parametrize("mode", ("nearest", "linear", "cubic"))
-@pytest.mark.parametrize("constant", (False, True))
+@every(mode=("nearest", "linear", "cubic"), constant=(False, True))
 def test_crop(mode, constant):
-    resize(
-        normal(1, 2, 6, 5), sizes=[1, 2, 4, 9], mode=mode, coordinate_transformation_mode="tf_crop_and_resize",
-        roi=[0, 0, 0.25, 0.25, 1, 1, 1.25, 0.75], extrapolation_value=7.5, constant=constant,
-    )  # fmt: skip
+    resize(normal(1, 2, 6, 5), sizes=[1, 2, 4, 9], mode=mode, coordinate_transformation_mode="tf_crop_and_resize",
+           roi=[0, 0, 0.25, 0.25, 1, 1, 1.25, 0.75], extrapolation_value=7.5, constant=constant)  # fmt: skip
 
 
-@pytest.mark.parametrize("policy", ("stretch", "not_larger", "not_smaller"))
-@pytest.mark.parametrize("dynamic", (False, True))
+@every(policy=("stretch", "not_larger", "not_smaller"), dynamic=(False, True))
 def test_axes_and_aspect_ratio(policy, dynamic):
-    resize(
-        normal(1, 2, 5, 6), sizes=[9, 7], mode="linear", axes=[3, 2], keep_aspect_ratio_policy=policy, dynamic=dynamic
-    )
+    resize(normal(1, 2, 5, 6), sizes=[9, 7], mode="linear", axes=[3, 2], keep_aspect_ratio_policy=policy,
+           dynamic=dynamic)  # fmt: skip
 
 
 def test_axes_that_are_not_the_last():
@@ -106,8 +84,7 @@ def test_integers():
     resize(x, [1, 1, 2, 2], mode="nearest", coordinate_transformation_mode="asymmetric", nearest_mode="floor", opset=13)
 
 
-@pytest.mark.parametrize("mode", ("nearest", "linear"))
-@pytest.mark.parametrize("constant", (False, True))
+@every(mode=("nearest", "linear"), constant=(False, True))
 @pytest.mark.parametrize(("op", "opset"), (("Upsample", 9), ("Resize", 10)))
 def test_scales_as_input(op, opset, constant, mode):
     inputs = {"x": normal(1, 2, 4, 5), "scales": np.array([1, 1, 2, 1.5], np.float32)}
@@ -130,8 +107,7 @@ def test_scales_in_half_precision():
     """Converters to f16 write scales as Cast(Constant): the runtime resizes, nothing is gathered."""
     model = onnx.parser.parse_model("""<ir_version: 8, opset_import: ["" : 17]>
     main (float16[1,2,3,4] x) => (float16[1,2,6,8] y) {
-      half = Constant<value=float16[4] {15360, 15360, 16384, 16384}>()
-      scales = Cast<to=1>(half)
+      half = Constant<value=float16[4] {15360, 15360, 16384, 16384}>()  scales = Cast<to=1>(half)
       y = Resize<coordinate_transformation_mode="asymmetric", mode="nearest", nearest_mode="floor">(x, , scales)
     }""")
     types = [node.type for node in convert_model(model).graph.ordered()]

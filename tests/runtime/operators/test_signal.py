@@ -1,16 +1,12 @@
 """Fourier transforms, windows, and the matrix of the mel scale; expected numbers are numpy's own transforms."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
 import pytest
 from onnx import helper
 
-from mo_loop.api import convert_model
-from mo_loop.errors import MoLoopError
-from tests.harness import check_model, check_node, parsed, run_converted
+from tests.harness import check_model, check_node, parsed, refusal, run_converted
 from tests.nodes import graph_model, node_model
 from tests.pairs import pairs
 
@@ -46,19 +42,12 @@ def check_dft(x: Any, axis: int, length: Any, inverse: bool, onesided: bool, ops
     names = [name for name in ("n", "axis") if name in constants and inputs.get(name) is not None]
     expected = transformed(x, axis, length, inverse, onesided).astype(x.dtype)
     rtol, atol = TOLERANCE[x.dtype.type]
-    check_node(
-        "DFT", inputs, attributes, opset=opset, constants=names, dynamic=("x",) if dynamic else False,
-        expected=[expected], rtol=rtol, atol=atol,
-    )  # fmt: skip
+    check_node("DFT", inputs, attributes, opset=opset, constants=names, dynamic=("x",) if dynamic else False,
+               expected=[expected], rtol=rtol, atol=atol)  # fmt: skip
 
 
-@pairs(
-    kind=[(False, False), (True, False), (False, True), (True, True)],
-    parts=[1, 2],
-    length=[None, 4, 12, 1],
-    opset=[17, 20],
-    dynamic=[False, True],
-)
+@pairs(kind=[(False, False), (True, False), (False, True), (True, True)], parts=[1, 2], length=[None, 4, 12, 1],
+       opset=[17, 20], dynamic=[False, True])  # fmt: skip
 def test_dft(kind: tuple[bool, bool], parts: int, length: int | None, opset: int, dynamic: bool) -> None:
     """Signals that are cut, unchanged or padded, along every axis; known and unknown lengths."""
     inverse, onesided = kind
@@ -118,19 +107,16 @@ def test_dft_of_no_signals(inverse: bool, onesided: bool, dynamic: bool) -> None
 
 
 def test_dft_along_the_wrong_axis() -> None:
-    with pytest.raises(MoLoopError, match="ML227"):
-        convert_model(node_model("DFT", {"x": signal(2, 3, 2)}, {"axis": 2}, opset=17))
+    assert "ML227" in str(refusal(node_model("DFT", {"x": signal(2, 3, 2)}, {"axis": 2}, opset=17)))
 
 
 def test_dft_in_a_loop() -> None:
-    model = parsed("""
-        main (int64 n, float[2, 4, 2] x) => (float[2, 4, 2] y, float[N, 2, 3, 2] z) {
+    model = parsed("""main (int64 n, float[2, 4, 2] x) => (float[2, 4, 2] y, float[N, 2, 3, 2] z) {
           y, z = Loop (n, "", x) <body = step (int64 i, bool c, float[2, 4, 2] s)
               => (bool d, float[2, 4, 2] t, float[2, 3, 2] u) {
             d = Identity (c) t = DFT <axis = 1> (s) a = Constant <value_int = 1> () e = Constant <value_ints = [-1]> ()
             r = Constant <value_ints = [0]> () o = Constant <value_ints = [1]> () w = Slice (t, r, o, e)
-            u = DFT <axis = 1, onesided = 1> (w) }>
-        }""")
+            u = DFT <axis = 1, onesided = 1> (w) }> }""")
     x = signal(2, 4, 2)
     for count in (2, 0, 3):
         z, rows = x, []
@@ -138,8 +124,7 @@ def test_dft_in_a_loop() -> None:
             z = transformed(z, 1, None, False, False).astype(np.float32)
             rows.append(transformed(z[..., :1], 1, None, False, True).astype(np.float32))
         joined = np.stack(rows) if rows else np.zeros((0, 2, 3, 2), np.float32)
-        feeds = {"n": np.array(count), "x": x}
-        check_model(model, feeds, expected=[z, joined], rtol=1e-4, atol=1e-4)
+        check_model(model, {"n": np.array(count), "x": x}, expected=[z, joined], rtol=1e-4, atol=1e-4)
 
 
 # -- STFT
@@ -167,12 +152,10 @@ def test_stft(parts: int, windowed: bool, length: Any, onesided: bool, constants
     x = signal(2, 17, parts)
     window = np.hanning(7)[1:-1].astype(np.float32) if windowed else None
     inputs = {"x": x, "step": np.array(3), "window": window, "length": None if length is None else np.array(length)}
-    check_node(
-        "STFT", inputs, {"onesided": int(onesided)}, opset=17,
-        constants=[name for name in constants if inputs[name] is not None],
-        dynamic=("x", "window") if dynamic else False,
-        expected=[spectrogram(x, 3, window, length, onesided)], rtol=1e-4, atol=1e-4,
-    )  # fmt: skip
+    check_node("STFT", inputs, {"onesided": int(onesided)}, opset=17,
+               constants=[name for name in constants if inputs[name] is not None],
+               dynamic=("x", "window") if dynamic else False,
+               expected=[spectrogram(x, 3, window, length, onesided)], rtol=1e-4, atol=1e-4)  # fmt: skip
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float64])
@@ -202,10 +185,8 @@ def test_windows(op_type: str, attributes: Any) -> None:
 )
 def test_mel_weights(bins: int, length: int, rate: int, low: float, high: float, constant: bool) -> None:
     """At the corners f32 may fall on the other side; these numbers have no corner near an integer."""
-    inputs = {
-        "bins": np.array(bins), "length": np.array(length, np.int64), "rate": np.array(rate), "low": np.float32(low),
-        "high": np.float32(high),
-    }  # fmt: skip
+    inputs = {"bins": np.array(bins), "length": np.array(length, np.int64), "rate": np.array(rate),
+              "low": np.float32(low), "high": np.float32(high)}  # fmt: skip
     names = tuple(inputs) if constant else ()
     check_node("MelWeightMatrix", inputs, opset=17, constants=names, rtol=1e-5, atol=1e-6)
 
@@ -215,8 +196,7 @@ def test_mel_weights_of_other_types(dtype: int) -> None:
     to = helper.tensor_dtype_to_np_dtype(dtype)
     inputs = {"bins": np.array(8, np.int32), "length": np.array(16, np.int32), "rate": np.array(8192, np.int32),
               "low": np.float64(0), "high": np.float64(4096)}  # fmt: skip
-    plain = node_model("MelWeightMatrix", inputs, opset=17)
-    wanted = run_converted(plain, inputs)[0][0][1].astype(to)
+    wanted = run_converted(node_model("MelWeightMatrix", inputs, opset=17), inputs)[0][0][1].astype(to)
     for constants in ((), tuple(inputs)):
         feeds = {} if constants else inputs
         model = graph_model(

@@ -7,8 +7,6 @@ A cell is the text of an ONNX body that makes `h2` (and `c2`) of `xt`, `h` (and 
 main graph. `x` is [time, batch, input], or [batch, time, input] with `batch_first`.
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
@@ -38,10 +36,8 @@ def random(*shape: int, seed: int) -> Any:
     return (np.random.default_rng(seed).standard_normal(shape) * 0.5).astype(np.float32)
 
 
-def loop(
-    cell: Cell, *, time: Any = TIME, batch: Any = BATCH, batch_first: bool = False, reverse: bool = False,
-    concatenated: bool = True, finals: bool = True, more: str = "", more_output: str = "",
-) -> onnx.ModelProto:  # fmt: skip
+def loop(cell: Cell, *, time: Any = TIME, batch: Any = BATCH, batch_first: bool = False, reverse: bool = False,
+         concatenated: bool = True, finals: bool = True, more: str = "", more_output: str = "") -> onnx.ModelProto:
     """A Loop over the slices of x; `more` are further nodes of the body, whose output is `more_output`."""
     x, state = _shapes(cell, time, batch, batch_first)
     carried = ", ".join(f"float[{state}] {name}" for name in cell.states)
@@ -60,29 +56,22 @@ def loop(
     outputs = ", ".join([*([shown] if shown else []), *(f"float[t{n}, u{n}, v{n}] s{n}" for n in range(len(scans)))])
     if cell.rank == 1:
         outputs = outputs.replace("u0, v0", "u0").replace("u1, v1", "u1")
-    text = f"""
-    main (float[{x}] x, {first}) => ({outputs}) {{
+    return _with(parsed(f"""main (float[{x}] x, {first}) => ({outputs}) {{
       {count}
       go = Constant<value=bool {{1}}>()
       {last}{joined} = Loop(n, go, {", ".join(f"{name}0" for name in cell.states)})
         <body = step (int64 i, bool g, {carried}) => (bool g2, {next_}{body_scans}) {{
-          g2 = Identity(g)
-          next_i = Constant<value=int64 {{1}}>()
-          n_minus_1 = Sub(n, next_i)
-          k = Sub(n_minus_1, i)
-          xt = Gather<axis={1 if batch_first else 0}>(x, {index})
+          g2 = Identity(g)  next_i = Constant<value=int64 {{1}}>()  n_minus_1 = Sub(n, next_i)
+          k = Sub(n_minus_1, i)  xt = Gather<axis={1 if batch_first else 0}>(x, {index})
           {cell.body}
           {more}
           {copies}
         }}>
-    }}"""
-    return _with(parsed(text), cell.weights)
+    }}"""), cell.weights)
 
 
-def scan(
-    cell: Cell, *, time: Any = TIME, batch: Any = BATCH, batch_first: bool = False, reverse: bool = False,
-    output_reverse: bool = False,
-) -> onnx.ModelProto:  # fmt: skip
+def scan(cell: Cell, *, time: Any = TIME, batch: Any = BATCH, batch_first: bool = False, reverse: bool = False,
+         output_reverse: bool = False) -> onnx.ModelProto:  # fmt: skip
     """A Scan over the slices of x."""
     x, state = _shapes(cell, time, batch, batch_first)
     carried = ", ".join(f"float[{state}] {name}" for name in cell.states)
@@ -91,8 +80,7 @@ def scan(
     axis = 1 if batch_first else 0
     ends = ", ".join(f"float[p{n}, q{n}] {name}_end" for n, name in enumerate(cell.states))
     element = f"{batch}, {INPUT}" if cell.rank == 2 else f"{INPUT}"
-    text = f"""
-    main (float[{x}] x, {first}) => ({ends}, float[t, u, v] ys) {{
+    return _with(parsed(f"""main (float[{x}] x, {first}) => ({ends}, float[t, u, v] ys) {{
       {", ".join(f"{name}_end" for name in cell.states)}, ys =
         Scan<num_scan_inputs = 1, scan_input_axes = [{axis}], scan_output_axes = [{axis}],
              scan_input_directions = [{int(reverse)}], scan_output_directions = [{int(output_reverse)}],
@@ -100,8 +88,7 @@ def scan(
           {cell.body}
           y = Identity(h2)
         }}>({", ".join(f"{name}0" for name in cell.states)}, x)
-    }}"""
-    return _with(parsed(text), cell.weights)
+    }}"""), cell.weights)
 
 
 def feeds(cell: Cell, *sizes: tuple[int, int], batch_first: bool = False) -> list[Arrays]:
@@ -124,8 +111,7 @@ def _shapes(cell: Cell, time: Any, batch: Any, batch_first: bool) -> tuple[str, 
 def _length(batch_first: bool) -> str:
     at = 1 if batch_first else 0
     return f"""dims = Shape(x)
-      at = Constant<value=int64 {{{at}}}>()
-      n = Gather<axis=0>(dims, at)"""
+      at = Constant<value=int64 {{{at}}}>()  n = Gather<axis=0>(dims, at)"""
 
 
 def _with(model: onnx.ModelProto, weights: Arrays) -> onnx.ModelProto:
@@ -171,11 +157,8 @@ def _summed(gate: str, state: str) -> str:
 # -- LSTM
 
 STATE = """
-fc = Mul(f, c)
-ig = Mul(i_, g_)
-c2 = Add(fc, ig)
-tc = Tanh(c2)
-h2 = Mul(o, tc)
+fc = Mul(f, c)  ig = Mul(i_, g_)  c2 = Add(fc, ig)
+tc = Tanh(c2)  h2 = Mul(o, tc)
 """
 
 
@@ -183,32 +166,19 @@ def lstm_split(order: str) -> Cell:
     """PyTorch: Gemm of x, Gemm of h, their sum split; `order` is that of the gates: i, f, g, o in any order."""
     names = ", ".join(f"{gate}p" for gate in order)
     return Cell(f"""
-    gx = Gemm<transB=1>(xt, w, bw)
-    gh = Gemm<transB=1>(h, r, br)
-    gates = Add(gx, gh)
+    gx = Gemm<transB=1>(xt, w, bw)  gh = Gemm<transB=1>(h, r, br)  gates = Add(gx, gh)
     {names} = Split<axis=1>(gates, sizes)
-    i_ = Sigmoid(ip)
-    f = Sigmoid(fp)
-    g_ = Tanh(gp)
-    o = Sigmoid(op)
+    i_ = Sigmoid(ip)  f = Sigmoid(fp)  g_ = Tanh(gp)  o = Sigmoid(op)
     {STATE}""", joined_weights(4))  # fmt: skip
 
 
 def lstm_sliced() -> Cell:
     """TensorFlow: one product of Concat(x, h), gates cut out by Slice, a forget bias added."""
     return Cell(f"""
-    xh = Concat<axis=-1>(xt, h)
-    product = MatMul(xh, both)
-    gates = Add(bw, product)
-    ip = Slice(gates, a0, a1, axes1)
-    gp = Slice(gates, a1, a2, axes1)
-    fp = Slice(gates, a2, a3, axes1)
-    op = Slice(gates, a3, a4, axes1)
-    fb = Add(fp, one)
-    i_ = Sigmoid(ip)
-    f = Sigmoid(fb)
-    g_ = Tanh(gp)
-    o = Sigmoid(op)
+    xh = Concat<axis=-1>(xt, h)  product = MatMul(xh, both)  gates = Add(bw, product)
+    ip = Slice(gates, a0, a1, axes1)  gp = Slice(gates, a1, a2, axes1)  fp = Slice(gates, a2, a3, axes1)
+    op = Slice(gates, a3, a4, axes1)  fb = Add(fp, one)  i_ = Sigmoid(ip)
+    f = Sigmoid(fb)  g_ = Tanh(gp)  o = Sigmoid(op)
     {STATE}""", joined_weights(4))  # fmt: skip
 
 
@@ -217,22 +187,15 @@ def lstm_separate() -> Cell:
     gates = "\n".join(_summed(gate, "h") for gate in "ifgo")
     return Cell(f"""
     {gates}
-    i_ = Sigmoid(p_i)
-    f = Sigmoid(p_f)
-    g_ = Tanh(p_g)
-    o = Sigmoid(p_o)
+    i_ = Sigmoid(p_i)  f = Sigmoid(p_f)  g_ = Tanh(p_g)  o = Sigmoid(p_o)
     {STATE}""", separate_weights("ifgo"))  # fmt: skip
 
 
 def lstm_vectors() -> Cell:
     """No batch: matrices times vectors, no bias."""
     return Cell(f"""
-    gx = MatMul(w, xt)
-    gh = MatMul(h, rt)
-    gates = Add(gx, gh)
-    sig = Sigmoid(gates)
-    i_, f, o, unused = Split<axis=0>(sig, sizes)
-    gp = Slice(gates, a3, a4, axes0)
+    gx = MatMul(w, xt)  gh = MatMul(h, rt)  gates = Add(gx, gh)
+    sig = Sigmoid(gates)  i_, f, o, unused = Split<axis=0>(sig, sizes)  gp = Slice(gates, a3, a4, axes0)
     g_ = Tanh(gp)
     {STATE}""", joined_weights(4), rank=1)  # fmt: skip
 
@@ -250,17 +213,10 @@ MIXTURES = {
 def gru_after(mixture: str) -> Cell:
     """PyTorch: the reset gate multiplies the product with the state."""
     return Cell(f"""
-    gx = Gemm<transB=1>(xt, w, bw)
-    gh = Gemm<transB=1>(h, r, br)
-    rx, zx, nx = Split<axis=1>(gx, sizes)
-    rh, zh_, nh = Split<axis=1>(gh, sizes)
-    rp = Add(rx, rh)
-    r_ = Sigmoid(rp)
-    zp = Add(zx, zh_)
-    z = Sigmoid(zp)
-    rn = Mul(r_, nh)
-    np = Add(nx, rn)
-    n_ = Tanh(np)
+    gx = Gemm<transB=1>(xt, w, bw)  gh = Gemm<transB=1>(h, r, br)  rx, zx, nx = Split<axis=1>(gx, sizes)
+    rh, zh_, nh = Split<axis=1>(gh, sizes)  rp = Add(rx, rh)  r_ = Sigmoid(rp)
+    zp = Add(zx, zh_)  z = Sigmoid(zp)  rn = Mul(r_, nh)
+    np = Add(nx, rn)  n_ = Tanh(np)
     {MIXTURES[mixture]}""", {**joined_weights(3), "unit": np.ones((), np.float32)}, ("h",))  # fmt: skip
 
 
@@ -278,9 +234,6 @@ def gru_before(mixture: str) -> Cell:
 def rnn(activation: str) -> Cell:
     """One product each, one bias."""
     return Cell(f"""
-    gx = MatMul(xt, w_h)
-    gh = MatMul(h, r_h)
-    s = Add(gx, gh)
-    sb = Add(s, b_h)
+    gx = MatMul(xt, w_h)  gh = MatMul(h, r_h)  s = Add(gx, gh)  sb = Add(s, b_h)
     h2 = {activation}(sb)
     """, separate_weights("h"), ("h",))  # fmt: skip

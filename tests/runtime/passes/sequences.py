@@ -1,7 +1,5 @@
 """Inputs of models whose only unknown size is the number of steps, and how many loops of one are left."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -12,9 +10,8 @@ from mo_loop import convert_model, ops
 from tests.harness import Array, floats
 
 
-def feeds(
-    model: onnx.ModelProto, *lengths: int, integers: Callable[[Array], Array] = lambda numbers: 100 * numbers
-) -> list[dict[str, Any]]:
+def feeds(model: onnx.ModelProto, *lengths: int,
+          integers: Callable[[Array], Array] = lambda numbers: 100 * numbers) -> list[dict[str, Any]]:  # fmt: skip
     """Numbers for the inputs, a set for each number of steps; `integers` makes whole ones of normal numbers."""
     result = []
     for place, length in enumerate(lengths):

@@ -1,17 +1,15 @@
 """States of loops whose values in all steps have a closed form: the numbers, and that no loop is left."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
 import onnx
-import pytest
 
 from mo_loop import convert_model, save_model
 from mo_loop.compare.execution.isolated import isolated
 from mo_loop.compare.execution.runtime import run_ir
 from tests.harness import check, floats, parsed
+from tests.pairs import every
 from tests.runtime.passes.sequences import feeds, loops
 
 FORMS = {
@@ -33,11 +31,7 @@ FORMS = {
     "any": ("bool[3]", "t = Or(a, s)"),
 }
 
-OUTPUTS = {
-    "the last": ("", ""),
-    "all made": ("u", "u = Identity(t)"),
-    "all read": ("u", "u = Identity(s)"),
-}
+OUTPUTS = {"the last": ("", ""), "all made": ("u", "u = Identity(t)"), "all read": ("u", "u = Identity(s)")}
 
 
 
@@ -54,31 +48,25 @@ def model_of(form: str, outputs: str, length: str) -> onnx.ModelProto:
     type_, body = FORMS[form]
     more, made = OUTPUTS[outputs]
     every = type_.replace("[", f"[{length}, ") if "[" in type_ else f"{type_}[{length}]"
-    return parsed(f"""
-        main ({every} x, {type_} h) => ({type_} last{f", {every} {more}" if more else ""}) {{
-          sizes = Shape (x)
-          zero = Constant<value=int64 {{0}}>()
-          n = Gather<axis=0> (sizes, zero)
+    return parsed(f"""main ({every} x, {type_} h) => ({type_} last{f", {every} {more}" if more else ""}) {{
+          sizes = Shape (x)  zero = Constant<value=int64 {{0}}>()  n = Gather<axis=0> (sizes, zero)
           last{f", {more}" if more else ""} = Loop (n, "", h) <body = step (int64 i, bool go, {type_} s)
             => (bool goes, {type_} t{f", {type_} {more}" if more else ""}) {{
-            goes = Identity (go)
-            a = Gather<axis=0> (x, i)
+            goes = Identity (go)  a = Gather<axis=0> (x, i)
             {body}
             {made}
           }}>
         }}""")
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("outputs", OUTPUTS)
+@every(form=FORMS, outputs=OUTPUTS)
 def test_a_loop_of_known_length(form: str, outputs: str) -> None:
     model = model_of(form, outputs, "9")
     assert len(loops(model)) == 0
     check(model, *feeds(model, 9), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("form", FORMS)
-@pytest.mark.parametrize("outputs", OUTPUTS)
+@every(form=FORMS, outputs=OUTPUTS)
 def test_a_loop_of_any_length(form: str, outputs: str) -> None:
     model = model_of(form, outputs, "T")
     assert len(loops(model)) == (not has_form_of_any_length(form, outputs))
@@ -98,30 +86,21 @@ WINDOWS = {
 }
 
 
-@pytest.mark.parametrize("name", WINDOWS)
-@pytest.mark.parametrize("every", [True, False])
-@pytest.mark.parametrize("length", ["40", "T"])
+@every(name=WINDOWS, every=[True, False], length=["40", "T"])
 def test_a_state_that_holds_the_last_steps(name: str, every: bool, length: str) -> None:
     """Both the rows that a step reads and those that it makes are windows of the initial rows and the input."""
-    constants = "".join(
-        f", int64[1] {key} = {{{value}}}" for key, value in
-        {"one": 1, "two": 2, "three": 3, "four": 4, "far": 2**31 - 1, "zero": 0}.items()
-    )  # fmt: skip
+    constants = "".join(f", int64[1] {key} = {{{value}}}" for key, value in
+                        {"one": 1, "two": 2, "three": 3, "four": 4, "far": 2**31 - 1, "zero": 0}.items())  # fmt: skip
     model = parsed(f"""
         main (float[{length}, 3] x, float[4, 3] h) => (float[4, 3] last{f", float[{length}, 3] u" if every else ""})
           <int64[3] behind = {{1, 2, 3}}, int64[2] sizes = {{1, 3}}, float[4, 1] column = {{1, 2, 3, 4}}{constants}> {{
-          number = Constant<value=int64 {{0}}>()
-          shape = Shape (x)
-          n = Gather<axis=0> (shape, number)
+          number = Constant<value=int64 {{0}}>()  shape = Shape (x)  n = Gather<axis=0> (shape, number)
           last{", u" if every else ""} = Loop (n, "", h) <body = step (int64 i, bool go, float[4, 3] s)
             => (bool goes, float[4, 3] t{", float[3] u" if every else ""}) {{
-            goes = Identity (go)
-            a = Gather<axis=0> (x, i)
-            e = Unsqueeze(a, zero)
+            goes = Identity (go)  a = Gather<axis=0> (x, i)  e = Unsqueeze(a, zero)
             f = Concat<axis=0>(e, e)
             {WINDOWS[name]}
-            r = Sin(s)
-            q = Add(r, t)
+            r = Sin(s)  q = Add(r, t)
             {"u = ReduceSum<keepdims=0>(q, zero)" if every else ""}
           }}>
         }}""")
@@ -135,8 +114,7 @@ def test_sums_in_the_order_of_the_steps(tmp_path: Path) -> None:
     numbers = floats(200, 7) * np.float32(10) ** (np.arange(200, dtype=np.float32)[:, None] % 7 - 3)
     running = np.add.accumulate(np.concatenate([np.zeros((1, 7), np.float32), numbers]), dtype=np.float32)
     for text, options, wanted in (("u = Identity(t)", {}, running[1:]), ("", {"exact_order": True}, running[-1])):
-        model = parsed(f"""
-            main (float[T, 7] x, float[7] h) => (float[7] last{", float[T, 7] u" if text else ""}) {{
+        model = parsed(f"""main (float[T, 7] x, float[7] h) => (float[7] last{", float[T, 7] u" if text else ""}) {{
               last{", u" if text else ""} = Scan <num_scan_inputs=1, body = step (float[7] s, float[7] a)
                 => (float[7] t{", float[7] u" if text else ""}) {{ t = Add(s, a) {text} }}>(h, x) }}""")
         path = tmp_path / "model.xml"

@@ -1,7 +1,5 @@
 """Products of dynamically quantised activations: right on every instruction set, with weights that keep 8 bits."""
 
-from __future__ import annotations
-
 import functools
 import tempfile
 from pathlib import Path
@@ -18,6 +16,7 @@ from mo_loop.compare.execution.runtime import compile_ir
 from mo_loop.ops.base import Constant
 from mo_loop.support.workers import Pool
 from tests.harness import oracle
+from tests.pairs import every
 from tools.runtimes import chosen_interpreter
 
 Array = np.ndarray[Any, Any]
@@ -60,12 +59,11 @@ def _model(product: str, weights: Array, zero: Array | None = None) -> Any:
     """x, quantised dynamically, times the weights."""
     dims = "N,64" if "MatMul" in product else "N,8,7,7"
     given = product.format(", wz" if zero is not None else "")
-    text = f"""<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>
         main (float[{dims}] x) => (y) <float ws = {{0.01}}> {{
             q, s, z = DynamicQuantizeLinear (x)
             {given}
-        }}"""
-    model = onnx.parser.parse_model(text)
+        }}""")
     model.graph.initializer.extend([_constant(weights, "W"), *([] if zero is None else [_constant(zero, "wz")])])
     model.graph.output[0].type.tensor_type.elem_type = onnx.TensorProto.FLOAT
     return model
@@ -88,8 +86,7 @@ MODELS = {
 }
 
 
-@pytest.mark.parametrize("quantization", ["fast", "exact"])
-@pytest.mark.parametrize("name", MODELS)
+@every(quantization=["fast", "exact"], name=MODELS)
 def test_no_sum_saturates(name: str, quantization: str) -> None:
     """The weights are large, and the activations too: without VNNI sums of two products exceed 16 bits."""
     model = _model(*MODELS[name])
@@ -102,8 +99,7 @@ def test_no_sum_saturates(name: str, quantization: str) -> None:
             assert np.abs(found - right).max() <= 1e-3 * np.abs(right).max(), instructions
 
 
-@pytest.mark.parametrize("quantization", ["fast", "exact"])
-@pytest.mark.parametrize("name", MODELS)
+@every(quantization=["fast", "exact"], name=MODELS)
 def test_weights_keep_8_bits(name: str, quantization: str) -> None:
     product, weights, zero = MODELS[name]
     graph = convert_model(_model(product, weights, zero), quantization=quantization).graph
@@ -113,13 +109,11 @@ def test_weights_keep_8_bits(name: str, quantization: str) -> None:
 
 @pytest.mark.parametrize("as_float", [True, False])
 def test_large_sums_are_one_product_where_they_are_read_in_floating_point(as_float: bool) -> None:
-    text = f"""<ir_version: 8, opset_import: ["": 17]>
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17]>
         main (float[N,1024] x) => ({"float" if as_float else "int32"}[N,8] y) {{
-            q, s, z = DynamicQuantizeLinear (x)
-            p = MatMulInteger (q, W, z)
+            q, s, z = DynamicQuantizeLinear (x)  p = MatMulInteger (q, W, z)
             y = {"Cast <to = 1>" if as_float else "Identity"} (p)
-        }}"""
-    model = onnx.parser.parse_model(text)
+        }}""")
     model.graph.initializer.append(_constant(_integers((1024, 8), 127), "W"))
     kinds = [each.type for each in convert_model(model).graph.ordered()]
     assert kinds.count("MatMul") == (1 if as_float else 2)
@@ -140,8 +134,7 @@ LSTM = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize("name", LSTM)
-@pytest.mark.parametrize("quantization", ["fast", "exact"])
+@every(name=LSTM, quantization=["fast", "exact"])
 def test_a_quantised_lstm(name: str, quantization: str) -> None:
     """Of 7 bits: ONNX Runtime saturates on CPUs without VNNI, too. With one thread it quantises the whole batch."""
     direction, has_lengths, by_channel = LSTM[name]
@@ -154,12 +147,11 @@ def test_a_quantised_lstm(name: str, quantization: str) -> None:
         constants[f"{each}s"] = random.uniform(0.01, 0.03, scales).astype(np.float32)
         constants[f"{each}z"] = np.zeros(scales, np.int8)
     lengths = "lens" if has_lengths else '""'
-    text = f"""<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>
+    model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 17, "com.microsoft": 1]>
         main (float[T,N,{features}] x{", int32[N] lens" if has_lengths else ""}) => (float[T,D,N,{hidden}] y) {{
             y, h, c = com.microsoft.DynamicQuantizeLSTM <hidden_size = {hidden}, direction = "{direction}">
                 (x, W, R, "", {lengths}, "", "", "", ws, wz, rs, rz)
-        }}"""
-    model = onnx.parser.parse_model(text)
+        }}""")
     model.graph.initializer.extend(_constant(array, key) for key, array in constants.items())
     feeds = {"x": random.standard_normal((7, 3, features)).astype(np.float32)}
     if has_lengths:

@@ -1,12 +1,11 @@
 """Matrix states to which every step adds a product of a column and a row: chunks in place of steps."""
 
-from __future__ import annotations
-
 import onnx
 import pytest
 
 from mo_loop import ops
 from tests.harness import check, floats, parsed
+from tests.pairs import every
 from tests.runtime.passes.sequences import feeds, loops
 from tools import chunk_errors
 
@@ -22,11 +21,9 @@ DECAYS = {
 }
 """The shape of the factor of a step, and m = a * s."""
 
-ADDED = {
-    "product": "c = Unsqueeze(k, behind)\n r = Unsqueeze(v, before)\n u = MatMul(c, r)",
-    "outer": "c = Unsqueeze(k, behind)\n r = Unsqueeze(v, before)\n u = Mul(r, c)",
-    "scaled": "c = Unsqueeze(k, behind)\n r = Unsqueeze(v, before)\n w = Mul(c, r)\n u = Mul(half, w)",
-}
+ADDED = {"product": "c = Unsqueeze(k, behind)\n r = Unsqueeze(v, before)\n u = MatMul(c, r)",
+         "outer": "c = Unsqueeze(k, behind)\n r = Unsqueeze(v, before)\n u = Mul(r, c)",
+         "scaled": "c = Unsqueeze(k, behind)\n r = Unsqueeze(v, before)\n w = Mul(c, r)\n u = Mul(half, w)"}
 READS = {
     "left": (f"1,{V}", "q = Unsqueeze(k, before)\n y = MatMul(q, t)"),
     "right": (f"{K},1", "q = Unsqueeze(v, behind)\n y = MatMul(t, q)"),
@@ -34,17 +31,13 @@ READS = {
     "several rows": (f"3,{V}", "r3 = Unsqueeze(k, before)\n q = Mul(rows, r3)\n y = MatMul(q, t)"),
     "sum of rows": (f"{V}", "q = Unsqueeze(k, behind)\n p = Mul(t, q)\n y = ReduceSum<keepdims=0>(p, before)"),
     "sum of columns": (f"{K},1", "q = Unsqueeze(v, before)\n p = Mul(q, t)\n y = ReduceSum<keepdims=1>(p, behind)"),
-    "both": (
-        f"1,{2 * V}",
-        "q = Unsqueeze(k, before)\n y1 = MatMul(q, t)\n y2 = MatMul(q, s)\n y = Concat<axis=-1>(y1, y2)",
-    ),
+    "both": (f"1,{2 * V}",
+             "q = Unsqueeze(k, before)\n y1 = MatMul(q, t)\n y2 = MatMul(q, s)\n y = Concat<axis=-1>(y1, y2)"),
 }
 """The shape of y, and how it is made."""
 
-NOT_CHUNKED = {
-    *((read, "of each row") for read in ("right", "sum of columns")),
-    *((read, "of each column") for read in READS if read not in ("right", "sum of columns")),
-}
+NOT_CHUNKED = {*((read, "of each row") for read in ("right", "sum of columns")),
+               *((read, "of each column") for read in READS if read not in ("right", "sum of columns"))}  # fmt: skip
 """Where the factors differ along what the product leaves."""
 
 
@@ -78,8 +71,7 @@ def loops_around_steps(model: onnx.ModelProto) -> int:
     return sum(any(isinstance(node, ops.MatMul | ops.ReduceSum) for node in loop.body) for loop in loops(model))
 
 
-@pytest.mark.parametrize("decay", DECAYS)
-@pytest.mark.parametrize("read", READS)
+@every(decay=DECAYS, read=READS)
 def test_a_state_is_computed_in_chunks(decay: str, read: str) -> None:
     model = model_of(decay, "product", read, "T")
     if (read, decay) not in NOT_CHUNKED:
@@ -87,8 +79,7 @@ def test_a_state_is_computed_in_chunks(decay: str, read: str) -> None:
     check(model, *feeds(model, 70, 1, 15, 16, 17, 33), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("batch", [(2,), (2, 3)])
-@pytest.mark.parametrize("decay", DECAYS)
+@every(batch=[(2,), (2, 3)], decay=DECAYS)
 def test_states_of_several_heads(decay: str, batch: tuple[int, ...]) -> None:
     read = "right" if decay == "of each column" else "several rows"
     model = model_of(decay, "outer", read, "T", batch)
@@ -96,8 +87,7 @@ def test_states_of_several_heads(decay: str, batch: tuple[int, ...]) -> None:
     check(model, *feeds(model, 40, 1, 16), rtol=1e-4, atol=1e-4)
 
 
-@pytest.mark.parametrize("added", ADDED)
-@pytest.mark.parametrize("length", [32, 48, 77])
+@every(added=ADDED, length=[32, 48, 77])
 def test_a_known_number_of_steps(added: str, length: int) -> None:
     for decay in ("none", "constant", "of the step", "of each row"):
         model = model_of(decay, added, "both", str(length))
@@ -114,9 +104,7 @@ def test_queries_of_an_unknown_number_of_rows() -> None:
             => (float[{K},{V}] t, float[R,{V}] y) {{
             {DECAYS["constant"][1]}
             {ADDED["product"]}
-            t = Add(m, u)
-            y = MatMul(q, t)
-          }}>(h, ks, vs, qs) }}""")
+            t = Add(m, u)  y = MatMul(q, t) }}>(h, ks, vs, qs) }}""")
     shapes = {"h": (K, V), "ks": (40, K), "vs": (40, V), "qs": (40, 3, K)}
     check(model, {name: floats(*shape) for name, shape in shapes.items()}, rtol=1e-4, atol=1e-4)
 
@@ -158,19 +146,15 @@ def delta_rule(retrieved: str, rate: str, decay: str, length: str, batch: tuple[
          int64[1] before = {{-2}}, int64[1] behind = {{-1}}> {{
           last, ys = Scan <num_scan_inputs = {len(sizes)}, body = step (float[{lead}{K},{V}] s, {inner})
             => (float[{lead}{K},{V}] t, float[{lead}{V}] y) {{
-            k = Mul(k0, small)
-            c = Unsqueeze(k, behind)
+            k = Mul(k0, small)  c = Unsqueeze(k, behind)
             {kept}
             {RETRIEVED[retrieved]}
             {RATES[rate]}
-            t = Add(m, u)
-            z = Mul(t, c)
-            y = ReduceSum<keepdims=0>(z, before)
+            t = Add(m, u)  z = Mul(t, c)  y = ReduceSum<keepdims=0>(z, before)
           }}>(h, {", ".join(name + "s" for name in sizes)}) }}""")
 
 
-@pytest.mark.parametrize("retrieved", RETRIEVED)
-@pytest.mark.parametrize("rate", RATES)
+@every(retrieved=RETRIEVED, rate=RATES)
 def test_the_delta_rule(retrieved: str, rate: str) -> None:
     batch = () if retrieved == "product of a vector" else (2, 3)
     for decay in ("none", "constant", "of the step"):

@@ -1,7 +1,5 @@
 """Loops that slice, compute invariants, or are unrolled: the numbers, and the remaining loops."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -75,11 +73,8 @@ def test_several_axes_and_tensors() -> None:
 
 
 def test_invariants_are_computed_once() -> None:
-    model = counted(
-        f"{ONE}\n xx = MatMul(x, m)\n e = Exp(xx)\n a = Gather<axis=0>(e, i)\n f = Softmax<axis=-1>(h)\n"
-        "fa = Mul(a, f)\n t = Add(s, fa)\n u = Unsqueeze(t, zero)",
-        more=", float[3, 3] m",
-    )
+    model = counted(f"{ONE}\n xx = MatMul(x, m)\n e = Exp(xx)\n a = Gather<axis=0>(e, i)\n f = Softmax<axis=-1>(h)\n"
+                    "fa = Mul(a, f)\n t = Add(s, fa)\n u = Unsqueeze(t, zero)", more=", float[3, 3] m")  # fmt: skip
     graph = convert_model(model).graph
     assert len(graph.of(ops.MatMul)) == len(graph.of(ops.Exp)) == len(graph.of(ops.Softmax)) == 1
     check(model, {"x": floats(4, 3), "h": floats(3, seed=1), "m": floats(3, 3, seed=2)})
@@ -87,20 +82,12 @@ def test_invariants_are_computed_once() -> None:
 
 def test_a_loop_without_iterations_does_not_divide_by_zero() -> None:
     """The quotient of captured integers stays inside the body: outside, it would divide by 0."""
-    model = parsed("""
-        main (float[3] h, int64 n, int64[3] k) => (float[3] y) {
+    model = parsed("""main (float[3] h, int64 n, int64[3] k) => (float[3] y) {
           c = Constant<value=bool {1}>()
           y = Loop (n, c, h) <body = step (int64 i, bool g, float[3] s) => (bool d, float[3] t) {
-            d = Identity (g)
-            hundred = Constant<value=int64[1] {100}>()
-            q = Div(hundred, k)
-            f = Cast<to=1>(q)
-            e = Exp(f)
-            t = Add(s, f)
-          }>
-        }""")
-    runs = [{"h": floats(3), "n": 2, "k": [1, 2, 3]}, {"h": floats(3), "n": 0, "k": [0, 0, 0]}]
-    check(model, *runs)
+            d = Identity (g)  hundred = Constant<value=int64[1] {100}>()  q = Div(hundred, k)
+            f = Cast<to=1>(q)  e = Exp(f)  t = Add(s, f) }> }""")
+    check(model, *[{"h": floats(3), "n": 2, "k": [1, 2, 3]}, {"h": floats(3), "n": 0, "k": [0, 0, 0]}])
 
 
 @pytest.mark.parametrize("reverse", [False, True])
@@ -125,28 +112,18 @@ def test_an_unrolled_scan(batch_first: bool) -> None:
 def test_a_while_loop_over_rows_counts(start: int, cast: bool) -> None:
     """As TensorFlow writes it, with a comparison of floats; with fewer rows than the first index nothing changes."""
     to_float = "Cast<to=1>" if cast else "Identity"
-    model = parsed(f"""
-        main (float[N, 3] x, float[3] h) => (float[3] y, float[M, 3] ys) {{
-          dims = Shape (x)
-          zero = Constant<value=int64 {{0}}>()
-          j0 = Constant<value=int64 {{{start}}}>()
+    model = parsed(f"""main (float[N, 3] x, float[3] h) => (float[3] y, float[M, 3] ys) {{
+          dims = Shape (x)  zero = Constant<value=int64 {{0}}>()  j0 = Constant<value=int64 {{{start}}}>()
           n = Gather<axis=0> (dims, zero)
           fn = {to_float} (n)
           f0 = {to_float} (j0)
           go = Less (f0, fn)
           unused, y, ys = Loop ("", go, j0, h) <body = step (int64 i, bool g, int64 j, float[3] s)
             => (bool more, int64 k, float[3] t, float[3] u) {{
-            one = Constant<value=int64 {{1}}>()
-            k = Add (j, one)
+            one = Constant<value=int64 {{1}}>()  k = Add (j, one)
             fk = {to_float} (k)
-            more = Less (fk, fn)
-            a = Gather<axis=0> (x, j)
-            t = Add (s, a)
-            u = Neg (t)
-          }}>
-        }}""")
-    graph = convert_model(model).graph
-    (found,) = graph.of(ops.Loop)
+            more = Less (fk, fn)  a = Gather<axis=0> (x, j)  t = Add (s, a)  u = Neg (t) }}> }}""")
+    (found,) = convert_model(model).graph.of(ops.Loop)
     assert found.continues_always
     check(model, *({"x": floats(rows, 3, seed=rows), "h": floats(3)} for rows in (5, 1, 0, 2, 3)))
 

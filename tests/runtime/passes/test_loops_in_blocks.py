@@ -1,7 +1,5 @@
 """Loops whose tensors of all steps would take too much memory: blocks of steps, with a last one of those left."""
 
-from __future__ import annotations
-
 import onnx
 import pytest
 
@@ -42,8 +40,7 @@ def loop(length: str) -> onnx.ModelProto:
     """The same with the number of the step."""
     return parsed(f"""main (float[{length}, 40] x) => (float[{length}, 40] y) {{
       column = Constant<value = int64[1] {{1}}>() row = Constant<value = int64[1] {{0}}>()
-      last = Constant<value = int64[1] {{1}}>() zero = Constant<value = int64 {{0}}>()
-      sizes = Shape(x)
+      last = Constant<value = int64[1] {{1}}>() zero = Constant<value = int64 {{0}}>()  sizes = Shape(x)
       n = Gather<axis = 0>(sizes, zero)
       y = Loop(n, "") <body = step (int64 i, bool c) => (bool c2, float[40] o) {{
           c2 = Identity(c) a = Gather<axis = 0>(x, i) f = Cast<to = 1>(i) {BODY} o = Sub(r, f) }}> }}""")
@@ -65,9 +62,8 @@ def test_known_lengths(length: int, sizes: list[int], attributes: str) -> None:
     check(model, {"x": floats(length, 40), "h": floats(40)})
 
 
-@pytest.mark.parametrize("attributes", [
-    "", ", scan_input_directions = [1], scan_output_directions = [1]", ", scan_input_directions = [1]",
-])  # fmt: skip
+@pytest.mark.parametrize("attributes", ["", ", scan_input_directions = [1], scan_output_directions = [1]",
+                                        ", scan_input_directions = [1]"])  # fmt: skip
 def test_any_length(attributes: str) -> None:
     model = scan("N", attributes)
     assert blocks_of(model) == [16]
@@ -80,9 +76,8 @@ def test_the_second_axis() -> None:
     check(model, {"x": floats(40, 19), "h": floats(40)})
 
 
-@pytest.mark.parametrize(("length", "state"), [
-    ("19", "Add(s, r)"), ("19", "Max(s, r)"), ("19", "Identity(r)"), ("N", "Add(s, r)"), ("N", "Identity(r)"),
-])  # fmt: skip
+@pytest.mark.parametrize(("length", "state"), [("19", "Add(s, r)"), ("19", "Max(s, r)"), ("19", "Identity(r)"),
+                                               ("N", "Add(s, r)"), ("N", "Identity(r)")])  # fmt: skip
 def test_states_of_one_block_are_those_of_the_next_one(length: str, state: str) -> None:
     model = scan(length, state=state)
     assert blocks_of(model) == [16 if length == "N" else 8]

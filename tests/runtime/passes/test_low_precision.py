@@ -1,7 +1,5 @@
 """Quantised networks on the runtime: which nodes compute with integers, and by how many steps results differ."""
 
-from __future__ import annotations
-
 import tempfile
 from pathlib import Path
 from typing import Any
@@ -116,8 +114,7 @@ def steps_off(found: Array, model: onnx.ModelProto, x: Array, step: float = floa
 @pytest.mark.parametrize(("kind", "by_channel"), [(np.uint8, False), (np.int8, False), (np.int8, True)])
 def test_convolutions_compute_with_8_bits(kind: type[np.generic], by_channel: bool) -> None:
     net = Network(kind, by_channel=by_channel)
-    x = net.both("x")
-    y = net.both(net.node("Relu", net.convolution(x)))
+    y = net.both(net.node("Relu", net.convolution(net.both("x"))))
     model = net.model(net.both(net.node("Relu", net.convolution(y))))
     found, nodes = run_fast(model, image())
     assert nodes["Convolution"] <= {"u8", "i8"}
@@ -159,8 +156,7 @@ def test_between_quantised_layers() -> None:
     """A residual sum, a Concat, pooling and Resize stay in 8 bits or are right in f32."""
     net = Network()
     x = net.both("x")
-    y = net.both(net.convolution(x))
-    s = net.both(net.node("Add", x, y))
+    s = net.both(net.node("Add", x, net.both(net.convolution(x))))
     pooled = net.both(net.node("AveragePool", s, kernel_shape=[2, 2], strides=[2, 2]))
     sizes = net.constant(np.array([1, CHANNELS, 12, 12]))
     wide = net.both(net.node("Resize", pooled, "", "", sizes, mode="nearest"))
@@ -285,12 +281,8 @@ def test_a_mask_of_the_least_number_keeps_zero(quantization: str) -> None:
     text = """<ir_version: 8, opset_import: ["": 17]>
         main (float[2,N] x, bool[2,N] hidden) => (float[2,N] y)
         <float least = {-3.4028235e38}, float none = {0}, float s = {1.3344406e36}, uint8 z = {255}> {
-            mask = Where (hidden, least, none)
-            q = QuantizeLinear (mask, s, z)
-            m = DequantizeLinear (q, s, z)
-            sum = Add (x, m)
-            y = Softmax <axis = -1> (sum)
-        }"""
+            mask = Where (hidden, least, none)  q = QuantizeLinear (mask, s, z)  m = DequantizeLinear (q, s, z)
+            sum = Add (x, m)  y = Softmax <axis = -1> (sum) }"""
     x = np.random.default_rng(3).standard_normal((2, 6)).astype(np.float32)
     hidden = np.array([[False] * 4 + [True] * 2, [False] * 6])
     check(onnx.parser.parse_model(text), {"x": x, "hidden": hidden}, quantization=quantization)
@@ -300,8 +292,6 @@ def test_extreme_scales_are_divided_exactly() -> None:
     text = """<ir_version: 8, opset_import: ["": 17]>
         main (float[4] x, float[4] t) => (uint8[4] y, int8[4] u)
         <float s = {1.3344406e36}, uint8 z = {3}, float r = {1e-36}, int8 n = {0}> {
-            y = QuantizeLinear (x, s, z)
-            u = QuantizeLinear (t, r, n)
-        }"""
+            y = QuantizeLinear (x, s, z)  u = QuantizeLinear (t, r, n) }"""
     x, t = np.float32([0, 1e36, 3.3e38, -1e36]), np.float32([0, 2.4e-36, 9e-35, -7e-36])
     check(onnx.parser.parse_model(text), {"x": x, "t": t}, quantization="exact")

@@ -1,7 +1,5 @@
 """Cells written out in loops: which become sequence operations, and the numbers."""
 
-from __future__ import annotations
-
 import ast
 import sys
 from dataclasses import replace
@@ -14,6 +12,7 @@ from mo_loop import convert_model, ops
 from mo_loop.transforms.front.recurrence import cells
 from mo_loop.transforms.front.recurrence.columns import NotACell
 from tests.harness import check
+from tests.pairs import every
 from tests.runtime.passes.recurrent_models import (
     MIXTURES,
     Cell,
@@ -58,18 +57,15 @@ def test_a_cell_in_a_loop(name: str) -> None:
     check(model, *feeds(CELLS[name]), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["lstm_split_ifgo", "gru_after_0", "rnn_Tanh"])
-@pytest.mark.parametrize("reverse", [False, True])
-@pytest.mark.parametrize("batch_first", [False, True])
+@every(name=["lstm_split_ifgo", "gru_after_0", "rnn_Tanh"], reverse=[False, True], batch_first=[False, True])
 def test_layouts_and_directions(name: str, reverse: bool, batch_first: bool) -> None:
     model = loop(CELLS[name], reverse=reverse, batch_first=batch_first)
     fused(model, name)
     check(model, *feeds(CELLS[name], batch_first=batch_first), rtol=1e-5, atol=1e-6)
 
 
-@pytest.mark.parametrize("name", ["lstm_sliced", "gru_before_1", "rnn_Relu"])
-@pytest.mark.parametrize("directions", [(False, False), (True, False), (False, True), (True, True)])
-@pytest.mark.parametrize("batch_first", [False, True])
+@every(name=["lstm_sliced", "gru_before_1", "rnn_Relu"],
+       directions=[(False, False), (True, False), (False, True), (True, True)], batch_first=[False, True])  # fmt: skip
 def test_a_cell_in_a_scan(name: str, directions: tuple[bool, bool], batch_first: bool) -> None:
     model = scan(CELLS[name], reverse=directions[0], output_reverse=directions[1], batch_first=batch_first)
     fused(model, name)
@@ -118,16 +114,11 @@ def test_layers_in_one_body() -> None:
     """The second layer reads the output of the first in the same iteration; a third state adds them up."""
     states = ("h", "c", "e")
     one = CELLS["rnn_Tanh"].body.replace("h2", "y")
-    body = f"""
+    cell = Cell(f"""
     {one}
-    h2 = Identity(y)
-    g1 = MatMul(y, r_h)
-    g2_ = MatMul(c, r_h)
-    s2 = Add(g1, g2_)
-    c2 = Relu(s2)
-    e2 = Add(e, h2)
-    """
-    cell = Cell(body, {**CELLS["rnn_Tanh"].weights}, states)
+    h2 = Identity(y)  g1 = MatMul(y, r_h)  g2_ = MatMul(c, r_h)
+    s2 = Add(g1, g2_)  c2 = Relu(s2)  e2 = Add(e, h2)
+    """, {**CELLS["rnn_Tanh"].weights}, states)
     model = loop(cell)
     fused(model, "rnn", count=2, loops=1)
     check(model, *feeds(cell), rtol=1e-5, atol=1e-6)
@@ -164,11 +155,8 @@ UNLIKE = {
     "lstm_more_added": (LSTM, "c2 = Add(fc, ig)", "cc = Add(fc, ig)\n c2 = Add(cc, one)"),
     "lstm_scaled": (LSTM, "h2 = Mul(o, tc)", "hh = Mul(o, tc)\n h2 = Mul(hh, two)"),
     "lstm_clipped": (LSTM, "tc = Tanh(c2)", "cl = Min(c2, one)\n tc = Tanh(cl)"),
-    "lstm_product_with_state": (
-        LSTM,
-        "gh = Gemm<transB=1>(h, r, br)",
-        "hc = Mul(h, c)\n gh = Gemm<transB=1>(hc, r, br)",
-    ),
+    "lstm_product_with_state": (LSTM, "gh = Gemm<transB=1>(h, r, br)",
+                                "hc = Mul(h, c)\n gh = Gemm<transB=1>(hc, r, br)"),
     "gru_reset_of_other": (GRU, "rn = Mul(r_, nh)", "rn = Mul(r_, nx)"),
     "gru_two_updates": (GRU, "m = Sub(unit, z)", "m = Sub(unit, r_)"),
     "gru_sum_over_one": (GRU, "m = Sub(unit, z)", "m = Add(unit, z)"),

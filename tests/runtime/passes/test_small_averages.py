@@ -1,7 +1,5 @@
 """Averages of quantised tensors that have few elements, without AVX-512."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 import pytest
@@ -10,11 +8,8 @@ from mo_loop import convert_model
 from tests.harness import oracle
 from tests.runtime.passes.test_dynamic_quantisation import results_of
 
-KINDS = {
-    "of channels": "GlobalAveragePool (b)",
-    "of places": "AveragePool <kernel_shape = [5, 5]> (b)",
-    "maximum of places": "MaxPool <kernel_shape = [5, 5]> (b)",
-}
+KINDS = {"of channels": "GlobalAveragePool (b)", "of places": "AveragePool <kernel_shape = [5, 5]> (b)",
+         "maximum of places": "MaxPool <kernel_shape = [5, 5]> (b)"}  # fmt: skip
 BEHIND = {"nothing": "Identity (p)", "a view": "Flatten (p)", "a number": "Mul (p, half)"}
 SHAPES = {"static": "1,3,6,6", "unknown image": "1,3,H,W"}
 
@@ -31,7 +26,7 @@ def test_averages_before_a_quantisation(pool: str, shape: str, signed: bool) -> 
     for behind in BEHIND.values():
         is_matrix = "Flatten" in behind
         kind, zero = ("int8", "-10") if signed else ("uint8", "0")
-        text = f"""<ir_version: 8, opset_import: ["": 13]>
+        model = onnx.parser.parse_model(f"""<ir_version: 8, opset_import: ["": 13]>
             main (float[{SHAPES[shape]}] x) => (float[{"a,b" if is_matrix else "a,b,c,d"}] y)
             <float s1 = {{0.03}}, float s2 = {{0.02}}, float half = {{0.5}}, {kind} z = {{{zero}}}, int8 n = {{0}}> {{
                 q = QuantizeLinear (x, s1, z)  d = DequantizeLinear (q, s1, z)
@@ -40,8 +35,7 @@ def test_averages_before_a_quantisation(pool: str, shape: str, signed: bool) -> 
                 p = {KINDS[pool]}  h = {behind}
                 t = QuantizeLinear (h, s2, z)  e = DequantizeLinear (t, s2, z)
                 y = {"Abs (e)" if is_matrix else "Conv (e, v)"}
-            }}"""
-        model = onnx.parser.parse_model(text)
+            }}""")
         model.graph.initializer.append(onnx.numpy_helper.from_array(weights, "w"))
         wanted = oracle(model, [feeds]).values[0][0][1]
         (found,) = results_of(convert_model(model), [feeds], "AVX2")

@@ -1,13 +1,10 @@
 """Products of Unsqueezes, whose dimensions of 1 are removed again."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.harness import check, floats, parsed
 
-TEXT = """
-    main (float[M, N] x, float[M] y) => (float t, float e) {{
+TEXT = """main (float[M, N] x, float[M] y) => (float t, float e) {{
       zero = Constant <value_ints = [0]> ()
       one = Constant <value_ints = [1]> () first = Constant <value_ints = [0, 1]> ()
       {}

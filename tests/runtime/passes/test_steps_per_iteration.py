@@ -1,7 +1,5 @@
 """Loops with several steps in each iteration, with numbers of steps that blocks divide and do not divide."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -40,10 +38,8 @@ def expected(feeds: dict[str, np.ndarray], backwards: bool, turned: bool) -> lis
     return [("last", state), ("y", every[::-1] if turned else every)]
 
 
-@pytest.mark.parametrize("attributes", [
-    "", ", scan_input_directions = [1]", ", scan_output_directions = [1]",
-    ", scan_input_directions = [1], scan_output_directions = [1]",
-])  # fmt: skip
+@pytest.mark.parametrize("attributes", ["", ", scan_input_directions = [1]", ", scan_output_directions = [1]",
+                                        ", scan_input_directions = [1], scan_output_directions = [1]"])  # fmt: skip
 def test_lengths_that_change(attributes: str) -> None:
     model = recurrence("N", attributes)
     assert steps_of(model) == [16]
@@ -71,10 +67,8 @@ def test_a_condition_that_ends_the_loop_between_two_iterations() -> None:
     x = np.array([1, 0.25], np.float32)
     feeds = [
         {"x": x, "limit": np.float32(limit), "n": np.int64(n), "go": np.bool_(go)}
-        for limit, n, go in (
-            (100, 1000, True), (3, 1000, True), (100, 3, True), (0, 9, True), (1e9, 17, True), (9, 9, False),
-            (9, 0, True), (1e20, 2**31 - 1, True), (9, -1, True), (30, 8, True),
-        )
+        for limit, n, go in ((100, 1000, True), (3, 1000, True), (100, 3, True), (0, 9, True), (1e9, 17, True),
+                             (9, 9, False), (9, 0, True), (1e20, 2**31 - 1, True), (9, -1, True), (30, 8, True))
     ]  # fmt: skip
     check(model, *feeds)
 
@@ -90,13 +84,12 @@ def test_a_condition_that_is_a_state() -> None:
 
 def test_a_while_loop_of_constants() -> None:
     """The runtime evaluates it while it reads the model; how many pieces there are is not evaluated."""
-    model = parsed("""main (float[2] x) => (bool[M,1] all, float[2] y) {
+    check(parsed("""main (float[2] x) => (bool[M,1] all, float[2] y) {
       go = Constant <value = bool {1}> () y = Identity (x)
       all = Loop ("", go) <body = step (int64 i, bool c) => (bool c2, bool[1] t) {
         five = Constant <value = int64 {5}> () one = Constant <value = int64[1] {1}> ()
         p = Reshape (i, one) t = Less (p, five) n = Sub (five, five) m = Greater (n, five) w = Squeeze (t)
-        c2 = And (w, m) }> }""")
-    check(model, {"x": floats(2)})
+        c2 = And (w, m) }> }"""), {"x": floats(2)})
 
 
 def test_numbers_of_steps_that_other_operations_read() -> None:
@@ -131,17 +124,12 @@ def test_infinities_and_signs_of_zeros_are_those_of_the_last_step() -> None:
 
 def test_a_known_number_of_steps_over_slices_of_unknown_length_from_the_end() -> None:
     """One input of a Scan gives the number of steps, the other one is read backwards."""
-    model = parsed("""
-        main (float[3, 2] x, float[N, 2] z, float[2] h) => (float[2] last) {
+    check(parsed("""main (float[3, 2] x, float[N, 2] z, float[2] h) => (float[2] last) {
           last = Scan <num_scan_inputs = 2, scan_input_directions = [0, 1],
             body = step (float[2] s, float[2] a, float[2] b)
             => (float[2] t) {
-            m = Tanh (s)
-            p = Mul (m, a)
-            t = Add (p, b)
-          }>(h, x, z)
-        }""")
-    check(model, {"x": floats(3, 2), "z": floats(3, 2, seed=2), "h": floats(2, seed=1)})
+            m = Tanh (s)  p = Mul (m, a)  t = Add (p, b) }>(h, x, z)
+        }"""), {"x": floats(3, 2), "z": floats(3, 2, seed=2), "h": floats(2, seed=1)})
 
 
 def test_a_loop_whose_condition_is_a_constant_when_another_loop_is_unrolled() -> None:
@@ -150,18 +138,11 @@ def test_a_loop_whose_condition_is_a_constant_when_another_loop_is_unrolled() ->
         main (int64[2] lengths, float[2, 3, 2] x, int64 n, bool[2] h) => (bool[2] last, float[2, 3, 2] ys) {
           c = Constant <value = float[2, 2] {-3.0, -2.0, 1.0, 4.0}> ()
           state, ys = Scan <num_scan_inputs = 1, body = step (float[2] s, float[2] a) => (float[2] t, float[2] y) {
-            t = Identity (s)
-            y = Sigmoid (a)
-          }>(lengths, c, x)
-          total = ReduceSum <axes = [0, 1], keepdims = 0> (state)
-          bounded = Tanh (total)
-          one = Constant <value = float {1.0}> ()
-          go = Greater (bounded, one)
+            t = Identity (s)  y = Sigmoid (a) }>(lengths, c, x)
+          total = ReduceSum <axes = [0, 1], keepdims = 0> (state)  bounded = Tanh (total)
+          one = Constant <value = float {1.0}> ()  go = Greater (bounded, one)
           last = Loop (n, go, h) <body = never (int64 i, bool g, bool[2] b) => (bool g2, bool[2] b2) {
-            g2 = Not (g)
-            b2 = Not (b)
-          }>
-        }""", opset=8)
+            g2 = Not (g)  b2 = Not (b) }> }""", opset=8)
     feeds = {"lengths": np.array([3, 2]), "x": floats(2, 3, 2), "n": np.int64(2), "h": np.array([True, False])}
     check(model, feeds)
 
@@ -169,16 +150,13 @@ def test_a_loop_whose_condition_is_a_constant_when_another_loop_is_unrolled() ->
 def test_elements_by_the_number_of_the_step() -> None:
     """All steps of an iteration read their elements at once, also of tensors with more elements than steps."""
     model = parsed("""main (float[N,3] x, float[3,M] z, float[3] first) => (float[3] last, float[N,3] y) {
-      zero = Constant <value = int64 {0}> ()
-      sizes = Shape (x)
-      n = Gather <axis = 0> (sizes, zero)
+      zero = Constant <value = int64 {0}> ()  sizes = Shape (x)  n = Gather <axis = 0> (sizes, zero)
       last, y = Loop (n, "", first) <
         body = step (int64 i, bool c, float[3] s) => (bool c2, float[3] t, float[3] o) {
           c2 = Identity (c) a = Gather <axis = 0> (x, i) b = Gather <axis = 1> (z, i)
           p = Mul (s, a) q = Tanh (p) t = Add (q, b) o = Identity (t) }> }""")
     assert steps_of(model) == [16]
-    sets = [{**sequence(length), "z": floats(3, length + 2)} for length in LENGTHS]
-    check(model, *sets)
+    check(model, *[{**sequence(length), "z": floats(3, length + 2)} for length in LENGTHS])
 
 
 def test_one_step_beside_an_input_of_which_only_the_size_is_read() -> None:

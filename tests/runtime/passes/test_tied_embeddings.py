@@ -1,7 +1,5 @@
 """Language models with one matrix for embedding and scores: it is stored once, for each form of the model."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -16,12 +14,10 @@ from tests.harness import check, parsed
 
 VOCABULARY, WIDTH = 90, 40
 TOKENS = {"i": np.array([3, 1, 4, 1])}
-BODY = """
-main (int64[4] i, int64 n) => (float[a, b, c] y) {{
+BODY = """main (int64[4] i, int64 n) => (float[a, b, c] y) {{
   x0 = Gather(v, i)
   x, y = Loop (n, "", x0) <body = step (int64 k, bool c, float[4, 40] x) => (bool d, float[4, 40] z, float[a, b] s) {{
-    d = Identity(c)
-    z = Relu(x)
+    d = Identity(c)  z = Relu(x)
     {product}
   }}>
 }}"""

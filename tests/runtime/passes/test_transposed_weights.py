@@ -1,7 +1,5 @@
 """Weights [K, N] are written as [N, K]: the numbers for tensors of all ranks, and the bytes of the .bin."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -19,8 +17,7 @@ TYPES = {"float": np.float32, "float16": np.float16}
 def product(shape: str, batch: tuple[int, ...] = (), kind: str = "float") -> onnx.ModelProto:
     model = parsed(f"main ({kind}[{shape}] x) => ({kind} y) {{ y = MatMul(x, w) }}")
     model.graph.output[0].type.tensor_type.ClearField("shape")
-    weights = floats(*batch, K, N).astype(TYPES[kind])
-    model.graph.initializer.append(numpy_helper.from_array(weights, "w"))
+    model.graph.initializer.append(numpy_helper.from_array(floats(*batch, K, N).astype(TYPES[kind]), "w"))
     return model
 
 

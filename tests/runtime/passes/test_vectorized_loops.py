@@ -1,7 +1,5 @@
 """Loops whose iterations do not depend on each other: the numbers, for each rule, and that no loop is left."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 import pytest
@@ -73,14 +71,10 @@ REFUSE_NO_STEPS = ("a convolution", "the largest of windows")
 
 def loop(read: str, made: str, body: str, captured: str, length: str) -> onnx.ModelProto:
     """A Loop over the rows of x."""
-    return parsed(f"""
-        main ({_stacked(read, length)} x, {captured} h) => ({_stacked(made, length)} y) {{
-          sizes = Shape (x)
-          zero = Constant<value=int64 {{0}}>()
-          n = Gather<axis=0> (sizes, zero)
+    return parsed(f"""main ({_stacked(read, length)} x, {captured} h) => ({_stacked(made, length)} y) {{
+          sizes = Shape (x)  zero = Constant<value=int64 {{0}}>()  n = Gather<axis=0> (sizes, zero)
           y = Loop (n, "") <body = step (int64 i, bool go) => (bool goes, {made} c) {{
-            goes = Identity (go)
-            a = Gather<axis=0> (x, i)
+            goes = Identity (go)  a = Gather<axis=0> (x, i)
             {body}
           }}>
         }}""")
@@ -88,8 +82,7 @@ def loop(read: str, made: str, body: str, captured: str, length: str) -> onnx.Mo
 
 def scan(read: str, made: str, body: str, captured: str, length: str, reads: int, writes: int) -> onnx.ModelProto:
     """A Scan over the rows of x, from the first or the last one."""
-    return parsed(f"""
-        main ({_stacked(read, length)} x, {captured} h) => ({_stacked(made, length)} y) {{
+    return parsed(f"""main ({_stacked(read, length)} x, {captured} h) => ({_stacked(made, length)} y) {{
           y = Scan<num_scan_inputs=1, scan_input_directions=[{reads}], scan_output_directions=[{writes}],
             body = step ({read} a) => ({made} c) {{ {body} }}>(x)
         }}""")
@@ -127,14 +120,10 @@ def test_a_scan(name: str, reads: int, writes: int) -> None:
 
 
 def test_other_axes() -> None:
-    model = parsed("""
-        main (float[2, 5, 3] x, float[4, 2, 5] w, float[3, 4] h) => (float[2, 4, 5] y) {
+    model = parsed("""main (float[2, 5, 3] x, float[4, 2, 5] w, float[3, 4] h) => (float[2, 4, 5] y) {
           y = Scan<num_scan_inputs=2, scan_input_axes=[1, 2], scan_input_directions=[1, 0], scan_output_axes=[-1],
             body = step (float[2, 3] a, float[4, 2] b) => (float[2, 4] c) {
-              p = MatMul (a, h)
-              q = Transpose<perm=[1, 0]> (b)
-              c = Sub (p, q)
-            }>(x, w)
+              p = MatMul (a, h)  q = Transpose<perm=[1, 0]> (b)  c = Sub (p, q) }>(x, w)
         }""")
     assert len(loops(model)) == 0
     check(model, {"x": floats(2, 5, 3), "w": floats(4, 2, 5, seed=1), "h": floats(3, 4, seed=2)})
@@ -143,22 +132,12 @@ def test_other_axes() -> None:
 @pytest.mark.parametrize("length", ["5", "T"])
 def test_a_loop_in_a_loop(length: str) -> None:
     """All pairs of rows; the inner loop reads the slice of the outer one."""
-    model = parsed(f"""
-        main (float[{length}, 3] x) => (float[{length}, {length}, 3] y) {{
-          sizes = Shape (x)
-          zero = Constant<value=int64 {{0}}>()
-          n = Gather<axis=0> (sizes, zero)
+    model = parsed(f"""main (float[{length}, 3] x) => (float[{length}, {length}, 3] y) {{
+          sizes = Shape (x)  zero = Constant<value=int64 {{0}}>()  n = Gather<axis=0> (sizes, zero)
           y = Loop (n, "") <body = outer (int64 i, bool go) => (bool goes, float[{length}, 3] c) {{
-            goes = Identity (go)
-            a = Gather<axis=0> (x, i)
+            goes = Identity (go)  a = Gather<axis=0> (x, i)
             c = Loop (n, "") <body = inner (int64 j, bool go2) => (bool goes2, float[3] e) {{
-              goes2 = Identity (go2)
-              b = Gather<axis=0> (x, j)
-              d = Sub (a, b)
-              e = Abs (d)
-            }}>
-          }}>
-        }}""")
+              goes2 = Identity (go2)  b = Gather<axis=0> (x, j)  d = Sub (a, b)  e = Abs (d) }}> }}> }}""")
     assert len(loops(model)) == 0
     check(model, *feeds(model, *((5,) if length == "5" else (4, 0, 1)), integers=indices))
 
@@ -176,14 +155,10 @@ BRANCHES = {
 def test_branches(name: str) -> None:
     """A captured condition chooses for all steps; for another one both branches are computed, which cannot fail."""
     _, body, length = BRANCHES[name]
-    model = parsed(f"""
-        main (float[{length}, 3] x, bool flag, float h) => (float[{length}, 3] y) {{
-          sizes = Shape (x)
-          zero = Constant<value=int64 {{0}}>()
-          n = Gather<axis=0> (sizes, zero)
+    model = parsed(f"""main (float[{length}, 3] x, bool flag, float h) => (float[{length}, 3] y) {{
+          sizes = Shape (x)  zero = Constant<value=int64 {{0}}>()  n = Gather<axis=0> (sizes, zero)
           y = Loop (n, "") <body = step (int64 i, bool go) => (bool goes, float[3] b) {{
-            goes = Identity (go)
-            a = Gather<axis=0> (x, i)
+            goes = Identity (go)  a = Gather<axis=0> (x, i)
             {body}
           }}>
         }}""")
@@ -195,14 +170,10 @@ def test_branches(name: str) -> None:
 
 def test_a_dear_branch_stays() -> None:
     """A product is not computed for steps that do not need it."""
-    model = parsed("""
-        main (float[5, 3] x, float[3, 3] w) => (float[5, 3] y) {
-          n = Constant<value=int64 {5}>()
-          zero = Constant<value=float {0}>()
+    model = parsed("""main (float[5, 3] x, float[3, 3] w) => (float[5, 3] y) {
+          n = Constant<value=int64 {5}>()  zero = Constant<value=float {0}>()
           y = Loop (n, "") <body = step (int64 i, bool go) => (bool goes, float[3] b) {
-            goes = Identity (go)
-            a = Gather<axis=0> (x, i)
-            top = ReduceMax<keepdims=0> (a)
+            goes = Identity (go)  a = Gather<axis=0> (x, i)  top = ReduceMax<keepdims=0> (a)
             c = Greater (top, zero)
             b = If (c) <then_branch = yes () => (float[3] e) { e = MatMul (a, w) },
                         else_branch = no () => (float[3] f) { f = Neg (a) }>
@@ -216,20 +187,11 @@ def test_a_dear_branch_stays() -> None:
 @pytest.mark.parametrize("pair", ["s, r", "r, s"])
 def test_a_growing_state(dims: str, pair: str) -> None:
     """Rows appended to a state, or put before it, are the rows of one output."""
-    model = parsed(f"""
-        main (float[T, {dims}] x, float[K, {dims}] h) => (float[M, {dims}] y) {{
-          sizes = Shape (x)
-          zero = Constant<value=int64 {{0}}>()
-          n = Gather<axis=0> (sizes, zero)
+    model = parsed(f"""main (float[T, {dims}] x, float[K, {dims}] h) => (float[M, {dims}] y) {{
+          sizes = Shape (x)  zero = Constant<value=int64 {{0}}>()  n = Gather<axis=0> (sizes, zero)
           y = Loop (n, "", h) <body = step (int64 i, bool go, float[A, {dims}] s) => (bool goes, float[B, {dims}] t) {{
-            goes = Identity (go)
-            a = Gather<axis=0> (x, i)
-            e = Exp (a)
-            axis = Constant<value=int64[1] {{0}}>()
-            r = Unsqueeze (e, axis)
-            t = Concat<axis=0> ({pair})
-          }}>
-        }}""")
+            goes = Identity (go)  a = Gather<axis=0> (x, i)  e = Exp (a)
+            axis = Constant<value=int64[1] {{0}}>()  r = Unsqueeze (e, axis)  t = Concat<axis=0> ({pair}) }}> }}""")
     assert len(loops(model)) == 0
     check(model, *({"x": floats(t, 2), "h": floats(k, 2, seed=1)} for t, k in ((3, 2), (0, 2), (4, 0), (1, 1), (0, 0))))
 
@@ -258,22 +220,13 @@ def test_repeated_pieces(name: str) -> None:
             => ({state.replace("A", "M")} y, float[3] last)
           <int64[1] zero = {{0}}, int64[1] one = {{1}}, int64[1] three = {{3}}, int64[3] shape0 = {{1, 1, 3}},
            int64[2] shape1 = {{-1, 3}}, int64[2] shape2 = {{3, 1}}> {{
-          sizes = Shape (x)
-          n = Gather<axis=0> (sizes, zero)
-          m = Squeeze (n)
+          sizes = Shape (x)  n = Gather<axis=0> (sizes, zero)  m = Squeeze (n)
           y, last = Loop (m, "", h, z) <body = step (int64 i, bool go, {state} s, float[3] v)
             => (bool goes, {state.replace("A", "B")} t, float[3] u) {{
-            goes = Identity (go)
-            a = Gather<axis=0> (x, i)
-            e = Exp (a)
-            f = Mul (v, e)
-            u = Tanh (f)
-            c = Gather<axis=0> (d, i)
-            k = Unsqueeze (c, zero)
+            goes = Identity (go)  a = Gather<axis=0> (x, i)  e = Exp (a)
+            f = Mul (v, e)  u = Tanh (f)  c = Gather<axis=0> (d, i)  k = Unsqueeze (c, zero)
             {how}
-            t = Concat<axis={axis}> (s, p)
-          }}>
-        }}""")
+            t = Concat<axis={axis}> (s, p) }}> }}""")
     assert bool(convert_model(model).graph.of(ops.ScatterElementsUpdate12)) == (name != "twice")
     runs = [([2, 0, 3, 1], 2), ([0, 0], 0), ([4], 1), ([], 2), ([1, 0, 0, 5, 2, 0], 3)]
     check(model, *(
@@ -283,14 +236,9 @@ def test_repeated_pieces(name: str) -> None:
 
 
 def test_a_condition_before_the_first_step() -> None:
-    model = parsed("""
-        main (float[5, 3] x, int64 n, bool go) => (float[T, 3] y) {
+    model = parsed("""main (float[5, 3] x, int64 n, bool go) => (float[T, 3] y) {
           y = Loop (n, go) <body = step (int64 i, bool g) => (bool d, float[3] c) {
-            d = Identity (g)
-            a = Gather<axis=0> (x, i)
-            c = Exp (a)
-          }>
-        }""")
+            d = Identity (g)  a = Gather<axis=0> (x, i)  c = Exp (a) }> }""")
     runs = [(5, True), (5, False), (2, True), (0, True), (-1, True), (3, True), (3, False)]
     check(model, *({"x": floats(5, 3), "n": n, "go": go} for n, go in runs))
 

@@ -1,7 +1,5 @@
 """Buffers that the steps of a loop write: one write after the loop, with the same numbers."""
 
-from __future__ import annotations
-
 import numpy as np
 import onnx
 import pytest
@@ -15,9 +13,7 @@ BUFFERS = {
     "a row behind others": ("M, 3", "q = Add(i, two)\n p = Reshape(q, pair)\n u = Reshape(v, row)"),
     "every second row": ("M, 3", "j = Add(i, i)\n q = Add(j, one)\n p = Reshape(q, pair)\n u = Reshape(v, row)"),
     "the last row first": ("M, 3", "m = Sub(n, one)\n q = Sub(m, i)\n p = Reshape(q, pair)\n u = Reshape(v, row)"),
-    "a column": (
-        "3, M", "q = Expand(i, column)\n p = Concat<axis = -1>(places, q)\n u = Identity(v)",
-    ),
+    "a column": ("3, M", "q = Expand(i, column)\n p = Concat<axis = -1>(places, q)\n u = Identity(v)"),
     "an element of a row by data": (
         "M, 3",
         "m = ArgMax<axis = 0, keepdims = 0>(v)\n a = Reshape(m, pair)\n b = Reshape(i, pair)\n"
@@ -39,9 +35,8 @@ BUFFERS = {
 READ = {
     "rows by data": ("M, 3", "p = Reshape(k, pair)\n u = Reshape(v, row)"),
     "rows from the end": ("M, 3", "q = Sub(i, two)\n p = Reshape(q, pair)\n u = Reshape(v, row)"),
-    "rows that are added": (
-        "M, 3", "p = Reshape(i, pair)\n u = Reshape(v, row)\n t = ScatterND<reduction = \"add\">(s, p, u)",
-    ),
+    "rows that are added": ("M, 3",
+                            "p = Reshape(i, pair)\n u = Reshape(v, row)\n t = ScatterND<reduction = \"add\">(s, p, u)"),
     "one row": ("M, 3", "q = Sub(i, i)\n p = Reshape(q, pair)\n u = Reshape(v, row)"),
     "rows made of others": (
         "M, 3",
@@ -60,14 +55,11 @@ def model_of(shape: str, places: str, *, ends: bool = False) -> onnx.ModelProto:
         <int64[2] pair = {{1, 1}}, int64[2] row = {{1, 3}}, int64[2] column = {{3, 1}}, int64[1] single = {{1}},
          int64[3, 1] places = {{0, 1, 2}}, int64[1] first = {{0}},
          int64 one = {{1}}, int64 two = {{2}}, int64 zero = {{0}}, float limit = {{3.0}}> {{
-          sizes = Shape(x)
-          n = Squeeze(sizes)
+          sizes = Shape(x)  n = Squeeze(sizes)
           z, kept, y = Loop(n, "", h, zero, buffer) <
             body = step (int64 i, bool go, float[3] g, int64 k, float[{shape}] s)
             => (bool goes, float[3] v, int64 l, float[{shape}] t) {{
-            c = Sin(g)
-            v = Add(g, c)
-            l = Add(k, one)
+            c = Sin(g)  v = Add(g, c)  l = Add(k, one)
             {places}
             {"" if " t = " in places else "t = ScatterND(s, p, u)"}
             top = ReduceMax<keepdims = 0>(v)
@@ -124,31 +116,19 @@ def model_of_slices(form: str) -> onnx.ModelProto:
         main (float[B,T,D] x, float[B,D] first, float[B,T,D] buffer) => (float[B,T,D] y, float[B,D] z)
         <int64[1] last = {{-1}}, int64[1] single = {{1}}, int64[1] none = {{0}}, int64 one = {{1}}, int64 zero = {{0}},
          int64[1] two = {{2}}, int64[1] three = {{3}}> {{
-          sizes = Shape(x)
-          n = Gather<axis = 0>(sizes, one)
+          sizes = Shape(x)  n = Gather<axis = 0>(sizes, one)
           z, y = Loop(n, "", first, buffer) <
             body = step (int64 i, bool go, float[B,D] h, float[B,T,D] s)
             => (bool goes, float[B,D] v, float[B,T,D] r) {{
             goes = Identity(go)
             {"c0 = Sub(n, one) t = Sub(c0, i)" if form.startswith("the last slice first") else "t = Identity(i)"}
-            g = Gather<axis = 1>(x, t)
-            a = Add(g, h)
-            t1 = Reshape(t, single)
+            g = Gather<axis = 1>(x, t)  a = Add(g, h)  t1 = Reshape(t, single)
             {SLICES[form]}
-            o = Sin(w)
-            all = Shape(s)
-            rest = Slice(all, two, three)
-            b0 = Gather<axis = 0>(all, zero)
-            counted = Range(zero, b0, one)
-            line = Unsqueeze(counted, single)
-            size = Shape(line)
-            rows = Unsqueeze(line, last)
-            column = Expand(t1, size)
-            columns = Unsqueeze(column, last)
-            p = Concat<axis = -1>(rows, columns)
-            shape = Concat<axis = 0>(size, rest)
-            u = Reshape(o, shape)
-            r = ScatterND(s, p, u)
+            o = Sin(w)  all = Shape(s)  rest = Slice(all, two, three)
+            b0 = Gather<axis = 0>(all, zero)  counted = Range(zero, b0, one)  line = Unsqueeze(counted, single)
+            size = Shape(line)  rows = Unsqueeze(line, last)  column = Expand(t1, size)
+            columns = Unsqueeze(column, last)  p = Concat<axis = -1>(rows, columns)
+            shape = Concat<axis = 0>(size, rest)  u = Reshape(o, shape)  r = ScatterND(s, p, u)
             {"v = Gather<axis = 1>(r, t)" if form == "what was written" else "v = Identity(o)"}
           }}>
         }}""")

@@ -8,8 +8,6 @@ Each sequence begins with zeros; caches begin empty. With `beams` the sequences 
 first. Native code runs in a worker process.
 """
 
-from __future__ import annotations
-
 import tempfile
 from collections.abc import Callable, Mapping
 from collections.abc import Sequence as Many
@@ -53,10 +51,9 @@ class Outcome:
         return self.kinds.get("ScaledDotProductAttention", 0)
 
 
-def stepped(
-    model: onnx.ModelProto, sequences: Many[Sequence], *, beams: bool = False, compress_to_fp16: bool = False,
-    pairs: Mapping[str, str] | None = None, prepared: Callable[[Feeds], Feeds] = dict, **options: Any,
-) -> Outcome:  # fmt: skip
+def stepped(model: onnx.ModelProto, sequences: Many[Sequence], *, beams: bool = False, compress_to_fp16: bool = False,
+            pairs: Mapping[str, str] | None = None, prepared: Callable[[Feeds], Feeds] = dict,
+            **options: Any) -> Outcome:  # fmt: skip
     """Convert with states, those that are given and those that are found, and compare each step of each sequence.
 
     `options` are more arguments of convert_model; `prepared` gives the inputs that they make of those of a step.

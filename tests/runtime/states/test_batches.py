@@ -1,7 +1,5 @@
 """States whose batch has another name than that of the inputs, is not their first size, or is known."""
 
-from __future__ import annotations
-
 import numpy as np
 import pytest
 
@@ -12,10 +10,8 @@ from tests.harness import parsed
 from tools.runtimes import chosen_interpreter
 
 RANDOM = np.random.default_rng(5)
-WEIGHTS = {
-    kind: [", ".join(f"{each:.2f}" for each in RANDOM.standard_normal(2 * gates * size)) for size in (3, 2)]
-    for kind, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1))
-}
+WEIGHTS = {kind: [", ".join(f"{each:.2f}" for each in RANDOM.standard_normal(2 * gates * size)) for size in (3, 2)]
+           for kind, gates in (("LSTM", 4), ("GRU", 3), ("RNN", 1))}  # fmt: skip
 
 
 def layer(kind: str, of_x: str, own: str) -> Carried:

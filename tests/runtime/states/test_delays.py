@@ -1,7 +1,5 @@
 """States that become an input, a view of one, a part of one, or a constant: lines of delays."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -88,7 +86,6 @@ def test_states_that_are_read_late(kind: str) -> None:
           f = Cast <to = 1> (p) g = Cast <to = 1> (q) h = Cast <to = 1> (r) k = Cast <to = 1> (e)
           s = ReduceSum <keepdims = 0> (f, nil) t = Add (g, h) v = Add (s, t) out = Add (v, k) }}> (a, b, c, x) }}""")
     dtype = {"int64": np.int64, "float16": np.float16}[kind]
-    random = np.random.default_rng(7)
-    x = random.integers(-9, 9, (STEPS, 2, 1)).astype(dtype)
+    x = np.random.default_rng(7).integers(-9, 9, (STEPS, 2, 1)).astype(dtype)
     fixed: dict[str, Any] = {"a": np.ones((2, 2, 1), dtype), "b": np.ones((2, 1), dtype), "c": np.zeros((2, 1), dtype)}
     assert isolated(compared, Recurrent(kind, model, fixed, {"x": x}, {"x": 0}), chosen_interpreter()) == ""

@@ -1,16 +1,14 @@
 """States that grow, of several element types, from initial values of several kinds, step by step and after resets."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
-import pytest
 
 from mo_loop.compare.execution.isolated import isolated
 from tests.fuzz.states.comparing import compared
 from tests.fuzz.states.models import STEPS, Recurrent
 from tests.harness import parsed
+from tests.pairs import every
 from tests.runtime.states.stepping import Sequence, stepped
 from tools.runtimes import chosen_interpreter
 
@@ -18,9 +16,7 @@ TYPES = {"float": np.float32, "float16": np.float16, "double": np.float64, "int6
 BATCHES = (2, 2, 1, 3, 3)
 
 
-@pytest.mark.parametrize("kind", sorted(set(TYPES) - {"double"}))
-@pytest.mark.parametrize("states", [1, 2])
-@pytest.mark.parametrize("beams", [False, True])
+@every(kind=sorted(set(TYPES) - {"double"}), states=[1, 2], beams=[False, True])
 def test_caches(kind: str, states: int, beams: bool) -> None:
     """Two caches share their initial value; that of one is computed for it alone."""
     more = states == 2
@@ -35,10 +31,8 @@ def test_caches(kind: str, states: int, beams: bool) -> None:
         else "y = Neg (s)"
     } }}""")
     random = np.random.default_rng(3)
-    runs = [
-        Sequence(batch, [{"x": random.integers(-3, 4, (batch, 2, 3)).astype(TYPES[kind])} for _ in range(4)])
-        for batch in BATCHES
-    ]
+    runs = [Sequence(batch, [{"x": random.integers(-3, 4, (batch, 2, 3)).astype(TYPES[kind])} for _ in range(4)])
+            for batch in BATCHES]  # fmt: skip
     pairs = {"p": "pn", "q": "qn"} if more else {"p": "pn"}
     assert stepped(model, runs, beams=beams, pairs=pairs).worst == 0
 
@@ -54,9 +48,7 @@ FIRSTS = {
 }
 
 
-@pytest.mark.parametrize("name", [*sorted(FIRSTS), "given"])
-@pytest.mark.parametrize("batch", ["2", "B"])
-@pytest.mark.parametrize("zeros", [False, True])
+@every(name=[*sorted(FIRSTS), "given"], batch=["2", "B"], zeros=[False, True])
 def test_loop(name: str, batch: str, zeros: bool) -> None:
     """With the default of LowLatency2 the shape of the initial value stays, and its numbers are zeros."""
     given = {"given": f", float[k,{batch},3] first", "a row": f", float[{batch},3] start"}.get(name, "")
@@ -71,8 +63,7 @@ def test_loop(name: str, batch: str, zeros: bool) -> None:
             "all = Shape", "v = Shape"
         ).replace("Slice (all", "Slice (v")
     )
-    random = np.random.default_rng(4)
-    x = random.integers(-3, 4, (STEPS, 2, 3)).astype(np.float32)
+    x = np.random.default_rng(4).integers(-3, 4, (STEPS, 2, 3)).astype(np.float32)
     fixed: dict[str, Any] = {"a row": {"start": np.ones((2, 3))}, "given": {"first": np.ones((2, 2, 3))}}.get(name, {})
     fixed = {key: (array * (not zeros)).astype(np.float32) for key, array in fixed.items()}
     drawn = Recurrent(name, model, fixed, {"x": x}, {"x": 0}, from_zeros=zeros)

@@ -1,7 +1,5 @@
 """N steps with states give the numbers of one run over N, for forms of loops that the drawn models do not have."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -19,29 +17,20 @@ LENGTH = 5
 OPTION = "LowLatency2[use_const_initializer=False,sequence_length=1]"
 
 LOOP = """main (float[T,2,3] x, float[2,3] start) => (last, all) {{
-  shape = Shape (x)
-  zero = Constant <value_int = 0> ()
-  one = Constant <value_int = 1> ()
-  n = Gather (shape, zero)
-  end = Sub (n, one)
-  go = Cast <to = 9> (n)
+  shape = Shape (x)  zero = Constant <value_int = 0> ()  one = Constant <value_int = 1> ()
+  n = Gather (shape, zero)  end = Sub (n, one)  go = Cast <to = 9> (n)
   {before}
   {outputs}last, all = Loop ({trip}, {begins}, {initial}start) <body = step (int64 i, bool c, {states}float[2,3] s)
     => (bool d, {nexts}float[2,3] next, float[2,3] out) {{
     {body}
-    next = Add (s, e)
-    out = Mul (next, e)
-  }}>
-}}"""
+    next = Add (s, e)  out = Mul (next, e) }}> }}"""
 
 
 def loop(body: str, before: str = "", trip: str = "n", begins: str = '""', counter: bool = False) -> str:
     """A loop over the sequence, in which a step reads `e`; with `counter` a state `k` of integers."""
-    return LOOP.format(
-        body=body, before=before, trip=trip, begins=begins,
-        outputs="count, " if counter else "", initial="zero, " if counter else "",
-        states="int64 k, " if counter else "", nexts="int64 k2, " if counter else "",
-    )  # fmt: skip
+    return LOOP.format(body=body, before=before, trip=trip, begins=begins,
+                       outputs="count, " if counter else "", initial="zero, " if counter else "",
+                       states="int64 k, " if counter else "", nexts="int64 k2, " if counter else "")  # fmt: skip
 
 
 FORMS = {
@@ -53,11 +42,9 @@ FORMS = {
     ),
     "slice": loop("d = Identity (c) j = Add (i, one) a = Unsqueeze (i, ax) b = Unsqueeze (j, ax) "
                   "f = Slice (x, a, b, ax) e = Squeeze (f, ax)", "ax = Constant <value_ints = [0]> ()"),
-    "in_a_branch": loop(
-        "d = Identity (c) total = ReduceSum <keepdims = 0> (s) sign = Less (total, nothing) "
-        "e = If (sign) <then_branch = a () => (p) { p = Gather (x, i) }, else_branch = b () => (q) "
-        "{ r = Gather (x, i) q = Neg (r) }>", "nothing = Constant <value_float = 0.0> ()"
-    ),
+    "in_a_branch": loop("d = Identity (c) total = ReduceSum <keepdims = 0> (s) sign = Less (total, nothing) "
+                        "e = If (sign) <then_branch = a () => (p) { p = Gather (x, i) }, else_branch = b () => (q) "
+                        "{ r = Gather (x, i) q = Neg (r) }>", "nothing = Constant <value_float = 0.0> ()"),
     "condition": loop("j = Add (i, one) d = Less (j, n) e = Gather (x, i)", begins="go"),
     "while": loop("j = Add (i, one) d = Less (j, n) e = Gather (x, i)", trip='""', begins="go"),
 }  # fmt: skip
@@ -95,10 +82,9 @@ def test_a_loop_of_one_step_is_not_unrolled(form: str, transform: str, tmp_path:
 
 
 def test_a_loop_in_the_step_is_unrolled(tmp_path: Path) -> None:
-    body = """d = Identity (c) f = Gather (x, i) three = Constant <value_int = 3> ()
+    model = parsed(loop("""d = Identity (c) f = Gather (x, i) three = Constant <value_int = 3> ()
       e = Loop (three, "", f) <body = inner (int64 j, bool g, float[2,3] t) => (bool o, float[2,3] u) {
-        o = Identity (g) u = Tanh (t) }>"""
-    model = parsed(loop(body), 17)
+        o = Identity (g) u = Tanh (t) }>"""), 17)
     require_equal(model, tmp_path, unroll=4)
     assert not any(node.bodies for node in convert_model(model, transform=OPTION, unroll=4).graph)
 

@@ -1,7 +1,5 @@
 """Small random models: steps with variables give the numbers of states that the caller carries."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 from typing import Any, NamedTuple
 
@@ -12,6 +10,7 @@ import pytest
 from mo_loop.api import convert_model
 from mo_loop.errors import UnsupportedError, UsageError
 from tests.harness import parsed
+from tests.pairs import every
 from tests.runtime.states.stepping import Sequence, stepped
 
 
@@ -29,53 +28,39 @@ FORMS = {
         "float[batch,T,3] past", "float[batch,R,3] present",
         "present = Concat <axis = 1> (past, x) s = ReduceSum <keepdims = 1> (present, one) z = Mul (s, x)",
     ),
-    "appended in front of the batch": Form(
-        "float[T,batch,3] past", "float[R,batch,3] present",
-        """p = Transpose <perm = [1, 0, 2]> (x) present = Concat <axis = 0> (past, p)
-           s = ReduceSum <keepdims = 1> (present, nil) q = Transpose <perm = [1, 0, 2]> (s) z = Mul (q, x)""",
-    ),
-    "summed": Form(
-        "float[batch,3] past", "float[batch,3] present",
-        """s = ReduceSum <keepdims = 0> (x, one) present = Add (past, s)
-           u = Unsqueeze (present, one) z = Mul (u, x)""",
-    ),
-    "two that swap": Form(
-        "float[batch,3] h0, float[batch,3] c0", "float[batch,3] hN, float[batch,3] cN",
-        """s = ReduceSum <keepdims = 0> (x, one) a = Add (c0, s) hN = Tanh (a) cN = Sub (h0, s)
-           u = Unsqueeze (hN, one) z = Mul (u, x)""", 2,
-    ),
+    "appended in front of the batch": Form("float[T,batch,3] past", "float[R,batch,3] present",
+                                           """p = Transpose <perm = [1, 0, 2]> (x) present = Concat <axis = 0> (past, p)
+           s = ReduceSum <keepdims = 1> (present, nil) q = Transpose <perm = [1, 0, 2]> (s) z = Mul (q, x)"""),
+    "summed": Form("float[batch,3] past", "float[batch,3] present",
+                   """s = ReduceSum <keepdims = 0> (x, one) present = Add (past, s)
+           u = Unsqueeze (present, one) z = Mul (u, x)"""),
+    "two that swap": Form("float[batch,3] h0, float[batch,3] c0", "float[batch,3] hN, float[batch,3] cN",
+                          """s = ReduceSum <keepdims = 0> (x, one) a = Add (c0, s) hN = Tanh (a) cN = Sub (h0, s)
+           u = Unsqueeze (hN, one) z = Mul (u, x)""", 2),
     "a window": Form(
         "float[batch,4,3] past", "float[batch,4,3] present",
         """all = Concat <axis = 1> (past, x) a = Constant <value_ints = [-4]> () b = Constant <value_ints = [9999]> ()
            present = Slice (all, a, b, one) s = ReduceMean <keepdims = 1> (present, one) z = Mul (s, x)""",
     ),
-    "written": Form(
-        "float[batch,4,3] past", "float[batch,4,3] present",
-        """l = ReduceSum <keepdims = 1> (x, one) at = Constant <value = int64[1,1,3] {1, 3, 2}> ()
+    "written": Form("float[batch,4,3] past", "float[batch,4,3] present",
+                    """l = ReduceSum <keepdims = 1> (x, one) at = Constant <value = int64[1,1,3] {1, 3, 2}> ()
            n = Shape <start = 0, end = 1> (x) rest = Constant <value_ints = [1, 3]> () to = Concat <axis = 0> (n, rest)
            i = Expand (at, to) present = ScatterElements <axis = 1> (past, i, l)
-           s = ReduceSum <keepdims = 1> (present, one) z = Mul (s, x)""",
-    ),
-    "counted": Form(
-        "float[batch,1,3] past, int64[1] n0", "float[batch,1,3] present, int64[1] nN",
-        """l = Shape <start = 1, end = 2> (x) nN = Add (n0, l) f = CastLike (nN, x)
-           s = ReduceSum <keepdims = 1> (x, one) present = Add (past, s) g = Mul (present, x) z = Mul (g, f)""", 2,
-    ),
-    "stacked": Form(
-        "float[2,batch,T,3] past", "float[2,batch,R,3] present",
-        """a, b = Split <axis = 0, num_outputs = 2> (past) c = Squeeze (a, nil) d = Squeeze (b, nil)
+           s = ReduceSum <keepdims = 1> (present, one) z = Mul (s, x)"""),
+    "counted": Form("float[batch,1,3] past, int64[1] n0", "float[batch,1,3] present, int64[1] nN",
+                    """l = Shape <start = 1, end = 2> (x) nN = Add (n0, l) f = CastLike (nN, x)
+           s = ReduceSum <keepdims = 1> (x, one) present = Add (past, s) g = Mul (present, x) z = Mul (g, f)""", 2),
+    "stacked": Form("float[2,batch,T,3] past", "float[2,batch,R,3] present",
+                    """a, b = Split <axis = 0, num_outputs = 2> (past) c = Squeeze (a, nil) d = Squeeze (b, nil)
            e = Concat <axis = 1> (c, x) y = Neg (x) f = Concat <axis = 1> (d, y)
            g = Unsqueeze (e, nil) h = Unsqueeze (f, nil) present = Concat <axis = 0> (g, h)
-           s = ReduceSum <keepdims = 1> (e, one) z = Mul (s, x)""",
-    ),
-    "in a branch": Form(
-        "float[batch,T,3] past", "float[batch,R,3] present",
-        """t = ReduceSum <keepdims = 0> (x) o = Constant <value_float = 0.0> () c = Greater (t, o)
+           s = ReduceSum <keepdims = 1> (e, one) z = Mul (s, x)"""),
+    "in a branch": Form("float[batch,T,3] past", "float[batch,R,3] present",
+                        """t = ReduceSum <keepdims = 0> (x) o = Constant <value_float = 0.0> () c = Greater (t, o)
            present = If (c) <
              then_branch = g () => (float[batch,Q,3] a) { a = Concat <axis = 1> (past, x) },
              else_branch = h () => (float[batch,T,3] b) { b = Identity (past) }>
-           s = ReduceSum <keepdims = 1> (present, one) z = Mul (s, x)""",
-    ),
+           s = ReduceSum <keepdims = 1> (present, one) z = Mul (s, x)"""),
     "begun again in a branch": Form(
         "float[batch,T,3] past", "float[batch,R,3] present",
         """t = ReduceSum <keepdims = 0> (x) o = Constant <value_float = 0.0> () c = Greater (t, o)
@@ -88,13 +73,11 @@ FORMS = {
         "float[batch,T,3] past", "float[batch,R,3] present",
         "present = Concat <axis = 1> (x, past) s = ReduceSum <keepdims = 1> (present, one) z = Mul (s, x)",
     ),
-    "in a loop": Form(
-        "float[batch,3] past", "float[batch,3] present",
-        """p = Transpose <perm = [1, 0, 2]> (x) n = Shape <start = 0, end = 1> (p) m = Squeeze (n)
+    "in a loop": Form("float[batch,3] past", "float[batch,3] present",
+                      """p = Transpose <perm = [1, 0, 2]> (x) n = Shape <start = 0, end = 1> (p) m = Squeeze (n)
            present = Loop (m, , past) <body = step (int64 i, bool c, float[batch,3] s) => (bool d, float[batch,3] t) {
              d = Identity (c) r = Gather (p, i) a = Add (s, r) t = Tanh (a) }>
-           u = Unsqueeze (present, one) z = Mul (u, x)""",
-    ),
+           u = Unsqueeze (present, one) z = Mul (u, x)"""),
 }
 COUNT = {"LSTM": 4, "GRU": 3, "RNN": 1}
 
@@ -117,8 +100,7 @@ def sequences(seed: int, batches: tuple[int, ...] = (2, 1, 3), width: int = 3) -
     return [Sequence(batch, list(steps(batch))) for batch in batches]
 
 
-@pytest.mark.parametrize("name", sorted(FORMS))
-@pytest.mark.parametrize("beams", [False, True])
+@every(name=sorted(FORMS), beams=[False, True])
 def test_steps(name: str, beams: bool) -> None:
     form = FORMS[name]
     found = stepped(model_of(form), sequences(1), beams=beams)
@@ -126,8 +108,7 @@ def test_steps(name: str, beams: bool) -> None:
     assert found.kinds["MemoryInput"] == form.states
 
 
-@pytest.mark.parametrize("name", sorted(FORMS))
-@pytest.mark.parametrize("width", [3, 1])
+@every(name=sorted(FORMS), width=[3, 1])
 def test_batch_of_one(name: str, width: int) -> None:
     """The same states are found where the batch is 1, and where other sizes are 1 as well."""
     form = FORMS[name]
@@ -136,8 +117,7 @@ def test_batch_of_one(name: str, width: int) -> None:
     assert found.kinds["MemoryInput"] == form.states
 
 
-@pytest.mark.parametrize("kind", sorted(COUNT))
-@pytest.mark.parametrize("seed", range(3))
+@every(kind=sorted(COUNT), seed=range(3))
 def test_recurrent_layers(kind: str, seed: int) -> None:
     """Several steps at once: the last states of one call are the first of the next."""
     random = np.random.default_rng(seed)
@@ -146,8 +126,7 @@ def test_recurrent_layers(kind: str, seed: int) -> None:
     model = parsed(f"""
         main (float[L,batch,3] x, float[1,batch,2] h0{cell}) => (float[L,1,batch,2] z, float[1,batch,2] hN{out})
         <float[1,{2 * COUNT[kind]},3] w, float[1,{2 * COUNT[kind]},2] r> {{
-          z, hN{", cN" if cell else ""} = {kind} <hidden_size = 2> (x, w, r, , , h0{", c0" if cell else ""}) }}
-    """)
+          z, hN{", cN" if cell else ""} = {kind} <hidden_size = 2> (x, w, r, , , h0{", c0" if cell else ""}) }}""")
     del model.graph.value_info[:]
     for name, width in (("w", 3), ("r", 2)):
         array = random.standard_normal((1, 2 * COUNT[kind], width)).astype(np.float32)

@@ -1,7 +1,5 @@
 """Mean, scale, layout and channel order of the inputs of models with states: states take no part in them."""
 
-from __future__ import annotations
-
 from collections.abc import Callable
 from typing import Any
 
@@ -33,15 +31,12 @@ def steps(*shape: int) -> list[Sequence]:
     return [Sequence(shape[0], [{"x": random.standard_normal(shape).astype(np.float32)} for _ in range(4)])]
 
 
-@pytest.mark.parametrize(
-    "name, options, prepared",
-    [
-        ("scale", {"scale": 2.0}, lambda x: x / 2),
-        ("of all inputs", {"mean_values": "[1,2,3]", "scale_values": [2, 4, 5]}, lambda x: (x - MEAN) / SCALE),
-        ("by name", {"mean_values": "x[1,2,3]", "scale_values": "x[2]"}, lambda x: (x - MEAN) / 2),
-        ("reversed", {"reverse_input_channels": True, "layout": "x(nchw)"}, lambda x: x[:, ::-1]),
-    ],
-)
+@pytest.mark.parametrize("name, options, prepared", [
+    ("scale", {"scale": 2.0}, lambda x: x / 2),
+    ("of all inputs", {"mean_values": "[1,2,3]", "scale_values": [2, 4, 5]}, lambda x: (x - MEAN) / SCALE),
+    ("by name", {"mean_values": "x[1,2,3]", "scale_values": "x[2]"}, lambda x: (x - MEAN) / 2),
+    ("reversed", {"reverse_input_channels": True, "layout": "x(nchw)"}, lambda x: x[:, ::-1]),
+])  # fmt: skip
 @pytest.mark.parametrize("asked", [{}, {"transform": "MakeStateful[param_res_names={'h0':'hN'}]"}])
 def test_values(name: str, options: dict[str, Any], prepared: Callable[[Any], Any], asked: dict[str, Any]) -> None:
     assert stepped(parsed(STEP), steps(2, 3, 4, 2), prepared=of_x(prepared), **options, **asked).worst < 1e-5
@@ -58,20 +53,15 @@ def test_a_layout() -> None:
 @pytest.mark.parametrize("beams", [False, True])
 def test_a_cache(beams: bool) -> None:
     """The index of sequences is not an input that is prepared."""
-    found = stepped(
-        parsed(CACHE), steps(2, 1, 3), beams=beams, prepared=of_x(lambda x: (x - MEAN.reshape(3)) / 2),
-        mean_values="[1,2,3]", scale=2, layout="n?c",
-    )  # fmt: skip
+    found = stepped(parsed(CACHE), steps(2, 1, 3), beams=beams, prepared=of_x(lambda x: (x - MEAN.reshape(3)) / 2),
+                    mean_values="[1,2,3]", scale=2, layout="n?c")  # fmt: skip
     assert found.worst < 1e-5
 
 
-@pytest.mark.parametrize(
-    "options",
-    [
-        {"mean_values": "h0[1]"}, {"scale_values": "x[2],h0[2]"}, {"layout": "h0(nchw->nhwc)"}, {"layout": "h0(nchw)"},
-        {"layout": "hN(nchw->nhwc)"}, {"layout": {"x": "nchw", "hN": ("nchw", "nhwc")}, "batch": 2},
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize("options", [
+    {"mean_values": "h0[1]"}, {"scale_values": "x[2],h0[2]"}, {"layout": "h0(nchw->nhwc)"}, {"layout": "h0(nchw)"},
+    {"layout": "hN(nchw->nhwc)"}, {"layout": {"x": "nchw", "hN": ("nchw", "nhwc")}, "batch": 2},
+])  # fmt: skip
 def test_a_state_is_not_prepared(options: dict[str, Any]) -> None:
     with pytest.raises(UsageError, match="is no longer an input or output") as error:
         convert_model(parsed(STEP), stateful=True, **options)
@@ -94,5 +84,4 @@ def test_only_states_to_scale() -> None:
 def test_a_layout_says_where_the_batch_of_a_state_is() -> None:
     model = parsed("""main (float[1,3] x, float[2,1,3] h0) => (float[1,3] y, float[2,1,3] hN) {
         u = Add (x, h0) hN = Tanh (u) n = Constant <value_ints = [0]> () y = ReduceSum <keepdims = 0> (hN, n) }""")
-    made = convert_model(model, stateful=True, batch=4, layout="x(nc),h0(?nc)")
-    assert str(made.inputs) == "[<x: f32[4,3]>]"
+    assert str(convert_model(model, stateful=True, batch=4, layout="x(nc),h0(?nc)").inputs) == "[<x: f32[4,3]>]"

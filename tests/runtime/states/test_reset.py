@@ -1,7 +1,5 @@
 """A reset empties a cache, also if the next sequence begins with as many rows as the last one."""
 
-from __future__ import annotations
-
 from pathlib import Path
 
 import numpy as np
@@ -14,11 +12,8 @@ from tests.harness import parsed
 
 ONE_CACHE = """
 step (float[batch, new, 4] x, float[batch, past, 4] past) => (float[batch, new, 4] y, float[batch, total, 4] present) {
-  present = Concat <axis = 1> (past, x)
-  turned = Transpose <perm = [0, 2, 1]> (present)
-  scores = MatMul (x, turned)
-  y = MatMul (scores, present)
-}"""
+  present = Concat <axis = 1> (past, x)  turned = Transpose <perm = [0, 2, 1]> (present)
+  scores = MatMul (x, turned)  y = MatMul (scores, present) }"""
 SIZES = [(1, 1), (2, 3), (5, 4), (5, 4), (2, 3), (2, 3), (3, 1)]
 """The sequences and the rows of each step."""
 STEPS = 3

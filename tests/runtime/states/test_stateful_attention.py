@@ -1,13 +1,12 @@
 """Attention over caches in the forms that exporters write, and in forms that the pass must not take for it."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np
 import pytest
 
 from tests.harness import parsed
+from tests.pairs import every
 from tests.runtime.states.stepping import Outcome, Sequence, stepped
 
 HEADS, SIZE, QUERIES = 2, 4, 3
@@ -35,10 +34,8 @@ MASKS = {
         m = Add (z, j)""",
     "infinite": "j = Where (some, zero, inf) m = Add (z, j)",
 }
-WEIGHTS = {
-    "softmax": "w = Softmax <axis = -1> (m)",
-    "guarded": "x = Softmax <axis = -1> (m) i = IsNaN (x) w = Where (i, zero, x)",
-}
+WEIGHTS = {"softmax": "w = Softmax <axis = -1> (m)",
+           "guarded": "x = Softmax <axis = -1> (m) i = IsNaN (x) w = Where (i, zero, x)"}  # fmt: skip
 CONSTANTS = """
     two = Constant <value_float = 2.0> () third = Constant <value_float = 0.3> () zero = Constant <value_float = 0.0> ()
     low = Constant <value_float = -10000.0> () lowest = Constant <value_float = -3.4028234663852886e38> ()
@@ -55,8 +52,7 @@ def attention(body: str, heads: int = HEADS, beams: bool = False, compress_to_fp
               float[batch,{HEADS},P,{SIZE}] past_k, float[batch,{HEADS},P,{SIZE}] past_v)
           => (float[batch,{heads},L,{SIZE}] y, float[batch,{HEADS},R,{SIZE}] new_k, float[batch,{HEADS},R,{SIZE}] new_v)
         {{ {CONSTANTS} new_k = Concat <axis = 2> (past_k, k) new_v = Concat <axis = 2> (past_v, v)
-           ck = Identity (new_k) cv = Identity (new_v) {body} }}
-    """)
+           ck = Identity (new_k) cv = Identity (new_v) {body} }}""")
     random = np.random.default_rng(3)
     sequences = [Sequence(batch, list(_steps(batch, heads, random))) for batch in (2, 1)]
     return stepped(model, sequences, beams=beams, compress_to_fp16=compress_to_fp16)
@@ -76,17 +72,14 @@ def _steps(batch: int, heads: int, random: np.random.Generator) -> Iterator[dict
         yield {name: array.astype(np.float32) for name, array in tensors.items()} | {"keep": keep, "some": some}
 
 
-@pytest.mark.parametrize("scores", sorted(SCORES))
-@pytest.mark.parametrize("mask", ["none", "added"])
+@every(scores=sorted(SCORES), mask=["none", "added"])
 def test_scales(scores: str, mask: str) -> None:
     found = attention(f"{SCORES[scores]} {MASKS[mask]} {WEIGHTS['softmax']} y = MatMul (w, cv)")
     assert found.fused == 1
     assert found.worst < 1e-5
 
 
-@pytest.mark.parametrize("mask", sorted(MASKS))
-@pytest.mark.parametrize("weights", sorted(WEIGHTS))
-@pytest.mark.parametrize("beams", [False, True])
+@every(mask=sorted(MASKS), weights=sorted(WEIGHTS), beams=[False, True])
 def test_masks(mask: str, weights: str, beams: bool) -> None:
     found = attention(f"{SCORES['divided']} {MASKS[mask]} {WEIGHTS[weights]} y = MatMul (w, cv)", beams=beams)
     assert found.fused == 1
@@ -123,8 +116,7 @@ GROUPS = {
 }
 
 
-@pytest.mark.parametrize("form", sorted(GROUPS))
-@pytest.mark.parametrize("beams", [False, True])
+@every(form=sorted(GROUPS), beams=[False, True])
 def test_groups(form: str, beams: bool) -> None:
     scores = "t = Transpose <perm = [0, 1, 3, 2]> (rk) s = MatMul (q, t) z = Div (s, two)"
     body = f"{GROUPS[form]} {scores} {MASKS['added']} {WEIGHTS['softmax']} y = MatMul (w, rv)"
@@ -144,15 +136,14 @@ def test_weights_of_16_bits() -> None:
 
 def test_groups_as_rows() -> None:
     """As GroupQueryAttention becomes one product for each head of the cache."""
-    body = """
+    found = attention("""
         g = Constant <value_ints = [0, 2, -1, 4]> () n = Constant <value_ints = [0, 2, -1, 0]> ()
         h = Reshape (q, g) t = Transpose <perm = [0, 1, 3, 2]> (ck) p = MatMul (h, t)
         shape = Shape (q) three = Shape <end = 3> (q) last = Constant <value_ints = [-1]> ()
         apart = Concat <axis = 0> (three, last)
         s = Reshape (p, apart) z = Div (s, two) k_ = Where (keep, zero, lowest) m = Add (z, k_)
         w = Softmax <axis = -1> (m) rows = Reshape <allowzero = 0> (w, n) o = MatMul (rows, cv) y = Reshape (o, apart)
-    """
-    found = attention(body, 2 * HEADS)
+    """, 2 * HEADS)
     assert found.fused == 1
     assert found.worst < 1e-5
 

@@ -1,7 +1,5 @@
 """Decoders with caches in variables: the numbers of explicit caches, and attention that holds its caches."""
 
-from __future__ import annotations
-
 from collections.abc import Iterator
 
 import numpy as np

@@ -1,7 +1,5 @@
 """A streaming detector of voice: states that an If reads and returns become variables."""
 
-from __future__ import annotations
-
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -24,8 +22,7 @@ BOTH = pytest.mark.parametrize("split", [False, True])
 
 def sequence(seed: int, batch: int, rate: int) -> list[Feeds]:
     """The inputs of all steps of one sequence."""
-    random = np.random.default_rng(seed)
-    pieces = random.standard_normal((STEPS, batch, SAMPLES[rate])).astype(np.float32)
+    pieces = np.random.default_rng(seed).standard_normal((STEPS, batch, SAMPLES[rate])).astype(np.float32)
     return [{"input": piece, "sr": np.array(rate, np.int64)} for piece in pieces]
 
 
@@ -62,13 +59,8 @@ def with_variables(path: str, sequences: Sequence[Sequence[Feeds]]) -> tuple[lis
     return [each.name for each in request.query_state()], found
 
 
-def compare(
-    model: onnx.ModelProto,
-    converted: Model,
-    states: Mapping[str, str],
-    sequences: Sequence[Sequence[Feeds]],
-    folder: Path,
-) -> None:
+def compare(model: onnx.ModelProto, converted: Model, states: Mapping[str, str], sequences: Sequence[Sequence[Feeds]],
+            folder: Path) -> None:  # fmt: skip
     save_model(converted, folder / "model.xml")
     wanted = isolated(with_inputs, model.SerializeToString(), states, sequences)
     variables, found = isolated(with_variables, str(folder / "model.xml"), sequences)

@@ -5,8 +5,6 @@
     ir = with_states(path, {"past": "present"}, fault="assign")    # an IR with a planted fault
 """
 
-from __future__ import annotations
-
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -32,26 +30,14 @@ main (int64[batch, seq] input_ids, int64[batch, total] attention_mask, int64[bat
   => (float[batch, seq, 8] logits, float[batch, 2, total, 4] present_key, float[batch, 2, total, 4] present_value)
 <float[11, 8] table = {TABLE}, float[16, 8] places = {PLACES}, int64[4] heads = {0, 0, 2, 4}, int64[3] flat = {0, 0, 8},
  int64[2] middle = {1, 2}, float one = {1.0}, float low = {-10000.0}> {
-  words = Gather (table, input_ids)
-  at = Gather (places, position_ids)
-  x = Add (words, at)
-  parted = Reshape (x, heads)
-  q = Transpose <perm = [0, 2, 1, 3]> (parted)
-  present_key = Concat <axis = 2> (past_key, q)
-  half = Mul (q, q)
-  present_value = Concat <axis = 2> (past_value, half)
-  turned = Transpose <perm = [0, 1, 3, 2]> (present_key)
-  scores = MatMul (q, turned)
-  kept = Cast <to = 1> (attention_mask)
-  wide = Unsqueeze (kept, middle)
-  left = Sub (one, wide)
-  bias = Mul (left, low)
-  biased = Add (scores, bias)
-  weights = Softmax <axis = -1> (biased)
-  mixed = MatMul (weights, present_value)
-  back = Transpose <perm = [0, 2, 1, 3]> (mixed)
-  logits = Reshape (back, flat)
-}"""
+  words = Gather (table, input_ids)  at = Gather (places, position_ids)  x = Add (words, at)
+  parted = Reshape (x, heads)  q = Transpose <perm = [0, 2, 1, 3]> (parted)
+  present_key = Concat <axis = 2> (past_key, q)  half = Mul (q, q)
+  present_value = Concat <axis = 2> (past_value, half)  turned = Transpose <perm = [0, 1, 3, 2]> (present_key)
+  scores = MatMul (q, turned)  kept = Cast <to = 1> (attention_mask)  wide = Unsqueeze (kept, middle)
+  left = Sub (one, wide)  bias = Mul (left, low)  biased = Add (scores, bias)
+  weights = Softmax <axis = -1> (biased)  mixed = MatMul (weights, present_value)
+  back = Transpose <perm = [0, 2, 1, 3]> (mixed)  logits = Reshape (back, flat) }"""
 ATTENTION = ATTENTION.replace("TABLE", numbers(1, 88)).replace("PLACES", numbers(2, 128))
 """Attention with one layer: keys and values are caches that grow along axis 2."""
 
@@ -60,13 +46,9 @@ main (float[batch, new, 3] x, float[batch, past, 3] past_a, float[batch, past, 3
   => (float[batch, 3] a, float[batch, 3] b, float[batch, 3] c,
       float[batch, total, 3] present_a, float[batch, total, 3] present_b, float[batch, total, 3] present_c)
 <int64[1] along = {1}> {
-  present_a = Concat <axis = 1> (past_a, x)
-  minus = Neg (x)
-  present_b = Concat <axis = 1> (past_b, minus)
-  square = Mul (x, x)
-  present_c = Concat <axis = 1> (past_c, square)
-  a = ReduceSum <keepdims = 0> (present_a, along)
-  b = ReduceSum <keepdims = 0> (present_b, along)
+  present_a = Concat <axis = 1> (past_a, x)  minus = Neg (x)  present_b = Concat <axis = 1> (past_b, minus)
+  square = Mul (x, x)  present_c = Concat <axis = 1> (past_c, square)
+  a = ReduceSum <keepdims = 0> (present_a, along)  b = ReduceSum <keepdims = 0> (present_b, along)
   c = ReduceMean <keepdims = 0> (present_c, along) }"""
 """Three caches that grow along axis 1, without attention, which the device would fuse with them.
 
@@ -120,10 +102,8 @@ def _low_latency(source: str, target: str, keep_initial: bool) -> None:
     openvino.save_model(model, target, compress_to_fp16=False)
 
 
-def with_states(
-    source: Path, pairs: Mapping[str, str], *, axis: int | None = 2, beam: bool = False, fault: str = "",
-    target: str = "stateful.xml",
-) -> Path:
+def with_states(source: Path, pairs: Mapping[str, str], *, axis: int | None = 2, beam: bool = False, fault: str = "",
+                target: str = "stateful.xml") -> Path:  # fmt: skip
     """The path of an IR whose `pairs` of inputs and outputs are variables; they grow along `axis`.
 
     `fault`: "assign" stores another value in the last variable, "short" one without its last element along the axis,

@@ -1,7 +1,5 @@
 """The page of `verify --dump`: the differences of all tensors, on the nodes of the conversion or of the IR."""
 
-from __future__ import annotations
-
 from pathlib import Path
 from typing import Any
 
@@ -118,9 +116,8 @@ def test_what_differs_only_in_the_whole_ir_is_hot_with_a_note(tmp_path: Path) ->
     assert data["notes"] == ["All layers agree."]
 
 
-def test_a_comparison_that_crashes_promises_no_page(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_comparison_that_crashes_promises_no_page(model: Path, tmp_path: Path,
+                                                    monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     """The page of the conversion is there by then, and has no differences."""
 
     def crashed(question: explaining.Question, limit: float) -> str:

@@ -1,7 +1,5 @@
 """Reduction on models with one fault, which an extension plants into every conversion."""
 
-from __future__ import annotations
-
 import time
 from collections import Counter
 from dataclasses import replace
@@ -54,19 +52,13 @@ def register(extensions):
 NESTED = """
 main (float[N,3] x, int64 n, float[3] b) => (float[N,3] y, float[K,N,3] all, float[N,3] other)
 <float[3] w = {1.0, 2.0, 3.0}> {
-  before = Mul (x, w)
-  more = Add (before, b)
+  before = Mul (x, w)  more = Add (before, b)
   y, all = Loop (n, "", more) <body = outer (int64 i, bool c, float[N,3] s) => (bool d, float[N,3] t, float[N,3] u) {
-    d = Identity (c)
-    scaled = Mul (s, w)
+    d = Identity (c)  scaled = Mul (s, w)
     u = Loop (n, "", scaled) <body = inner (int64 j, bool e, float[N,3] p) => (bool f, float[N,3] q) {
-      f = Identity (e)
-      half = Sub (p, b)
-      wrong = Tanh (half)
-      q = Add (wrong, p) }>
+      f = Identity (e)  half = Sub (p, b)  wrong = Tanh (half)  q = Add (wrong, p) }>
     t = Sub (u, s) }>
-  other = Exp (x)
-}"""
+  other = Exp (x) }"""
 
 
 def extension(folder: Path, where: str = "True") -> ConvertOptions:
@@ -82,10 +74,8 @@ def operators(found: Reduced) -> Counter[str]:
 def test_a_fault_in_a_nested_body_is_reduced_to_its_node(tmp_path: Path) -> None:
     smaller: list[Candidate] = []
     start = time.monotonic()
-    found = reduce(
-        saved(parsed(NESTED), tmp_path), "differs", options=extension(tmp_path), seconds=60,
-        better=lambda candidate, _: smaller.append(candidate),
-    )  # fmt: skip
+    found = reduce(saved(parsed(NESTED), tmp_path), "differs", options=extension(tmp_path), seconds=60,
+                   better=lambda candidate, _: smaller.append(candidate))  # fmt: skip
     assert operators(found) == {"Tanh": 1}
     assert time.monotonic() - start < 60
     assert [each.size for each in smaller] == sorted((each.size for each in smaller), reverse=True)
@@ -96,32 +86,25 @@ def test_a_fault_in_a_nested_body_is_reduced_to_its_node(tmp_path: Path) -> None
 
 def test_a_fault_that_needs_the_loop_keeps_it(tmp_path: Path) -> None:
     options = extension(tmp_path, "scope.owner is not None")
-    found = reduce(saved(parsed(NESTED), tmp_path), "differs", options=options, seconds=60)
-    left = operators(found)
+    left = operators(reduce(saved(parsed(NESTED), tmp_path), "differs", options=options, seconds=60))
     assert (left["Loop"], left["Tanh"], left["Exp"]) == (1, 1, 0)
     assert left.total() - left["Identity"] <= 4
 
 
 def test_an_error_of_the_conversion_is_reduced_to_its_operator(tmp_path: Path) -> None:
-    path = saved(parsed(NESTED.replace("Exp (x)", "Unheard (more)")), tmp_path)
-    found = reduce(path, "fails ML302")
+    found = reduce(saved(parsed(NESTED.replace("Exp (x)", "Unheard (more)")), tmp_path), "fails ML302")
     assert operators(found) == {"Unheard": 1}
 
 
 def test_a_command_decides_by_its_exit_code(tmp_path: Path) -> None:
-    found = reduce(saved(parsed(NESTED), tmp_path), "grep -q Tanh {}")
-    assert operators(found) == {"Tanh": 1}
+    assert operators(reduce(saved(parsed(NESTED), tmp_path), "grep -q Tanh {}")) == {"Tanh": 1}
 
 
 def test_weights_lose_their_content_and_dimensions_become_short(tmp_path: Path) -> None:
     rng = np.random.default_rng(0)
     model = parsed("main (float[5,64] x) => (float[5,64] y) { h = MatMul (x, w) y = Tanh (h) }")
-    model.graph.initializer.append(
-        onnx.numpy_helper.from_array(rng.standard_normal((64, 64)).astype(np.float32), "w")
-    )
-    path = saved(model, tmp_path)
-    found = reduce(path, "grep -q MatMul {}")
-    (weight,) = found.best.proto.graph.initializer
+    model.graph.initializer.append(onnx.numpy_helper.from_array(rng.standard_normal((64, 64)).astype(np.float32), "w"))
+    (weight,) = reduce(saved(model, tmp_path), "grep -q MatMul {}").best.proto.graph.initializer
     array = onnx.numpy_helper.to_array(weight)
     assert array.size <= 4
     assert (array == array.flat[0]).all()
@@ -171,16 +154,13 @@ def test_a_condition_that_cannot_be_understood_is_refused(text: str) -> None:
 
 
 LOOPS = {
-    "Loop": """
-        main (float[3] x, int64 n) => (float[3] y, float[K,3] z) {
+    "Loop": """main (float[3] x, int64 n) => (float[3] y, float[K,3] z) {
           y, z = Loop (n, "", x) <body = step (int64 i, bool c, float[3] x1) => (bool d, float[3] t, float[3] u) {
             d = Identity (c) f = Cast <to = 1> (i) t = Add (x1, f) u = Neg (t) }> }""",
-    "Scan": """
-        main (float[3] x, float[2,3] v) => (float[3] y, float[2,3] z) {
+    "Scan": """main (float[3] x, float[2,3] v) => (float[3] y, float[2,3] z) {
           y, z = Scan <num_scan_inputs = 1, body = step (float[3] s, float[3] e) => (float[3] t, float[3] u) {
             t = Add (s, e) u = Neg (t) }> (x, v) }""",
-    "If": """
-        main (float[3] x, bool b) => (float[3] y) {
+    "If": """main (float[3] x, bool b) => (float[3] y) {
           y = If (b) <then_branch = yes () => (float[3] p) { p = Add (x, x) },
                       else_branch = no () => (float[3] q) { q = Neg (x) }> }""",
 }
@@ -203,8 +183,7 @@ def test_the_body_in_place_of_a_node_computes_its_first_iteration(kind: str, ops
 
 def test_a_removed_condition_of_a_loop_becomes_false() -> None:
     """With true, a loop without a trip count would run forever."""
-    model = parsed("""
-        main (float[1] x) => (float[1] y) {
+    model = parsed("""main (float[1] x) => (float[1] y) {
           y = Loop ("", "", x) <body = step (int64 i, bool c, float[1] s) => (bool d, float[1] t) {
             limit = Constant <value = float[1] {100.0}> ()
             t = Add (s, s) less = Less (t, limit) d = Squeeze (less) }> }""")
@@ -216,10 +195,9 @@ def test_a_removed_condition_of_a_loop_becomes_false() -> None:
 
 def test_a_sequence_is_no_input_where_nothing_has_values() -> None:
     """Its type is inferred, and is that of no tensor; a tensor is an input of its type then."""
-    model = parsed("""main (float[4] x) => (int64 y, int64[3] z) {
+    start = Candidate(parsed("""main (float[4] x) => (int64 y, int64[3] z) {
       s = SplitToSequence (x) y = SequenceLength (s) r = Neg (x) c = Constant <value = int64[2] {2, 2}> ()
-      q = Reshape (r, c) z = Shape (q) }""")
-    start = Candidate(model.SerializeToString())
+      q = Reshape (r, c) z = Shape (q) }""").SerializeToString())
     types = inferred(start.proto)
     assert with_nodes(start, [1], [], types) is None
     made = with_nodes(start, [5], [], types)

@@ -1,7 +1,5 @@
 """Right models without given inputs: `verify` finds inputs for each kind, and passes it."""
 
-from __future__ import annotations
-
 import pytest
 
 from tests.models.sources.registry_kinds import KINDS

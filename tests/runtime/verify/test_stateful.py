@@ -1,7 +1,5 @@
 """verify with an IR that has states: right ones, and ones with a planted fault, found with the step where it shows."""
 
-from __future__ import annotations
-
 import json
 import xml.etree.ElementTree as ET
 from collections.abc import Mapping
@@ -63,8 +61,7 @@ class TestStatesOfTheCaller:
         compared = {"logits", "state past_keypresent_key", "state past_valuepresent_value"}
         assert {row.output for row in rows} == compared and {row.set for row in rows} == {0, 1, 2}
         # The first step is a prompt of several tokens in the first and third sequence.
-        prompts = [each.types["input_ids"] for each in report.sets]
-        assert prompts == ["i64[2,3]", "i64[1,1]", "i64[5,4]"]
+        assert [each.types["input_ids"] for each in report.sets] == ["i64[2,3]", "i64[1,1]", "i64[5,4]"]
         assert report.sets[0].types.get("beam_idx") == ("i32[2]" if beam else None)
         assert not report.notes
 
@@ -85,9 +82,7 @@ class TestStatesOfTheCaller:
         assert report.steps == (6, 6)
         assert {row.output for row in report.sides[0].rows} == {"y", "state statenext"}
 
-    @pytest.mark.parametrize(
-        ("fault", "step"), [("assign", 1), ("short", 1), ("beam", 2), ("lost", 2)],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("fault", "step"), [("assign", 1), ("short", 1), ("beam", 2), ("lost", 2)])
     def test_a_fault_of_a_cache_is_found_in_its_step(self, attention: Path, fault: str, step: int) -> None:
         """A value that is stored wrongly is a wrong state of step 1; what is lost between steps shows in step 2."""
         report = verify(attention, with_states(attention, CACHES, beam=True, fault=fault))
@@ -132,8 +127,7 @@ class TestStatesOfTheCaller:
         ir = with_states(cell, {"state": "next"}, axis=None)
         monkeypatch.setattr(stepped_side, "STEPPED", Stale)
         # Sequences of one batch size: the old state fits.
-        inputs = [{"x": np.full((2, 3), number, np.float32)} for number in (1, 2)]
-        report = verify(cell, ir, inputs=inputs)
+        report = verify(cell, ir, inputs=[{"x": np.full((2, 3), number, np.float32)} for number in (1, 2)])
         assert first(report) == ("the given steps", 1, "y")
         row = report.sides[0].first
         assert row is not None and row.inference == 2  # the second time that the sequence runs
@@ -154,10 +148,8 @@ class Stale(Stepped):
 def steps_of(model: Path, tokens: int) -> list[Mapping[str, Any]]:
     """Inputs of steps of one token, without the caches."""
     return [
-        {
-            "input_ids": np.full((1, 1), number + 1), "position_ids": np.full((1, 1), number),
-            "attention_mask": np.ones((1, number + 1), np.int64),
-        }
+        {"input_ids": np.full((1, 1), number + 1), "position_ids": np.full((1, 1), number),
+         "attention_mask": np.ones((1, number + 1), np.int64)}
         for number in range(tokens)
     ]  # fmt: skip
 
@@ -230,8 +222,7 @@ class TestSequences:
         source = saved(parsed(SCANNED), tmp_path)
         ir = one_step(source, "x[?,1,2],start")
         monkeypatch.setattr(stepped_side, "STEPPED", Forgetful)
-        report = verify(source, ir)
-        assert first(report) == ("sequence 1", 2, "sums")
+        assert first(verify(source, ir)) == ("sequence 1", 2, "sums")
 
     def test_given_inputs_are_whole_sequences(self, tmp_path: Path) -> None:
         source = saved(parsed(RECURRENT), tmp_path)
@@ -264,10 +255,8 @@ def test_inputs_of_different_numbers_of_steps_are_refused(tmp_path: Path) -> Non
     source = saved(parsed(text), tmp_path)
     feeds = {"x": np.zeros((2, 4, 2)), "z": np.zeros((2, 1, 2)), "start": np.zeros((2, 2))}
     with pytest.raises(InputError, match="different numbers of steps"):
-        verify(
-            source, one_step(source, "x[?,1,2],z[?,1,2],start", keep_initial=True),
-            inputs=[{name: value.astype(np.float32) for name, value in feeds.items()}],
-        )  # fmt: skip
+        verify(source, one_step(source, "x[?,1,2],z[?,1,2],start", keep_initial=True),
+               inputs=[{name: value.astype(np.float32) for name, value in feeds.items()}])  # fmt: skip
 
 
 class Forgetful(Stepped):
@@ -331,12 +320,10 @@ def test_exit_codes_of_the_command(cell: Path) -> None:
 
 
 def test_a_variable_that_is_never_assigned_is_refused(cell: Path) -> None:
-    graph = parse("""
+    save_model(Model(parse("""
         %x = Parameter : f32[2,3] "x"
         %s = ReadValue([[0.0, 0.0, 0.0]]) {variable_id: "statenext", variable_type: f32, variable_shape: [1, 3]}
         %y = Add(%x, %s) names "y"
-        Result(%y)
-    """)
-    save_model(Model(graph), cell.with_name("read.xml"))
+        Result(%y)""")), cell.with_name("read.xml"))
     found = mo_loop("verify", "model.onnx", "read.xml", cwd=cell.parent)
     assert found.returncode == 2 and "ML256" in found.stderr and "statenext" in found.stderr

@@ -1,7 +1,5 @@
 """mo_loop.compare on models with a known answer, and on IR with a planted fault."""
 
-from __future__ import annotations
-
 import json
 import math
 import re
@@ -28,8 +26,7 @@ from tests.harness import floats, parsed
 from tests.pages import after, document
 from tests.processor import fail_or_skip
 
-LOOP = """
-main (float[N,2] x, int64 n) => (float[N,2] y, int64[K] z) <float[2] w = {0.5, 2.0}, int64[2] k = {5, 6}> {
+LOOP = """main (float[N,2] x, int64 n) => (float[N,2] y, int64[K] z) <float[2] w = {0.5, 2.0}, int64[2] k = {5, 6}> {
   y = Loop (n, "", x) <body = step (int64 i, bool c, float[N,2] s) => (bool d, float[N,2] t) {
     d = Identity (c) t = Mul (s, w) }>
   z = Add (k, n) }"""
@@ -107,20 +104,16 @@ def test_inputs_come_from_files(model: Path, tmp_path: Path) -> None:
     folder.mkdir()
     (folder / "input_0.pb").write_bytes(onnx.numpy_helper.from_array(x).SerializeToString())
     (folder / "input_1.pb").write_bytes(onnx.numpy_helper.from_array(n, "n").SerializeToString())
-    files = [tmp_path / "a.npz", tmp_path / "x.npy", f"n={tmp_path / 'n.npy'}", folder]
-    report = verify(model, inputs=files)
+    report = verify(model, inputs=[tmp_path / "a.npz", tmp_path / "x.npy", f"n={tmp_path / 'n.npy'}", folder])
     assert report.passed
     assert [dict(each.types) for each in report.sets] == [{"x": "f32[3,2]", "n": "i64[]"}] * 3
 
 
-@pytest.mark.parametrize(
-    ("content", "error", "said"),
-    [
-        (None, FileError, "does not exist"), (b"no arrays", FileError, "not a file of arrays"),
-        ({"x": np.zeros((1, 2), np.float32)}, UsageError, "no value for the input 'n'"),
-        ({"x": np.zeros((1, 3), np.float32), "n": np.array(1)}, InputError, "does not accept the inputs"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("content", "error", "said"), [
+    (None, FileError, "does not exist"), (b"no arrays", FileError, "not a file of arrays"),
+    ({"x": np.zeros((1, 2), np.float32)}, UsageError, "no value for the input 'n'"),
+    ({"x": np.zeros((1, 3), np.float32), "n": np.array(1)}, InputError, "does not accept the inputs"),
+])  # fmt: skip
 def test_wrong_inputs_are_refused(model: Path, tmp_path: Path, content: Any, error: Any, said: str) -> None:
     path = tmp_path / "inputs.npz"
     if isinstance(content, dict):
@@ -138,11 +131,9 @@ def npy(header: str) -> bytes:
 
 @pytest.mark.parametrize(
     "content",
-    [
-        b"", b"\x93NUMPY\x01\x00", npy("[" * 117), npy("{[]: 1}"),
-        npy("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999,), }"),
-        npy("{'descr': '<f4', 'fortran_order': False, 'shape': (9999999999999999999999,), }"),
-    ],
+    [b"", b"\x93NUMPY\x01\x00", npy("[" * 117), npy("{[]: 1}"),
+     npy("{'descr': '<f4', 'fortran_order': False, 'shape': (99999999999999,), }"),
+     npy("{'descr': '<f4', 'fortran_order': False, 'shape': (9999999999999999999999,), }")],
 )  # fmt: skip
 def test_damaged_arrays_are_refused(model: Path, tmp_path: Path, content: bytes) -> None:
     (tmp_path / "x.npy").write_bytes(content)
@@ -165,19 +156,15 @@ def test_damaged_archives_are_refused(model: Path, tmp_path: Path) -> None:
         assert error.value.code == "ML212"
 
 
-@pytest.mark.parametrize("proto", [
-    onnx.TensorProto(data_type=99, dims=[1], raw_data=b"1234"),
-    onnx.TensorProto(data_type=1, dims=[1], data_location=onnx.TensorProto.EXTERNAL),
-])  # fmt: skip
+@pytest.mark.parametrize("proto", [onnx.TensorProto(data_type=99, dims=[1], raw_data=b"1234"),
+                                   onnx.TensorProto(data_type=1, dims=[1], data_location=onnx.TensorProto.EXTERNAL)])
 def test_damaged_tensors_are_refused(model: Path, tmp_path: Path, proto: onnx.TensorProto) -> None:
     (tmp_path / "input_0.pb").write_bytes(proto.SerializeToString())
     with pytest.raises(FileError, match="is not a tensor of ONNX"):
         verify(model, inputs=[tmp_path])
 
 
-def test_a_tensor_in_another_file_is_not_read(
-    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_tensor_in_another_file_is_not_read(model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "secret").write_bytes(b"12345678")
     proto = onnx.TensorProto(data_type=1, dims=[2], data_location=onnx.TensorProto.EXTERNAL)
@@ -218,11 +205,9 @@ def test_what_was_compared_can_be_saved_and_repeated(model: Path, tmp_path: Path
 
 
 def test_a_cut_model_is_compared_with_the_model_cut_at_the_same_tensors(tmp_path: Path) -> None:
-    path = saved(parsed("""
-        main (float[2,3] x, float[3] w) => (float[2,3] y) {
+    path = saved(parsed("""main (float[2,3] x, float[3] w) => (float[2,3] y) {
           a = Add (x, w) b = Neg (a) y = Mul (b, b) }"""), tmp_path)  # fmt: skip
-    options = ConvertOptions(input="a,w->[1.0,2.0,3.0]", output="b")
-    report = verify(path, options=options)
+    report = verify(path, options=ConvertOptions(input="a,w->[1.0,2.0,3.0]", output="b"))
     assert report.passed, as_text(report)
     assert [dict(each.types) for each in report.sets] == [{"a": "f32[2,3]"}] * 3
     assert {row.output for row in report.sides[0].rows} == {"b"}
@@ -236,11 +221,9 @@ def test_new_shapes_of_inputs_are_those_of_the_generated_arrays(tmp_path: Path) 
 
 
 def test_packed_sequences_are_compared_element_by_element(tmp_path: Path) -> None:
-    path = saved(parsed("""
-        main (seq(float[?,2]) s, float[2] x) => (seq(float[?,2]) t) {
+    report = verify(saved(parsed("""main (seq(float[?,2]) s, float[2] x) => (seq(float[?,2]) t) {
           e = Neg (x) zero = Constant <value_ints = [0]> () row = Unsqueeze (e, zero)
-          t = SequenceInsert (s, row) }"""), tmp_path)  # fmt: skip
-    report = verify(path, options=ConvertOptions(sequence_io="packed"))
+          t = SequenceInsert (s, row) }"""), tmp_path), options=ConvertOptions(sequence_io="packed"))
     assert report.passed, as_text(report)
     assert {row.output for row in report.sides[0].rows} == {"length of t", "t[0]", "t[1]", "t[2]", "t[3]"}
 
@@ -266,8 +249,7 @@ def test_another_converter_does_not_decide(model: Path) -> None:
 
 def test_a_runtime_that_refuses_empty_tensors_is_a_note(tmp_path: Path) -> None:
     text = "main (float[N,1,4,4] x) => (float[N,1,2,2] y) { y = MaxPool <kernel_shape = [3,3]> (x) }"
-    path = saved(parsed(text), tmp_path)
-    report = verify(path)
+    report = verify(saved(parsed(text), tmp_path))
     assert report.passed
     if "N = 0" in {each.name for each in report.sets}:
         assert any("does not run the inputs N = 0" in each for each in report.notes)
@@ -292,13 +274,12 @@ def test_models_that_cannot_be_converted_or_read_raise(tmp_path: Path) -> None:
 
 
 def test_limits_of_the_comparison_are_notes(tmp_path: Path) -> None:
-    path = saved(parsed("""
+    text = " ".join(verify(saved(parsed("""
         main (float[3,2] x, uint8[2,2] a, uint8[2,2] b) => (float[3,2] y, int32[2,2] m, float[2] last) {
           zero = Constant <value = float[2] {0.0, 0.0}> ()
           last, y = Scan <num_scan_inputs = 1, body = step (float[2] s, float[2] e) => (float[2] t, float[2] e) {
             t = Add (s, e) }> (zero, x)
-          m = MatMulInteger (a, b) }"""), tmp_path)  # fmt: skip
-    text = " ".join(verify(path, sets=1).notes)
+          m = MatMulInteger (a, b) }"""), tmp_path), sets=1).notes)
     assert "MatMulInteger m: in ONNX Runtime sums of two products of u8 and s8 saturate" in text
 
 
@@ -330,12 +311,11 @@ def _titles(report: Report, width: int | None) -> list[str]:
 
 def test_the_type_of_an_output_that_the_runtime_names_otherwise(tmp_path: Path) -> None:
     """The runtime moves a product with a scalar, and the output then has the name of the tensor before it as well."""
-    text = """
+    report = verify(saved(parsed("""
     main (float[N,2] x, int64 n) => (float[N,2] y) <float[1] k = {3.0}, float[2,2] w = {1.0, 2.0, 3.0, 4.0}> {
       s = Loop (n, "", x) <body = step (int64 i, bool c, float[N,2] t) => (bool d, float[N,2] u) {
         d = Identity (c) u = MatMul (t, w) }>
-      y = Mul (s, k) }"""
-    report = verify(saved(parsed(text), tmp_path), sets=1)
+      y = Mul (s, k) }"""), tmp_path), sets=1)
     assert report and all(row.found == row.expected for row in report.sides[0].rows)
 
 

@@ -1,7 +1,5 @@
 """Convolutions of channels over their past."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.fuzz.operators.draw import Draw, Node
@@ -20,11 +18,9 @@ def with_state(d: Draw) -> Node:
     shapes = [[batch, each, *channels] if is_last else [batch, *channels, each] for each in (length, width)]
     weight = d.data([count, 1, taps], kind, constant=0.8, computed=False)
     bias = d.optional(d.data([count], kind, constant=0.8, computed=False))
-    return d.node(
-        [d.data(shapes[0], kind), weight, bias, d.optional(d.data(shapes[1], kind, constant=0.05), 0.75)], 2,
-        activation=d.maybe(_activation(d)), dilation=d.maybe(1) if gap == 1 else gap,
-        channels_last=1 if is_last else d.maybe(0, 0.3),
-    )  # fmt: skip
+    return d.node([d.data(shapes[0], kind), weight, bias, d.optional(d.data(shapes[1], kind, constant=0.05), 0.75)], 2,
+                  activation=d.maybe(_activation(d)), dilation=d.maybe(1) if gap == 1 else gap,
+                  channels_last=1 if is_last else d.maybe(0, 0.3))  # fmt: skip
 
 
 def packed(d: Draw) -> Node:
@@ -38,14 +34,9 @@ def packed(d: Draw) -> Node:
     bias = d.optional(d.data([channels], kind, constant=0.8, computed=False))
     capacity = d.pick(0, 0, 1, 3)
     count = d.given(d.values.integers(-1, 5, batch).astype(np.int32), 0.1 if d.dims == "static" else 0)
-    return d.node(
-        [d.data([tokens, channels], kind), weight, ends, bias, state, count if capacity else None],
-        3 if capacity and d.chance(0.8) else 2, activation=d.maybe(_activation(d)),
-        dilation=d.maybe(1) if gap == 1 else gap, state_update_capacity=capacity or d.maybe(0, 0.3),
-    )  # fmt: skip
+    return d.node([d.data([tokens, channels], kind), weight, ends, bias, state, count if capacity else None],
+                  3 if capacity and d.chance(0.8) else 2, activation=d.maybe(_activation(d)),
+                  dilation=d.maybe(1) if gap == 1 else gap, state_update_capacity=capacity or d.maybe(0, 0.3))
 
 
-OPERATORS = {
-    "com.microsoft::CausalConvWithState": with_state,
-    "com.microsoft::VarlenCausalConvWithState": packed,
-}
+OPERATORS = {"com.microsoft::CausalConvWithState": with_state, "com.microsoft::VarlenCausalConvWithState": packed}

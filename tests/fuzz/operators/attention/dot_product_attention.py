@@ -1,7 +1,5 @@
 """Attention of ONNX: its heads, masks, windows, caches and scores."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -21,10 +19,8 @@ def attention(d: Draw) -> Node:
     keys = queries if d.chance(0.4) else keys
     kind = np.dtype(d.dtype("T1"))
     ends = d.given(d.values.integers(1, keys + 1, batch), 0)
-    q, k, v = (
-        d.data([batch, rows, count * each] if is_flat else [batch, count, rows, each], kind, constant=0)
-        for rows, count, each in ((queries, heads, size), (keys, kv_heads, size), (keys, kv_heads, v_size))
-    )
+    q, k, v = (d.data([batch, rows, count * each] if is_flat else [batch, count, rows, each], kind, constant=0)
+               for rows, count, each in ((queries, heads, size), (keys, kv_heads, size), (keys, kv_heads, v_size)))
     past = d.size(1, 4, 0)
     pasts: list[Any] = [d.data([batch, kv_heads, past, each], kind, constant=0) for each in (size, v_size)]
     total = past + keys if way == "past" else keys
@@ -48,8 +44,7 @@ def _mask(d: Draw, batch: int, heads: int, queries: int, total: int, kind: np.dt
     """Booleans or numbers, of some of the dimensions [batch, heads, S, T]."""
     is_boolean, is_shorter = d.chance(0.5), d.chance(0.2) and d.since >= MASKS_OF_ALL_KEYS
     most = 4 if d.since >= MASKS_OF_ALL_KEYS else 3
-    start = d.integer(0, most - 1)
-    ones = [d.chance(0.4), d.chance(0.4)]
+    start, ones = d.integer(0, most - 1), [d.chance(0.4), d.chance(0.4)]
     columns = max(total - 1, 1) if is_shorter else total
     shape = [1 if ones[0] else batch, 1 if ones[1] else heads, queries, columns][start:]
     if is_boolean:

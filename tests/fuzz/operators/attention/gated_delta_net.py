@@ -1,7 +1,5 @@
 """The gated delta rule over tokens of several sequences."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -27,19 +25,16 @@ def gated_delta_net(d: Draw) -> Node:
     bias = d.pick([states], [states, size], [states * size]) if by_key else [states]
     vectors = [d.data(each, np.float32, constant=0.8, computed=False) for each in ([states], bias)]
     state = d.data([batch, states, width, size], np.float32, constant=0.05, computed=False)
-    is_packed = d.chance(0.25)
-    capacity = d.pick(0, 0, 1, 3)
+    is_packed, capacity = d.chance(0.25), d.pick(0, 0, 1, 3)
     count = d.given(d.values.integers(-1, 5, batch).astype(np.int32), 0.1 if d.dims == "static" else 0)
     active = d.optional(d.given(np.array([d.pick(0, 1)], np.int32), 0.5, fixed=True), 0.4)
     norm, outputs = d.maybe(d.pick(0, 1)), 3 if capacity and d.chance(0.8) else d.pick(1, 2)
     return d.node(
-        [
-            *_tensors(d, before, (heads, states, size, width), kind, is_packed),
-            d.given(ends, 0.1 if d.dims == "static" else 0) if way == "ragged" else None,
-            decay if is_gated else None, d.data([*before, states], gate_kind, "unit") if has_delta else None,
-            state if way == "uniform" or is_packed else d.optional(state, 0.7),
-            *(vectors if gate != "none" else (None, None)), count if capacity else None, active if capacity else None,
-        ],
+        [*_tensors(d, before, (heads, states, size, width), kind, is_packed),
+         d.given(ends, 0.1 if d.dims == "static" else 0) if way == "ragged" else None,
+         decay if is_gated else None, d.data([*before, states], gate_kind, "unit") if has_delta else None,
+         state if way == "uniform" or is_packed else d.optional(state, 0.7),
+         *(vectors if gate != "none" else (None, None)), count if capacity else None, active if capacity else None],
         outputs, update_rule=OMITTED if rule == "gated_delta" and d.chance(0.4) else rule,
         gate_activation=gate if gate != "none" else d.maybe(gate, 0.2), gate_lower_bound=d.maybe(d.number(-4, -1), 0.4),
         beta_activation=d.maybe(d.pick("none", "sigmoid")), qk_l2_norm=norm, scale=d.maybe(d.number(0, 1), 0.4),
@@ -47,9 +42,8 @@ def gated_delta_net(d: Draw) -> Node:
     )  # fmt: skip
 
 
-def _tensors(
-    d: Draw, before: list[int], sizes: tuple[int, int, int, int], kind: Any, is_packed: bool
-) -> list[Port | None]:
+def _tensors(d: Draw, before: list[int], sizes: tuple[int, int, int, int], kind: Any,
+             is_packed: bool) -> list[Port | None]:  # fmt: skip
     heads, states, size, width = sizes
     if is_packed:
         # The sizes of packed tensors have to be known.

@@ -1,7 +1,5 @@
 """Attention with heads of keys and values that several heads of queries read, and with caches."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -37,23 +35,16 @@ def grouped(d: Draw) -> Node:
     places = d.given(d.values.integers(0, 8, (batch, rows)), 0.1)
     bias = d.data([d.pick(batch, 1), d.pick(heads, 1), rows, total], kind, constant=0.1)
     sink = d.data([heads], kind, constant=0.6, computed=False)
-    given: list[Any] = [
-        *(packed if d.chance(0.35) else apart),
-        *(cache if is_cached else (None, None)),
-        d.given(ends, 0.1 if d.dims == "static" else 0),
-        d.given(np.array(total, np.int32), 0.15 if d.dims == "static" else 0, fixed=True),
-        *(caches if does_rotate else (None, None)),
-        d.optional(places, 0.3) if does_rotate else None,
-        d.optional(bias, 0.25),
-        d.optional(sink, 0.2),
-    ]
-    return d.node(
-        given, 3, num_heads=heads, kv_num_heads=kv_heads, do_rotary=1 if does_rotate else d.maybe(0, 0.2),
-        rotary_interleaved=d.maybe(d.pick(0, 1), 0.5) if does_rotate else OMITTED,
-        scale=d.maybe(d.number(0.1, 1), 0.3), softcap=d.maybe(d.number(1, 5), 0.25),
-        local_window_size=window, smooth_softmax=d.maybe(d.pick(-1, 0, 1), 0.25),
-        rtol=1e-4 if kind == np.float32 else None,
-    )  # fmt: skip
+    given: list[Any] = [*(packed if d.chance(0.35) else apart), *(cache if is_cached else (None, None)),
+                        d.given(ends, 0.1 if d.dims == "static" else 0),
+                        d.given(np.array(total, np.int32), 0.15 if d.dims == "static" else 0, fixed=True),
+                        *(caches if does_rotate else (None, None)), d.optional(places, 0.3) if does_rotate else None,
+                        d.optional(bias, 0.25), d.optional(sink, 0.2)]  # fmt: skip
+    return d.node(given, 3, num_heads=heads, kv_num_heads=kv_heads, do_rotary=1 if does_rotate else d.maybe(0, 0.2),
+                  rotary_interleaved=d.maybe(d.pick(0, 1), 0.5) if does_rotate else OMITTED,
+                  scale=d.maybe(d.number(0.1, 1), 0.3), softcap=d.maybe(d.number(1, 5), 0.25),
+                  local_window_size=window, smooth_softmax=d.maybe(d.pick(-1, 0, 1), 0.25),
+                  rtol=1e-4 if kind == np.float32 else None)  # fmt: skip
 
 
 OPERATORS = {"com.microsoft::GroupQueryAttention": grouped}

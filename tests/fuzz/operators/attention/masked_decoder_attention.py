@@ -1,7 +1,5 @@
 """Attention of one new token, with its caches."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np

@@ -1,7 +1,5 @@
 """Attention with projections of its own or of others, its masks and its caches."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -14,8 +12,7 @@ def multi_head(d: Draw) -> Node:
     batch, heads, size = d.size(1, 3, 0), d.integer(1, 3), d.integer(1, 5)
     kind, way = np.dtype(d.dtype("T")), d.pick("apart", "apart", "apart", "past", "past", "projected")
     v_size = d.integer(1, 5) if way == "apart" and d.chance(0.4) else size
-    own = d.chance(0.5)
-    queries = d.size(1, 4, 0)
+    own, queries = d.chance(0.5), d.size(1, 4, 0)
     keys = d.size(1, 5, 0)
     keys = queries if own else keys
     q = d.data([batch, queries, heads * size], kind)
@@ -32,11 +29,9 @@ def multi_head(d: Draw) -> Node:
     mask = _mask(d, batch, queries, total, ("ends", "ends and more", "keys", "pairs"))
     added = _added(d, batch, heads, queries, total, kind, 0.3)
     outputs = 3 if pasts else d.pick(1, 1, 3)
-    return d.node(
-        [q, k, v, bias, mask, added, *pasts], outputs, num_heads=heads,
-        scale=d.maybe(d.number(0.1, 1), 0.3), unidirectional=d.maybe(d.pick(0, 1), 0.5),
-        mask_filter_value=d.maybe(_filter(d), 0.4), rtol=_rtol(kind),
-    )  # fmt: skip
+    return d.node([q, k, v, bias, mask, added, *pasts], outputs, num_heads=heads, scale=d.maybe(d.number(0.1, 1), 0.3),
+                  unidirectional=d.maybe(d.pick(0, 1), 0.5), mask_filter_value=d.maybe(_filter(d), 0.4),
+                  rtol=_rtol(kind))  # fmt: skip
 
 
 def attention(d: Draw) -> Node:
@@ -56,12 +51,10 @@ def attention(d: Draw) -> Node:
     mask = _mask(d, batch, queries, total, ("ends", "ends and starts", "ends and more", "keys", "pairs", "nothing"))
     added = _added(d, batch, heads, queries, total, kind, 0 if has_past else 0.3)
     sizes = [heads * size, heads * size, heads * v_size]
-    return d.node(
-        [x, weights, bias, mask, past, added], 2 if has_past or (v_size == size and d.chance(0.3)) else 1,
-        num_heads=heads, qkv_hidden_sizes=d.maybe(sizes, 0.3) if v_size == size else sizes,
-        scale=d.maybe(d.number(0.1, 1), 0.3), unidirectional=d.maybe(d.pick(0, 1), 0.6),
-        mask_filter_value=d.maybe(_filter(d), 0.4), rtol=_rtol(kind),
-    )  # fmt: skip
+    return d.node([x, weights, bias, mask, past, added], 2 if has_past or (v_size == size and d.chance(0.3)) else 1,
+                  num_heads=heads, qkv_hidden_sizes=d.maybe(sizes, 0.3) if v_size == size else sizes,
+                  scale=d.maybe(d.number(0.1, 1), 0.3), unidirectional=d.maybe(d.pick(0, 1), 0.6),
+                  mask_filter_value=d.maybe(_filter(d), 0.4), rtol=_rtol(kind))  # fmt: skip
 
 
 def quantised(d: Draw) -> Node:
@@ -102,10 +95,9 @@ def _mask(d: Draw, batch: int, queries: int, total: int, forms: tuple[str, ...])
     """Integers that mark the keys that are padding."""
     form, present = d.pick(*forms), d.chance(0.6)
     ends = d.values.integers(1, total + 1, batch)
-    starts = d.values.integers(0, 3, batch)
     arrays = {
         "ends": ends,
-        "ends and starts": np.concatenate([ends, starts]),
+        "ends and starts": np.concatenate([ends, d.values.integers(0, 3, batch)]),
         "ends and more": np.concatenate([ends, np.arange(2 * batch + 2)]),
         "keys": d.values.integers(0, 2, (batch, total)),
         "pairs": d.values.integers(0, 2, (batch, queries, total)),
@@ -121,8 +113,5 @@ def _added(d: Draw, batch: int, heads: int, queries: int, total: int, kind: Any,
     return d.optional(d.data([rows, columns, queries, total], kind, constant=0.1), share)
 
 
-OPERATORS = {
-    "com.microsoft::MultiHeadAttention": multi_head,
-    "com.microsoft::Attention": attention,
-    "com.microsoft::QAttention": quantised,
-}
+OPERATORS = {"com.microsoft::MultiHeadAttention": multi_head, "com.microsoft::Attention": attention,
+             "com.microsoft::QAttention": quantised}  # fmt: skip

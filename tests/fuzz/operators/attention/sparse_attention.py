@@ -1,7 +1,5 @@
 """Attention to blocks of earlier keys, with buffers as caches."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -32,15 +30,11 @@ def sparse(d: Draw) -> Node:
     layouts = _layouts(d, d.pick(*(each for each in range(1, heads + 1) if heads % each == 0)), blocks)
     starts, numbers = _compressed(layouts)
     share = d.pick(0.0, 1.0, 1.0)
-    given: list[Any] = [
-        *(packed if d.chance(0.35) else apart),
-        *cache,
-        d.given(starts, share, fixed=True),
-        d.given(numbers, share, fixed=True),
-        d.given(np.array(total, np.int32), 0.15 if d.dims == "static" else 0, fixed=True),
-        d.given(np.full(batch, total, np.int32), 0.1 if d.dims == "static" else 0),
-        *(turns if does_rotate else ()),
-    ]
+    given: list[Any] = [*(packed if d.chance(0.35) else apart), *cache, d.given(starts, share, fixed=True),
+                        d.given(numbers, share, fixed=True),
+                        d.given(np.array(total, np.int32), 0.15 if d.dims == "static" else 0, fixed=True),
+                        d.given(np.full(batch, total, np.int32), 0.1 if d.dims == "static" else 0),
+                        *(turns if does_rotate else ())]  # fmt: skip
     return d.node(
         given, 3, num_heads=heads, kv_num_heads=kv_heads, sparse_block_size=block,
         do_rotary=1 if does_rotate else d.maybe(0, 0.2),

@@ -1,7 +1,5 @@
 """Activations: functions of one element, and those normalised along an axis."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.fuzz.operators.draw import Draw, Node, Port
@@ -39,13 +37,11 @@ def along(d: Draw) -> Node:
 
 _positive = between(0.2, 2)
 
-OPERATORS = {
-    "Relu": unary("any"), "LeakyRelu": unary(alpha=between(-0.5, 1.5)), "PRelu": prelu, "Elu": unary(alpha=_positive),
-    "Celu": unary(alpha=_positive), "Selu": unary(alpha=_positive, gamma=_positive),
-    "ThresholdedRelu": unary("special", alpha=between(-1, 2)), "Sigmoid": unary(),
-    "HardSigmoid": unary(alpha=between(0.1, 1), beta=between(-0.5, 1)),
-    **dict.fromkeys(("HardSwish", "Softplus", "Softsign", "Mish"), unary()),
-    "Gelu": unary(approximate=one_of("none", "tanh")), "Swish": unary(alpha=between(0.5, 2)),
-    "Shrink": unary(bias=between(-1, 1), lambd=between(0, 2)), "Clip": clip,
-    **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), along),
-}  # fmt: skip
+OPERATORS = {"Relu": unary("any"), "LeakyRelu": unary(alpha=between(-0.5, 1.5)), "PRelu": prelu,
+             "Elu": unary(alpha=_positive), "Celu": unary(alpha=_positive),
+             "Selu": unary(alpha=_positive, gamma=_positive), "ThresholdedRelu": unary("special", alpha=between(-1, 2)),
+             "Sigmoid": unary(), "HardSigmoid": unary(alpha=between(0.1, 1), beta=between(-0.5, 1)),
+             **dict.fromkeys(("HardSwish", "Softplus", "Softsign", "Mish"), unary()),
+             "Gelu": unary(approximate=one_of("none", "tanh")), "Swish": unary(alpha=between(0.5, 2)),
+             "Shrink": unary(bias=between(-1, 1), lambd=between(0, 2)), "Clip": clip,
+             **dict.fromkeys(("Softmax", "LogSoftmax", "Hardmax"), along)}  # fmt: skip

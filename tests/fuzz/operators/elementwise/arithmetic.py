@@ -1,7 +1,5 @@
 """Arithmetic: functions of one element, of two, running sums."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.fuzz.operators.draw import Draw, Node
@@ -32,20 +30,15 @@ def running(d: Draw) -> Node:
     x = d.data(d.shape(1, 4), d.dtype("T"), "small" if d.op == "CumProd" else "any")
     axis = d.axis(x.rank)
     kind = d.dtype("T2") if d.op == "CumSum" else np.dtype(d.pick(np.int32, np.int64))
-    return d.node(
-        [x, d.parameter(axis if d.chance(0.7) else [axis], kind)],
-        exclusive=d.maybe(d.pick(0, 1)), reverse=d.maybe(d.pick(0, 1)),
-    )  # fmt: skip
+    return d.node([x, d.parameter(axis if d.chance(0.7) else [axis], kind)], exclusive=d.maybe(d.pick(0, 1)),
+                  reverse=d.maybe(d.pick(0, 1)))  # fmt: skip
 
 
-OPERATORS = {
-    **dict.fromkeys(("Abs", "Neg", "Sign", "Ceil", "Floor", "Round"), unary("special")),
-    **dict.fromkeys(("Sin", "Cos", "Atan", "Tanh", "Asinh", "Erf", "Sinh", "Cosh"), unary("any")),
-    **dict.fromkeys(("Tan", "Asin", "Acos", "Atanh"), unary("unit")),
-    "Exp": unary("small"), "Sqrt": unary("positive"), "Log": unary("positive"), "Acosh": unary("above one"),
-    "Reciprocal": unary("nonzero"),
-    **dict.fromkeys(("Add", "Sub", "Mul"), binary("extreme")),
-    "Div": binary("extreme", "positive"), "Mod": mod, "Pow": power,
-    **dict.fromkeys(("Max", "Min"), variadic("special")), **dict.fromkeys(("Sum", "Mean"), variadic("any")),
-    "CumSum": running, "CumProd": running,
-}  # fmt: skip
+OPERATORS = {**dict.fromkeys(("Abs", "Neg", "Sign", "Ceil", "Floor", "Round"), unary("special")),
+             **dict.fromkeys(("Sin", "Cos", "Atan", "Tanh", "Asinh", "Erf", "Sinh", "Cosh"), unary("any")),
+             **dict.fromkeys(("Tan", "Asin", "Acos", "Atanh"), unary("unit")), "Exp": unary("small"),
+             "Sqrt": unary("positive"), "Log": unary("positive"), "Acosh": unary("above one"),
+             "Reciprocal": unary("nonzero"), **dict.fromkeys(("Add", "Sub", "Mul"), binary("extreme")),
+             "Div": binary("extreme", "positive"), "Mod": mod, "Pow": power,
+             **dict.fromkeys(("Max", "Min"), variadic("special")), **dict.fromkeys(("Sum", "Mean"), variadic("any")),
+             "CumSum": running, "CumProd": running}  # fmt: skip

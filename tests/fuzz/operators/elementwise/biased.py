@@ -1,7 +1,5 @@
 """Products with gates. The sums of the family have no kernels for CPUs."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.fuzz.operators.draw import Draw, Node

@@ -1,7 +1,5 @@
 """GELU and its approximations, with and without a bias."""
 
-from __future__ import annotations
-
 from tests.fuzz.operators.draw import Draw, Node
 from tests.fuzz.operators.table import between, unary
 
@@ -13,7 +11,5 @@ def with_bias(d: Draw) -> Node:
     return d.node([x, bias if d.op.endswith("BiasGelu") else d.optional(bias)])
 
 
-OPERATORS = {
-    "com.microsoft::Gelu": unary(), "com.microsoft::QuickGelu": unary(alpha=between(0.2, 2)),
-    "com.microsoft::BiasGelu": with_bias, "com.microsoft::FastGelu": with_bias,
-}  # fmt: skip
+OPERATORS = {"com.microsoft::Gelu": unary(), "com.microsoft::QuickGelu": unary(alpha=between(0.2, 2)),
+             "com.microsoft::BiasGelu": with_bias, "com.microsoft::FastGelu": with_bias}  # fmt: skip

@@ -1,7 +1,5 @@
 """Comparison, logic, bits, selection."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.fuzz.operators.draw import Draw, Node
@@ -26,10 +24,8 @@ def shift(d: Draw) -> Node:
 
 _comparison, _logical, _bits = binary("special"), binary(), binary("extreme")
 
-OPERATORS = {
-    **dict.fromkeys(("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"), _comparison),
-    **dict.fromkeys(("And", "Or", "Xor"), _logical), "Not": unary(), "Where": where,
-    **dict.fromkeys(("BitwiseAnd", "BitwiseOr", "BitwiseXor"), _bits), "BitwiseNot": unary("extreme"),
-    "BitShift": shift, "IsNaN": unary("special"),
-    "IsInf": unary("special", detect_negative=one_of(0, 1), detect_positive=one_of(0, 1)),
-}  # fmt: skip
+OPERATORS = {**dict.fromkeys(("Equal", "Greater", "GreaterOrEqual", "Less", "LessOrEqual"), _comparison),
+             **dict.fromkeys(("And", "Or", "Xor"), _logical), "Not": unary(), "Where": where,
+             **dict.fromkeys(("BitwiseAnd", "BitwiseOr", "BitwiseXor"), _bits), "BitwiseNot": unary("extreme"),
+             "BitShift": shift, "IsNaN": unary("special"),
+             "IsInf": unary("special", detect_negative=one_of(0, 1), detect_positive=one_of(0, 1))}  # fmt: skip

@@ -1,7 +1,5 @@
 """Inverse matrices and distances."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 
 import numpy as np
@@ -11,8 +9,7 @@ from tests.fuzz.operators.draw import Draw, Node
 
 def inverse(d: Draw) -> Node:
     """Matrices that are far from singular."""
-    dtype = d.dtype("T")
-    size = d.size(1, 5, 0)
+    dtype, size = d.dtype("T"), d.size(1, 5, 0)
     x = d.data([*d.shape(0, 2), size, size], dtype, "unit")
     array = x.array.astype(np.float64) / max(size, 1) + np.diag(np.resize((2.0, -1.5, 1.0), size))
     rolled = np.roll(array, 1, axis=-2) if d.chance(0.4) else array

@@ -1,7 +1,5 @@
 """Regions, boxes, grids."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.fuzz.operators.draw import Draw, Node, Port
@@ -32,12 +30,11 @@ def regions(d: Draw) -> Node:
     count = d.size(1, 4, 0.03)
     corners = np.sort(d.values.uniform(0, 5, (count, 2, 2)), axis=1).reshape(count, 4).astype(dtype)
     batches = d.values.integers(0, shape[0], count)
-    return d.node(
-        [d.data(shape, dtype), d.given(corners, 0.1), d.given(batches, 0.1)], mode=d.maybe(d.pick("avg", "max")),
-        output_height=d.maybe(d.integer(1, 3)), output_width=d.maybe(d.integer(1, 3)),
-        sampling_ratio=d.maybe(d.integer(0, 3)), spatial_scale=d.maybe(d.number(0.3, 1)),
-        coordinate_transformation_mode=d.maybe(d.pick("half_pixel", "output_half_pixel")), atol=1e-3,
-    )  # fmt: skip
+    return d.node([d.data(shape, dtype), d.given(corners, 0.1), d.given(batches, 0.1)],
+                  mode=d.maybe(d.pick("avg", "max")), output_height=d.maybe(d.integer(1, 3)),
+                  output_width=d.maybe(d.integer(1, 3)), sampling_ratio=d.maybe(d.integer(0, 3)),
+                  spatial_scale=d.maybe(d.number(0.3, 1)),
+                  coordinate_transformation_mode=d.maybe(d.pick("half_pixel", "output_half_pixel")), atol=1e-3)
 
 
 def largest(d: Draw) -> Node:
@@ -47,10 +44,8 @@ def largest(d: Draw) -> Node:
     count = d.size(1, 4, 0)
     corners = np.sort(d.values.integers(0, 6, (count, 2, 2)), axis=1).reshape(count, 4)
     rows = np.concatenate([d.values.integers(0, shape[0], (count, 1)), corners], 1).astype(dtype)
-    return d.node(
-        [d.data(shape, dtype), d.given(rows, 0.1)], pooled_shape=[d.integer(1, 3), d.integer(1, 3)],
-        spatial_scale=d.maybe(d.pick(1.0, 0.5)),
-    )  # fmt: skip
+    return d.node([d.data(shape, dtype), d.given(rows, 0.1)], pooled_shape=[d.integer(1, 3), d.integer(1, 3)],
+                  spatial_scale=d.maybe(d.pick(1.0, 0.5)))  # fmt: skip
 
 
 def sampled(d: Draw) -> Node:
@@ -91,10 +86,8 @@ def deformed(d: Draw) -> Node:
     x = d.data([batch, channels, *sides], dtype)
     weights = d.data([out, channels // groups, *kernel], dtype, constant=0.7, computed=False)
     bias = d.data([out], dtype, constant=0.7)
-    return d.node(
-        [x, weights, offset, d.optional(bias), d.optional(mask)], group=groups,
-        offset_group=offsets, kernel_shape=d.maybe(kernel), strides=strides, dilations=dilations, pads=pads, atol=1e-3,
-    )  # fmt: skip
+    return d.node([x, weights, offset, d.optional(bias), d.optional(mask)], group=groups, offset_group=offsets,
+                  kernel_shape=d.maybe(kernel), strides=strides, dilations=dilations, pads=pads, atol=1e-3)  # fmt: skip
 
 
 def columns(d: Draw) -> Node:
@@ -104,18 +97,12 @@ def columns(d: Draw) -> Node:
     strides, dilations = [d.integer(1, 2) for _ in block], [d.pick(1, 1, 2) for _ in block]
     pads = [d.integer(0, 1) for _ in (*block, *block)]
     image = [d.size(5, 7, 0) for _ in block]
-    ends = [
-        (image[i] + pads[i] + pads[i + spatial] - dilations[i] * (block[i] - 1) - 1) // strides[i] + 1
-        for i in range(spatial)
-    ]
+    ends = [(image[i] + pads[i] + pads[i + spatial] - dilations[i] * (block[i] - 1) - 1) // strides[i] + 1
+            for i in range(spatial)]  # fmt: skip
     x = d.data([d.size(1, 2, 0.01), d.integer(1, 2) * int(np.prod(block)), int(np.prod(ends))], d.dtype())
-    return d.node(
-        [x, d.parameter(image, constant=0.7), d.parameter(block, constant=0.8)], strides=strides, dilations=dilations,
-        pads=pads,
-    )  # fmt: skip
+    return d.node([x, d.parameter(image, constant=0.7), d.parameter(block, constant=0.8)], strides=strides,
+                  dilations=dilations, pads=pads)  # fmt: skip
 
 
-OPERATORS = {
-    "NonMaxSuppression": boxes, "RoiAlign": regions, "MaxRoiPool": largest, "GridSample": sampled, "AffineGrid": affine,
-    "DeformConv": deformed, "Col2Im": columns,
-}  # fmt: skip
+OPERATORS = {"NonMaxSuppression": boxes, "RoiAlign": regions, "MaxRoiPool": largest, "GridSample": sampled,
+             "AffineGrid": affine, "DeformConv": deformed, "Col2Im": columns}  # fmt: skip

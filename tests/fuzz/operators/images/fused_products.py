@@ -1,7 +1,5 @@
 """Convolutions and matrix products with activations, sums and transpositions."""
 
-from __future__ import annotations
-
 from typing import Any
 
 from tests.fuzz.operators.draw import OMITTED, Draw, Node
@@ -29,14 +27,11 @@ def convolution(d: Draw) -> Node:
         span = size + explicit[i] + explicit[i + spatial] - (k - 1) * gap - 1
         sizes.append(-(-size // step) if same else span // step + 1)
     z = d.optional(d.data([x[0], out, *sizes], dtype), 0.4)
-    name, parameters = d.pick(
-        (OMITTED, OMITTED), ("Relu", OMITTED), ("Tanh", OMITTED), ("Sigmoid", OMITTED), ("HardSwish", OMITTED),
-        ("LeakyRelu", [0.1]), ("Clip", [-0.5, 2.0]), ("HardSigmoid", [0.3, 0.4]),
-    )  # fmt: skip
-    return d.node(
-        [first, weights, bias, z], group=groups, kernel_shape=d.maybe(w["kernel"]), strides=w["strides"],
-        dilations=OMITTED if same else w["dilations"], activation=name, activation_params=parameters, **pads,
-    )  # fmt: skip
+    name, parameters = d.pick((OMITTED, OMITTED), ("Relu", OMITTED), ("Tanh", OMITTED), ("Sigmoid", OMITTED),
+                              ("HardSwish", OMITTED), ("LeakyRelu", [0.1]), ("Clip", [-0.5, 2.0]),
+                              ("HardSigmoid", [0.3, 0.4]))  # fmt: skip
+    return d.node([first, weights, bias, z], group=groups, kernel_shape=d.maybe(w["kernel"]), strides=w["strides"],
+                  dilations=OMITTED if same else w["dilations"], activation=name, activation_params=parameters, **pads)
 
 
 GEMM_ACTIVATIONS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -57,10 +52,8 @@ def gemm(d: Draw) -> Node:
     c = d.data(d.pick([rows, columns], [columns], [1, columns], [rows, 1], [], [1]), dtype)
     name, needed = d.pick(*GEMM_ACTIVATIONS)
     parameters: dict[str, Any] = {f"activation_{each}": d.number(0.2, 1.5) for each in needed}
-    return d.node(
-        [a, b, d.optional(c, 0.8)], alpha=d.maybe(d.pick(1.0, 0.5, -2.0)), beta=d.maybe(d.pick(1.0, 0.5, 0.0)),
-        transA=trans_a, transB=trans_b, activation=name, **parameters,
-    )  # fmt: skip
+    return d.node([a, b, d.optional(c, 0.8)], alpha=d.maybe(d.pick(1.0, 0.5, -2.0)),
+                  beta=d.maybe(d.pick(1.0, 0.5, 0.0)), transA=trans_a, transB=trans_b, activation=name, **parameters)
 
 
 def product(d: Draw) -> Node:
@@ -83,7 +76,5 @@ def product(d: Draw) -> Node:
     return d.node(ports, alpha=d.maybe(d.pick(1.0, 0.125, -2.5)), **attributes)
 
 
-OPERATORS = {
-    "com.microsoft::FusedConv": convolution, "com.microsoft::FusedGemm": gemm, "com.microsoft::FusedMatMul": product,
-    "com.microsoft::TransposeMatMul": product,
-}  # fmt: skip
+OPERATORS = {"com.microsoft::FusedConv": convolution, "com.microsoft::FusedGemm": gemm,
+             "com.microsoft::FusedMatMul": product, "com.microsoft::TransposeMatMul": product}  # fmt: skip

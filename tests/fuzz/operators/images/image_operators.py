@@ -1,7 +1,5 @@
 """Regions of images, transposed convolutions whose pads are an input, and windows of channels that are last."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.fuzz.operators.draw import OMITTED, Draw, Node
@@ -24,18 +22,15 @@ def regions(d: Draw) -> Node:
 
 def transposed(d: Draw) -> Node:
     dtype, spatial = d.dtype("T"), d.pick(1, 2, 2, 3)
-    w = window(d, spatial)
-    groups = d.pick(1, 1, 2)
+    w, groups = window(d, spatial), d.pick(1, 1, 2)
     channels, each = groups * d.integer(1, 2), d.integer(1, 3)
     x = [d.size(empty=0), channels, *(d.size(2, 5, 0) for _ in range(spatial))]
     weights = d.data([channels, each, *w["kernel"]], dtype, constant=0.8, computed=False)
     bias = d.data([each * groups], dtype, constant=0.8)
     pads = d.parameter(np.array([d.integer(0, k - 1) for k in (*w["kernel"], *w["kernel"])]), constant=0.3)
     more = [d.integer(0, max(stride, step) - 1) for stride, step in zip(w["strides"], w["dilations"], strict=True)]
-    return d.node(
-        [d.data(x, dtype), weights, pads, d.optional(bias)], group=groups, kernel_shape=d.maybe(w["kernel"]),
-        strides=w["strides"], dilations=w["dilations"], output_padding=d.maybe(more, 0.4),
-    )  # fmt: skip
+    return d.node([d.data(x, dtype), weights, pads, d.optional(bias)], group=groups, kernel_shape=d.maybe(w["kernel"]),
+                  strides=w["strides"], dilations=w["dilations"], output_padding=d.maybe(more, 0.4))  # fmt: skip
 
 
 def pooled(d: Draw) -> Node:
@@ -54,7 +49,5 @@ def pooled(d: Draw) -> Node:
     )  # fmt: skip
 
 
-OPERATORS = {
-    "com.microsoft::CropAndResize": regions, "com.microsoft::ConvTransposeWithDynamicPads": transposed,
-    "com.microsoft::NhwcMaxPool": pooled,
-}  # fmt: skip
+OPERATORS = {"com.microsoft::CropAndResize": regions, "com.microsoft::ConvTransposeWithDynamicPads": transposed,
+             "com.microsoft::NhwcMaxPool": pooled}  # fmt: skip

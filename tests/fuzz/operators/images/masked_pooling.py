@@ -1,7 +1,5 @@
 """Windows that end at a masked element."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.fuzz.operators.draw import Draw, Node
@@ -15,10 +13,8 @@ def masked(d: Draw) -> Node:
     shape = [d.integer(1, 3), d.integer(1, 3), *large_enough(d, w["kernel"], [1] * spatial)]
     mask = d.pick([1, 1], [1, 1], [1, shape[1]], shape[:2]) + shape[2:]
     numbers = (d.values.random(mask) > 0.3).astype(np.int32)
-    return d.node(
-        [d.data(shape, dtype), d.given(numbers, 0.3)], kernel_shape=w["kernel"], strides=d.maybe(w["strides"]),
-        **padding(d, w["kernel"], 0.3),
-    )  # fmt: skip
+    return d.node([d.data(shape, dtype), d.given(numbers, 0.3)], kernel_shape=w["kernel"],
+                  strides=d.maybe(w["strides"]), **padding(d, w["kernel"], 0.3))  # fmt: skip
 
 
 OPERATORS = {"com.microsoft::MaxpoolWithMask": masked}

@@ -1,7 +1,5 @@
 """Pooling over windows and over all spatial dimensions."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.fuzz.operators.draw import OMITTED, Draw, Node
@@ -25,18 +23,14 @@ def pooled(d: Draw) -> Node:
     sizes = large_enough(d, w["kernel"], dilations)
     if "ceil_mode" in d.schema.attributes and ceil_mode == 1 and strides is not OMITTED and not same and d.chance(0.2):
         # Shorter than the window by less than a stride, so that there is one place.
-        sizes = [
-            max((k - 1) * step + 1 - d.integer(0, stride - 1), 1)
-            for k, step, stride in zip(w["kernel"], dilations, w["strides"], strict=True)
-        ]
+        sizes = [max((k - 1) * step + 1 - d.integer(0, stride - 1), 1)
+                 for k, step, stride in zip(w["kernel"], dilations, w["strides"], strict=True)]  # fmt: skip
     x = [d.size(empty=0.02), d.size(empty=0), *sizes]
     outputs = d.pick(1, 1, 2) if d.op == "MaxPool" and d.since >= 8 else 1
-    return d.node(
-        [d.data(x, d.dtype())], outputs=outputs, kernel_shape=w["kernel"], strides=strides,
-        dilations=dilations if dilated else OMITTED, ceil_mode=ceil_mode,
-        count_include_pad=d.maybe(d.pick(0, 1), 0.5), p=d.maybe(d.pick(1, 2, 3)),
-        storage_order=d.maybe(d.pick(0, 1), 0.2), **pads,
-    )  # fmt: skip
+    return d.node([d.data(x, d.dtype())], outputs=outputs, kernel_shape=w["kernel"], strides=strides,
+                  dilations=dilations if dilated else OMITTED, ceil_mode=ceil_mode,
+                  count_include_pad=d.maybe(d.pick(0, 1), 0.5), p=d.maybe(d.pick(1, 2, 3)),
+                  storage_order=d.maybe(d.pick(0, 1), 0.2), **pads)  # fmt: skip
 
 
 def unpooled(d: Draw) -> Node:
@@ -45,14 +39,12 @@ def unpooled(d: Draw) -> Node:
     kernel = [d.integer(1, 3) for _ in range(spatial)]
     x = [d.size(empty=0), d.size(empty=0), *(d.size(1, 4, 0) for _ in range(spatial))]
     total = [size * k for size, k in zip(x[2:], kernel, strict=True)]
-    values = d.data(x, dtype)
-    places = np.zeros(x, np.int64)
+    values, places = d.data(x, dtype), np.zeros(x, np.int64)
     for place in np.ndindex(*x):
         at = [i * k + int(d.values.integers(0, k)) for i, k in zip(place[2:], kernel, strict=True)]
         where = (place[0] * x[1] + place[1],) if len(place) else (0,)
         places[place] = np.ravel_multi_index((*where, *at), (x[0] * x[1], *total))
-    indices = d.given(places, 0.1, True)
-    larger = d.chance(0.3)
+    indices, larger = d.given(places, 0.1, True), d.chance(0.3)
     shape = [x[0], x[1], *(size + (1 if larger else 0) for size in total)]
     ports = [values, indices]
     if d.chance(0.4):
@@ -71,7 +63,6 @@ def everything(values: str = "any") -> Description:
     return describe
 
 
-OPERATORS = {
-    **dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), pooled), "MaxUnpool": unpooled,
-    **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), everything()), "GlobalLpPool": everything("nonzero"),
-}  # fmt: skip
+OPERATORS = {**dict.fromkeys(("MaxPool", "AveragePool", "LpPool"), pooled), "MaxUnpool": unpooled,
+             **dict.fromkeys(("GlobalAveragePool", "GlobalMaxPool"), everything()),
+             "GlobalLpPool": everything("nonzero")}  # fmt: skip

@@ -1,20 +1,12 @@
 """Resize and Upsample: modes, coordinate transformations, rounding, by factors or sizes, of all axes or some."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.fuzz.operators.draw import OMITTED, Draw, Node
 
 SCALES = (0.5, 1.0, 2.0, 1.5, 0.75, 3.0, 0.6, 1.6)
-PLACES = (
-    "half_pixel",
-    "asymmetric",
-    "align_corners",
-    "pytorch_half_pixel",
-    "tf_crop_and_resize",
-    "half_pixel_symmetric",
-)
+PLACES = ("half_pixel", "asymmetric", "align_corners", "pytorch_half_pixel", "tf_crop_and_resize",
+          "half_pixel_symmetric")  # fmt: skip
 ROUNDINGS = ("round_prefer_floor", "round_prefer_ceil", "floor", "ceil")
 
 
@@ -31,10 +23,8 @@ def resized(d: Draw) -> Node:
     partial = d.since >= 18 and d.chance(0.4)
     axes = spatial if partial else list(range(rank))
     scales = [d.pick(*SCALES) if axis in moved else 1.0 for axis in axes]
-    sizes = [
-        max(1, int(shape[axis] * scale)) if axis in moved else shape[axis]
-        for axis, scale in zip(axes, scales, strict=True)
-    ]
+    sizes = [max(1, int(shape[axis] * scale)) if axis in moved else shape[axis]
+             for axis, scale in zip(axes, scales, strict=True)]  # fmt: skip
     x = d.data(shape, dtype)
     if d.since == 10:
         return d.node([x, d.parameter(scales, np.float32)], mode=d.maybe(mode) if mode == "nearest" else mode)

@@ -1,7 +1,5 @@
 """Mixtures of experts."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -24,10 +22,8 @@ def routed(d: Draw, kind: Any, hidden: int) -> tuple[list[Port | None], int, dic
         "normalize_routing_weights": d.maybe(d.pick(0, 1)),
     }  # fmt: skip
     if name == "swiglu":
-        attributes |= {
-            "swiglu_fusion": 1, "activation_alpha": d.maybe(d.number(0.5, 2)), "swiglu_limit": d.maybe(d.number(1, 5)),
-            "activation_beta": d.maybe(d.number(0, 1)),
-        }  # fmt: skip
+        attributes |= {"swiglu_fusion": 1, "activation_alpha": d.maybe(d.number(0.5, 2)),
+                       "swiglu_limit": d.maybe(d.number(1, 5)), "activation_beta": d.maybe(d.number(0, 1))}  # fmt: skip
     return [x, logits], experts, attributes, 2 if name == "swiglu" else 1
 
 
@@ -58,17 +54,14 @@ def quantised(d: Draw) -> Node:
         cells = [experts, rows, length // block] if block else [experts, rows]
         size = 1.6 / (1 << bits)
         ports.append(d.given((d.values.uniform(0.3, 1, cells) * size).astype(kind), 1.0))
-        bias = d.given(d.values.standard_normal([experts, rows]).astype(kind), 1.0)
-        ports.append(d.optional(bias))
+        ports.append(d.optional(d.given(d.values.standard_normal([experts, rows]).astype(kind), 1.0)))
         stored = [*cells[:-1], -(-cells[-1] * bits // 8)]
         zeros.append(d.given(packed(d, stored), 1.0) if has_zeros else None)
     ports += [None, None, None, *zeros, None]
     if d.chance(0.3):
         ports.append(d.data(ports[1].shape, kind, "positive", computed=False))  # type: ignore[union-attr]
-    return d.node(
-        ports, atol=0.02 if kind == np.float32 else 0.3, expert_weight_bits=bits if bits != 4 else d.maybe(4),
-        block_size=block or OMITTED, **attributes,
-    )  # fmt: skip
+    return d.node(ports, atol=0.02 if kind == np.float32 else 0.3, expert_weight_bits=bits if bits != 4 else d.maybe(4),
+                  block_size=block or OMITTED, **attributes)  # fmt: skip
 
 
 OPERATORS = {"com.microsoft::MoE": plain, "com.microsoft::QMoE": quantised}

@@ -1,7 +1,5 @@
 """Packed weights that are gathered, and weights that are numbers of a table."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -28,11 +26,9 @@ def gathered(d: Draw) -> Node:
     zero = d.optional(d.given(_integers(d, [*cells[:-1], last], kind), 1.0))
     places = d.data(d.shape(0, 2), index_kind)
     places.array = d.values.integers(-shape[axis], shape[axis], places.shape).astype(index_kind)
-    return d.node(
-        [data, places, scales, zero], bits=bits if bits != 4 else d.maybe(4), block_size=block,
-        quantize_axis=d.signed(blocked, rank), gather_axis=d.signed(axis, rank) if axis else d.maybe(0),
-        atol=0.02 if scale_kind == np.float16 else 1e-4,
-    )  # fmt: skip
+    return d.node([data, places, scales, zero], bits=bits if bits != 4 else d.maybe(4), block_size=block,
+                  quantize_axis=d.signed(blocked, rank), gather_axis=d.signed(axis, rank) if axis else d.maybe(0),
+                  atol=0.02 if scale_kind == np.float16 else 1e-4)  # fmt: skip
 
 
 def _integers(d: Draw, shape: list[int], kind: Any) -> Any:
@@ -50,10 +46,8 @@ def table(d: Draw) -> Node:
     constant = 0.0 if d.chance(0.15) else 1.0
     weights = d.given(packed(d, [-(-size * columns // 2)]), constant, fixed=True)
     largest = d.given(d.values.random(-(-size * columns // block)).astype(np.float32), constant, fixed=True)
-    return d.node(
-        [a, weights, largest], K=size, N=columns, block_size=block, quant_type=d.pick(0, 1), transB=d.maybe(1),
-        training_mode=d.maybe(0), atol=2e-4,
-    )  # fmt: skip
+    return d.node([a, weights, largest], K=size, N=columns, block_size=block, quant_type=d.pick(0, 1),
+                  transB=d.maybe(1), training_mode=d.maybe(0), atol=2e-4)  # fmt: skip
 
 
 OPERATORS = {"com.microsoft::GatherBlockQuantized": gathered, "com.microsoft::MatMulBnb4": table}

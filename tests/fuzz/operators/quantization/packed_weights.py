@@ -1,7 +1,5 @@
 """Matrix products with packed weights."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -42,17 +40,14 @@ def n_bits(d: Draw) -> Node:
         groups = d.given(_groups(d, size, block), 0.8, fixed=True)
     scales = scales_of(d, [columns, blocks] if d.chance(0.7) else [columns * blocks], kind)
     bias = d.optional(d.given(d.values.standard_normal(columns).astype(kind), 0.8, fixed=True), 0.4)
-    return d.node(
-        [a, d.given(weights, fixed, fixed=True), d.given(scales, fixed, fixed=True), zero, groups, bias],
-        K=size, N=columns, bits=bits if bits != 4 else d.maybe(4), block_size=block,
-        accuracy_level=d.maybe(d.pick(0, 1, 2, 3)), weight_prepacked=d.maybe(0, 0.2), atol=_tolerance(kind),
-    )  # fmt: skip
+    return d.node([a, d.given(weights, fixed, fixed=True), d.given(scales, fixed, fixed=True), zero, groups, bias],
+                  K=size, N=columns, bits=bits if bits != 4 else d.maybe(4), block_size=block,
+                  accuracy_level=d.maybe(d.pick(0, 1, 2, 3)), weight_prepacked=d.maybe(0, 0.2), atol=_tolerance(kind))
 
 
 def _groups(d: Draw, size: int, block: int) -> Any:
     """The groups of the elements: as without g_idx, blocks in any order of the elements, or any."""
-    plain = np.arange(size) // block
-    way = d.pick("plain", "shuffled", "any")
+    plain, way = np.arange(size) // block, d.pick("plain", "shuffled", "any")
     if way == "any":
         plain = d.values.integers(0, -(-size // block), size)
     return (plain if way == "plain" else d.values.permutation(plain)).astype(np.int32)

@@ -1,7 +1,5 @@
 """Numbers of 8 bits and fewer: one scale per tensor, axis or block."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -52,17 +50,11 @@ def quantized(d: Draw) -> Node:
     scale = d.given(_scales(d, shape, scale_kind), 0.7)
     zero = d.given(_zeros(d, shape, target), 0.7)
     if (d.since < 21 and target != np.uint8) or d.chance(0.7):
-        return d.node(
-            [values, scale, zero], axis=_written(d, axis, len(x)), block_size=block, narrow=_is_narrow(target)
-        )
+        return d.node([values, scale, zero], axis=_written(d, axis, len(x)), block_size=block,
+                      narrow=_is_narrow(target))  # fmt: skip
     named = OMITTED if target == np.uint8 or d.since < 21 else _onnx(target)
-    return d.node(
-        [values, scale],
-        axis=_written(d, axis, len(x)),
-        block_size=block,
-        output_dtype=named,
-        narrow=_is_narrow(target) and named is not OMITTED,
-    )
+    return d.node([values, scale], axis=_written(d, axis, len(x)), block_size=block, output_dtype=named,
+                  narrow=_is_narrow(target) and named is not OMITTED)  # fmt: skip
 
 
 def dequantized(d: Draw) -> Node:
@@ -73,11 +65,8 @@ def dequantized(d: Draw) -> Node:
     shape, axis, block = _granularity(d, x)
     values = d.data(x, kind, "extreme" if kind.itemsize == 1 else "any", constant=0.4)
     zero = _zeros(d, shape, kind) if kind != np.int32 else np.zeros(shape, kind)
-    ports: list[Port | None] = [
-        values,
-        d.given(_scales(d, shape, scale_kind), 0.7),
-        d.optional(d.given(zero, 0.7), 0.7),
-    ]
+    ports: list[Port | None] = [values, d.given(_scales(d, shape, scale_kind), 0.7),
+                                d.optional(d.given(zero, 0.7), 0.7)]  # fmt: skip
     return d.node(ports, axis=_written(d, axis, len(x)), block_size=block)
 
 

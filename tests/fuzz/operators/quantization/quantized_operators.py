@@ -1,7 +1,5 @@
 """Operators on tensors of 8 bits with one scale and one zero point."""
 
-from __future__ import annotations
-
 from typing import Any
 
 import numpy as np
@@ -34,8 +32,7 @@ def parameters(d: Draw, kind: Any, *, share: float = 1.0, **limits: Any) -> list
 
 def two(d: Draw) -> Node:
     """QLinearAdd, QLinearMul."""
-    kind = d.dtype("T")
-    shapes = d.broadcast(2)
+    kind, shapes = d.dtype("T"), d.broadcast(2)
     a, b = integers(d, shapes[0], kind), integers(d, shapes[1], kind, 0.3)
     wide = {"low": 2, "high": 5} if d.op.endswith("Mul") else {"low": -2, "high": 3}
     return d.node([a, *parameters(d, kind), b, *parameters(d, kind), *parameters(d, kind, even=True, **wide)])
@@ -54,8 +51,7 @@ def one(d: Draw) -> Node:
 
 def chosen(d: Draw) -> Node:
     """QLinearWhere."""
-    kind = d.dtype("T")
-    shapes = d.broadcast(3)
+    kind, shapes = d.dtype("T"), d.broadcast(3)
     condition = d.data(shapes[0], np.bool_)
     x, y = integers(d, shapes[1], kind), integers(d, shapes[2], kind)
     # The kernel reads the scales and zero points when it is made.
@@ -72,8 +68,7 @@ def _constant(ports: list[Port | None]) -> list[Port | None]:
 
 def parts(d: Draw) -> Node:
     """QLinearConcat."""
-    kind = np.dtype(d.pick(np.uint8, np.int8))
-    shape = d.shape(1, 4)
+    kind, shape = np.dtype(d.pick(np.uint8, np.int8)), d.shape(1, 4)
     at = d.integer(0, len(shape) - 1)
     ports: list[Port | None] = []
     for _ in range(d.integer(1, 3)):
@@ -84,8 +79,7 @@ def parts(d: Draw) -> Node:
 
 def exponentials(d: Draw) -> Node:
     """QLinearSoftmax: the kernel takes a scale of 1/256 and the least integer as the zero point of the result."""
-    kind = d.dtype("T")
-    shape = d.shape(1, 4, empty=0)
+    kind, shape = d.dtype("T"), d.shape(1, 4, empty=0)
     x = integers(d, shape, kind, computed=False)
     x.fixed = True
     ports = [x, *_constant(parameters(d, kind, share=0.8))]
@@ -95,8 +89,7 @@ def exponentials(d: Draw) -> Node:
 
 def pooled(d: Draw) -> Node:
     """QLinearAveragePool."""
-    kind = np.dtype(d.pick(np.uint8, np.int8))
-    spatial = d.pick(1, 2, 2, 3)
+    kind, spatial = np.dtype(d.pick(np.uint8, np.int8)), d.pick(1, 2, 2, 3)
     w, last = window(d, spatial), d.chance(0.3)
     pads = padding(d, w["kernel"], 0.3)
     if str(pads["auto_pad"]).startswith("SAME"):  # the kernel pads by less than nothing
@@ -104,11 +97,9 @@ def pooled(d: Draw) -> Node:
     sizes = large_enough(d, w["kernel"], [1] * spatial)
     batch, channels = d.size(empty=0), d.size(empty=0)
     x = integers(d, [batch, *sizes, channels] if last else [batch, channels, *sizes], kind)
-    return d.node(
-        [x, *parameters(d, kind), *parameters(d, kind, even=True)], kernel_shape=w["kernel"],
-        strides=d.maybe(w["strides"]), ceil_mode=d.maybe(d.pick(0, 1), 0.5), channels_last=int(last),
-        count_include_pad=d.maybe(d.pick(0, 1), 0.5), **pads,
-    )  # fmt: skip
+    return d.node([x, *parameters(d, kind), *parameters(d, kind, even=True)], kernel_shape=w["kernel"],
+                  strides=d.maybe(w["strides"]), ceil_mode=d.maybe(d.pick(0, 1), 0.5), channels_last=int(last),
+                  count_include_pad=d.maybe(d.pick(0, 1), 0.5), **pads)  # fmt: skip
 
 
 def all_pooled(d: Draw) -> Node:

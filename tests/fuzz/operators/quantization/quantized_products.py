@@ -1,7 +1,5 @@
 """Sums of products of integers."""
 
-from __future__ import annotations
-
 from dataclasses import replace
 from typing import Any
 
@@ -62,8 +60,7 @@ def gemm(d: Draw) -> Node:
     a = integers(d, [inner, rows] if turned[0] else [rows, inner], a_kind)
     b = weights_of(d, b_kind, [count, inner] if turned[1] else [inner, count])
     b_scale, b_zero = columns(d, b_kind, count)
-    shape = d.pick([count], [1, count], [])
-    c = d.given(d.values.integers(-400, 400, shape).astype(np.int32), 0.8, fixed=True)
+    c = d.given(d.values.integers(-400, 400, d.pick([count], [1, count], [])).astype(np.int32), 0.8, fixed=True)
     ports = [a, *parameters(d, a_kind), b, b_scale, b_zero, d.optional(c)]
     if d.chance(0.6):
         ports += parameters(d, a_kind, low=-5, high=0, even=True)
@@ -86,8 +83,7 @@ def short_products(d: Draw) -> Node:
 
 def convolved(d: Draw) -> Node:
     """QLinearConv, often with the channels last."""
-    node = whole_convolution(d)
-    last = d.chance(0.5)
+    node, last = whole_convolution(d), d.chance(0.5)
     x = node.ports[0]
     if last and x is not None:
         node.ports[0] = replace(x, array=np.ascontiguousarray(np.moveaxis(x.array, 1, -1)))
@@ -96,8 +92,7 @@ def convolved(d: Draw) -> Node:
 
 def dynamic_lstm(d: Draw) -> Node:
     """DynamicQuantizeLSTM: the kernel rounds x and the states to 8 bits."""
-    kind = d.dtype("T2")
-    node = recurrent(d)
+    kind, node = d.dtype("T2"), recurrent(d)
     ways = len(node.ports[1].array)  # type: ignore[union-attr]
     ports: list[Port | None] = [*node.ports, *[None] * (8 - len(node.ports))]
     for at in (1, 2):
@@ -110,8 +105,6 @@ def dynamic_lstm(d: Draw) -> Node:
     return replace(node, ports=ports, atol=0.05, rtol=0.05)
 
 
-OPERATORS = {
-    "com.microsoft::DynamicQuantizeMatMul": dynamic, "com.microsoft::MatMulIntegerToFloat": to_float,
-    "com.microsoft::QGemm": gemm, "com.microsoft::MatMulInteger16": short_products,
-    "com.microsoft::QLinearConv": convolved, "com.microsoft::DynamicQuantizeLSTM": dynamic_lstm,
-}  # fmt: skip
+OPERATORS = {"com.microsoft::DynamicQuantizeMatMul": dynamic, "com.microsoft::MatMulIntegerToFloat": to_float,
+             "com.microsoft::QGemm": gemm, "com.microsoft::MatMulInteger16": short_products,
+             "com.microsoft::QLinearConv": convolved, "com.microsoft::DynamicQuantizeLSTM": dynamic_lstm}  # fmt: skip

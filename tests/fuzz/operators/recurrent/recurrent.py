@@ -1,7 +1,5 @@
 """LSTM, GRU, RNN: directions, lengths, states, activations, clipping, omitted outputs."""
 
-from __future__ import annotations
-
 import numpy as np
 
 from tests.fuzz.operators.draw import OMITTED, Draw, Node

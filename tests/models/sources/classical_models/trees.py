@@ -29,105 +29,35 @@ MODELS = Catalogue()
 LIGHT = {"n_estimators": 3, "num_leaves": 5, "min_child_samples": 5, "verbose": -1, "random_state": 0, "n_jobs": 1}
 EXTREME = {"n_estimators": 3, "max_depth": 3, "random_state": 0, "n_jobs": 1}
 CAT = {"iterations": 3, "depth": 3, "random_seed": 0, "verbose": False, "allow_writing_files": False}
-
-
-@MODELS.exported("sklearn", GAPS)
-def decision_tree() -> DecisionTreeClassifier:
-    """DecisionTreeClassifier, missing values."""
-    return DecisionTreeClassifier(max_depth=4, random_state=0)
-
-
-@MODELS.exported("sklearn", IRIS)
-def random_forest() -> RandomForestClassifier:
-    """RandomForestClassifier, three classes."""
-    return RandomForestClassifier(4, max_depth=3, random_state=0)
-
-
-@MODELS.exported("sklearn", TWO)
-def random_forest_binary() -> RandomForestClassifier:
-    """RandomForestClassifier, two classes: votes for the first alone."""
-    return RandomForestClassifier(4, max_depth=3, random_state=0)
-
-
-@MODELS.exported("sklearn", DIABETES)
-def extra_trees() -> ExtraTreesRegressor:
-    """ExtraTreesRegressor: thresholds between any two f32."""
-    return ExtraTreesRegressor(4, max_depth=4, random_state=0)
-
-
-@MODELS.exported("sklearn", TWO)
-def gradient_boosting() -> GradientBoostingClassifier:
-    """GradientBoostingClassifier, two classes, with a base value."""
-    return GradientBoostingClassifier(n_estimators=4, random_state=0)
-
-
-@MODELS.exported("sklearn", IRIS)
-def ada_boost() -> AdaBoostClassifier:
-    """AdaBoostClassifier."""
-    return AdaBoostClassifier(n_estimators=3, random_state=0)
-
-
-@MODELS.exported("sklearn", ALONE)
-def isolation_forest() -> IsolationForest:
-    """IsolationForest: outliers."""
-    return IsolationForest(n_estimators=4, max_samples=16, random_state=0)
-
-
-@MODELS.exported("lightgbm", TWO)
-def lightgbm_binary() -> LGBMClassifier:
-    """LGBMClassifier, two classes."""
-    return LGBMClassifier(**LIGHT)
-
-
-@MODELS.exported("lightgbm", GAPS)
-def lightgbm() -> LGBMClassifier:
-    """LGBMClassifier, three classes, missing values."""
-    return LGBMClassifier(**LIGHT)
-
-
-@MODELS.exported("lightgbm", DIABETES)
-def lightgbm_regressor() -> LGBMRegressor:
-    """LGBMRegressor."""
-    return LGBMRegressor(**LIGHT)
-
-
-@MODELS.exported("lightgbm", RANKED, group=[10] * 12)
-def lightgbm_ranker() -> LGBMRanker:
-    """LGBMRanker."""
-    return LGBMRanker(**LIGHT)
-
-
-@MODELS.exported("xgboost", GAPS_OF_TWO)
-def xgboost_binary() -> XGBClassifier:
-    """XGBClassifier, two classes, missing values."""
-    return XGBClassifier(**EXTREME)
-
-
-@MODELS.exported("xgboost", IRIS)
-def xgboost() -> XGBClassifier:
-    """XGBClassifier, three classes."""
-    return XGBClassifier(**EXTREME)
-
-
-@MODELS.exported("xgboost", DIABETES)
-def xgboost_regressor() -> XGBRegressor:
-    """XGBRegressor."""
-    return XGBRegressor(**EXTREME)
-
-
-@MODELS.exported("catboost", GAPS_OF_TWO)
-def catboost_binary() -> CatBoostClassifier:
-    """CatBoostClassifier, two classes: votes w and -w, missing values."""
-    return CatBoostClassifier(**CAT)
-
-
-@MODELS.exported("catboost", IRIS)
-def catboost() -> CatBoostClassifier:
-    """CatBoostClassifier, three classes."""
-    return CatBoostClassifier(**CAT)
-
-
-@MODELS.exported("catboost", DIABETES)
-def catboost_regressor() -> CatBoostRegressor:
-    """CatBoostRegressor."""
-    return CatBoostRegressor(**CAT)
+MODELS.enter("sklearn", {
+    "decision_tree": (GAPS, "DecisionTreeClassifier, missing values.",
+                      DecisionTreeClassifier(max_depth=4, random_state=0)),
+    "random_forest": (IRIS, "RandomForestClassifier, three classes.",
+                      RandomForestClassifier(4, max_depth=3, random_state=0)),
+    "random_forest_binary": (TWO, "RandomForestClassifier, two classes: votes for the first alone.",
+                             RandomForestClassifier(4, max_depth=3, random_state=0)),
+    "extra_trees": (DIABETES, "ExtraTreesRegressor: thresholds between any two f32.",
+                    ExtraTreesRegressor(4, max_depth=4, random_state=0)),
+    "gradient_boosting": (TWO, "GradientBoostingClassifier, two classes, with a base value.",
+                          GradientBoostingClassifier(n_estimators=4, random_state=0)),
+    "ada_boost": (IRIS, "AdaBoostClassifier.", AdaBoostClassifier(n_estimators=3, random_state=0)),
+    "isolation_forest": (ALONE, "IsolationForest: outliers.",
+                         IsolationForest(n_estimators=4, max_samples=16, random_state=0)),
+})  # fmt: skip
+MODELS.enter("lightgbm", {
+    "lightgbm_binary": (TWO, "LGBMClassifier, two classes.", LGBMClassifier(**LIGHT)),
+    "lightgbm": (GAPS, "LGBMClassifier, three classes, missing values.", LGBMClassifier(**LIGHT)),
+    "lightgbm_regressor": (DIABETES, "LGBMRegressor.", LGBMRegressor(**LIGHT)),
+    "lightgbm_ranker": (RANKED, "LGBMRanker.", LGBMRanker(**LIGHT), {"group": [10] * 12}),
+})  # fmt: skip
+MODELS.enter("xgboost", {
+    "xgboost_binary": (GAPS_OF_TWO, "XGBClassifier, two classes, missing values.", XGBClassifier(**EXTREME)),
+    "xgboost": (IRIS, "XGBClassifier, three classes.", XGBClassifier(**EXTREME)),
+    "xgboost_regressor": (DIABETES, "XGBRegressor.", XGBRegressor(**EXTREME)),
+})  # fmt: skip
+MODELS.enter("catboost", {
+    "catboost_binary": (GAPS_OF_TWO, "CatBoostClassifier, two classes: votes w and -w, missing values.",
+                        CatBoostClassifier(**CAT)),
+    "catboost": (IRIS, "CatBoostClassifier, three classes.", CatBoostClassifier(**CAT)),
+    "catboost_regressor": (DIABETES, "CatBoostRegressor.", CatBoostRegressor(**CAT)),
+})  # fmt: skip

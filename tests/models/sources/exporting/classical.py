@@ -1,19 +1,18 @@
 """Classical machine learning: the models of the folder, and the export of one by the usual tool of its package.
 
 MODELS = Catalogue()
+MODELS.enter("sklearn", {
+    "logistic_regression": (IRIS, "LogisticRegression, three classes.", LogisticRegression(max_iter=300)),
+})
 
-@MODELS.exported("sklearn", IRIS)
-def logistic_regression() -> LogisticRegression:
-    "LogisticRegression, three classes."
-
-The function makes an estimator; it is fitted to the data here. The inputs of the cases are drawn on a grid on which the
-thresholds of trees lie. Fitting is seeded, but another version of a package may still fit another model.
+The estimators are fitted to the data here, each in a process of its own. The inputs of the cases are drawn on a grid
+on which the thresholds of trees lie. Fitting is seeded, but another version of a package may still fit another model.
 """
 
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -24,8 +23,6 @@ import onnx
 from tests.models.sources.exporting.comparing import Expected
 from tests.models.sources.exporting.inputs import Data, exact
 from tests.models.sources.exporting.models import Model
-
-Make = Callable[[], Any]
 
 OPSETS = {"sklearn": {"": 18, "ai.onnx.ml": 3}, "lightgbm": {"": 15}, "xgboost": {"": 15}, "catboost": {"": 9}}
 """Exporter -> the opsets that it is given, or that it writes; the file has lower ones if they suffice."""
@@ -60,33 +57,35 @@ class Table:
 
 @dataclass(frozen=True)
 class ClassicalModel(Model):
-    """`make` makes an estimator, which is fitted to `table`."""
+    """An estimator, which is fitted to `table`."""
 
     table: Table
+    text: str
+    estimator: Any
     fitted_with: dict[str, Any]
+
+    @property
+    def about(self) -> str:
+        return self.text
 
 
 class Catalogue(dict[str, ClassicalModel]):
     """Models by name, in the order of their definition."""
 
-    def exported(self, exporter: str, table: Table, **fitted_with: Any) -> Callable[[Make], Make]:
-        """Register a function as the model of its name; `fitted_with` are further arguments of `fit`."""
-
-        def register(make: Make) -> Make:
-            name = "features" if exporter == "catboost" else "X"
-            rows = {"few": table.rows(1, 4), "one": table.rows(2, 1), "more": table.rows(3, 12)}
-            cases = {case: {name: data} for case, data in rows.items()}
-            opset = OPSETS[exporter][""]
-            self[make.__name__] = ClassicalModel(make, exporter, opset, cases, table, fitted_with)
-            return make
-
-        return register
+    def enter(self, exporter: str, rows: Mapping[str, tuple[Any, ...]]) -> None:
+        """Enter models: the table, a sentence, the estimator, and any further arguments of `fit`."""
+        column = "features" if exporter == "catboost" else "X"
+        for name, (table, text, estimator, *rest) in rows.items():
+            drawn = {"few": table.rows(1, 4), "one": table.rows(2, 1), "more": table.rows(3, 12)}
+            cases = {case: {column: data} for case, data in drawn.items()}
+            opset, given = OPSETS[exporter][""], rest[0] if rest else {}
+            self[name] = ClassicalModel(type(estimator), exporter, opset, cases, table, text, estimator, given)
 
 
 def export(model: ClassicalModel) -> tuple[onnx.ModelProto, Expected]:
     """The ONNX model as the exporter writes it. Its numbers are compared with ONNX Runtime alone: estimators compute in
     f64 what the exported models compute in f32, so that votes and labels may differ."""
-    estimator, x = model.make(), model.table.x
+    estimator, x = model.estimator, model.table.x
     estimator.fit(x, model.table.y, **model.fitted_with)
     proto = {"sklearn": _of_sklearn, "catboost": _of_catboost}.get(model.exporter, _of_boosters)(model, estimator)
     names = [port.name for port in proto.graph.input]

@@ -82,9 +82,7 @@ def read_cases(path: Path) -> dict[str, Listed]:
     """The models listed in a cases.toml, by name."""
     return {
         name: Listed(
-            entry["about"],
-            entry["exporter"],
-            entry["opset"],
+            entry["about"], entry["exporter"], entry["opset"],
             {case: {key: _data(**data) for key, data in inputs.items()} for case, inputs in entry["cases"].items()},
         )
         for name, entry in tomllib.loads(path.read_text(encoding="utf-8")).items()

@@ -59,17 +59,9 @@ class Catalogue(dict[str, TorchModel]):
         super().__init__()
         self.weights = weights
 
-    def exported(
-        self,
-        name: str,
-        *,
-        exporter: str,
-        opset: int,
-        cases: Mapping[str, Inputs],
-        dynamic: DynamicAxes | None = None,
-        outputs: tuple[str, ...] = ("y",),
-        weights: Weights | None = None,
-    ) -> Callable[[Callable[[], nn.Module]], Callable[[], nn.Module]]:
+    def exported(self, name: str, *, exporter: str, opset: int, cases: Mapping[str, Inputs],
+                 dynamic: DynamicAxes | None = None, outputs: tuple[str, ...] = ("y",),
+                 weights: Weights | None = None) -> Callable[[Callable[[], nn.Module]], Callable[[], nn.Module]]:
         """Register a module class, or a function that makes a module, as NAME.onnx.
 
         exporter: "script" (TorchScript, keeps Python's control flow), "trace" (TorchScript, loses it) or "dynamo".

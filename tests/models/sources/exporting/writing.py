@@ -59,18 +59,9 @@ def require_known(parser: argparse.ArgumentParser, names: Collection[str], known
         parser.error(f"unknown model: {', '.join(unknown)}")
 
 
-def write_folder(
-    folder: Path,
-    models: Mapping[str, Model],
-    names: Collection[str],
-    tool: str,
-    export: Export,
-    *,
-    max_bytes: int,
-    sequences: bool | None = False,
-    domains: Collection[str] = (),
-    start: str = "spawn",
-) -> list[str]:
+def write_folder(folder: Path, models: Mapping[str, Model], names: Collection[str], tool: str, export: Export, *,
+                 max_bytes: int, sequences: bool | None = False, domains: Collection[str] = (),
+                 start: str = "spawn") -> list[str]:  # fmt: skip
     """Export the models of the given names, and write cases.toml for the whole folder. Returns the names not written.
 
     Not written are models above `max_bytes`, and models whose export fails: the reason is printed, and the others are
@@ -103,9 +94,8 @@ def write_folder(
     return missing
 
 
-def exported(
-    model: Model, export: Export, comparing: bool, sequences: bool | None, domains: Collection[str]
-) -> tuple[bytes, float]:
+def exported(model: Model, export: Export, comparing: bool, sequences: bool | None,
+             domains: Collection[str]) -> tuple[bytes, float]:  # fmt: skip
     """The bytes of the ONNX file, and the largest difference to the framework (0 if not compared)."""
     warnings.filterwarnings("ignore")
     proto, expected = export(model)

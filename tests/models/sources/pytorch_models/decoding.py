@@ -11,18 +11,12 @@ from tests.models.sources.exporting.pytorch import Catalogue
 MODELS = Catalogue()
 
 
-@MODELS.exported(
-    "decoder",
-    exporter="script",
-    opset=17,
-    cases={
-        "ends_late": {"state": normal(9, 1, 6), "limit": exact(20)},
-        "ends_early": {"state": normal(11, 1, 6), "limit": exact(20)},
-        "cut_short": {"state": normal(9, 1, 6), "limit": exact(2)},
-        "no_trips": {"state": normal(9, 1, 6), "limit": exact(0)},
-    },
-    outputs=("tokens", "last_state"),
-)
+@MODELS.exported("decoder", exporter="script", opset=17, cases={
+    "ends_late": {"state": normal(9, 1, 6), "limit": exact(20)},
+    "ends_early": {"state": normal(11, 1, 6), "limit": exact(20)},
+    "cut_short": {"state": normal(9, 1, 6), "limit": exact(2)},
+    "no_trips": {"state": normal(9, 1, 6), "limit": exact(0)},
+}, outputs=("tokens", "last_state"))  # fmt: skip
 class Decoder(nn.Module):
     """Greedy decoding: feeds each token back and appends it, until the end token or a limit of tokens."""
 
@@ -45,19 +39,12 @@ class Decoder(nn.Module):
         return tokens, state
 
 
-@MODELS.exported(
-    "greedy_attention",
-    exporter="script",
-    opset=14,
-    cases={
-        "long_memory": {"memory": normal(3, 5, 6), "limit": exact(12)},
-        "short_memory": {"memory": normal(4, 2, 6), "limit": exact(12)},
-        "cut_short": {"memory": normal(3, 5, 6), "limit": exact(2)},
-        "no_trips": {"memory": normal(5, 1, 6), "limit": exact(0)},
-    },
-    dynamic={"memory": {0: "time"}},
-    outputs=("tokens", "scores"),
-)
+@MODELS.exported("greedy_attention", exporter="script", opset=14, cases={
+    "long_memory": {"memory": normal(3, 5, 6), "limit": exact(12)},
+    "short_memory": {"memory": normal(4, 2, 6), "limit": exact(12)},
+    "cut_short": {"memory": normal(3, 5, 6), "limit": exact(2)},
+    "no_trips": {"memory": normal(5, 1, 6), "limit": exact(0)},
+}, dynamic={"memory": {0: "time"}}, outputs=("tokens", "scores"))  # fmt: skip
 class GreedyAttention(nn.Module):
     """Greedy decoding by attention over the tokens so far and a memory; tokens and their scores grow in each trip."""
 
@@ -85,18 +72,11 @@ class GreedyAttention(nn.Module):
         return tokens, scores
 
 
-@MODELS.exported(
-    "beam_step_dynamo",
-    exporter="dynamo",
-    opset=20,
-    cases={
-        "after_four": {"state": normal(1, 3, 6), "scores": normal(2, 3), "history": exact([[1, 5, 2, 7]] * 3)},
-        "after_two": {"state": normal(3, 3, 6), "scores": normal(4, 3), "history": exact([[1, 2], [1, 4], [1, 6]])},
-        "after_five": {"state": normal(5, 3, 6), "scores": normal(6, 3), "history": exact([[1, 4, 4, 6, 0]] * 3)},
-    },
-    dynamic={"history": {1: "time"}},
-    outputs=("new_state", "new_scores", "new_history"),
-)
+@MODELS.exported("beam_step_dynamo", exporter="dynamo", opset=20, cases={
+    "after_four": {"state": normal(1, 3, 6), "scores": normal(2, 3), "history": exact([[1, 5, 2, 7]] * 3)},
+    "after_two": {"state": normal(3, 3, 6), "scores": normal(4, 3), "history": exact([[1, 2], [1, 4], [1, 6]])},
+    "after_five": {"state": normal(5, 3, 6), "scores": normal(6, 3), "history": exact([[1, 4, 4, 6, 0]] * 3)},
+}, dynamic={"history": {1: "time"}}, outputs=("new_state", "new_scores", "new_history"))  # fmt: skip
 class BeamStep(nn.Module):
     """One step of beam search: the best continuations of all beams, and the histories they continue."""
 
@@ -115,17 +95,11 @@ class BeamStep(nn.Module):
         return state[parents], scores, history
 
 
-@MODELS.exported(
-    "beam_search",
-    exporter="script",
-    opset=11,
-    cases={
-        "five_steps": {"state": normal(1, 3, 6), "limit": exact(5)},
-        "one_step": {"state": normal(2, 3, 6), "limit": exact(1)},
-        "no_steps": {"state": normal(3, 3, 6), "limit": exact(0)},
-    },
-    outputs=("tokens", "scores"),
-)
+@MODELS.exported("beam_search", exporter="script", opset=11, cases={
+    "five_steps": {"state": normal(1, 3, 6), "limit": exact(5)},
+    "one_step": {"state": normal(2, 3, 6), "limit": exact(1)},
+    "no_steps": {"state": normal(3, 3, 6), "limit": exact(0)},
+}, outputs=("tokens", "scores"))  # fmt: skip
 class BeamSearch(nn.Module):
     """Beam search: repeats the step on a growing history, then returns its best row."""
 

@@ -11,20 +11,13 @@ from tests.models.sources.exporting.pytorch import Catalogue
 MODELS = Catalogue()
 
 
-@MODELS.exported(
-    "list_ctc",
-    exporter="script",
-    opset=18,
-    cases={
-        "six_steps": {"logits": normal(1, 6, 4)},
-        "one_step": {"logits": normal(2, 1, 4)},
-        "twenty_steps": {"logits": normal(3, 20, 4)},
-        "all_blank": {"logits": exact([[5.0, 0.5, 1.0, 0.0]] * 3)},
-        "one_token_repeated": {"logits": exact([[0.5, 5.0, 1.0, 0.0]] * 4)},
-    },
-    dynamic={"logits": {0: "time"}},
-    outputs=("tokens", "count"),
-)
+@MODELS.exported("list_ctc", exporter="script", opset=18, cases={
+    "six_steps": {"logits": normal(1, 6, 4)},
+    "one_step": {"logits": normal(2, 1, 4)},
+    "twenty_steps": {"logits": normal(3, 20, 4)},
+    "all_blank": {"logits": exact([[5.0, 0.5, 1.0, 0.0]] * 3)},
+    "one_token_repeated": {"logits": exact([[0.5, 5.0, 1.0, 0.0]] * 4)},
+}, dynamic={"logits": {0: "time"}}, outputs=("tokens", "count"))  # fmt: skip
 class ListCtc(nn.Module):
     """Greedy decoding of CTC: appends the best token of a step unless it is blank or that of the step before."""
 
@@ -40,18 +33,10 @@ class ListCtc(nn.Module):
         return torch.cat(kept, dim=0), torch.tensor(len(kept) - 1)
 
 
-@MODELS.exported(
-    "list_ctc_ints",
-    exporter="script",
-    opset=16,
-    cases={
-        "six_steps": {"logits": normal(1, 6, 4)},
-        "one_step": {"logits": exact([[0.0, 1.0, 0.5, 0.0]])},
-        "twenty_steps": {"logits": normal(3, 20, 4)},
-    },
-    dynamic={"logits": {0: "time"}},
-    outputs=("tokens",),
-)
+@MODELS.exported("list_ctc_ints", exporter="script", opset=16, cases={
+    "six_steps": {"logits": normal(1, 6, 4)}, "one_step": {"logits": exact([[0.0, 1.0, 0.5, 0.0]])},
+    "twenty_steps": {"logits": normal(3, 20, 4)},
+}, dynamic={"logits": {0: "time"}}, outputs=("tokens",))  # fmt: skip
 class ListCtcInts(nn.Module):
     """The same with a list of Python integers, which begins empty; ONNX Runtime joins no list that is still empty."""
 
@@ -67,18 +52,12 @@ class ListCtcInts(nn.Module):
         return torch.tensor(kept)
 
 
-@MODELS.exported(
-    "list_beam_search",
-    exporter="script",
-    opset=16,
-    cases={
-        "five_steps": {"state": normal(1, 3, 6), "limit": exact(5)},
-        "one_step": {"state": normal(2, 3, 6), "limit": exact(1)},
-        "ten_steps": {"state": normal(3, 3, 6), "limit": exact(10)},
-        "no_steps": {"state": normal(4, 3, 6), "limit": exact(0)},
-    },
-    outputs=("tokens", "scores"),
-)
+@MODELS.exported("list_beam_search", exporter="script", opset=16, cases={
+    "five_steps": {"state": normal(1, 3, 6), "limit": exact(5)},
+    "one_step": {"state": normal(2, 3, 6), "limit": exact(1)},
+    "ten_steps": {"state": normal(3, 3, 6), "limit": exact(10)},
+    "no_steps": {"state": normal(4, 3, 6), "limit": exact(0)},
+}, outputs=("tokens", "scores"))  # fmt: skip
 class ListBeamSearch(nn.Module):
     """Beam search with a list of histories, remade in each step, and lists of those that have ended."""
 

@@ -11,30 +11,14 @@ from tests.models.sources.exporting.pytorch import Catalogue
 MODELS = Catalogue()
 
 
-SEQUENCES = {
-    "two_of_six": {"x": normal(1, 2, 6, 4)},
-    "one_of_one": {"x": normal(2, 1, 1, 4)},
-    "three_of_nine": {"x": normal(3, 3, 9, 4)},
-}
+SEQUENCES = {"two_of_six": {"x": normal(1, 2, 6, 4)}, "one_of_one": {"x": normal(2, 1, 1, 4)},
+             "three_of_nine": {"x": normal(3, 3, 9, 4)}}  # fmt: skip
 BATCH_AND_TIME = {"x": {0: "batch", 1: "time"}}
 
 
-@MODELS.exported(
-    "lstm_dynamo",
-    exporter="dynamo",
-    opset=21,
-    cases=SEQUENCES,
-    dynamic=BATCH_AND_TIME,
-    outputs=("y", "h", "c"),
-)
-@MODELS.exported(
-    "lstm",
-    exporter="trace",
-    opset=11,
-    cases=SEQUENCES,
-    dynamic=BATCH_AND_TIME,
-    outputs=("y", "h", "c"),
-)
+@MODELS.exported("lstm_dynamo", exporter="dynamo", opset=21, cases=SEQUENCES, dynamic=BATCH_AND_TIME,
+                 outputs=("y", "h", "c"))  # fmt: skip
+@MODELS.exported("lstm", exporter="trace", opset=11, cases=SEQUENCES, dynamic=BATCH_AND_TIME, outputs=("y", "h", "c"))
 class Lstm(nn.Module):
     """nn.LSTM, one layer, batch first."""
 
@@ -47,18 +31,11 @@ class Lstm(nn.Module):
         return y, h, c
 
 
-@MODELS.exported(
-    "lstm_bidirectional",
-    exporter="trace",
-    opset=17,
-    cases={
-        "six_of_two": {"x": normal(1, 6, 2, 4), "h0": normal(2, 4, 2, 3), "c0": normal(3, 4, 2, 3)},
-        "one_of_one": {"x": normal(4, 1, 1, 4), "h0": normal(5, 4, 1, 3), "c0": normal(6, 4, 1, 3)},
-        "nine_of_three": {"x": normal(7, 9, 3, 4), "h0": normal(8, 4, 3, 3), "c0": normal(9, 4, 3, 3)},
-    },
-    dynamic={"x": {0: "time", 1: "batch"}, "h0": {1: "batch"}, "c0": {1: "batch"}},
-    outputs=("y", "h", "c"),
-)
+@MODELS.exported("lstm_bidirectional", exporter="trace", opset=17, cases={
+    "six_of_two": {"x": normal(1, 6, 2, 4), "h0": normal(2, 4, 2, 3), "c0": normal(3, 4, 2, 3)},
+    "one_of_one": {"x": normal(4, 1, 1, 4), "h0": normal(5, 4, 1, 3), "c0": normal(6, 4, 1, 3)},
+    "nine_of_three": {"x": normal(7, 9, 3, 4), "h0": normal(8, 4, 3, 3), "c0": normal(9, 4, 3, 3)},
+}, dynamic={"x": {0: "time", 1: "batch"}, "h0": {1: "batch"}, "c0": {1: "batch"}}, outputs=("y", "h", "c"))  # fmt: skip
 class LstmBidirectional(nn.Module):
     """nn.LSTM, two bidirectional layers, time first, with initial states."""
 
@@ -83,31 +60,18 @@ def rnn() -> nn.Module:
     return nn.RNN(4, 5, num_layers=2, nonlinearity="relu", batch_first=True)
 
 
-@MODELS.exported(
-    "lstm_stacked",
-    exporter="trace",
-    opset=20,
-    cases=SEQUENCES,
-    dynamic=BATCH_AND_TIME,
-    outputs=("y", "h", "c"),
-)
+@MODELS.exported("lstm_stacked", exporter="trace", opset=20, cases=SEQUENCES, dynamic=BATCH_AND_TIME,
+                 outputs=("y", "h", "c"))  # fmt: skip
 def lstm_stacked() -> nn.Module:
     """nn.LSTM, three layers, without biases, batch first."""
     return nn.LSTM(4, 5, num_layers=3, bias=False, batch_first=True)
 
 
-@MODELS.exported(
-    "lstm_packed",
-    exporter="trace",
-    opset=14,
-    cases={
-        "six_and_four": {"x": normal(1, 2, 6, 4), "lengths": exact([6, 4])},
-        "one_of_one": {"x": normal(2, 1, 1, 4), "lengths": exact([1])},
-        "falling": {"x": normal(3, 4, 9, 4), "lengths": exact([9, 5, 5, 1])},
-    },
-    dynamic={"x": {0: "batch", 1: "time"}, "lengths": {0: "batch"}},
-    outputs=("y", "h", "c"),
-)
+@MODELS.exported("lstm_packed", exporter="trace", opset=14, cases={
+    "six_and_four": {"x": normal(1, 2, 6, 4), "lengths": exact([6, 4])},
+    "one_of_one": {"x": normal(2, 1, 1, 4), "lengths": exact([1])},
+    "falling": {"x": normal(3, 4, 9, 4), "lengths": exact([9, 5, 5, 1])},
+}, dynamic={"x": {0: "batch", 1: "time"}, "lengths": {0: "batch"}}, outputs=("y", "h", "c"))  # fmt: skip
 class LstmPacked(nn.Module):
     """nn.LSTM, bidirectional, on a packed batch: each row has a length of its own."""
 
@@ -116,16 +80,13 @@ class LstmPacked(nn.Module):
         self.layer = nn.LSTM(4, 3, bidirectional=True, batch_first=True)
 
     def forward(self, x: Tensor, lengths: Tensor) -> tuple[Tensor, Tensor, Tensor]:
-        packed = pack_padded_sequence(x, lengths, batch_first=True)
-        y, (h, c) = self.layer(packed)
+        y, (h, c) = self.layer(pack_padded_sequence(x, lengths, batch_first=True))
         return pad_packed_sequence(y, batch_first=True)[0], h, c
 
 
-STATES = {
-    "two_of_six": {"x": normal(1, 2, 6, 4), "h0": normal(2, 4, 2, 3)},
-    "one_of_one": {"x": normal(3, 1, 1, 4), "h0": normal(4, 4, 1, 3)},
-    "three_of_nine": {"x": normal(5, 3, 9, 4), "h0": normal(6, 4, 3, 3)},
-}
+STATES = {"two_of_six": {"x": normal(1, 2, 6, 4), "h0": normal(2, 4, 2, 3)},
+          "one_of_one": {"x": normal(3, 1, 1, 4), "h0": normal(4, 4, 1, 3)},
+          "three_of_nine": {"x": normal(5, 3, 9, 4), "h0": normal(6, 4, 3, 3)}}  # fmt: skip
 STATE_AXES = {"x": {0: "batch", 1: "time"}, "h0": {1: "batch"}}
 
 

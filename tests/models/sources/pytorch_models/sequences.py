@@ -11,17 +11,10 @@ from tests.models.sources.exporting.pytorch import Catalogue
 MODELS = Catalogue()
 
 
-@MODELS.exported(
-    "list_append",
-    exporter="script",
-    opset=11,
-    cases={
-        "four_trips": {"x": normal(1, 2, 3), "count": exact(4)},
-        "one_trip": {"x": normal(2, 1, 3), "count": exact(1)},
-        "nine_trips": {"x": normal(3, 5, 3), "count": exact(9)},
-    },
-    dynamic={"x": {0: "batch"}},
-)
+@MODELS.exported("list_append", exporter="script", opset=11, cases={
+    "four_trips": {"x": normal(1, 2, 3), "count": exact(4)}, "one_trip": {"x": normal(2, 1, 3), "count": exact(1)},
+    "nine_trips": {"x": normal(3, 5, 3), "count": exact(9)},
+}, dynamic={"x": {0: "batch"}})  # fmt: skip
 class ListAppend(nn.Module):
     """Appends a state to a list in each trip and stacks the list."""
 
@@ -37,17 +30,11 @@ class ListAppend(nn.Module):
         return torch.stack(states, dim=1)
 
 
-@MODELS.exported(
-    "list_append_break",
-    exporter="script",
-    opset=17,
-    cases={
-        "breaks_at_third": {"x": exact([[1.0, 0.5], [0.5, 0.25], [2.0, 1.0], [9.0, 9.0]]), "limit": exact(3.0)},
-        "breaks_at_first": {"x": exact([[1.0, 0.5], [0.5, 0.25]]), "limit": exact(-1.0)},
-        "runs_to_the_end": {"x": normal(1, 6, 2), "limit": exact(1000.0)},
-    },
-    dynamic={"x": {0: "rows"}},
-)
+@MODELS.exported("list_append_break", exporter="script", opset=17, cases={
+    "breaks_at_third": {"x": exact([[1.0, 0.5], [0.5, 0.25], [2.0, 1.0], [9.0, 9.0]]), "limit": exact(3.0)},
+    "breaks_at_first": {"x": exact([[1.0, 0.5], [0.5, 0.25]]), "limit": exact(-1.0)},
+    "runs_to_the_end": {"x": normal(1, 6, 2), "limit": exact(1000.0)},
+}, dynamic={"x": {0: "rows"}})  # fmt: skip
 class ListAppendBreak(nn.Module):
     """Appends running totals of different length to a list until a limit is reached, and joins them."""
 
@@ -61,17 +48,9 @@ class ListAppendBreak(nn.Module):
         return torch.cat(parts, dim=0)
 
 
-@MODELS.exported(
-    "list_split",
-    exporter="script",
-    opset=13,
-    cases={
-        "three_parts": {"x": normal(1, 6, 3)},
-        "one_part": {"x": normal(2, 2, 3)},
-        "uneven_parts": {"x": normal(3, 7, 3)},
-    },
-    dynamic={"x": {0: "rows"}},
-)
+@MODELS.exported("list_split", exporter="script", opset=13, cases={
+    "three_parts": {"x": normal(1, 6, 3)}, "one_part": {"x": normal(2, 2, 3)}, "uneven_parts": {"x": normal(3, 7, 3)},
+}, dynamic={"x": {0: "rows"}})  # fmt: skip
 class ListSplit(nn.Module):
     """Splits x into parts of two rows, as many as there are, and adds up what each of them gives."""
 
@@ -82,17 +61,10 @@ class ListSplit(nn.Module):
         return total
 
 
-@MODELS.exported(
-    "list_index",
-    exporter="script",
-    opset=20,
-    cases={
-        "three_rounds": {"x": normal(1, 4), "count": exact(3)},
-        "no_rounds": {"x": normal(2, 4), "count": exact(0)},
-        "seven_rounds": {"x": normal(3, 4), "count": exact(7)},
-    },
-    outputs=("last", "length"),
-)
+@MODELS.exported("list_index", exporter="script", opset=20, cases={
+    "three_rounds": {"x": normal(1, 4), "count": exact(3)}, "no_rounds": {"x": normal(2, 4), "count": exact(0)},
+    "seven_rounds": {"x": normal(3, 4), "count": exact(7)},
+}, outputs=("last", "length"))  # fmt: skip
 class ListIndex(nn.Module):
     """Reads the last two elements of a growing list in each trip, by index, and returns its length too."""
 
@@ -103,18 +75,12 @@ class ListIndex(nn.Module):
         return states[-1], torch.tensor(len(states))
 
 
-@MODELS.exported(
-    "list_append_if",
-    exporter="script",
-    opset=14,
-    cases={
-        "some_rows": {"x": normal(1, 6, 3), "limit": exact(0.0)},
-        "all_rows": {"x": normal(2, 4, 3), "limit": exact(-100.0)},
-        "no_row": {"x": normal(3, 5, 3), "limit": exact(100.0)},
-        "one_row": {"x": normal(4, 1, 3), "limit": exact(-50.0)},
-    },
-    dynamic={"x": {0: "rows"}},
-)
+@MODELS.exported("list_append_if", exporter="script", opset=14, cases={
+    "some_rows": {"x": normal(1, 6, 3), "limit": exact(0.0)},
+    "all_rows": {"x": normal(2, 4, 3), "limit": exact(-100.0)},
+    "no_row": {"x": normal(3, 5, 3), "limit": exact(100.0)},
+    "one_row": {"x": normal(4, 1, 3), "limit": exact(-50.0)},
+}, dynamic={"x": {0: "rows"}})  # fmt: skip
 class ListAppendIf(nn.Module):
     """Appends a row to a list only if its sum is above a limit, and stacks the list."""
 
@@ -127,17 +93,11 @@ class ListAppendIf(nn.Module):
         return torch.stack(rows, dim=0)
 
 
-@MODELS.exported(
-    "list_cat_ragged",
-    exporter="script",
-    opset=16,
-    cases={
-        "three_pieces": {"x": normal(1, 5, 2), "lengths": exact([2, 5, 1])},
-        "one_piece": {"x": normal(2, 4, 2), "lengths": exact([3])},
-        "empty_pieces": {"x": normal(3, 6, 2), "lengths": exact([0, 6, 0, 2])},
-    },
-    dynamic={"x": {0: "time"}, "lengths": {0: "batch"}},
-)
+@MODELS.exported("list_cat_ragged", exporter="script", opset=16, cases={
+    "three_pieces": {"x": normal(1, 5, 2), "lengths": exact([2, 5, 1])},
+    "one_piece": {"x": normal(2, 4, 2), "lengths": exact([3])},
+    "empty_pieces": {"x": normal(3, 6, 2), "lengths": exact([0, 6, 0, 2])},
+}, dynamic={"x": {0: "time"}, "lengths": {0: "batch"}})  # fmt: skip
 class ListCatRagged(nn.Module):
     """Appends pieces of given lengths to a list and joins them."""
 
@@ -148,18 +108,10 @@ class ListCatRagged(nn.Module):
         return torch.cat(pieces, dim=0)
 
 
-@MODELS.exported(
-    "list_unbind",
-    exporter="script",
-    opset=12,
-    cases={
-        "four_steps": {"x": normal(1, 4, 2, 3)},
-        "one_step": {"x": normal(2, 1, 2, 3)},
-        "nine_steps": {"x": normal(3, 9, 2, 3)},
-    },
-    dynamic={"x": {0: "time"}},
-    outputs=("states", "last"),
-)
+@MODELS.exported("list_unbind", exporter="script", opset=12, cases={
+    "four_steps": {"x": normal(1, 4, 2, 3)}, "one_step": {"x": normal(2, 1, 2, 3)},
+    "nine_steps": {"x": normal(3, 9, 2, 3)},
+}, dynamic={"x": {0: "time"}}, outputs=("states", "last"))  # fmt: skip
 class ListUnbind(nn.Module):
     """A recurrent cell over the steps that unbind gives; the exporter writes a split of 1 without the axis."""
 
@@ -177,17 +129,11 @@ class ListUnbind(nn.Module):
         return torch.stack(states, dim=0), state
 
 
-@MODELS.exported(
-    "list_split_sizes",
-    exporter="script",
-    opset=13,
-    cases={
-        "three_parts": {"x": normal(1, 6, 3), "first": exact(2), "second": exact(1)},
-        "two_empty_parts": {"x": normal(2, 4, 3), "first": exact(0), "second": exact(4)},
-        "long_parts": {"x": normal(3, 11, 3), "first": exact(5), "second": exact(2)},
-    },
-    dynamic={"x": {0: "rows"}},
-)
+@MODELS.exported("list_split_sizes", exporter="script", opset=13, cases={
+    "three_parts": {"x": normal(1, 6, 3), "first": exact(2), "second": exact(1)},
+    "two_empty_parts": {"x": normal(2, 4, 3), "first": exact(0), "second": exact(4)},
+    "long_parts": {"x": normal(3, 11, 3), "first": exact(5), "second": exact(2)},
+}, dynamic={"x": {0: "rows"}})  # fmt: skip
 class ListSplitSizes(nn.Module):
     """Splits x into three parts of sizes known at run time, and joins them in another order."""
 
@@ -197,17 +143,10 @@ class ListSplitSizes(nn.Module):
         return torch.cat((parts[2] * 2, parts[0] + 1, parts[1]), dim=0)
 
 
-@MODELS.exported(
-    "list_split_loop",
-    exporter="script",
-    opset=15,
-    cases={
-        "two_parts": {"x": normal(1, 6, 3), "first": exact(2)},
-        "empty_part": {"x": normal(2, 4, 3), "first": exact(0)},
-        "long_parts": {"x": normal(3, 11, 3), "first": exact(5)},
-    },
-    dynamic={"x": {0: "rows"}},
-)
+@MODELS.exported("list_split_loop", exporter="script", opset=15, cases={
+    "two_parts": {"x": normal(1, 6, 3), "first": exact(2)}, "empty_part": {"x": normal(2, 4, 3), "first": exact(0)},
+    "long_parts": {"x": normal(3, 11, 3), "first": exact(5)},
+}, dynamic={"x": {0: "rows"}})  # fmt: skip
 class ListSplitLoop(nn.Module):
     """Loops over two parts of sizes known at run time."""
 
@@ -219,17 +158,9 @@ class ListSplitLoop(nn.Module):
         return total
 
 
-@MODELS.exported(
-    "list_chunk",
-    exporter="script",
-    opset=17,
-    cases={
-        "three_wide": {"x": normal(1, 2, 6)},
-        "four_wide": {"x": normal(2, 3, 8)},
-        "six_wide": {"x": normal(3, 1, 12)},
-    },
-    dynamic={"x": {0: "batch", 1: "width"}},
-)
+@MODELS.exported("list_chunk", exporter="script", opset=17, cases={
+    "three_wide": {"x": normal(1, 2, 6)}, "four_wide": {"x": normal(2, 3, 8)}, "six_wide": {"x": normal(3, 1, 12)},
+}, dynamic={"x": {0: "batch", 1: "width"}})  # fmt: skip
 class ListChunk(nn.Module):
     """Two halves of x, one of them a gate to the other; their width is known at run time."""
 
@@ -238,17 +169,10 @@ class ListChunk(nn.Module):
         return torch.sigmoid(parts[0]) * parts[1]
 
 
-@MODELS.exported(
-    "list_chunk_loop",
-    exporter="script",
-    opset=11,
-    cases={
-        "even_parts": {"x": normal(1, 2, 6)},
-        "last_is_narrower": {"x": normal(2, 3, 7)},
-        "wide_parts": {"x": normal(3, 1, 12)},
-    },
-    dynamic={"x": {0: "batch", 1: "width"}},
-)
+@MODELS.exported("list_chunk_loop", exporter="script", opset=11, cases={
+    "even_parts": {"x": normal(1, 2, 6)}, "last_is_narrower": {"x": normal(2, 3, 7)},
+    "wide_parts": {"x": normal(3, 1, 12)},
+}, dynamic={"x": {0: "batch", 1: "width"}})  # fmt: skip
 class ListChunkLoop(nn.Module):
     """Loops over three chunks of x; the last one may be narrower."""
 
@@ -259,20 +183,12 @@ class ListChunkLoop(nn.Module):
         return total
 
 
-@MODELS.exported(
-    "list_pool",
-    exporter="script",
-    opset=18,
-    cases={
-        "two_boxes": {"x": normal(1, 3, 6, 8), "boxes": exact([[0, 2, 1, 4], [3, 6, 0, 8]])},
-        "one_box": {"x": normal(2, 3, 4, 4), "boxes": exact([[1, 4, 2, 3]])},
-        "four_boxes": {
-            "x": normal(3, 3, 5, 7),
-            "boxes": exact([[0, 5, 0, 7], [4, 5, 6, 7], [1, 2, 0, 5], [2, 5, 3, 5]]),
-        },
-    },
-    dynamic={"x": {1: "height", 2: "width"}, "boxes": {0: "boxes"}},
-)
+@MODELS.exported("list_pool", exporter="script", opset=18, cases={
+    "two_boxes": {"x": normal(1, 3, 6, 8), "boxes": exact([[0, 2, 1, 4], [3, 6, 0, 8]])},
+    "one_box": {"x": normal(2, 3, 4, 4), "boxes": exact([[1, 4, 2, 3]])},
+    "four_boxes": {"x": normal(3, 3, 5, 7),
+                   "boxes": exact([[0, 5, 0, 7], [4, 5, 6, 7], [1, 2, 0, 5], [2, 5, 3, 5]])},
+}, dynamic={"x": {1: "height", 2: "width"}, "boxes": {0: "boxes"}})  # fmt: skip
 class ListPool(nn.Module):
     """Cuts boxes out of a feature map into a list, then pools each element: they differ in height and in width."""
 
@@ -287,17 +203,11 @@ class ListPool(nn.Module):
         return torch.stack(pooled, dim=0)
 
 
-@MODELS.exported(
-    "list_pool_segments",
-    exporter="script",
-    opset=13,
-    cases={
-        "two_segments": {"x": normal(1, 7, 4), "lengths": exact([3, 4])},
-        "one_segment": {"x": normal(2, 3, 4), "lengths": exact([3])},
-        "four_segments": {"x": normal(3, 12, 4), "lengths": exact([1, 5, 2, 4])},
-    },
-    dynamic={"x": {0: "time"}, "lengths": {0: "batch"}},
-)
+@MODELS.exported("list_pool_segments", exporter="script", opset=13, cases={
+    "two_segments": {"x": normal(1, 7, 4), "lengths": exact([3, 4])},
+    "one_segment": {"x": normal(2, 3, 4), "lengths": exact([3])},
+    "four_segments": {"x": normal(3, 12, 4), "lengths": exact([1, 5, 2, 4])},
+}, dynamic={"x": {0: "time"}, "lengths": {0: "batch"}})  # fmt: skip
 class ListPoolSegments(nn.Module):
     """Mean and maximum of segments that follow each other, of given lengths, appended to a list and stacked."""
 
@@ -312,18 +222,9 @@ class ListPoolSegments(nn.Module):
         return torch.stack(pooled, dim=0)
 
 
-@MODELS.exported(
-    "list_hstack_dynamo",
-    exporter="dynamo",
-    opset=20,
-    cases={
-        "four_rows": {"x": normal(1, 4, 6)},
-        "three_rows": {"x": normal(2, 3, 6)},
-        "nine_rows": {"x": normal(3, 9, 6)},
-    },
-    dynamic={"x": {0: "rows"}},
-    outputs=("beside", "behind", "columns"),
-)
+@MODELS.exported("list_hstack_dynamo", exporter="dynamo", opset=20, cases={
+    "four_rows": {"x": normal(1, 4, 6)}, "three_rows": {"x": normal(2, 3, 6)}, "nine_rows": {"x": normal(3, 9, 6)},
+}, dynamic={"x": {0: "rows"}}, outputs=("beside", "behind", "columns"))  # fmt: skip
 class ListHstack(nn.Module):
     """hstack, dstack and column_stack, which bring each element of a list to its rank first: a map over the list."""
 

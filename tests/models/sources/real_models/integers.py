@@ -21,13 +21,8 @@ SYMMETRIC = {"ActivationSymmetric": True}
 UNSIGNED = {"activation_type": QuantType.QUInt8, "weight_type": QuantType.QInt8}
 STATIC: dict[str, dict[str, Any]] = {
     "qdq_u8s8": {"quant_format": QuantFormat.QDQ, **UNSIGNED},
-    "qdq_s8s8": {
-        "quant_format": QuantFormat.QDQ,
-        "activation_type": QuantType.QInt8,
-        "weight_type": QuantType.QInt8,
-        "per_channel": True,
-        "extra_options": SYMMETRIC,
-    },
+    "qdq_s8s8": {"quant_format": QuantFormat.QDQ, "activation_type": QuantType.QInt8, "weight_type": QuantType.QInt8,
+                 "per_channel": True, "extra_options": SYMMETRIC},
     "qdq_matmul": {"quant_format": QuantFormat.QDQ, "op_types_to_quantize": ["MatMul"], **UNSIGNED},
     "qoperator_u8s8": {"quant_format": QuantFormat.QOperator, "op_types_to_quantize": IN_DOMAIN, **UNSIGNED},
 }
@@ -48,12 +43,8 @@ def _samples(inputs: Inputs) -> Iterator[dict[str, np.ndarray]]:
     yield {name: data.array() for name, data in inputs.items()}
     for number in range(1, SAMPLES):
         random = np.random.default_rng(1000 + number)
-        yield {
-            name: random.standard_normal(data.shape).astype(data.dtype)
-            if data.seed is not None
-            else random.permuted(data.array())
-            for name, data in inputs.items()
-        }
+        yield {name: random.standard_normal(data.shape).astype(data.dtype) if data.seed is not None
+               else random.permuted(data.array()) for name, data in inputs.items()}  # fmt: skip
 
 
 def masked(graph: Any) -> list[str]:

@@ -58,14 +58,8 @@ def gpt2() -> nn.Module:
 GPT2_STEP = {"one_token": {"input_ids": TOKEN, **cache(10, LAYERS, 1, 12, PAST, 64)}}
 
 
-@MODELS.exported(
-    "gpt2_step",
-    exporter="trace",
-    opset=17,
-    cases=GPT2_STEP,
-    dynamic=cache_axes(GPT2_STEP["one_token"]),
-    outputs=STEP,
-)
+@MODELS.exported("gpt2_step", exporter="trace", opset=17, cases=GPT2_STEP, dynamic=cache_axes(GPT2_STEP["one_token"]),
+                 outputs=STEP)  # fmt: skip
 def gpt2_step() -> nn.Module:
     """GPT-2: one more token."""
     return DecoderStep(gpt2_model())
@@ -73,16 +67,8 @@ def gpt2_step() -> nn.Module:
 
 def t5_config() -> T5Config:
     """T5-small."""
-    return T5Config(
-        vocab_size=VOCABULARY,
-        d_model=512,
-        d_kv=64,
-        d_ff=2048,
-        num_layers=LAYERS,
-        num_decoder_layers=LAYERS,
-        num_heads=8,
-        attn_implementation="eager",
-    )
+    return T5Config(vocab_size=VOCABULARY, d_model=512, d_kv=64, d_ff=2048, num_layers=LAYERS,
+                    num_decoder_layers=LAYERS, num_heads=8, attn_implementation="eager")  # fmt: skip
 
 
 @MODELS.exported("t5_encoder", exporter="trace", opset=17, cases=TEXT, dynamic=TEXT_AXES, outputs=("states",))
@@ -92,11 +78,8 @@ def t5_encoder() -> nn.Module:
 
 
 T5_STEP = {
-    "one_token": {
-        "input_ids": TOKEN,
-        **cache(20, LAYERS, 1, 8, PAST, 64),
-        **cache(30, LAYERS, 1, 8, TIME, 64, kind="cross_"),
-    }
+    "one_token": {"input_ids": TOKEN, **cache(20, LAYERS, 1, 8, PAST, 64),
+                  **cache(30, LAYERS, 1, 8, TIME, 64, kind="cross_")}
 }
 T5_STEP_AXES = {**cache_axes(T5_STEP["one_token"]), **cache_axes(T5_STEP["one_token"], "cross_")}
 
@@ -113,14 +96,8 @@ KEY_HEADS, HEAD = 4, 64
 
 def llama_model() -> nn.Module:
     """LLaMA of width 1,024, four heads of queries for one of keys and values."""
-    config = LlamaConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=1024,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=16,
-        num_key_value_heads=KEY_HEADS,
-        intermediate_size=2816,
-    )
+    config = LlamaConfig(vocab_size=VOCABULARY, hidden_size=1024, num_hidden_layers=LAYERS, num_attention_heads=16,
+                         num_key_value_heads=KEY_HEADS, intermediate_size=2816)  # fmt: skip
     return LlamaForCausalLM(config)
 
 
@@ -133,14 +110,8 @@ def llama_prefill() -> nn.Module:
 LLAMA_STEP = {"one_token": {"input_ids": TOKEN, **cache(40, LAYERS, 1, KEY_HEADS, PAST, HEAD)}}
 
 
-@MODELS.exported(
-    "llama_step",
-    exporter="trace",
-    opset=17,
-    cases=LLAMA_STEP,
-    dynamic=cache_axes(LLAMA_STEP["one_token"]),
-    outputs=STEP,
-)
+@MODELS.exported("llama_step", exporter="trace", opset=17, cases=LLAMA_STEP,
+                 dynamic=cache_axes(LLAMA_STEP["one_token"]), outputs=STEP)  # fmt: skip
 def llama_step() -> nn.Module:
     """LLaMA: one more token."""
     return DecoderStep(llama_model())

@@ -53,13 +53,8 @@ class CrossDecoderStep(nn.Module):
     def forward(self, input_ids: Tensor, *past: Tensor) -> tuple[Tensor, ...]:
         half = len(past) // 2
         caches = EncoderDecoderCache(DynamicCache(pairs(past[:half])), DynamicCache(pairs(past[half:])))
-        found = self.model(
-            input_ids,
-            encoder_hidden_states=torch.zeros(1, past[-1].size(2), self.width),
-            past_key_values=caches,
-            use_cache=True,
-            return_dict=True,
-        )
+        found = self.model(input_ids, encoder_hidden_states=torch.zeros(1, past[-1].size(2), self.width),
+                           past_key_values=caches, use_cache=True, return_dict=True)  # fmt: skip
         return self.head(found.last_hidden_state), *flat(caches.self_attention_cache)
 
 

@@ -11,16 +11,10 @@ from tests.models.sources.tensorflow_models.loops import MIX
 MODELS = Catalogue()
 
 
-@MODELS.exported(
-    "function",
-    opset=13,
-    cases={
-        "three_trips": {"x": normal(1, 2, 4), "n": whole(3)},
-        "one_trip": {"x": normal(2, 2, 4), "n": whole(1)},
-        "no_trips": {"x": normal(3, 2, 4), "n": whole(0)},
-    },
-    shapes={"x": [2, 4], "n": []},
-)
+@MODELS.exported("function", opset=13, cases={
+    "three_trips": {"x": normal(1, 2, 4), "n": whole(3)}, "one_trip": {"x": normal(2, 2, 4), "n": whole(1)},
+    "no_trips": {"x": normal(3, 2, 4), "n": whole(0)},
+}, shapes={"x": [2, 4], "n": []})  # fmt: skip
 def for_range(x: tf.Tensor, n: tf.Tensor) -> Outputs:
     """AutoGraph: a for loop over tf.range that writes a TensorArray and uses the iteration number."""
     steps = tf.TensorArray(tf.float32, size=n, element_shape=[2, 4])
@@ -30,17 +24,12 @@ def for_range(x: tf.Tensor, n: tf.Tensor) -> Outputs:
     return {"last": x, "steps": steps.stack()}
 
 
-@MODELS.exported(
-    "function",
-    opset=17,
-    cases={
-        "breaks_at_third": {"x": exact([[1.0, 0.5], [0.5, 0.25], [2.0, 1.0], [9.0, 9.0]]), "limit": exact(3.0)},
-        "breaks_at_first": {"x": exact([[1.0, 0.5], [0.5, 0.25]]), "limit": exact(-1.0)},
-        "runs_to_the_end": {"x": normal(1, 6, 2), "limit": exact(1000.0)},
-        "no_rows": {"x": normal(2, 0, 2), "limit": exact(3.0)},
-    },
-    shapes={"x": [None, 2], "limit": []},
-)
+@MODELS.exported("function", opset=17, cases={
+    "breaks_at_third": {"x": exact([[1.0, 0.5], [0.5, 0.25], [2.0, 1.0], [9.0, 9.0]]), "limit": exact(3.0)},
+    "breaks_at_first": {"x": exact([[1.0, 0.5], [0.5, 0.25]]), "limit": exact(-1.0)},
+    "runs_to_the_end": {"x": normal(1, 6, 2), "limit": exact(1000.0)},
+    "no_rows": {"x": normal(2, 0, 2), "limit": exact(3.0)},
+}, shapes={"x": [None, 2], "limit": []})  # fmt: skip
 def for_break(x: tf.Tensor, limit: tf.Tensor) -> Outputs:
     """AutoGraph: a for loop over rows with a break; the loop's condition is an If."""
     total, used = tf.zeros([2]), 0
@@ -52,20 +41,12 @@ def for_break(x: tf.Tensor, limit: tf.Tensor) -> Outputs:
     return {"total": total, "used": used}
 
 
-@MODELS.exported(
-    "function",
-    opset=11,
-    cases={
-        "breaks_at_third": {
-            "x": exact([[1.0, 0.5], [-0.5, 0.25], [2.0, 1.0], [9.0, 9.0]]),
-            "limit": exact(3.0),
-        },
-        "skips_all": {"x": exact([[-1.0, 0.5], [0.5, -0.25]]), "limit": exact(3.0)},
-        "runs_to_the_end": {"x": normal(1, 6, 2), "limit": exact(1000.0)},
-        "no_rows": {"x": normal(2, 0, 2), "limit": exact(3.0)},
-    },
-    shapes={"x": [None, 2], "limit": []},
-)
+@MODELS.exported("function", opset=11, cases={
+    "breaks_at_third": {"x": exact([[1.0, 0.5], [-0.5, 0.25], [2.0, 1.0], [9.0, 9.0]]), "limit": exact(3.0)},
+    "skips_all": {"x": exact([[-1.0, 0.5], [0.5, -0.25]]), "limit": exact(3.0)},
+    "runs_to_the_end": {"x": normal(1, 6, 2), "limit": exact(1000.0)},
+    "no_rows": {"x": normal(2, 0, 2), "limit": exact(3.0)},
+}, shapes={"x": [None, 2], "limit": []})  # fmt: skip
 def for_continue(x: tf.Tensor, limit: tf.Tensor) -> Outputs:
     """AutoGraph: continue and break in one loop, which become Ifs in Ifs."""
     total = tf.zeros([2])
@@ -79,17 +60,12 @@ def for_continue(x: tf.Tensor, limit: tf.Tensor) -> Outputs:
     return {"total": total}
 
 
-@MODELS.exported(
-    "function",
-    opset=18,
-    cases={
-        "both_branches": {"x": exact([[0.25, 0.35], [0.1, 0.5]]), "outer": whole(4), "inner": whole(3)},
-        "else_only": {"x": exact([[5.25, 6.0]]), "outer": whole(3), "inner": whole(2)},
-        "no_inner_trips": {"x": exact([[0.25, 0.35]]), "outer": whole(2), "inner": whole(0)},
-        "no_outer_trips": {"x": normal(1, 2, 2), "outer": whole(0), "inner": whole(3)},
-    },
-    shapes={"x": [None, 2], "outer": [], "inner": []},
-)
+@MODELS.exported("function", opset=18, cases={
+    "both_branches": {"x": exact([[0.25, 0.35], [0.1, 0.5]]), "outer": whole(4), "inner": whole(3)},
+    "else_only": {"x": exact([[5.25, 6.0]]), "outer": whole(3), "inner": whole(2)},
+    "no_inner_trips": {"x": exact([[0.25, 0.35]]), "outer": whole(2), "inner": whole(0)},
+    "no_outer_trips": {"x": normal(1, 2, 2), "outer": whole(0), "inner": whole(3)},
+}, shapes={"x": [None, 2], "outer": [], "inner": []})  # fmt: skip
 def loop_if_loop(x: tf.Tensor, outer: tf.Tensor, inner: tf.Tensor) -> Outputs:
     """AutoGraph: a while loop in an if in a for loop; the innermost body captures an input of the model."""
     start = x
@@ -104,16 +80,10 @@ def loop_if_loop(x: tf.Tensor, outer: tf.Tensor, inner: tf.Tensor) -> Outputs:
     return {"y": x}
 
 
-@MODELS.exported(
-    "function",
-    opset=15,
-    cases={
-        "first": {"x": normal(1, 2, 4), "branch": whole(-1)},
-        "second": {"x": normal(2, 1, 4), "branch": whole(1)},
-        "default": {"x": normal(3, 3, 4), "branch": whole(7)},
-    },
-    shapes={"x": [None, 4], "branch": []},
-)
+@MODELS.exported("function", opset=15, cases={
+    "first": {"x": normal(1, 2, 4), "branch": whole(-1)}, "second": {"x": normal(2, 1, 4), "branch": whole(1)},
+    "default": {"x": normal(3, 3, 4), "branch": whole(7)},
+}, shapes={"x": [None, 4], "branch": []})  # fmt: skip
 def case(x: tf.Tensor, branch: tf.Tensor) -> Outputs:
     """tf.case of three branches: an If in the else branch of an If."""
     first = (branch < 0, lambda: x @ MIX)

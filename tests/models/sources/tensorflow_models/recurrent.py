@@ -20,11 +20,8 @@ def padded(seed: int, *lengths: int, time: int, features: int) -> Data:
     return exact(array.tolist())
 
 
-SEQUENCES = {
-    "two_of_five": {"x": normal(1, 2, 5, 3)},
-    "one_of_one": {"x": normal(2, 1, 1, 3)},
-    "three_of_nine": {"x": normal(3, 3, 9, 3)},
-}
+SEQUENCES = {"two_of_five": {"x": normal(1, 2, 5, 3)}, "one_of_one": {"x": normal(2, 1, 1, 3)},
+             "three_of_nine": {"x": normal(3, 3, 9, 3)}}  # fmt: skip
 NO_STEPS = {"no_steps": {"x": normal(4, 2, 0, 3)}}
 PADDED = {
     "unequal": {"x": padded(1, 3, 5, time=5, features=3)},
@@ -78,16 +75,11 @@ def lstm_masked() -> keras.Model:
     return recurrent(layers.Masking(), layers.Bidirectional(layers.LSTM(3, return_sequences=True)))
 
 
-@MODELS.exported(
-    "keras",
-    opset=17,
-    cases={
-        "unequal": {"x": padded(1, 3, 5, time=5, features=3)},
-        "one_step": {"x": padded(2, 1, 1, time=1, features=3)},
-        "all_padding": {"x": padded(3, 0, 0, time=4, features=3)},
-    },
-    refused=NO_STEPS,
-)
+@MODELS.exported("keras", opset=17, cases={
+    "unequal": {"x": padded(1, 3, 5, time=5, features=3)},
+    "one_step": {"x": padded(2, 1, 1, time=1, features=3)},
+    "all_padding": {"x": padded(3, 0, 0, time=4, features=3)},
+}, refused=NO_STEPS)  # fmt: skip
 def lstm_stateful() -> keras.Model:
     """A stateful LSTM with masking: a Loop whose initial states are constants."""
     return recurrent(layers.Masking(), layers.LSTM(3, stateful=True, return_sequences=True, return_state=True), batch=2)
@@ -130,16 +122,10 @@ def peephole_cell() -> keras.Model:
     return recurrent(layers.RNN(PeepholeCell(3), return_sequences=True, return_state=True))
 
 
-@MODELS.exported(
-    "keras",
-    opset=13,
-    cases={
-        "two_of_three": {"x": normal(1, 2, 3, 4, 4, 2)},
-        "one_of_one": {"x": normal(2, 1, 1, 4, 4, 2)},
-        "one_of_six": {"x": normal(3, 1, 6, 4, 4, 2)},
-    },
-    refused={"no_steps": {"x": normal(4, 2, 0, 4, 4, 2)}},
-)
+@MODELS.exported("keras", opset=13, cases={
+    "two_of_three": {"x": normal(1, 2, 3, 4, 4, 2)}, "one_of_one": {"x": normal(2, 1, 1, 4, 4, 2)},
+    "one_of_six": {"x": normal(3, 1, 6, 4, 4, 2)},
+}, refused={"no_steps": {"x": normal(4, 2, 0, 4, 4, 2)}})  # fmt: skip
 def conv_lstm() -> keras.Model:
     """ConvLSTM2D, all steps and the last states: a Loop over eight convolutions."""
     x = keras.Input((None, 4, 4, 2), name="x")

@@ -36,15 +36,8 @@ class Generate(nn.Module):
         with torch.no_grad():
             self.step = torch.jit.trace(step.eval(), (torch.ones(1, 1, dtype=torch.int64), *[past] * 4))
 
-    def forward(
-        self,
-        input_ids: Tensor,
-        key_0: Tensor,
-        value_0: Tensor,
-        key_1: Tensor,
-        value_1: Tensor,
-        limit: Tensor,
-    ) -> tuple[Tensor, Tensor]:
+    def forward(self, input_ids: Tensor, key_0: Tensor, value_0: Tensor, key_1: Tensor, value_1: Tensor,
+                limit: Tensor) -> tuple[Tensor, Tensor]:  # fmt: skip
         tokens = input_ids
         last = input_ids
         for _ in range(int(limit)):

@@ -36,44 +36,27 @@ from tests.models.sources.transformers_models.wrappers import (
 
 MODELS = Catalogue(weights)
 
-STEPS = {
-    "after_five": {"input_ids": tokens(1, 2, 1, VOCABULARY), **cache(10, 2, 5)},
-    "after_two": {"input_ids": tokens(2, 1, 1, VOCABULARY), **cache(20, 1, 2)},
-    "after_eleven": {"input_ids": tokens(3, 3, 1, VOCABULARY), **cache(30, 3, 11)},
-}
+STEPS = {"after_five": {"input_ids": tokens(1, 2, 1, VOCABULARY), **cache(10, 2, 5)},
+         "after_two": {"input_ids": tokens(2, 1, 1, VOCABULARY), **cache(20, 1, 2)},
+         "after_eleven": {"input_ids": tokens(3, 3, 1, VOCABULARY), **cache(30, 3, 11)}}  # fmt: skip
 STEP_AXES = {"input_ids": {0: "batch"}, **CACHE_AXES}
 
 
-@MODELS.exported(
-    "bert", exporter="trace", opset=14, cases=TEXTS, dynamic=TEXT_AXES, outputs=("last_hidden_state", "pooled")
-)
-@MODELS.exported(
-    "bert_dynamo", exporter="dynamo", opset=18, cases=TEXTS, dynamic=TEXT_AXES, outputs=("last_hidden_state", "pooled")
-)
+@MODELS.exported("bert", exporter="trace", opset=14, cases=TEXTS, dynamic=TEXT_AXES,
+                 outputs=("last_hidden_state", "pooled"))  # fmt: skip
+@MODELS.exported("bert_dynamo", exporter="dynamo", opset=18, cases=TEXTS, dynamic=TEXT_AXES,
+                 outputs=("last_hidden_state", "pooled"))  # fmt: skip
 def bert() -> nn.Module:
     """BERT: encoder with learnt positions and a pooled output."""
-    config = BertConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=HIDDEN,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=HEADS,
-        intermediate_size=2 * HIDDEN,
-        max_position_embeddings=32,
-    )
+    config = BertConfig(vocab_size=VOCABULARY, hidden_size=HIDDEN, num_hidden_layers=LAYERS, num_attention_heads=HEADS,
+                        intermediate_size=2 * HIDDEN, max_position_embeddings=32)  # fmt: skip
     return Text(BertModel(config), "last_hidden_state", "pooler_output")
 
 
 def gpt2_model() -> nn.Module:
     """GPT-2 with the head of a language model."""
-    config = GPT2Config(
-        vocab_size=VOCABULARY,
-        n_embd=HIDDEN,
-        n_layer=LAYERS,
-        n_head=HEADS,
-        n_positions=32,
-        bos_token_id=1,
-        eos_token_id=2,
-    )
+    config = GPT2Config(vocab_size=VOCABULARY, n_embd=HIDDEN, n_layer=LAYERS, n_head=HEADS, n_positions=32,
+                        bos_token_id=1, eos_token_id=2)  # fmt: skip
     return GPT2LMHeadModel(config)
 
 
@@ -93,16 +76,8 @@ def gpt2_step() -> nn.Module:
 
 def t5_config() -> T5Config:
     """T5 with gated GELU."""
-    return T5Config(
-        vocab_size=VOCABULARY,
-        d_model=HIDDEN,
-        d_kv=HIDDEN // HEADS,
-        d_ff=2 * HIDDEN,
-        num_layers=LAYERS,
-        num_heads=HEADS,
-        feed_forward_proj="gated-gelu",
-        attn_implementation="eager",
-    )
+    return T5Config(vocab_size=VOCABULARY, d_model=HIDDEN, d_kv=HIDDEN // HEADS, d_ff=2 * HIDDEN, num_layers=LAYERS,
+                    num_heads=HEADS, feed_forward_proj="gated-gelu", attn_implementation="eager")  # fmt: skip
 
 
 @MODELS.exported("t5_encoder", exporter="trace", opset=17, cases=TEXTS, dynamic=TEXT_AXES, outputs=("states",))
@@ -113,10 +88,8 @@ def t5_encoder() -> nn.Module:
 
 
 T5_STEPS = {
-    name: {
-        "input_ids": case["input_ids"],
-        "encoder_states": encoder_states(40 + i, len(case["input_ids"].array()), 4 + i),
-    }
+    name: {"input_ids": case["input_ids"],
+           "encoder_states": encoder_states(40 + i, len(case["input_ids"].array()), 4 + i)}
     | {key: value for key, value in case.items() if key != "input_ids"}
     for i, (name, case) in enumerate(STEPS.items())
 }
@@ -124,9 +97,8 @@ T5_STEP_AXES = {**STEP_AXES, "encoder_states": {0: "batch", 1: "read"}}
 
 
 @MODELS.exported("t5_step", exporter="trace", opset=18, cases=T5_STEPS, dynamic=T5_STEP_AXES, outputs=STEP_OUTPUTS)
-@MODELS.exported(
-    "t5_step_dynamo", exporter="dynamo", opset=21, cases=T5_STEPS, dynamic=T5_STEP_AXES, outputs=STEP_OUTPUTS
-)
+@MODELS.exported("t5_step_dynamo", exporter="dynamo", opset=21, cases=T5_STEPS, dynamic=T5_STEP_AXES,
+                 outputs=STEP_OUTPUTS)  # fmt: skip
 def t5_step() -> nn.Module:
     """T5's decoder: one more token, with the earlier keys and values, and attention to the encoder's states."""
     model = T5ForConditionalGeneration(t5_config())
@@ -134,24 +106,15 @@ def t5_step() -> nn.Module:
 
 
 KEY_HEADS = 1
-LLAMA_STEPS = {
-    "after_five": {"input_ids": tokens(1, 2, 1, VOCABULARY), **cache(50, 2, 5, KEY_HEADS)},
-    "after_two": {"input_ids": tokens(2, 1, 1, VOCABULARY), **cache(60, 1, 2, KEY_HEADS)},
-    "after_eleven": {"input_ids": tokens(3, 3, 1, VOCABULARY), **cache(70, 3, 11, KEY_HEADS)},
-}
+LLAMA_STEPS = {"after_five": {"input_ids": tokens(1, 2, 1, VOCABULARY), **cache(50, 2, 5, KEY_HEADS)},
+               "after_two": {"input_ids": tokens(2, 1, 1, VOCABULARY), **cache(60, 1, 2, KEY_HEADS)},
+               "after_eleven": {"input_ids": tokens(3, 3, 1, VOCABULARY), **cache(70, 3, 11, KEY_HEADS)}}  # fmt: skip
 
 
 def llama_model() -> nn.Module:
     """LLaMA with two heads of queries for one of keys and values."""
-    config = LlamaConfig(
-        vocab_size=VOCABULARY,
-        hidden_size=HIDDEN,
-        num_hidden_layers=LAYERS,
-        num_attention_heads=HEADS,
-        num_key_value_heads=KEY_HEADS,
-        intermediate_size=2 * HIDDEN,
-        max_position_embeddings=32,
-    )
+    config = LlamaConfig(vocab_size=VOCABULARY, hidden_size=HIDDEN, num_hidden_layers=LAYERS, num_attention_heads=HEADS,
+                         num_key_value_heads=KEY_HEADS, intermediate_size=2 * HIDDEN, max_position_embeddings=32)
     return LlamaForCausalLM(config)
 
 
@@ -163,9 +126,8 @@ def llama() -> nn.Module:
 
 
 @MODELS.exported("llama_step", exporter="trace", opset=20, cases=LLAMA_STEPS, dynamic=STEP_AXES, outputs=STEP_OUTPUTS)
-@MODELS.exported(
-    "llama_step_dynamo", exporter="dynamo", opset=18, cases=LLAMA_STEPS, dynamic=STEP_AXES, outputs=STEP_OUTPUTS
-)
+@MODELS.exported("llama_step_dynamo", exporter="dynamo", opset=18, cases=LLAMA_STEPS, dynamic=STEP_AXES,
+                 outputs=STEP_OUTPUTS)  # fmt: skip
 def llama_step() -> nn.Module:
     """LLaMA: one more token, with the keys and values of the earlier ones."""
     return Step(llama_model())

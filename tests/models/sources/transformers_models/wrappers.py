@@ -19,10 +19,8 @@ TEXT_AXES = {name: {0: "batch", 1: "time"} for name in ("input_ids", "attention_
 TEXTS = {
     "two_of_seven": {"input_ids": tokens(1, 2, 7, VOCABULARY), "attention_mask": exact([[1] * 7] * 2)},
     "one_of_three": {"input_ids": tokens(2, 1, 3, VOCABULARY), "attention_mask": exact([[1] * 3])},
-    "three_padded": {
-        "input_ids": tokens(3, 3, 11, VOCABULARY),
-        "attention_mask": exact([[1] * 5 + [0] * 6, [1] * 11, [1] * 2 + [0] * 9]),
-    },
+    "three_padded": {"input_ids": tokens(3, 3, 11, VOCABULARY),
+                     "attention_mask": exact([[1] * 5 + [0] * 6, [1] * 11, [1] * 2 + [0] * 9])},
 }
 
 
@@ -99,13 +97,8 @@ class Decoder(nn.Module):
         self.head = head
 
     def forward(self, input_ids: Tensor, encoder_states: Tensor) -> Tensor:
-        found = self.model(
-            input_ids,
-            attention_mask=torch.ones_like(input_ids),
-            encoder_hidden_states=encoder_states,
-            use_cache=False,
-            return_dict=True,
-        )
+        found = self.model(input_ids, attention_mask=torch.ones_like(input_ids), encoder_hidden_states=encoder_states,
+                           use_cache=False, return_dict=True)  # fmt: skip
         return self.head(found.last_hidden_state)
 
 
@@ -130,23 +123,11 @@ class EncodedStep(nn.Module):
         self.model = model
         self.head = head
 
-    def forward(
-        self,
-        input_ids: Tensor,
-        encoder_states: Tensor,
-        key_0: Tensor,
-        value_0: Tensor,
-        key_1: Tensor,
-        value_1: Tensor,
-    ) -> Any:
+    def forward(self, input_ids: Tensor, encoder_states: Tensor, key_0: Tensor, value_0: Tensor, key_1: Tensor,
+                value_1: Tensor) -> Any:  # fmt: skip
         past = EncoderDecoderCache(DynamicCache([(key_0, value_0), (key_1, value_1)]), DynamicCache())
-        found = self.model(
-            input_ids,
-            encoder_hidden_states=encoder_states,
-            past_key_values=past,
-            use_cache=True,
-            return_dict=True,
-        )
+        found = self.model(input_ids, encoder_hidden_states=encoder_states, past_key_values=past, use_cache=True,
+                           return_dict=True)  # fmt: skip
         return self.head(found.last_hidden_state), *_flat(past.self_attention_cache)
 
 
