@@ -71,7 +71,7 @@ def test_a_signal_during_the_batch(number: signal.Signals, code: int, models: Pa
 
 def test_the_next_run_resumes(models: Path) -> None:
     running = Local(models, "-j", "2")
-    running.wait_for(lambda: running.pairs() >= 2)
+    running.wait_for(lambda: running.pairs() >= 3)  # two may be unreported when the workers end
     running.press()
     assert running.end()[0] == 130
     done = assert_whole(models / "out")
