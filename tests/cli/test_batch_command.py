@@ -150,8 +150,7 @@ def test_bad_usage(given: list[str], said: str, tree: Path) -> None:
     done = batch(*given, "-o", "out", cwd=tree)
     assert done.returncode == 2, done.stderr
     assert_clear(done.stderr)
-    assert said in done.stderr
-    assert not (tree / "out").exists()
+    assert said in done.stderr and not (tree / "out").exists()
 
 
 def test_what_is_no_file_fails_and_the_others_are_converted(tree: Path) -> None:
@@ -176,8 +175,7 @@ def test_an_output_folder_that_is_a_file(tree: Path) -> None:
     done = batch("models", "-o", "out", cwd=tree)
     assert done.returncode == 2
     assert_clear(done.stderr)
-    assert batch("models", "-o", "out/below", cwd=tree).returncode == 2
-    assert (tree / "out").read_text() == "kept"
+    assert batch("models", "-o", "out/below", cwd=tree).returncode == 2 and (tree / "out").read_text() == "kept"
 
 
 def test_pairs_beside_the_models_do_not_replace_external_data(tmp_path: Path) -> None:
@@ -185,8 +183,7 @@ def test_pairs_beside_the_models_do_not_replace_external_data(tmp_path: Path) ->
     good(tmp_path / "a.onnx")
     (tmp_path / "a.bin").write_bytes(b"weights")
     done = batch(".", "-o", ".", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "can be the weights of one" in done.stderr
+    assert done.returncode == 2 and "can be the weights of one" in done.stderr
     assert (tmp_path / "a.bin").read_bytes() == b"weights"
     os.remove(tmp_path / "a.bin")
     assert batch(".", "-o", ".", cwd=tmp_path).returncode == 0
@@ -218,19 +215,16 @@ def test_which_passes_run(tmp_path: Path) -> None:
     assert done.returncode == 0, done.stderr
     assert "GuardTripCounts did not run" in done.stderr
     whole = batch("m.onnx", "-o", "whole", cwd=tmp_path)
-    assert whole.returncode == 0
-    assert (tmp_path / "out/m.xml").read_bytes() != (tmp_path / "whole/m.xml").read_bytes()
+    assert whole.returncode == 0 and (tmp_path / "out/m.xml").read_bytes() != (tmp_path / "whole/m.xml").read_bytes()
 
 
 def test_other_models_are_converted_after_a_failure(tree: Path) -> None:
     refused(tree / "models" / "odd.onnx")
     (tree / "models" / "text.onnx").write_text("no model at all")
     done = batch("models", "-o", "out", "--report", "r.json", "--keep-going", cwd=tree)
-    assert done.returncode == 1
-    assert files_in(tree / "out") == pairs("one", "sub/two", "sub/deep/three", "other/four")
+    assert done.returncode == 1 and files_in(tree / "out") == pairs("one", "sub/two", "sub/deep/three", "other/four")
     assert "failed odd.onnx: ML302: " in done.stderr and "failed text.onnx: ML214: " in done.stderr
-    assert "6 models: 4 converted, 2 failed" in done.stdout
-    assert "Traceback" not in done.stderr
+    assert "6 models: 4 converted, 2 failed" in done.stdout and "Traceback" not in done.stderr
     codes = {each["name"]: each["exit_code"] for each in read(tree / "r.json")["models"]}
     assert (codes["odd.onnx"], codes["text.onnx"], codes["one.onnx"]) == (3, 2, 0)
 
@@ -253,8 +247,7 @@ def test_quiet(tmp_path: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
     refused(tmp_path / "b.onnx")
     done = batch("*.onnx", "-o", "out", "-q", cwd=tmp_path)
-    assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr.startswith("failed b.onnx: ML302: ")
+    assert (done.returncode, done.stdout) == (1, "") and done.stderr.startswith("failed b.onnx: ML302: ")
 
 
 def test_one_line_per_model_if_stderr_is_not_a_terminal(tree: Path) -> None:
@@ -274,8 +267,7 @@ def test_long_errors_are_cut_on_the_screen(tmp_path: Path) -> None:
     outputs = ", ".join(f"float[3] y{number}" for number in range(9))
     saved(parsed(f"m (float[3] x) => ({outputs}) {{ {nodes} }}"), tmp_path / "m.onnx")
     done = batch("m.onnx", "-o", "out", "--report", "r.json", cwd=tmp_path)
-    assert done.returncode == 1
-    assert done.stderr.count("\n") <= 8 and "more lines" in done.stderr
+    assert done.returncode == 1 and done.stderr.count("\n") <= 8 and "more lines" in done.stderr
     (model,) = read(tmp_path / "r.json")["models"]
     assert len(model["errors"]) == 9
 
@@ -328,8 +320,7 @@ def test_memory_too_small_for_a_worker(tmp_path: Path) -> None:
     done = batch("m.onnx", "-o", "out", "--memory", "1M", cwd=tmp_path)
     assert done.returncode == 2
     assert_clear(done.stderr)
-    assert "a larger --memory" in done.stderr
-    assert files_in(tmp_path / "out") == []
+    assert "a larger --memory" in done.stderr and files_in(tmp_path / "out") == []
 
 
 def test_an_extension_that_exits_fails_the_model(tmp_path: Path) -> None:
@@ -338,6 +329,5 @@ def test_an_extension_that_exits_fails_the_model(tmp_path: Path) -> None:
         trouble(tmp_path).read_text().replace('if graph.name == "hang"', "raise SystemExit(3)\n        if 0")
     )
     done = batch("m.onnx", "-o", "out", "--extension", "e.py", "--report", "r.json", cwd=tmp_path)
-    assert done.returncode == 1
-    assert statuses(tmp_path / "r.json") == {"m.onnx": "failed"}
+    assert done.returncode == 1 and statuses(tmp_path / "r.json") == {"m.onnx": "failed"}
     assert "SystemExit" in done.stderr

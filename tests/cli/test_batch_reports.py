@@ -41,8 +41,7 @@ def mixed(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Path]:
 def test_the_whole_report(mixed: Path) -> None:
     report = read(mixed / "r.json")
     models = {each["name"]: each for each in report.pop("models")}
-    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", report.pop("started"))
-    assert report.pop("seconds") >= 15
+    assert re.fullmatch(r"\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ", report.pop("started")) and report.pop("seconds") >= 15
     options = report.pop("options")
     assert options["extension"] == ["trouble.py"] and options["unroll"] == 0
     assert report == {
@@ -97,8 +96,7 @@ def model(mixed: Path, name: str) -> dict[str, Any]:
 @pytest.mark.parametrize("name", ["sub/new", "old"])
 def test_a_pair_in_numbers(name: str, mixed: Path) -> None:
     found = model(mixed, f"{name}.onnx")
-    assert found["source"] == str(mixed / "in" / f"{name}.onnx")
-    assert found["output"] == f"out/{name}.xml"
+    assert found["source"] == str(mixed / "in" / f"{name}.onnx") and found["output"] == f"out/{name}.xml"
     sizes = {kind: (mixed / "out" / f"{name}.{kind}").stat().st_size for kind in ("xml", "bin")}
     assert found["sizes"] == {"model": (mixed / "in" / f"{name}.onnx").stat().st_size, "external": 0, **sizes}
     written = etree.parse(mixed / "out" / f"{name}.xml").getroot()
@@ -112,16 +110,14 @@ def test_an_error_with_its_place(mixed: Path) -> None:
     found = model(mixed, "refused.onnx")
     (error,) = found["errors"]
     assert (error["code"], error["where"], error["exit_code"]) == ("ML302", ["odd"], 3)
-    assert "Unheard" in error["message"]
-    assert set(error) == {"code", "message", "where", "why", "hint", "exit_code"}
+    assert "Unheard" in error["message"] and set(error) == {"code", "message", "where", "why", "hint", "exit_code"}
     assert found["sizes"] is None and found["layers"] is None and found["control_flow"] == {}
 
 
 def test_crashes_and_timeouts_of_workers(mixed: Path) -> None:
     assert model(mixed, "crash.onnx")["message"] == "killed by SIGABRT"
     assert model(mixed, "hang.onnx")["message"] == "no answer within 15 s"
-    assert 15 <= model(mixed, "hang.onnx")["seconds"] < 60
-    assert "MemoryError" in model(mixed, "greedy.onnx")["message"]
+    assert 15 <= model(mixed, "hang.onnx")["seconds"] < 60 and "MemoryError" in model(mixed, "greedy.onnx")["message"]
     assert "trouble.py" in model(mixed, "greedy.onnx")["detail"]
 
 
@@ -198,7 +194,6 @@ def test_a_report_that_cannot_be_written(tmp_path: Path) -> None:
     good(tmp_path / "m.onnx")
     (tmp_path / "file").write_text("kept")
     done = batch("m.onnx", "-o", "out", "--report", "file/r.json", cwd=tmp_path)
-    assert done.returncode == 2
-    assert "ML219" in done.stderr and "Traceback" not in done.stderr
+    assert done.returncode == 2 and "ML219" in done.stderr and "Traceback" not in done.stderr
     assert files_in(tmp_path / "out") == [".mo-loop.json", "m.bin", "m.xml"]
     assert (tmp_path / "file").read_text() == "kept"

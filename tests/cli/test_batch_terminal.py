@@ -86,8 +86,7 @@ def test_the_bar(models: Path) -> None:
     terminal = Terminal(models, "-j", "2")
     seen = terminal.read()
     code, stdout = terminal.finish()
-    assert code == 1
-    assert stdout.startswith("out: 6 models: 5 converted, 1 failed, ")
+    assert code == 1 and stdout.startswith("out: 6 models: 5 converted, 1 failed, ")
     text = terminal.text
     assert "━" in text
     done = [int(each) for each in re.findall(r"(\d)/6", text)]
@@ -95,24 +94,21 @@ def test_the_bar(models: Path) -> None:
     assert "1 failed" in text
     assert re.search(r"\d:\d\d:\d\d +(\d|-):(\d\d|--):(\d\d|--) left", text), "elapsed and left"
     assert re.search(r"sub/model\d\.onnx 1 s, sub/model\d\.onnx", text), "the models at work, with their seconds"
-    assert "failed odd.onnx: ML302: " in text and text.count("ML302") == 1
-    assert COLOUR.search(seen)
+    assert "failed odd.onnx: ML302: " in text and text.count("ML302") == 1 and COLOUR.search(seen)
     assert seen.count(CURSOR_OFF) == seen.count(CURSOR_ON) == 1
 
 
 def test_no_color(models: Path) -> None:
     terminal = Terminal(models, env={"NO_COLOR": "1"})
     seen = terminal.read()
-    assert terminal.finish()[0] == 1
-    assert "/6" in terminal.text and "failed odd.onnx" in terminal.text
+    assert terminal.finish()[0] == 1 and "/6" in terminal.text and "failed odd.onnx" in terminal.text
     assert not COLOUR.search(seen)
 
 
 def test_a_terminal_without_a_cursor_gets_lines(models: Path) -> None:
     terminal = Terminal(models, env={"TERM": "dumb"})
     seen = terminal.read()
-    assert terminal.finish()[0] == 1
-    assert "\x1b" not in seen
+    assert terminal.finish()[0] == 1 and "\x1b" not in seen
     assert seen.count("converted sub/model") == 5 and "[6/6]" in seen
 
 
@@ -131,7 +127,5 @@ def test_an_interrupted_bar_leaves_the_terminal_as_it_was(models: Path) -> None:
     terminal.read(until="1/6")
     terminal.process.send_signal(signal.SIGINT)
     seen = terminal.read()
-    assert terminal.finish()[0] == 130
-    assert seen.rindex(CURSOR_ON) > seen.rindex(CURSOR_OFF)
-    assert "ended by SIGINT" in terminal.text
-    assert "Traceback" not in terminal.text
+    assert terminal.finish()[0] == 130 and seen.rindex(CURSOR_ON) > seen.rindex(CURSOR_OFF)
+    assert "ended by SIGINT" in terminal.text and "Traceback" not in terminal.text

@@ -76,8 +76,7 @@ def written(path: Path) -> tuple[int, int]:
 def test_unchanged_models_are_up_to_date(tree: Path) -> None:
     before = {path: written(path) for path in (tree / "out").rglob("*.*") if path.suffix != ".json"}
     first = read(tree / "r.json")["models"]
-    assert run(tree) == SKIPPED
-    assert {path: written(path) for path in before} == before
+    assert run(tree) == SKIPPED and {path: written(path) for path in before} == before
     told = ("name", "exit_code", "sizes", "layers", "control_flow", "warnings")
     again = read(tree / "r.json")["models"]
     assert [[each[key] for key in told] for each in again] == [[each[key] for key in told] for each in first]
@@ -123,8 +122,7 @@ def test_changes_are_converted(name: str, tree: Path) -> None:
 
 @pytest.mark.parametrize("options", [["--quantization", "exact"], ["--no-plugins"]])
 def test_other_options_convert_again(options: list[str], tree: Path) -> None:
-    assert set(run(tree, *options).values()) == {"converted"}
-    assert run(tree, *options) == SKIPPED
+    assert set(run(tree, *options).values()) == {"converted"} and run(tree, *options) == SKIPPED
     assert set(run(tree).values()) == {"converted"}
 
 
@@ -144,24 +142,20 @@ def test_a_state_file_of_another_kind_is_replaced(tree: Path) -> None:
     path = tree / "out/.mo-loop.json"
     path.write_text(json.dumps({"format": 1, "models": {}}))
     done = batch("in", "-o", "out", "--extension", "e.py", "--report", "r.json", cwd=tree)
-    assert done.returncode == 0
-    assert done.stderr.startswith("note: ") and "no model is up to date" in done.stderr
-    assert set(statuses(tree / "r.json").values()) == {"converted"}
-    assert run(tree) == SKIPPED
+    assert done.returncode == 0 and done.stderr.startswith("note: ") and "no model is up to date" in done.stderr
+    assert set(statuses(tree / "r.json").values()) == {"converted"} and run(tree) == SKIPPED
 
 
 def test_of_a_truncated_state_file_the_whole_lines_count(tree: Path) -> None:
     path = tree / "out/.mo-loop.json"
     path.write_bytes(path.read_bytes()[:-20])
-    assert run(tree) == {**SKIPPED, "sub/b.onnx": "converted"}
-    assert run(tree) == SKIPPED
+    assert run(tree) == {**SKIPPED, "sub/b.onnx": "converted"} and run(tree) == SKIPPED
     assert list(entries_in(path)) == ["a.xml", "sub/b.xml"]
 
 
 def test_batches_of_one_folder_keep_each_others_state(tree: Path) -> None:
     good(tree / "more" / "c.onnx")
-    assert batch("more", "-o", "out", "--extension", "e.py", cwd=tree).returncode == 0
-    assert run(tree) == SKIPPED
+    assert batch("more", "-o", "out", "--extension", "e.py", cwd=tree).returncode == 0 and run(tree) == SKIPPED
     assert list(entries_in(tree / "out/.mo-loop.json")) == ["a.xml", "c.xml", "sub/b.xml"]
     for kind in ("xml", "bin"):
         os.remove(tree / "out" / f"c.{kind}")
@@ -174,8 +168,7 @@ def test_a_failed_model_is_tried_again_and_keeps_its_old_pair(tree: Path) -> Non
     refused(tree / "in/a.onnx")
     for _ in range(2):
         done = batch("in", "-o", "out", "--extension", "e.py", "--report", "r.json", cwd=tree)
-        assert done.returncode == 1
-        assert statuses(tree / "r.json") == {"a.onnx": "failed", "sub/b.onnx": "skipped"}
+        assert done.returncode == 1 and statuses(tree / "r.json") == {"a.onnx": "failed", "sub/b.onnx": "skipped"}
         assert (tree / "out/a.xml").read_bytes() == before
     good(tree / "in/a.onnx")
     assert run(tree) == SKIPPED, "the model is again what the pair was made of"
@@ -200,8 +193,7 @@ def test_changed_external_data_of_bodies_is_converted(tmp_path: Path) -> None:
     (tmp_path / "in" / "m.onnx").write_bytes(model.SerializeToString())
     (tmp_path / "in" / "w.data").write_bytes(data)
     (tmp_path / "e.py").write_text(EXTENSION)
-    assert run(tmp_path) == {"m.onnx": "converted"}
-    assert run(tmp_path) == {"m.onnx": "skipped"}
+    assert run(tmp_path) == {"m.onnx": "converted"} and run(tmp_path) == {"m.onnx": "skipped"}
     assert read(tmp_path / "r.json")["models"][0]["sizes"]["external"] == len(data)
     flip(tmp_path / "in" / "w.data")
     assert run(tmp_path) == {"m.onnx": "converted"}
@@ -215,7 +207,5 @@ def test_a_pair_does_not_replace_the_data_of_its_model(tmp_path: Path) -> None:
     (tmp_path / "m.xml").write_text("something")
     before = (tmp_path / "m.bin").read_bytes()
     done = batch("m.onnx", "-o", ".", cwd=tmp_path)
-    assert done.returncode == 1
-    assert "holds weights of the model itself" in done.stderr
-    assert (tmp_path / "m.bin").read_bytes() == before
-    assert files_in(tmp_path) == ["m.bin", "m.onnx", "m.xml"]
+    assert done.returncode == 1 and "holds weights of the model itself" in done.stderr
+    assert (tmp_path / "m.bin").read_bytes() == before and files_in(tmp_path) == ["m.bin", "m.onnx", "m.xml"]

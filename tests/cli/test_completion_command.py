@@ -46,5 +46,4 @@ def test_options_are_completed() -> None:
 
 def test_an_unknown_shell_is_refused() -> None:
     found = run("completion", "tcsh")
-    assert found.returncode == 2
-    assert "'tcsh' is not one of" in found.stderr
+    assert found.returncode == 2 and "'tcsh' is not one of" in found.stderr

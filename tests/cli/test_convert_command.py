@@ -32,13 +32,11 @@ def test_both_files_and_a_summary(tmp_path: Path) -> None:
 
 def test_relative_paths(plain: Path) -> None:
     done = run(plain.name, "-o", "m.xml", cwd=plain.parent)
-    assert done.returncode == 0
-    assert (plain.parent / "m.xml").exists() and (plain.parent / "m.bin").exists()
+    assert done.returncode == 0 and (plain.parent / "m.xml").exists() and (plain.parent / "m.bin").exists()
 
 
 def test_an_old_pair_is_replaced(plain: Path, old_pair: Path) -> None:
-    assert convert(plain, "-o", old_pair).returncode == 0
-    assert old_pair.read_bytes().startswith(b"<?xml")
+    assert convert(plain, "-o", old_pair).returncode == 0 and old_pair.read_bytes().startswith(b"<?xml")
     assert sorted(path.name for path in old_pair.parent.iterdir()) == ["model.bin", "model.xml"]
 
 
@@ -47,8 +45,7 @@ def test_warnings_are_printed_once_on_stderr(tmp_path: Path) -> None:
     text = LOOP.replace("float[3] s", "x").replace("float[3] t", "t").replace("float[3] y", "float[R] y")
     source = saved(parsed(text.replace("BODY", "t = Concat <axis = 0> (x, x)")), tmp_path)
     done = run(source, "-o", tmp_path / "m.xml")
-    assert done.returncode == 0
-    assert done.stderr == "warning: loop/step: 'x' hides an outer value of that name\n"
+    assert done.returncode == 0 and done.stderr == "warning: loop/step: 'x' hides an outer value of that name\n"
 
 
 def test_half_precision(tmp_path: Path) -> None:
@@ -67,8 +64,7 @@ def test_half_precision(tmp_path: Path) -> None:
         done = convert(source, "-o", tmp_path / f"{name}.xml", *flags)
         assert done.returncode == 0, done.stderr
     full, half = ((tmp_path / f"{name}.bin").stat().st_size for name in ("full", "half"))
-    assert full >= 2 * weight.nbytes
-    assert half < 0.52 * full
+    assert full >= 2 * weight.nbytes and half < 0.52 * full
     feeds = [{"x": floats(1, 64, seed=n), "n": n} for n in (3, 0, 1)]
     check(made, *feeds, compress_to_fp16=True, rtol=1e-2, atol=1e-2)
     check(made, *feeds)

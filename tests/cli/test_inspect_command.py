@@ -144,8 +144,7 @@ def test_depth(nested: Path, depth: int, paths: list[str], control_flow: list[st
         each = stack.pop()
         shown.append(each["path"])
         stack += [child for branch in each["branches"] for child in branch["children"]]
-    assert shown == control_flow
-    assert sum(each["count"] for each in found["operators"]) == 6
+    assert shown == control_flow and sum(each["count"] for each in found["operators"]) == 6
 
 
 def test_scope(nested: Path) -> None:
@@ -226,8 +225,7 @@ def test_long_lists_are_shortened_in_the_text_only() -> None:
 
 
 def test_colours_on_a_terminal_only(nested: Path) -> None:
-    assert "\x1b[" not in mo_loop("inspect", nested).stdout
-    assert "\x1b[" in on_a_terminal("inspect", nested)
+    assert "\x1b[" not in mo_loop("inspect", nested).stdout and "\x1b[" in on_a_terminal("inspect", nested)
     assert "\x1b[" not in on_a_terminal("inspect", nested, NO_COLOR="1")
 
 

@@ -146,8 +146,7 @@ class TestMessages:
 
     def test_names_and_shapes_are_joined(self) -> None:
         assert with_shapes("a,b{f32},c->1", "[1],(2,3),[]") == "a[1],b(2,3){f32},c[]->1"
-        assert with_shapes(None, " [1,3] , [2] ") == "[1,3],[2]"
-        assert with_shapes("a", None) == "a"
+        assert with_shapes(None, " [1,3] , [2] ") == "[1,3],[2]" and with_shapes("a", None) == "a"
 
     @pytest.mark.parametrize(
         ("flags", "words"),

@@ -167,8 +167,7 @@ def test_truncated_files(make: Callable[[], bytes], share: float, tmp_path: Path
 def test_models_are_not_taken_for_another_format(path: Path) -> None:
     """The messages about broken files would be wrong for intact ones."""
     data = path.read_bytes()
-    assert missing_bytes(data, len(data)) == 0
-    assert kind_of(data) is None
+    assert missing_bytes(data, len(data)) == 0 and kind_of(data) is None
 
 
 def test_missing_data_file(tmp_path: Path, old_pair: Path) -> None:

@@ -45,12 +45,9 @@ def test_all_options_together(tmp_path: Path) -> None:
         "--reverse-input-channels", "--batch", "5",
     )  # fmt: skip
     [x] = graph.parameters
-    assert x.output.shape == (5, 4, 6, 3)
-    assert str(layout_of(x.output)) == "[N,H,W,C]"
-    assert constants(graph, ops.Subtract) == [[1, 2, 3]]
-    assert constants(graph, ops.Divide) == [[2, 4, 8]]
-    assert constants(graph, ops.Gather) == [[2, 1, 0]]
-    assert constants(graph, ops.Transpose) == [[0, 3, 1, 2]]
+    assert x.output.shape == (5, 4, 6, 3) and str(layout_of(x.output)) == "[N,H,W,C]"
+    assert constants(graph, ops.Subtract) == [[1, 2, 3]] and constants(graph, ops.Divide) == [[2, 4, 8]]
+    assert constants(graph, ops.Gather) == [[2, 1, 0]] and constants(graph, ops.Transpose) == [[0, 3, 1, 2]]
 
 
 def test_one_scale(tmp_path: Path) -> None:
@@ -106,8 +103,7 @@ def test_its_passes_are_listed_and_explained(tmp_path: Path) -> None:
     listed = convert("--passes", "--mean-values", "1", "--reverse-input-channels", "--layout", "nchw").stdout
     names = [line.split()[1] for line in listed.splitlines() if line.strip()[:1].isdigit()]
     first = ["ChangeLayouts", "SubtractMean", "ReverseChannels", "MergeChannelOrder"]
-    assert names[:4] == first
-    assert names[-1] == "RecordLayouts"
+    assert names[:4] == first and names[-1] == "RecordLayouts"
     flags = ("-o", tmp_path / "out.xml", "--reverse-input-channels", "--explain-pass", "MergeChannelOrder")
     assert "y/sink_port_0 depends on the order of the channels" in convert(source, *flags).stderr
 

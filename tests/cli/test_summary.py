@@ -251,8 +251,7 @@ class TestTerminal:
     def test_no_progress_with_quiet_or_in_a_pipe(self, plain: Path, target: Path, tmp_path: Path) -> None:
         (tmp_path / "slow.py").write_text(SLOW)
         flags = (plain, "-o", target, "--extension", tmp_path / "slow.py")
-        assert self.on_terminal(*flags, "-q")[1] == ""
-        assert convert(*flags).stderr == ""
+        assert self.on_terminal(*flags, "-q")[1] == "" and convert(*flags).stderr == ""
 
     def test_short_conversions_show_none(self, monkeypatch: pytest.MonkeyPatch) -> None:
         stream = Terminal()

@@ -45,8 +45,7 @@ def folder(tmp_path: Path) -> Path:
 
 def test_the_installed_command_agrees_and_disagrees(folder: Path) -> None:
     good = installed("verify", "model.onnx", cwd=folder)
-    assert (good.returncode, good.stderr) == (0, "")
-    assert good.stdout.startswith("model.onnx: every output agrees\n")
+    assert (good.returncode, good.stderr) == (0, "") and good.stdout.startswith("model.onnx: every output agrees\n")
     bad = installed("verify", "model.onnx", "other.xml", "--inputs", "inputs.npz", cwd=folder)
     assert (bad.returncode, bad.stderr) == (1, "")
     line = next(each for each in bad.stdout.splitlines() if each.lstrip().startswith("y "))
@@ -62,8 +61,7 @@ def test_formats(folder: Path) -> None:
     assert (found["model"], found["ir"], found["status"]) == ("model.onnx", "other.xml", "differs")
     assert found["sides"][0]["rows"][0]["values"] == ["4.0", "9.0"]
     suites = ET.fromstring(mo_loop(*arguments, "junit", cwd=folder).stdout)
-    assert [each.get("name") for each in suites.iter("testcase")] == ["y"]
-    assert len(list(suites.iter("failure"))) == 1
+    assert [each.get("name") for each in suites.iter("testcase")] == ["y"] and len(list(suites.iter("failure"))) == 1
     assert mo_loop(*arguments, "markdown", cwd=folder).stdout.startswith("## model.onnx: outputs differ\n")
 
 
@@ -92,16 +90,13 @@ def test_quiet_prints_nothing(folder: Path) -> None:
 )  # fmt: skip
 def test_bad_usage_has_a_code_and_no_traceback(folder: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
     done = mo_loop("verify", *arguments, cwd=folder)
-    assert done.returncode == code
-    assert said in done.stdout + done.stderr
-    assert "Traceback" not in done.stderr
+    assert done.returncode == code and said in done.stdout + done.stderr and "Traceback" not in done.stderr
 
 
 def test_missing_packages_are_named_with_the_extra(folder: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(packages, "find_spec", lambda name: None if name == "openvino" else name)
     done = mo_loop("verify", "model.onnx", cwd=folder)
-    assert done.returncode == 2
-    assert "openvino cannot be imported" in done.stderr
+    assert done.returncode == 2 and "openvino cannot be imported" in done.stderr
     assert "pip install openvino onnxruntime" in done.stderr
 
 
@@ -138,8 +133,7 @@ def test_the_pass_of_an_extension_is_named(folder: Path) -> None:
 
 def test_nothing_is_looked_for_where_outputs_agree(folder: Path) -> None:
     done = mo_loop("verify", "model.onnx", "--layers", "--passes", "--format", "json", cwd=folder)
-    assert done.returncode == 0
-    assert {"layers", "passes"}.isdisjoint(json.loads(done.stdout))
+    assert done.returncode == 0 and {"layers", "passes"}.isdisjoint(json.loads(done.stdout))
 
 
 def test_errors_are_json_where_json_was_asked_for(tmp_path: Path) -> None:
@@ -151,9 +145,7 @@ def test_errors_are_json_where_json_was_asked_for(tmp_path: Path) -> None:
 
 def test_options_that_verify_refuses_are_not_in_its_help() -> None:
     text = mo_loop("verify", "--help-all").stdout
-    assert "--mean-values" not in text
-    assert "--layers-memory" in text
-    assert text.count("--call-timeout") == 1
+    assert "--mean-values" not in text and "--layers-memory" in text and text.count("--call-timeout") == 1
 
 
 def test_tolerances_of_outputs_and_expected_outputs(tmp_path: Path) -> None:
@@ -161,8 +153,6 @@ def test_tolerances_of_outputs_and_expected_outputs(tmp_path: Path) -> None:
     np.savez(tmp_path / "in.npz", x=np.float32([1, 2]))
     np.savez(tmp_path / "out.npz", y=np.float32([1.01, 4]))
     common = ["verify", str(path), "--inputs", str(tmp_path / "in.npz"), "--expected", str(tmp_path / "out.npz")]
-    assert mo_loop(*common).returncode == 1
-    assert mo_loop(*common, "--tolerance", "y=0.1,0").returncode == 0
+    assert mo_loop(*common).returncode == 1 and mo_loop(*common, "--tolerance", "y=0.1,0").returncode == 0
     refused = mo_loop(*common, "--tolerance", "y=0.1")
-    assert refused.returncode == 2
-    assert "--tolerance y=0.1 is not of the form NAME=RTOL,ATOL" in refused.stderr
+    assert refused.returncode == 2 and "--tolerance y=0.1 is not of the form NAME=RTOL,ATOL" in refused.stderr

@@ -62,8 +62,7 @@ def test_the_last_state_of_a_dump_and_the_ir_have_the_same_nodes(folder: Path) -
         )
         for nodes, written in sides
     ]
-    assert found[0] == found[1]
-    assert {op for _, op, *_ in found[0]} >= {"Loop", "If", "Softmax"}
+    assert found[0] == found[1] and {op for _, op, *_ in found[0]} >= {"Loop", "If", "Softmax"}
 
 
 def entries(record: dict[str, Any]) -> list[tuple[str, int, Any]]:
@@ -101,8 +100,7 @@ def test_a_page_that_is_missing_is_made_of_the_files(folder: Path) -> None:
     data = document((folder / "steps.html").read_text("utf-8"))
     changing = [each for each in original["steps"] if "delta" in each]
     names = [each["name"] for each in data["steps"] if any(each["delta"].values())]
-    assert names == [each["name"] for each in changing] and len(names) > 2
-    assert after(data) == after(original)
+    assert names == [each["name"] for each in changing] and len(names) > 2 and after(data) == after(original)
     assert "do not tell times" in data["notes"][0]
 
 
@@ -151,8 +149,7 @@ def test_refused(folder: Path, arguments: list[str], text: str) -> None:
     done = mo_loop("view", *arguments, cwd=folder)
     assert done.returncode == 2 and not done.stdout
     assert_clear(done.stderr)
-    assert text in done.stderr
-    assert {path.name: path.read_bytes() for path in folder.glob("*.*")} == before
+    assert text in done.stderr and {path.name: path.read_bytes() for path in folder.glob("*.*")} == before
 
 
 def test_an_ir_without_its_weights_is_refused(folder: Path) -> None:

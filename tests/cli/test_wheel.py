@@ -180,8 +180,7 @@ def test_what_is_installed_converts_beside_a_folder_transforms(
     assert Path(theirs) == project / "transforms" / "images.py" and others == ["no other package"]
     environment.run("-m", "mo_loop", "convert", "tiny.onnx", "-o", "tiny.xml", cwd=project)
     layers = {layer.get("type") for layer in ET.parse(project / "tiny.xml").getroot().iterfind("layers/layer")}
-    assert layers & {"Loop", "TensorIterator"}
-    assert (project / "tiny.bin").is_file()
+    assert layers & {"Loop", "TensorIterator"} and (project / "tiny.bin").is_file()
 
 
 def test_the_tests_run_in_an_unpacked_sdist(sdist: Path) -> None:

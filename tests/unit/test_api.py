@@ -38,8 +38,7 @@ def test_an_open_file_is_read_from_where_it_stands(tmp_path: Path) -> None:
     path.write_bytes(b"head" + MODEL.SerializeToString())
     with path.open("rb") as file:
         file.seek(4)
-        assert mo_loop.convert_model(file).outputs == ["y", "m"]
-        assert not file.closed
+        assert mo_loop.convert_model(file).outputs == ["y", "m"] and not file.closed
 
 
 def test_external_data_lie_beside_an_open_file(tmp_path: Path) -> None:
@@ -77,9 +76,8 @@ def test_external_data_of_a_model_in_memory_stay_below_its_folder(tmp_path: Path
     model.graph.initializer[0].ClearField("raw_data")
     (tmp_path / "w.data").write_bytes(bytes(8))
     (tmp_path / "inner").mkdir()
-    with pytest.raises(MoLoopError) as raised:
+    with pytest.raises(MoLoopError, match="^ML216: "):
         mo_loop.convert_model(model, external_data_dir=tmp_path / "inner")
-    assert raised.value.code == "ML216"
 
 
 def test_a_text_file_is_refused() -> None:

@@ -28,15 +28,12 @@ def runs(ours, peer, start=1.0, mib=10.0):
 
 def test_the_median_of_the_ratios_of_rounds_counts():
     found = result_of(ROW, [runs(2, 10), runs(4, 10), runs(9, 10)], (1, 1))
-    assert found.ratios == [0.1, 0.3, 0.8]
-    assert found.ratio == 0.3
-    assert found.missed == []
+    assert found.ratios == [0.1, 0.3, 0.8] and found.ratio == 0.3 and found.missed == []
 
 
 def test_of_a_row_that_counts_every_round_the_largest_ratio_counts():
     found = result_of(replace(ROW, every=True), [runs(2, 10), runs(9, 10)], (1, 1))
-    assert found.ratio == 0.8
-    assert found.missed == ["time"]
+    assert found.ratio == 0.8 and found.missed == ["time"]
 
 
 def test_times_of_a_node_are_above_start_up_on_both_sides():
@@ -82,8 +79,7 @@ def test_a_row_that_is_shared_runs_its_work_once_a_round(tmp_path):
     other = Work("peer", ("sh", "-c", "true"))
     chosen = [Row(name, "", echo, other, 1e9, rounds=2, group="g") for name in "ab"]
     found = measure(chosen, tmp_path, lambda line: None)
-    assert [each.name for each in found] == ["a", "b"]
-    assert log.read_text().count("run") == 2
+    assert [each.name for each in found] == ["a", "b"] and log.read_text().count("run") == 2
 
 
 def test_a_command_gets_paths(tmp_path):
@@ -111,9 +107,7 @@ def test_a_command_beyond_the_time_limit_is_ended(tmp_path):
 
 def test_memory_and_cpu_time_of_a_run_are_measured(tmp_path):
     taken = run(["sh", "-c", "echo said"], tmp_path)
-    assert taken.printed == "said\n"
-    assert 0 < taken.peak_mib < 1000
-    assert 0 < taken.cpu_s < 10
+    assert taken.printed == "said\n" and 0 < taken.peak_mib < 1000 and 0 < taken.cpu_s < 10
 
 
 SMALL = [
@@ -144,8 +138,7 @@ def test_a_folder_has_the_models_of_a_batch(tmp_path):
 def test_the_largest_models_are_what_the_machine_holds(monkeypatch, tmp_path):
     monkeypatch.setattr(bench.shutil, "disk_usage", lambda folder: SimpleNamespace(free=100e9))
     monkeypatch.setattr(bench, "_free_memory", lambda: 12.0)
-    assert bench.sizes(tmp_path, None) == (8, 4, 3)
-    assert bench.sizes(tmp_path, 1.0) == (1, 1, 1)
+    assert bench.sizes(tmp_path, None) == (8, 4, 3) and bench.sizes(tmp_path, 1.0) == (1, 1, 1)
     monkeypatch.setattr(bench.shutil, "disk_usage", lambda folder: SimpleNamespace(free=12e9))
     assert bench.sizes(tmp_path, None) == (2, 2, 2)
 
@@ -158,11 +151,9 @@ def test_the_table_names_what_is_missed_and_what_is_left_out(capsys):
     results = [result_of(replace(ROW, banned=()), [runs(9, 10)], (1, 1))]
     print_table(results, ["chain-100k"], "wall")
     printed = capsys.readouterr().out
-    assert "missed: time" in printed
-    assert "with --full (make bench-full): chain-100k" in printed
+    assert "missed: time" in printed and "with --full (make bench-full): chain-100k" in printed
     document = as_json(results, ["chain-100k"], "wall")
-    assert document["met"] is False
-    assert document["benches"][0]["ratio"] == 0.8
+    assert document["met"] is False and document["benches"][0]["ratio"] == 0.8
     assert document["benches"][0]["memory_target"] is None
 
 
@@ -170,8 +161,7 @@ def test_a_row_from_the_command_line_as_json(capsys):
     code = bench.main(["version", "--rounds", "1", "--json"])
     printed = capsys.readouterr()
     document = json.loads(printed.out)
-    assert [each["bench"] for each in document["benches"]] == ["version"]
-    assert code == int(not document["met"])
+    assert [each["bench"] for each in document["benches"]] == ["version"] and code == int(not document["met"])
     assert "start 1: mo-loop --version" in printed.err
 
 
@@ -181,5 +171,4 @@ def test_a_row_from_the_command_line_as_json(capsys):
 def test_wrong_arguments_are_refused(arguments, message, capsys):
     with pytest.raises(SystemExit) as found:
         bench.main(arguments)
-    assert found.value.code == 2
-    assert message in capsys.readouterr().err
+    assert found.value.code == 2 and message in capsys.readouterr().err

@@ -58,8 +58,7 @@ def test_equal(expected: np.ndarray, actual: np.ndarray) -> None:
 )
 def test_different(expected: np.ndarray, actual: np.ndarray, kind: str) -> None:
     result = compare(expected, actual, "y")
-    assert not result
-    assert result.kind == kind
+    assert not result and result.kind == kind
 
 
 def test_the_message_tells_where_and_how_much() -> None:
@@ -75,8 +74,7 @@ def test_the_message_tells_where_and_how_much() -> None:
 
 
 def test_tolerances_and_types_can_be_given() -> None:
-    assert compare(f32(1), f32(1.05), rtol=0.1)
-    assert not compare(f32(1), f32(1.0001), rtol=0, atol=0)
+    assert compare(f32(1), f32(1.05), rtol=0.1) and not compare(f32(1), f32(1.0001), rtol=0, atol=0)
     assert compare(np.array([1], np.int64), np.array([1], np.int32), dtype=False)
     pairs = [("a", f32(1)), ("b", f32(1))], [("a", f32(1.05)), ("b", f32(1.05))]
     assert list(map(bool, compare_all(*pairs, tolerances={"b": (0.1, 0)}))) == [False, True]
@@ -89,8 +87,7 @@ def test_the_cosine_of_zeros(actual: tuple[float, float], cosine: float) -> None
 
 def test_outputs_are_found_by_name() -> None:
     results = compare_all([("a", f32(1)), ("b", f32(2))], [("b", f32(2)), ("a", f32(1)), ("c", f32(3))])
-    assert [result.name for result in results] == ["a", "b"]
-    assert all(results)
+    assert [result.name for result in results] == ["a", "b"] and all(results)
 
 
 def test_outputs_without_the_names_are_taken_by_position() -> None:

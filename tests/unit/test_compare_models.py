@@ -50,8 +50,7 @@ def test_rows_that_are_measured_are_not_measured_again(tmp_path: Path) -> None:
     slow = row(Side(0.5, 0.004, 2.0), Side(0.01, 0.002, 1.0))
     records.append(results, slow)
     arguments = [str(tmp_path), "--isa", "AVX2", "--results", str(results), "--markdown", str(table)]
-    assert compare_models.main(arguments) == 1
-    assert table.read_text(encoding="utf-8") == markdown([slow])
+    assert compare_models.main(arguments) == 1 and table.read_text(encoding="utf-8") == markdown([slow])
     assert [json.loads(each) for each in results.read_text(encoding="utf-8").splitlines()] == [asdict(slow)]
 
 

@@ -70,12 +70,10 @@ def test_weights_are_read_as_a_whole_only_where_their_samples_are_equal(
     contents = Contents()
     one = contents.name(FileTensor(str(file), 0, i64, (2000,)))
     assert contents.name(FileTensor(str(file), 16000, i64, (2000,))) != one
-    assert contents.name(FileTensor(str(file), 0, i64, (20, 100))) == one
-    assert read == []
+    assert contents.name(FileTensor(str(file), 0, i64, (20, 100))) == one and read == []
     copy = tmp_path / "copy"
     copy.write_bytes(file.read_bytes())
-    assert contents.name(FileTensor(str(copy), 0, i64, (2000,))) == one
-    assert read == [0, 0]
+    assert contents.name(FileTensor(str(copy), 0, i64, (2000,))) == one and read == [0, 0]
 
 
 class TestTransposed:
@@ -84,8 +82,7 @@ class TestTransposed:
     def test_a_matrix_names_the_earlier_one_that_it_is_transposed(self) -> None:
         contents = Contents()
         first, second = ArrayTensor(self.MATRIX), ArrayTensor(self.MATRIX.T.copy())
-        assert contents.transposed(first) is None
-        assert contents.transposed(second) == contents.name(first)
+        assert contents.transposed(first) is None and contents.transposed(second) == contents.name(first)
         assert contents.transposed(first) is None
         assert described_constant(second, contents)["transposed"] == contents.name(first)
 
@@ -107,5 +104,4 @@ class TestTransposed:
         file.write_bytes(matrix.tobytes() + matrix.T.tobytes())
         contents = Contents()
         first, second = FileTensor(str(file), 0, f32, (50, 60)), FileTensor(str(file), matrix.nbytes, f32, (60, 50))
-        assert contents.transposed(first) is None
-        assert contents.transposed(second) == contents.name(first)
+        assert contents.transposed(first) is None and contents.transposed(second) == contents.name(first)

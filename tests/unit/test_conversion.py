@@ -156,5 +156,4 @@ class TestObservers:
                 seconds.append(event.seconds)
 
         Conversion(observers=[observer]).run(parsed(NEG))
-        assert seconds[::2] == [None] * 4
-        assert all(each is not None and each > 0 for each in seconds[1::2])
+        assert seconds[::2] == [None] * 4 and all(each is not None and each > 0 for each in seconds[1::2])

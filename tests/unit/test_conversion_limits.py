@@ -164,9 +164,8 @@ def test_the_bytes_of_the_bin_are_limited(tmp_path: Path) -> None:
 def test_files_that_declare_one_range_for_many_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = weights(tmp_path)
     monkeypatch.setattr(conversion_limits, "_GROWTH", 1)
-    with pytest.raises(LimitError) as caught:
+    with pytest.raises(LimitError, match="^ML349: "):
         save_model(convert_model(model, limits={"output_bytes": 7999}), tmp_path / "m.xml")
-    assert caught.value.code == "ML349"
     save_model(convert_model(model, limits={"output_bytes": 8064}), tmp_path / "m.xml")
 
 
@@ -341,8 +340,7 @@ def test_nodes_that_no_call_reaches_are_counted_without_translating_them() -> No
     assert caught.value.code == "ML341"
     with pytest.raises(LimitError) as caught:
         convert_model(doubling(60), limits={"calls": 1000})
-    assert caught.value.code == "ML347"
-    assert time.monotonic() - start < 20
+    assert caught.value.code == "ML347" and time.monotonic() - start < 20
 
 
 def test_the_depths_that_can_be_asked_for_fit_into_the_stack() -> None:

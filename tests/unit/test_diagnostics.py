@@ -305,8 +305,7 @@ def test_floating_point_powers_of_integers(exponent: float, said: bool) -> None:
 
 def test_computed_powers_of_integers() -> None:
     text = "main (int64[3] x, int64[3] k) => (int64[3] y) { [p] y = Pow (x, k) }"
-    assert found(parsed(text)) == {("ML506", "p (Pow)")}
-    assert found(parsed(text.replace("int64", "float"))) == set()
+    assert found(parsed(text)) == {("ML506", "p (Pow)")} and found(parsed(text.replace("int64", "float"))) == set()
 
 
 def test_broadcasts_to_computed_sizes_of_elementwise_operations() -> None:
@@ -335,8 +334,7 @@ def test_quantised_weights() -> None:
 
     assert codes_of(64, 1) == codes_of(-64, 1) == set()
     assert codes_of(65, 1) == {"ML508"} and codes_of(65, 1, quantization="portable") == {"ML509"}
-    assert "ML508" not in codes_of(65, 1, quantization="exact")
-    assert codes_of(64, 0) == {"ML509"}
+    assert "ML508" not in codes_of(65, 1, quantization="exact") and codes_of(64, 0) == {"ML509"}
 
 
 # -- assumptions
@@ -389,8 +387,7 @@ def test_the_checker_reads_no_weights(tmp_path: Path) -> None:
 
 
 def test_loops_without_a_known_count() -> None:
-    assert found(parsed(LOOP)) == {("ML520", "loop (Loop)")}
-    assert found(parsed(LOOP), input="x,n->3") == set()
+    assert found(parsed(LOOP)) == {("ML520", "loop (Loop)")} and found(parsed(LOOP), input="x,n->3") == set()
     sliced = """main (float[N,3] x) => (float[N,3] y) { y = Scan <num_scan_inputs = 1,
       body = b (float[3] e) => (float[3] f) { f = Neg (e) }> (x) }"""
     assert found(parsed(sliced)) == set()
@@ -443,8 +440,7 @@ main (float[B,2,P,4] past_key, float[B,2,1,4] x, float[B,3] h, float[B,3] g)
 
 def test_states_that_the_caller_carries() -> None:
     note = only(parsed(CARRIED), "ML550")
-    assert note.level == "note" and "--stateful" in note.help
-    assert "2 inputs and outputs are states" in note.message
+    assert note.level == "note" and "--stateful" in note.help and "2 inputs and outputs are states" in note.message
     assert "past_key -> present_key, h -> next_h" in note.message
 
 
@@ -479,8 +475,7 @@ def test_loops_that_step_forward_through_an_input(text: str, said: bool) -> None
     assert len(notes) == said and report.exit_code == 0
     if said:
         assert notes[0].message == "it steps through a sequence of the input 'x'"
-        assert notes[0].place.path in ("rnn", "scan")
-        assert "LowLatency2[sequence_length=1]" in notes[0].help
+        assert notes[0].place.path in ("rnn", "scan") and "LowLatency2[sequence_length=1]" in notes[0].help
 
 
 @pytest.mark.parametrize("length", ["T", "5"])
@@ -519,8 +514,7 @@ def _value(name: str) -> onnx.ValueInfoProto:
 
 
 def test_nested_ifs() -> None:
-    assert found(nested(15)) == set()
-    assert found(nested(16)) == {("ML530", "if16 (If)")}
+    assert found(nested(15)) == set() and found(nested(16)) == {("ML530", "if16 (If)")}
 
 
 # -- leftovers

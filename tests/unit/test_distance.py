@@ -40,8 +40,7 @@ F32 = np.float32
 def test_a_distance_is_a_multiple_of_the_tolerance(expected: Any, actual: Any, worst: float, count: int) -> None:
     found = distance(expected, actual, None, None)
     assert found.worst == pytest.approx(max(worst, EXACT) if expected.dtype.kind == "i" and count else worst, rel=1e-3)
-    assert found.count == count
-    assert bool(found.text) == (worst == BEYOND)
+    assert found.count == count and bool(found.text) == (worst == BEYOND)
     assert (found.worst <= 1) == bool(compare(expected, actual))
 
 
@@ -60,8 +59,7 @@ def test_a_distance_agrees_with_the_comparison_in_every_block() -> None:
 def test_tolerances_that_are_given_replace_the_usual_ones() -> None:
     expected, actual = np.array([10], F32), np.array([11], F32)
     assert distance(expected, actual, 0.1, 1.0).worst == pytest.approx(0.5)
-    assert distance(expected, expected, 0.0, 0.0).worst == 0
-    assert distance(expected, actual, 0.0, 0.0).worst == BEYOND
+    assert distance(expected, expected, 0.0, 0.0).worst == 0 and distance(expected, actual, 0.0, 0.0).worst == BEYOND
 
 
 def test_many_iterations_share_points_and_no_peak_is_lost() -> None:
@@ -72,8 +70,7 @@ def test_many_iterations_share_points_and_no_peak_is_lost() -> None:
         curves.add((("loop", "body"), "t"), number, 7.0 if number == 1234 else 0.5)
     data = curves.as_json()
     points = data["tensors"]["t"]
-    assert (data["iterations"], data["per_point"]) == (count, 4)
-    assert len(points) == count / 4 <= POINTS
+    assert (data["iterations"], data["per_point"]) == (count, 4) and len(points) == count / 4 <= POINTS
     assert [place for place, each in enumerate(points) if each > 1] == [1234 // 4]
 
 

@@ -71,8 +71,7 @@ class TestDot:
     def test_bodies_are_clusters(self) -> None:
         dot = to_dot(parse(TEXT))
         assert dot.count("subgraph cluster_") == 3
-        assert 'label="body of loop"' in dot and 'label="then_body of If"' in dot
-        assert dot.count("{") == dot.count("}")
+        assert 'label="body of loop"' in dot and 'label="then_body of If"' in dot and dot.count("{") == dot.count("}")
 
     def test_port_maps_are_dashed(self) -> None:
         dashed = [line for line in to_dot(parse(TEXT)).splitlines() if "style=dashed" in line]
@@ -108,8 +107,7 @@ class TestNodeLink:
     def test_networkx_reads_it(self) -> None:
         graph = nx.node_link_graph(self.data(), edges="edges")
         original = parse(TEXT)
-        assert graph.number_of_nodes() == len(original)
-        assert graph.number_of_edges() == original.nx.number_of_edges()
+        assert graph.number_of_nodes() == len(original) and graph.number_of_edges() == original.nx.number_of_edges()
         assert nx.is_directed_acyclic_graph(graph)
 
     def test_nodes_have_types_and_attributes(self) -> None:

@@ -65,8 +65,7 @@ def test_each_step_is_the_graph_at_that_step(name: str, tmp_path: Path) -> None:
     assert [step.file.name for step in dump.steps[:-1]] == [step.file.name for step in whole.steps]
     assert len(dump.steps) > 3 and dump.steps[-1].name == "written"
     for place, step in enumerate(whole.steps):
-        assert dump.graph(place) == json.loads(step.file.read_bytes())
-        assert dump.state(place) == whole.state(place)
+        assert dump.graph(place) == json.loads(step.file.read_bytes()) and dump.state(place) == whole.state(place)
     assert dump.graph(-2) == stripped(json.loads(dump.steps[-1].file.read_bytes()))
     assert not any(delta(dump.state(-2), dump.state(-1)).values())
 
@@ -90,8 +89,7 @@ def test_ids_and_labels_are_those_of_the_whole_run(tmp_path: Path) -> None:
     assert len(found) > 2 and {node["name"] for node in found} == {"y"}
     texts = [file.read_text("utf-8") for file in sorted(folder.glob("*.txt"))]
     defined = [set(re.findall(r"%([\w.]+) = Loop", text)) for text in texts]
-    assert {"y"} == set.union(*defined)
-    assert parse(texts[0]) and parse(texts[-1])
+    assert {"y"} == set.union(*defined) and parse(texts[0]) and parse(texts[-1])
 
 
 @pytest.mark.keeps_loops
@@ -264,8 +262,7 @@ class TestSize:
         page = (folder / "index.html").read_text("utf-8")
         empty = html.page({"title": ""})
         size = sum(file.stat().st_size for file in files(folder)) + len(page.encode()) - len(empty.encode())
-        assert len(files(folder)) > 4
-        assert size < 3 * final.stat().st_size
+        assert len(files(folder)) > 4 and size < 3 * final.stat().st_size
 
 
 def blocks(count: int) -> onnx.ModelProto:

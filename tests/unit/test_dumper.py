@@ -89,8 +89,7 @@ class TestFiles:
         assert {node["op"] for node in json.loads((steps / "000_loaded.json").read_bytes())["nodes"]} >= {"Gather"}
         text = (steps / "002_EliminateGather.txt").read_text("utf-8")
         head = "# what EliminateGather changed: 0 nodes added, 3 removed, 1 changed\n# before: 000_loaded\n"
-        assert text.startswith(head)
-        assert "- %3 = Gather(%0, [0], 1) : f32[2,1]" in text
+        assert text.startswith(head) and "- %3 = Gather(%0, [0], 1) : f32[2,1]" in text
         dot = (steps / "002_EliminateGather.dot").read_text("utf-8")
         assert dot.count("dashed") >= 3 and dot.count("{") == dot.count("}")
 
@@ -115,8 +114,7 @@ class TestFiles:
 
     def test_names_of_passes_are_no_paths(self, tmp_path: Path) -> None:
         run(Dumper(tmp_path / "steps", ["text"]), [Odd()])
-        assert names(tmp_path) == ["steps"]
-        assert names(tmp_path / "steps") == ["000_loaded.txt", "001_.._a_b.txt"]
+        assert names(tmp_path) == ["steps"] and names(tmp_path / "steps") == ["000_loaded.txt", "001_.._a_b.txt"]
 
     def test_names_of_nodes_of_any_kind(self, tmp_path: Path) -> None:
         graph = Graph("\ud800 surrogate")
@@ -153,8 +151,7 @@ class TestPage:
         files = {step["file"] for step in steps if "delta" in step}
         written = {name.removesuffix(".json") for name in names(tmp_path) if name.endswith(".json")}
         assert files == written - {"000_loaded", f"{len(steps) + 1:03d}_written"}
-        assert all(step["doc"] for step in steps)
-        assert len(graph) == steps[-1]["nodes"][1]
+        assert all(step["doc"] for step in steps) and len(graph) == steps[-1]["nodes"][1]
         assert_whole(*after(data))
         assert set(data["written"]["layers"]) == {str(number) for number in after(data)[0]}
 
@@ -164,8 +161,7 @@ class TestPage:
         with pytest.raises(Exception, match="Unheard"):
             convert_model(broken, dump=tmp_path)
         data = shown(tmp_path)
-        assert "Failed" in {node["op"] for node in data["nodes"]}
-        assert any("Unheard" in note for note in data["notes"])
+        assert "Failed" in {node["op"] for node in data["nodes"]} and any("Unheard" in note for note in data["notes"])
 
     def test_a_page_that_cannot_be_written_does_not_hide_the_error(self, tmp_path: Path) -> None:
         broken = parsed("main (float[3] x) => (float[3] y) { [odd] y = Unheard (x) }")
@@ -215,8 +211,7 @@ class TestPictures:
     def test_a_missing_program_is_said_once(self, tmp_path: Path) -> None:
         with pytest.warns(UserWarning, match="install Graphviz") as heard:
             run(Dumper(tmp_path, ["svg"], shapes=True, types=False))
-        assert len(heard) == 1
-        assert names(tmp_path) == ["000_loaded.dot", "002_EliminateGather.dot"]
+        assert len(heard) == 1 and names(tmp_path) == ["000_loaded.dot", "002_EliminateGather.dot"]
         text = (tmp_path / "000_loaded.dot").read_text("utf-8")
         assert "[2,1]" in text and "f32" not in text
 
@@ -302,8 +297,7 @@ class TestOneRun:
             other.write_text("kept")
         with pytest.raises(FileError, match="would be overwritten by a dump") as caught:
             run(Dumper(tmp_path / "steps", ["json", "text"]))
-        assert caught.value.code == "ML219"
-        assert names(tmp_path / "steps") == ["000_loaded.txt"]
+        assert caught.value.code == "ML219" and names(tmp_path / "steps") == ["000_loaded.txt"]
         assert other.exists() == (kind == "link") and (kind == "folder" or file.is_symlink() == ("link" in kind))
         assert not file.is_file() or file.read_text() == "kept"
 

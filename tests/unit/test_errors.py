@@ -58,8 +58,7 @@ def test_of_several_each_keeps_its_place() -> None:
     other = Origin((), "other", "Mul")
     group = ConversionErrors([TypeError_("a"), TypeError_("b", where=ADD)]).at(other, during="the pass P")
     assert [each.origin for each in group.errors] == [other, ADD]
-    assert [each.during for each in group.errors] == ["the pass P"] * 2
-    assert "where: other" in str(group)
+    assert [each.during for each in group.errors] == ["the pass P"] * 2 and "where: other" in str(group)
 
 
 def test_a_subclass_with_arguments_of_its_own() -> None:

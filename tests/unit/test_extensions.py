@@ -86,8 +86,7 @@ def test_the_example_on_the_command_line(tmp_path: Path) -> None:
     assert done.exit_code == 0, done.stderr
     assert 'type="Swish"' in target.read_text("utf-8")
     plain = CliRunner().invoke(main, ["convert", str(source), "-o", str(target)])
-    assert plain.exit_code == 3
-    assert "com.example::Scale" in plain.stderr and "--extension" in plain.stderr
+    assert plain.exit_code == 3 and "com.example::Scale" in plain.stderr and "--extension" in plain.stderr
 
 
 # -- translators
@@ -110,8 +109,7 @@ def test_an_operator_of_onnx_is_overridden_for_one_conversion() -> None:
         extensions.translates("Neg", domain="ai.onnx", since=13)(lambda x: ops.Abs(x))
 
     model = parsed(NEG)
-    assert kinds(model, extensions=register) == ["Abs"]
-    assert kinds(model) == ["Negative"]
+    assert kinds(model, extensions=register) == ["Abs"] and kinds(model) == ["Negative"]
     assert kinds(parsed(NEG, opset=12), extensions=register) == ["Negative"]
 
 
@@ -147,8 +145,7 @@ def test_a_translator_may_refuse() -> None:
 
     with pytest.raises(ConversionErrors) as found:
         convert_model(scale(), extensions=register)
-    assert found.value.exit_code == 3
-    assert found.value.errors[0].where == "here"
+    assert found.value.exit_code == 3 and found.value.errors[0].where == "here"
 
 
 def test_attributes_are_held_against_the_signature() -> None:
@@ -205,8 +202,7 @@ def test_wrong_signatures() -> None:
     assert "**rest" in signature_error(keywords) and f"{__file__}:" in signature_error(keywords)
     assert "input y has a default" in signature_error(default)
     assert "annotated as bool; wanted is one of int, float" in signature_error(flag)
-    assert "keyword-only" in signature_error(node)
-    assert "not a function" in signature_error(3)
+    assert "keyword-only" in signature_error(node) and "not a function" in signature_error(3)
 
 
 def test_no_operator() -> None:
@@ -255,8 +251,7 @@ def test_faulty_translators(translator: Any, said: str) -> None:
     error = found.value
     assert (error.code, error.exit_code, error.where) == ("ML266", 2, "here")
     assert error.message.startswith("com.example::Scale (opset 1): the translator of Scale of ")
-    assert said in error.message
-    assert f"{__file__}:" in error.hint
+    assert said in error.message and f"{__file__}:" in error.hint
 
 
 # -- places of passes
@@ -268,8 +263,7 @@ def order(*placed: Placed, pipeline: Any = None) -> list[str]:
 
 def test_every_place_there_is() -> None:
     names = [each.name for each in default_pipeline()]
-    assert order(Placed(First, at="start")) == ["First", *names]
-    assert list(PLACES) == ["start", "lowered", "end"]
+    assert order(Placed(First, at="start")) == ["First", *names] and list(PLACES) == ["start", "lowered", "end"]
     lowered = order(Placed(First, at="lowered"))
     assert lowered.index("ScanLowering") < lowered.index("First") < lowered.index("GuardTripCounts")
     end = order(Placed(First, at="end"))
@@ -395,8 +389,7 @@ def test_a_file_leaves_nothing_behind(tmp_path: Path) -> None:
     )
     before = set(sys.modules)
     collect_extensions(file)
-    assert set(sys.modules) - before <= {"dataclasses"}
-    assert [path.name for path in tmp_path.iterdir()] == ["own.py"]
+    assert set(sys.modules) - before <= {"dataclasses"} and [path.name for path in tmp_path.iterdir()] == ["own.py"]
     file.write_text("def register(extensions): raise ValueError('the second content')\n")
     with pytest.raises(ExtensionError, match="the second content"):
         collect_extensions(file)
@@ -495,16 +488,14 @@ def test_faulty_files(name: str, tmp_path: Path) -> None:
 def test_no_file(tmp_path: Path) -> None:
     for path, said in ((tmp_path / "gone.py", "does not exist"), (tmp_path, "cannot be read")):
         done = convert_on_command_line(tmp_path, "--extension", str(path))
-        assert done.exit_code == 2
-        assert done.stderr.startswith("error: ML261") and said in done.stderr
+        assert done.exit_code == 2 and done.stderr.startswith("error: ML261") and said in done.stderr
 
 
 def test_the_traceback_on_request(tmp_path: Path) -> None:
     file = tmp_path / "faulty.py"
     file.write_text(str(FAULTY["a pass that raises"][0]))
     done = convert_on_command_line(tmp_path, "--extension", str(file), "--debug")
-    assert done.exit_code == 2
-    assert f'File "{file}", line 6' in done.stderr
+    assert done.exit_code == 2 and f'File "{file}", line 6' in done.stderr
 
 
 def convert_on_command_line(folder: Path, *arguments: str) -> Any:
@@ -553,8 +544,7 @@ PLUGIN = f"from {__name__} import NegToMultiply\ndef register(e): e.add_pass(Neg
 def test_an_installed_package_takes_part(install: Callable[..., None], tmp_path: Path) -> None:
     assert kinds(parsed(NEG)) == ["Negative"]
     install("plugin_that_works", PLUGIN)
-    assert kinds(parsed(NEG)) == ["Multiply"]
-    assert kinds(parsed(NEG), plugins=False) == ["Negative"]
+    assert kinds(parsed(NEG)) == ["Multiply"] and kinds(parsed(NEG), plugins=False) == ["Negative"]
     assert convert_on_command_line(tmp_path).exit_code == 0
     assert 'type="Negative"' not in (tmp_path / "model.xml").read_text("utf-8")
     assert convert_on_command_line(tmp_path, "--no-plugins").exit_code == 0

@@ -30,8 +30,7 @@ def test_indices_stay_below_the_length_of_the_table() -> None:
           wide = Unsqueeze (tokens, zero) zero = Constant <value_ints = [0]> ()
           flat = Squeeze (wide) y = Gather (w, flat) }""")
     drawn = np.concatenate([made.draw(number)["tokens"] for number in range(20)])
-    assert made.inputs[0].role == Role("index", 5)
-    assert set(drawn.tolist()) == {0, 1, 2, 3, 4}
+    assert made.inputs[0].role == Role("index", 5) and set(drawn.tolist()) == {0, 1, 2, 3, 4}
 
 
 def test_trip_counts_and_conditions_vary_also_through_bodies() -> None:
@@ -42,8 +41,7 @@ def test_trip_counts_and_conditions_vary_also_through_bodies() -> None:
               d = Identity (c) t = Add (s, s) }> },
             else_branch = b () => (float[2] q) { q = Identity (x) }> }""")
     sets = [made.draw(number) for number in range(5)]
-    assert [int(each["n"]) for each in sets] == list(COUNTS)
-    assert {bool(each["go"]) for each in sets} == {True, False}
+    assert [int(each["n"]) for each in sets] == list(COUNTS) and {bool(each["go"]) for each in sets} == {True, False}
 
 
 def test_a_captured_name_that_a_body_defines_itself_has_no_role() -> None:
@@ -59,9 +57,7 @@ def test_dimensions_of_one_name_have_one_size_and_expressions_are_computed() -> 
     entry = made.inputs[0]
     made.inputs.append(entry.__class__("mask", entry.dtype, ("N", "past + 1"), Role()))
     drawn = made.draw(0)
-    assert drawn["a"].shape == (2, 3)
-    assert drawn["b"].shape == (2, 3)
-    assert drawn["mask"].shape == (2, 4)
+    assert drawn["a"].shape == (2, 3) and drawn["b"].shape == (2, 3) and drawn["mask"].shape == (2, 4)
 
 
 @pytest.mark.parametrize(("name", "size"), [
@@ -96,18 +92,15 @@ def test_sizes_of_the_ir_are_used() -> None:
 def test_the_same_seed_gives_the_same_arrays() -> None:
     text = "main (float[3] x, uint8[9] b) => (float[3] y) { y = Neg (x) }"
     first, again, other = (Generator(load(parsed(text)), {}, seed).draw(0) for seed in (1, 1, 2))
-    assert np.array_equal(first["x"], again["x"])
-    assert not np.array_equal(first["x"], other["x"])
-    assert first["b"].dtype == np.uint8
-    assert first["b"].max() > 127
+    assert np.array_equal(first["x"], again["x"]) and not np.array_equal(first["x"], other["x"])
+    assert first["b"].dtype == np.uint8 and first["b"].max() > 127
 
 
 def test_a_mask_begins_with_ones() -> None:
     made = generator("main (int64[N,T] attention_mask) => (int64[N,T] y) { y = Neg (attention_mask) }")
     for number in range(5):
         mask = made.draw(number)["attention_mask"]
-        assert (mask[:, 0] == 1).all()
-        assert (np.diff(mask, axis=1) <= 0).all()
+        assert (mask[:, 0] == 1).all() and (np.diff(mask, axis=1) <= 0).all()
 
 
 def test_a_sequence_is_a_list_of_tensors() -> None:
@@ -138,14 +131,12 @@ def test_lengths_by_their_name_fit_the_longest_sequence() -> None:
     made = generator("main (float[B,T,3] x, int64[B] x_lengths) => (int64[B] y) { y = Identity (x_lengths) }")
     for number in range(4):
         drawn = made.draw(number)
-        assert drawn["x_lengths"].max() == drawn["x"].shape[1]
-        assert drawn["x_lengths"].min() >= 1
+        assert drawn["x_lengths"].max() == drawn["x"].shape[1] and drawn["x_lengths"].min() >= 1
 
 
 def test_the_height_and_width_of_images_are_not_tiny() -> None:
     made = generator("main (float[N,3,H,W] x) => (float[N,3,H,W] y) { y = Neg (x) }")
-    assert made.draw(0)["x"].shape == (2, 3, 64, 96)
-    assert made.draw(1)["x"].shape == (1, 3, 32, 32)
+    assert made.draw(0)["x"].shape == (2, 3, 64, 96) and made.draw(1)["x"].shape == (1, 3, 32, 32)
 
 
 def test_larger_sizes_are_tried_until_a_set_is_accepted() -> None:
@@ -160,8 +151,7 @@ def test_larger_sizes_are_tried_until_a_set_is_accepted() -> None:
 
     found = SetSearch(made, [300]).accepted(3, run)
     shapes = [feeds["x"].shape for _, feeds in found.sets]
-    assert shapes == [(1, 1, 300), (1, 1, 300), (1, 1, 301)]
-    assert (2, 1, 3) in tried
+    assert shapes == [(1, 1, 300), (1, 1, 300), (1, 1, 301)] and (2, 1, 3) in tried
     assert list(found.missing) == ["N = 0", "T = 0"]
 
 
@@ -180,8 +170,7 @@ def test_sizes_that_are_inputs_vary_and_may_be_floats() -> None:
         s = Cast <to = 7> (size)  all = Concat <axis = 0> (n, s)  y = Resize (x, , , all) }""")
     drawn = [made.draw(number)["size"] for number in range(3)]
     assert all(((each >= 1) & (each == np.rint(each)) & (each < 9)).all() for each in drawn)
-    assert len({tuple(each) for each in drawn}) > 1
-    assert (made.draw(0, careful=True)["size"] == 1).all()
+    assert len({tuple(each) for each in drawn}) > 1 and (made.draw(0, careful=True)["size"] == 1).all()
 
 
 @pytest.mark.parametrize("dtype", [i8, u8, u4, i4], ids=str)

@@ -32,8 +32,7 @@ class TestUses:
         both = ops.Add(x, x)
         uses = x.uses
         ops.Negative(x)
-        assert uses == ((both, 0), (both, 1))
-        assert len(x.uses) == 3
+        assert uses == ((both, 0), (both, 1)) and len(x.uses) == 3
 
     def test_only_use(self) -> None:
         graph = Graph()
@@ -56,8 +55,7 @@ class TestUses:
         y, z = ops.Abs(x), ops.Negative(x)
         copy = ops.Maximum(x, x)
         x.replace_with(copy.output)
-        assert copy.inputs == (x, x)
-        assert y.inputs == z.inputs == (copy.output,)
+        assert copy.inputs == (x, x) and y.inputs == z.inputs == (copy.output,)
         assert not graph.validate() and not invariants(graph)
 
     def test_replace_with_itself_changes_nothing(self) -> None:
@@ -72,8 +70,7 @@ class TestWriters:
         x, y = parameter(graph, 2), parameter(graph, 2)
         node = ops.Add(x, x)
         graph.set_input(node, 1, y)
-        assert node.inputs == (x, y)
-        assert x.uses == ((node, 0),) and y.uses == ((node, 1),)
+        assert node.inputs == (x, y) and x.uses == ((node, 0),) and y.uses == ((node, 1),)
         graph.set_input(node, 1, None)
         assert node.inputs == (x, None) and not y.is_used
 
@@ -83,8 +80,7 @@ class TestWriters:
         node = ops.Concat(x, x, axis=0)
         graph.set_inputs(node, [y, x, y])
         graph.validate()
-        assert node.output.shape == (8,)
-        assert not invariants(graph)
+        assert node.output.shape == (8,) and not invariants(graph)
 
     @pytest.mark.parametrize("writer", ["set_input", "set_inputs"])
     def test_an_edge_from_another_graph_is_refused_and_nothing_is_changed(self, writer: str) -> None:
@@ -96,8 +92,7 @@ class TestWriters:
                 graph.set_input(node, 0, foreign)
             else:
                 graph.set_inputs(node, [x, foreign])
-        assert node.inputs == (x, x)
-        assert not invariants(graph)
+        assert node.inputs == (x, x) and not invariants(graph)
 
     def test_drop_outputs_numbers_the_rest(self) -> None:
         graph = parse("""
@@ -122,8 +117,7 @@ class TestWriters:
         graph.drop_outputs(node, [1, 2])
         node.output_map = node.output_map[1:]
         graph.validate()
-        assert node.outputs[1] is last and last.index == 1
-        assert graph.results[0].value is last
+        assert node.outputs[1] is last and last.index == 1 and graph.results[0].value is last
         assert not invariants(graph)
 
     def test_a_used_node_cannot_be_removed(self) -> None:
@@ -142,11 +136,9 @@ class TestWriters:
         extra = ops.Abs(nodes[0].output)
         ops.Exp(ops.Sqrt(extra.output).output)
         sink = ops.Assign(extra.output, variable_id="v", variable_type=f32, variable_shape=(2,))
-        assert graph.sweep() == 2
-        assert extra in graph and sink in graph
+        assert graph.sweep() == 2 and extra in graph and sink in graph
         graph.remove(sink)
-        assert graph.sweep() == 1
-        assert extra not in graph and nodes[0] in graph
+        assert graph.sweep() == 1 and extra not in graph and nodes[0] in graph
         assert len(graph.parameters) == 1
 
     def test_sweep_keeps_unused_parameters(self) -> None:
@@ -181,8 +173,7 @@ class TestOrder:
         graph.set_input(nodes[0], 0, ops.Abs(graph.parameters[0].output).output)
         graph.ordered()
         late = ops.Exp(nodes[1].output)
-        assert list(graph.ordered())[-1] is late
-        assert not graph.validate() and not invariants(graph)
+        assert list(graph.ordered())[-1] is late and not graph.validate() and not invariants(graph)
 
     def test_a_cycle_is_named(self) -> None:
         graph, nodes = chain(3)
@@ -195,14 +186,12 @@ class TestOrder:
 
     def test_of_finds_subclasses(self) -> None:
         graph, nodes = chain(2)
-        assert graph.of(ops.Negative) == nodes
-        assert set(graph.of(Node)) == set(graph)
+        assert graph.of(ops.Negative) == nodes and set(graph.of(Node)) == set(graph)
 
     def test_scopes_are_outer_first(self) -> None:
         graph = parse(LOOP)
         inner = graph.of(ops.Loop)[0].body
-        assert list(graph.scopes()) == [graph, inner]
-        assert (graph.depth, inner.depth) == (0, 1)
+        assert list(graph.scopes()) == [graph, inner] and (graph.depth, inner.depth) == (0, 1)
 
 
 class TestReachability:
@@ -274,11 +263,9 @@ class TestConstruction:
         graph = Graph()
         x = parameter(graph, 2, 3)
         added, turned = ops.Add(x, 1), ops.Transpose(x, [1, 0])
-        assert added.inputs[1].dtype is f32
-        assert turned.inputs[1].dtype is i64
+        assert added.inputs[1].dtype is f32 and turned.inputs[1].dtype is i64
 
     def test_an_input_type_handed_back_says_nothing_about_the_values(self) -> None:
         graph = Graph()
         number = ops.Constant(4, graph=graph)
-        assert number.output.known is not None
-        assert ops.Erf(number).output.known is None
+        assert number.output.known is not None and ops.Erf(number).output.known is None

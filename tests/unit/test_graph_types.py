@@ -35,8 +35,7 @@ class TestTypes:
         seen.clear()
         graph.parameters[0].retype(TensorType(f32, (7,)))
         graph.validate()
-        assert other not in seen and nodes[3] in seen
-        assert nodes[3].output.shape == (7,)
+        assert other not in seen and nodes[3] in seen and nodes[3].output.shape == (7,)
 
     def test_an_attribute_marks_its_node(self) -> None:
         graph = Graph()
@@ -66,9 +65,7 @@ class TestTypes:
         (loop,) = graph.of(ops.Loop)
         graph.parameters[2].retype(TensorType(f32, (1,)))
         graph.validate()
-        assert loop.body.parameters[1].output.shape == (1,)
-        assert loop.output.shape == (2,)
-        assert not invariants(graph)
+        assert loop.body.parameters[1].output.shape == (1,) and loop.output.shape == (2,) and not invariants(graph)
 
     def test_through_two_levels(self) -> None:
         graph = parse(f"""
@@ -94,8 +91,7 @@ class TestTypes:
         graph.parameters[3].retype(TensorType(f32, (1, 2)))
         graph.parameters[2].retype(TensorType(f32, (1, 2)))
         graph.validate()
-        assert loop.body.parameters[1].output.shape == (1, 2)
-        assert choice.output.shape == (1, 2)
+        assert loop.body.parameters[1].output.shape == (1, 2) and choice.output.shape == (1, 2)
         assert not invariants(graph)
 
     def test_a_type_that_no_longer_fits_is_an_error_with_its_place(self) -> None:
@@ -121,8 +117,7 @@ class TestCopies:
         add = loop.body.of(ops.Add)[0]
         loop.body.set_input(add, 1, add.inputs[0])
         copy.validate()
-        assert to_text(graph) == before != to_text(copy)
-        assert not set(graph) & set(copy)
+        assert to_text(graph) == before != to_text(copy) and not set(graph) & set(copy)
 
     def test_a_clone_shares_the_weights(self) -> None:
         graph = parse("%c = Constant seed(1) : f32[64,64]\nResult(%c)")
@@ -134,8 +129,7 @@ class TestCopies:
         graph.parameters[2].retype(TensorType(f32, (1,)))
         copy = graph.clone()
         copy.validate()
-        assert copy.of(ops.Loop)[0].body.parameters[1].output.shape == (1,)
-        assert graph.is_dirty
+        assert copy.of(ops.Loop)[0].body.parameters[1].output.shape == (1,) and graph.is_dirty
 
     def test_a_clone_keeps_names_and_additional_info(self) -> None:
         graph = parse("""graph "m" {
@@ -209,5 +203,4 @@ class TestCopies:
         graph.sweep()
         graph.validate()
         wanted = parse(LOOP.replace("%m = ", "%c = Parameter : boolean[]\n%m = "))
-        assert to_text(graph, names=False) == to_text(wanted, names=False)
-        assert not invariants(graph)
+        assert to_text(graph, names=False) == to_text(wanted, names=False) and not invariants(graph)

@@ -42,8 +42,7 @@ class TestRenaming:
         node = ops.Transpose(x, [0, 1])
         graph.set_input(node, 1, ops.Constant([1, 0], graph=graph).output)
         graph.validate()
-        assert x.shape is not None
-        assert node.output.shape == (x.shape[1], x.shape[0])
+        assert x.shape is not None and node.output.shape == (x.shape[1], x.shape[0])
 
     def test_two_sizes_are_not_one(self) -> None:
         """One unknown size that is now two different ones is a change."""

@@ -117,8 +117,7 @@ def test_external_files(tmp_path: Path) -> None:
     assert 800 <= file.needed <= (file.size or 0)
     (tmp_path / "w.data").unlink()
     (file,) = inspect(path).external
-    assert file.size is None
-    assert inspect(path).bytes == 800
+    assert file.size is None and inspect(path).bytes == 800
 
 
 def test_weights_are_not_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -322,8 +321,7 @@ def test_a_loop_of_the_ir(tmp_path: Path) -> None:
     assert [(join.axis, join.backward) for join in each.scan_outputs] == [(0, False)]
     assert each.branches[0].path == f"{each.path}/body"
     add = next(operator for operator in found.operators if operator.name == "Add")
-    assert add.elements >= 3 and found.bytes >= 12
-    assert found.scopes[1].kind == "body"
+    assert add.elements >= 3 and found.bytes >= 12 and found.scopes[1].kind == "body"
 
 
 @pytest.mark.keeps_loops

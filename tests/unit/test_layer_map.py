@@ -64,8 +64,7 @@ def layers(found: LayerMap) -> dict[str, list[str]]:
 def test_nodes_of_bodies_have_layers_of_bodies(tmp_path: Path) -> None:
     found = layers(mapped(tmp_path, NESTED, loops_stay=True))
     assert found["first"] == found["same"] == ["first"]  # a layer of both
-    assert found["loop"][0] == "y_1" and found["loop/step/on"] == []
-    assert found["loop/step/grow"] == ["y_1/body/grow"]
+    assert found["loop"][0] == "y_1" and found["loop/step/on"] == [] and found["loop/step/grow"] == ["y_1/body/grow"]
     assert found["loop/step/choice/yes/soft"] == ["y_1/body/choice/then_body/soft"]
     assert found["loop/step/choice/no/sine"] == ["y_1/body/choice/else_body/sine"]
 

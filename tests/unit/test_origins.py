@@ -93,8 +93,7 @@ def test_names_with_slashes() -> None:
     inner.node[1].name, inner.node[1].output[0], inner.node[2].input[0] = "/d/Neg", "/d/Neg_0", "/d/Neg_0"
     graph = convert_model(model).graph
     origin = only(graph, ops.Negative).origin
-    assert origin == Origin(("/a/Loop", "b/c"), "/d/Neg", "Neg")
-    assert origin.path == "/a/Loop/b/c//d/Neg"
+    assert origin == Origin(("/a/Loop", "b/c"), "/d/Neg", "Neg") and origin.path == "/a/Loop/b/c//d/Neg"
     rename_tensors(graph, {"/a/Loop/b/c//d/Neg_0": "negative", "/a/Loop_0": "last"})
     assert only(graph, ops.Negative).output.names == ("negative",)
     assert any("last" in value.names for node in graph for value in node.outputs)
@@ -113,8 +112,7 @@ def test_equal_names_in_two_bodies() -> None:
 def test_renaming_in_one_of_two_bodies() -> None:
     graph = converted(TWO_BRANCHES)
     rename_tensors(graph, {"choice/else_branch/q": "other"})
-    assert only(graph, ops.Exp).output.names == ("other",)
-    assert only(graph, ops.Negative).output.names == ("q",)
+    assert only(graph, ops.Exp).output.names == ("other",) and only(graph, ops.Negative).output.names == ("q",)
 
 
 @pytest.mark.keeps_loops
@@ -213,8 +211,7 @@ def test_fused_nodes_have_the_origins_of_all() -> None:
     swish = only(graph, ops.Swish)
     assert swish.origins == (Origin((), "times", "Mul"), Origin((), "gate", "Sigmoid"))
     assert only(graph, ops.Constant).origins == swish.origins
-    assert swish.output.origins == (Origin((), "times", "Mul", "y"),)
-    assert current.get() == ()
+    assert swish.output.origins == (Origin((), "times", "Mul", "y"),) and current.get() == ()
 
 
 def test_unrolled_loops() -> None:
@@ -317,8 +314,7 @@ def test_an_edge_of_a_graph_without_origins() -> None:
 
 def test_joined() -> None:
     a, b, c = (Origin((), name, "Neg") for name in "abc")
-    assert union((a, b), (b, c)) == (a, b, c)
-    assert union((), (a,)) == union((a,), ()) == union((a,), (a,)) == (a,)
+    assert union((a, b), (b, c)) == (a, b, c) and union((), (a,)) == union((a,), ()) == union((a,), (a,)) == (a,)
 
 
 def test_below() -> None:

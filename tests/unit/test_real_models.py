@@ -39,30 +39,26 @@ ROWS = list(entries())
 
 
 def test_there_are_at_least_60_rows_of_every_group() -> None:
-    assert len(ROWS) >= 60
-    assert len({each.name for each in ROWS}) == len(ROWS)
+    assert len(ROWS) >= 60 and len({each.name for each in ROWS}) == len(ROWS)
     assert {each.group for each in ROWS} == set(GROUPS)
 
 
 def test_every_model_has_a_module_and_every_variant_a_description() -> None:
     assert sorted(name for names in FILES.values() for name in names) == sorted((*TABLE, *CACHED))
     assert {each.variant for each in ROWS} - {""} == set(VARIANTS)
-    assert set(SCHEMES) == set(WEIGHTS_ONLY) <= set(VARIANTS)
-    assert set(LOOP_MODELS) <= set(TABLE)
+    assert set(SCHEMES) == set(WEIGHTS_ONLY) <= set(VARIANTS) and set(LOOP_MODELS) <= set(TABLE)
 
 
 def test_activations_are_left_in_f32_only_in_front_of_compressed_weights() -> None:
     kept = [each for each in ROWS if each.keeps_activations]
-    assert kept
-    assert {each.variant for each in kept} <= set(WEIGHTS_ONLY)
+    assert kept and {each.variant for each in kept} <= set(WEIGHTS_ONLY)
     files = {each.stem for each in ROWS if not each.keeps_activations}
     assert {each.stem for each in kept} <= files
 
 
 def test_rows_are_chosen_by_parts_of_their_names() -> None:
     assert [each.name for each in matching(["lstm_cell_loop", "resnet50-f16"])] == ["resnet50-f16", "lstm_cell_loop"]
-    assert matching([]) == ROWS
-    assert matching(["nothing"]) == []
+    assert matching([]) == ROWS and matching(["nothing"]) == []
     assert [each.name for each in cached(["gpt2", "t5"])] == ["gpt2_cached", "t5_cached"]
     assert {each.name for each in cached([])}.isdisjoint(each.name for each in ROWS)
 
@@ -105,8 +101,7 @@ def test_blocks_differ_from_the_weight_by_half_a_step(name: str, axis: int) -> N
     offset = 0 if found.zero_points is None else np.repeat(found.zero_points, scheme.block, axis)
     # A zero point is rounded as well, so that the ends of the range may be cut by half a step more.
     steps = np.abs((found.integers - offset) * wide - w) / wide
-    assert steps.max() <= (1.01 if scheme.has_zero_point else 0.501)
-    assert steps.mean() < 0.3
+    assert steps.max() <= (1.01 if scheme.has_zero_point else 0.501) and steps.mean() < 0.3
 
 
 def test_a_channel_has_a_scale_without_blocks() -> None:
@@ -193,8 +188,7 @@ def test_a_ratio_is_that_of_the_same_round() -> None:
     slow = [1.0, 2.0, 4.0]
     times = [[0.5 * each for each in slow], [0.5 * each for each in slow], slow, [1.1 * each for each in slow]]
     ours, peer, ratio, (first, second) = pair_ratio(times)
-    assert (ours, peer) == (1.0, 2.1)
-    assert ratio == pytest.approx(1 / 2.1)
+    assert (ours, peer) == (1.0, 2.1) and ratio == pytest.approx(1 / 2.1)
     assert (first, second) == (0.0, pytest.approx(0.1))
 
 
@@ -234,15 +228,13 @@ def test_means_are_geometric_and_have_targets_by_group() -> None:
 
 def test_a_row_may_exceed_its_target_by_its_spread_alone() -> None:
     rows = [row("slow", "float", 1.2, spread=0.1), row("noisy", "float", 1.2, spread=0.2), row("c", "float", 0.5)]
-    assert judge(rows).missed == ["slow"]
-    assert rows[0].missed == ["time"]
+    assert judge(rows).missed == ["slow"] and rows[0].missed == ["time"]
 
 
 def test_size_and_compile_time_have_targets_in_all_rows_and_memory_in_quantised_ones() -> None:
     large = {"bin": 102, "peak": 120, "seconds_to_compile": 1.2}
     rows = [row("a", "quantised", 0.9, **large), row("b", "float", 0.9, **large), row("c", "loops", 0.5, bin=101)]
-    assert judge(rows).missed == ["a", "b"]
-    assert rows[0].missed == ["compile time", ".bin", "memory"]
+    assert judge(rows).missed == ["a", "b"] and rows[0].missed == ["compile time", ".bin", "memory"]
     assert rows[1].missed == ["compile time", ".bin"]
     rows[0].compile_spread = 0.3
     judge(rows)
@@ -284,15 +276,13 @@ def test_a_row_that_ours_does_not_run_is_a_miss_and_ovcs_is_not() -> None:
     summary = judge(rows)
     assert summary.missed == ["a"]
     text = table(rows, summary)
-    assert "mo-loop: refused" in text
-    assert text.endswith("missed: a")
+    assert "mo-loop: refused" in text and text.endswith("missed: a")
 
 
 def test_the_message_of_a_process_is_the_first_line_of_its_error() -> None:
     lines = ["Traceback (most recent call last):", '  File "a.py", line 1, in f', "    raise E", "    ^^^^^^^"]
     assert message("\n".join([*lines, "E: Add: no values", "  where: /a", "more", ""])) == "E: Add: no values"
-    assert message("killed\n") == "killed"
-    assert message("") == "no message"
+    assert message("killed\n") == "killed" and message("") == "no message"
 
 
 # -- what the runtime executes
@@ -320,8 +310,7 @@ def test_the_slowest_nodes_come_first_with_what_they_compute() -> None:
     ]
     first, second = nodes.slowest(found).splitlines()[1:]
     assert first.split() == ["2.000", "Convolution", "u8", "brgconv_avx512_i8", "a,", "b,", "c", "and", "2", "more"]
-    assert second.endswith("quick")
-    assert len(nodes.slowest(found, 1).splitlines()) == 2
+    assert second.endswith("quick") and len(nodes.slowest(found, 1).splitlines()) == 2
 
 
 def test_rows_of_a_file_are_read_again_and_the_last_of_a_name_counts(tmp_path: Path) -> None:
@@ -343,7 +332,6 @@ def test_the_table_for_the_documentation_names_slow_rows_and_other_misses() -> N
     ]
     text = records.markdown(rows, judge(rows))
     assert "| bert-int8 | 10.00 | 10.00 | 1.20 | 0.00 | 1.00 | 1.30 | 1.00 | 0.0e+00 | 0.0e+00 |" in text
-    assert "| float | 2 | 1.095 | 1.00 | 1.000 |" in text
-    assert "Above 1.05 beyond the spread: bert-int8 1.20." in text
+    assert "| float | 2 | 1.095 | 1.00 | 1.000 |" in text and "Above 1.05 beyond the spread: bert-int8 1.20." in text
     assert "Other targets that are missed: bert-int8 (time, .bin)." in text
     assert len({line.count("|") for line in text.partition("\n\n")[0].splitlines()}) == 1

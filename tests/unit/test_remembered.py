@@ -38,8 +38,7 @@ X = TensorType(f32, (2, 3))
 
 def test_the_same_question_is_asked_once() -> None:
     infer = Counting([X])
-    assert inferred_once(("Abs",), [X], infer) is inferred_once(("Abs",), [X], infer)
-    assert infer.count == 1
+    assert inferred_once(("Abs",), [X], infer) is inferred_once(("Abs",), [X], infer) and infer.count == 1
 
 
 def test_attributes_and_input_types_are_part_of_the_question() -> None:
@@ -53,8 +52,7 @@ def test_attributes_and_input_types_are_part_of_the_question() -> None:
 def test_results_with_fresh_symbols_belong_to_one_node() -> None:
     infer = Counting(lambda types: [TensorType(f32, (fresh(),))])
     first, second = (inferred_once(("NonZero",), [X], infer)[0] for _ in range(2))
-    assert infer.count == 2
-    assert first.shape != second.shape
+    assert infer.count == 2 and first.shape != second.shape
 
 
 def test_an_attribute_that_cannot_be_hashed_is_inferred_each_time() -> None:
@@ -83,8 +81,7 @@ def test_both_tables_have_a_limit(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(remembered, "LIMIT", 4)
     for size in range(20):
         inferred_once(("Abs", size), [X], Counting([TensorType(f32, (size,))]))
-        assert len(remembered._results) <= 4
-        assert len(remembered._types) <= 4
+        assert len(remembered._results) <= 4 and len(remembered._types) <= 4
 
 
 def test_two_nodes_of_one_kind_have_outputs_of_their_own() -> None:

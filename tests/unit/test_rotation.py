@@ -30,8 +30,7 @@ def test_parts_are_disjoint_and_cover_all_rows(monkeypatch: pytest.MonkeyPatch) 
     found = [run(part, monkeypatch) for part in ("7", "8", "9")]
     assert all(names[-2:] == ["a.py::plain[0]", "a.py::plain[1]"] for names in found)
     swept = [name for names in found for name in names[:-2]]
-    assert sorted(swept) == [each.nodeid for each in ITEMS[:-2]]
-    assert run("10", monkeypatch) == found[0]
+    assert sorted(swept) == [each.nodeid for each in ITEMS[:-2]] and run("10", monkeypatch) == found[0]
 
 
 def test_turns_cover_all_rows(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -58,13 +57,11 @@ def test_parts_of_the_files_are_disjoint_and_cover_all(monkeypatch: pytest.Monke
         kept, left = of_these_files(tests, 4)
         assert 2 < len(kept) < 40 and len(kept) + len(left) == len(tests)
         chosen += [each.nodeid for each in kept]
-    assert sorted(chosen) == sorted(each.nodeid for each in tests)
-    assert of_these_files(tests, 0) == (tests, [])
+    assert sorted(chosen) == sorted(each.nodeid for each in tests) and of_these_files(tests, 0) == (tests, [])
 
 
 def test_without_a_part_everything_runs_and_is_checked(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert len(run("", monkeypatch)) == len(ITEMS)
-    assert checks_passes("any") and header() == "sweeps: all rows"
+    assert len(run("", monkeypatch)) == len(ITEMS) and checks_passes("any") and header() == "sweeps: all rows"
 
 
 def test_each_test_checks_passes_at_one_of_the_commits(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -42,14 +42,12 @@ def run(tmp_path, capsys):
 
 def test_equal_output_is_equal(run):
     code, printed = run([(b"12", "b"), (b"12", "b")])
-    assert code == 0
-    assert "2 models, 1 of them refused: 0 differ" in printed
+    assert code == 0 and "2 models, 1 of them refused: 0 differ" in printed
 
 
 def test_other_weights_and_another_refusal_are_differences(run):
     code, printed = run([(b"12", ""), (b"13", "b")])
-    assert code == 1
-    assert "one\n  bin: 2 and 2 bytes, first at 1" in printed
+    assert code == 1 and "one\n  bin: 2 and 2 bytes, first at 1" in printed
     assert "two compress_to_fp16=True\n  only the other refuses: ValueError: no such operator" in printed
 
 
@@ -57,8 +55,7 @@ def test_an_expected_difference_is_allowed(run, tmp_path):
     listed = tmp_path / "expected.toml"
     listed.write_text('[[expected]]\nmodels = "*"\nreason = "other weights"\n')
     code, printed = run([(b"12", ""), (b"1", "")], "--allow", str(listed))
-    assert code == 0
-    assert "expected: 2 of *: other weights" in printed
+    assert code == 0 and "expected: 2 of *: other weights" in printed
 
 
 def test_an_expected_difference_that_does_not_occur_fails(capsys):

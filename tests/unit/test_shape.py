@@ -55,15 +55,12 @@ def bounds(dim: Dimension) -> tuple[int, int | None]:
 class TestArithmetic:
     @given(plain_dims, plain_dims, st.integers(-4, 4))
     def test_as_with_integers(self, a: Dimension, b: Dimension, factor: int) -> None:
-        assert value(a + b) == value(a) + value(b)
-        assert value(a - b) == value(a) - value(b)
+        assert value(a + b) == value(a) + value(b) and value(a - b) == value(a) - value(b)
         assert value(a * factor) == value(a) * factor
 
     @given(plain_dims, plain_dims, plain_dims)
     def test_addition_is_a_group(self, a: Dimension, b: Dimension, c: Dimension) -> None:
-        assert a + b == b + a
-        assert (a + b) + c == a + (b + c)
-        assert a - a == 0
+        assert a + b == b + a and (a + b) + c == a + (b + c) and a - a == 0
         assert (a + b) - b == a
 
     @given(plain_dims, st.integers(1, 5))
@@ -86,10 +83,8 @@ class TestArithmetic:
 
     def test_equal_expressions_are_equal_and_hash_alike(self) -> None:
         n, m = named("N"), named("M")
-        assert n + m + 1 == m + 1 + n and hash(n + m + 1) == hash(m + 1 + n)
-        assert n * 2 + n == n * 3
-        assert n * m == m * n
-        assert named("N") != named("N", 1) and fresh() != fresh()
+        assert n + m + 1 == m + 1 + n and hash(n + m + 1) == hash(m + 1 + n) and n * 2 + n == n * 3
+        assert n * m == m * n and named("N") != named("N", 1) and fresh() != fresh()
 
     def test_static_results_are_plain_integers(self) -> None:
         n = named("N")
@@ -114,14 +109,11 @@ class TestArithmetic:
         assert repr(dim) == text
 
     def test_fresh_symbols_say_nothing_in_products(self) -> None:
-        assert repr(fresh(1, 2) * fresh(2, 3)) == "2..6"
-        assert repr(named("N") * fresh()) == "?"
+        assert repr(fresh(1, 2) * fresh(2, 3)) == "2..6" and repr(named("N") * fresh()) == "?"
 
     def test_element_count(self) -> None:
         n = named("N")
-        assert element_count(None) is None
-        assert element_count(()) == 1
-        assert element_count((2, n, 3)) == n * 6
+        assert element_count(None) is None and element_count(()) == 1 and element_count((2, n, 3)) == n * 6
         assert element_count((fresh(), 0)) == 0
 
 
@@ -151,8 +143,7 @@ class TestBroadcast:
 
     @given(dims)
     def test_one_gives_way(self, a: Dimension) -> None:
-        assert broadcast_dim(a, 1) == a == broadcast_dim(1, a)
-        assert broadcast_dim(a, a) == a
+        assert broadcast_dim(a, 1) == a == broadcast_dim(1, a) and broadcast_dim(a, a) == a
 
     @given(plain_dims, plain_dims)
     def test_the_result_covers_what_happens(self, a: Dimension, b: Dimension) -> None:
@@ -193,10 +184,8 @@ class TestMerge:
 
     def test_the_more_precise_statement_wins(self) -> None:
         n = named("N")
-        assert merge_dim(fresh(), n) == n == merge_dim(n, fresh())
-        assert merge_dim(n, 4) == 4 == merge_dim(4, n)
-        assert bounds(merge_dim(fresh(1, 9), fresh(2, 5))) == (2, 5)
-        assert merge((2, fresh()), (fresh(), 3)) == (2, 3)
+        assert merge_dim(fresh(), n) == n == merge_dim(n, fresh()) and merge_dim(n, 4) == 4 == merge_dim(4, n)
+        assert bounds(merge_dim(fresh(1, 9), fresh(2, 5))) == (2, 5) and merge((2, fresh()), (fresh(), 3)) == (2, 3)
         assert merge(None, (n,)) == (n,)
 
     @pytest.mark.parametrize(("a", "b"), [(2, 3), (fresh(4), 3), (3, fresh(0, 2)), (named("N", 5), 4)])
@@ -236,10 +225,8 @@ class TestJoin:
 
     def test_shapes(self) -> None:
         n = named("N")
-        assert join_shapes((n, 2), (n, 2)) == (n, 2)
-        assert show(join_shapes((n, 2), (n, 3))) == "[N,2..3]"
-        assert join_shapes((n,), (n, 1)) is None
-        assert join_shapes(None, (n,)) is None
+        assert join_shapes((n, 2), (n, 2)) == (n, 2) and show(join_shapes((n, 2), (n, 3))) == "[N,2..3]"
+        assert join_shapes((n,), (n, 1)) is None and join_shapes(None, (n,)) is None
 
     @given(st.lists(st.tuples(dims, dims), min_size=1, max_size=8))
     def test_widening_ends(self, pairs: list[tuple[Dimension, Dimension]]) -> None:

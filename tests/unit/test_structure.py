@@ -497,8 +497,7 @@ class TestStartUp:
     )
     def test_nothing_heavy_is_loaded(self, arguments: tuple[str, ...]) -> None:
         loaded = loaded_by(*arguments)
-        assert "mo_loop" in loaded
-        assert not loaded & set(HEAVY)
+        assert "mo_loop" in loaded and not loaded & set(HEAVY)
 
     def test_the_library_loads_no_command_line(self) -> None:
         assert not loaded_by("-c", "import mo_loop; mo_loop.convert_model") & {"click", "rich", "lxml", "openvino"}
@@ -515,8 +514,7 @@ class TestStartUp:
     def test_a_conversion_loads_no_graph_library(self, model: Path) -> None:
         """The graph is made for networkx on request; its import takes a third of a small conversion."""
         loaded = loaded_by("-m", "mo_loop", "convert", str(model), "-o", str(model.with_suffix(".xml")))
-        assert "onnx" in loaded
-        assert not loaded & {"networkx", "lxml", "rich", "openvino", "onnxruntime", *URLS}
+        assert "onnx" in loaded and not loaded & {"networkx", "lxml", "rich", "openvino", "onnxruntime", *URLS}
 
     def test_the_parent_of_a_batch_loads_nothing_heavy(self, model: Path) -> None:
         """The workers start after it has read its options and before they import what they need."""

@@ -185,8 +185,7 @@ class TestErrors:
         parse(self.LOOP.format(**good))
         with pytest.raises(InputError) as caught:
             parse(self.LOOP.format(**{**good, **changes}))
-        assert says in caught.value.message
-        assert caught.value.message.startswith(f"line {line}: ")
+        assert says in caught.value.message and caught.value.message.startswith(f"line {line}: ")
 
     def test_a_code_and_a_hint_are_kept(self) -> None:
         with pytest.raises(MoLoopError) as caught:

@@ -83,8 +83,7 @@ def test_refused(given: Any, said: str) -> None:
 def test_the_rt_info_has_the_spelling_of_the_option() -> None:
     text = "LowLatency2[use_const_initializer=False;sequence_length=1],MakeStateful[param_res_names={'a': 'b'}]"
     parameters = conversion_info(ConvertOptions(transform=text))["conversion_parameters"]
-    assert parameters == {"transform": text}
-    assert transformations(parameters["transform"]) == transformations(text)
+    assert parameters == {"transform": text} and transformations(parameters["transform"]) == transformations(text)
 
 
 def test_options_without_effect() -> None:
@@ -161,6 +160,5 @@ def test_a_state_has_no_new_name(name: str) -> None:
     """It was ignored, because a state is neither an input nor an output."""
     with pytest.raises(UsageError, match=f"--rename {name}=hidden has no effect") as error:
         interface(stateful=True, rename={name: "hidden"})
-    assert error.value.code == "ML202"
-    assert interface(stateful=True, rename={"x": "seen"}) == (["seen"], ["y"])
+    assert error.value.code == "ML202" and interface(stateful=True, rename={"x": "seen"}) == (["seen"], ["y"])
     assert interface(rename={name: "hidden"})[0][0] == "x"

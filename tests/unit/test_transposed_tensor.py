@@ -40,8 +40,7 @@ def test_rows_become_columns(
     tensor = TransposedTensor(source)
     data = expected(source)
     assert tensor.shape == (*shape[:-2], shape[-1], shape[-2]) and tensor.nbytes == len(data)
-    assert b"".join(tensor.blocks()) == data
-    assert tensor.array().view(np.uint32).tobytes() == data
+    assert b"".join(tensor.blocks()) == data and tensor.array().view(np.uint32).tobytes() == data
     assert tensor.sample() == (data if len(data) <= SAMPLE else data[: SAMPLE // 2] + data[-SAMPLE // 2 :])
     assert tensor.files == (source.file,)
 
@@ -57,8 +56,7 @@ def test_a_file_and_an_array_of_the_same_numbers_are_alike(tmp_path: Path) -> No
     (tmp_path / "weights").write_bytes(array.T.tobytes())
     plain = FileTensor(str(tmp_path / "weights"), 0, f32, (70, 90))
     made = TransposedTensor(ArrayTensor(array))
-    assert made.sample() == plain.sample()
-    assert b"".join(made.blocks()) == b"".join(plain.blocks())
+    assert made.sample() == plain.sample() and b"".join(made.blocks()) == b"".join(plain.blocks())
 
 
 def test_a_matrix_without_elements() -> None:

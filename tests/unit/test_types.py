@@ -58,13 +58,11 @@ class TestTable:
 
     @pytest.mark.parametrize("each", ALL, ids=repr)
     def test_it_agrees_with_onnx(self, each: ElementType) -> None:
-        assert from_onnx(each.onnx) is each
-        assert onnx.helper.tensor_dtype_to_np_dtype(each.onnx) == each.numpy
+        assert from_onnx(each.onnx) is each and onnx.helper.tensor_dtype_to_np_dtype(each.onnx) == each.numpy
 
     @pytest.mark.parametrize("each", NUMERIC, ids=repr)
     def test_it_agrees_with_numpy_and_ml_dtypes(self, each: ElementType) -> None:
-        assert from_numpy(each.numpy) is each
-        assert each.numpy.itemsize == max(each.bits // 8, 1)
+        assert from_numpy(each.numpy) is each and each.numpy.itemsize == max(each.bits // 8, 1)
         if each.is_float:
             assert ml_dtypes.finfo(each.numpy).bits == each.bits
         elif each.is_integer:
@@ -98,20 +96,17 @@ class TestPacking:
         raw = np.array(codes, np.uint8) & ((1 << dtype.bits) - 1)
         data = bytes(_by_hand(raw.tolist(), dtype.bits))
         array = unpack(data, len(codes), dtype)
-        assert array.dtype == dtype.numpy
-        assert pack(array, dtype.bits) == data
+        assert array.dtype == dtype.numpy and pack(array, dtype.bits) == data
         assert len(data) == dtype.size_of(len(codes))
 
     def test_values(self) -> None:
         assert pack(np.array([1, -1, 7], i4.numpy), 4) == b"\xf1\x07"
-        assert unpack(b"\xf1\x87", 4, i4).tolist() == [1, -1, 7, -8]
-        assert unpack(b"\xf1", 2, u4).tolist() == [1, 15]
+        assert unpack(b"\xf1\x87", 4, i4).tolist() == [1, -1, 7, -8] and unpack(b"\xf1", 2, u4).tolist() == [1, 15]
         assert pack(np.array([3, 0, 2, 1, 1], u2.numpy), 2) == b"\x63\x01"
 
     def test_strings(self) -> None:
         data = pack_strings(np.array(["ab", b"c\xff", ""], object))
-        assert np.frombuffer(data[:20], "<i4").tolist() == [3, 0, 2, 4, 4]
-        assert data[20:] == b"abc\xff"
+        assert np.frombuffer(data[:20], "<i4").tolist() == [3, 0, 2, 4, 4] and data[20:] == b"abc\xff"
 
 
 def _by_hand(codes: list[int], bits: int) -> list[int]:
@@ -137,8 +132,7 @@ class TestTensors:
         array = ArrayTensor(spans.array(), dtype)
         made = DeferredTensor(dtype, (3, 4), lambda: iter([raw[:5], raw[5:]]))
         assert {b"".join(each.blocks()) for each in (spans, array, made)} == {raw}
-        assert {each.nbytes for each in (spans, array, made)} == {len(raw)}
-        assert spans.sample() == array.sample()
+        assert {each.nbytes for each in (spans, array, made)} == {len(raw)} and spans.sample() == array.sample()
 
     def test_a_strided_array_is_written_in_order(self) -> None:
         array = np.arange(6, dtype=np.float32).reshape(2, 3).T
@@ -161,8 +155,7 @@ class TestTensorType:
 
     def test_integers_only_where_all_are_known(self) -> None:
         assert tensor_of_known(i64, [1, 2]).integers == (1, 2)
-        assert tensor_of_known(i64, [1, named("N")]).integers is None
-        assert tensor_of_known(i64, 5).shape == ()
+        assert tensor_of_known(i64, [1, named("N")]).integers is None and tensor_of_known(i64, 5).shape == ()
 
     def test_many_values_are_not_tracked(self) -> None:
         many = known_array(list(range(KNOWN_LIMIT + 1)), (KNOWN_LIMIT + 1,))

@@ -58,8 +58,7 @@ def test_an_onnx_model_is_shown_as_it_is() -> None:
     assert first["inputs"] == [[named(data, "x")["id"], 0], [named(data, "w")["id"], 0]]
     weight = named(data, "w")
     assert (weight["op"], weight["value"], weight["bytes"]) == ("Constant", "[1.0, 2.0, 3.0]", 12)
-    assert named(data, "soft")["attributes"] == {"axis": "0"}
-    assert ["opset ai.onnx", "18"] in data["facts"]
+    assert named(data, "soft")["attributes"] == {"axis": "0"} and ["opset ai.onnx", "18"] in data["facts"]
 
 
 def test_tensors_of_bodies_have_the_types_that_inference_finds() -> None:
@@ -166,8 +165,7 @@ def test_weights_that_are_stored_twice_have_one_content() -> None:
     ends = [helper.make_tensor_value_info(name, 1, [600]) for name in ("x", "y")]
     model = helper.make_model(helper.make_graph(nodes, "g", ends[:1], ends[1:], weights))
     v, w, u = (named(shown(model), name) for name in ("v", "w", "u"))
-    assert v["data"] == w["data"] != u["data"]
-    assert v["stored"] != w["stored"]
+    assert v["data"] == w["data"] != u["data"] and v["stored"] != w["stored"]
 
 
 def test_a_model_without_the_file_of_its_weights_is_shown(tmp_path: Path) -> None:
@@ -238,8 +236,7 @@ def test_a_text_of_a_dump(tmp_path: Path) -> None:
 
 def test_one_body_with_what_it_captures() -> None:
     data = shown(parsed(NESTED), scope="loop/step/choice/yes")
-    assert names(data, "") == ["s", "soft", "p"]
-    assert named(data, "s")["inputs"] == []
+    assert names(data, "") == ["s", "soft", "p"] and named(data, "s")["inputs"] == []
     assert [each["id"] for each in data["scopes"]] == [""]
 
 

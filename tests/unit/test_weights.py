@@ -97,8 +97,7 @@ def test_many_constants_of_one_fingerprint_are_each_read_a_few_times() -> None:
 
     data = Bin()
     offsets = [data.weights.add(like(place))[0] for place in range(40)]
-    assert len(set(offsets)) == 40 and reads < 40 * 8
-    assert [data.add(like(place))[0] for place in range(40)] == offsets
+    assert len(set(offsets)) == 40 and reads < 40 * 8 and [data.add(like(place))[0] for place in range(40)] == offsets
     first, second = like(0), like(41)
     assert data.add(first) == data.add(first) == (offsets[0], 40_000) and data.add(second)[0] not in offsets
 
@@ -124,8 +123,7 @@ def test_around_the_alignment_constants_are_shared_and_only_large_ones_aligned(s
     offset = 1 if size < ALIGNMENT else ALIGNMENT
     for _ in range(2):
         assert data.add(ArrayTensor(np.arange(size, dtype=np.uint8))) == (offset, size)
-    assert data.length == offset + size
-    assert data.add(tensor(100))[0] == -(-(offset + size) // ALIGNMENT) * ALIGNMENT
+    assert data.length == offset + size and data.add(tensor(100))[0] == -(-(offset + size) // ALIGNMENT) * ALIGNMENT
 
 
 def test_narrow_elements_and_strings_take_their_packed_size() -> None:

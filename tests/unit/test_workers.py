@@ -94,8 +94,7 @@ def test_a_worker_is_kept_for_the_next_task(pool: Pool) -> None:
 def test_a_fresh_worker_has_done_nothing_before(pool: Pool) -> None:
     before = pid_of(pool.call("a"))
     outcome = pool.call("b", fresh=True)
-    assert outcome.first and pid_of(outcome) != before
-    assert not is_running(before)
+    assert outcome.first and pid_of(outcome) != before and not is_running(before)
     assert not pool.call("c").first
 
 
@@ -103,38 +102,31 @@ def test_an_exception_is_an_error_and_keeps_the_worker(pool: Pool) -> None:
     before = pid_of(pool.call("a"))
     outcome = pool.call("raise")
     assert (outcome.status, outcome.error, outcome.message) == ("error", "ValueError", "ValueError: of no value")
-    assert "of no value" in outcome.detail
-    assert pid_of(pool.call("a")) == before
+    assert "of no value" in outcome.detail and pid_of(pool.call("a")) == before
 
 
 @pytest.mark.skipif(sys.platform == "win32", reason="signals")
 def test_a_crash_names_the_signal_and_the_worker_is_replaced(pool: Pool) -> None:
     before = pid_of(pool.call("a"))
     outcome = pool.call("crash")
-    assert (outcome.status, outcome.stage) == ("crash", "begun")
-    assert "SIGSEGV" in outcome.message
-    assert "last words" in outcome.detail
-    assert pid_of(pool.call("a")) != before
+    assert (outcome.status, outcome.stage) == ("crash", "begun") and "SIGSEGV" in outcome.message
+    assert "last words" in outcome.detail and pid_of(pool.call("a")) != before
 
 
 def test_an_exit_is_a_crash(pool: Pool) -> None:
     outcome = pool.call("exit")
-    assert (outcome.status, outcome.message) == ("crash", "ended with exit code 3")
-    assert pool.call("a").ok
+    assert (outcome.status, outcome.message) == ("crash", "ended with exit code 3") and pool.call("a").ok
 
 
 def test_a_hang_ends_at_the_limit_and_the_worker_is_replaced(pool: Pool) -> None:
     before = pid_of(pool.call("a"))
     outcome = pool.call("hang", limit=0.3)
-    assert outcome.status == "timeout"
-    assert outcome.seconds < 10
-    assert gone(before)
+    assert outcome.status == "timeout" and outcome.seconds < 10 and gone(before)
     assert pool.call("a").ok
 
 
 def test_output_of_native_code_does_not_disturb(pool: Pool) -> None:
-    assert pool.call("noise").ok
-    assert pool.call("a").ok
+    assert pool.call("noise").ok and pool.call("a").ok
 
 
 def test_large_results_arrive(pool: Pool) -> None:
@@ -142,9 +134,7 @@ def test_large_results_arrive(pool: Pool) -> None:
 
 
 def test_what_cannot_be_pickled_is_an_error(pool: Pool) -> None:
-    assert pool.call("lambda").status == "error"
-    assert pool.call(lambda: None).status == "error"
-    assert pool.call("a").ok
+    assert pool.call("lambda").status == "error" and pool.call(lambda: None).status == "error" and pool.call("a").ok
 
 
 def test_map_yields_every_outcome_once() -> None:
@@ -267,8 +257,7 @@ def test_no_worker_outlives_a_killed_parent(busy: bool, tmp_path: Path) -> None:
     parent.send_signal(signal.SIGKILL)
     parent.wait()
     parent.stdout.close()
-    assert gone(pid)
-    assert not list(tmp_path.iterdir())
+    assert gone(pid) and not list(tmp_path.iterdir())
 
 
 def test_a_pool_left_open_ends_with_the_interpreter() -> None:
@@ -288,8 +277,7 @@ def test_a_worker_of_another_interpreter_has_the_packages_of_that_one(tmp_path: 
     venv.create(tmp_path)
     python = tmp_path / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
     with Pool("importlib.util:find_spec", limit=20, python=str(python)) as workers:
-        assert workers.call("mo_loop").value is not None
-        assert workers.call("numpy").value is None
+        assert workers.call("mo_loop").value is not None and workers.call("numpy").value is None
     with Pool("sys:intern", limit=20, python=str(tmp_path / "gone")) as workers, pytest.raises(FileNotFoundError):
         workers.call("x")
 

@@ -50,13 +50,11 @@ def test_a_stamp_is_read_in_blocks(tmp_path: Path) -> None:
     found = stamp(tmp_path / "file")
     peak = tracemalloc.get_traced_memory()[1]
     tracemalloc.stop()
-    assert (found.size, found.sha256) == (len(content), hashlib.sha256(content).hexdigest())
-    assert peak < 2 << 20
+    assert (found.size, found.sha256) == (len(content), hashlib.sha256(content).hexdigest()) and peak < 2 << 20
 
 
 def test_current(model: Planned, made: StateEntry) -> None:
-    assert is_current(made, model, "options")
-    assert not is_current(made, model, "others")
+    assert is_current(made, model, "options") and not is_current(made, model, "others")
 
 
 @pytest.mark.parametrize("name", ["m.onnx", "m.data", "out/m.xml", "out/m.bin"])
@@ -82,8 +80,7 @@ def test_sizes_are_looked_at_before_anything_is_read(
 ) -> None:
     monkeypatch.setattr("mo_loop.batching.fingerprint.stamp", lambda path: pytest.fail(f"{path} is read"))
     model.outputs[1].write_bytes(b"of another size")
-    assert not is_current(made, model, "options")
-    assert not is_current(made, model, "others")
+    assert not is_current(made, model, "options") and not is_current(made, model, "others")
 
 
 def test_each_option_of_a_batch_changes_the_hash() -> None:
@@ -164,8 +161,7 @@ def test_what_is_put_is_there_later(model: Planned, made: StateEntry) -> None:
     again.put("m.xml", None)
     assert again.get("m.xml") is None
     again.close()
-    assert FolderState(folder).get("m.xml") is None
-    assert entries_in(folder / NAME) == {}
+    assert FolderState(folder).get("m.xml") is None and entries_in(folder / NAME) == {}
 
 
 def test_a_running_batch_appends(model: Planned, made: StateEntry) -> None:
@@ -250,8 +246,7 @@ def test_a_state_that_is_a_link_is_replaced(model: Planned, made: StateEntry, tm
 def test_a_broken_file_is_none(text: str, tmp_path: Path) -> None:
     (tmp_path / NAME).write_text(text)
     state = FolderState(tmp_path)
-    assert state.get("m.xml") is None
-    assert state.note.endswith("no model is up to date")
+    assert state.get("m.xml") is None and state.note.endswith("no model is up to date")
 
 
 def test_a_file_that_is_no_text_or_cannot_be_read(tmp_path: Path) -> None:
@@ -275,8 +270,7 @@ def test_a_broken_entry_is_absent(name: str, model: Planned, made: StateEntry) -
     state.save()
     write_entries(folder / NAME, {**entries_in(folder / NAME), "broken.xml": BROKEN[name]})
     again = FolderState(folder)
-    assert (again.get("broken.xml"), again.note) == (None, "")
-    assert again.get("m.xml") is not None
+    assert (again.get("broken.xml"), again.note) == (None, "") and again.get("m.xml") is not None
 
 
 @pytest.mark.parametrize(

@@ -365,10 +365,8 @@ def test_steps_that_follow_the_number_of_starts() -> None:
 
 
 def test_a_form_is_declared_beside_the_input() -> None:
-    assert form_of(Vector | Matrix) == Form((1, 2))
-    assert form_of(AtLeast3) == Form(least=3)
-    assert form_of(Needed | One) == Form(is_one=True, is_needed=True)
-    assert form_of(int | None) is None
+    assert form_of(Vector | Matrix) == Form((1, 2)) and form_of(AtLeast3) == Form(least=3)
+    assert form_of(Needed | One) == Form(is_one=True, is_needed=True) and form_of(int | None) is None
     found = find("LSTM", 14)
     assert found is not None and list(found.forms)[:4] == ["x", "w", "r", "b"]
 
@@ -383,9 +381,8 @@ def test_a_version_without_an_input_has_its_forms() -> None:
 
 def test_what_needs_the_rank_of_a_tensor() -> None:
     for ask in (lambda: UNKNOWN.dims, lambda: UNKNOWN.known_rank, lambda: normalise_axis(0, None)):
-        with pytest.raises(UnsupportedError) as caught:
+        with pytest.raises(UnsupportedError, match="^ML314: "):
             ask()
-        assert caught.value.code == "ML314"
 
 
 def test_a_constant_in_another_form_has_as_many_elements() -> None:
@@ -418,9 +415,8 @@ def test_a_decay_of_another_rank() -> None:
     graph = Graph("main")
     shapes = ((1, 4, 2, 1, 3), (1, 4, 2, 3), (1, 4, 2, 3), (1, 4))
     queries, keys, values, decay = (parameter(graph, *shape) for shape in shapes)
-    with pytest.raises(ModelError) as caught:
+    with pytest.raises(ModelError, match="^ML235: "):
         recurrence(queries, keys, values, decay, None, parameter(graph, 1, 2, 3, 3))
-    assert caught.value.code == "ML235"
 
 
 def test_a_permutation_that_is_a_tensor() -> None:
@@ -434,25 +430,22 @@ def test_a_permutation_that_is_a_tensor() -> None:
 
 def test_a_zero_point_of_strings() -> None:
     graph = Graph("main")
-    with pytest.raises(ModelError) as caught:
+    with pytest.raises(ModelError, match="^ML235: "):
         unless_zero(ops.Constant(np.array(["mul"], object), graph=graph).output)
-    assert caught.value.code == "ML235"
 
 
 def test_fewer_scales_than_blocks() -> None:
     assert spread(np.ones((2, 2)), 1, (2, 4), 2).shape == (2, 4)
     for scales in (np.ones((2, 1)), np.ones(2)):
-        with pytest.raises(TypeError_) as caught:
+        with pytest.raises(TypeError_, match="^ML235: "):
             spread(np.repeat(scales, 2, 0), 1, (2, 4), 2)
-        assert caught.value.code == "ML235"
 
 
 def test_rows_and_columns_of_another_number_of_layouts() -> None:
     graph = Graph("main")
     rows = ops.Constant(np.int32([[0, 1], [0, 1]]), graph=graph).output
-    with pytest.raises(ModelError) as caught:
+    with pytest.raises(ModelError, match="^ML235: "):
         _layouts(rows, ops.Constant(np.int32([[0]]), graph=graph).output)
-    assert caught.value.code == "ML235"
 
 
 def test_a_tree_of_more_levels_than_parts() -> None:
@@ -462,6 +455,5 @@ def test_a_tree_of_more_levels_than_parts() -> None:
     none = np.zeros(count, np.int64)
     is_leaf = np.arange(count) == count - 1
     forest = Forest(none, none.astype(float), none, below, below, none.astype(bool), np.int64([0]), is_leaf)
-    with pytest.raises(TypeError_) as caught:
+    with pytest.raises(TypeError_, match="^ML236: "):
         forest.leaves(parameter(Graph("main"), 2, 3))
-    assert caught.value.code == "ML236"

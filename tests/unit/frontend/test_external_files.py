@@ -278,9 +278,8 @@ class TestChanges:
             data.write_bytes(WEIGHT[::-1].tobytes())
 
         monkeypatch.setattr(mo_loop.api.XmlWriter, "write", late)
-        with pytest.raises(FileError) as caught:
+        with pytest.raises(FileError, match="^ML270: "):
             save_model(convert_model(path), tmp_path / "made.xml")
-        assert caught.value.code == "ML270"
         assert sorted(each.name for each in tmp_path.iterdir()) == ["model.onnx", "w.data"]
 
 

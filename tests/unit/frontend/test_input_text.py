@@ -147,8 +147,7 @@ class TestShapesAndTypes:
     def test_impossible_shape_names_the_node(self) -> None:
         with pytest.raises(ConversionErrors) as caught:
             convert_model(parsed(MODEL), input="x[2,5]")
-        assert caught.value.exit_code == 2
-        assert "MatMul" in str(caught.value) and "where: product" in str(caught.value)
+        assert caught.value.exit_code == 2 and "MatMul" in str(caught.value) and "where: product" in str(caught.value)
 
     @pytest.mark.parametrize(
         ("given", "says"),

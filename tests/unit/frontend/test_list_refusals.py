@@ -85,8 +85,7 @@ OUTSIDE = "is outside a sequence of 2 elements"
 def test_bad_lists(code: str, operator: str, place: str, reason: str, text: str) -> None:
     error = refusal(program(text))
     assert (error.code, error.exit_code, error.where) == (code, 2, place)
-    assert error.message.startswith(f"{operator} (opset ")
-    assert reason in error.message
+    assert error.message.startswith(f"{operator} (opset ") and reason in error.message
 
 
 @pytest.mark.parametrize(

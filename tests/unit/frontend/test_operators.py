@@ -134,8 +134,7 @@ def test_filters() -> None:
 )
 def test_what_is_not_there_is_refused(arguments: list[str], message: str) -> None:
     result = CliRunner().invoke(main, ["ops", *arguments])
-    assert result.exit_code == 2
-    assert message in result.stderr
+    assert result.exit_code == 2 and message in result.stderr
 
 
 def test_a_note_stands_whole_in_the_line_of_its_operator() -> None:

@@ -59,8 +59,7 @@ def test_a_range_is_declared_beside_the_default() -> None:
 
     found = describe("Example", 1, function)
     assert found.kinds == {"size": (int,), "pads": (tuple[int, ...], NoneType), "axis": (int,)}
-    assert found.ranges == {"size": Range(1), "pads": Range(-MOST)}
-    assert range_of(float | None) is None
+    assert found.ranges == {"size": Range(1), "pads": Range(-MOST)} and range_of(float | None) is None
     conv = find("Conv", 18)
     assert conv is not None and conv.ranges.keys() == {"dilations", "group", "kernel_shape", "pads", "strides"}
 
@@ -86,6 +85,5 @@ def test_the_sizes_of_a_tensor_that_can_exist() -> None:
     for shape in [(), (0, MOST_ELEMENTS), (MOST_ELEMENTS,), (named("N"), MOST_ELEMENTS)]:
         require_sizes(shape)
     for shape in [(-1,), (named("N"), -1), (2**40, 2**40), (0, 2**62)]:
-        with pytest.raises(TypeError_) as caught:
+        with pytest.raises(TypeError_, match="^ML242: "):
             require_sizes(shape)
-        assert caught.value.code == "ML242"

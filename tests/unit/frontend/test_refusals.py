@@ -63,8 +63,7 @@ def test_reasons(name: str) -> None:
     error = refused(helper.make_model(graph, opset_imports=opsets))
     assert error.code == "ML302"
     version = schema.since_version if schema.domain else 20
-    assert f"{name} (opset {version}) is not supported: {REASONS[name]}" in str(error)
-    assert "where: odd" in str(error)
+    assert f"{name} (opset {version}) is not supported: {REASONS[name]}" in str(error) and "where: odd" in str(error)
 
 
 def test_files_that_were_optimised_for_one_machine() -> None:
@@ -108,5 +107,4 @@ def test_operators_of_numbers_refuse_strings(case: str) -> None:
     )  # fmt: skip
     opsets = [helper.make_opsetid("", 20), helper.make_opsetid("ai.onnx.ml", 4)]
     error = refused(helper.make_model(graph, opset_imports=opsets))
-    assert error.code == "ML303"
-    assert "no operation that compares or makes strings" in str(error)
+    assert error.code == "ML303" and "no operation that compares or makes strings" in str(error)

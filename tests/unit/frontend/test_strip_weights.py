@@ -242,8 +242,7 @@ def test_what_lists_in_a_file_hold(value: list[Any]) -> None:
     whole = np.frombuffer(file.getvalue()[start : start + size], np.uint8)
     kind = FLOATS if attribute.floats else INTS if attribute.ints else STRINGS
     expected = [np.float32(each) for each in value] if kind == FLOATS else value
-    assert list(listed(whole, kind)) == expected
-    assert kept.type == attribute.type and tuple(kept.t.dims) == (size,)
+    assert list(listed(whole, kind)) == expected and kept.type == attribute.type and tuple(kept.t.dims) == (size,)
 
 
 @pytest.mark.parametrize("change", ["name", "type", "tensor", "order", "packed"])

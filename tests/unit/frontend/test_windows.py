@@ -82,8 +82,7 @@ def test_the_number_of_dimensions_that_a_window_slides_over() -> None:
     assert spatial_rank(image, image, (1, 1, 1)) == spatial_rank(unknown, image, (1, 1, 1)) == 2
     with pytest.raises(TypeError_, match="with filters"):
         spatial_rank(cube, image, (1, 1, 1))
-    assert spatial_rank(cube, unknown, (1, 1, 1)) == 3
-    assert spatial_rank(cube, None, (1, 1)) == 2
+    assert spatial_rank(cube, unknown, (1, 1, 1)) == 3 and spatial_rank(cube, None, (1, 1)) == 2
     assert spatial_rank(cube, None, None) == spatial_rank(cube, unknown, None) == 1
     with pytest.raises(UnsupportedError, match="unknown rank"):
         spatial_rank(unknown, None, None)

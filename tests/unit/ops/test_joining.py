@@ -18,8 +18,7 @@ N = named("N")
 
 def test_an_empty_sequence_takes_over_the_element_of_another() -> None:
     assert show_type(join_types(EMPTY, PAIR)) == "seq(f32[2,3], 0..2)"
-    assert show_type(join_types(PAIR, EMPTY)) == "seq(f32[2,3], 0..2)"
-    assert join_types(EMPTY, EMPTY) == EMPTY
+    assert show_type(join_types(PAIR, EMPTY)) == "seq(f32[2,3], 0..2)" and join_types(EMPTY, EMPTY) == EMPTY
 
 
 def test_elements_are_joined() -> None:
@@ -38,8 +37,7 @@ def test_widening_ends() -> None:
     second = widen_types(first, SequenceType(TensorType(f32, (5, N)), 7), set())
     assert show_type(second) == "seq(f32[?,N])"
     assert widen_types(second, SequenceType(TensorType(f32, (9, N)), None), set()) is second
-    assert widen_types(second, EMPTY, set()) is second
-    assert widen_types(second, UNKNOWN, set()) is second
+    assert widen_types(second, EMPTY, set()) is second and widen_types(second, UNKNOWN, set()) is second
     assert widen_types(EMPTY, SequenceType(TensorType(f32, (2,)), 0), set()) == EMPTY
 
 
@@ -52,17 +50,14 @@ def test_a_length_that_is_covered_stays_unless_it_is_one_outside_of_the_loop() -
 
 def test_covering() -> None:
     wide = SequenceType(TensorType(f32, (fresh(), 3)))
-    assert covers_type(wide, PAIR, set())
-    assert covers_type(wide, EMPTY, set())
-    assert not covers_type(PAIR, wide, set())
+    assert covers_type(wide, PAIR, set()) and covers_type(wide, EMPTY, set()) and not covers_type(PAIR, wide, set())
     assert not covers_type(wide, TensorType(f32, (2, 3)), set())
 
 
 def test_two_elements_need_not_have_the_same_size() -> None:
     ragged = SequenceType(TensorType(f32, (fresh(), N)))
     a, b = of_one_element(ragged), of_one_element(ragged)
-    assert a.dims[0] != b.dims[0]
-    assert a.dims[1] == b.dims[1] == N
+    assert a.dims[0] != b.dims[0] and a.dims[1] == b.dims[1] == N
 
 
 def test_what_leaves_a_body_has_no_sizes_of_its_own() -> None:

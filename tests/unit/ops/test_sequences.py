@@ -40,13 +40,11 @@ def test_pieces_of_a_dimension_known_at_run_time() -> None:
     found = split(dim, 2)
     assert (low(found.length), high(found.length)) == (3, 5)
     columns = found.element.shape[1]
-    assert (low(columns), high(columns)) == (0, 2)
-    assert split(dim, None).length == dim
+    assert (low(columns), high(columns)) == (0, 2) and split(dim, None).length == dim
 
 
 def test_pieces_of_size_1_without_sizes() -> None:
-    assert split(4, None).element.shape == (2, 1)
-    assert split(4, None, keepdims=False).element.shape == (2,)
+    assert split(4, None).element.shape == (2, 1) and split(4, None, keepdims=False).element.shape == (2,)
     assert split(4, None).length == 4
 
 

@@ -56,8 +56,7 @@ def test_constants_that_are_not_looked_at(graph: Graph) -> None:
 def test_constants_that_decide_a_shape(graph: Graph) -> None:
     sizes = ops.Convert(ops.Constant(np.array([2.2, 3.3], np.float64), graph=graph), destination_type=i64)
     Result(ops.Reshape(parameter(graph, 6), sizes).output)
-    assert counts(graph) == Compression(deciding=1)
-    assert sizes.inputs[0] is not None and sizes.inputs[0].dtype is f64
+    assert counts(graph) == Compression(deciding=1) and sizes.inputs[0] is not None and sizes.inputs[0].dtype is f64
 
 
 @pytest.mark.parametrize("large", [0, 1 << 30])

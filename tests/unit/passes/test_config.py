@@ -74,8 +74,7 @@ class TestWhichPassesRun:
         outer = Manager([Manager([innermost]), Notes(log, "a")])
         outer.config.disable("a")
         outer.run(chain(1)[0])
-        assert log == ["b"]
-        assert innermost.config is outer.config
+        assert log == ["b"] and innermost.config is outer.config
         innermost.config.disable("b")
         outer.run(chain(1)[0])
         assert log == ["b"]
@@ -95,8 +94,7 @@ class TestWhichPassesRun:
         each.config.veto(lambda node: True)
         each.config.explain(NegativeToAbs)
         manager = Manager([each])
-        assert manager.run(graph) is False
-        assert [found.outcome for found in manager.config.explanations] == ["vetoed"]
+        assert manager.run(graph) is False and [found.outcome for found in manager.config.explanations] == ["vetoed"]
 
     def test_two_managers_do_not_see_each_other(self) -> None:
         log: list[str] = []
@@ -108,17 +106,14 @@ class TestWhichPassesRun:
         first.run(chain(1)[0])
         assert log == []
         second.run(chain(1)[0])
-        assert log == ["a"]
-        assert second.config.named == frozenset()
-        assert PassConfig().named == frozenset()
+        assert log == ["a"] and second.config.named == frozenset() and PassConfig().named == frozenset()
 
     def test_a_pass_moved_on_brings_nothing_of_the_first_manager(self) -> None:
         each = NegativeToAbs()
         first = Manager([each])
         first.config.disable("Other")
         second = Manager([each])
-        assert second.config.is_enabled("Other")
-        assert each.config is second.config
+        assert second.config.is_enabled("Other") and each.config is second.config
 
     def test_what_it_is_about(self) -> None:
         config = enabling("a")
@@ -162,8 +157,7 @@ class TestVetoes:
         ops.Result(ops.Add(once, ops.Add(twice, twice)))
         each = AbsToReLU()
         each.config.veto(veto)
-        assert each.run(graph) is False
-        assert asked == [once]
+        assert each.run(graph) is False and asked == [once]
 
     def test_words(self) -> None:
         def keep(node: Node) -> bool:
@@ -178,8 +172,7 @@ class TestVetoes:
             config = PassConfig()
             config.veto(lambda node: False)
             config.veto(veto, "X")
-            assert config.vetoed("X", node) == words
-            assert config.vetoed("Y", node) == ""
+            assert config.vetoed("X", node) == words and config.vetoed("Y", node) == ""
 
     def test_inside_a_body(self) -> None:
         graph = parse(LOOP.replace("Add(%s, %k)", "Negative(%s)"))
@@ -193,8 +186,7 @@ class TestVetoes:
         ops.Result(graph.parameters[0])
         manager = Manager([EliminateUnusedPorts()])
         manager.config.veto(lambda node: "it stays", LoopToTI)
-        assert manager.run(graph)
-        assert graph.of(ops.Loop) == []
+        assert manager.run(graph) and graph.of(ops.Loop) == []
 
 
 COUNTED = """
@@ -288,8 +280,7 @@ class TestExplanations:
             ("refused", "its trip count is not proven to be the length of its slices"),
             ("refused", "its body does not read the iteration number"),
         ]
-        assert {each.node for each in manager.config.explanations} == {"loop"}
-        assert manager.passes[0].matches == 1
+        assert {each.node for each in manager.config.explanations} == {"loop"} and manager.passes[0].matches == 1
 
     @pytest.mark.parametrize(
         ("case", "reasons"),
@@ -329,6 +320,5 @@ class TestExplanations:
         manager = Manager([LoopToTI()])
         manager.config.explain(LoopToTI)
         manager.config.veto(lambda node: "it is to stay a Loop", LoopToTI)
-        assert manager.run(graph) is False
-        assert len(graph.of(ops.Loop)) == 1
+        assert manager.run(graph) is False and len(graph.of(ops.Loop)) == 1
         assert [each.reason for each in manager.config.explanations] == ["it is to stay a Loop"]

@@ -147,8 +147,7 @@ class TestGrowth:
         for dtype, count in ((np.float16, 30_000), (np.uint8, 20_000)):
             weights = ArrayTensor(np.ones(count, dtype))
             found, each = folded(lambda w: ops.Convert(w, destination_type=f32), weights)
-            assert found is None
-            assert each.skipped[0].reason == "the narrower constant and its Convert are smaller"
+            assert found is None and each.skipped[0].reason == "the narrower constant and its Convert are smaller"
 
 
 def tensor_of(values: Any) -> ArrayTensor:
@@ -186,8 +185,7 @@ class TestDeferred:
         made, each = folded(make, ArrayTensor(array))
         assert isinstance(made, DeferredTensor), each.skipped
         plain, _ = folded(make, ArrayTensor(array), large=1 << 40, growth=1000)
-        assert isinstance(plain, ArrayTensor)
-        assert (made.dtype, made.shape) == (plain.dtype, plain.shape)
+        assert isinstance(plain, ArrayTensor) and (made.dtype, made.shape) == (plain.dtype, plain.shape)
         assert data(made) == data(plain) and np.array_equal(made.array(), plain.array())
         assert len(data(made)) == made.nbytes
 

@@ -22,8 +22,7 @@ def shared(*tensors: Tensor) -> int:
         ops.Result(ops.ShapeOf(Constant(tensor, graph=graph)))
     changed = ConstantsReduce().run(graph)
     left = len(graph.of(Constant))
-    assert changed is (left < len(tensors))
-    assert not ConstantsReduce().run(graph)
+    assert changed is (left < len(tensors)) and not ConstantsReduce().run(graph)
     return left
 
 
@@ -33,8 +32,7 @@ def floats(*values: float) -> ArrayTensor:
 
 def test_bytes_count_not_values() -> None:
     nans = np.array([0x7FC00000, 0x7FC00001], np.uint32).view(np.float32)
-    assert shared(floats(0.0), floats(-0.0)) == 2
-    assert shared(ArrayTensor(nans[:1]), ArrayTensor(nans[1:])) == 2
+    assert shared(floats(0.0), floats(-0.0)) == 2 and shared(ArrayTensor(nans[:1]), ArrayTensor(nans[1:])) == 2
     assert shared(ArrayTensor(nans[:1]), ArrayTensor(nans[:1].copy())) == 1
     assert shared(floats(1.0), ArrayTensor(floats(1.0).array().view(np.int32))) == 2
 

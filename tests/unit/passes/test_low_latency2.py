@@ -39,15 +39,13 @@ def converted(text: str, transform: str = "LowLatency2[use_const_initializer=Fal
 def test_an_unknown_length_is_refused() -> None:
     with pytest.raises(UnsupportedError, match="unknown number of steps") as error:
         converted(scan("N"))
-    assert error.value.code == "ML350" and error.value.where == "z"
-    assert "sequence_length=1" in error.value.hint
+    assert error.value.code == "ML350" and error.value.where == "z" and "sequence_length=1" in error.value.hint
 
 
 def test_the_option_sets_the_length() -> None:
     graph = converted(scan("N"), "LowLatency2[use_const_initializer=False,sequence_length=1]")
     (x,) = [each for each in graph.parameters if each.name == "x"]
-    assert x.output.shape == (1, 2)
-    assert [each.variable_id for each in graph.of(ops.ReadValue)] == ["y/a/variable_0"]
+    assert x.output.shape == (1, 2) and [each.variable_id for each in graph.of(ops.ReadValue)] == ["y/a/variable_0"]
 
 
 def test_so_does_the_input_option() -> None:
@@ -82,8 +80,7 @@ def test_a_loop_of_a_fixed_number_beside_one_step_stays() -> None:
         { r = Mul (p, q) t = Identity (r) }> (s, table)
     }"""
     graph = converted(text)
-    assert len(graph.of(ops.ReadValue)) == 1
-    assert len(graph.of(ops.TensorIterator)) == 1
+    assert len(graph.of(ops.ReadValue)) == 1 and len(graph.of(ops.TensorIterator)) == 1
 
 
 @pytest.mark.keeps_loops
@@ -99,8 +96,7 @@ def test_a_loop_of_a_fixed_number_in_a_step_without_states_stays() -> None:
       }> (x)
     }"""
     graph = converted(text)
-    assert not graph.has(ops.ReadValue)
-    assert len(graph.of(ops.Loop)) + len(graph.of(ops.TensorIterator)) == 1
+    assert not graph.has(ops.ReadValue) and len(graph.of(ops.Loop)) + len(graph.of(ops.TensorIterator)) == 1
 
 
 def test_a_sequence_read_backwards_is_refused() -> None:

@@ -47,15 +47,13 @@ class TestOrder:
     def test_register_returns_the_pass(self) -> None:
         manager = Manager()
         each = manager.register(NegativeToAbs())
-        assert isinstance(each, NegativeToAbs)
-        assert each.config is manager.config
+        assert isinstance(each, NegativeToAbs) and each.config is manager.config
 
     def test_nested_managers_run_in_their_places(self) -> None:
         log: list[str] = []
         inner = Manager([Notes(log, "b"), Manager([Notes(log, "c")])])
         outer = Manager([Notes(log, "a"), inner, Notes(log, "d")])
-        assert outer.run(chain(1)[0]) is False
-        assert log == ["a", "b", "c", "d"]
+        assert outer.run(chain(1)[0]) is False and log == ["a", "b", "c", "d"]
         assert [each.name for each in flattened(outer.passes)] == log
 
     def test_a_change_deep_inside_is_a_change(self) -> None:
@@ -96,8 +94,7 @@ class TestInference:
             graph.set_input(nodes[2], 0, ops.Concat(nodes[1], nodes[1], axis=0).output)
 
         Manager([Acts(widen)]).run(graph)
-        assert Watched.inferred == (nodes[2], nodes[3])
-        assert nodes[3].output.shape == (4,)
+        assert Watched.inferred == (nodes[2], nodes[3]) and nodes[3].output.shape == (4,)
 
     def test_it_ends_where_nothing_new_is_found(self, watched: tuple[Graph, list[Watched]]) -> None:
         graph, nodes = watched
@@ -128,16 +125,13 @@ class TestInference:
                 parameter_.retype(TensorType(f32, (7,)))
 
         Manager([Acts(retype)]).run(graph)
-        assert loop.outputs[0].shape == (7,)
-        assert loop.body.of(ops.Add)[0].output.shape == (7,)
+        assert loop.outputs[0].shape == (7,) and loop.body.of(ops.Add)[0].output.shape == (7,)
 
     def test_as_a_pass(self) -> None:
         graph, nodes = chain(1)
         assert Validate().run(graph) is False
         graph.set_input(nodes[0], 0, parameter(graph, 5))
-        assert Validate().run(graph) is True
-        assert nodes[0].output.shape == (5,)
-        assert Validate().run(graph) is False
+        assert Validate().run(graph) is True and nodes[0].output.shape == (5,) and Validate().run(graph) is False
 
 
 class TestObservers:
@@ -148,11 +142,9 @@ class TestObservers:
         Manager([NegativeToAbs(), rewrite, NegativeToAbs()], [steps.append]).run(graph)
         first, second, third = steps
         assert (first.name, first.changed, first.matches, first.matchers) == ("NegativeToAbs", True, 2, ())
-        assert (first.nodes_before, first.nodes_after) == (4, 4)
-        assert first.graph is graph
+        assert (first.nodes_before, first.nodes_after) == (4, 4) and first.graph is graph
         assert (second.name, second.matches, second.matchers) == ("GraphRewrite", 2, (("AbsToReLU", 2),))
-        assert (third.changed, third.matches) == (False, 0)
-        assert all(step.seconds > 0 for step in steps)
+        assert (third.changed, third.matches) == (False, 0) and all(step.seconds > 0 for step in steps)
 
     def test_counts_are_those_of_this_run(self) -> None:
         each = AbsToReLU()
@@ -160,8 +152,7 @@ class TestObservers:
         manager = Manager([NegativeToAbs(), each], [steps.append])
         manager.run(chain(3)[0])
         manager.run(chain(2)[0])
-        assert [step.matches for step in steps] == [3, 3, 2, 2]
-        assert each.matches == 5
+        assert [step.matches for step in steps] == [3, 3, 2, 2] and each.matches == 5
 
     def test_matchers_of_one_name_are_counted_together(self) -> None:
         graph, _ = chain(3)
@@ -182,8 +173,7 @@ class TestObservers:
         inner: list[str] = []
         nested = Manager([Notes([], "b")], [lambda step: inner.append(step.name)])
         Manager([Notes([], "a"), nested, Notes([], "c")], [lambda step: outer.append(step.name)]).run(chain(1)[0])
-        assert outer == ["a", "b", "c"]
-        assert inner == ["b"]
+        assert outer == ["a", "b", "c"] and inner == ["b"]
 
     def test_the_graph_is_typed_when_an_observer_sees_it(self) -> None:
         seen = []
@@ -260,8 +250,7 @@ class TestErrors:
         each: FunctionPass = Raises(where, cause)
         with pytest.raises(InternalError, match="KeyError: 'lost'") as caught:
             Manager([GraphRewrite([each]) if wrapped else each]).run(graph)  # type: ignore[list-item]
-        assert caught.value.during == "the pass Raises"
-        assert caught.value.where == "loop/body/sum"
+        assert caught.value.during == "the pass Raises" and caught.value.where == "loop/body/sum"
         assert caught.value.__cause__ is cause
 
     def test_in_a_matcher_run_alone(self, graph: Graph) -> None:
@@ -276,8 +265,7 @@ class TestErrors:
         raised = caught.value
         assert (raised.message, raised.code) == ("shapes differ", "ML239")
         assert (raised.during, raised.where) == ("the pass Raises", "loop/body/sum")
-        assert raised.__cause__ is None and raised.__suppress_context__
-        assert (error.during, error.where) == ("", "")
+        assert raised.__cause__ is None and raised.__suppress_context__ and (error.during, error.where) == ("", "")
 
     def test_its_own_place_is_kept(self, graph: Graph) -> None:
         error = TypeError_("shapes differ", where="elsewhere")
@@ -350,5 +338,4 @@ class TestErrors:
         fine, nodes = chain(1)
         with pytest.raises(InternalError, match="ZeroDivisionError") as caught:
             manager.run(fine)
-        assert caught.value.during == "the pass NegativeToAbs"
-        assert caught.value.where == nodes[0].path
+        assert caught.value.during == "the pass NegativeToAbs" and caught.value.where == nodes[0].path

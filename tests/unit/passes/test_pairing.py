@@ -36,8 +36,7 @@ CACHE = """
 class TestStrongEvidence:
     def test_appended(self) -> None:
         text = CACHE + '%all = Concat(%past, %new) {axis: -2} Result(%all) names "y"'
-        assert found(text) == {"a": ("y", 2, "strong")}
-        assert evidence(text) == ["Concat along axis 2"]
+        assert found(text) == {"a": ("y", 2, "strong")} and evidence(text) == ["Concat along axis 2"]
 
     def test_through_a_reordering_of_beams_and_a_convert(self) -> None:
         text = CACHE + """
@@ -96,8 +95,7 @@ class TestStrongEvidence:
             %y = Slice(%all, [1], [9], [1], [2])
             Result(%y) names "y"
         """
-        assert found(text) == {"a": ("y", None, "strong")}
-        assert evidence(text) == ["Concat along axis 2, Slice"]
+        assert found(text) == {"a": ("y", None, "strong")} and evidence(text) == ["Concat along axis 2, Slice"]
 
     @pytest.mark.parametrize(
         "update",
@@ -433,8 +431,7 @@ class TestVariableIds:
         graph = parse(self.TEXT)
         with pytest.raises(UnsupportedError, match="'1' -> '23' and '12' -> '3' are both named '123'") as raised:
             MakeStateful({"1": "23", "12": "3"}).run(graph)
-        assert raised.value.code == "ML327"
-        assert len(graph.parameters) == 3 and not graph.has(ops.ReadValue)
+        assert raised.value.code == "ML327" and len(graph.parameters) == 3 and not graph.has(ops.ReadValue)
 
     def test_the_id_of_a_variable_of_the_model_is_refused(self) -> None:
         graph = parse(self.TEXT)
@@ -469,8 +466,7 @@ def test_a_large_static_size_costs_no_memory() -> None:
 class TestNoPair:
     def test_a_pass_through(self) -> None:
         text = '%h = Parameter : f32[2] "h" %x = Parameter : f32[3] "x" Result(%h) names "y" Result(%x) names "z"'
-        assert found(text) == {}
-        assert found(text, {"h": "y"}) == {"h": ("y", None, "given")}
+        assert found(text) == {} and found(text, {"h": "y"}) == {"h": ("y", None, "given")}
 
     def test_another_type(self) -> None:
         text = """
@@ -576,8 +572,7 @@ def test_states_that_nothing_reads_and_that_never_change_are_no_variables() -> N
         Result(%hn) names "hn"
         Result(%kn) names "kn"
     """)
-    assert MakeStateful({"h": "hn", "k": "kn"}).run(graph)
-    assert not graph.has(ops.Assign, ops.ReadValue)
+    assert MakeStateful({"h": "hn", "k": "kn"}).run(graph) and not graph.has(ops.Assign, ops.ReadValue)
     assert [each.name for each in graph.parameters] == ["x"] and len(graph.results) == 1
 
 
@@ -592,5 +587,4 @@ def test_what_is_kept_leaves_no_other_input() -> None:
         Result(%y) names "y"
         Result(%present) names "present"
     """
-    assert found(text, {"past": ""}) == {}
-    assert list(found(text)) == ["past"]
+    assert found(text, {"past": ""}) == {} and list(found(text)) == ["past"]

@@ -42,9 +42,7 @@ def why(pattern: Pattern, value: Value, *, contained: bool = False) -> str:
 class TestAnyInput:
     def test_any_value(self, x: Value) -> None:
         match = Matcher(p := any_input()).match(x.node)
-        assert match is not None
-        assert match[p] is x
-        assert match.root is x.node
+        assert match is not None and match[p] is x and match.root is x.node
 
     def test_a_predicate(self, x: Value) -> None:
         assert matches(any_input(when=rank_equals(2)), x)
@@ -54,8 +52,7 @@ class TestAnyInput:
 class TestWrapType:
     def test_one_of_several_types(self, x: Value) -> None:
         pattern = wrap_type((ops.ReLU, ops.Sigmoid))
-        assert matches(pattern, ops.ReLU(x).output)
-        assert matches(pattern, ops.Sigmoid(x).output)
+        assert matches(pattern, ops.ReLU(x).output) and matches(pattern, ops.Sigmoid(x).output)
         assert why(pattern, ops.Tanh(x).output) == "ReLU|Sigmoid at Tanh#3: is a Tanh"
 
     def test_a_subclass(self, x: Value) -> None:
@@ -68,8 +65,7 @@ class TestWrapType:
     def test_inputs_by_position(self, x: Value) -> None:
         a, b = ops.ReLU(x).output, ops.Tanh(x).output
         pattern = wrap_type(ops.Subtract, wrap_type(ops.ReLU), wrap_type(ops.Tanh))
-        assert matches(pattern, ops.Subtract(a, b).output)
-        assert not matches(pattern, ops.Subtract(b, a).output)
+        assert matches(pattern, ops.Subtract(a, b).output) and not matches(pattern, ops.Subtract(b, a).output)
 
     def test_attributes_by_value_and_by_function(self, x: Value) -> None:
         last = ops.Softmax(x, axis=-1).output
@@ -89,8 +85,7 @@ class TestWrapType:
         present = ops.Slice(x, [0], [1], [1], [0]).output
         absent = ops.Slice(x, [0], [1], [1]).output
         four = [any_input() for _ in range(4)]
-        assert matches(wrap_type(ops.Slice, *four, None), absent)
-        assert matches(wrap_type(ops.Slice, *four), absent)
+        assert matches(wrap_type(ops.Slice, *four, None), absent) and matches(wrap_type(ops.Slice, *four), absent)
         assert not matches(wrap_type(ops.Slice, *four, None), present)
         assert why(wrap_type(ops.Slice, *four, any_input()), absent).endswith(": has no input 4")
 
@@ -142,14 +137,12 @@ class TestOutputs:
         pattern = wrap_type(ops.Subtract, split.output(1), split.output(0))
         others = ops.Split(parameter(graph, 4), 0, num_splits=2).outputs
         match = Matcher(pattern).match(ops.Subtract(halves[1], halves[0]))
-        assert match is not None
-        assert match.node(split) is halves[0].node
+        assert match is not None and match.node(split) is halves[0].node
         assert not matches(pattern, ops.Subtract(halves[0], halves[1]).output)
         assert not matches(pattern, ops.Subtract(halves[1], others[0]).output)
 
     def test_a_root_of_several_outputs_is_found_by_any(self, halves: tuple[Value, ...]) -> None:
-        assert matches(wrap_type(ops.Split), halves[0])
-        assert matches(wrap_type(ops.Split).output(1), halves[0])
+        assert matches(wrap_type(ops.Split), halves[0]) and matches(wrap_type(ops.Split).output(1), halves[0])
         assert not matches(wrap_type(ops.Split).output(2), halves[0])
 
 
@@ -158,17 +151,14 @@ class TestOptional:
         pattern = wrap_type(ops.Tanh, gate := optional(ops.ReLU, p := any_input()))
         y = ops.ReLU(x).output
         with_it, without = Matcher(pattern).match(ops.Tanh(y)), Matcher(pattern).match(ops.Tanh(x))
-        assert with_it is not None
-        assert without is not None
+        assert with_it is not None and without is not None
         assert (with_it.get(gate), gate in with_it, with_it[p]) == (y, True, x)
-        assert (without.get(gate), gate in without, without[p]) == (None, False, x)
-        assert without[gate] is x
+        assert (without.get(gate), gate in without, without[p]) == (None, False, x) and without[gate] is x
 
     def test_in_the_middle(self, x: Value) -> None:
         pattern = wrap_type(ops.Tanh, optional(ops.ReLU, wrap_type(ops.Sigmoid, any_input())))
         gate = ops.Sigmoid(x).output
-        assert matches(pattern, ops.Tanh(ops.ReLU(gate)).output)
-        assert matches(pattern, ops.Tanh(gate).output)
+        assert matches(pattern, ops.Tanh(ops.ReLU(gate)).output) and matches(pattern, ops.Tanh(gate).output)
         assert not matches(pattern, ops.Tanh(ops.ReLU(x)).output)
 
     def test_another_kind_is_not_skipped(self, x: Value) -> None:
@@ -178,23 +168,19 @@ class TestOptional:
     def test_given_up_where_the_rest_needs_it(self, x: Value) -> None:
         y = ops.ReLU(x).output  # y could be the optional ReLU above x, but the other input shows that it is the source
         pattern = wrap_type(ops.Add, p := any_input(), optional(ops.ReLU, p))
-        assert matches(pattern, ops.Add(y, y).output)
-        assert matches(pattern, ops.Add(x, y).output)
+        assert matches(pattern, ops.Add(y, y).output) and matches(pattern, ops.Add(x, y).output)
 
     def test_used_twice_it_is_one_value(self, x: Value) -> None:
         y = ops.ReLU(x).output
         gate = optional(ops.ReLU, any_input())
         pattern = wrap_type(ops.Add, gate, gate)
-        assert matches(pattern, ops.Add(y, y).output)
-        assert matches(pattern, ops.Add(x, x).output)
-        assert not matches(pattern, ops.Add(x, y).output)
-        assert not matches(pattern, ops.Add(y, x).output)
+        assert matches(pattern, ops.Add(y, y).output) and matches(pattern, ops.Add(x, x).output)
+        assert not matches(pattern, ops.Add(x, y).output) and not matches(pattern, ops.Add(y, x).output)
 
     def test_more_inputs(self, x: Value) -> None:
         pattern = wrap_type(ops.Tanh, optional(ops.Add, p := any_input(), constant(), when=consumers_count(1)))
         match = Matcher(pattern).match(ops.Tanh(ops.Add(x, 1.0)))
-        assert match is not None
-        assert match[p] is x
+        assert match is not None and match[p] is x
 
 
 class TestAnyOf:
@@ -202,9 +188,7 @@ class TestAnyOf:
         relu, tanh = wrap_type(ops.ReLU), wrap_type(ops.Tanh)
         pattern = any_of(relu, tanh)
         match = Matcher(pattern).match(ops.Tanh(x))
-        assert match is not None
-        assert relu not in match
-        assert tanh in match
+        assert match is not None and relu not in match and tanh in match
         assert not matches(pattern, ops.Sigmoid(x).output)
 
     def test_the_rest_may_refuse_the_first(self, x: Value) -> None:
@@ -215,8 +199,7 @@ class TestAnyOf:
         other = parameter(x.graph, 2, 3)
         assert matches(pattern, ops.Add(other, y).output)
         match = Matcher(pattern).match(ops.Add(x, y))
-        assert match is not None
-        assert match[p] is x
+        assert match is not None and match[p] is x
 
     def test_a_predicate(self, x: Value) -> None:
         pattern = any_of(wrap_type(ops.ReLU), wrap_type(ops.Tanh), when=rank_equals(3))
@@ -235,9 +218,7 @@ class TestAnyOrder:
         pattern = any_order(ops.Multiply, p, gate)
         for node in (ops.Multiply(x, ops.Sigmoid(x)), ops.Multiply(ops.Sigmoid(x), x)):
             match = Matcher(pattern).match(node)
-            assert match is not None
-            assert match[p] is x
-            assert type(match.node(gate)) is ops.Sigmoid
+            assert match is not None and match[p] is x and type(match.node(gate)) is ops.Sigmoid
         other = parameter(x.graph, 2, 3)
         assert not matches(pattern, ops.Multiply(other, ops.Sigmoid(x)).output)
 
@@ -264,8 +245,7 @@ class TestAnyOrder:
         p = constant()
         pattern = wrap_type(ops.Subtract, any_order(ops.Add, any_input(), p), p)
         both = ops.Add(c, d).output
-        assert matches(pattern, ops.Subtract(both, c).output)
-        assert matches(pattern, ops.Subtract(both, d).output)
+        assert matches(pattern, ops.Subtract(both, c).output) and matches(pattern, ops.Subtract(both, d).output)
 
 
 class TestRepeated:
@@ -277,34 +257,26 @@ class TestRepeated:
         graph, nodes = chain(4)
         pattern, source = self.run_of(4)
         match = Matcher(pattern).match(nodes[-1])
-        assert match is not None
-        assert match.chain(pattern) == nodes
-        assert match[source] is graph.parameters[0].output
-        assert match.nodes[0] is nodes[-1]
-        assert set(match.nodes) == set(nodes)
+        assert match is not None and match.chain(pattern) == nodes and match[source] is graph.parameters[0].output
+        assert match.nodes[0] is nodes[-1] and set(match.nodes) == set(nodes)
 
     def test_none_one_and_the_limits(self) -> None:
         graph, nodes = chain(3)
         x = graph.parameters[0]
         assert Matcher(self.run_of(1)[0]).match(x) is None
         none = Matcher(p := self.run_of(0, at_least=0)[0]).match(x)
-        assert none is not None
-        assert none.chain(p) == []
+        assert none is not None and none.chain(p) == []
         one = Matcher(p := self.run_of(1)[0]).match(nodes[0])
-        assert one is not None
-        assert one.chain(p) == nodes[:1]
+        assert one is not None and one.chain(p) == nodes[:1]
         two = Matcher(p := self.run_of(2, at_most=2)[0]).match(nodes[2])
-        assert two is not None
-        assert two.chain(p) == nodes[1:]
+        assert two is not None and two.chain(p) == nodes[1:]
         assert Matcher(self.run_of(4, at_least=4)[0]).match(nodes[2]) is None
 
     def test_five_thousand_steps(self) -> None:
         graph, nodes = chain(5000)
         pattern, source = self.run_of(5000)
         match = Matcher(wrap_type(ops.Abs, pattern), contained=False).match(ops.Abs(nodes[-1]))
-        assert match is not None
-        assert match.chain(pattern) == nodes
-        assert match[source] is graph.parameters[0].output
+        assert match is not None and match.chain(pattern) == nodes and match[source] is graph.parameters[0].output
         assert len(match.nodes) == 5001
 
     def test_shorter_where_the_rest_needs_it(self, x: Value) -> None:
@@ -314,17 +286,14 @@ class TestRepeated:
         pattern = repeated(lambda p: wrap_type(ops.Negative, p), source)
         ops.Abs(bottom)
         match = Matcher(pattern).match(top.node)
-        assert match is not None
-        assert match[source] is bottom
-        assert len(match.chain(pattern)) == 2
+        assert match is not None and match[source] is bottom and len(match.chain(pattern)) == 2
 
     def test_shorter_down_to_none(self, x: Value) -> None:
         y = ops.ReLU(ops.ReLU(x)).output
         p = any_input()
         pattern = wrap_type(ops.Add, p, repeated(lambda each: wrap_type(ops.ReLU, each), p, at_least=0))
         match = Matcher(pattern).match(ops.Add(y, y))
-        assert match is not None
-        assert match[p] is y
+        assert match is not None and match[p] is y
 
     def test_steps_of_several_nodes(self, x: Value) -> None:
         value, every = x, []
@@ -336,9 +305,7 @@ class TestRepeated:
             lambda p: wrap_type(ops.Add, wrap_type(ops.Multiply, p, any_input()), any_input()), any_input()
         )
         match = Matcher(pattern, contained=True).match(value.node)
-        assert match is not None
-        assert match.chain(pattern) == every[1::2]
-        assert set(match.nodes) == set(every)
+        assert match is not None and match.chain(pattern) == every[1::2] and set(match.nodes) == set(every)
 
     def test_an_inner_node_of_a_step_that_leaks(self, x: Value) -> None:
         inner = ops.Multiply(x, 2.0).output
@@ -347,8 +314,7 @@ class TestRepeated:
         pattern = repeated(
             lambda p: wrap_type(ops.Add, wrap_type(ops.Multiply, p, any_input()), any_input()), any_input()
         )
-        assert matches(pattern, last)
-        assert "outside the match" in why(pattern, last, contained=True)
+        assert matches(pattern, last) and "outside the match" in why(pattern, last, contained=True)
 
     @pytest.mark.parametrize("chain_first", [False, True])
     def test_what_comes_from_outside_is_one_value_in_all_steps(self, x: Value, chain_first: bool) -> None:
@@ -362,10 +328,8 @@ class TestRepeated:
             value = ops.Add(ops.Add(x, first), second).output
             return ops.Multiply(*((value, last) if chain_first else (last, value))).output
 
-        assert matches(pattern, product(a, a, a))
-        assert not matches(pattern, product(a, b, a))
-        assert not matches(pattern, product(b, a, a))
-        assert not matches(pattern, product(a, a, b))
+        assert matches(pattern, product(a, a, a)) and not matches(pattern, product(a, b, a))
+        assert not matches(pattern, product(b, a, a)) and not matches(pattern, product(a, a, b))
 
     def test_what_the_step_makes_may_differ(self, x: Value) -> None:
         pattern = repeated(lambda p: wrap_type(ops.Add, p, constant()), any_input(), at_least=3)
@@ -374,8 +338,7 @@ class TestRepeated:
     def test_a_step_that_may_be_missing_ends_the_chain(self, x: Value) -> None:
         pattern = repeated(lambda p: optional(ops.ReLU, p), any_input(), at_least=0)
         match = Matcher(pattern).match(ops.ReLU(ops.ReLU(x)))
-        assert match is not None
-        assert len(match.chain(pattern)) == 2
+        assert match is not None and len(match.chain(pattern)) == 2
 
     def test_a_step_reads_the_one_before(self) -> None:
         with pytest.raises(InternalError, match="does not use its argument"):
@@ -388,10 +351,8 @@ class TestRepeated:
         inner = lambda p: wrap_type(ops.Tanh, repeated(lambda q: wrap_type(ops.ReLU, q), p))  # noqa: E731
         pattern = repeated(inner, source := any_input())
         match = Matcher(pattern).match(value.node)
-        assert match is not None
-        assert [type(node) for node in match.chain(pattern)] == [ops.Tanh] * 3
-        assert match[source] is x
-        assert len(match.nodes) == 9
+        assert match is not None and [type(node) for node in match.chain(pattern)] == [ops.Tanh] * 3
+        assert match[source] is x and len(match.nodes) == 9
 
 
 class TestMatch:
@@ -402,20 +363,15 @@ class TestMatch:
         first = matcher.match(first_node)
         assert matcher.match(ops.Tanh(x)) is None
         second = matcher.match(second_node)
-        assert first is not None
-        assert second is not None
-        assert first[p] is x
-        assert type(second.node(p)) is ops.Tanh
-        assert matcher.match(first_node) is not first
+        assert first is not None and second is not None and first[p] is x
+        assert type(second.node(p)) is ops.Tanh and matcher.match(first_node) is not first
 
     def test_a_pattern_of_several_matchers(self, x: Value) -> None:
         shared = wrap_type(ops.Sigmoid, p := any_input())
         product, total = Matcher(wrap_type(ops.Multiply, p, shared)), Matcher(wrap_type(ops.Add, p, shared))
         gate = ops.Sigmoid(x)
         a, b = product.match(ops.Multiply(x, gate)), total.match(ops.Add(x, gate))
-        assert a is not None
-        assert b is not None
-        assert a[shared] is b[shared] is gate.output
+        assert a is not None and b is not None and a[shared] is b[shared] is gate.output
         assert total.match(a.root) is None
 
     def test_contained(self, x: Value) -> None:
@@ -445,8 +401,7 @@ class TestMatch:
         relu = ops.ReLU(x)
         root = ops.Multiply(relu, relu)
         match = Matcher(wrap_type(ops.Multiply, p := wrap_type(ops.ReLU, any_input()), p)).match(root)
-        assert match is not None
-        assert match.nodes == [root, relu]
+        assert match is not None and match.nodes == [root, relu]
 
     def test_a_node_without_outputs_is_no_match(self, x: Value) -> None:
         assert Matcher(any_input()).match(ops.Result(x)) is None

@@ -67,11 +67,8 @@ class TestReplaceNode:
         new = ops.Negative(x)
         replace_node(old, new)
         assert (new.name, new.output.names) == ("old", ("t",))
-        assert [type(use.node) for use in new.output.uses] == [ops.Tanh, ops.Abs]
-        assert old not in graph
-        assert graph.of(ops.ReLU) == []
-        assert graph.of(ops.Constant) == []
-        assert whole(graph)
+        assert [type(use.node) for use in new.output.uses] == [ops.Tanh, ops.Abs] and old not in graph
+        assert graph.of(ops.ReLU) == [] and graph.of(ops.Constant) == [] and whole(graph)
 
     def test_a_producer_with_other_readers_stays(self, graph: Graph, x: Value) -> None:
         shared = ops.ReLU(x)
@@ -79,8 +76,7 @@ class TestReplaceNode:
         ops.Result(old)
         ops.Result(shared)
         replace_node(old, ops.Abs(x))
-        assert shared in graph
-        assert whole(graph)
+        assert shared in graph and whole(graph)
 
     def test_a_name_that_the_new_node_has_is_kept(self, graph: Graph, x: Value) -> None:
         old, new = ops.ReLU(x, name="old"), ops.Tanh(x, name="new")
@@ -92,18 +88,15 @@ class TestReplaceNode:
         old, new = ops.ReLU(x), ops.Tanh(x, name="new")
         returned(old.output, "y")
         replace_node(old, new)
-        assert (new.name, new.output.names) == ("y", ("y",))
-        assert outputs(graph) == {"y": "y"}
+        assert (new.name, new.output.names) == ("y", ("y",)) and outputs(graph) == {"y": "y"}
 
     def test_two_model_outputs_of_one_value(self, graph: Graph, x: Value) -> None:
         old, new = ops.ReLU(x), ops.Tanh(x)
         returned(old.output, "y")
         ops.Result(old, names=("z",))
         replace_node(old, new)
-        assert [result.value for result in graph.results] == [new.output, new.output]
-        assert graph.of(ops.Identity) == []
-        assert new.name == "y"
-        assert whole(graph)
+        assert [result.value for result in graph.results] == [new.output, new.output] and graph.of(ops.Identity) == []
+        assert new.name == "y" and whole(graph)
 
     def test_by_an_input(self, graph: Graph, x: Value) -> None:
         old = ops.ReLU(x)
@@ -111,29 +104,22 @@ class TestReplaceNode:
         inner = ops.Tanh(old)
         ops.Result(inner)
         replace_node(old, x)
-        assert outputs(graph)["y"] == "y"
-        assert type(graph.results[0].value.node) is ops.Identity
-        assert graph.results[0].value.names == ("y",)
-        assert inner.inputs == (x,)
-        assert (x.node.name, x.names) == ("x", ("x",))
-        assert whole(graph)
+        assert outputs(graph)["y"] == "y" and type(graph.results[0].value.node) is ops.Identity
+        assert graph.results[0].value.names == ("y",) and inner.inputs == (x,)
+        assert (x.node.name, x.names) == ("x", ("x",)) and whole(graph)
 
     def test_by_a_constant(self, graph: Graph, x: Value) -> None:
         old = ops.ReLU(x)
         returned(old.output, "y")
         replace_node(old, ops.Constant([1.0, 2.0], graph=graph, dtype=f32))
-        assert outputs(graph) == {"y": "y"}
-        assert type(graph.results[0].value.node) is ops.Identity
-        assert whole(graph)
+        assert outputs(graph) == {"y": "y"} and type(graph.results[0].value.node) is ops.Identity and whole(graph)
 
     def test_by_another_model_output(self, graph: Graph, x: Value) -> None:
         old, other = ops.ReLU(x), ops.Tanh(x)
         returned(old.output, "y")
         returned(other.output, "z")
         replace_node(old, other)
-        assert outputs(graph) == {"y": "y", "z": "z"}
-        assert other.output.names == ("z",)
-        assert whole(graph)
+        assert outputs(graph) == {"y": "y", "z": "z"} and other.output.names == ("z",) and whole(graph)
 
     def test_by_another_output_of_a_node_that_bears_a_name(self, graph: Graph, x: Value) -> None:
         parts = ops.Split(x, 0, num_splits=2)
@@ -142,9 +128,7 @@ class TestReplaceNode:
         returned(old.output, "y")
         assert replace_output_update_name(old.output, parts.outputs[1]) is False
         replace_node(old, parts.outputs[1])
-        assert outputs(graph) == {"y": "y", "z": "z"}
-        assert parts.outputs[1].names == ()
-        assert whole(graph)
+        assert outputs(graph) == {"y": "y", "z": "z"} and parts.outputs[1].names == () and whole(graph)
 
     def test_two_model_outputs_of_one_node(self, graph: Graph, x: Value) -> None:
         old, new = ops.Split(x, 0, num_splits=2, name="parts"), ops.Split(ops.ReLU(x), 0, num_splits=2)
@@ -163,8 +147,7 @@ class TestReplaceNode:
         replace_node(old, [first, second.output])
         assert (first.output.names, second.output.names) == (("a",), ("b",))
         assert (first.name, second.name) == ("", "")  # none of them is the node that the name meant
-        assert graph.results[0].value is second.output
-        assert old not in graph
+        assert graph.results[0].value is second.output and old not in graph
 
     def test_by_a_node_of_as_many_outputs(self, graph: Graph, x: Value) -> None:
         old = ops.Split(x, 0, num_splits=2, name="old")
@@ -172,9 +155,7 @@ class TestReplaceNode:
         ops.Result(total)
         new = ops.Split(ops.ReLU(x), 0, num_splits=2)
         replace_node(old, new)
-        assert total.inputs == new.outputs
-        assert new.name == "old"
-        assert whole(graph)
+        assert total.inputs == new.outputs and new.name == "old" and whole(graph)
 
     def test_a_wrong_number_changes_nothing(self, graph: Graph, x: Value) -> None:
         old = ops.Split(x, 0, num_splits=2)
@@ -189,9 +170,7 @@ class TestReplaceNode:
         returned(old.output, "y")
         new = ops.Tanh(old)
         replace_node(old, new)
-        assert new.inputs == (old.output,)
-        assert graph.results[0].value is new.output
-        assert new.output.names == ("y",)
+        assert new.inputs == (old.output,) and graph.results[0].value is new.output and new.output.names == ("y",)
         assert whole(graph)
 
     def test_an_absent_input_stays_absent(self, graph: Graph, x: Value) -> None:
@@ -210,9 +189,7 @@ class TestReplaceNode:
         body = graph.of(ops.Loop)[0].body
         total = body.of(ops.Add)[0]
         replace_node(total, body.parameters[0])
-        assert body.results[1].value is body.parameters[0].output
-        assert body.of(ops.Identity) == []
-        assert whole(graph)
+        assert body.results[1].value is body.parameters[0].output and body.of(ops.Identity) == [] and whole(graph)
 
 
 class TestReplaceOutput:
@@ -221,15 +198,13 @@ class TestReplaceOutput:
         ops.Result(old)
         old.output.names = ("t",)
         replace_output(old.output, new.output)
-        assert old in graph
-        assert (old.output.names, new.output.names) == ((), ("t",))
+        assert old in graph and (old.output.names, new.output.names) == ((), ("t",))
 
     def test_by_itself_changes_nothing(self, graph: Graph, x: Value) -> None:
         old = ops.ReLU(x)
         returned(old.output, "y")
         replace_output(old.output, old.output)
-        assert old.output.names == ("y",)
-        assert outputs(graph) == {"y": "y"}
+        assert old.output.names == ("y",) and outputs(graph) == {"y": "y"}
 
     def test_one_of_several(self, graph: Graph, x: Value) -> None:
         old = ops.Split(x, 0, num_splits=2)
@@ -237,8 +212,7 @@ class TestReplaceOutput:
         ops.Result(total)
         new = ops.Slice(x, [1], [2], [1], [0])
         replace_output(old.outputs[1], new.output)
-        assert total.inputs == (old.outputs[0], new.output)
-        assert whole(graph)
+        assert total.inputs == (old.outputs[0], new.output) and whole(graph)
 
     def test_update_name(self, graph: Graph, x: Value) -> None:
         old, new = ops.ReLU(x), ops.Tanh(x, name="new")
@@ -246,8 +220,7 @@ class TestReplaceOutput:
         new.rt_info.update(b=2)
         returned(old.output, "y")
         assert replace_output_update_name(old.output, new.output) is True
-        assert (new.name, new.rt_info) == ("y", {"a": 1, "b": 2})
-        assert old not in graph
+        assert (new.name, new.rt_info) == ("y", {"a": 1, "b": 2}) and old not in graph
 
     @pytest.mark.parametrize("other", ["input", "constant", "output"])
     def test_update_name_refuses_what_cannot_bear_it(self, graph: Graph, x: Value, other: str) -> None:
@@ -257,18 +230,14 @@ class TestReplaceOutput:
         constant, output = ops.Constant([1.0], graph=graph, dtype=f32), ops.Tanh(x)
         returned(output.output, "z")
         new = {"input": x, "constant": constant.output, "output": output.output}[other]
-        assert replace_output_update_name(old.output, new) is False
-        assert new.node.rt_info == {}
-        assert outputs(graph) == {"y": "y", "z": "z"}
-        assert graph.results[0].value is old.output
+        assert replace_output_update_name(old.output, new) is False and new.node.rt_info == {}
+        assert outputs(graph) == {"y": "y", "z": "z"} and graph.results[0].value is old.output
 
     def test_eliminate(self, graph: Graph, x: Value) -> None:
         first = ops.ReLU(x, name="first")
         second = ops.Tanh(first, name="second")
         returned(second.output, "y")
-        assert eliminate(second) is True
-        assert graph.results[0].value is first.output
-        assert first.name == "y"
+        assert eliminate(second) is True and graph.results[0].value is first.output and first.name == "y"
         assert eliminate(first) is False  # an input cannot have the name
         assert whole(graph)
 
@@ -276,16 +245,13 @@ class TestReplaceOutput:
         kept = ops.Tanh(x)
         total = ops.Add(ops.ReLU(x), kept)
         ops.Result(total)
-        assert eliminate(total, 1) is True
-        assert graph.results[0].value is kept.output
-        assert graph.of(ops.ReLU) == []
+        assert eliminate(total, 1) is True and graph.results[0].value is kept.output and graph.of(ops.ReLU) == []
 
     def test_eliminate_by_an_absent_input(self, graph: Graph, x: Value) -> None:
         cut = ops.Slice(x, [0], [1], [1])
         graph.set_inputs(cut, [*cut.inputs, None])
         ops.Result(cut)
-        assert eliminate(cut, 4) is False
-        assert cut in graph
+        assert eliminate(cut, 4) is False and cut in graph
 
 
 class TestInsert:
@@ -298,16 +264,13 @@ class TestInsert:
         new = insert_after(old.output, ops.Abs)
         assert new.inputs == (old.output,)
         assert [each.inputs for each in readers] == [(new.output,), (new.output, new.output)]
-        assert (old.output.names, new.output.names) == ((), ("t",))
-        assert whole(graph)
+        assert (old.output.names, new.output.names) == ((), ("t",)) and whole(graph)
 
     def test_after_a_model_output(self, graph: Graph, x: Value) -> None:
         old = ops.ReLU(x)
         returned(old.output, "y")
         new = insert_after(old.output, ops.Abs)
-        assert outputs(graph) == {"y": "y"}
-        assert new.output.names == ("y",)
-        assert whole(graph)
+        assert outputs(graph) == {"y": "y"} and new.output.names == ("y",) and whole(graph)
 
     def test_a_chain_after(self, graph: Graph, x: Value) -> None:
         old = ops.ReLU(x)
@@ -332,9 +295,7 @@ class TestInsert:
         graph.sweep()
         assert (x.node.name, x.names) == ("x", ("x",))
         assert (result.value.node.name, result.value.names) == ("y", ("y",))
-        assert isinstance(result.value.node, Identity)
-        assert other.inputs == (x,)
-        assert whole(graph)
+        assert isinstance(result.value.node, Identity) and other.inputs == (x,) and whole(graph)
 
     def test_before(self, graph: Graph, x: Value) -> None:
         other = ops.Tanh(x)
@@ -342,9 +303,7 @@ class TestInsert:
         ops.Result(total)
         ops.Result(other)
         new = insert_before(total, 1, ops.Abs)
-        assert total.inputs == (x, new.output)
-        assert other.inputs == (x,)
-        assert whole(graph)
+        assert total.inputs == (x, new.output) and other.inputs == (x,) and whole(graph)
 
     def test_before_an_absent_input(self, graph: Graph, x: Value) -> None:
         cut = ops.Slice(x, [0], [1], [1])
@@ -406,8 +365,7 @@ class TestRuntimeInfo:
         infos = [{"fused_names": {"name": "fused_names", "version": "0", "value": each}} for each in ("b,a", "c,a")]
         a, b, c = self.nodes(x, *infos, {})
         copy_runtime_info([a, b], c)
-        assert c.rt_info["fused_names"]["value"] == "a,b,c"
-        assert a.rt_info["fused_names"]["value"] == "b,a"
+        assert c.rt_info["fused_names"]["value"] == "a,b,c" and a.rt_info["fused_names"]["value"] == "b,a"
 
 
 def counter() -> Graph:
@@ -446,8 +404,7 @@ class TestSinks:
         old = graph.of(ops.Add)[0]
         new = ops.Subtract(*old.inputs)
         replace_node(old, new)
-        assert graph.of(ops.Assign)[0].inputs == (new.output,)
-        assert whole(graph)
+        assert graph.of(ops.Assign)[0].inputs == (new.output,) and whole(graph)
 
 # -- random sequences on random graphs
 
@@ -519,7 +476,6 @@ def test_any_sequence_leaves_the_graph_whole(seed: int, length: int) -> None:
         found = invariants(graph)
         assert not found, f"seed {seed}: {found}"
         assert outputs(graph) == {f"out{index}": f"out{index}" for index in range(3)}, f"seed {seed}"
-    assert [result.output_names for result in graph.results] == names
-    assert graph.of(ops.Assign) == sinks
+    assert [result.output_names for result in graph.results] == names and graph.of(ops.Assign) == sinks
     graph.sweep()
     assert not invariants(graph)

@@ -113,15 +113,12 @@ class TestFunctionPass:
                 return graph.owner is not None
 
         Looks.bodies = bodies
-        assert Looks().run(parse(LOOP)) is (bodies != "never")
-        assert seen == visited
+        assert Looks().run(parse(LOOP)) is (bodies != "never") and seen == visited
 
     def test_a_pass_that_changes_counts_and_then_rests(self) -> None:
         graph = parse(LOOP)
         each = Renames()
-        assert each.run(graph)
-        assert each.matches == 1
-        assert each.run(graph) is False
+        assert each.run(graph) and each.matches == 1 and each.run(graph) is False
         assert each.matches == 1
 
     def test_nothing_to_do(self) -> None:
@@ -169,40 +166,30 @@ class TestMatcherPass:
         each = Fuses()
         assert each.run(graph)
         graph.validate()
-        assert kinds(graph) == ["Parameter", "Abs", "Abs", "Result"]
-        assert each.matches == 2
-        assert not invariants(graph)
+        assert kinds(graph) == ["Parameter", "Abs", "Abs", "Result"] and each.matches == 2 and not invariants(graph)
         before = to_text(graph)
-        assert each.run(graph) is False
-        assert to_text(graph) == before
+        assert each.run(graph) is False and to_text(graph) == before
 
     def test_its_negative_twin(self) -> None:
         graph, nodes = chain(2)
         ops.Result(nodes[0])  # the inner one has another consumer
         each = Fuses()
-        assert each.run(graph) is False
-        assert each.matches == 0
-        assert kinds(graph).count("Negative") == 2
+        assert each.run(graph) is False and each.matches == 0 and kinds(graph).count("Negative") == 2
 
     def test_inside_a_body(self) -> None:
         graph = parse(LOOP.replace("%n = Add(%s, %k)", "%a = Negative(%s)\n        %n = Negative(%a)"))
         assert Fuses().run(graph)
         graph.validate()
-        assert kinds(graph.of(ops.Loop)[0].body).count("Abs") == 1
-        assert not invariants(graph)
+        assert kinds(graph.of(ops.Loop)[0].body).count("Abs") == 1 and not invariants(graph)
 
     def test_by_hand_on_one_node(self) -> None:
         graph, nodes = chain(4)
         each = Fuses()
-        assert each.match(nodes[0]) is None
-        assert each.run_on_node(nodes[0]) is False
+        assert each.match(nodes[0]) is None and each.run_on_node(nodes[0]) is False
         match = each.match(nodes[3])
-        assert match is not None
-        assert match[each.x] is nodes[1].output
+        assert match is not None and match[each.x] is nodes[1].output
         assert len(graph) == 6  # matching changes nothing
-        assert each.run_on_node(nodes[3]) is True
-        assert each.matches == 1
-        assert kinds(graph).count("Negative") == 2
+        assert each.run_on_node(nodes[3]) is True and each.matches == 1 and kinds(graph).count("Negative") == 2
 
     def test_one_matcher_only(self) -> None:
         each = Fuses()
@@ -253,24 +240,20 @@ class TestGraphRewrite:
         first, second, third = Says(pattern, "a"), Says(pattern, "b", done=True), Says(pattern, "c")
         assert GraphRewrite([first, second, third]).run(graph)
         assert asked == ["a", "b"]  # the first True ends the visit
-        assert third.found == []
-        assert second.matches == 1
-        assert first.matches == 0
+        assert third.found == [] and second.matches == 1 and first.matches == 0
 
     def test_producers_first_and_consumers_first(self) -> None:
         graph, nodes = chain(3)
         forward, backward = (Finds(wrap_type(ops.Negative)) for _ in range(2))
         GraphRewrite([forward]).run(graph)
         BackwardGraphRewrite([backward]).run(graph)
-        assert forward.found == nodes
-        assert backward.found == nodes[::-1]
+        assert forward.found == nodes and backward.found == nodes[::-1]
 
     def test_the_direction_decides_what_an_odd_chain_becomes(self) -> None:
         forward, backward = chain(3)[0], chain(3)[0]
         GraphRewrite([Fuses()]).run(forward)
         BackwardGraphRewrite([Fuses()]).run(backward)
-        assert type(forward.results[0].value.node) is ops.Negative
-        assert type(backward.results[0].value.node) is ops.Abs
+        assert type(forward.results[0].value.node) is ops.Negative and type(backward.results[0].value.node) is ops.Abs
 
     @pytest.mark.parametrize("direction", [GraphRewrite, BackwardGraphRewrite])
     def test_new_nodes_are_visited_by_the_matchers_behind_and_by_all_if_registered(self, direction: Any) -> None:
@@ -283,8 +266,7 @@ class TestGraphRewrite:
     def test_an_inner_node_of_a_replacement_is_visited_by_the_matchers_behind(self) -> None:
         graph, _ = chain(1)
         rewrite = GraphRewrite([Becomes(ops.Negative, lambda x: ops.ReLU(ops.Abs(x))), Becomes(ops.Abs, ops.Tanh)])
-        assert rewrite.run(graph)
-        assert kinds(graph) == ["Parameter", "Tanh", "ReLU", "Result"]
+        assert rewrite.run(graph) and kinds(graph) == ["Parameter", "Tanh", "ReLU", "Result"]
 
     def test_a_node_whose_input_a_later_match_changes_is_visited_by_the_matchers_behind(self) -> None:
         graph, _ = chain(3)
@@ -300,8 +282,7 @@ class TestGraphRewrite:
                 replace_node(first, ops.Abs(first.inputs[0]))
                 return True
 
-        assert GraphRewrite([ChangesTheFirst(), seen]).run(graph)
-        assert seen.found == [graph.of(ops.Negative)[0]]
+        assert GraphRewrite([ChangesTheFirst(), seen]).run(graph) and seen.found == [graph.of(ops.Negative)[0]]
 
     def test_a_chain_of_fusions(self) -> None:
         graph = Graph("main")
@@ -325,8 +306,7 @@ class TestGraphRewrite:
         each = Adds()
         assert GraphRewrite([each]).run(graph)
         graph.validate()
-        assert each.matches == 15
-        assert kinds(graph).count("Add") == 1
+        assert each.matches == 15 and kinds(graph).count("Add") == 1
         assert graph.of(ops.Add)[0].inputs[1].constant == 16  # type: ignore[union-attr]
         assert not invariants(graph)
 
@@ -363,9 +343,7 @@ class TestGraphRewrite:
                 return True
 
         each = Cuts()
-        assert each.run(graph)
-        assert each.matches == 1
-        assert kinds(graph) == ["Parameter", "Negative", "Result"]
+        assert each.run(graph) and each.matches == 1 and kinds(graph) == ["Parameter", "Negative", "Result"]
 
     def test_a_node_dropped_by_a_callback_that_says_no_is_not_asked_about_again(self) -> None:
         graph, _nodes = chain(1)
@@ -432,8 +410,7 @@ class TestGraphRewrite:
         x = parameter(graph, 2)
         each = Finds(any_order(ops.Add, any_input(), wrap_type(ops.ReLU)))
         dispatch = Dispatch([each])
-        assert dispatch.of(ops.Add(x, x)) == ()
-        assert dispatch.of(ops.Add(x, ops.ReLU(x))) == (each,)
+        assert dispatch.of(ops.Add(x, x)) == () and dispatch.of(ops.Add(x, ops.ReLU(x))) == (each,)
         assert dispatch.of(ops.Add(ops.ReLU(x), x)) == (each,)
 
 

@@ -77,8 +77,7 @@ class TestSelection:
 
     def test_what_is_within_a_disabled_pass(self) -> None:
         selection = selected(disable=["GraphRewrite"], enable=["Other"])
-        assert not selection.runs("Other")
-        assert selection.skipped == ["GraphRewrite"]
+        assert not selection.runs("Other") and selection.skipped == ["GraphRewrite"]
 
     @pytest.mark.parametrize(
         ("last", "skipped"),
@@ -108,8 +107,7 @@ class TestSelection:
 
     def test_what_passes_hold(self) -> None:
         selection = selected(disable=["Other"])
-        assert selection.held("First") == ["First"]
-        assert selection.held("Manager") == ["Second"]
+        assert selection.held("First") == ["First"] and selection.held("Manager") == ["Second"]
         assert selection.held("GraphRewrite") == ["DropIdentity"]
         assert selection.steps == ["First", "Second", "OnRequest", "GraphRewrite", "First", "Third"]
 
@@ -133,8 +131,7 @@ class TestProfile:
         ]  # fmt: skip
         assert lines[3][3:] == ["2", "5", "->", "3"]
         assert lines[4] == ["DropIdentity", "2"]  # Other found nothing: it has no row
-        assert lines[5][3:] == ["-", "3"]
-        assert lines[-2][3:] == ["5", "->", "3"]
+        assert lines[5][3:] == ["-", "3"] and lines[-2][3:] == ["5", "->", "3"]
         assert profile.seconds == sum(row["seconds"] for row in profile.rows)
 
     def test_columns_are_aligned(self) -> None:

@@ -38,8 +38,7 @@ def test_one_other_bit_keeps_both(place: tuple[int, int]) -> None:
     matrix[place] = 0.0
     other[place[::-1]] = -0.0
     graph, product = language_model(matrix, other)
-    assert not ShareTransposedConstants().run(graph)
-    assert not product.transpose_b
+    assert not ShareTransposedConstants().run(graph) and not product.transpose_b
 
 
 def test_equal_first_and_last_elements_are_not_enough() -> None:

@@ -253,8 +253,7 @@ def test_the_help_names_the_trip_count() -> None:
         next = Add (s, e)
       }>
     }"""
-    assert "--freeze n=1" in refused(text)[0]
-    assert "--freeze n=1" in refused(text, GIVEN, input="x[1,2],n,start")[0]
+    assert "--freeze n=1" in refused(text)[0] and "--freeze n=1" in refused(text, GIVEN, input="x[1,2],n,start")[0]
     convert_model(parsed(text, opset=17), transform=GIVEN, input="x[1,2],n,start", freeze={"n": 1})
 
 

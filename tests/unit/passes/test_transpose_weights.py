@@ -63,16 +63,14 @@ def test_constants_of_one_span_share_what_is_transposed(tmp_path: Path) -> None:
     first, second = (each.inputs[1].node for each in made)
     assert isinstance(first.tensor, TransposedTensor) and first.tensor is second.tensor
     assert [first.name, second.name] == ["w0", "w1"] and all(each.transpose_b for each in made)
-    assert [each.output.shape for each in made] == [(4, COLUMNS)] * 2
-    assert not TransposeWeights().run(graph)
+    assert [each.output.shape for each in made] == [(4, COLUMNS)] * 2 and not TransposeWeights().run(graph)
 
 
 def test_another_reader_of_the_span_keeps_all_of_them(tmp_path: Path) -> None:
     graph, made = products(2, tmp_path)
     tokens = Parameter(graph=graph, dtype=i64, shape=(4,))
     Result(ops.Gather(Constant(span(tmp_path), graph=graph), tokens, 0))
-    assert not TransposeWeights().run(graph)
-    assert not any(each.transpose_b for each in made)
+    assert not TransposeWeights().run(graph) and not any(each.transpose_b for each in made)
 
 
 def test_another_reader_in_another_scope_keeps_them(tmp_path: Path) -> None:
@@ -84,8 +82,7 @@ def test_another_reader_in_another_scope_keeps_them(tmp_path: Path) -> None:
         (constant,) = (each for each in body.of(Constant) if each.tensor.size > 1)
         constant.output.replace_with(Constant(tensor, graph=body).output)
         body.sweep()
-    assert not TransposeWeights().run(graph)
-    assert not first.transpose_b
+    assert not TransposeWeights().run(graph) and not first.transpose_b
 
 
 def test_the_limit_of_a_model(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -47,8 +47,7 @@ class TestVisualizeTree:
         graph = parse(TEXT)
         steps: list[Step] = []
         passes = [VisualizeTree(tmp_path / "a.dot"), EliminateGather(), VisualizeTree(tmp_path / "b.dot")]
-        assert Manager(passes, [steps.append]).run(graph)
-        assert [step.changed for step in steps] == [False, True, False]
+        assert Manager(passes, [steps.append]).run(graph) and [step.changed for step in steps] == [False, True, False]
         assert "Gather" in (tmp_path / "a.dot").read_text("utf-8")
         assert "Gather" not in (tmp_path / "b.dot").read_text("utf-8")
 
@@ -103,7 +102,6 @@ class TestVisualizeTree:
         (tmp_path / "taken").write_text("kept")
         (tmp_path / "folder.dot").mkdir()
         for path in (tmp_path / "taken" / "graph.dot", tmp_path / "folder.dot"):
-            with pytest.raises(FileError) as caught:
+            with pytest.raises(FileError, match="^ML219: "):
                 VisualizeTree(path).run(parse(TEXT))
-            assert caught.value.code == "ML219"
         assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.dot", "taken"]
