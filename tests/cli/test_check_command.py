@@ -26,9 +26,7 @@ from .sarif_core import LOG
 
 BROKEN = """
 main (float[3] x, int64 n, seq(float[2]) s) => (float[3] y, seq(float[2]) t) <float[3] spare = {1.0, 2.0, 3.0}> {
-  [unread] dead = Neg (x)
-  t = Identity (s)
-  [first] u = my.Gate (x)
+  [unread] dead = Neg (x) t = Identity (s) [first] u = my.Gate (x)
   [loop] z = Loop (n, "", u) <body = step (int64 i, bool c, float[3] q) => (bool d, float[3] w) {
     d = Identity (c) [inner] k = my.Gate (q) [here] w = Strange (k) }>
   y = Add (z, z)

@@ -237,8 +237,7 @@ Result(%x)
 # expected
 %x = Parameter : f32[3]
 Result(%x)
-```
-"""
+```"""
 
 
 def test_a_wrong_page_is_seen(tmp_path: Path) -> None:

@@ -26,14 +26,12 @@ from .installed import mo_loop
 MODEL = """
 main (float[N,3,4,4] x, float[3] scale, int64 trips) => (float[M,K,I,J] y, float[A,B,C,D] z)
 <float[2,3,1,1] w = {1.0, 2.0, 3.0, 4.0, 5.0, 0.1}, int64 three = {3}> {
-  [conv] h = Conv (x, w)
-  [named] r = Relu (h)
+  [conv] h = Conv (x, w) [named] r = Relu (h)
   [counted] z = Loop (three, "", r) <body = step (int64 i, bool c, float[N,2,4,4] s) => (bool d, float[N,2,4,4] t) {
     d = Identity (c) t = Add (s, s) }>
   [unknown] k = Loop (trips, "", r) <body = tell (int64 j, bool e, float[N,2,4,4] u) => (bool f, float[N,2,4,4] v) {
     f = Identity (e) v = Neg (u) }>
-  total = ReduceSum <keepdims = 0> (scale)
-  y = Mul (k, total)
+  total = ReduceSum <keepdims = 0> (scale) y = Mul (k, total)
 }"""
 
 EXTENSION = '''

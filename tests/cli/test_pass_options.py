@@ -90,8 +90,7 @@ def loop(tmp_path: Path) -> Path:
 @pytest.fixture
 def negs(tmp_path: Path) -> Path:
     text = """main (float[3] x) => (float[3] y, float[3] z, float[3] w) {
-      [one] a = Neg (x) [two] b = Neg (a) y = Exp (b)
-      [three] c = Neg (x) [four] d = Neg (c) z = Add (c, d)
+      [one] a = Neg (x) [two] b = Neg (a) y = Exp (b) [three] c = Neg (x) [four] d = Neg (c) z = Add (c, d)
       [five] e = Neg (x) w = Exp (e) }"""
     return saved(parsed(text), tmp_path)
 

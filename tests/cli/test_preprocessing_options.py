@@ -110,8 +110,7 @@ def test_its_passes_are_listed_and_explained(tmp_path: Path) -> None:
 
 def test_the_summary_of_compression(tmp_path: Path) -> None:
     text = """main (float[2] x) => (float[2] y) <float[2] w = {1e6, 0.5}, float[2] v = {4097.5, 1.0}> {
-      a = Add (x, w)
-      y = Mul (a, v)
+      a = Add (x, w) y = Mul (a, v)
     }"""
     source, target = saved(parsed(text), tmp_path), tmp_path / "out.xml"
     said = convert(source, "-o", target, "--compress-to-fp16").stdout

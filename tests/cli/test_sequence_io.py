@@ -17,18 +17,14 @@ from .commands import assert_clear, convert, saved
 
 TURNED = """
 main (seq(float[?,3]) s, int64 k, float[3] x) => (seq(float[?,3]) t, int64 n, float[?,3] one) {
-  one = SequenceAt (s, k)
-  bigger = Add (one, x)
-  s1 = SequenceErase (s, k)
-  t = SequenceInsert (s1, bigger)
+  one = SequenceAt (s, k) bigger = Add (one, x) s1 = SequenceErase (s, k) t = SequenceInsert (s1, bigger)
   n = SequenceLength (t)
 }"""
 
 MAPPED = """
 main (seq(float[?,?]) s, float f) => (seq(float[?,?]) t, seq(int64[2]) shapes) {
   t, shapes = SequenceMap (s, f) <body = each (float[?,?] e, float g) => (float[?,?] r, int64[2] l) {
-    r = Mul (e, g)
-    l = Shape (e)
+    r = Mul (e, g) l = Shape (e)
   }>
 }"""
 

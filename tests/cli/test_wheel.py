@@ -31,8 +31,7 @@ tiny (float[2] x, int64 trips) => (float[2] y)
     go = Constant <value = bool {1}> ()
     y = Loop (trips, go, x) <body = step (int64 i, bool on, float[2] v) => (bool again, float[2] w)
         { again = Identity (on)  w = Add (v, v) }>
-}
-"""
+}"""
 
 
 def pip(*arguments: str, cwd: Path) -> None:

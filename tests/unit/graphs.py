@@ -8,21 +8,16 @@ from mo_loop.graph.types import f32
 from mo_loop.ops.base import Parameter, Result
 
 LOOP = """
-    %m = Parameter : i64[]
-    %x = Parameter : f32[2]
-    %w = Parameter : f32[2]
+    %m = Parameter : i64[] %x = Parameter : f32[2] %w = Parameter : f32[2]
     %y = Loop(%m, true, %x, %w) {
       condition: @go, input_map: [Merged(%s, @n), Invariant(%k)], output_map: [Final(@n)]
     }
       body {
-        %s = Parameter
-        %k = Parameter
+        %s = Parameter %k = Parameter
         %n = Add(%s, %k)
-        Result(true) @go
-        Result(%n)
+        Result(true) @go Result(%n)
       }
-    Result(%y)
-"""
+    Result(%y)"""
 
 
 def parameter(graph: Graph, *shape: int) -> Value:

@@ -34,28 +34,21 @@ from tests.planting import planted
 
 PLAIN = """
 main (float[2,3] x, float[2,3] z) => (float[2,3] y) <float[3] w = {1.0, 2.0, 3.0}, float[3] v = {4.0, 5.0, 6.0}> {
-  [scale] a = Mul (x, w)
-  [shift] b = Add (a, v)
-  [soft] c = Softmax <axis = 1> (b)
-  [sum] y = Add (c, z)
+  [scale] a = Mul (x, w) [shift] b = Add (a, v) [soft] c = Softmax <axis = 1> (b) [sum] y = Add (c, z)
 }"""
 
 LOOP = """
 main (float[3] x, float[4,3] z, int64 n) => (float[3] y, float[K,3] r) <float[3] w = {1.0, 2.0, 3.0}> {
   [loop] y, o, r = Loop (n, "", x, x) <body = step (int64 i, bool c, float[3] s, float[3] t) =>
       (bool d, float[3] u, float[3] v, float[3] q) {
-    d = Identity (c)
-    [grow] u = Mul (t, w)
-    [fall] v = Sub (s, t)
-    [join] q = Add (u, v)
+    d = Identity (c) [grow] u = Mul (t, w) [fall] v = Sub (s, t) [join] q = Add (u, v)
   }>
 }"""
 
 SCAN = """
 main (float[3] x, float[3,3] z) => (float[3] y, float[3,3] r) {
   [scan] y, r = Scan (x, z) <num_scan_inputs = 1, body = step (float[3] s, float[3] e) => (float[3] t, float[3] q) {
-    [add] t = Add (s, e)
-    [neg] q = Neg (t)
+    [add] t = Add (s, e) [neg] q = Neg (t)
   }>
 }"""
 
@@ -290,8 +283,7 @@ def test_faults_in_converted_models_are_named(tmp_path: Path) -> None:
 def test_shapes_that_follow_from_others_are_marked() -> None:
     text = """
     %x = Parameter : f32[2,{size}]
-    %a = Sigmoid(%x)
-    %b = Tanh(%a)
+    %a = Sigmoid(%x) %b = Tanh(%a)
     Result(%b)"""
     found = diff(parse(text.format(size=3)), parse(text.format(size=4)))
     assert [(each.operator, each.follows) for each in found.changes] == [
@@ -371,9 +363,7 @@ def test_weights_of_another_type_are_compared_as_numbers() -> None:
 def test_a_constant_that_is_stored_twice_reads_the_same() -> None:
     once = """
     %x = Parameter : f32[2]
-    %w = Constant [1.0, 2.0] : f32[2]
-    %a = Add(%x, %w)
-    %b = Multiply(%a, %w)
+    %w = Constant [1.0, 2.0] : f32[2] %a = Add(%x, %w) %b = Multiply(%a, %w)
     Result(%b)"""
     twice = once.replace("%a = Add", "%v = Constant [1.0, 2.0] : f32[2]\n    %a = Add").replace("%a, %w", "%a, %v")
     found = diff(parse(once), parse(twice))

@@ -19,8 +19,7 @@ from mo_loop.text.dot import quoted, to_dot
 TEXT = r"""
 graph main {
   info {framework: {producer: "me"}}
-  %m = Parameter : i64[] "trips"
-  %x = Parameter : f32[2,N] "a \"quoted\" \\ name & <more>"
+  %m = Parameter : i64[] "trips" %x = Parameter : f32[2,N] "a \"quoted\" \\ name & <more>"
   %c = Parameter : boolean[]
   %y, %all = Loop(%m, true, %x, %x) {
     iteration: %i, condition: @go
@@ -28,14 +27,9 @@ graph main {
     output_map: [Final(@n), Concatenated(@u, axis: 0)]
   } "loop"
     body step {
-      %i = Parameter
-      %s = Parameter
-      %e = Parameter : f32[2,1]
-      %n = Add(%s, %e)
-      %u = Unsqueeze(%n, 0)
-      Result(true) @go
-      Result(%n)
-      Result(%u)
+      %i = Parameter %s = Parameter %e = Parameter : f32[2,1]
+      %n = Add(%s, %e) %u = Unsqueeze(%n, 0)
+      Result(true) @go Result(%n) Result(%u)
     }
   %z = If(%c, %y) {input_map: [Branched(%a, _)], output_map: [Selected(@a, @b)]}
     then_body {
@@ -47,11 +41,8 @@ graph main {
       Result(%b)
     }
   %w = Constant seed(1) : f32[100] info {old: "yes"}
-  Result(%z) names "z"
-  Result(%all)
-  Result(%w)
-}
-"""
+  Result(%z) names "z" Result(%all) Result(%w)
+}"""
 
 
 class TestDot:

@@ -238,10 +238,8 @@ def test_the_picture_of_a_node_that_read_a_dropped_output() -> None:
 
     graph = parse("""
     %x = Parameter : f32[2,N]
-    %a, %b = Split(%x, 0) {num_splits: 2} : f32[1,N], f32[1,N]
-    %r = ReLU(%b)
-    Result(%a)
-    """)
+    %a, %b = Split(%x, 0) {num_splits: 2} : f32[1,N], f32[1,N] %r = ReLU(%b)
+    Result(%a)""")
     describer = Describer()
     before = describer.state(graph)
     (split,) = [node for node in graph if len(node.outputs) == 2]

@@ -34,11 +34,9 @@ from tests.unit.graphviz import use_as_graphviz
 TEXT = """
 graph main {
   %x = Parameter : f32[2,1]
-  %g = Gather(%x, [0], 1)
-  %y = ReLU(%g)
+  %g = Gather(%x, [0], 1) %y = ReLU(%g)
   Result(%y) names "y"
-}
-"""
+}"""
 
 
 class Idle(FunctionPass):

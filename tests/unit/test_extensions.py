@@ -70,11 +70,9 @@ class Second(First):
 NESTED = """
 main (float[3] x, float[3] w, int64 n) => (float[3] y) {
   y = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
-    d = Identity (c)
-    a = com.example.Scale <factor = 0.5> (s)
+    d = Identity (c) a = com.example.Scale <factor = 0.5> (s)
     b = com.example.Repeat <times = 3, body = inner (float[3] p) => (float[3] q) { e = Sub (p, w) q = Mul (e, e) }> (a)
-    g = Sigmoid (b)
-    t = Mul (g, b)
+    g = Sigmoid (b) t = Mul (g, b)
   }> }"""
 
 

@@ -103,13 +103,10 @@ class TestWriters:
             }
               body {
                 %s = Parameter
-                %n = Negative(%s)
-                %k = Abs(%s)
-                Result(%n)
-                Result(%k)
+                %n = Negative(%s) %k = Abs(%s)
+                Result(%n) Result(%k)
               }
-            Result(%c)
-        """)
+            Result(%c)""")
         (node,) = graph.of(ops.TensorIterator)
         last = node.outputs[2]
         with pytest.raises(InternalError, match="still used"):

@@ -69,10 +69,7 @@ class TestTypes:
 
     def test_through_two_levels(self) -> None:
         graph = parse(f"""
-            %c = Parameter : boolean[]
-            %m = Parameter : i64[]
-            %x = Parameter : f32[2]
-            %w = Parameter : f32[2]
+            %c = Parameter : boolean[] %m = Parameter : i64[] %x = Parameter : f32[2] %w = Parameter : f32[2]
             %y = If(%c, %m, %x, %w) {{
               input_map: [Branched(%m, _), Branched(%x, %k), Branched(%w, _)], output_map: [Selected(@y, @k)]
             }}
@@ -81,8 +78,7 @@ class TestTypes:
                 %k = Parameter
                 Result(%k)
               }}
-            Result(%y)
-        """)
+            Result(%y)""")
         choice = graph.of(ops.If)[0]
         loop = choice.then_body.of(ops.Loop)[0]
         loop.body.touch(loop.body.of(ops.Add)[0])
@@ -151,30 +147,23 @@ class TestCopies:
         graph.sweep()
         assert to_text(graph, names=False) == to_text(
             parse("""
-            %m = Parameter : i64[]
-            %x = Parameter : f32[2]
-            %w = Parameter : f32[2]
-            %a = Add(%x, %w)
-            %b = Add(%a, %w)
-            Result(%b)
-        """),
+            %m = Parameter : i64[] %x = Parameter : f32[2] %w = Parameter : f32[2]
+            %a = Add(%x, %w) %b = Add(%a, %w)
+            Result(%b)"""),
             names=False,
         )
         assert not invariants(graph)
 
     def test_what_is_inlined_is_typed_by_its_bindings(self) -> None:
         graph = parse("""
-            %m = Parameter : i64[]
-            %x = Parameter : f32[1]
+            %m = Parameter : i64[] %x = Parameter : f32[1]
             %y = Loop(%m, true, %x) {condition: @go, input_map: [Merged(%s, @n)], output_map: [Final(@n)]}
               body {
                 %s = Parameter
                 %n = Concat(%s, %s) {axis: 0}
-                Result(true) @go
-                Result(%n)
+                Result(true) @go Result(%n)
               }
-            Result(%y)
-        """)
+            Result(%y)""")
         (loop,) = graph.of(ops.Loop)
         assert str(loop.body.of(ops.Concat)[0].output.type) == "f32[?]"
         _, state = graph.inline(loop.body, [graph.parameters[1].output])
@@ -183,10 +172,7 @@ class TestCopies:
 
     def test_inlining_copies_bodies_within_bodies(self) -> None:
         graph = parse(f"""
-            %c = Parameter : boolean[]
-            %i = Parameter : i64[]
-            %u = Parameter : f32[2]
-            %v = Parameter : f32[2]
+            %c = Parameter : boolean[] %i = Parameter : i64[] %u = Parameter : f32[2] %v = Parameter : f32[2]
             %r = If(%c, %i, %u, %v) {{
               input_map: [Branched(%m, _), Branched(%x, %k), Branched(%w, _)], output_map: [Selected(@y, @k)]
             }}
@@ -195,8 +181,7 @@ class TestCopies:
                 %k = Parameter
                 Result(%k)
               }}
-            Result(%r)
-        """)
+            Result(%r)""")
         choice = graph.of(ops.If)[0]
         (value,) = graph.inline(choice.then_body, [each.output for each in graph.parameters[1:]])
         choice.output.replace_with(value)

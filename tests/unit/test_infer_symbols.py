@@ -70,17 +70,14 @@ class TestRenaming:
 class TestBodies:
     def test_a_state_that_grows_has_not_the_size_it_began_with(self) -> None:
         graph = parse("""
-            %n = Parameter : i64[]
-            %x = Parameter : f32[?]
+            %n = Parameter : i64[] %x = Parameter : f32[?]
             %y = Loop(%n, true, %x) {condition: @go, input_map: [Merged(%s, @next)], output_map: [Final(@next)]}
               body {
                 %s = Parameter
                 %next = Concat(%s, [1.0]) {axis: 0}
-                Result(true) @go
-                Result(%next)
+                Result(true) @go Result(%next)
               }
-            Result(%y)
-        """)
+            Result(%y)""")
         (loop,) = graph.of(ops.Loop)
         (begun,) = graph.parameters[1].output.shape or ()
         (ended,) = loop.output.shape or ()
@@ -89,8 +86,7 @@ class TestBodies:
 
     def test_of_two_branches_the_wider_one_is_not_both(self) -> None:
         graph = parse("""
-            %c = Parameter : boolean[]
-            %x = Parameter : f32[?]
+            %c = Parameter : boolean[] %x = Parameter : f32[?]
             %y = If(%c, %x) {input_map: [Branched(%a, _)], output_map: [Selected(@a, @five)]}
               then_body {
                 %a = Parameter
@@ -100,8 +96,7 @@ class TestBodies:
                 %five = Constant [1.0, 2.0, 3.0, 4.0, 5.0]
                 Result(%five)
               }
-            Result(%y)
-        """)
+            Result(%y)""")
         assert graph.of(ops.If)[0].output.shape != graph.parameters[1].output.shape
 
     def test_a_condition_that_is_false_from_the_first_iteration_on(self) -> None:
@@ -110,11 +105,9 @@ class TestBodies:
             %y = Loop(7, true, %x) {condition: @go, input_map: [Invariant(%s)], output_map: [Concatenated(@s, axis: 0)]}
               body {
                 %s = Parameter
-                Result(false) @go
-                Result(%s)
+                Result(false) @go Result(%s)
               }
-            Result(%y)
-        """)
+            Result(%y)""")
         assert graph.of(ops.Loop)[0].output.shape == (3,)
 
 

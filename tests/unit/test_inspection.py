@@ -39,9 +39,7 @@ def control(inspection: Inspection, operator: str) -> ControlFacts:
 MIXED = """
 main (float[N,3] x, int64 n, seq(float[2]) s, optional(float[2]) o) => (float[M,3] y)
   <float[3] w = {1.0, 2.0, 3.0}, float[3] spare = {0.0, 0.0, 0.0}> {
-  [a] u = Add (x, w)
-  [b] v = my.Gate (u)
-  [k] c = Constant <value_ints = [1, 2]> ()
+  [a] u = Add (x, w) [b] v = my.Gate (u) [k] c = Constant <value_ints = [1, 2]> ()
   [l] y = Loop (n, "", v) <body = step (int64 i, bool d, float[P,3] p) => (bool e, float[Q,3] q)
     <float[3] inner = {4.0, 5.0, 6.0}> { e = Identity (d) [m] r = Mul (p, w) q = Add (r, inner) }>
 }"""

@@ -20,24 +20,20 @@ from tests.pages import after, assert_whole, document
 
 NESTED = """
 main (float[3] x, int64 n, bool f) => (float[3] y) <float[3] w = {1.0, 2.0, 3.0}> {
-  [first] a = Add (x, w)
-  [same] b = Identity (a)
+  [first] a = Add (x, w) [same] b = Identity (a)
   [loop] y = Loop (n, "", b) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
-    [on] d = Identity (c)
-    [grow] g = Mul (s, s)
+    [on] d = Identity (c) [grow] g = Mul (s, s)
     [choice] t = If (f) <then_branch = yes () => (float[3] p) { [soft] p = Softmax <axis = 0> (g) },
                          else_branch = no () => (float[3] q) { [sine] q = Sin (g) }> }>
 }"""
 
 FUNCTION = """<ir_version: 8, opset_import: ["" : 17, "own" : 1]>
 main (float[3] x) => (float[3] y) {
-  [one] a = own.twice (x)
-  [two] y = own.twice (a)
+  [one] a = own.twice (x) [two] y = own.twice (a)
 }
 <domain: "own", opset_import: ["" : 17]>
 twice (v) => (r) {
-  [add] s = Add (v, v)
-  [sine] r = Sin (s)
+  [add] s = Add (v, v) [sine] r = Sin (s)
 }"""
 
 
@@ -93,8 +89,7 @@ def test_the_nodes_of_a_function_have_the_layers_of_all_its_calls(tmp_path: Path
 
 def test_a_fused_layer_is_of_all_its_nodes(tmp_path: Path) -> None:
     found = mapped(tmp_path, """main (float[2,3] x, float[2,3] z) => (float[2,3] y) {
-      [sum] a = Add (x, z)
-      [keep] b = Identity (a)
+      [sum] a = Add (x, z) [keep] b = Identity (a)
       [same] y = Reshape <allowzero = 0> (b, shape) }""".replace("{", "<int64[2] shape = {0, 0}> {", 1))
     assert layers(found) == {each: ["y"] for each in ("sum", "keep", "same")}
 

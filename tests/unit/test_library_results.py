@@ -22,8 +22,7 @@ MODEL = """
 m (float[N, 2] x, int64 n) => (float[N, 2] y) <float[2] w = {0.5, 2.0}> {
   [loop] y = Loop (n, "", x) <body = step (int64 i, bool c, float[N, 2] s) => (bool d, float[N, 2] t) {
     d = Identity (c) [times] t = Mul (s, w) }>
-}
-"""
+}"""
 
 
 @pytest.fixture

@@ -12,22 +12,16 @@ from mo_loop.transforms.front.loop_to_ti import LoopToTI
 from tests.unit.test_dump import TEXT
 
 LOOP = """
-%x = Parameter : f32[5,2]
-%h = Parameter : f32[2]
+%x = Parameter : f32[5,2] %h = Parameter : f32[2]
 %y = Loop(5, true, %h, %x) {
   iteration: %i, condition: @go, input_map: [Merged(%s, @n), Invariant(%e)], output_map: [Final(@n)]
 }
   body {
-    %i = Parameter
-    %s = Parameter
-    %e = Parameter
-    %g = Gather(%e, %i, 0)
-    %n = Add(%s, %g)
-    Result(true) @go
-    Result(%n)
+    %i = Parameter %s = Parameter %e = Parameter
+    %g = Gather(%e, %i, 0) %n = Add(%s, %g)
+    Result(true) @go Result(%n)
   }
-Result(%y)
-"""
+Result(%y)"""
 
 
 def both(graph: Graph) -> tuple[Describer, GraphState]:
@@ -74,10 +68,8 @@ def test_each_kind_of_change_is_seen() -> None:
 def test_dropped_outputs_change_their_readers() -> None:
     graph = parse("""
     %x = Parameter : f32[2,N]
-    %a, %b = Split(%x, 0) {num_splits: 2} : f32[1,N], f32[1,N]
-    %r = ReLU(%b)
-    Result(%r)
-    """)
+    %a, %b = Split(%x, 0) {num_splits: 2} : f32[1,N], f32[1,N] %r = ReLU(%b)
+    Result(%r)""")
     describer, first = both(graph)
     split = next(node for node in graph if len(node.outputs) == 2)
     graph.drop_outputs(split, [1])
@@ -91,10 +83,8 @@ def test_a_reader_of_dropped_outputs_drops_outputs_too() -> None:
     graph = parse("""
     %x = Parameter : f32[2,4]
     %a, %b = Split(%x, 0) {num_splits: 2} : f32[1,4], f32[1,4]
-    %c, %d = Split(%b, 1) {num_splits: 2} : f32[1,2], f32[1,2]
-    %r = ReLU(%d)
-    Result(%r)
-    """)
+    %c, %d = Split(%b, 1) {num_splits: 2} : f32[1,2], f32[1,2] %r = ReLU(%d)
+    Result(%r)""")
     describer, _ = both(graph)
     first, second = (node for node in graph if len(node.outputs) == 2)
     graph.drop_outputs(first, [1])

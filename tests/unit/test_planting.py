@@ -13,10 +13,7 @@ LOOP = """
 main (float[N] x, int64 n) => (float[N] y) {
   [loop] y, z = Loop (n, "", x, x) <body = step (int64 i, bool c, float[N] s, float[N] t) =>
       (bool d, float[N] u, float[N] v) {
-    d = Identity (c)
-    w = Constant <value = float {2.5}> ()
-    u = Mul (t, w)
-    v = Add (s, t)
+    d = Identity (c) w = Constant <value = float {2.5}> () u = Mul (t, w) v = Add (s, t)
   }>
 }"""
 

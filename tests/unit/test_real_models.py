@@ -70,12 +70,8 @@ def test_masks_of_infinite_range_are_not_quantised() -> None:
     integers = pytest.importorskip("tests.models.sources.real_models.integers")
     text = """<ir_version: 8, opset_import: ["" : 17]>
     main (float[2,2] x, bool[2,2] b) => (float[2,2] z) {
-      least = Constant<value=float {-3.4e38}>()
-      zero = Constant<value=float {0}>()
-      mask = Where(b, zero, least)
-      sum = Add(x, mask)
-      parts = Softmax(sum)
-      z = Add(parts, x)
+      least = Constant<value=float {-3.4e38}>() zero = Constant<value=float {0}>() mask = Where(b, zero, least)
+      sum = Add(x, mask) parts = Softmax(sum) z = Add(parts, x)
     }"""
     graph = parser.parse_model(text).graph
     for number, node in enumerate(graph.node):
@@ -122,8 +118,7 @@ def test_a_block_of_zeros_stays_zero() -> None:
 
 PRODUCTS = """<ir_version: 8, opset_import: ["" : 17]>
 main (float[3,128] x) => (float[3,48] y, float[3,64] z) {
-  y = MatMul(x, w)
-  z = Gemm<transB=1>(x, v, b)
+  y = MatMul(x, w) z = Gemm<transB=1>(x, v, b)
 }"""
 
 

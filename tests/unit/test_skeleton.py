@@ -85,12 +85,8 @@ def test_the_views_of_a_generated_model_and_of_its_ir_agree(index: int, tmp_path
 LOOP = """
 main (float[2,3] x, int64 n) => (float[2,3] y, float[K,2,3] all) {
   [loop] y, all = Loop (n, "", x) <body = step (int64 i, bool c, float[2,3] s) => (bool d, float[2,3] t, float[2,3] u) {
-    f = CastLike (i, s)
-    t = Add (s, f)
-    u = Mul (t, x)
-    total = ReduceSum <keepdims = 0> (t)
-    limit = Constant <value_float = 9.0> ()
-    d = Less (total, limit)
+    f = CastLike (i, s) t = Add (s, f) u = Mul (t, x) total = ReduceSum <keepdims = 0> (t)
+    limit = Constant <value_float = 9.0> () d = Less (total, limit)
   }>
 }"""
 
@@ -152,16 +148,13 @@ def test_slices_of_several_elements(tmp_path: Path) -> None:
 
 CALLS = """<ir_version: 10, opset_import: ["": 18, "local": 1]>
 main (float[3] x, int64 n) => (float[3] y) {
-  a = local.plain (x)
-  [first] b = local.outer (a, n)
-  y = local.outer (b, n)
+  a = local.plain (x) [first] b = local.outer (a, n) y = local.outer (b, n)
 }
 <domain: "local", opset_import: ["": 18]> plain (x) => (y) { y = Neg (x) }
 <domain: "local", opset_import: ["": 18, "local": 1]> outer (x, n) => (y) { z = Abs (x)  y = local.repeated (z, n) }
 <domain: "local", opset_import: ["": 18]> repeated (x, n) => (y) {
   [loop] y = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
-    d = Identity (c)
-    t = Neg (s)
+    d = Identity (c) t = Neg (s)
   }>
 }"""
 

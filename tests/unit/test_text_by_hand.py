@@ -43,15 +43,9 @@ class TestHandWriting:
               condition: @go, input_map: [Merged(%a, @a), Merged(%b, @b), Merged(%c, @c)], output_map: [Final(@a)]
             }
               body {
-                %a = Parameter
-                %b = Parameter
-                %c = Parameter
-                Result(true) @go
-                Result(%a)
-                Result(%b)
-                Result(%c)
-              }
-        """)
+                %a = Parameter %b = Parameter %c = Parameter
+                Result(true) @go Result(%a) Result(%b) Result(%c)
+              }""")
         assert [str(each.output.type) for each in graph.of(Constant)] == ["i64[]", "boolean[]", "i64[]", "f32[]"]
 
     def test_parameters_of_a_body_are_typed_by_what_feeds_them(self) -> None:
@@ -61,16 +55,14 @@ class TestHandWriting:
               input_map: [Sliced(%s, axis: 0, stride: 2, part_size: 2), Invariant(%k)], output_map: [Final(@s)]
             }
               body {
-                %s = Parameter
-                %k = Parameter
+                %s = Parameter %k = Parameter
                 Result(%s)
               }
             %z = Scan(%x) {input_map: [Sliced(%e, axis: 1)], output_map: [Concatenated(@e, axis: 0)]}
               body {
                 %e = Parameter
                 Result(%e)
-              }
-        """)
+              }""")
         bodies = [node.bodies[0] for node in graph.nodes_with_bodies()]
         shown = [[str(each.output.type) for each in body.parameters] for body in bodies]
         assert shown == [["f32[2,N]", "f32[6,N]"], ["f32[6]"]]
@@ -81,20 +73,15 @@ class TestHandWriting:
               body {
                 %a = Parameter
                 %n = Concat(%a, %a) {axis: 0}
-                Result(true) @go
-                Result(%n)
-              }
-        """)
+                Result(true) @go Result(%n)
+              }""")
         assert [str(value.type) for value in graph.of(ops.Loop)[0].outputs] == ["f32[?]"]
 
     def test_attributes_with_their_default_are_left_out(self) -> None:
         graph = parse("""
             %x = Parameter : f32[2]
-            %a = ReduceSum(%x, 0) {keep_dims: false}
-            %b = ReduceSum(%x, 0) {keep_dims: true}
-            %c = Round(%x) {mode: half_away_from_zero}
-            %d = Convert(%x) {destination_type: i64}
-        """)
+            %a = ReduceSum(%x, 0) {keep_dims: false} %b = ReduceSum(%x, 0) {keep_dims: true}
+            %c = Round(%x) {mode: half_away_from_zero} %d = Convert(%x) {destination_type: i64}""")
         shown = [line.strip() for line in to_text(graph).splitlines()[2:-1]]
         assert shown == [
             "%1 = ReduceSum(%0, 0) : f32[]",
@@ -106,11 +93,8 @@ class TestHandWriting:
     def test_values_that_are_known_are_known_again(self) -> None:
         graph = parse("""
             %x = Parameter : f32[2,N,3]
-            %s = ShapeOf(%x)
-            %n = Gather(%s, [1], 0)
-            %p = Concat(%n, [6]) {axis: 0}
-            %y = Reshape(%x, %p) : f32[N,6]
-        """)
+            %s = ShapeOf(%x) %n = Gather(%s, [1], 0) %p = Concat(%n, [6]) {axis: 0}
+            %y = Reshape(%x, %p) : f32[N,6]""")
         assert graph.of(ops.Reshape)[0].output.shape == (named("N"), 6)
 
     def test_fresh_dimensions_compare_by_their_bounds(self) -> None:
@@ -161,10 +145,8 @@ class TestErrors:
   body {{
     %s = Parameter
     %n = Add(%s, {operand})
-    Result(true) @go
-    Result(%n)
-  }}
-"""
+    Result(true) @go Result(%n)
+  }}"""
 
     @pytest.mark.parametrize(
         ("changes", "line", "says"),

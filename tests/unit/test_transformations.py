@@ -97,10 +97,7 @@ def test_a_transformation_is_its_text() -> None:
 
 
 STEP = """step (float[1,2] x, float[1,3] h0) => (float[1,2] y, float[1,3] hN) {
-  s = ReduceSum <keepdims = 1> (x)
-  hN = Add (h0, s)
-  t = ReduceSum <keepdims = 1> (hN)
-  y = Mul (x, t)
+  s = ReduceSum <keepdims = 1> (x) hN = Add (h0, s) t = ReduceSum <keepdims = 1> (hN) y = Mul (x, t)
 }"""
 
 

@@ -12,25 +12,18 @@ from mo_loop.look.records.trip_counts import set_trip_counts
 from mo_loop.text import parse
 
 LOOP = """
-%n = Parameter : i64[] "n"
-%f = Parameter : boolean[] "f"
-%x = Parameter : f32[2] "x"
+%n = Parameter : i64[] "n" %f = Parameter : boolean[] "f" %x = Parameter : f32[2] "x"
 %m = Unsqueeze(%n, [0])
 %y = Loop({trips}, {start}, %x, %n) {{
   condition: @go
   input_map: [Merged(%s, @t), Invariant(%v)], output_map: [Final(@t)]
 }}
   body {{
-    %s = Parameter
-    %v = Parameter
-    %t = Add(%s, 1.0)
-    %sum = ReduceSum(%t, [0])
-    %less = Less(%sum, 9.0) "less"
-    Result({goes_on}) @go
-    Result(%t) @t
+    %s = Parameter %v = Parameter
+    %t = Add(%s, 1.0) %sum = ReduceSum(%t, [0]) %less = Less(%sum, 9.0) "less"
+    Result({goes_on}) @go Result(%t) @t
   }}
-Result(%y)
-"""
+Result(%y)"""
 
 SLICES = """
 %x = Parameter : f32[{dim},4] "x"
@@ -42,19 +35,16 @@ SLICES = """
     %q = Tanh(%p)
     Result(%q) @r
   }}
-Result(%y)
-"""
+Result(%y)"""
 
 NESTED = """
-%n = Parameter : i64[] "n"
-%x = Parameter : f32[2] "x"
+%n = Parameter : i64[] "n" %x = Parameter : f32[2] "x"
 %y = Loop(3, true, %x, %n) {
   condition: @go
   input_map: [Merged(%s, @t), Invariant(%v)], output_map: [Final(@t)]
 }
   body {
-    %s = Parameter
-    %v = Parameter
+    %s = Parameter %v = Parameter
     %t = Loop(%v, true, %s) {
       condition: @on
       input_map: [Merged(%a, @b)], output_map: [Final(@b)]
@@ -62,14 +52,11 @@ NESTED = """
       body {
         %a = Parameter
         %b = Tanh(%a)
-        Result(true) @on
-        Result(%b) @b
+        Result(true) @on Result(%b) @b
       }
-    Result(true) @go
-    Result(%t) @t
+    Result(true) @go Result(%t) @t
   }
-Result(%y)
-"""
+Result(%y)"""
 
 
 def trip_counts(text: str) -> list[str | None]:

@@ -16,23 +16,17 @@ from mo_loop.ops.base import Parameter
 from mo_loop.text import parse
 
 TEXT = """
-    %m = Parameter : i64[]
-    %x = Parameter : f32[2]
-    %a = Add(%x, 1)
-    %b = Negative(%a)
+    %m = Parameter : i64[] %x = Parameter : f32[2]
+    %a = Add(%x, 1) %b = Negative(%a)
     %y = Loop(%m, true, %b, %x) {
       iteration: %i, condition: @go, input_map: [Merged(%s, @n), Invariant(%k)], output_map: [Final(@n)]
     }
       body {
-        %i = Parameter
-        %s = Parameter
-        %k = Parameter
+        %i = Parameter %s = Parameter %k = Parameter
         %n = Add(%s, %k)
-        Result(true) @go
-        Result(%n)
+        Result(true) @go Result(%n)
       }
-    Result(%y)
-"""
+    Result(%y)"""
 
 
 def only(graph: Graph, cls: Any) -> Any:

@@ -26,8 +26,7 @@ def test_matmul_with_a_constant_of_four_dimensions_is_one_operation() -> None:
     """Only one of three dimensions is not broadcast by the runtime."""
     for dims, unsqueezed in (("5,3,4", 1), ("2,5,3,4", 0)):
         graph = converted(f"""(float[N,3] x) => (float[] y) {{
-          shape = Constant <value_ints=[{dims}]> ()
-          w = ConstantOfShape <value=float[1] {{2.5}}> (shape)
+          shape = Constant <value_ints=[{dims}]> () w = ConstantOfShape <value=float[1] {{2.5}}> (shape)
           y = MatMul (x, w)
         }}""")
         assert len(graph.of(ops.Unsqueeze)) == unsqueezed
@@ -65,12 +64,8 @@ def test_the_limit_of_a_range_is_bounded_if_it_may_lie_before_the_start(
     start: str, limit: str, step: int, bounded: int
 ) -> None:
     graph = converted(f"""(float[N] x) => (int64[M] y) {{
-      shape = Shape (x)
-      n = Squeeze (shape)
-      zero = Constant <value_int=0> ()
-      one = Constant <value_int=1> ()
-      step = Constant <value_int={step}> ()
-      y = Range ({start}, {limit}, step)
+      shape = Shape (x) n = Squeeze (shape) zero = Constant <value_int=0> () one = Constant <value_int=1> ()
+      step = Constant <value_int={step}> () y = Range ({start}, {limit}, step)
     }}""")
     assert len(graph.of(ops.Maximum)) + len(graph.of(ops.Minimum)) == bounded
 
@@ -78,8 +73,7 @@ def test_the_limit_of_a_range_is_bounded_if_it_may_lie_before_the_start(
 def test_a_negative_pad_that_wraps_removes_elements() -> None:
     for pads, expected in (("0, -1, 0, 0", "f32[3,3]"), ("0, 0, -2, 0", "f32[1,4]")):
         graph = converted(f"""(float[3,4] x) => (float[A,B] y) {{
-          pads = Constant <value_ints=[{pads}]> ()
-          y = Pad <mode="wrap"> (x, pads)
+          pads = Constant <value_ints=[{pads}]> () y = Pad <mode="wrap"> (x, pads)
         }}""")
         assert str(graph.results[0].value.type) == expected
 

@@ -17,19 +17,15 @@ from tests.harness import parsed
 
 MODEL = """
     main (float[N, 3] x, float[3, M] w, int64 k) => (float[N, M] y) {
-        product = MatMul (x, w)
-        real = Cast <to = 1> (k)
-        y = Add (product, real)
-    }
-"""
+        product = MatMul (x, w) real = Cast <to = 1> (k) y = Add (product, real)
+    }"""
 LOOP = """
     main (int64 m, float[N] x) => (float[N] y, float[T, N] ys) {
         go = Constant <value = bool {1}> ()
         y, ys = Loop (m, go, x) <body = b (int64 i, bool c, float[N] s) => (bool d, float[N] t, float[N] u) {
             d = Identity (c)  t = Add (s, x)  u = Identity (t)
         }>
-    }
-"""
+    }"""
 
 
 def types(model: Any, given: Any) -> list[str]:

@@ -17,9 +17,7 @@ def program(text: str) -> Any:
     """A model around nodes that make y; z is 0, far is 2 and s a list of two vectors."""
     return parsed(f"""
         main (float[N] x, float[2,3] m, int64[K] shape, int64 n, bool c, string[N] w) => (float[?] y) {{
-          z = Constant <value_int=0> ()
-          far = Constant <value_int=2> ()
-          s = SequenceConstruct (x, x)
+          z = Constant <value_int=0> () far = Constant <value_int=2> () s = SequenceConstruct (x, x)
           {text}
         }}""")
 

@@ -153,8 +153,7 @@ def test_a_body_with_a_loose_node_warns_once() -> None:
     model = parsed("""
         main (float[3] x, int64 n) => (float[3] y) {
           y = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t) {
-            d = Identity (c)
-            t = Neg <odd = 1> (s)
+            d = Identity (c) t = Neg <odd = 1> (s)
           }>
         }""")
     graph_with(model, "ML517", "y/step/t: Neg of opset 18 has no attribute 'odd'")

@@ -19,8 +19,7 @@ def resized(size: str, scales: str, **attributes: str) -> str:
     """A model that resizes a tensor of rank 4."""
     given = ", ".join(f'{name}="{value}"' for name, value in {"mode": "linear", **attributes}.items())
     return f"""main (float[{size}] x) => (float[A,B,C,D] y) {{
-      scales = Constant <value_floats=[{scales}]> ()
-      y = Resize <{given}> (x, "", scales)
+      scales = Constant <value_floats=[{scales}]> () y = Resize <{given}> (x, "", scales)
     }}"""
 
 
@@ -34,8 +33,7 @@ def test_sizes_that_are_known() -> None:
 def test_the_runtime_does_not_resize_an_axis_whose_size_stays(least: int, scale: float, expected: bool) -> None:
     """The size stays where size * (scale - 1) < 1."""
     text = f"""main (float[1,1,N,4] x, float[1,1,{least},4] more) => (float[A,B,C,D] y) {{
-      scales = Constant <value_floats=[1.0, 1.0, {scale}, 2.0]> ()
-      longer = Concat <axis=2> (x, more)
+      scales = Constant <value_floats=[1.0, 1.0, {scale}, 2.0]> () longer = Concat <axis=2> (x, more)
       y = Resize <mode="linear"> (longer, "", scales)
     }}"""
     assert is_native(text) is expected

@@ -324,30 +324,18 @@ EXAMPLES = [
 ]  # fmt: skip
 
 _STATES = """
-    %n = Parameter : i64[]
-    %x = Parameter : f32[2,3]
-    %w = Parameter : f32[1,3]
-    %xs = Parameter : f32[4,2]
+    %n = Parameter : i64[] %x = Parameter : f32[2,3] %w = Parameter : f32[1,3] %xs = Parameter : f32[4,2]
     %y, %z, %s = {loop} {{
         input_map: [Merged(%a, @sum), Invariant(%b), {sliced}]
         output_map: [Final(@sum), Concatenated(@part, axis: 0), Final(@grown)]{extra}
     }}
       body {{
-        %a = Parameter
-        %b = Parameter
-        %piece = Parameter
-        %sum = Add(%a, %b)
-        %part = Unsqueeze(%piece, [0])
-        %grown = Concat(%a, %b) {{axis: 0}}
+        %a = Parameter %b = Parameter %piece = Parameter
+        %sum = Add(%a, %b) %part = Unsqueeze(%piece, [0]) %grown = Concat(%a, %b) {{axis: 0}}
         {condition}
-        Result(%sum)
-        Result(%part)
-        Result(%grown)
+        Result(%sum) Result(%part) Result(%grown)
       }}
-    Result(%y)
-    Result(%z)
-    Result(%s)
-"""
+    Result(%y) Result(%z) Result(%s)"""
 
 BODIES = {
     "Loop": _STATES.format(
@@ -359,8 +347,7 @@ BODIES = {
     ),
     "Scan": _STATES.format(loop="Scan(%x, %w, %xs)", sliced="Sliced(%piece, axis: 0)", extra="", condition=""),
     "If": """
-        %c = Parameter : boolean[]
-        %x = Parameter : f32[2,3]
+        %c = Parameter : boolean[] %x = Parameter : f32[2,3]
         %y = If(%c, %x) {
           input_map: [Branched(%a, %b)], output_map: [Selected(@sum, @tall)]
         }
@@ -374,7 +361,6 @@ BODIES = {
             %tall = Concat(%b, %b) {axis: 0}
             Result(%tall)
           }
-        Result(%y)
-    """,
+        Result(%y)""",
 }  # fmt: skip
 """A graph for every operation with bodies."""

@@ -195,15 +195,11 @@ COUNTED = """
       condition: @go, iteration: %i, input_map: [Invariant(%k)], output_map: [Concatenated(@n, axis: 0)]
     }
       body {
-        %i = Parameter
-        %k = Parameter
-        %row = Gather(%k, %i, 0)
-        %n = Unsqueeze(%row, 0)
-        Result(true) @go
-        Result(%n)
+        %i = Parameter %k = Parameter
+        %row = Gather(%k, %i, 0) %n = Unsqueeze(%row, 0)
+        Result(true) @go Result(%n)
       }
-    Result(%y)
-"""
+    Result(%y)"""
 
 
 class TestExplanations:

@@ -45,17 +45,12 @@ def data(tensor: Tensor | None) -> bytes:
 
 class TestSkips:
     TEXT = """
-        %c = Parameter : boolean[]
-        %x = Parameter : f32[100]
-        %k = Broadcast(1.5, [100]) "fill"
-        %f = Abs([-1.5])
-        %d = Add(%x, %f)
-        %a = Add(%d, %k)
+        %c = Parameter : boolean[] %x = Parameter : f32[100]
+        %k = Broadcast(1.5, [100]) "fill" %f = Abs([-1.5]) %d = Add(%x, %f) %a = Add(%d, %k)
         %y = If(%c, %a) {input_map: [Branched(%p, %q)], output_map: [Selected(@a, @b)]} "choice"
           then_body yes {
             %p = Parameter
-            %g = Gather([1.5], [3], 0) "beyond"
-            %a = Add(%p, %g)
+            %g = Gather([1.5], [3], 0) "beyond" %a = Add(%p, %g)
             Result(%a)
           }
           else_body no {
@@ -63,8 +58,7 @@ class TestSkips:
             %b = Abs(%q)
             Result(%b)
           }
-        Result(%y)
-    """
+        Result(%y)"""
 
     def test_each_is_listed_and_logged(self, caplog: pytest.LogCaptureFixture) -> None:
         each = ConstantFolding(growth=4, allowance=32)

@@ -14,16 +14,14 @@ from tests.harness import parsed
 
 SCAN = """(float[2] s, float[{length},2] x) => (z, y) {{
   z, y = Scan <num_scan_inputs = 1 {attributes}, body = step (float[2] a, float[2] b) => (float[2] c, float[2] d) {{
-    c = Add (a, b)
-    d = Tanh (c)
+    c = Add (a, b) d = Tanh (c)
   }}> (s, x)
 }}"""
 
 LOOP = """(float[2] s, float[1,2] x, bool more) => (z) {
   one = Constant <value_int = 1> ()
   z = Loop (one, more, s) <body = step (int64 i, bool go, float[2] a) => (on, c) {
-    c = Add (a, x)
-    on = And (go, more)
+    c = Add (a, x) on = And (go, more)
   }>
 }"""
 
@@ -90,8 +88,7 @@ def test_a_loop_of_a_fixed_number_in_a_step_without_states_stays() -> None:
       y = Scan <num_scan_inputs = 1, body = step (float[2] a) => (float[2] b) {
         count = Constant <value_int = 3> ()
         b = Loop (count, "", s) <body = again (int64 i, bool go, float[2] c) => (on, d) {
-          on = Identity (go)
-          d = Add (c, a)
+          on = Identity (go) d = Add (c, a)
         }>
       }> (x)
     }"""

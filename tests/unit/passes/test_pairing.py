@@ -28,8 +28,7 @@ def evidence(text: str) -> list[str]:
 
 
 CACHE = """
-    %past = Parameter : f32[B,2,T,4] "a"
-    %new = Parameter : f32[B,2,S,4] "b"
+    %past = Parameter : f32[B,2,T,4] "a" %new = Parameter : f32[B,2,S,4] "b"
 """
 
 
@@ -41,10 +40,8 @@ class TestStrongEvidence:
     def test_through_a_reordering_of_beams_and_a_convert(self) -> None:
         text = CACHE + """
             %beams = Parameter : i32[B] "beams"
-            %own = Gather(%past, %beams, 0)
-            %small = Convert(%own) {destination_type: f16}
-            %same = Convert(%small) {destination_type: f32}
-            %all = Concat(%same, %new) {axis: 2}
+            %own = Gather(%past, %beams, 0) %small = Convert(%own) {destination_type: f16}
+            %same = Convert(%small) {destination_type: f32} %all = Concat(%same, %new) {axis: 2}
             %y = Identity(%all)
             Result(%y) names "y"
         """
@@ -52,47 +49,36 @@ class TestStrongEvidence:
 
     def test_movements_that_cancel(self) -> None:
         text = CACHE + """
-            %turned = Transpose(%past, [0, 2, 1, 3])
-            %other = Transpose(%new, [0, 2, 1, 3])
-            %all = Concat(%turned, %other) {axis: 1}
-            %y = Transpose(%all, [0, 2, 1, 3])
+            %turned = Transpose(%past, [0, 2, 1, 3]) %other = Transpose(%new, [0, 2, 1, 3])
+            %all = Concat(%turned, %other) {axis: 1} %y = Transpose(%all, [0, 2, 1, 3])
             Result(%y) names "y"
         """
         assert found(text) == {"a": ("y", 2, "strong")}
 
     def test_a_transpose_that_nothing_undoes(self) -> None:
         text = """
-            %past = Parameter : f32[1,3,3,4] "a"
-            %x = Parameter : f32[1,3,3,4] "x"
-            %turned = Transpose(%past, [0, 2, 1, 3])
-            %all = ScatterUpdate(%turned, [0], %x, 0)
+            %past = Parameter : f32[1,3,3,4] "a" %x = Parameter : f32[1,3,3,4] "x"
+            %turned = Transpose(%past, [0, 2, 1, 3]) %all = ScatterUpdate(%turned, [0], %x, 0)
             Result(%all) names "y"
         """
         assert found(text) == {}
 
     def test_stacked_caches(self) -> None:
         text = """
-            %past = Parameter : f32[2,B,2,T,4] "past"
-            %k = Parameter : f32[B,2,S,4] "k"
+            %past = Parameter : f32[2,B,2,T,4] "past" %k = Parameter : f32[B,2,S,4] "k"
             %v = Parameter : f32[B,2,S,4] "v"
-            %first, %second = Split(%past, 0) {num_splits: 2}
-            %old_k = Squeeze(%first, [0])
-            %old_v = Squeeze(%second, [0])
-            %all_k = Concat(%old_k, %k) {axis: 2}
-            %all_v = Concat(%old_v, %v) {axis: 2}
-            %ready_k = Unsqueeze(%all_k, [0])
-            %ready_v = Unsqueeze(%all_v, [0])
-            %present = Concat(%ready_k, %ready_v) {axis: 0}
+            %first, %second = Split(%past, 0) {num_splits: 2} %old_k = Squeeze(%first, [0])
+            %old_v = Squeeze(%second, [0]) %all_k = Concat(%old_k, %k) {axis: 2}
+            %all_v = Concat(%old_v, %v) {axis: 2} %ready_k = Unsqueeze(%all_k, [0])
+            %ready_v = Unsqueeze(%all_v, [0]) %present = Concat(%ready_k, %ready_v) {axis: 0}
             Result(%present) names "present"
         """
         assert found(text) == {"past": ("present", 3, "strong")}
 
     def test_a_sliding_window(self) -> None:
         text = """
-            %past = Parameter : f32[1,2,8,4] "a"
-            %new = Parameter : f32[1,2,1,4] "b"
-            %all = Concat(%past, %new) {axis: 2}
-            %y = Slice(%all, [1], [9], [1], [2])
+            %past = Parameter : f32[1,2,8,4] "a" %new = Parameter : f32[1,2,1,4] "b"
+            %all = Concat(%past, %new) {axis: 2} %y = Slice(%all, [1], [9], [1], [2])
             Result(%y) names "y"
         """
         assert found(text) == {"a": ("y", None, "strong")} and evidence(text) == ["Concat along axis 2, Slice"]
@@ -103,14 +89,11 @@ class TestStrongEvidence:
     )
     def test_updated(self, update: str) -> None:
         text = f"""
-            %h = Parameter : f32[1,4] "h"
-            %x = Parameter : f32[1,4] "x"
-            %at = Parameter : i64[1,4] "at"
+            %h = Parameter : f32[1,4] "h" %x = Parameter : f32[1,4] "x" %at = Parameter : i64[1,4] "at"
             %is = Parameter : boolean[1,4] "is"
             %y = {update}
             %z = Exp(%x)
-            Result(%z) names "z"
-            Result(%y) names "y"
+            Result(%z) names "z" Result(%y) names "y"
         """
         if update.startswith("Select"):  # both inputs are selected from
             with pytest.raises(UsageError, match="h and x with y"):
@@ -121,17 +104,12 @@ class TestStrongEvidence:
 
     def test_states_of_an_lstm_port_by_port(self) -> None:
         text = """
-            %x = Parameter : f32[B,5,3] "x"
-            %c = Parameter : f32[B,1,2] "c"
-            %h = Parameter : f32[B,1,2] "h"
+            %x = Parameter : f32[B,5,3] "x" %c = Parameter : f32[B,1,2] "c" %h = Parameter : f32[B,1,2] "h"
             %n = Parameter : i64[B] "n"
-            %w = Constant seed(w) : f32[1,8,3]
-            %r = Constant seed(r) : f32[1,8,2]
+            %w = Constant seed(w) : f32[1,8,3] %r = Constant seed(r) : f32[1,8,2]
             %b = Constant seed(b) : f32[1,8]
             %y, %last_h, %last_c = LSTMSequence(%x, %h, %c, %n, %w, %r, %b) {hidden_size: 2, direction: forward}
-            Result(%last_c) names "out1"
-            Result(%last_h) names "out2"
-            Result(%y) names "y"
+            Result(%last_c) names "out1" Result(%last_h) names "out2" Result(%y) names "y"
         """
         assert found(text) == {"c": ("out1", None, "strong"), "h": ("out2", None, "strong")}
         assert evidence(text)[0] == "the last state of LSTMSequence"
@@ -155,41 +133,31 @@ class TestStrongEvidence:
         ]
         next_ = f"Concat({', '.join(f'%n{k}' for k in range(layers))}) {{axis: 0}}" if layers > 1 else "Identity(%n0)"
         text = f"""
-            %x = Parameter : f32[{batch},3] "x"
-            %state = Parameter : f32[{layers},{batch},{width}] "a"
-            %w = Constant seed(w) : f32[{3 * width},3]
-            %r = Constant seed(r) : f32[{3 * width},{width}]
+            %x = Parameter : f32[{batch},3] "x" %state = Parameter : f32[{layers},{batch},{width}] "a"
+            %w = Constant seed(w) : f32[{3 * width},3] %r = Constant seed(r) : f32[{3 * width},{width}]
             %b = Constant seed(b) : f32[{3 * width}]
             {" ".join(cells)}
             %next = {next_}
             %y = Exp(%c0)
-            Result(%y) names "y"
-            Result(%next) names "b"
+            Result(%y) names "y" Result(%next) names "b"
         """
         assert found(text) == {"a": ("b", None, "strong")}
 
     def test_the_axis_that_grows_beside_sizes_of_one(self) -> None:
         text = """
-            %past = Parameter : f32[1,1,T,1] "a"
-            %new = Parameter : f32[1,S,1,1] "b"
-            %all = Squeeze(%past, [0])
-            %turned = Transpose(%all, [1, 0, 2])
-            %ready = Unsqueeze(%turned, [0])
-            %longer = Concat(%ready, %new) {axis: 1}
-            %y = Transpose(%longer, [0, 2, 1, 3])
+            %past = Parameter : f32[1,1,T,1] "a" %new = Parameter : f32[1,S,1,1] "b"
+            %all = Squeeze(%past, [0]) %turned = Transpose(%all, [1, 0, 2]) %ready = Unsqueeze(%turned, [0])
+            %longer = Concat(%ready, %new) {axis: 1} %y = Transpose(%longer, [0, 2, 1, 3])
             Result(%y) names "y"
         """
         assert found(text) == {"a": ("y", 2, "strong")}
 
     def test_both_branches_of_an_if(self) -> None:
         text = """
-            %past = Parameter : f32[B,T] "past"
-            %new = Parameter : f32[B,1] "new"
-            %c = Parameter : boolean[] "c"
+            %past = Parameter : f32[B,T] "past" %new = Parameter : f32[B,1] "new" %c = Parameter : boolean[] "c"
             %y = If(%c, %past, %new) {input_map: [Branched(%p, %q), Branched(%n, _)], output_map: [Selected(@all, @q)]}
               then_body {
-                %p = Parameter
-                %n = Parameter
+                %p = Parameter %n = Parameter
                 %all = Concat(%p, %n) {axis: 1}
                 Result(%all)
               }
@@ -203,18 +171,14 @@ class TestStrongEvidence:
 
     def test_the_state_of_a_loop(self) -> None:
         text = """
-            %h = Parameter : f32[2] "h"
-            %x = Parameter : f32[2] "x"
+            %h = Parameter : f32[2] "h" %x = Parameter : f32[2] "x"
             %y = Loop(3, true, %h, %x) {
               condition: @go, input_map: [Merged(%s, @next), Invariant(%w)], output_map: [Final(@next)]
             }
               body {
-                %s = Parameter
-                %w = Parameter
-                %next = Add(%s, %w)
-                %go = Constant true
-                Result(%go)
-                Result(%next)
+                %s = Parameter %w = Parameter
+                %next = Add(%s, %w) %go = Constant true
+                Result(%go) Result(%next)
               }
             Result(%y) names "y"
         """
@@ -223,13 +187,8 @@ class TestStrongEvidence:
 
 class TestWeakEvidence:
     RECURRENT = """
-        %x = Parameter : f32[B,3] "x"
-        %h = Parameter : f32[B,2] "h"
-        %w = Constant seed(w) : f32[3,2]
-        %p = MatMul(%x, %w)
-        %s = Add(%p, %h)
-        %n = Tanh(%s)
-        %y = Exp(%p)
+        %x = Parameter : f32[B,3] "x" %h = Parameter : f32[B,2] "h"
+        %w = Constant seed(w) : f32[3,2] %p = MatMul(%x, %w) %s = Add(%p, %h) %n = Tanh(%s) %y = Exp(%p)
         Result(%n) names "n"
     """
 
@@ -247,15 +206,10 @@ class TestWeakEvidence:
     def test_what_the_model_is_about_remains(self) -> None:
         """A frame in and a frame out: either it or the state could be what the caller carries."""
         text = """
-            %x = Parameter : f32[1,3] "{x}"
-            %h = Parameter : f32[1,2] "{h}"
-            %w = Constant seed(w) : f32[3,2]
-            %v = Constant seed(v) : f32[2,3]
-            %p = MatMul(%x, %w)
-            %s = Add(%p, %h)
-            %y = MatMul(%s, %v)
-            Result(%y) names "enhanced"
-            Result(%s) names "h_out"
+            %x = Parameter : f32[1,3] "{x}" %h = Parameter : f32[1,2] "{h}"
+            %w = Constant seed(w) : f32[3,2] %v = Constant seed(v) : f32[2,3] %p = MatMul(%x, %w)
+            %s = Add(%p, %h) %y = MatMul(%s, %v)
+            Result(%y) names "enhanced" Result(%s) names "h_out"
         """
         assert found(text.format(x="frame", h="h")) == {"h": ("h_out", None, "weak")}
         with pytest.raises(UsageError, match="they cannot all be states"):
@@ -264,31 +218,17 @@ class TestWeakEvidence:
 
     def test_names_decide_between_two(self) -> None:
         text = """
-            %x = Parameter : f32[3] "x"
-            %h = Parameter : f32[2] "h0"
-            %c = Parameter : f32[2] "c0"
-            %s = ReduceSum(%x, [0])
-            %t = Add(%h, %c)
-            %u = Add(%t, %s)
-            %v = Multiply(%t, %s)
-            Result(%v) names "cn"
-            Result(%u) names "hn"
-            Result(%s) names "y"
+            %x = Parameter : f32[3] "x" %h = Parameter : f32[2] "h0" %c = Parameter : f32[2] "c0"
+            %s = ReduceSum(%x, [0]) %t = Add(%h, %c) %u = Add(%t, %s) %v = Multiply(%t, %s)
+            Result(%v) names "cn" Result(%u) names "hn" Result(%s) names "y"
         """
         assert found(text) == {"h0": ("hn", None, "weak"), "c0": ("cn", None, "weak")}
 
     def test_without_names_it_is_ambiguous(self) -> None:
         text = """
-            %x = Parameter : f32[3] "x"
-            %h = Parameter : f32[2] "one"
-            %c = Parameter : f32[2] "two"
-            %s = ReduceSum(%x, [0])
-            %t = Add(%h, %c)
-            %u = Add(%t, %s)
-            %v = Multiply(%t, %s)
-            Result(%v) names "three"
-            Result(%u) names "four"
-            Result(%s) names "y"
+            %x = Parameter : f32[3] "x" %h = Parameter : f32[2] "one" %c = Parameter : f32[2] "two"
+            %s = ReduceSum(%x, [0]) %t = Add(%h, %c) %u = Add(%t, %s) %v = Multiply(%t, %s)
+            Result(%v) names "three" Result(%u) names "four" Result(%s) names "y"
         """
         with pytest.raises(UsageError, match="one and two with three and four") as raised:
             found(text)
@@ -301,17 +241,11 @@ class TestBesideStrongPairs:
     """The input of a decoder became a state: its output has its type as well."""
 
     TEXT = """
-        %x = Parameter : f32[1,1,4] "{x}"
-        %mask = Parameter : f32[1,P] "mask"
+        %x = Parameter : f32[1,1,4] "{x}" %mask = Parameter : f32[1,P] "mask"
         %past = Parameter : f32[1,T,4] "past"
-        %present = Concat(%past, %x) {{axis: 1}}
-        %turned = Transpose(%present, [0, 2, 1])
-        %scores = MatMul(%x, %turned)
-        %y = MatMul(%scores, %present)
-        %pooled = ReduceMean(%y, [1])
-        Result(%y) names "{y}"
-        Result(%pooled) names "pooled"
-        Result(%present) names "present"
+        %present = Concat(%past, %x) {{axis: 1}} %turned = Transpose(%present, [0, 2, 1])
+        %scores = MatMul(%x, %turned) %y = MatMul(%scores, %present) %pooled = ReduceMean(%y, [1])
+        Result(%y) names "{y}" Result(%pooled) names "pooled" Result(%present) names "present"
     """
 
     def test_the_input_of_a_decoder_is_no_state(self) -> None:
@@ -323,13 +257,9 @@ class TestBesideStrongPairs:
 
     def test_a_weak_pair_whose_sizes_nothing_gives_stays_an_input(self) -> None:
         text = """
-            %x = Parameter : f32[B,N] "x"
-            %g = Parameter : f32[B] "g"
-            %two = Multiply(%x, %x)
-            %s = ReduceSum(%x, [1])
-            %t = Add(%s, %g)
-            Result(%two) names "x_out"
-            Result(%t) names "sum"
+            %x = Parameter : f32[B,N] "x" %g = Parameter : f32[B] "g"
+            %two = Multiply(%x, %x) %s = ReduceSum(%x, [1]) %t = Add(%s, %g)
+            Result(%two) names "x_out" Result(%t) names "sum"
         """
         graph = parse(text)
         assert [pair.strength for pair in find_pairs(graph, {"g": ""}).found] == ["weak"]
@@ -339,12 +269,9 @@ class TestBesideStrongPairs:
 
 class TestAppendedToAnInput:
     TEXT = """
-        %x = Parameter : f32[B,N,3] "x"
-        %h = Parameter : f32[B,T,3] "{h}"
-        %hn = Concat({parts}) {{axis: 1}}
-        %y = ReduceMean(%hn, [1])
-        Result(%y) names "y"
-        Result(%hn) names "hn"
+        %x = Parameter : f32[B,N,3] "x" %h = Parameter : f32[B,T,3] "{h}"
+        %hn = Concat({parts}) {{axis: 1}} %y = ReduceMean(%hn, [1])
+        Result(%y) names "y" Result(%hn) names "hn"
     """
 
     @pytest.mark.parametrize("parts", ["%h, %x", "%x, %h"])
@@ -372,17 +299,14 @@ class TestOneBranch:
     """Decoders with and without caches in one model: the branch without makes a new cache."""
 
     TEXT = """
-        %x = Parameter : f32[B,S] "x"
-        %past = Parameter : f32[B,T] "{past}"
+        %x = Parameter : f32[B,S] "x" %past = Parameter : f32[B,T] "{past}"
         %c = Parameter : boolean[] "use_cache"
         %all = If(%c, %past, %x) {{
             input_map: [Branched(%p, _), Branched(%n, %m)], output_map: [Selected({then}, @new)]
         }}
           then_body {{
-            %p = Parameter
-            %n = Parameter
-            %joined = Concat(%p, %n) {{axis: 1}}
-            %same = Identity(%p)
+            %p = Parameter %n = Parameter
+            %joined = Concat(%p, %n) {{axis: 1}} %same = Identity(%p)
             Result({then})
           }}
           else_body {{
@@ -391,8 +315,7 @@ class TestOneBranch:
             Result(%new)
           }}
         %y = ReduceSum(%all, [1])
-        Result(%y) names "y"
-        Result(%all) names "{all}"
+        Result(%y) names "y" Result(%all) names "{all}"
     """
 
     def text(self, past: str, then: str, all_: str) -> str:
@@ -415,15 +338,9 @@ class TestOneBranch:
 
 class TestVariableIds:
     TEXT = """
-        %x = Parameter : f32[1] "x"
-        %a = Parameter : f32[1] "1"
-        %b = Parameter : f32[1] "12"
-        %c = Add(%a, %x)
-        %d = Multiply(%b, %x)
-        %y = Subtract(%a, %b)
-        Result(%y) names "y"
-        Result(%c) names "23"
-        Result(%d) names "3"
+        %x = Parameter : f32[1] "x" %a = Parameter : f32[1] "1" %b = Parameter : f32[1] "12"
+        %c = Add(%a, %x) %d = Multiply(%b, %x) %y = Subtract(%a, %b)
+        Result(%y) names "y" Result(%c) names "23" Result(%d) names "3"
     """
 
     def test_two_states_of_one_id_are_refused(self) -> None:
@@ -443,16 +360,11 @@ class TestVariableIds:
 def test_a_large_static_size_costs_no_memory() -> None:
     """The movements of a cache were computed on an array of its declared sizes: gigabytes for some hundred bytes."""
     graph = parse("""
-        %q = Parameter : f32[B,2,L,400000000] "q"
-        %k = Parameter : f32[B,2,L,400000000] "k"
+        %q = Parameter : f32[B,2,L,400000000] "q" %k = Parameter : f32[B,2,L,400000000] "k"
         %past = Parameter : f32[B,2,T,400000000] "past"
-        %present = Concat(%past, %k) {axis: 2}
-        %turned = Transpose(%present, [0, 1, 3, 2])
-        %scores = MatMul(%q, %turned)
-        %weights = Softmax(%scores) {axis: -1}
-        %y = MatMul(%weights, %present)
-        Result(%y) names "y"
-        Result(%present) names "present"
+        %present = Concat(%past, %k) {axis: 2} %turned = Transpose(%present, [0, 1, 3, 2])
+        %scores = MatMul(%q, %turned) %weights = Softmax(%scores) {axis: -1} %y = MatMul(%weights, %present)
+        Result(%y) names "y" Result(%present) names "present"
     """)
     assert MakeStateful(find=True).run(graph)
     tracemalloc.start()
@@ -470,10 +382,8 @@ class TestNoPair:
 
     def test_another_type(self) -> None:
         text = """
-            %h = Parameter : f32[B,T] "h"
-            %x = Parameter : f32[B,1] "x"
-            %a = Concat(%h, %x) {axis: 1}
-            %y = Convert(%a) {destination_type: f16}
+            %h = Parameter : f32[B,T] "h" %x = Parameter : f32[B,1] "x"
+            %a = Concat(%h, %x) {axis: 1} %y = Convert(%a) {destination_type: f16}
             Result(%y) names "y"
         """
         assert found(text) == {}
@@ -504,8 +414,7 @@ class TestGiven:
     def test_sizes_that_contradict(self) -> None:
         text = """
             %h = Parameter : f32[2,4] "h"
-            %w = Constant seed(w) : f32[4,5]
-            %y = MatMul(%h, %w)
+            %w = Constant seed(w) : f32[4,5] %y = MatMul(%h, %w)
             Result(%y) names "y"
         """
         with pytest.raises(UnsupportedError) as raised:
@@ -562,15 +471,9 @@ def test_other_names(before: str, after: str) -> None:
 def test_states_that_nothing_reads_and_that_never_change_are_no_variables() -> None:
     """The runtime does not read a model with such variables."""
     graph = parse("""
-        %x = Parameter : f32[2] "x"
-        %h = Parameter : f32[2] "h"
-        %k = Parameter : f32[2] "k"
-        %hn = Tanh(%x)
-        %kn = Identity(%k)
-        %y = Exp(%x)
-        Result(%y)
-        Result(%hn) names "hn"
-        Result(%kn) names "kn"
+        %x = Parameter : f32[2] "x" %h = Parameter : f32[2] "h" %k = Parameter : f32[2] "k"
+        %hn = Tanh(%x) %kn = Identity(%k) %y = Exp(%x)
+        Result(%y) Result(%hn) names "hn" Result(%kn) names "kn"
     """)
     assert MakeStateful({"h": "hn", "k": "kn"}).run(graph) and not graph.has(ops.Assign, ops.ReadValue)
     assert [each.name for each in graph.parameters] == ["x"] and len(graph.results) == 1
@@ -579,12 +482,9 @@ def test_states_that_nothing_reads_and_that_never_change_are_no_variables() -> N
 def test_what_is_kept_leaves_no_other_input() -> None:
     """An input that the caller keeps may be a state all the same: then the model is about `x`."""
     text = """
-        %x = Parameter : f32[B,2] "x"
-        %past = Parameter : f32[B,T] "past"
-        %present = Concat(%past, %x) {axis: 1}
-        %sum = ReduceSum(%present, [1]) {keep_dims: true}
+        %x = Parameter : f32[B,2] "x" %past = Parameter : f32[B,T] "past"
+        %present = Concat(%past, %x) {axis: 1} %sum = ReduceSum(%present, [1]) {keep_dims: true}
         %y = Add(%x, %sum)
-        Result(%y) names "y"
-        Result(%present) names "present"
+        Result(%y) names "y" Result(%present) names "present"
     """
     assert found(text, {"past": ""}) == {} and list(found(text)) == ["past"]

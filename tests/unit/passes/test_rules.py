@@ -15,9 +15,7 @@ from tests.harness import parsed
 LOOP = parsed("""
     main (float[N] x, int64 n) => (float[?] y, float[?,?] z) {
       y, z = Loop (n, "", x) <body = step (int64 i, bool c, float[a] s) => (bool d, float[b] t, float[b] u) {
-        d = Identity (c)
-        t = Concat <axis = 0> (s, s)
-        u = Neg (t)
+        d = Identity (c) t = Concat <axis = 0> (s, s) u = Neg (t)
       }>
     }""")
 

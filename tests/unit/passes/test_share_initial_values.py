@@ -14,14 +14,11 @@ from mo_loop.transforms.runtime.share_initial_values import ShareInitialValues
 
 CACHE = """
     %x = Parameter : f32[N,1]
-    %shape = ShapeOf(%x)
-    %batch = Gather(%shape, [0], 0)
-    %sizes = Concat(%batch, [0]) {axis: 0}
+    %shape = ShapeOf(%x) %batch = Gather(%shape, [0], 0) %sizes = Concat(%batch, [0]) {axis: 0}
     %none = Broadcast(0.0, %sizes)
     %past = ReadValue(%none) {variable_id: "v", variable_type: f32, variable_shape: [?, ?]}
     %present = Concat(%past, %x) {axis: 1}
-    %kept = Assign(%present) {variable_id: "v", variable_type: f32, variable_shape: [?, ?]}
-"""
+    %kept = Assign(%present) {variable_id: "v", variable_type: f32, variable_shape: [?, ?]}"""
 
 
 def test_each_value_behind_a_cache_is_looked_at_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -15,16 +15,13 @@ SET = "LowLatency2[use_const_initializer=False,sequence_length=1]"
 GIVEN = "LowLatency2[use_const_initializer=False]"
 
 INDEXED = """main (float[T,2] x, float[2] start) => (last) {{
-  shape = Shape (x)
-  zero = Constant <value_int = 0> ()
-  one = Constant <value_int = 1> ()
+  shape = Shape (x) zero = Constant <value_int = 0> () one = Constant <value_int = 1> ()
   n = Gather (shape, zero)
   pointer, last = Loop (n, "", {first}, start) <body = step (int64 i, bool c, int64 k, float[2] s)
     => (bool d, int64 k2, float[2] next) {{
     d = Identity (c)
     {body}
-    e = Gather (x, place)
-    next = Add (s, e)
+    e = Gather (x, place) next = Add (s, e)
   }}>
 }}"""
 
@@ -103,8 +100,7 @@ NESTED = """main (float[T,B,3] x, float[B,3] start) => (y) {{
   turned = Transpose <perm = [1, 0, 2]> (x)
   y = Scan <num_scan_inputs = 2, body = sequence (float[T,3] all, float[3] first) => (float[T,3] out) {{
     last, out = Scan <num_scan_inputs = 1, body = step (float[3] s, float[3] e) => (float[3] next, float[3] each) {{
-      next = Add (s, e)
-      each = Identity (next)
+      next = Add (s, e) each = Identity (next)
     }}> (first, all)
   }}> (turned, start)
 }}"""
@@ -188,8 +184,7 @@ def test_an_operation_in_a_branch_is_named_with_its_place() -> None:
       all = If (b) <then_branch = yes () => (p) { p = Softmax <axis = 0> (x) }, else_branch = no () => (q)
         { q = Neg (x) }>
       last, y = Scan <num_scan_inputs = 1, body = step (float[2] a, float[2] e) => (float[2] c, float[2] d) {
-        c = Add (a, e)
-        d = Tanh (c)
+        c = Add (a, e) d = Tanh (c)
       }> (s, all)
     }"""
     with pytest.raises(UnsupportedError, match="SoftMax p normalises over all steps") as error:
@@ -214,15 +209,11 @@ def test_a_step_in_a_loop_that_runs_once_is_none() -> None:
 def test_an_inner_loop_over_the_sequence_is_refused() -> None:
     """It ran once in each step, as if the sequence had been the step."""
     text = """main (float[T,2] x, float[2] start) => (last) {
-      shape = Shape (x)
-      zero = Constant <value_int = 0> ()
-      n = Gather (shape, zero)
+      shape = Shape (x) zero = Constant <value_int = 0> () n = Gather (shape, zero)
       last = Loop (n, "", start) <body = step (int64 i, bool c, float[2] s) => (bool d, float[2] next) {
-        d = Identity (c)
-        e = Gather (x, i)
+        d = Identity (c) e = Gather (x, i)
         next = Loop (n, "", s) <body = again (int64 j, bool f, float[2] q) => (bool g, float[2] r) {
-          g = Identity (f)
-          r = Add (q, e)
+          g = Identity (f) r = Add (q, e)
         }>
       }>
     }"""
@@ -235,8 +226,7 @@ def test_one_of_two_directions_is_refused(attribute: str) -> None:
     text = f"""main (float[T,2] x, float[2] s) => (y) {{
       last, y = Scan <num_scan_inputs = 1, {attribute}, body = step (float[2] a, float[2] e)
         => (float[2] c, float[2] d) {{
-        c = Add (a, e)
-        d = Tanh (c)
+        c = Add (a, e) d = Tanh (c)
       }}> (s, x)
     }}"""
     assert "backwards" in refused(text)[0] or "in reverse order" in refused(text)[0]
@@ -248,9 +238,7 @@ def test_one_of_two_directions_is_refused(attribute: str) -> None:
 def test_the_help_names_the_trip_count() -> None:
     text = """main (float[T,2] x, int64 n, float[2] start) => (last) {
       last = Loop (n, "", start) <body = step (int64 i, bool c, float[2] s) => (bool d, float[2] next) {
-        d = Identity (c)
-        e = Gather (x, i)
-        next = Add (s, e)
+        d = Identity (c) e = Gather (x, i) next = Add (s, e)
       }>
     }"""
     assert "--freeze n=1" in refused(text)[0] and "--freeze n=1" in refused(text, GIVEN, input="x[1,2],n,start")[0]

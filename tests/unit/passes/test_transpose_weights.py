@@ -19,26 +19,19 @@ from mo_loop.transforms.common.transpose_weights import TransposeWeights
 
 ROWS, COLUMNS = 160, 120
 BRANCHES = """
-%c = Parameter : boolean[]
-%i = Parameter : i64[4]
-%x = Parameter : f32[4,160]
+%c = Parameter : boolean[] %i = Parameter : i64[4] %x = Parameter : f32[4,160]
 %y = If(%c, %x, %i) {input_map: [Branched(%a, %b), Branched(%k, %j)], output_map: [Selected(@p, @q)]}
   then_body {
-    %a = Parameter
-    %k = Parameter
-    %w = Constant 0.5 : f32[160,120]
-    %p = MatMul(%a, %w)
+    %a = Parameter %k = Parameter
+    %w = Constant 0.5 : f32[160,120] %p = MatMul(%a, %w)
     Result(%p)
   }
   else_body {
-    %b = Parameter
-    %j = Parameter
-    %v = Constant 0.5 : f32[160,120]
-    %q = Gather(%v, %j, 0)
+    %b = Parameter %j = Parameter
+    %v = Constant 0.5 : f32[160,120] %q = Gather(%v, %j, 0)
     Result(%q)
   }
-Result(%y)
-"""
+Result(%y)"""
 
 
 def span(folder: Path) -> FileTensor:
