@@ -157,7 +157,7 @@ BROKEN: dict[str, tuple[str | Callable[[], onnx.ModelProto], list[str]]] = {
         lambda: _with_short_weight(parsed(PLAIN)),
         ["'w'", "f32[3]"],
     ),
-}
+}  # fmt: skip
 
 
 def _with_short_weight(model: onnx.ModelProto) -> onnx.ModelProto:
@@ -188,16 +188,11 @@ def test_traceback_on_request(tmp_path: Path, old_pair: Path) -> None:
     assert_untouched(old_pair)
 
 
-@pytest.mark.parametrize(
-    ("domain", "opset", "said"),
-    [
-        ("", None, "imports no operator set of ONNX"),
-        ("com.example", 1, "imports no operator set of ONNX"),
-        ("", 0, "opset 0, which does not exist"),
-        ("ai.onnx", -1, "opset -1, which does not exist"),
-        ("", 999, "opset 999"),
-    ],
-)
+@pytest.mark.parametrize(("domain", "opset", "said"), [
+    ("", None, "imports no operator set of ONNX"), ("com.example", 1, "imports no operator set of ONNX"),
+    ("", 0, "opset 0, which does not exist"), ("ai.onnx", -1, "opset -1, which does not exist"),
+    ("", 999, "opset 999"),
+])  # fmt: skip
 def test_unknown_opsets_are_refused(tmp_path: Path, old_pair: Path, domain: str, opset: int | None, said: str) -> None:
     made = parsed(PLAIN)
     del made.opset_import[:]

@@ -55,16 +55,11 @@ def test_five_known_failures_are_named(count: int, more: str, tmp_path: Path) ->
     assert f"note: fail as in the baseline: 0.onnx, 1.onnx, 2.onnx, 3.onnx, 4.onnx{more}\n" in done.stderr
 
 
-@pytest.mark.parametrize(
-    ("content", "words"),
-    [
-        (None, "does not exist"),
-        ("{", "is not a report"),
-        ("[]", "is not a report"),
-        (json.dumps({"schema": "mo-loop batch report", "version": 0, "models": []}), "is not a report"),
-        (json.dumps({"schema": "mo-loop batch report", "version": 1, "models": [1]}), "is not a report"),
-    ],
-)
+@pytest.mark.parametrize(("content", "words"), [
+    (None, "does not exist"), ("{", "is not a report"), ("[]", "is not a report"),
+    (json.dumps({"schema": "mo-loop batch report", "version": 0, "models": []}), "is not a report"),
+    (json.dumps({"schema": "mo-loop batch report", "version": 1, "models": [1]}), "is not a report"),
+])  # fmt: skip
 def test_baselines_that_are_not_reports_are_refused(content: str | None, words: str, accepted: Path) -> None:
     if content is not None:
         (accepted / "b.json").write_text(content)

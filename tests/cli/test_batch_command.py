@@ -45,15 +45,11 @@ def test_batch_writes_what_convert_writes(tree: Path) -> None:
         assert (tree / f"out/sub/two.{kind}").read_bytes() == (tree / f"single/two.{kind}").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        (["models/s*/**/*.onnx"], ["sub/two", "sub/deep/three"]),
-        (["models/sub/two.onnx", "models/other"], ["sub/two", "other/four"]),
-        (["models/sub/._six.onnx"], ["._six"]),
-    ],
-    ids=lambda value: " ".join(value),
-)
+@pytest.mark.parametrize(("given", "expected"), [
+    (["models/s*/**/*.onnx"], ["sub/two", "sub/deep/three"]),
+    (["models/sub/two.onnx", "models/other"], ["sub/two", "other/four"]),
+    (["models/sub/._six.onnx"], ["._six"]),
+], ids=lambda value: " ".join(value))  # fmt: skip
 def test_files_folders_and_globs(given: list[str], expected: list[str], tree: Path) -> None:
     done = batch(*given, "-o", "out", "-j", 2, cwd=tree)
     assert done.returncode == 0, done.stderr
@@ -115,30 +111,23 @@ def test_names_of_any_bytes(tmp_path: Path) -> None:
 # -- what is refused before anything runs
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        (["nothing.onnx"], "nothing.onnx does not exist"),
-        (["models/*.pb"], "there is no .onnx file in models/*.pb"),
-        (["models/one.onnx", "empty"], "there is no .onnx file in empty"),
-        (["@no.txt"], "the list no.txt cannot be read"),
-        (["@empty.txt"], "there is no model"),
-        (["@nested.txt"], "names the list @empty.txt"),
-        (["models/one.onnx", "models/one.pb"], "one.onnx and one.pb would both be written to out/one.xml"),
-        (["clash"], "needs a folder in the place of an output"),
-        (["pipe"], "neither a file nor a folder"),
-        (["models", "--timeout", "0"], "--timeout"),
-        (["models", "--memory", "lots"], "'lots' is not a size"),
-        (["models", "--memory", f"{'9' * 400}G"], "is not a size"),
-        (["models", "-j", "0"], "--jobs"),
-        (["models", "--extension", "no.py"], "the extension no.py cannot be read"),
-        (["models", "--disable-pass", "NoSuchPass"], "NoSuchPass"),
-        (["models", "--mean-values", "[1,red]"], "red"),
-        (["models", "--layout", "nchw", "--source-layout", "nhwc"], "--layout cannot be combined"),
-        ([], "PATH"),
-    ],
-    ids=lambda value: " ".join(value) if isinstance(value, list) else "",
-)
+@pytest.mark.parametrize(("given", "said"), [
+    (["nothing.onnx"], "nothing.onnx does not exist"),
+    (["models/*.pb"], "there is no .onnx file in models/*.pb"),
+    (["models/one.onnx", "empty"], "there is no .onnx file in empty"),
+    (["@no.txt"], "the list no.txt cannot be read"), (["@empty.txt"], "there is no model"),
+    (["@nested.txt"], "names the list @empty.txt"),
+    (["models/one.onnx", "models/one.pb"], "one.onnx and one.pb would both be written to out/one.xml"),
+    (["clash"], "needs a folder in the place of an output"), (["pipe"], "neither a file nor a folder"),
+    (["models", "--timeout", "0"], "--timeout"), (["models", "--memory", "lots"], "'lots' is not a size"),
+    (["models", "--memory", f"{'9' * 400}G"], "is not a size"),
+    (["models", "-j", "0"], "--jobs"),
+    (["models", "--extension", "no.py"], "the extension no.py cannot be read"),
+    (["models", "--disable-pass", "NoSuchPass"], "NoSuchPass"),
+    (["models", "--mean-values", "[1,red]"], "red"),
+    (["models", "--layout", "nchw", "--source-layout", "nhwc"], "--layout cannot be combined"),
+    ([], "PATH"),
+], ids=lambda value: " ".join(value) if isinstance(value, list) else "")  # fmt: skip
 def test_bad_usage(given: list[str], said: str, tree: Path) -> None:
     (tree / "empty").mkdir()
     (tree / "empty.txt").write_text("# nothing\n")

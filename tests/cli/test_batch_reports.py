@@ -64,14 +64,10 @@ def test_the_whole_report(mixed: Path) -> None:
     assert list(models) == sorted(models)
     fates = {name: (each["status"], each["exit_code"]) for name, each in models.items()}
     assert fates == {
-        "old.onnx": ("skipped", 0),
-        "sub/new.onnx": ("converted", 0),
-        "warned.onnx": ("converted", 0),
-        "refused.onnx": ("failed", 3),
-        "hang.onnx": ("timeout", None),
-        "crash.onnx": ("crash", None),
+        "old.onnx": ("skipped", 0), "sub/new.onnx": ("converted", 0), "warned.onnx": ("converted", 0),
+        "refused.onnx": ("failed", 3), "hang.onnx": ("timeout", None), "crash.onnx": ("crash", None),
         "greedy.onnx": ("memory", None),
-    }
+    }  # fmt: skip
 
 
 KEYS = {
@@ -135,14 +131,10 @@ def test_junit_is_valid_and_complete(mixed: Path) -> None:
     assert counts.items() <= dict(tree.getroot().attrib).items()
     found = {f"{case.get('classname')}/{case.get('name')}": [child.tag for child in case] for case in suite}
     assert found == {
-        "models/old.onnx": [],
-        "sub/new.onnx": [],
-        "models/warned.onnx": ["system-err"],
-        "models/refused.onnx": ["failure"],
-        "models/hang.onnx": ["error"],
-        "models/crash.onnx": ["error"],
+        "models/old.onnx": [], "sub/new.onnx": [], "models/warned.onnx": ["system-err"],
+        "models/refused.onnx": ["failure"], "models/hang.onnx": ["error"], "models/crash.onnx": ["error"],
         "models/greedy.onnx": ["error"],
-    }
+    }  # fmt: skip
     failure = suite.find("testcase/failure")
     assert failure.get("type") == "ML302" and "Unheard" in failure.get("message") and "where: odd" in failure.text
     assert {each.get("type") for each in suite.findall("testcase/error")} == {"crash", "timeout", "memory"}

@@ -115,8 +115,7 @@ def test_a_file_has_options_for_all_models_and_for_some(tmp_path: Path) -> None:
     found = {name: shape_of(tmp_path / "out" / f"{name}.xml") for name in ("a/one", "a/two", "b/one")}
     assert found == {"a/one": "[3,4]", "a/two": "[5,4]", "b/one": "[?,4]"}
     assert 'value="2026.4"' in (tmp_path / "out" / "a" / "two.xml").read_text()
-    again = installed_batch("in", "-o", "out", "--config", "c.toml", cwd=tmp_path)
-    assert "3 skipped" in again.stdout
+    assert "3 skipped" in installed_batch("in", "-o", "out", "--config", "c.toml", cwd=tmp_path).stdout
 
 
 def test_a_flag_of_the_command_line_takes_precedence(tmp_path: Path) -> None:
@@ -135,15 +134,12 @@ def test_a_pattern_without_models_is_a_warning(tmp_path: Path) -> None:
     assert (done.returncode, "warning: no model matches 'n*'" in done.stderr) == (0, True)
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        (None, "ML210: the file c.toml does not exist"), ("jobs =", "the configuration is not valid"),
-        ("jbos = 2", "did you mean 'jobs'?"), ("timeout = 'long'", "'long' is not a valid float"),
-        ("[[models]]\nstrict = true", "it has no match"), ('[[models]]\nmatch = "*"\njobs = 2', "no option 'jobs'"),
-        ('[[models]]\nmatch = "*"\ntarget = "1999.1"', "1999.1"), ("models = 3", "not a list of tables"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "said"), [
+    (None, "ML210: the file c.toml does not exist"), ("jobs =", "the configuration is not valid"),
+    ("jbos = 2", "did you mean 'jobs'?"), ("timeout = 'long'", "'long' is not a valid float"),
+    ("[[models]]\nstrict = true", "it has no match"), ('[[models]]\nmatch = "*"\njobs = 2', "no option 'jobs'"),
+    ('[[models]]\nmatch = "*"\ntarget = "1999.1"', "1999.1"), ("models = 3", "not a list of tables"),
+])  # fmt: skip
 def test_a_wrong_file_is_refused_before_anything_happens(tmp_path: Path, text: str | None, said: str) -> None:
     good(tmp_path / "in" / "m.onnx")
     if text is not None:

@@ -166,8 +166,7 @@ def test_sarif(broken: Path, fine: Path, tmp_path: Path) -> None:
         assert uris[artifact["index"]] == artifact["uri"]
     prints = [each["partialFingerprints"]["placeAndMessage/v1"] for each in run["results"]]
     assert len(set(prints)) == len(prints)
-    again = json.loads(mo_loop("check", *arguments, cwd=tmp_path).stdout)
-    assert again == log
+    assert json.loads(mo_loop("check", *arguments, cwd=tmp_path).stdout) == log
     places = [each["locations"][0].get("logicalLocations", [{}])[0] for each in run["results"]]
     assert {"name": "here", "fullyQualifiedName": "loop/step/here", "kind": "element"} in places
     (invocation,) = run["invocations"]
@@ -204,8 +203,7 @@ def test_markdown(broken: Path) -> None:
 def test_markup_in_names(tmp_path: Path) -> None:
     model = parsed(PLAIN)
     model.graph.initializer.append(numpy_helper.from_array(np.zeros(1, np.float32), "a|b`<i>\n*c*"))
-    done = invoke(saved(model, tmp_path), "--format", "markdown")
-    assert "a\\|b\\`&lt;i> \\*c\\*" in done.stdout
+    assert "a\\|b\\`&lt;i> \\*c\\*" in invoke(saved(model, tmp_path), "--format", "markdown").stdout
 
 
 # -- flags

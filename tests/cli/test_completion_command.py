@@ -23,8 +23,7 @@ def run(*arguments: str, **variables: str) -> subprocess.CompletedProcess[str]:
 
 @pytest.mark.parametrize("shell", SHELLS)
 def test_the_script_calls_the_command(shell: str) -> None:
-    script = run("completion", shell).stdout
-    assert f"_MO_LOOP_COMPLETE={shell}_complete" in script
+    assert f"_MO_LOOP_COMPLETE={shell}_complete" in run("completion", shell).stdout
 
 
 @pytest.mark.skipif(shutil.which("bash") is None, reason="needs bash")

@@ -83,17 +83,12 @@ def test_json(folder: Path) -> None:
     assert weights["data"]["count"] == 1 and weights["data"]["largest"] == 0.5
 
 
-@pytest.mark.parametrize(
-    ("arguments", "nodes"),
-    [
-        (["--ignore", "weights"], ["first", "soft"]),
-        (["--scope", "loop/step"], ["soft"]),
-        (["--scope", "loop/step/choice/no"], []),
-        (["--tolerance", "0.2"], ["first", "soft"]),
-        (["--tolerance", "0.1"], ["w", "first", "soft"]),
-        (["--ignore", "names", "--ignore", "metadata", "--ignore", "shapes"], ["w", "first", "soft"]),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "nodes"), [
+    (["--ignore", "weights"], ["first", "soft"]), (["--scope", "loop/step"], ["soft"]),
+    (["--scope", "loop/step/choice/no"], []), (["--tolerance", "0.2"], ["first", "soft"]),
+    (["--tolerance", "0.1"], ["w", "first", "soft"]),
+    (["--ignore", "names", "--ignore", "metadata", "--ignore", "shapes"], ["w", "first", "soft"]),
+])  # fmt: skip
 def test_options(folder: Path, arguments: list[str], nodes: list[str]) -> None:
     done = mo_loop("diff", "old.onnx", "new.onnx", "--format", "json", *arguments, cwd=folder)
     assert [each["node"] for each in json.loads(done.stdout)["changes"]] == nodes
@@ -127,27 +122,20 @@ def test_all_lists_what_follows(tmp_path: Path) -> None:
 
 def test_colours_on_a_terminal(folder: Path) -> None:
     command = ["diff", str(folder / "old.onnx"), str(folder / "new.onnx")]
-    shown = on_a_terminal(*command)
-    assert "\x1b[33m~ soft (Softmax)\x1b[0m: attribute axis 0 -> -1" in shown
+    assert "\x1b[33m~ soft (Softmax)\x1b[0m: attribute axis 0 -> -1" in on_a_terminal(*command)
     assert "\x1b[" not in mo_loop(*command).stdout
 
 
-@pytest.mark.parametrize(
-    ("arguments", "words"),
-    [
-        (["old.onnx", "old.xml", "--ignore", "names"], "--ignore is for the comparison of two models of one kind"),
-        (["old.onnx", "old.xml", "-q"], "--quiet is for the comparison of two models of one kind"),
-        (["old.onnx", "old.xml", "--scope", "none"], "no model has a scope 'none'"),
-        (["old.onnx", "lost.onnx"], "lost.onnx does not exist"),
-        (["old.xml", "lost.xml"], "lost.xml"),
-        (["old.onnx", "."], "is a folder"),
-        (["old.onnx"], "Missing argument 'B'"),
-        (["old.onnx", "new.onnx", "--scope", "loop/stop"], "did you mean 'loop/step'?"),
-        (["old.onnx", "new.onnx", "--ignore", "colours"], "'colours'"),
-        (["old.onnx", "new.onnx", "--tolerance", "-1"], "-1"),
-        (["old.onnx", "broken.json"], "broken.json"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "words"), [
+    (["old.onnx", "old.xml", "--ignore", "names"], "--ignore is for the comparison of two models of one kind"),
+    (["old.onnx", "old.xml", "-q"], "--quiet is for the comparison of two models of one kind"),
+    (["old.onnx", "old.xml", "--scope", "none"], "no model has a scope 'none'"),
+    (["old.onnx", "lost.onnx"], "lost.onnx does not exist"), (["old.xml", "lost.xml"], "lost.xml"),
+    (["old.onnx", "."], "is a folder"), (["old.onnx"], "Missing argument 'B'"),
+    (["old.onnx", "new.onnx", "--scope", "loop/stop"], "did you mean 'loop/step'?"),
+    (["old.onnx", "new.onnx", "--ignore", "colours"], "'colours'"),
+    (["old.onnx", "new.onnx", "--tolerance", "-1"], "-1"), (["old.onnx", "broken.json"], "broken.json"),
+])  # fmt: skip
 def test_bad_input(folder: Path, arguments: list[str], words: str) -> None:
     (folder / "broken.json").write_text("{")
     done = mo_loop("diff", *arguments, cwd=folder)

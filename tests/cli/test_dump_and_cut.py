@@ -118,17 +118,14 @@ class TestAround:
         assert done.returncode == 2 and "no node or tensor is called 'aa'" in done.stderr
         assert "did you mean 'a'?" in done.stderr
 
-    @pytest.mark.parametrize(
-        ("given", "message"),
-        [
-            (("--dump-around", "a"), "--dump-around has no effect without --dump"),
-            (("--dump-after", "LoopToTI"), "--dump-after has no effect without --dump"),
-            (("--dump", "steps", "--dump-depth", "2"), "--dump-depth has no effect without --dump-around"),
-            (("--dump", "steps", "--dump-after", "LoopToTi"), "did you mean 'LoopToTI'?"),
-            (("--dump", "steps", "--dump-after", "EliminatePad"), "it is not a step"),
-            (("--dump", "steps", "--dump-after", "LoopToTI", "--disable-pass", "LoopToTI"), "it is disabled"),
-        ],
-    )
+    @pytest.mark.parametrize(("given", "message"), [
+        (("--dump-around", "a"), "--dump-around has no effect without --dump"),
+        (("--dump-after", "LoopToTI"), "--dump-after has no effect without --dump"),
+        (("--dump", "steps", "--dump-depth", "2"), "--dump-depth has no effect without --dump-around"),
+        (("--dump", "steps", "--dump-after", "LoopToTi"), "did you mean 'LoopToTI'?"),
+        (("--dump", "steps", "--dump-after", "EliminatePad"), "it is not a step"),
+        (("--dump", "steps", "--dump-after", "LoopToTI", "--disable-pass", "LoopToTI"), "it is disabled"),
+    ])  # fmt: skip
     def test_options_without_effect(self, given: tuple[str, ...], message: str, plain: Path, tmp_path: Path) -> None:
         done = convert(plain, "-o", tmp_path / "a.xml", *given)
         assert done.returncode == 2 and message in done.stderr

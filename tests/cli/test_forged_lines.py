@@ -113,8 +113,7 @@ def test_inspect_diff_and_what_passes_tell(folder: Path) -> None:
 
 def test_batch_and_its_reports(folder: Path) -> None:
     reports = ("--report", "report.json", "--junit", "report.xml", "--summary", "report.md")
-    done = ran(folder, "batch", ".", "-o", "out", "-j", "1", *reports)
-    assert "\\n::error::forged" in done.stderr
+    assert "\\n::error::forged" in ran(folder, "batch", ".", "-o", "out", "-j", "1", *reports).stderr
     for name in ("report.json", "report.xml", "report.md"):
         text = (folder / name).read_text()
         assert "forged" in text and LINE.search(text) is None, name

@@ -99,8 +99,7 @@ control flow
 def test_text(nested: Path) -> None:
     done = mo_loop("inspect", nested.name, cwd=nested.parent)
     assert done.returncode == 0 and not done.stderr
-    size = f"{nested.stat().st_size} B"
-    assert done.stdout == TEXT.replace("SIZE", size)
+    assert done.stdout == TEXT.replace("SIZE", f"{nested.stat().st_size} B")
     assert sorted(path.name for path in nested.parent.iterdir()) == ["model.onnx"]
 
 
@@ -126,15 +125,12 @@ def test_json(nested: Path, ir: Path) -> None:
     assert as_json(nested)["bytes"] == 12
 
 
-@pytest.mark.parametrize(
-    ("depth", "paths", "control_flow"),
-    [
-        (0, [""], []),
-        (1, ["", "loop/step"], ["loop"]),
-        (2, ["", "loop/step", "loop/step/choice/yes", "loop/step/choice/no"], ["loop", "loop/step/choice"]),
-        (9, ["", "loop/step", "loop/step/choice/yes", "loop/step/choice/no"], ["loop", "loop/step/choice"]),
-    ],
-)
+@pytest.mark.parametrize(("depth", "paths", "control_flow"), [
+    (0, [""], []),
+    (1, ["", "loop/step"], ["loop"]),
+    (2, ["", "loop/step", "loop/step/choice/yes", "loop/step/choice/no"], ["loop", "loop/step/choice"]),
+    (9, ["", "loop/step", "loop/step/choice/yes", "loop/step/choice/no"], ["loop", "loop/step/choice"]),
+])  # fmt: skip
 def test_depth(nested: Path, depth: int, paths: list[str], control_flow: list[str]) -> None:
     found = as_json(nested, "--depth", depth)
     assert scopes(found) == paths
@@ -203,11 +199,7 @@ def test_debug(tmp_path: Path) -> None:
 
 def test_usage(nested: Path) -> None:
     for arguments in (
-        (),
-        ("--no-such-option",),
-        (nested, "--format", "xml"),
-        (nested, "--depth", "-1"),
-        (nested, nested),
+        (), ("--no-such-option",), (nested, "--format", "xml"), (nested, "--depth", "-1"), (nested, nested),
     ):
         done = invoke(*arguments)
         assert done.exit_code == 2 and done.stderr.startswith("error: ML201"), arguments
@@ -220,8 +212,7 @@ def test_usage(nested: Path) -> None:
 def test_long_lists_are_shortened_in_the_text_only() -> None:
     path = PYTORCH / "decoder.onnx"
     assert " and 1 more" in invoke(path).stdout
-    found = json.loads(invoke(path, "--format", "json").stdout)
-    assert len(found["control"][0]["captures"]) == 9
+    assert len(json.loads(invoke(path, "--format", "json").stdout)["control"][0]["captures"]) == 9
 
 
 def test_colours_on_a_terminal_only(nested: Path) -> None:

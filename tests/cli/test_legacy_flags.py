@@ -59,17 +59,9 @@ class TestScripts:
 
     def test_mo_with_short_flags(self, weighty: Path) -> None:
         done = convert(
-            "-m",
-            "weighty.onnx",
-            "-n",
-            "named",
-            "-o",
-            "new",
-            "--data_type=half",
-            "--silent",
-            "--progress",
+            "-m", "weighty.onnx", "-n", "named", "-o", "new", "--data_type=half", "--silent", "--progress",
             cwd=weighty.parent,
-        )
+        )  # fmt: skip
         assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
         assert written(weighty.parent) == ["new/named.xml"]
         assert (weighty.parent / "new" / "named.bin").stat().st_size < 64 * 64 * 3
@@ -91,24 +83,19 @@ class TestScripts:
 
 
 class TestOutputPaths:
-    @pytest.mark.parametrize(
-        ("arguments", "place"),
-        [
-            (["--input_model", "two.onnx"], "two.xml"),
-            (["--input_model=two.onnx"], "two.xml"),
-            (["--input-model", "two.onnx"], "two.xml"),
-            (["-m", "two.onnx", "-o", "new"], "new/two.xml"),
-            (["-w", "two.onnx", "--output_dir", "new/deep"], "new/deep/two.xml"),
-            (["--input_model", "two.onnx", "--output_dir", "new", "--model_name", "named"], "new/named.xml"),
-            (["-m", "two.onnx", "-n", "named"], "named.xml"),
-            (["-m", "two.onnx", "-n", "named", "-o", "new"], "new/named.xml"),
-            (["two.onnx"], "two.xml"),
-            (["two.onnx", "--output_model", "new/m.xml"], "new/m.xml"),
-            (["two.onnx", "--output_model=new/m"], "new/m.xml"),
-            (["two.onnx", "--output_model", "new/"], "new/two.xml"),
-            (["two.onnx", "--output_model", "there"], "there/two.xml"),
-        ],
-    )
+    @pytest.mark.parametrize(("arguments", "place"), [
+        (["--input_model", "two.onnx"], "two.xml"), (["--input_model=two.onnx"], "two.xml"),
+        (["--input-model", "two.onnx"], "two.xml"), (["-m", "two.onnx", "-o", "new"], "new/two.xml"),
+        (["-w", "two.onnx", "--output_dir", "new/deep"], "new/deep/two.xml"),
+        (["--input_model", "two.onnx", "--output_dir", "new", "--model_name", "named"], "new/named.xml"),
+        (["-m", "two.onnx", "-n", "named"], "named.xml"),
+        (["-m", "two.onnx", "-n", "named", "-o", "new"], "new/named.xml"),
+        (["two.onnx"], "two.xml"),
+        (["two.onnx", "--output_model", "new/m.xml"], "new/m.xml"),
+        (["two.onnx", "--output_model=new/m"], "new/m.xml"),
+        (["two.onnx", "--output_model", "new/"], "new/two.xml"),
+        (["two.onnx", "--output_model", "there"], "there/two.xml"),
+    ])  # fmt: skip
     def test_output_path(self, arguments: list[str], place: str, two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(two.parent)
         (two.parent / "there").mkdir()
@@ -116,14 +103,11 @@ class TestOutputPaths:
         assert done.returncode == 0, done.stderr
         assert written(two.parent) == [place] and place in done.stdout
 
-    @pytest.mark.parametrize(
-        "arguments",
-        [
-            ["two.onnx", "-o", "a.xml", "--output_dir", "b"],
-            ["two.onnx", "-o", "a.xml", "--model_name", "b"],
-            ["two.onnx", "--input_model", "two.onnx"],
-        ],
-    )
+    @pytest.mark.parametrize("arguments", [
+        ["two.onnx", "-o", "a.xml", "--output_dir", "b"],
+        ["two.onnx", "-o", "a.xml", "--model_name", "b"],
+        ["two.onnx", "--input_model", "two.onnx"],
+    ])  # fmt: skip
     def test_contradictions(self, arguments: list[str], two: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         monkeypatch.chdir(two.parent)
         done = convert(*arguments)
@@ -148,48 +132,32 @@ class TestMessages:
         assert with_shapes("a,b{f32},c->1", "[1],(2,3),[]") == "a[1],b(2,3){f32},c[]->1"
         assert with_shapes(None, " [1,3] , [2] ") == "[1,3],[2]" and with_shapes("a", None) == "a"
 
-    @pytest.mark.parametrize(
-        ("flags", "words"),
-        [
-            (["--input", "x,k", "--input_shape", "[2,3]"], ["names in --input (2)", "in --input_shape (1)"]),
-            (["--input", "x[1,3]", "--input_shape", "[2,3]"], ["and so does"]),
-            (["--input_shape", "2,3"], ["not a list of shapes"]),
-            (["--input_shape"], ["has no value"]),
-            (["--freeze_placeholder_with_value", "flag"], ["names no value"]),
-            (["--data_type", "INT8"], ["INT8 is not possible", "help:"]),
-            (["--data_type=FP16", "--compress_to_fp16=False"], ["contradict"]),
-            (["--data_type=FP32", "--compress_to_fp16"], ["contradict"]),
-            (["--compress_to_fp16=maybe"], ["neither True nor False"]),
-            (["--framework", "tf"], ["is not supported", "ONNX"]),
-            (["--log_level", "LOUD"], ["not a level"]),
-            (["--silent", "--log_level=INFO"], ["contradict"]),
-        ],
-    )
+    @pytest.mark.parametrize(("flags", "words"), [
+        (["--input", "x,k", "--input_shape", "[2,3]"], ["names in --input (2)", "in --input_shape (1)"]),
+        (["--input", "x[1,3]", "--input_shape", "[2,3]"], ["and so does"]),
+        (["--input_shape", "2,3"], ["not a list of shapes"]), (["--input_shape"], ["has no value"]),
+        (["--freeze_placeholder_with_value", "flag"], ["names no value"]),
+        (["--data_type", "INT8"], ["INT8 is not possible", "help:"]),
+        (["--data_type=FP16", "--compress_to_fp16=False"], ["contradict"]),
+        (["--data_type=FP32", "--compress_to_fp16"], ["contradict"]),
+        (["--compress_to_fp16=maybe"], ["neither True nor False"]),
+        (["--framework", "tf"], ["is not supported", "ONNX"]), (["--log_level", "LOUD"], ["not a level"]),
+        (["--silent", "--log_level=INFO"], ["contradict"]),
+    ])  # fmt: skip
     def test_invalid_arguments(self, flags: list[str], words: list[str], two: Path, tmp_path: Path) -> None:
         assert_refused(words, two, tmp_path / "o.xml", *flags)
 
-    @pytest.mark.parametrize(
-        ("flags", "is_half"),
-        [
-            ([], False),
-            (["--compress_to_fp16"], True),
-            (["--compress_to_fp16=True"], True),
-            (["--compress_to_fp16", "True"], True),
-            (["--compress_to_fp16=False"], False),
-            (["--compress_to_fp16", "False"], False),
-            (["--compress-to-fp16"], True),
-            (["--data_type", "FP16"], True),
-            (["--data_type=half"], True),
-            (["--data_type", "FP32"], False),
-            (["--data_type", "float"], False),
-            (["--data_type=FP16", "--compress_to_fp16"], True),
-        ],
-    )
+    @pytest.mark.parametrize(("flags", "is_half"), [
+        ([], False), (["--compress_to_fp16"], True), (["--compress_to_fp16=True"], True),
+        (["--compress_to_fp16", "True"], True), (["--compress_to_fp16=False"], False),
+        (["--compress_to_fp16", "False"], False), (["--compress-to-fp16"], True),
+        (["--data_type", "FP16"], True), (["--data_type=half"], True), (["--data_type", "FP32"], False),
+        (["--data_type", "float"], False), (["--data_type=FP16", "--compress_to_fp16"], True),
+    ])  # fmt: skip
     def test_half_precision(self, flags: list[str], is_half: bool, weighty: Path, tmp_path: Path) -> None:
         done = convert(weighty, *flags, "-o", tmp_path / "o.xml")
         assert done.returncode == 0, done.stderr
-        size = (tmp_path / "o.bin").stat().st_size
-        assert (size < 64 * 64 * 3) is is_half
+        assert ((tmp_path / "o.bin").stat().st_size < 64 * 64 * 3) is is_half
         assert ("f32 stored as f16" if is_half else "unchanged (f32 stays f32)") in done.stdout
 
     def test_silence_and_levels(self, two: Path, tmp_path: Path) -> None:

@@ -62,26 +62,23 @@ class TestCuts:
         assert names_in_ir(target) == (["a"], ["y"])
         assert np.array_equal(outputs(target, {"a": floats(2, 3)})["y"], -(floats(2, 3) + np.float32([1, 2, 3])))
 
-    @pytest.mark.parametrize(
-        ("flags", "words"),
-        [
-            (["--output", "yy"], ["has no tensor 'yy'", "why:", "did you mean 'y'?"]),
-            (["--output", "qqqqqq"], ["its inputs are x, rate"]),
-            (["--output", "shift:1"], ["has no port 1", "0 (b)"]),
-            (["--output", "2:shift"], ["has no port 2", "0 (a), 1 (w)"]),
-            (["--output", ","], ["has no name"]),
-            (["--input", "xx[1,3]"], ["has no tensor 'xx'", "did you mean 'x'?"]),
-            (["--input", "x[1,3],x[2,3]"], ["named twice"]),
-            (["--input", "x[1,-3]"], ["'-3' is not a dimension"]),
-            (["--input", "x[5..2,3]"], ["is empty", "smaller bound first"]),
-            (["--input", "x[2,5]"], ["f32[2,5]", "f32[3]", "shift", "the model declares x as f32[N,3]"]),
-            (["--input", "x[99999999999999999999999,3]"], ["not a dimension"]),
-            (["--input", "[1,3],[],[2]"], ["more shapes (3) than inputs (2)"]),
-            (["--input", "x[1,3"], ["brackets do not match"]),
-            (["--input", "x{f99}"], ["not an element type"]),
-            (["--input", "x{f32}[1,3]{f32}"], ["cannot be understood"]),
-        ],
-    )
+    @pytest.mark.parametrize(("flags", "words"), [
+        (["--output", "yy"], ["has no tensor 'yy'", "why:", "did you mean 'y'?"]),
+        (["--output", "qqqqqq"], ["its inputs are x, rate"]),
+        (["--output", "shift:1"], ["has no port 1", "0 (b)"]),
+        (["--output", "2:shift"], ["has no port 2", "0 (a), 1 (w)"]),
+        (["--output", ","], ["has no name"]),
+        (["--input", "xx[1,3]"], ["has no tensor 'xx'", "did you mean 'x'?"]),
+        (["--input", "x[1,3],x[2,3]"], ["named twice"]),
+        (["--input", "x[1,-3]"], ["'-3' is not a dimension"]),
+        (["--input", "x[5..2,3]"], ["is empty", "smaller bound first"]),
+        (["--input", "x[2,5]"], ["f32[2,5]", "f32[3]", "shift", "the model declares x as f32[N,3]"]),
+        (["--input", "x[99999999999999999999999,3]"], ["not a dimension"]),
+        (["--input", "[1,3],[],[2]"], ["more shapes (3) than inputs (2)"]),
+        (["--input", "x[1,3"], ["brackets do not match"]),
+        (["--input", "x{f99}"], ["not an element type"]),
+        (["--input", "x{f32}[1,3]{f32}"], ["cannot be understood"]),
+    ])  # fmt: skip
     def test_invalid_arguments(self, flags: list[str], words: list[str], chain: Path, target: Path) -> None:
         assert_refused(words, chain, target, *flags)
 
@@ -136,19 +133,16 @@ class TestFreeze:
         assert done.returncode == 0, done.stderr
         assert 'shape="2,3"' in target.read_text()
 
-    @pytest.mark.parametrize(
-        ("flags", "words"),
-        [
-            (["--freeze", "rat=1"], ["did you mean 'rate'?"]),
-            (["--freeze", "rate"], ["--freeze name=value"]),
-            (["--freeze", "rate="], ["--freeze name=value"]),
-            (["--freeze", "rate=abc"], ["'abc' is not a value"]),
-            (["--freeze", "rate=[1,2]"], ["does not fit", "rate"]),
-            (["--freeze", "rate=1", "--freeze", "rate=2"], ["twice"]),
-            (["--freeze", "rate=1", "--input", "rate->2"], ["twice"]),
-            (["--freeze", "x[1,3]=[[1,2,3]]", "--input", "x[2,3]"], ["two shapes"]),
-        ],
-    )
+    @pytest.mark.parametrize(("flags", "words"), [
+        (["--freeze", "rat=1"], ["did you mean 'rate'?"]),
+        (["--freeze", "rate"], ["--freeze name=value"]),
+        (["--freeze", "rate="], ["--freeze name=value"]),
+        (["--freeze", "rate=abc"], ["'abc' is not a value"]),
+        (["--freeze", "rate=[1,2]"], ["does not fit", "rate"]),
+        (["--freeze", "rate=1", "--freeze", "rate=2"], ["twice"]),
+        (["--freeze", "rate=1", "--input", "rate->2"], ["twice"]),
+        (["--freeze", "x[1,3]=[[1,2,3]]", "--input", "x[2,3]"], ["two shapes"]),
+    ])  # fmt: skip
     def test_invalid_arguments(self, flags: list[str], words: list[str], chain: Path, target: Path) -> None:
         assert_refused(words, chain, target, *flags)
 
@@ -191,18 +185,15 @@ class TestRename:
         missed = convert(model, "-o", target, "--rename", "inner=state")
         assert missed.returncode == 2 and "did you mean 'loop/step/inner'?" in missed.stderr
 
-    @pytest.mark.parametrize(
-        ("flags", "words"),
-        [
-            (["--rename", "xx=image"], ["no tensor 'xx'", "did you mean 'x'?"]),
-            (["--rename", "x=y"], ["tensor or layer of that name", "another name"]),
-            (["--rename", "x=shift"], ["tensor or layer of that name"]),
-            (["--rename", "x=n", "--rename", "y=n"], ["'x' gets the same name"]),
-            (["--rename", "x=x"], ["is already its name"]),
-            (["--rename", "x"], ["--rename old=new"]),
-            (["--rename", "x=a1", "--rename", "x=a2"], ["twice"]),
-        ],
-    )
+    @pytest.mark.parametrize(("flags", "words"), [
+        (["--rename", "xx=image"], ["no tensor 'xx'", "did you mean 'x'?"]),
+        (["--rename", "x=y"], ["tensor or layer of that name", "another name"]),
+        (["--rename", "x=shift"], ["tensor or layer of that name"]),
+        (["--rename", "x=n", "--rename", "y=n"], ["'x' gets the same name"]),
+        (["--rename", "x=x"], ["is already its name"]),
+        (["--rename", "x"], ["--rename old=new"]),
+        (["--rename", "x=a1", "--rename", "x=a2"], ["twice"]),
+    ])  # fmt: skip
     def test_invalid_arguments(self, flags: list[str], words: list[str], chain: Path, target: Path) -> None:
         assert_refused(words, chain, target, *flags)
 

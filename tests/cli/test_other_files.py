@@ -86,13 +86,10 @@ OTHERS: dict[str, tuple[str, bytes, str, str]] = {
     "HTML": ("m.onnx", b"\n<!DOCTYPE html><html>404</html>", "HTML page", "download"),
     "JSON": ("m.onnx", b'{"error": "not found"}', "JSON", ".onnx file"),
     "LFS pointer": (
-        "m.onnx",
-        b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n",
-        "LFS",
-        "git lfs pull",
+        "m.onnx", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "LFS", "git lfs pull",
     ),
     "TensorRT by its name": ("m.engine", b"ptrt" + bytes(40), "TensorRT", ".onnx file"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", OTHERS)
@@ -121,15 +118,12 @@ def test_the_format_of_large_files_is_named(tmp_path: Path) -> None:
     assert_clear(done.stderr)
 
 
-@pytest.mark.parametrize(
-    ("inside", "said"),
-    [
-        (["saved_model.pb", "variables/x"], "SavedModel (a folder)"),
-        (["__model__"], "PaddlePaddle"),
-        (["model.onnx", "config.json"], "did you mean"),
-        (["readme.txt"], "give the .onnx file itself"),
-    ],
-)
+@pytest.mark.parametrize(("inside", "said"), [
+    (["saved_model.pb", "variables/x"], "SavedModel (a folder)"),
+    (["__model__"], "PaddlePaddle"),
+    (["model.onnx", "config.json"], "did you mean"),
+    (["readme.txt"], "give the .onnx file itself"),
+])  # fmt: skip
 def test_folders(inside: list[str], said: str, tmp_path: Path) -> None:
     folder = tmp_path / "model"
     for name in inside:

@@ -282,13 +282,10 @@ class TestDump:
     def endings(self, folder: Path) -> set[str]:
         return {path.suffix for path in folder.glob("*.*") if path.name not in (INDEX, PAGE)}
 
-    @pytest.mark.parametrize(
-        ("formats", "endings"),
-        [
-            (None, {".txt", ".json", ".dot"}), ("text", {".txt"}), ("json, dot", {".json", ".dot"}),
-            ("text,svg", {".txt", ".dot"}),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("formats", "endings"), [
+        (None, {".txt", ".json", ".dot"}), ("text", {".txt"}), ("json, dot", {".json", ".dot"}),
+        ("text,svg", {".txt", ".dot"}),
+    ])  # fmt: skip
     def test_formats(self, formats: str | None, endings: set[str], loop: Path, target: Path, tmp_path: Path) -> None:
         flags = () if formats is None else ("--dump-format", formats)
         done = convert(loop, "-o", target, "--dump", tmp_path / "d", *flags)
@@ -334,8 +331,7 @@ class TestExplain:
         config = PassConfig()
         config.explain("NegTwice")
         config.veto(lambda node: "the user keeps it" if node.name == "two" else False, "NegTwice")
-        converted = convert_model(negs, config=config)
-        assert len(converted.graph.of(ops.Negative)) == 5
+        assert len(convert_model(negs, config=config).graph.of(ops.Negative)) == 5
         vetoed = [each for each in config.explanations if each.outcome == "vetoed"]
         assert [(each.node, each.reason) for each in vetoed] == [("two", "the user keeps it")]
 
@@ -378,16 +374,9 @@ class TestSelection:
     def test_disabled(self, loop: Path, target: Path, tmp_path: Path) -> None:
         names = "GuardTripCounts,IsolateParameters"
         done = convert(
-            loop,
-            "-o",
-            target,
-            "--disable-pass",
-            names,
-            "--disable-pass",
-            "EliminateEmptyLoops",
-            "--profile-json",
+            loop, "-o", target, "--disable-pass", names, "--disable-pass", "EliminateEmptyLoops", "--profile-json",
             tmp_path / "p",
-        )
+        )  # fmt: skip
         assert done.returncode == 0
         ran = {row["pass"] for row in json.loads((tmp_path / "p").read_text("utf-8"))["passes"]}
         assert "LoopToTI" in ran and not ran & {*names.split(","), "EliminateEmptyLoops"}
@@ -400,20 +389,17 @@ class TestSelection:
         done = convert(negs, "-o", target, "--enable-pass", "OnRequest")
         assert done.returncode == 0 and not done.stderr and target.read_text("utf-8").count('type="Negative"') == 3
 
-    @pytest.mark.parametrize(
-        ("flags", "words"),
-        [
-            (["--disable-pass=LoopToTx"], ["did you mean 'LoopToTI'?"]),
-            (["--enable-pass=LoopToTx"], ["did you mean 'LoopToTI'?"]),
-            (["--stop-after=LoopToTx"], ["did you mean 'LoopToTI'?"]),
-            (["--stop-after=qqqq"], ["listed by --passes"]),
-            (["--enable-pass=LoopToTI"], ["no effect", "runs by default"]),
-            (["--disable-pass=OnRequest"], ["no effect", "off by default"]),
-            (["--enable-pass=OnRequest", "--disable-pass=OnRequest"], ["both"]),
-            (["--enable-pass=OnRequest", "--stop-after=NegTwice"], ["no effect", "comes after"]),
-            (["--disable-pass=LoopToTI", "--stop-after=LoopToTI"], ["disabled"]),
-        ],
-    )
+    @pytest.mark.parametrize(("flags", "words"), [
+        (["--disable-pass=LoopToTx"], ["did you mean 'LoopToTI'?"]),
+        (["--enable-pass=LoopToTx"], ["did you mean 'LoopToTI'?"]),
+        (["--stop-after=LoopToTx"], ["did you mean 'LoopToTI'?"]),
+        (["--stop-after=qqqq"], ["listed by --passes"]),
+        (["--enable-pass=LoopToTI"], ["no effect", "runs by default"]),
+        (["--disable-pass=OnRequest"], ["no effect", "off by default"]),
+        (["--enable-pass=OnRequest", "--disable-pass=OnRequest"], ["both"]),
+        (["--enable-pass=OnRequest", "--stop-after=NegTwice"], ["no effect", "comes after"]),
+        (["--disable-pass=LoopToTI", "--stop-after=LoopToTI"], ["disabled"]),
+    ])  # fmt: skip
     def test_invalid_arguments(
         self, flags: list[str], words: list[str], loop: Path, target: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -432,13 +418,10 @@ class TestSelection:
         assert ran[-1] == "HoistInvariants"
         assert not any("GuardTripCounts" in path.name for path in (tmp_path / "steps").iterdir())
 
-    @pytest.mark.parametrize(
-        ("flags", "hint"),
-        [
-            (["--stop-after", "HoistInvariants"], "passes that did not run: "),
-            (["--disable-pass", "ScanLowering"], "passes that did not run: ScanLowering\n"),
-        ],
-    )
+    @pytest.mark.parametrize(("flags", "hint"), [
+        (["--stop-after", "HoistInvariants"], "passes that did not run: "),
+        (["--disable-pass", "ScanLowering"], "passes that did not run: ScanLowering\n"),
+    ])  # fmt: skip
     def test_a_graph_that_cannot_be_written(self, flags: list[str], hint: str, target: Path, tmp_path: Path) -> None:
         """The error names the missing passes; the dump shows the graph."""
         model = saved(parsed(SCAN), tmp_path)
@@ -460,10 +443,9 @@ class TestBrokenPasses:
         done = convert(loop, "-o", target)
         assert done.returncode == 4
         assert done.stderr.splitlines()[:3] == [
-            "error: ML400: ZeroDivisionError: no luck with inner_add",
-            "  where: loop/step/inner_add",
+            "error: ML400: ZeroDivisionError: no luck with inner_add", "  where: loop/step/inner_add",
             "  in:    the pass Broken",
-        ]
+        ]  # fmt: skip
         assert "Traceback" not in done.stderr and "report" in done.stderr and not target.exists()
         with_debug = convert(loop, "-o", target, "--debug")
         assert "Traceback" in with_debug.stderr and "run_on_graph" in with_debug.stderr
@@ -474,8 +456,7 @@ class TestBrokenPasses:
         add_passes(monkeypatch, Tearing)
         done = convert(loop, "-o", target, "--check-passes")
         assert done.returncode == 4 and "error: ML410" in done.stderr and "in:    the pass Tearing" in done.stderr
-        unchecked = convert(loop, "-o", target)
-        assert "ML410" not in unchecked.stderr
+        assert "ML410" not in convert(loop, "-o", target).stderr
 
     def test_a_whole_graph_passes_the_check(self, loop: Path, target: Path) -> None:
         assert convert(loop, "-o", target, "--check-passes").returncode == 0
@@ -610,7 +591,7 @@ class TestLibrary:
 
     def test_checked_passes(self, loop: Path, monkeypatch: pytest.MonkeyPatch) -> None:
         add_passes(monkeypatch, Tearing)
-        with pytest.raises(InternalError, match="^ML410: "):
+        with pytest.raises(InternalError, match=r"^ML410: "):
             convert_model(loop, check_passes=True)
         monkeypatch.setattr("mo_loop.conversion.CHECK_PASSES", True)
         with pytest.raises(InternalError):

@@ -54,15 +54,12 @@ def test_one_scale(tmp_path: Path) -> None:
     assert constants(converted(tmp_path, "--scale", "58.8"), ops.Divide) == [[pytest.approx(58.8)]]
 
 
-@pytest.mark.parametrize(
-    ("flags", "shape", "layout"),
-    [
-        (["--source-layout", "nchw", "--target-layout", "nhwc"], (1, 4, 6, 3), "[N,H,W,C]"),
-        (["--source-layout", "x(nchw)", "--target-layout", "x(nhwc)"], (1, 4, 6, 3), "[N,H,W,C]"),
-        (["--source_layout=nchw"], (1, 3, 4, 6), "[N,C,H,W]"),
-        (["--target-layout", "n..."], (1, 3, 4, 6), "[N,...]"),
-    ],
-)
+@pytest.mark.parametrize(("flags", "shape", "layout"), [
+    (["--source-layout", "nchw", "--target-layout", "nhwc"], (1, 4, 6, 3), "[N,H,W,C]"),
+    (["--source-layout", "x(nchw)", "--target-layout", "x(nhwc)"], (1, 4, 6, 3), "[N,H,W,C]"),
+    (["--source_layout=nchw"], (1, 3, 4, 6), "[N,C,H,W]"),
+    (["--target-layout", "n..."], (1, 3, 4, 6), "[N,...]"),
+])  # fmt: skip
 def test_both_sides_of_a_layout(tmp_path: Path, flags: list[str], shape: tuple[int, ...], layout: str) -> None:
     [x] = converted(tmp_path, *flags).parameters
     assert (x.output.shape, str(layout_of(x.output))) == (shape, layout)
@@ -77,19 +74,16 @@ def test_layouts_of_several_inputs_in_their_order(tmp_path: Path) -> None:
     assert (x.output.shape, z.output.shape) == ((1, 4, 6, 3), (5, 1))
 
 
-@pytest.mark.parametrize(
-    ("flags", "message"),
-    [
-        (["--layout", "nchw", "--source-layout", "nchw"], "cannot be combined"),
-        (["--source-layout", "nchw,nc", "--target-layout", "nhwc"], "are for other inputs"),
-        (["--source-layout", "nchw", "--target-layout", "x(nhwc)"], "are for other inputs"),
-        (["--source-layout", "nchw,nc"], "numbers of values (2) and of inputs (1) differ"),
-        (["--mean-values", "[0]"], "--mean-values changes nothing"),
-        (["--scale", "0"], "--scale holds 0"),
-        (["--layout", "abc"], "[A,B,C] does not fit 'x'"),
-        (["--batch", "1"], "--batch 1 changes no input"),
-    ],
-)
+@pytest.mark.parametrize(("flags", "message"), [
+    (["--layout", "nchw", "--source-layout", "nchw"], "cannot be combined"),
+    (["--source-layout", "nchw,nc", "--target-layout", "nhwc"], "are for other inputs"),
+    (["--source-layout", "nchw", "--target-layout", "x(nhwc)"], "are for other inputs"),
+    (["--source-layout", "nchw,nc"], "numbers of values (2) and of inputs (1) differ"),
+    (["--mean-values", "[0]"], "--mean-values changes nothing"),
+    (["--scale", "0"], "--scale holds 0"),
+    (["--layout", "abc"], "[A,B,C] does not fit 'x'"),
+    (["--batch", "1"], "--batch 1 changes no input"),
+])  # fmt: skip
 def test_refused(tmp_path: Path, flags: list[str], message: str) -> None:
     assert message in refused(tmp_path, *flags)
 

@@ -33,8 +33,7 @@ def test_the_model_and_its_inputs_are_written_and_show_the_difference(folder: Pa
     assert first.startswith("model.onnx: 12 nodes, ") and second == "small.onnx: 1 nodes, 0 bytes of weights: Tanh"
     assert "trials" in last
     assert list(np.load(folder / "small.npz")) == [onnx.load(folder / "small.onnx").graph.input[0].name]
-    again = mo_loop("verify", "small.onnx", "--inputs", "small.npz", *fault, cwd=folder)
-    assert again.returncode == 1
+    assert mo_loop("verify", "small.onnx", "--inputs", "small.npz", *fault, cwd=folder).returncode == 1
     assert mo_loop("verify", "small.onnx", "--inputs", "small.npz", cwd=folder).returncode == 0
 
 
@@ -57,16 +56,13 @@ def test_ctrl_c_keeps_the_smallest_model_so_far(folder: Path) -> None:
     onnx.checker.check_model(onnx.load(folder / "small.onnx"))
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        (("missing.onnx", "-o", "s.onnx", "--if", "differs"), "does not exist"),
-        (("model.onnx", "-o", "s.onnx", "--if", "differs"), "does not show the condition"),
-        (("model.onnx", "-o", "model.onnx", "--if", "differs"), "is the model itself"),
-        (("model.onnx", "-o", "s.xml", "--if", "differs"), "does not end in .onnx"),
-        (("model.onnx", "-o", "s.onnx", "--if", "slow"), "cannot be understood"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("arguments", "said"), [
+    (("missing.onnx", "-o", "s.onnx", "--if", "differs"), "does not exist"),
+    (("model.onnx", "-o", "s.onnx", "--if", "differs"), "does not show the condition"),
+    (("model.onnx", "-o", "model.onnx", "--if", "differs"), "is the model itself"),
+    (("model.onnx", "-o", "s.xml", "--if", "differs"), "does not end in .onnx"),
+    (("model.onnx", "-o", "s.onnx", "--if", "slow"), "cannot be understood"),
+])  # fmt: skip
 def test_bad_usage_writes_nothing(folder: Path, arguments: tuple[str, ...], said: str) -> None:
     done = mo_loop("reduce", *arguments, cwd=folder)
     assert done.returncode == 2 and said in done.stderr and not (folder / "s.onnx").exists()

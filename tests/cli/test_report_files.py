@@ -20,17 +20,12 @@ MODEL = MODELS / "pytorch" / "while_collatz.onnx"
 OTHER = MODELS / "pytorch" / "decoder.onnx"
 
 REPORTING = {
-    "check": ("check", MODEL),
-    "inspect": ("inspect", MODEL),
-    "graph": ("inspect", MODEL, "--graph"),
-    "nodes": ("inspect", MODEL, "--nodes"),
-    "diff": ("diff", MODEL, OTHER),
-    "convert": ("convert", MODEL, "-o", "m.xml"),
-    "verify": ("verify", MODEL, "--sets", "1"),
-    "ops": ("ops", "Loop"),
-    "batch": ("batch", "models", "-o", "out", "-j", "1"),
+    "check": ("check", MODEL), "inspect": ("inspect", MODEL), "graph": ("inspect", MODEL, "--graph"),
+    "nodes": ("inspect", MODEL, "--nodes"), "diff": ("diff", MODEL, OTHER),
+    "convert": ("convert", MODEL, "-o", "m.xml"), "verify": ("verify", MODEL, "--sets", "1"),
+    "ops": ("ops", "Loop"), "batch": ("batch", "models", "-o", "out", "-j", "1"),
     "reduce": ("reduce", MODEL, "-o", "small.onnx", "--if", "test -f {}", "--timeout", "2", "-j", "1"),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REPORTING)

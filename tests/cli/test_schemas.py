@@ -37,24 +37,18 @@ def key_of(document: Any) -> str:
 
 
 ON_STDOUT: list[tuple[tuple[Any, ...], str]] = [
-    (("check", LOOP), "check"),
-    (("check", "--codes"), "codes"),
-    (("inspect", LOOP), "inspect"),
-    (("inspect", LOOP, "--graph"), "graph"),
-    (("inspect", LOOP, "--nodes"), "nodes"),
+    (("check", LOOP), "check"), (("check", "--codes"), "codes"), (("inspect", LOOP), "inspect"),
+    (("inspect", LOOP, "--graph"), "graph"), (("inspect", LOOP, "--nodes"), "nodes"),
     (("diff", LOOP, MODELS / "pytorch" / "decoder.onnx"), "diff"),
     (("diff", LOOP, "ir.xml"), "layers"),
     (("convert", LOOP, "-o", "m.xml", "--mapping", "map.json", "--profile-json", "profile.json"), "convert"),
-    (("verify", LOOP, "--sets", "1"), "verify"),
-    (("ops", "Loop"), "ops"),
+    (("verify", LOOP, "--sets", "1"), "verify"), (("ops", "Loop"), "ops"),
     (("batch", "good.onnx", "bad.onnx", "-o", "out", "-j", "1"), "batch report"),
     (("reduce", "bad.onnx", "-o", "small.onnx", "--if", "fails", "-j", "1"), "reduce"),
-    (("inspect", "none.onnx"), "error"),
-    (("convert", "none.onnx"), "error"),
-    (("diff", "none.onnx", "none.onnx"), "error"),
-    (("ops", "NoSuchOperator"), "error"),
+    (("inspect", "none.onnx"), "error"), (("convert", "none.onnx"), "error"),
+    (("diff", "none.onnx", "none.onnx"), "error"), (("ops", "NoSuchOperator"), "error"),
     (("verify", "none.onnx"), "error"),
-]
+]  # fmt: skip
 """A command without `--format json`, and the document that it prints."""
 
 

@@ -57,22 +57,14 @@ class TestControlFlow:
     def test_the_summary_counts_what_loops_and_branches_became(self, tmp_path: Path, target: Path) -> None:
         model = saved(parsed(FLOW), tmp_path)
         assert self.became(as_json(model, "-o", target, "--unroll", 4)) == {
-            ("Loop", "unrolled ×3"): 1,
-            ("Loop", "Loop"): 1,
-            ("If", "decided"): 1,
-            ("Loop", "not needed"): 2,
-        }
+            ("Loop", "unrolled ×3"): 1, ("Loop", "Loop"): 1, ("If", "decided"): 1, ("Loop", "not needed"): 2,
+        }  # fmt: skip
         assert "2 Loop -> Loop, 1 If decided, 2 Loop not needed" in convert(model, "-o", target).stdout
 
-    @pytest.mark.parametrize(
-        ("model", "wanted"),
-        [
-            ("loop_if_loop", {("Loop", "Loop"): 2, ("If", "If"): 1}),
-            ("scan_dynamo", {("Scan", "Loop"): 1}),
-            ("for_fixed", None),
-            ("cnn", {}),
-        ],
-    )
+    @pytest.mark.parametrize(("model", "wanted"), [
+        ("loop_if_loop", {("Loop", "Loop"): 2, ("If", "If"): 1}), ("scan_dynamo", {("Scan", "Loop"): 1}),
+        ("for_fixed", None), ("cnn", {}),
+    ])  # fmt: skip
     @pytest.mark.keeps_loops
     def test_real_models(self, model: str, wanted: dict[tuple[str, str], int] | None, target: Path) -> None:
         found = self.became(as_json(PYTORCH / f"{model}.onnx", "-o", target))

@@ -112,7 +112,7 @@ def test_error_while_moving(plain: Path, old_pair: Path, monkeypatch: pytest.Mon
         replace(source, target)
 
     monkeypatch.setattr(os, "replace", failing)
-    with pytest.raises(FileError, match="^ML218: "):
+    with pytest.raises(FileError, match=r"^ML218: "):
         save_model(convert_model(plain), old_pair)
     assert_untouched(old_pair)
 

@@ -77,17 +77,14 @@ def test_quiet_prints_nothing(folder: Path) -> None:
     assert (done.returncode, done.stdout, done.stderr) == (1, "", "")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "code", "said"),
-    [
-        (("missing.onnx",), 2, "ML210: the file missing.onnx does not exist"),
-        (("model.onnx", "missing.xml"), 2, "missing.xml"),
-        (("model.onnx", "--inputs", "missing.npz"), 2, "ML210: the file missing.npz does not exist"),
-        (("model.onnx", "--mean-values", "[1]"), 2, "verify does not compare with --mean-values"),
-        (("model.onnx", "--device", "NPU9"), 1, "not compilable"),
-        (("model.onnx", "--dump", "model.onnx/steps"), 2, "ML219: model.onnx/steps cannot hold a dump"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("arguments", "code", "said"), [
+    (("missing.onnx",), 2, "ML210: the file missing.onnx does not exist"),
+    (("model.onnx", "missing.xml"), 2, "missing.xml"),
+    (("model.onnx", "--inputs", "missing.npz"), 2, "ML210: the file missing.npz does not exist"),
+    (("model.onnx", "--mean-values", "[1]"), 2, "verify does not compare with --mean-values"),
+    (("model.onnx", "--device", "NPU9"), 1, "not compilable"),
+    (("model.onnx", "--dump", "model.onnx/steps"), 2, "ML219: model.onnx/steps cannot hold a dump"),
+])  # fmt: skip
 def test_bad_usage_has_a_code_and_no_traceback(folder: Path, arguments: tuple[str, ...], code: int, said: str) -> None:
     done = mo_loop("verify", *arguments, cwd=folder)
     assert done.returncode == code and said in done.stdout + done.stderr and "Traceback" not in done.stderr

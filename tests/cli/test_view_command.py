@@ -121,25 +121,22 @@ def test_the_page_is_opened(folder: Path, monkeypatch: pytest.MonkeyPatch) -> No
     assert opened == [(folder / "old.html").as_uri()]
 
 
-@pytest.mark.parametrize(
-    ("arguments", "text"),
-    [
-        (["missing.onnx"], "does not exist"),
-        (["other.txt"], "is not a graph of --dump"),
-        (["other.json"], "its JSON has another form"),
-        (["old.onnx", "--scope", "loop/stop"], "did you mean 'loop/step'"),
-        (["old.onnx", "old.xml", "--scope", "loop/step"], "for two models of one kind"),
-        (["old.onnx", "--ignore", "names"], "--ignore is for the comparison of two models"),
-        (["old.onnx", "--tolerance", "0.1"], "--tolerance is for the comparison of two models"),
-        (["old.onnx", "steps"], "steps is the folder of a dump, not one graph"),
-        (["steps", "--scope", "loop/step"], "give a .json file in it"),
-        (["steps"], "its JSON has another form"),
-        (["old.onnx", "-"], "only MODEL can be read from standard input"),
-        (["old.onnx", "-o", "-", "--open"], "--open opens a file, not standard output"),
-        (["old.onnx", "-o", "old.onnx"], "it is not a page that mo-loop wrote"),
-        (["old.onnx", "-o", "other.txt/page.html"], "cannot be written"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "text"), [
+    (["missing.onnx"], "does not exist"),
+    (["other.txt"], "is not a graph of --dump"),
+    (["other.json"], "its JSON has another form"),
+    (["old.onnx", "--scope", "loop/stop"], "did you mean 'loop/step'"),
+    (["old.onnx", "old.xml", "--scope", "loop/step"], "for two models of one kind"),
+    (["old.onnx", "--ignore", "names"], "--ignore is for the comparison of two models"),
+    (["old.onnx", "--tolerance", "0.1"], "--tolerance is for the comparison of two models"),
+    (["old.onnx", "steps"], "steps is the folder of a dump, not one graph"),
+    (["steps", "--scope", "loop/step"], "give a .json file in it"),
+    (["steps"], "its JSON has another form"),
+    (["old.onnx", "-"], "only MODEL can be read from standard input"),
+    (["old.onnx", "-o", "-", "--open"], "--open opens a file, not standard output"),
+    (["old.onnx", "-o", "old.onnx"], "it is not a page that mo-loop wrote"),
+    (["old.onnx", "-o", "other.txt/page.html"], "cannot be written"),
+])  # fmt: skip
 def test_refused(folder: Path, arguments: list[str], text: str) -> None:
     (folder / "other.txt").write_text("nothing")
     (folder / "other.json").write_text('{"graph": {"parameters": [], "results": []}, "nodes": [], "edges": []}')

@@ -104,8 +104,7 @@ def test_the_wheel_is_licensed_and_described_without_the_repository(wheel: Path)
     assert read["LICENSES.txt"] == (ROOT / "mo_loop/look/page/static/LICENSES.txt").read_text("utf-8")
     headers, _, description = read["METADATA"].partition("\n\n")
     assert {
-        "License-Expression: Apache-2.0 AND EPL-2.0 AND MIT",
-        "License-File: LICENSE",
+        "License-Expression: Apache-2.0 AND EPL-2.0 AND MIT", "License-File: LICENSE",
         "License-File: mo_loop/look/page/static/LICENSES.txt",
     } <= {*headers.splitlines()}
     versions = re.findall(r"^Classifier: Programming Language :: Python :: 3\.(\d+)$", headers, re.MULTILINE)

@@ -76,7 +76,7 @@ def test_external_data_of_a_model_in_memory_stay_below_its_folder(tmp_path: Path
     model.graph.initializer[0].ClearField("raw_data")
     (tmp_path / "w.data").write_bytes(bytes(8))
     (tmp_path / "inner").mkdir()
-    with pytest.raises(MoLoopError, match="^ML216: "):
+    with pytest.raises(MoLoopError, match=r"^ML216: "):
         mo_loop.convert_model(model, external_data_dir=tmp_path / "inner")
 
 
@@ -94,25 +94,16 @@ def test_a_bare_shape_is_that_of_the_first_input(shape: Any) -> None:
     assert inputs(shape) == ["x: f32[4,5]", "n: i64[N]"]
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        ([None, -1], ["x: f32[?,?]", "n: i64[N]"]),
-        ((None, None), ["x: f32[?,?]", "n: i64[N]"]),
-        ([1, (2, 7)], ["x: f32[1,2..7]", "n: i64[N]"]),
-        ((np.int64(4),), ["x: f32[4]", "n: i64[N]"]),
-        ([[4, 5], [6]], ["x: f32[4,5]", "n: i64[6]"]),
-        (((4, 5), (6,)), ["x: f32[4,5]", "n: i64[6]"]),
-        (([4], np.float16), ["x: f16[4]", "n: i64[N]"]),
-        (np.float16, ["x: f16[2,3]", "n: i64[N]"]),
-        ([np.float16, [6]], ["x: f16[2,3]", "n: i64[6]"]),
-        ([("n", [6], "i32"), ("x", None, "f16")], ["n: i32[6]", "x: f16[2,3]"]),
-        ((("n", [6]), "x[1]"), ["n: i64[6]", "x: f32[1]"]),
-        ({"n": ([6], "i32")}, ["x: f32[2,3]", "n: i32[6]"]),
-        ({"n": (6,)}, ["x: f32[2,3]", "n: i64[6]"]),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("given", "expected"), [
+    ([None, -1], ["x: f32[?,?]", "n: i64[N]"]), ((None, None), ["x: f32[?,?]", "n: i64[N]"]),
+    ([1, (2, 7)], ["x: f32[1,2..7]", "n: i64[N]"]), ((np.int64(4),), ["x: f32[4]", "n: i64[N]"]),
+    ([[4, 5], [6]], ["x: f32[4,5]", "n: i64[6]"]), (((4, 5), (6,)), ["x: f32[4,5]", "n: i64[6]"]),
+    (([4], np.float16), ["x: f16[4]", "n: i64[N]"]), (np.float16, ["x: f16[2,3]", "n: i64[N]"]),
+    ([np.float16, [6]], ["x: f16[2,3]", "n: i64[6]"]),
+    ([("n", [6], "i32"), ("x", None, "f16")], ["n: i32[6]", "x: f16[2,3]"]),
+    ((("n", [6]), "x[1]"), ["n: i64[6]", "x: f32[1]"]), ({"n": ([6], "i32")}, ["x: f32[2,3]", "n: i32[6]"]),
+    ({"n": (6,)}, ["x: f32[2,3]", "n: i64[6]"]),
+], ids=str)  # fmt: skip
 def test_forms_of_inputs(given: Any, expected: list[str]) -> None:
     assert inputs(given) == expected
 
@@ -125,14 +116,11 @@ def test_types_of_openvino() -> None:
     assert inputs(shape)[0] == "x: f32[1,?,2..4]"
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ([[1], [2], [3]], r"there are more shapes \(3\) than inputs \(2\)"),
-        (object(), "is not an element type"),
-        ([1, "2;"], "is not a dimension"),
-    ],
-)
+@pytest.mark.parametrize(("given", "said"), [
+    ([[1], [2], [3]], r"there are more shapes \(3\) than inputs \(2\)"),
+    (object(), "is not an element type"),
+    ([1, "2;"], "is not a dimension"),
+])  # fmt: skip
 def test_what_is_no_input_is_refused(given: Any, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         mo_loop.convert_model(MODEL, input=given)

@@ -52,8 +52,7 @@ def test_cpu_time_counts_if_asked_for_and_if_it_says_something():
     ("memory", "peak", "missed"), [(0.5, math.inf, []), (0.49, math.inf, ["memory"]), (1, 9, ["memory"])]
 )
 def test_memory_has_limits_of_its_own(memory, peak, missed):
-    row = replace(ROW, memory=memory, peak_mib=peak)
-    assert result_of(row, [runs(2, 10)], (1, 1)).missed == missed
+    assert result_of(replace(ROW, memory=memory, peak_mib=peak), [runs(2, 10)], (1, 1)).missed == missed
 
 
 def test_a_peer_that_takes_no_time_above_start_up_is_no_measurement():
@@ -88,10 +87,8 @@ def test_a_command_gets_paths(tmp_path):
     model = Model("external", 1)
     assert command_of(copy(model), models, tmp_path / "o") == ["cp", f"{tmp_path}/m.onnx.data", f"{tmp_path}/o"]
     assert command_of(convert(model, "--strict"), models, tmp_path / "o")[-3:] == [
-        "-o",
-        f"{tmp_path}/o.xml",
-        "--strict",
-    ]
+        "-o", f"{tmp_path}/o.xml", "--strict",
+    ]  # fmt: skip
     assert command_of(ovc(model), models, tmp_path / "o")[-1] == "--compress_to_fp16=False"
 
 
@@ -112,13 +109,9 @@ def test_memory_and_cpu_time_of_a_run_are_measured(tmp_path):
 
 SMALL = [
     *((kind, 40) for kind in ("chain", "body", "layers", "cnn")),
-    ("nests", 150),
-    ("loops", 2),
-    ("embedded", 1e-3),
-    ("external", 1e-3),
-    ("decoder-f32", 1e-3),
+    ("nests", 150), ("loops", 2), ("embedded", 1e-3), ("external", 1e-3), ("decoder-f32", 1e-3),
     ("decoder-f16", 1e-3),
-]
+]  # fmt: skip
 
 
 @pytest.mark.parametrize(("kind", "size"), SMALL, ids=str)

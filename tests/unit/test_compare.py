@@ -13,49 +13,37 @@ def f32(*values: float) -> np.ndarray:
     return np.array(values, np.float32)
 
 
-@pytest.mark.parametrize(
-    ("expected", "actual"),
-    [
-        (f32(1, 2), f32(1.0009, 2.0019)),
-        (f32(0), f32(9e-6)),
-        (f32(1001.0005), f32(1000)),  # the tolerance is a share of the expected number
-        (f32(np.nan, np.inf, -np.inf), f32(np.nan, np.inf, -np.inf)),
-        (np.float32(3), np.float32(3)),
-        (np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32)),
-        (np.array([1, 2], np.float16), np.array([1.01, 2.02], np.float16)),
-        (np.array([1, 2], ml_dtypes.bfloat16), np.array([1.0078, 2], ml_dtypes.bfloat16)),
-        (np.array([1, -8], ml_dtypes.int4), np.array([1, -8], ml_dtypes.int4)),
-        (np.array([True, False]), np.array([True, False])),
-        (np.array(["a", "\u03c0"], object), np.array([b"a", "\u03c0".encode()])),
-        (np.array(["", "ab"]), np.array(["", "ab"], object)),
-    ],
-)
+@pytest.mark.parametrize(("expected", "actual"), [
+    (f32(1, 2), f32(1.0009, 2.0019)),
+    (f32(0), f32(9e-6)),
+    (f32(1001.0005), f32(1000)),  # the tolerance is a share of the expected number
+    (f32(np.nan, np.inf, -np.inf), f32(np.nan, np.inf, -np.inf)),
+    (np.float32(3), np.float32(3)),
+    (np.zeros((0, 3), np.float32), np.zeros((0, 3), np.float32)),
+    (np.array([1, 2], np.float16), np.array([1.01, 2.02], np.float16)),
+    (np.array([1, 2], ml_dtypes.bfloat16), np.array([1.0078, 2], ml_dtypes.bfloat16)),
+    (np.array([1, -8], ml_dtypes.int4), np.array([1, -8], ml_dtypes.int4)),
+    (np.array([True, False]), np.array([True, False])),
+    (np.array(["a", "\u03c0"], object), np.array([b"a", "\u03c0".encode()])),
+    (np.array(["", "ab"]), np.array(["", "ab"], object)),
+])  # fmt: skip
 def test_equal(expected: np.ndarray, actual: np.ndarray) -> None:
     result = compare(expected, actual, "y")
     assert result, str(result)
 
 
-@pytest.mark.parametrize(
-    ("expected", "actual", "kind"),
-    [
-        (f32(1), f32(1.002), "values"),
-        (f32(1000), f32(1001.0005), "values"),
-        (f32(0), f32(2e-5), "values"),
-        (f32(np.nan), f32(0), "values"),
-        (f32(0), f32(np.nan), "values"),
-        (f32(np.inf), f32(-np.inf), "values"),
-        (f32(np.inf), f32(3e38), "values"),
-        (f32(1), np.float32(1), "shape"),
-        (np.zeros((0, 3), np.float32), np.zeros((0, 2), np.float32), "shape"),
-        (np.array([1], np.int64), np.array([1], np.int32), "type"),
-        (np.array([1], np.int64), np.array([2], np.int64), "values"),
-        (np.array([2**60], np.int64), np.array([2**60 + 1], np.int64), "values"),
-        (np.array([1], ml_dtypes.uint4), np.array([2], ml_dtypes.uint4), "values"),
-        (np.array([True]), np.array([False]), "values"),
-        (np.array(["a"]), np.array(["b"]), "values"),
-        (np.array(["1"]), np.array([1]), "type"),
-    ],
-)
+@pytest.mark.parametrize(("expected", "actual", "kind"), [
+    (f32(1), f32(1.002), "values"), (f32(1000), f32(1001.0005), "values"), (f32(0), f32(2e-5), "values"),
+    (f32(np.nan), f32(0), "values"), (f32(0), f32(np.nan), "values"), (f32(np.inf), f32(-np.inf), "values"),
+    (f32(np.inf), f32(3e38), "values"), (f32(1), np.float32(1), "shape"),
+    (np.zeros((0, 3), np.float32), np.zeros((0, 2), np.float32), "shape"),
+    (np.array([1], np.int64), np.array([1], np.int32), "type"),
+    (np.array([1], np.int64), np.array([2], np.int64), "values"),
+    (np.array([2**60], np.int64), np.array([2**60 + 1], np.int64), "values"),
+    (np.array([1], ml_dtypes.uint4), np.array([2], ml_dtypes.uint4), "values"),
+    (np.array([True]), np.array([False]), "values"), (np.array(["a"]), np.array(["b"]), "values"),
+    (np.array(["1"]), np.array([1]), "type"),
+])  # fmt: skip
 def test_different(expected: np.ndarray, actual: np.ndarray, kind: str) -> None:
     result = compare(expected, actual, "y")
     assert not result and result.kind == kind

@@ -110,13 +110,10 @@ class TestCollect:
         (error,) = collected(text, input="x[2,5],w").errors
         assert "the model declares x as f32[2,3]" in error.hint
 
-    @pytest.mark.parametrize(
-        ("error", "kind"),
-        [
-            (UsageError("no"), UsageError), (ExtensionError("no"), ExtensionError), (ValueError("no"), InternalError),
-            (InternalError("no"), InternalError),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("error", "kind"), [
+        (UsageError("no"), UsageError), (ExtensionError("no"), ExtensionError), (ValueError("no"), InternalError),
+        (InternalError("no"), InternalError),
+    ])  # fmt: skip
     def test_what_is_not_about_the_model_is_raised(
         self, error: Exception, kind: type[MoLoopError], monkeypatch: pytest.MonkeyPatch
     ) -> None:

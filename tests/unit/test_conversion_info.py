@@ -33,21 +33,18 @@ def register(extensions: mo_loop.Extensions) -> None:
     """An extension that adds nothing."""
 
 
-@pytest.mark.parametrize(
-    ("options", "expected"),
-    [
-        ({"input": "x[1,3],s"}, {"input": "x[1,3],s"}),
-        ({"input": {"x": [1, None], "s": (3,)}}, {"input": "x=[1,?],s=[3]"}),
-        ({"freeze": {"s": np.array([1.0, 2.0, 0.5])}}, {"freeze": "s=[1.0,2.0,0.5]"}),
-        ({"strict": True, "plugins": False, "unroll": 0}, {"strict": "True", "plugins": "False"}),
-        (
-            {"layout": "x(nc)", "mean_values": "x[1,2,3]", "scale": 2.0},
-            {"layout": "x(nc)", "mean_values": "x[1,2,3]", "scale": "2.0"},
-        ),
-        ({"extensions": register}, {"extensions": "register"}),
-        ({"freeze": {}, "rename": {}, "input": {}}, {}),
-    ],
-)
+@pytest.mark.parametrize(("options", "expected"), [
+    ({"input": "x[1,3],s"}, {"input": "x[1,3],s"}),
+    ({"input": {"x": [1, None], "s": (3,)}}, {"input": "x=[1,?],s=[3]"}),
+    ({"freeze": {"s": np.array([1.0, 2.0, 0.5])}}, {"freeze": "s=[1.0,2.0,0.5]"}),
+    ({"strict": True, "plugins": False, "unroll": 0}, {"strict": "True", "plugins": "False"}),
+    (
+        {"layout": "x(nc)", "mean_values": "x[1,2,3]", "scale": 2.0},
+        {"layout": "x(nc)", "mean_values": "x[1,2,3]", "scale": "2.0"},
+    ),
+    ({"extensions": register}, {"extensions": "register"}),
+    ({"freeze": {}, "rename": {}, "input": {}}, {}),
+])  # fmt: skip
 def test_options_that_differ_from_their_default_are_recorded(options: dict[str, Any], expected: dict[str, str]) -> None:
     assert info(**options)["conversion_parameters"] == expected
 

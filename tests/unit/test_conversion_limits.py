@@ -164,7 +164,7 @@ def test_the_bytes_of_the_bin_are_limited(tmp_path: Path) -> None:
 def test_files_that_declare_one_range_for_many_weights(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     model = weights(tmp_path)
     monkeypatch.setattr(conversion_limits, "_GROWTH", 1)
-    with pytest.raises(LimitError, match="^ML349: "):
+    with pytest.raises(LimitError, match=r"^ML349: "):
         save_model(convert_model(model, limits={"output_bytes": 7999}), tmp_path / "m.xml")
     save_model(convert_model(model, limits={"output_bytes": 8064}), tmp_path / "m.xml")
 
@@ -370,15 +370,12 @@ def test_a_model_of_limits_is_not_in_the_ir(tmp_path: Path) -> None:
 
 
 class TestValues:
-    @pytest.mark.parametrize(
-        ("text", "wanted"),
-        [
-            ("nodes=7", {"nodes": 7}), ("folded-bytes=4G", {"folded_bytes": 4 << 30}),
-            ("folded_bytes=1.5K", {"folded_bytes": 1536}), ("constant_bytes= 3 MiB", {"constant_bytes": 3 << 20}),
-            ("time=90s", {"time": 90}), ("time=1.5h", {"time": 5400}), ("time=10m", {"time": 600}),
-            ("attribute_bytes=10", {"attribute_bytes": 10}),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("text", "wanted"), [
+        ("nodes=7", {"nodes": 7}), ("folded-bytes=4G", {"folded_bytes": 4 << 30}),
+        ("folded_bytes=1.5K", {"folded_bytes": 1536}), ("constant_bytes= 3 MiB", {"constant_bytes": 3 << 20}),
+        ("time=90s", {"time": 90}), ("time=1.5h", {"time": 5400}), ("time=10m", {"time": 600}),
+        ("attribute_bytes=10", {"attribute_bytes": 10}),
+    ])  # fmt: skip
     def test_text(self, text: str, wanted: dict[str, int]) -> None:
         assert Limits.parse([text]) == replace(DEFAULT, **wanted)
 

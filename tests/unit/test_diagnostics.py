@@ -292,8 +292,7 @@ def test_operations_that_lose_nan_are_counted() -> None:
     text = "main (float[3] x, float[3] y) => (float[3] z) { [r] a = Relu (x) [m] b = Max (a, y) z = HardSigmoid (b) }"
     assert found(parsed(text)) == {("ML505", "r (Relu)")}
     assert only(parsed(text), "ML505").message == "3 operations lose NaN"
-    integers = "main (int32[3] x, int32[3] y) => (int32[3] z) { z = Max (x, y) }"
-    assert found(parsed(integers)) == set()
+    assert found(parsed("main (int32[3] x, int32[3] y) => (int32[3] z) { z = Max (x, y) }")) == set()
 
 
 @pytest.mark.parametrize(("exponent", "said"), [(0.5, True), (2.0, False)])
@@ -399,15 +398,10 @@ GROWING = """main (float[1] x) => (float[N] y) <int64 three = {3}> {
 
 
 @pytest.mark.keeps_loops
-@pytest.mark.parametrize(
-    ("next_", "said"),
-    [
-        ("t = Concat <axis = 0> (s, x)", True),
-        ("t = Concat <axis = 0> (x, s)", True),
-        ("u = Abs (s) t = Concat <axis = 0> (s, u)", True),
-        ("t = Add (s, x)", False),
-    ],
-)
+@pytest.mark.parametrize(("next_", "said"), [
+    ("t = Concat <axis = 0> (s, x)", True), ("t = Concat <axis = 0> (x, s)", True),
+    ("u = Abs (s) t = Concat <axis = 0> (s, u)", True), ("t = Add (s, x)", False),
+])  # fmt: skip
 def test_growing_states(next_: str, said: bool) -> None:
     assert found(parsed(GROWING.replace("NEXT", next_))) == ({("ML521", "loop (Loop)")} if said else set())
     assert found(parsed(GROWING.replace("NEXT", next_)), unroll=3) == set()
@@ -425,8 +419,7 @@ LIST = """main (float[A,B] x, float[C,D] y, int64 p) => (float[E,F] z) {
 def test_packed_lists() -> None:
     """Elements without a common shape; those of one shape are stacked."""
     assert ("ML522", "put (SequenceInsert)") in found(parsed(LIST))
-    same = re.sub(r"float\[\w,\w\]", "float[2,2]", LIST)
-    assert "ML522" not in codes(examine(parsed(same)))
+    assert "ML522" not in codes(examine(parsed(re.sub(r"float\[\w,\w\]", "float[2,2]", LIST))))
 
 
 # -- states

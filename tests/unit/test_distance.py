@@ -14,29 +14,26 @@ from mo_loop.compare.results.array_comparison import compare
 F32 = np.float32
 
 
-@pytest.mark.parametrize(
-    ("expected", "actual", "worst", "count"),
-    [
-        (np.array([1, 2], F32), np.array([1, 2.00402], F32), 2.0, 1),
-        (np.array([0], F32), np.array([1e-5], F32), 1.0, 0),
-        (np.array([0], np.float16), np.array([0.02], np.float16), 2.0, 1),
-        (np.array([4.0]), np.array([4.0]), 0.0, 0),
-        (np.array([np.nan, np.inf, 1], F32), np.array([np.nan, np.inf, 1], F32), 0.0, 0),
-        (np.array([np.nan, 1], F32), np.array([1, 1], F32), BEYOND, 1),
-        (np.array([np.inf, 1], F32), np.array([-np.inf, 1], F32), BEYOND, 1),
-        (np.array([3e38], F32), np.array([-3e38], F32), 2000.0, 1),
-        (np.array([5, 7]), np.array([5, 7]), 0.0, 0),
-        (np.array([1 << 62]), np.array([(1 << 62) + 1]), EXACT, 1),
-        (np.array([999]), np.array([998]), 1 / 0.99901, 1),
-        (np.array([True, False]), np.array([True, True]), 1e5, 1),
-        (np.array([1 + 1j]), np.array([1 + 1j]), 0.0, 0),
-        (np.array(["a", "b"], object), np.array(["a", "c"], object), BEYOND, 1),
-        (np.array(["a"], object), np.array([b"a"], object), 0.0, 0),
-        (np.zeros((0, 2), F32), np.zeros((0, 2), F32), 0.0, 0),
-        (np.zeros((2,), F32), np.zeros((3,), F32), BEYOND, 0),
-        (np.zeros((2,), F32), np.zeros((2,), np.float16), BEYOND, 0),
-    ],
-)
+@pytest.mark.parametrize(("expected", "actual", "worst", "count"), [
+    (np.array([1, 2], F32), np.array([1, 2.00402], F32), 2.0, 1),
+    (np.array([0], F32), np.array([1e-5], F32), 1.0, 0),
+    (np.array([0], np.float16), np.array([0.02], np.float16), 2.0, 1),
+    (np.array([4.0]), np.array([4.0]), 0.0, 0),
+    (np.array([np.nan, np.inf, 1], F32), np.array([np.nan, np.inf, 1], F32), 0.0, 0),
+    (np.array([np.nan, 1], F32), np.array([1, 1], F32), BEYOND, 1),
+    (np.array([np.inf, 1], F32), np.array([-np.inf, 1], F32), BEYOND, 1),
+    (np.array([3e38], F32), np.array([-3e38], F32), 2000.0, 1),
+    (np.array([5, 7]), np.array([5, 7]), 0.0, 0),
+    (np.array([1 << 62]), np.array([(1 << 62) + 1]), EXACT, 1),
+    (np.array([999]), np.array([998]), 1 / 0.99901, 1),
+    (np.array([True, False]), np.array([True, True]), 1e5, 1),
+    (np.array([1 + 1j]), np.array([1 + 1j]), 0.0, 0),
+    (np.array(["a", "b"], object), np.array(["a", "c"], object), BEYOND, 1),
+    (np.array(["a"], object), np.array([b"a"], object), 0.0, 0),
+    (np.zeros((0, 2), F32), np.zeros((0, 2), F32), 0.0, 0),
+    (np.zeros((2,), F32), np.zeros((3,), F32), BEYOND, 0),
+    (np.zeros((2,), F32), np.zeros((2,), np.float16), BEYOND, 0),
+])  # fmt: skip
 def test_a_distance_is_a_multiple_of_the_tolerance(expected: Any, actual: Any, worst: float, count: int) -> None:
     found = distance(expected, actual, None, None)
     assert found.worst == pytest.approx(max(worst, EXACT) if expected.dtype.kind == "i" and count else worst, rel=1e-3)

@@ -206,12 +206,7 @@ def test_wrong_signatures() -> None:
 def test_no_operator() -> None:
     """At once, also if a decorator is written without its arguments."""
     for op, domain, since in (
-        ("", "", 1),
-        (raising, "", 1),
-        ("A", None, 1),
-        ("A", "", 0),
-        ("A", "", "1"),
-        ("A", "", True),
+        ("", "", 1), (raising, "", 1), ("A", None, 1), ("A", "", 0), ("A", "", "1"), ("A", "", True),
     ):
         with pytest.raises(ExtensionError, match="ML263"):
             Extensions().translates(op, domain=domain, since=since)  # type: ignore[arg-type]
@@ -229,17 +224,14 @@ def elsewhere(x: Any, *, factor: float) -> Any:
     return ops.Parameter(graph=type(x.graph)("other"), dtype=x.dtype, shape=()).output
 
 
-@pytest.mark.parametrize(
-    ("translator", "said"),
-    [
-        (raising, "raised KeyError: 'gone'"),
-        (misusing, "raised ML400: SoftMax has no attribute axes"),
-        (elsewhere, "belongs to another graph"),
-        (lambda x, *, factor: 3, "returned 3, which is not a value of the graph"),
-        (lambda x, *, factor: None, "returned nothing for the output 'y', 1 in all"),
-        (lambda x, *, factor: (), "returned nothing for the output 'y', 0 in all"),
-    ],
-)
+@pytest.mark.parametrize(("translator", "said"), [
+    (raising, "raised KeyError: 'gone'"),
+    (misusing, "raised ML400: SoftMax has no attribute axes"),
+    (elsewhere, "belongs to another graph"),
+    (lambda x, *, factor: 3, "returned 3, which is not a value of the graph"),
+    (lambda x, *, factor: None, "returned nothing for the output 'y', 1 in all"),
+    (lambda x, *, factor: (), "returned nothing for the output 'y', 0 in all"),
+])  # fmt: skip
 def test_faulty_translators(translator: Any, said: str) -> None:
     def register(extensions: Extensions) -> None:
         extensions.translates("Scale", domain="com.example")(translator)
@@ -293,15 +285,10 @@ def test_a_place_within_a_pass_is_beside_it() -> None:
     assert order(Placed(Second, after="NegToMultiply"), pipeline=pipeline) == ["GraphRewrite", "Second", "Manager"]
 
 
-@pytest.mark.parametrize(
-    ("place", "said"),
-    [
-        ({"before": "LoopToTi"}, "did you mean 'LoopToTI'?"),
-        ({"after": "Zzzz"}, "transforms/pipelines.py"),
-        ({"at": "strat"}, "did you mean 'start'?"),
-        ({"at": "zzzz"}, "the places are start, lowered, end"),
-    ],
-)
+@pytest.mark.parametrize(("place", "said"), [
+    ({"before": "LoopToTi"}, "did you mean 'LoopToTI'?"), ({"after": "Zzzz"}, "transforms/pipelines.py"),
+    ({"at": "strat"}, "did you mean 'start'?"), ({"at": "zzzz"}, "the places are start, lowered, end"),
+])  # fmt: skip
 def test_no_such_place(place: dict[str, str], said: str) -> None:
     extensions = Extensions("mine")
     extensions.add_pass(First, **place)
@@ -327,16 +314,9 @@ def test_no_pass(nonsense: Any) -> None:
 # -- what may be given
 
 
-@pytest.mark.parametrize(
-    "given",
-    [
-        NegToMultiply,
-        NegToMultiply(),
-        GraphRewrite([NegToMultiply()]),
-        Manager([First(), NegToMultiply()]),
-    ],
-    ids=["class", "instance", "GraphRewrite", "Manager"],
-)
+@pytest.mark.parametrize("given", [
+    NegToMultiply, NegToMultiply(), GraphRewrite([NegToMultiply()]), Manager([First(), NegToMultiply()]),
+], ids=["class", "instance", "GraphRewrite", "Manager"])  # fmt: skip
 def test_kinds_of_passes(given: Any) -> None:
     extensions = Extensions()
     extensions.add_pass(given, at="start")
@@ -557,17 +537,14 @@ def test_installed_packages_come_first_and_by_name(install: Callable[..., None])
     assert [each.each.__name__ for each in found.passes] == ["Second", "First", "NegToMultiply"]  # type: ignore[union-attr]
 
 
-@pytest.mark.parametrize(
-    ("source", "value", "said"),
-    [
-        ("1 / 0\n", None, ["ML267", "ZeroDivisionError", "--no-plugins"]),
-        ("x = 1\n", None, ["ML267", "AttributeError", "--no-plugins"]),
-        ("x = 1\n", "no_such_module:register", ["ML267", "ModuleNotFoundError", "no_such_module:register"]),
-        ("register = 3\n", None, ["ML267", "not a function `register`", "--no-plugins"]),
-        ("def register(e):\n    raise KeyError('k')\n", None, ["ML262", "KeyError"]),
-        ("def register(e):\n    e.add_pass(3, at='end')\n", None, ["ML263", "is not a pass"]),
-    ],
-)
+@pytest.mark.parametrize(("source", "value", "said"), [
+    ("1 / 0\n", None, ["ML267", "ZeroDivisionError", "--no-plugins"]),
+    ("x = 1\n", None, ["ML267", "AttributeError", "--no-plugins"]),
+    ("x = 1\n", "no_such_module:register", ["ML267", "ModuleNotFoundError", "no_such_module:register"]),
+    ("register = 3\n", None, ["ML267", "not a function `register`", "--no-plugins"]),
+    ("def register(e):\n    raise KeyError('k')\n", None, ["ML262", "KeyError"]),
+    ("def register(e):\n    e.add_pass(3, at='end')\n", None, ["ML263", "is not a pass"]),
+])  # fmt: skip
 def test_a_broken_package(
     source: str, value: str | None, said: list[str], install: Callable[..., None], tmp_path: Path
 ) -> None:

@@ -40,39 +40,28 @@ def recorded(model: Model) -> str:
     return str(model.graph.rt_info["converter"]["target"])
 
 
-@pytest.mark.parametrize(
-    ("text", "found"),
-    [
-        (
-            "%x = Parameter : f8e4m3[2]\n%y = Convert(%x) {destination_type: f32}\nResult(%y)",
-            [("an input of f8e4m3", (2025, 0))],
-        ),
-        (
-            "%x = Parameter : f32[2]\n%y = Convert(%x) {destination_type: u2}\nResult(%y)",
-            [("a conversion to u2", (2026, 4))],
-        ),
-        (
-            """%c = Parameter : boolean[]
-%x = Parameter : f32[2]
-%y = If(%c, %x) {input_map: [Branched(%p, %q)], output_map: [Selected(@u, @v)]}
-  then_body {
-    %p = Parameter
-    %u = Convert(%p) {destination_type: u2}
-    Result(%u)
-  }
-  else_body {
-    %q = Parameter
-    %v = Convert(%q) {destination_type: u2}
-    Result(%v)
-  }
-Result(%y)""",
-            [("a conversion to u2", (2026, 4))] * 2,
-        ),
-        ("%c = Constant [1, 0] : u4[2]\nResult(%c)", [("a returned constant of u4", (2026, 0))]),
-        ("%c = Constant [1, 0] : u4[2]\n%y = Convert(%c) {destination_type: f32}\nResult(%y)", []),
-        ("%x = Parameter : f16[2]\nResult(%x)", []),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "found"), [
+    (
+        "%x = Parameter : f8e4m3[2]\n%y = Convert(%x) {destination_type: f32}\nResult(%y)",
+        [("an input of f8e4m3", (2025, 0))],
+    ),
+    (
+        "%x = Parameter : f32[2]\n%y = Convert(%x) {destination_type: u2}\nResult(%y)",
+        [("a conversion to u2", (2026, 4))],
+    ),
+    ("""%c = Parameter : boolean[] %x = Parameter : f32[2]
+        %y = If(%c, %x) {input_map: [Branched(%p, %q)], output_map: [Selected(@u, @v)]}
+          then_body {
+            %p = Parameter %u = Convert(%p) {destination_type: u2} Result(%u)
+          }
+          else_body {
+            %q = Parameter %v = Convert(%q) {destination_type: u2} Result(%v)
+          }
+        Result(%y)""", [("a conversion to u2", (2026, 4))] * 2),
+    ("%c = Constant [1, 0] : u4[2]\nResult(%c)", [("a returned constant of u4", (2026, 0))]),
+    ("%c = Constant [1, 0] : u4[2]\n%y = Convert(%c) {destination_type: f32}\nResult(%y)", []),
+    ("%x = Parameter : f16[2]\nResult(%x)", []),
+])  # fmt: skip
 def test_uses(text: str, found: list[tuple[str, tuple[int, int]]]) -> None:
     assert [(each.text, each.release) for each in newer_uses(parse(text))] == found
 

@@ -38,8 +38,7 @@ class TestUses:
         graph = Graph()
         x = parameter(graph, 2)
         assert x.only_use is None and not x.is_used
-        one = ops.Negative(x)
-        assert x.only_use == (one, 0)
+        assert x.only_use == (ops.Negative(x), 0)
         ops.Abs(x)
         assert x.only_use is None and x.is_used
 
@@ -202,18 +201,10 @@ class TestReachability:
         d = ops.Add(b, c)
         return {"a": a.node, "b": b, "c": c, "d": d, "e": ops.Result(d), "f": f}
 
-    @pytest.mark.parametrize(
-        ("starts", "above", "below"),
-        [
-            ("a", "a", "abcde"),
-            ("b", "ab", "bde"),
-            ("bc", "abc", "bcde"),
-            ("ad", "abcd", "abcde"),
-            ("e", "abcde", "e"),
-            ("f", "f", "f"),
-            ("", "", ""),
-        ],
-    )
+    @pytest.mark.parametrize(("starts", "above", "below"), [
+        ("a", "a", "abcde"), ("b", "ab", "bde"), ("bc", "abc", "bcde"), ("ad", "abcd", "abcde"),
+        ("e", "abcde", "e"), ("f", "f", "f"), ("", "", ""),
+    ])  # fmt: skip
     def test_ancestors_and_descendants(self, nodes: dict[str, Node], starts: str, above: str, below: str) -> None:
         graph = nodes["a"].graph
         given = [nodes[name] for name in starts]

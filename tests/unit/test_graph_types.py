@@ -117,8 +117,7 @@ class TestCopies:
 
     def test_a_clone_shares_the_weights(self) -> None:
         graph = parse("%c = Constant seed(1) : f32[64,64]\nResult(%c)")
-        copy = graph.clone()
-        assert copy.of(ops.Constant)[0].tensor is graph.of(ops.Constant)[0].tensor
+        assert graph.clone().of(ops.Constant)[0].tensor is graph.of(ops.Constant)[0].tensor
 
     def test_a_clone_is_as_dirty_as_its_original(self) -> None:
         graph = parse(LOOP)

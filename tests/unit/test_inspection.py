@@ -71,8 +71,7 @@ def test_maps_name_the_types_of_their_keys_and_values() -> None:
 
 def test_a_constant_counts_once_for_each_operator() -> None:
     text = "main (float[2] x) => (float[2] y) <float[2] w = {1., 2.}> { a = Add (x, w) b = Add (a, w) y = Mul (b, w) }"
-    operators = {each.name: each.bytes for each in inspect(parsed(text)).operators}
-    assert operators == {"Add": 8, "Mul": 8}
+    assert {each.name: each.bytes for each in inspect(parsed(text)).operators} == {"Add": 8, "Mul": 8}
 
 
 @pytest.mark.parametrize(
@@ -80,8 +79,7 @@ def test_a_constant_counts_once_for_each_operator() -> None:
 )
 def test_bytes_of_element_types(dtype: int, size: int) -> None:
     tensor = helper.make_tensor("w", dtype, [9], np.ones(9))
-    graph = helper.make_graph([], "g", [], [], [tensor])
-    assert inspect(helper.make_model(graph)).bytes == size
+    assert inspect(helper.make_model(helper.make_graph([], "g", [], [], [tensor]))).bytes == size
 
 
 def test_initializers_that_are_listed_as_inputs_are_none() -> None:
@@ -147,34 +145,26 @@ def loop(
     return control(inspect(parsed(text)), "Loop")
 
 
-@pytest.mark.parametrize(
-    ("arguments", "said"),
-    [
-        ({}, "input n"),
-        ({"trip": '""'}, "none"),
-        ({"trip": "k", "extra": "<int64 k = {7}>"}, "constant 7"),
-        ({"trip": "k", "more": "k = Constant <value_int = 5> ()"}, "constant 5"),
-        ({"trip": "k", "more": "j = Constant <value = int64 {9}> () k = Identity (j)"}, "constant 9"),
-        ({"trip": "k", "more": "k = Size (x)"}, "computed (Size)"),
-        ({"trip": "ghost"}, "undefined ghost"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "said"), [
+    ({}, "input n"), ({"trip": '""'}, "none"), ({"trip": "k", "extra": "<int64 k = {7}>"}, "constant 7"),
+    ({"trip": "k", "more": "k = Constant <value_int = 5> ()"}, "constant 5"),
+    ({"trip": "k", "more": "j = Constant <value = int64 {9}> () k = Identity (j)"}, "constant 9"),
+    ({"trip": "k", "more": "k = Size (x)"}, "computed (Size)"),
+    ({"trip": "ghost"}, "undefined ghost"),
+])  # fmt: skip
 def test_trip_counts(arguments: dict[str, str], said: str) -> None:
     assert loop(**arguments).trip_count == said
 
 
-@pytest.mark.parametrize(
-    ("arguments", "condition", "goes_on"),
-    [
-        ({}, "none", "always"),
-        ({"condition": "go"}, "input go", "always"),
-        ({"condition": "t", "extra": "<bool t = {1}>"}, "constant 1", "always"),
-        ({"returned": "Less (i, n)"}, "none", "computed (Less)"),
-        ({"returned": "Constant <value = bool {0}> ()"}, "none", "never"),
-        ({"returned": "Constant <value = bool {1}> ()"}, "none", "always"),
-        ({"returned": "Identity (go)"}, "none", "input go"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "condition", "goes_on"), [
+    ({}, "none", "always"),
+    ({"condition": "go"}, "input go", "always"),
+    ({"condition": "t", "extra": "<bool t = {1}>"}, "constant 1", "always"),
+    ({"returned": "Less (i, n)"}, "none", "computed (Less)"),
+    ({"returned": "Constant <value = bool {0}> ()"}, "none", "never"),
+    ({"returned": "Constant <value = bool {1}> ()"}, "none", "always"),
+    ({"returned": "Identity (go)"}, "none", "input go"),
+])  # fmt: skip
 def test_conditions(arguments: dict[str, str], condition: str, goes_on: str) -> None:
     found = loop(**arguments)
     assert (found.condition, found.goes_on) == (condition, goes_on)

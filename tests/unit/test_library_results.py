@@ -111,8 +111,7 @@ def test_what_is_no_model_is_an_error_that_says_what_is_one(source: Any) -> None
 
 
 def test_saving_a_model_of_openvino_names_its_function(model: str) -> None:
-    openvino = pytest.importorskip("openvino")
-    assert openvino
+    assert pytest.importorskip("openvino")
     with pytest.raises(UsageError, match=r"openvino\.save_model"):
         mo_loop.save_model(mo_loop.convert_model(model).to_openvino(), "model.xml")
 
@@ -121,18 +120,15 @@ def test_dir_lists_public_names_alone() -> None:
     assert dir(mo_loop) == sorted(mo_loop.__all__)
 
 
-@pytest.mark.parametrize(
-    ("operation", "signature"),
-    [
-        ("Softmax", "(x, *, axis: int = 1, "),
-        ("MatMul", "(a, b, *, transpose_a: bool = False, transpose_b: bool = False, "),
-        ("Concat", "(*xs, axis: int, "),
-        ("Constant", "(value, *, graph: "),
-        ("Loop", "(trip_count, execution_condition, *types, input_map: tuple[typing.Any, ...], output_map: "),
-        ("TensorIterator", "(*types, input_map: tuple[typing.Any, ...], output_map: "),
-        ("If", "(condition, *types, input_map: tuple[typing.Any, ...], output_map: "),
-    ],
-)
+@pytest.mark.parametrize(("operation", "signature"), [
+    ("Softmax", "(x, *, axis: int = 1, "),
+    ("MatMul", "(a, b, *, transpose_a: bool = False, transpose_b: bool = False, "),
+    ("Concat", "(*xs, axis: int, "),
+    ("Constant", "(value, *, graph: "),
+    ("Loop", "(trip_count, execution_condition, *types, input_map: tuple[typing.Any, ...], output_map: "),
+    ("TensorIterator", "(*types, input_map: tuple[typing.Any, ...], output_map: "),
+    ("If", "(condition, *types, input_map: tuple[typing.Any, ...], output_map: "),
+])  # fmt: skip
 def test_the_signature_of_an_operation_has_its_ports_and_attributes(operation: str, signature: str) -> None:
     assert str(inspect.signature(getattr(ops, operation))).startswith(signature)
 

@@ -16,19 +16,12 @@ from mo_loop.look.page.document import Document
 from mo_loop.look.page.html import STATIC, page
 
 NAMES = {
-    "markup": "<b onclick=alert(1)>&amp;</b>",
-    "script": "</script><script>alert(1)</script>",
-    "title": "</title><script>alert(1)</script>",
-    "comment": "<!--<script>",
-    "quote": "\"'><img src=x onerror=alert(1)>",
-    "address": "javascript:alert(1)",
-    "right-to-left": "a\u202eb\u2066c",
-    "terminal": "\x1b[31mred\x07",
-    "nul": "a\0b",
-    "half a pair": "a\ud800b\udc80",
-    "separators": "a\u2028b\u2029c",
-    "long": "x" * 10_000,
-}
+    "markup": "<b onclick=alert(1)>&amp;</b>", "script": "</script><script>alert(1)</script>",
+    "title": "</title><script>alert(1)</script>", "comment": "<!--<script>",
+    "quote": "\"'><img src=x onerror=alert(1)>", "address": "javascript:alert(1)",
+    "right-to-left": "a\u202eb\u2066c", "terminal": "\x1b[31mred\x07", "nul": "a\0b",
+    "half a pair": "a\ud800b\udc80", "separators": "a\u2028b\u2029c", "long": "x" * 10_000,
+}  # fmt: skip
 
 
 class Elements(HTMLParser):
@@ -95,14 +88,10 @@ def test_the_policy_allows_the_program_and_nothing_else() -> None:
     (program,) = [text for attributes, text in elements.all("script") if "type" not in attributes]
     ((_, style),) = elements.all("style")
     assert policy_of(elements) == {
-        "default-src": ["'none'"],
-        "script-src": [hash_of(program), "'wasm-unsafe-eval'"],
-        "style-src": [hash_of(style)],
-        "worker-src": ["blob:"],
-        "img-src": ["data:", "blob:"],
-        "base-uri": ["'none'"],
-        "form-action": ["'none'"],
-    }
+        "default-src": ["'none'"], "script-src": [hash_of(program), "'wasm-unsafe-eval'"],
+        "style-src": [hash_of(style)], "worker-src": ["blob:"], "img-src": ["data:", "blob:"],
+        "base-uri": ["'none'"], "form-action": ["'none'"],
+    }  # fmt: skip
 
 
 def test_the_policy_stands_before_everything_that_it_governs() -> None:
@@ -123,8 +112,7 @@ def test_a_name_is_data_wherever_it_stands(name: str) -> None:
     text.encode()  # can be written
     elements, plain = Elements(text), Elements(page(document("model.onnx")))
     assert [tag for tag, *_ in elements.found] == [tag for tag, *_ in plain.found] and not elements.comments
-    read = json.loads(content(elements, "document"))
-    assert read == json.loads(json.dumps(document(name)))
+    assert json.loads(content(elements, "document")) == json.loads(json.dumps(document(name)))
 
 
 def test_the_title_is_readable_and_short() -> None:

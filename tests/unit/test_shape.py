@@ -90,21 +90,11 @@ class TestArithmetic:
         n = named("N")
         assert type(n - n) is int and type(n * 0) is int and type(fresh(3, 3)) is int
 
-    @pytest.mark.parametrize(
-        ("dim", "text"),
-        [
-            (named("N") * 2 + 1, "2N+1"),
-            (named("N") - 1, "N-1"),
-            (-named("N") + 3, "-N+3"),
-            (named("N") * named("M"), "M*N"),
-            ((named("N") + 1) // 2, "floor(N+1/2)"),
-            (named("N") * 2 // 2, "N"),
-            (fresh(), "?"),
-            (fresh(1, 5), "1..5"),
-            (fresh(2), "2.."),
-            (fresh(1, 5) + 1, "2..6"),
-        ],
-    )
+    @pytest.mark.parametrize(("dim", "text"), [
+        (named("N") * 2 + 1, "2N+1"), (named("N") - 1, "N-1"), (-named("N") + 3, "-N+3"),
+        (named("N") * named("M"), "M*N"), ((named("N") + 1) // 2, "floor(N+1/2)"), (named("N") * 2 // 2, "N"),
+        (fresh(), "?"), (fresh(1, 5), "1..5"), (fresh(2), "2.."), (fresh(1, 5) + 1, "2..6"),
+    ])  # fmt: skip
     def test_as_text(self, dim: Dim, text: str) -> None:
         assert repr(dim) == text
 

@@ -204,16 +204,11 @@ def test_constant_without_outputs() -> None:
     assert [row.outputs for row in node_rows(structure, operator="Constant")] == [[]]
 
 
-@pytest.mark.parametrize(
-    ("dtype", "shape", "port"),
-    [
-        ("f32", "[2,N,?]", TensorPort("x", "f32", [2, "N", "?"])),
-        ("f32", "[]", TensorPort("x", "f32", [])),
-        ("f32", "[...]", TensorPort("x", "f32", None)),
-        ("f32", '["a, \\"b",2..5,"c d"{1..}]', TensorPort("x", "f32", ['a, "b', "2..5", '"c d"{1..}'])),
-        ("seq(f32[?])", "", TensorPort("x", "seq(f32[?])", None)),
-        ("", "", TensorPort("x", "?", None)),
-    ],
-)
+@pytest.mark.parametrize(("dtype", "shape", "port"), [
+    ("f32", "[2,N,?]", TensorPort("x", "f32", [2, "N", "?"])), ("f32", "[]", TensorPort("x", "f32", [])),
+    ("f32", "[...]", TensorPort("x", "f32", None)),
+    ("f32", '["a, \\"b",2..5,"c d"{1..}]', TensorPort("x", "f32", ['a, "b', "2..5", '"c d"{1..}'])),
+    ("seq(f32[?])", "", TensorPort("x", "seq(f32[?])", None)), ("", "", TensorPort("x", "?", None)),
+])  # fmt: skip
 def test_types(dtype: str, shape: str, port: TensorPort) -> None:
     assert port_of("x", dtype, shape) == port

@@ -38,38 +38,25 @@ def translated(error: OSError, cause: Exception) -> OSError:
     return error
 
 
-@pytest.mark.parametrize(
-    ("error", "fault"),
-    [
-        (FileNotFoundError("x"), Fault.MISSING),
-        (ClientError("NoSuchBucket", 404), Fault.MISSING),
-        (HttpError(404), Fault.MISSING),
-        (PermissionError("x"), Fault.REFUSED),
-        (NoCredentialsError(), Fault.REFUSED),
-        (ClientError("ExpiredToken"), Fault.REFUSED),
-        (HttpError(401), Fault.REFUSED),
-        (ClientError("SlowDown", 503), Fault.BUSY),
-        (HttpError(429), Fault.BUSY),
-        (translated(OSError(errno.EBUSY, "Slow"), ClientError("SlowDown", 503)), Fault.BUSY),
-        (translated(OSError(errno.EIO, "x"), ClientError("Other", 502)), Fault.BUSY),
-        (ConnectionResetError(), Fault.UNREACHABLE),
-        (TimeoutError(), Fault.UNREACHABLE),
-        (OSError(errno.EHOSTUNREACH, "x"), Fault.UNREACHABLE),
-        (OSError(errno.ENOSPC, "x"), Fault.OTHER),
-        (ValueError("x"), Fault.OTHER),
-    ],
-)
+@pytest.mark.parametrize(("error", "fault"), [
+    (FileNotFoundError("x"), Fault.MISSING), (ClientError("NoSuchBucket", 404), Fault.MISSING),
+    (HttpError(404), Fault.MISSING), (PermissionError("x"), Fault.REFUSED),
+    (NoCredentialsError(), Fault.REFUSED), (ClientError("ExpiredToken"), Fault.REFUSED),
+    (HttpError(401), Fault.REFUSED), (ClientError("SlowDown", 503), Fault.BUSY), (HttpError(429), Fault.BUSY),
+    (translated(OSError(errno.EBUSY, "Slow"), ClientError("SlowDown", 503)), Fault.BUSY),
+    (translated(OSError(errno.EIO, "x"), ClientError("Other", 502)), Fault.BUSY),
+    (ConnectionResetError(), Fault.UNREACHABLE), (TimeoutError(), Fault.UNREACHABLE),
+    (OSError(errno.EHOSTUNREACH, "x"), Fault.UNREACHABLE), (OSError(errno.ENOSPC, "x"), Fault.OTHER),
+    (ValueError("x"), Fault.OTHER),
+])  # fmt: skip
 def test_kinds(error: Exception, fault: Fault) -> None:
     assert fault_of(error) is fault
 
 
-@pytest.mark.parametrize(
-    ("error", "code"),
-    [
-        (FileNotFoundError(), "ML282"), (PermissionError(), "ML281"), (ConnectionResetError(), "ML283"),
-        (HttpError(503), "ML284"), (ValueError(), "ML286"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("error", "code"), [
+    (FileNotFoundError(), "ML282"), (PermissionError(), "ML281"), (ConnectionResetError(), "ML283"),
+    (HttpError(503), "ML284"), (ValueError(), "ML286"),
+])  # fmt: skip
 def test_codes(error: Exception, code: str) -> None:
     found = coded(WHERE, "read", error)
     assert found.code == code and "s3://zoo/m.onnx" in found.message and found.hint and found.exit_code == 2

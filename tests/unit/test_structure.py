@@ -33,7 +33,7 @@ CIRCLES = (
         "mo_loop.graph", "mo_loop.graph.graph", "mo_loop.graph.networkx_view", "mo_loop.graph.node",
         "mo_loop.graph.node_copies", "mo_loop.graph.topological", "mo_loop.ops.base",
     },
-)
+)  # fmt: skip
 """The only import cycles of modules. A result and its text know each other: `report.text()` loads what makes it."""
 
 RINGS = (
@@ -49,10 +49,8 @@ ABOVE_FOUNDATION = (PASSES, "mo_loop.frontend", "mo_loop.ir", *OFFERS)
 LOOKS = ("inspection", "differences", "dump", "page", "viewing")
 NEVER = {
     **{f"mo_loop.{name}": ABOVE_FOUNDATION for name in ("graph", "ops", "errors", "text", "options")},
-    "mo_loop.frontend": (PASSES, "mo_loop.ir", *OFFERS),
-    "mo_loop.ir": (PASSES, "mo_loop.frontend", *OFFERS),
-    "mo_loop.api": ("mo_loop.cli",),
-    "mo_loop.conversion": ("mo_loop.api", "mo_loop.cli"),
+    "mo_loop.frontend": (PASSES, "mo_loop.ir", *OFFERS), "mo_loop.ir": (PASSES, "mo_loop.frontend", *OFFERS),
+    "mo_loop.api": ("mo_loop.cli",), "mo_loop.conversion": ("mo_loop.api", "mo_loop.cli"),
     "mo_loop.look.records": (PASSES, *OFFERS, *(f"mo_loop.look.{name}" for name in LOOKS)),
     "mo_loop.look.dump": ("mo_loop.cli",),
     "mo_loop.look.page": (PASSES, "mo_loop.api", "mo_loop.conversion", "mo_loop.look.dump", "mo_loop.cli"),
@@ -66,53 +64,28 @@ NEVER = {
     "mo_loop.batching": ("mo_loop.cli", "mo_loop.batching.cluster"),
     "mo_loop.batching.cluster": ("mo_loop.cli", "mo_loop.frontend", "mo_loop.ir", "mo_loop.api", "mo_loop.conversion"),
     "mo_loop.batching.storage": (PASSES, "mo_loop.ir", "mo_loop.batching", *OFFERS),
-}
+}  # fmt: skip
 
 # The modules of mo_loop that the transformation library may import.
 TRANSFORMS_MAY_IMPORT = {
-    "mo_loop.conversion_limits",
-    "mo_loop.errors",
-    "mo_loop.graph",
-    "mo_loop.support",
-    "mo_loop.target",
-    "mo_loop.transforms",
-    "mo_loop.ops",
-    "mo_loop.preprocessing",
-    "mo_loop.text",
-}
+    "mo_loop.conversion_limits", "mo_loop.errors", "mo_loop.graph", "mo_loop.support", "mo_loop.target",
+    "mo_loop.transforms", "mo_loop.ops", "mo_loop.preprocessing", "mo_loop.text",
+}  # fmt: skip
 
 # Which files of the packages may import a third-party library (a name ending in / is a folder).
 LIBRARY_HOMES = {
-    "networkx": ("mo_loop/graph/",),
-    "lxml": ("mo_loop/ir/reader/",),
-    "click": ("mo_loop/cli/",),
-    "rich": ("mo_loop/cli/",),
-    "dask": ("mo_loop/batching/cluster/",),
-    "distributed": ("mo_loop/batching/cluster/",),
-    "fsspec": ("mo_loop/batching/storage/",),
-    "openvino": ("mo_loop/compare/",),
-    "onnxruntime": ("mo_loop/compare/",),
-}
+    "networkx": ("mo_loop/graph/",), "lxml": ("mo_loop/ir/reader/",), "click": ("mo_loop/cli/",),
+    "rich": ("mo_loop/cli/",), "dask": ("mo_loop/batching/cluster/",),
+    "distributed": ("mo_loop/batching/cluster/",), "fsspec": ("mo_loop/batching/storage/",),
+    "openvino": ("mo_loop/compare/",), "onnxruntime": ("mo_loop/compare/",),
+}  # fmt: skip
 # `to_openvino` hands the caller an openvino.Model: it alone imports openvino outside verify, and only when called.
 LAZY_HOMES = {"openvino": {("mo_loop/api.py", "to_openvino")}}
 
 TOP_LEVEL = {
-    "CHANGELOG.md",
-    "CONTRIBUTING.md",
-    "Containerfile",
-    "LICENSE",
-    "Makefile",
-    "README.md",
-    "SECURITY.md",
-    "docs",
-    "mkdocs.yml",
-    "mo_loop",
-    "pyproject.toml",
-    "templates",
-    "tests",
-    "tools",
-    "transforms",
-}
+    "CHANGELOG.md", "CONTRIBUTING.md", "Containerfile", "LICENSE", "Makefile", "README.md", "SECURITY.md", "docs",
+    "mkdocs.yml", "mo_loop", "pyproject.toml", "templates", "tests", "tools", "transforms",
+}  # fmt: skip
 
 # A path of one machine: a system folder at the start of a path, and a name below it.
 MACHINE_PATH = re.compile(r"(?:file://|(?<![\w.~}>)/-]))/(?:home|root|tmp|work|Users)/[A-Za-z]")
@@ -436,9 +409,7 @@ class TestImportReader:
         lines = source.strip("\n").splitlines()
         body = "\n".join(line.removeprefix(" " * 12) for line in lines)
         for name in (
-            "mo_loop/graph/graph.py",
-            "mo_loop/ops/__init__.py",
-            "mo_loop/cli/__init__.py",
+            "mo_loop/graph/graph.py", "mo_loop/ops/__init__.py", "mo_loop/cli/__init__.py",
             "mo_loop/ir/unused_ports.py",
         ):
             (tmp_path / name).parent.mkdir(parents=True, exist_ok=True)
@@ -449,16 +420,10 @@ class TestImportReader:
     def test_it_sees_every_kind_of_import(self, tree: Path) -> None:
         seen = {(found.target, found.function, found.typing_only) for found in imports(tree)}
         assert seen == {
-            ("numpy", None, False),
-            ("mo_loop.graph", None, False),
-            ("mo_loop.ops", None, False),
-            ("mo_loop", None, False),
-            ("mo_loop.ir.unused_ports", None, False),
-            ("typing", None, False),
-            ("lxml.etree", None, True),
-            ("mo_loop.cli", "later", False),
-            ("networkx", "later", False),
-        }
+            ("numpy", None, False), ("mo_loop.graph", None, False), ("mo_loop.ops", None, False),
+            ("mo_loop", None, False), ("mo_loop.ir.unused_ports", None, False), ("typing", None, False),
+            ("lxml.etree", None, True), ("mo_loop.cli", "later", False), ("networkx", "later", False),
+        }  # fmt: skip
 
     def test_packages(self) -> None:
         assert module_of_file("mo_loop/ops/__init__.py") == "mo_loop.ops"
@@ -475,13 +440,9 @@ def loaded_by(*arguments: str) -> set[str]:
     environment = {key: value for key, value in os.environ.items() if not key.startswith(("PYTHON", "COV_"))}
     environment["PYTHONPATH"] = str(ROOT)
     done = subprocess.run(
-        [sys.executable, "-X", "importtime", *arguments],
-        capture_output=True,
-        text=True,
-        env=environment,
-        timeout=120,
-        stdin=subprocess.DEVNULL,
-    )
+        [sys.executable, "-X", "importtime", *arguments], capture_output=True, text=True, env=environment,
+        timeout=120, stdin=subprocess.DEVNULL,
+    )  # fmt: skip
     lines = done.stderr.splitlines()
     failure = "\n".join(line for line in lines if not line.startswith("import time:"))
     if done.returncode:
@@ -491,10 +452,9 @@ def loaded_by(*arguments: str) -> set[str]:
 
 class TestStartUp:
     @pytest.mark.parametrize(
-        "arguments",
-        [("-m", "mo_loop", "--help"), ("-m", "mo_loop", "--version"), ("-c", "import mo_loop")],
+        "arguments", [("-m", "mo_loop", "--help"), ("-m", "mo_loop", "--version"), ("-c", "import mo_loop")],
         ids=["help", "version", "import"],
-    )
+    )  # fmt: skip
     def test_nothing_heavy_is_loaded(self, arguments: tuple[str, ...]) -> None:
         loaded = loaded_by(*arguments)
         assert "mo_loop" in loaded and not loaded & set(HEAVY)
@@ -548,8 +508,7 @@ def tracked() -> tuple[Path, ...]:
 class TestRepository:
     def test_the_top_level_holds_only_what_belongs_there(self) -> None:
         entries = {path.relative_to(ROOT).parts[0] for path in tracked()}
-        strangers = {name for name in entries - TOP_LEVEL if not name.startswith(".")}
-        assert not strangers
+        assert not {name for name in entries - TOP_LEVEL if not name.startswith(".")}
 
     def test_no_file_names_a_path_of_some_machine(self) -> None:
         offenders = []
@@ -563,19 +522,11 @@ class TestRepository:
                     offenders.append(f"{path.relative_to(ROOT)}:{number}: {line.strip()[:120]}")
         assert not offenders, "\n".join(offenders)
 
-    @pytest.mark.parametrize(
-        ("text", "found"),
-        [
-            ("see /" + "home/someone/model.onnx", True),
-            ('open("/' + 'tmp/x")', True),
-            ("(/" + "Users/me)", True),
-            ("file:///" + "work/x", True),
-            ("docs/home/index", False),
-            ("a/tmp/b", False),
-            ("https://example.org/home/page", False),
-            ("/(?:home|tmp)/", False),
-        ],
-    )
+    @pytest.mark.parametrize(("text", "found"), [
+        ("see /" + "home/someone/model.onnx", True), ('open("/' + 'tmp/x")', True),
+        ("(/" + "Users/me)", True), ("file:///" + "work/x", True), ("docs/home/index", False),
+        ("a/tmp/b", False), ("https://example.org/home/page", False), ("/(?:home|tmp)/", False),
+    ])  # fmt: skip
     def test_what_counts_as_such_a_path(self, text: str, found: bool) -> None:
         assert bool(MACHINE_PATH.search(text)) is found
 

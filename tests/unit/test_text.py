@@ -159,15 +159,13 @@ class TestRoundTrip:
     @given(graphs(), st.integers(0, 99))
     def test_the_canonical_form_does_not_know_the_order_of_making(self, graph: Graph, seed: int) -> None:
         graph.sweep()
-        other = shuffled(graph, seed)
-        assert to_text(other, names=False) == to_text(graph, names=False)
+        assert to_text(shuffled(graph, seed), names=False) == to_text(graph, names=False)
 
     @settings(deadline=None)
     @given(
         st.lists(st.tuples(st.sampled_from(["K", "N", "an odd name", "a*b", "7", "floor"]), FACTORS), max_size=3),
-        st.integers(-9, 9),
-        st.integers(0, 2),
-    )
+        st.integers(-9, 9), st.integers(0, 2),
+    )  # fmt: skip
     def test_of_dimensions(self, terms: list[tuple[str, int]], const: int, lo: int) -> None:
         dim: Any = const
         for name, factor in terms:

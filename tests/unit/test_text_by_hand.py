@@ -18,19 +18,12 @@ class TestHandWriting:
         assert [type(node).__name__ for node in graph] == ["Parameter", "Constant", "Add", "Result"]
         assert graph.of(Constant)[0].output.dtype is f32
 
-    @pytest.mark.parametrize(
-        ("statement", "type_"),
-        [
-            ("%y = Add(%x, 1)", "f32[]"),
-            ("%y = Reshape(%x, [1, 2])", "i64[2]"),
-            ("%y = Select(true, %x, 0.5)", "boolean[] f32[]"),
-            ("%y = Gather(%x, i32 [0], 0)", "i32[1] i64[]"),
-            ("%y = Add(%i, -3)", "i32[]"),
-            ("%y = Equal(%i, [1, 2, 3])", "i32[3]"),
-            ("%y = Reshape(%x, [])", "i64[0]"),
-            ("%y = Power(%d, 2)", "f64[]"),
-        ],
-    )
+    @pytest.mark.parametrize(("statement", "type_"), [
+        ("%y = Add(%x, 1)", "f32[]"), ("%y = Reshape(%x, [1, 2])", "i64[2]"),
+        ("%y = Select(true, %x, 0.5)", "boolean[] f32[]"), ("%y = Gather(%x, i32 [0], 0)", "i32[1] i64[]"),
+        ("%y = Add(%i, -3)", "i32[]"), ("%y = Equal(%i, [1, 2, 3])", "i32[3]"),
+        ("%y = Reshape(%x, [])", "i64[0]"), ("%y = Power(%d, 2)", "f64[]"),
+    ])  # fmt: skip
     def test_types_of_literals(self, statement: str, type_: str) -> None:
         dims = "1" if "[])" in statement else "2"
         graph = parse(f"%x = Parameter : f32[{dims}] %i = Parameter : i32[3] %d = Parameter : f64[] {statement}")
@@ -84,11 +77,10 @@ class TestHandWriting:
             %c = Round(%x) {mode: half_away_from_zero} %d = Convert(%x) {destination_type: i64}""")
         shown = [line.strip() for line in to_text(graph).splitlines()[2:-1]]
         assert shown == [
-            "%1 = ReduceSum(%0, 0) : f32[]",
-            "%2 = ReduceSum(%0, 0) {keep_dims: true} : f32[1]",
+            "%1 = ReduceSum(%0, 0) : f32[]", "%2 = ReduceSum(%0, 0) {keep_dims: true} : f32[1]",
             "%3 = Round(%0) {mode: half_away_from_zero} : f32[2]",
             "%4 = Convert(%0) {destination_type: i64} : i64[2]",
-        ]
+        ]  # fmt: skip
 
     def test_values_that_are_known_are_known_again(self) -> None:
         graph = parse("""
@@ -103,38 +95,35 @@ class TestHandWriting:
 
 
 class TestErrors:
-    @pytest.mark.parametrize(
-        ("text", "line", "says"),
-        [
-            ("%x = Parameter", 1, "needs a type"),
-            ("%x = Parameter : f33[2]", 1, "'f33' is not an element type"),
-            ("%x = Parameter : f32[2\n%y = Abs(%x)", 2, "expected ','"),
-            ("\n\n%y = Abs(%x)", 3, "%x is not defined"),
-            ("%x = Parameter : f32[2]\n%y = Abz(%x)", 2, "no operation Abz"),
-            ("%x = Parameter : f32[2]\n%y = Unary(%x)", 2, "no operation Unary"),
-            ("%x = Parameter : f32[2]\n%y = Abs(%x) : f32[3]", 2, "%y is f32[2] by inference, but the text declares"),
-            ("%x = Parameter : f32[2]\n# note\n%y = Add(%x, [1, 2, 3])", 3, "cannot be broadcast"),
-            ("%x = Parameter : f32[2]\n%y = Add(%x, true)", 2, "its input 'b' is boolean[], and must be numbers"),
-            ("%x = Parameter : i64[2]\n%y = Add(%x, 1.5)", 2, "differ"),
-            ("%x = Parameter : u8[2]\n%y = Add(%x, 300)", 2, "300 is not u8"),
-            ("%x = Parameter : f32[2]\n%y = Abs(%x) {speed: 3}", 2, "Abs has no attribute speed"),
-            ("%x = Parameter : f32[2]\n%y = Split(%x, 0) {num_splits: 2}", 2, "1 outputs for a Split of 2"),
-            ("%x = Parameter : f32[2]\n%y = Split(%x, 0)", 2, "needs the attribute num_splits"),
-            ("%x = Parameter : f32[2]\n%x = Abs(%x)", 2, "%x is defined twice"),
-            ("%x = Parameter : f32[2]\n%y = Abs(%x,\n%x)", 2, "expects x"),
-            ("%c = Constant [[1, 2], [3]]", 1, "differ in length"),
-            ("%c = Constant [1, true]", 1, "a literal of bool and int"),
-            ("%c = Constant [1, 2, 3] : f32[2]", 1, "shape [3] for a constant of f32[2]"),
-            ("%c = Constant 1 : f32[N]", 1, "cannot be of type"),
-            ("%c = Constant seed(3)", 1, "a seed needs a type"),
-            ("%c = Constant 1.5 : i64[]", 1, "a literal of float is not i64"),
-            ("%c = Constant i32 1 : i64[]", 1, "the literal is of i32"),
-            ("graph {\n%x = Parameter : f32[2]", 2, "expected '}'"),
-            ("%x = Parameter : f32[2] }", 1, "expected a statement"),
-            ("Result()", 1, "a Result has one input"),
-            ("%x = Parameter : seq(f32[2]", 1, "expected ')'"),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("text", "line", "says"), [
+        ("%x = Parameter", 1, "needs a type"),
+        ("%x = Parameter : f33[2]", 1, "'f33' is not an element type"),
+        ("%x = Parameter : f32[2\n%y = Abs(%x)", 2, "expected ','"),
+        ("\n\n%y = Abs(%x)", 3, "%x is not defined"),
+        ("%x = Parameter : f32[2]\n%y = Abz(%x)", 2, "no operation Abz"),
+        ("%x = Parameter : f32[2]\n%y = Unary(%x)", 2, "no operation Unary"),
+        ("%x = Parameter : f32[2]\n%y = Abs(%x) : f32[3]", 2, "%y is f32[2] by inference, but the text declares"),
+        ("%x = Parameter : f32[2]\n# note\n%y = Add(%x, [1, 2, 3])", 3, "cannot be broadcast"),
+        ("%x = Parameter : f32[2]\n%y = Add(%x, true)", 2, "its input 'b' is boolean[], and must be numbers"),
+        ("%x = Parameter : i64[2]\n%y = Add(%x, 1.5)", 2, "differ"),
+        ("%x = Parameter : u8[2]\n%y = Add(%x, 300)", 2, "300 is not u8"),
+        ("%x = Parameter : f32[2]\n%y = Abs(%x) {speed: 3}", 2, "Abs has no attribute speed"),
+        ("%x = Parameter : f32[2]\n%y = Split(%x, 0) {num_splits: 2}", 2, "1 outputs for a Split of 2"),
+        ("%x = Parameter : f32[2]\n%y = Split(%x, 0)", 2, "needs the attribute num_splits"),
+        ("%x = Parameter : f32[2]\n%x = Abs(%x)", 2, "%x is defined twice"),
+        ("%x = Parameter : f32[2]\n%y = Abs(%x,\n%x)", 2, "expects x"),
+        ("%c = Constant [[1, 2], [3]]", 1, "differ in length"),
+        ("%c = Constant [1, true]", 1, "a literal of bool and int"),
+        ("%c = Constant [1, 2, 3] : f32[2]", 1, "shape [3] for a constant of f32[2]"),
+        ("%c = Constant 1 : f32[N]", 1, "cannot be of type"),
+        ("%c = Constant seed(3)", 1, "a seed needs a type"),
+        ("%c = Constant 1.5 : i64[]", 1, "a literal of float is not i64"),
+        ("%c = Constant i32 1 : i64[]", 1, "the literal is of i32"),
+        ("graph {\n%x = Parameter : f32[2]", 2, "expected '}'"),
+        ("%x = Parameter : f32[2] }", 1, "expected a statement"),
+        ("Result()", 1, "a Result has one input"),
+        ("%x = Parameter : seq(f32[2]", 1, "expected ')'"),
+    ])  # fmt: skip
     def test_the_line_is_named(self, text: str, line: int, says: str) -> None:
         with pytest.raises(InputError) as caught:
             parse(text)
@@ -148,20 +137,17 @@ class TestErrors:
     Result(true) @go Result(%n)
   }}"""
 
-    @pytest.mark.parametrize(
-        ("changes", "line", "says"),
-        [
-            ({"operand": "%x"}, 5, "%x is not defined"),
-            ({"condition": "@stop"}, 2, "@stop is not defined in the body"),
-            ({"entry": "Merged(%s, @t)"}, 2, "@t is not defined in the body"),
-            ({"entry": "Mergd(%s, @n)"}, 2, "'Mergd' is not an entry"),
-            ({"entry": "Merged(%s, @n, 3)"}, 2, "expected '_'"),
-            ({"entry": "Merged(%s, @n, axis: 3)"}, 2, "Merged has no 'axis'"),
-            ({"entry": "Sliced(%s)"}, 2, "Sliced takes parameter, axis"),
-            ({"entry": ""}, 4, "a Parameter needs a type where no port map feeds it"),
-            ({"entry": "Merged(%s, @n), Invariant(%s)"}, 2, "1 inputs for a port map of 2"),
-        ],
-    )  # fmt: skip
+    @pytest.mark.parametrize(("changes", "line", "says"), [
+        ({"operand": "%x"}, 5, "%x is not defined"),
+        ({"condition": "@stop"}, 2, "@stop is not defined in the body"),
+        ({"entry": "Merged(%s, @t)"}, 2, "@t is not defined in the body"),
+        ({"entry": "Mergd(%s, @n)"}, 2, "'Mergd' is not an entry"),
+        ({"entry": "Merged(%s, @n, 3)"}, 2, "expected '_'"),
+        ({"entry": "Merged(%s, @n, axis: 3)"}, 2, "Merged has no 'axis'"),
+        ({"entry": "Sliced(%s)"}, 2, "Sliced takes parameter, axis"),
+        ({"entry": ""}, 4, "a Parameter needs a type where no port map feeds it"),
+        ({"entry": "Merged(%s, @n), Invariant(%s)"}, 2, "1 inputs for a port map of 2"),
+    ])  # fmt: skip
     def test_in_port_maps(self, changes: dict[str, str], line: int, says: str) -> None:
         good = {"condition": "@go", "entry": "Merged(%s, @n)", "operand": "1"}
         parse(self.LOOP.format(**good))
@@ -185,5 +171,4 @@ class TestErrors:
 
 
 def test_booleans_are_not_numbers() -> None:
-    graph = parse("%c = Constant true Result(%c)")
-    assert graph.of(Constant)[0].output.dtype is boolean
+    assert parse("%c = Constant true Result(%c)").of(Constant)[0].output.dtype is boolean

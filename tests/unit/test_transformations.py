@@ -16,64 +16,54 @@ from mo_loop.transforms.config import PassConfig
 from tests.harness import parsed
 
 
-@pytest.mark.parametrize(
-    ("given", "expected"),
-    [
-        (None, []),
-        ("", []),
-        ("LowLatency2", [("LowLatency2", {})]),
-        ("LowLatency2[use_const_initializer=False]", [("LowLatency2", {"use_const_initializer": False})]),
-        ("LowLatency2[use_const_initializer=false]", [("LowLatency2", {"use_const_initializer": False})]),
-        (
-            "LowLatency2[use_const_initializer=True;sequence_length=1]",
-            [("LowLatency2", {"use_const_initializer": True, "sequence_length": 1})],
-        ),
-        (
-            " MakeStateful[ param_res_names= {'h0':'hN', 'c,[0':'c]N'} ] , LowLatency2 ",
-            [("MakeStateful", {"param_res_names": {"h0": "hN", "c,[0": "c]N"}}), ("LowLatency2", {})],
-        ),
-        (("LowLatency2", {"sequence_length": 1}), [("LowLatency2", {"sequence_length": 1})]),
-        (
-            ["LowLatency2", ("MakeStateful", {"param_res_names": {"a": "b"}})],
-            [("LowLatency2", {}), ("MakeStateful", {"param_res_names": {"a": "b"}})],
-        ),
-    ],
-)
+@pytest.mark.parametrize(("given", "expected"), [
+    (None, []),
+    ("", []),
+    ("LowLatency2", [("LowLatency2", {})]),
+    ("LowLatency2[use_const_initializer=False]", [("LowLatency2", {"use_const_initializer": False})]),
+    ("LowLatency2[use_const_initializer=false]", [("LowLatency2", {"use_const_initializer": False})]),
+    (
+        "LowLatency2[use_const_initializer=True;sequence_length=1]",
+        [("LowLatency2", {"use_const_initializer": True, "sequence_length": 1})],
+    ),
+    (
+        " MakeStateful[ param_res_names= {'h0':'hN', 'c,[0':'c]N'} ] , LowLatency2 ",
+        [("MakeStateful", {"param_res_names": {"h0": "hN", "c,[0": "c]N"}}), ("LowLatency2", {})],
+    ),
+    (("LowLatency2", {"sequence_length": 1}), [("LowLatency2", {"sequence_length": 1})]),
+    (
+        ["LowLatency2", ("MakeStateful", {"param_res_names": {"a": "b"}})],
+        [("LowLatency2", {}), ("MakeStateful", {"param_res_names": {"a": "b"}})],
+    ),
+])  # fmt: skip
 def test_forms(given: Any, expected: list[tuple[str, dict[str, Any]]]) -> None:
     assert [(each.name, dict(each.arguments)) for each in transformations(given)] == expected
 
 
-@pytest.mark.parametrize(
-    ("given", "said"),
-    [
-        ("Pruning", "Pruning is not available"),
-        ("LowLatency", "'LowLatency'"),
-        ("LowLatency2,LowLatency2", "twice"),
-        ("LowLatency2[use_const_initializer=False", "open"),
-        ("LowLatency2[use_const_initializer=False]]", "] is missing|not a value|names"),
-        ("LowLatency2[speed=1]", "no argument 'speed'"),
-        ("LowLatency2[use_const_initializer=1]", "use_const_initializer is 1"),
-        ("LowLatency2[sequence_length=True]", "sequence_length is True"),
-        ("LowLatency2[use_const_initializer]", "not key=value"),
-        ("LowLatency2[use_const_initializer=open('x')]", "not a value"),
-        ("MakeStateful[param_res_names={'a':1}]", "names to names"),
-        ("MakeStateful[param_res_names=['a']]", "it is a dict"),
-        ("MakeStateful[param_res_names={['a']:'b'}]", "not a value"),
-        ("MakeStateful[param_res_names={{'a'}}]", "not a value"),
-        ("MakeStateful[param_res_names={'a':'b','a':'c'}]", "not a value"),
-        ("MakeStateful[param_res_names=None]", "param_res_names is None"),
-        (f"MakeStateful[param_res_names={'[' * 5000}{']' * 5000}]", "not a value"),
-        (f"MakeStateful[param_res_names={'1+' * 5000}1j]", "not a value"),
-        (f"MakeStateful[param_res_names={10 ** 4999:#x}]", "a value of type int"),
-        (f"LowLatency2[sequence_length={10 ** 4999:#x}]", "a value of type int"),
-        ("LowLatency2[sequence_length=9223372036854775808]", "sequence_length is 9223372036854775808"),
-        ("LowLatency2[sequence_length=1,sequence_length=2]", "'sequence_length' twice"),
-        (",", "names nothing"),
-        ("x" * 100_000, "--transform names 'xxx"),
-        (7, "transform is 7"),
-        ([["LowLatency2"]], "transform is ['LowLatency2']"),
-    ],
-)
+@pytest.mark.parametrize(("given", "said"), [
+    ("Pruning", "Pruning is not available"), ("LowLatency", "'LowLatency'"),
+    ("LowLatency2,LowLatency2", "twice"), ("LowLatency2[use_const_initializer=False", "open"),
+    ("LowLatency2[use_const_initializer=False]]", "] is missing|not a value|names"),
+    ("LowLatency2[speed=1]", "no argument 'speed'"),
+    ("LowLatency2[use_const_initializer=1]", "use_const_initializer is 1"),
+    ("LowLatency2[sequence_length=True]", "sequence_length is True"),
+    ("LowLatency2[use_const_initializer]", "not key=value"),
+    ("LowLatency2[use_const_initializer=open('x')]", "not a value"),
+    ("MakeStateful[param_res_names={'a':1}]", "names to names"),
+    ("MakeStateful[param_res_names=['a']]", "it is a dict"),
+    ("MakeStateful[param_res_names={['a']:'b'}]", "not a value"),
+    ("MakeStateful[param_res_names={{'a'}}]", "not a value"),
+    ("MakeStateful[param_res_names={'a':'b','a':'c'}]", "not a value"),
+    ("MakeStateful[param_res_names=None]", "param_res_names is None"),
+    (f"MakeStateful[param_res_names={'[' * 5000}{']' * 5000}]", "not a value"),
+    (f"MakeStateful[param_res_names={'1+' * 5000}1j]", "not a value"),
+    (f"MakeStateful[param_res_names={10 ** 4999:#x}]", "a value of type int"),
+    (f"LowLatency2[sequence_length={10 ** 4999:#x}]", "a value of type int"),
+    ("LowLatency2[sequence_length=9223372036854775808]", "sequence_length is 9223372036854775808"),
+    ("LowLatency2[sequence_length=1,sequence_length=2]", "'sequence_length' twice"),
+    (",", "names nothing"), ("x" * 100_000, "--transform names 'xxx"), (7, "transform is 7"),
+    ([["LowLatency2"]], "transform is ['LowLatency2']"),
+])  # fmt: skip
 def test_refused(given: Any, said: str) -> None:
     with pytest.raises(UsageError, match=said.replace("[", r"\[").replace("]", r"\]").replace("(", r"\(")) as error:
         transformations(given)
@@ -118,15 +108,12 @@ def test_make_stateful_with_an_empty_dict_is_refused() -> None:
         ConvertOptions(transform="MakeStateful[param_res_names={}]")
 
 
-@pytest.mark.parametrize(
-    "options, said",
-    [
-        ({"transform": "LowLatency2,MakeStateful"}, "--transform LowLatency2 has no effect"),
-        ({"stateful": True, "stateful_pairs": {"h0": ""}}, "--stateful has no effect"),
-        ({"transform": "MakeStateful", "stateful_pairs": {"h0": ""}}, "--transform MakeStateful has no effect"),
-        ({"unroll": 4}, "--unroll 4 has no effect"),
-    ],
-)
+@pytest.mark.parametrize("options, said", [
+    ({"transform": "LowLatency2,MakeStateful"}, "--transform LowLatency2 has no effect"),
+    ({"stateful": True, "stateful_pairs": {"h0": ""}}, "--stateful has no effect"),
+    ({"transform": "MakeStateful", "stateful_pairs": {"h0": ""}}, "--transform MakeStateful has no effect"),
+    ({"unroll": 4}, "--unroll 4 has no effect"),
+])  # fmt: skip
 def test_an_option_that_changes_nothing(options: dict[str, Any], said: str) -> None:
     """An error for one model, as with all options; a warning for a model of many that have the options."""
     with pytest.raises(UsageError, match=said) as error:

@@ -65,33 +65,25 @@ def trip_counts(text: str) -> list[str | None]:
     return [each["port_map"].get("trip_count") for each in state.nodes.values() if "port_map" in each]
 
 
-@pytest.mark.parametrize(
-    ("trips", "start", "goes_on", "expected"),
-    [
-        ("7", "true", "true", "7"),
-        ("%m", "true", "true", "n (Parameter)"),
-        ("-1", "true", "true", "no limit"),
-        ("7", "false", "true", "0: the execution condition is false"),
-        ("7", "%f", "true", "at most 7, while f (Parameter) is true"),
-        ("-1", "true", "%less", "while less (Less) is true"),
-        ("%n", "%f", "%less", "at most n (Parameter), while f (Parameter) and less (Less) are true"),
-    ],
-)
+@pytest.mark.parametrize(("trips", "start", "goes_on", "expected"), [
+    ("7", "true", "true", "7"), ("%m", "true", "true", "n (Parameter)"), ("-1", "true", "true", "no limit"),
+    ("7", "false", "true", "0: the execution condition is false"),
+    ("7", "%f", "true", "at most 7, while f (Parameter) is true"),
+    ("-1", "true", "%less", "while less (Less) is true"),
+    ("%n", "%f", "%less", "at most n (Parameter), while f (Parameter) and less (Less) are true"),
+])  # fmt: skip
 def test_loop(trips: str, start: str, goes_on: str, expected: str) -> None:
     assert trip_counts(LOOP.format(trips=trips, start=start, goes_on=goes_on)) == [expected]
 
 
-@pytest.mark.parametrize(
-    ("trips", "expected"),
-    [
-        ("10", ["10, each of 16 steps", "constant 10, each of 16 steps"]),
-        ("%d", ["n (Parameter) steps, 16 in each iteration", "input n steps, 16 in each iteration"]),
-        ("%e", ["n (Parameter) steps, 16 in each iteration", "input n steps, 16 in each iteration"]),
-        ("%half", ["half (Divide), each of 16 steps", "computed (Divide), each of 16 steps"]),
-        ("-1", ["no limit", "constant -1"]),
-        ("%n", ["n (Parameter), each of 16 steps", "input n, each of 16 steps"]),
-    ],
-)
+@pytest.mark.parametrize(("trips", "expected"), [
+    ("10", ["10, each of 16 steps", "constant 10, each of 16 steps"]),
+    ("%d", ["n (Parameter) steps, 16 in each iteration", "input n steps, 16 in each iteration"]),
+    ("%e", ["n (Parameter) steps, 16 in each iteration", "input n steps, 16 in each iteration"]),
+    ("%half", ["half (Divide), each of 16 steps", "computed (Divide), each of 16 steps"]),
+    ("-1", ["no limit", "constant -1"]),
+    ("%n", ["n (Parameter), each of 16 steps", "input n, each of 16 steps"]),
+])  # fmt: skip
 def test_iterations_of_several_steps(trips: str, expected: list[str]) -> None:
     """The page and an inspection show the steps of the loop as it was, not a division."""
     made = "%p = Maximum(%n, 0)\n%q = Add(%p, 15)\n%d = Divide(%q, 16)\n%half = Divide(%q, 2) \"half\"\n"
@@ -105,17 +97,14 @@ def test_iterations_of_several_steps(trips: str, expected: list[str]) -> None:
     assert trip_count(found) == expected[1]
 
 
-@pytest.mark.parametrize(
-    ("dim", "settings", "expected"),
-    [
-        ("6", "", "6 (dimension 0 of x)"),
-        ("6", ", stride: 2, part_size: 2", "3 (dimension 0 of x)"),
-        ("6", ", start: -1, end: 0, stride: -1", "6 (dimension 0 of x)"),
-        ("6", ", start: 1, end: 5", "4 (dimension 0 of x)"),
-        ("N", "", "dimension 0 of x: N"),
-        ('"N, M"', "", 'dimension 0 of x: "N, M"'),
-    ],
-)
+@pytest.mark.parametrize(("dim", "settings", "expected"), [
+    ("6", "", "6 (dimension 0 of x)"),
+    ("6", ", stride: 2, part_size: 2", "3 (dimension 0 of x)"),
+    ("6", ", start: -1, end: 0, stride: -1", "6 (dimension 0 of x)"),
+    ("6", ", start: 1, end: 5", "4 (dimension 0 of x)"),
+    ("N", "", "dimension 0 of x: N"),
+    ('"N, M"', "", 'dimension 0 of x: "N, M"'),
+])  # fmt: skip
 def test_slices(dim: str, settings: str, expected: str) -> None:
     assert trip_counts(SLICES.format(dim=dim, settings=settings)) == [expected]
 

@@ -26,8 +26,7 @@ def test_many_elements_are_like_a_tuple() -> None:
 
 def test_each_element_once_in_the_order_of_both_sides() -> None:
     first, second = tuple(range(50)), tuple(range(80, 30, -1))
-    found = union(union(first, second), union(second, first))
-    assert found == tuple(dict.fromkeys((*first, *second)))
+    assert union(union(first, second), union(second, first)) == tuple(dict.fromkeys((*first, *second)))
 
 
 def test_unions_of_unions_are_listed_once() -> None:

@@ -95,26 +95,16 @@ def a_wrong_order(graph: Graph) -> None:
     graph._order = order[::-1]
 
 
-@pytest.mark.parametrize(
-    ("break_it", "says"),
-    [
-        (reads_without_an_edge, "there is no such edge"),
-        (an_edge_that_nobody_reads, "which does not read it"),
-        (wrong_index, "refers to itself as output 3"),
-        (an_output_replaced, "no longer has"),
-        (a_stranger_among_the_parameters, "parameters lists 3 nodes"),
-        (a_result_listed_twice, "twice"),
-        (a_body_without_owner, "has the owner None"),
-        (a_port_of_another_body, "not a port of its bodies"),
-        (one_parameter_fed_twice, "is fed 2 times"),
-        (a_port_map_too_short, "not parallel"),
-        (not_validated, "not validated"),
-        (a_stale_type, "inference gives f32[2]"),
-        (a_stale_type_in_a_body, "inference gives"),
-        (a_wrong_order, "is after its consumer"),
-    ],
-    ids=lambda each: each.__name__ if callable(each) else "",
-)
+@pytest.mark.parametrize(("break_it", "says"), [
+    (reads_without_an_edge, "there is no such edge"), (an_edge_that_nobody_reads, "which does not read it"),
+    (wrong_index, "refers to itself as output 3"), (an_output_replaced, "no longer has"),
+    (a_stranger_among_the_parameters, "parameters lists 3 nodes"),
+    (a_result_listed_twice, "twice"), (a_body_without_owner, "has the owner None"),
+    (a_port_of_another_body, "not a port of its bodies"), (one_parameter_fed_twice, "is fed 2 times"),
+    (a_port_map_too_short, "not parallel"), (not_validated, "not validated"),
+    (a_stale_type, "inference gives f32[2]"), (a_stale_type_in_a_body, "inference gives"),
+    (a_wrong_order, "is after its consumer"),
+], ids=lambda each: each.__name__ if callable(each) else "")  # fmt: skip
 def test_it_is_seen(break_it: Callable[[Graph], None], says: str) -> None:
     graph = parse(TEXT)
     assert invariants(graph) == []

@@ -20,22 +20,17 @@ PAGES = [
 
 BETTER = {
     r"\bstands? (?:in|on|at|behind)\b(?! for)": "is in, occurs in, appears in",
-    r"\btells? so\b": "notes it, reports it",
-    r"\b(?:goes|go) on\b": "continues",
+    r"\btells? so\b": "notes it, reports it", r"\b(?:goes|go) on\b": "continues",
     r"(?<![Tt]here )\b(?:is|are) no (?!longer\b|more\b)\w+": "is not a ...",
-    r"\bsays? so\b": "reports it, notes it",
-    r"\btakes? the place of\b": "replaces",
+    r"\bsays? so\b": "reports it, notes it", r"\btakes? the place of\b": "replaces",
     r"\btells? (?:whether|which|what|how|where|when|that)\b": "reports, shows, finds",
     r"\b(?:is|are) what\b": "name the thing",
     r'"""What(?:ever)?\b': "name the thing in a docstring, or begin with a verb",
-    r"\bthose that differ most\b": "the worst ones",
-    r"\bwhat it gave\b": "the result",
-    r"\bin short\b": "shorthand for",
-    r"\basked for \d+ at a time\b": "looked up",
+    r"\bthose that differ most\b": "the worst ones", r"\bwhat it gave\b": "the result",
+    r"\bin short\b": "shorthand for", r"\basked for \d+ at a time\b": "looked up",
     r"\bKeys are taken exactly\b": "Keys are matched literally",
-    r"\bpages of Dask\b": "Dask's documentation",
-    r"\bmuch is left to win\b": "the remaining headroom",
-}
+    r"\bpages of Dask\b": "Dask's documentation", r"\bmuch is left to win\b": "the remaining headroom",
+}  # fmt: skip
 """A pattern of words, and what to write instead."""
 
 

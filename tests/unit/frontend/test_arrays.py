@@ -89,10 +89,10 @@ def test_the_bytes_are_counted_before_the_array_is_made() -> None:
         assert arrays.counted_up(-2, 9, 3).tolist() == [-2, 1, 4, 7] and budget().folded == 452
         assert arrays.repeated_numbers(3, [2, 0, 1]).tolist() == [0, 0, 2]
         assert arrays.repeated_numbers(2, 2).tolist() == [0, 0, 1, 1]
-        with pytest.raises(LimitError, match="^ML343: "):
+        with pytest.raises(LimitError, match=r"^ML343: "):
             arrays.ones((1000,), np.float32)
     for make in (lambda: arrays.first_numbers(2**40), lambda: arrays.unit_matrix(2**20, bool)):
-        with pytest.raises(TypeError_, match="^ML242: "):
+        with pytest.raises(TypeError_, match=r"^ML242: "):
             make()
 
 

@@ -144,21 +144,18 @@ def test_refused(case: str) -> None:
     assert text in error.message and error.where.split("/")[0] == "at", str(error)
 
 
-@pytest.mark.parametrize(
-    ("outer", "path"),
-    [
-        (
-            'y = Loop (n, "", x) <body = outer (int64 j, bool g, float[2] q) => (bool h, float[2] r) '
-            "{{ h = Identity (g) {} r = Identity (v) }}>",
-            "y/outer/at",
-        ),
-        (
-            "y = If (flag) <then_branch = outer () => (float[2] r) {{ {} r = Identity (v) }}, "
-            "else_branch = no () => (float[2] b) {{ b = Abs (x) }}>",
-            "y/outer/at",
-        ),
-    ],
-)
+@pytest.mark.parametrize(("outer", "path"), [
+    (
+        'y = Loop (n, "", x) <body = outer (int64 j, bool g, float[2] q) => (bool h, float[2] r) '
+        "{{ h = Identity (g) {} r = Identity (v) }}>",
+        "y/outer/at",
+    ),
+    (
+        "y = If (flag) <then_branch = outer () => (float[2] r) {{ {} r = Identity (v) }}, "
+        "else_branch = no () => (float[2] b) {{ b = Abs (x) }}>",
+        "y/outer/at",
+    ),
+])  # fmt: skip
 def test_the_path_leads_into_bodies(outer: str, path: str) -> None:
     inner = f"[at] v, w = Loop (two, flag, x) <{LOOP_BODY} {FILLED}>"
     error = refused(outer.format(inner))

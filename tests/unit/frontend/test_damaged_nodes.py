@@ -360,8 +360,7 @@ def test_a_constant_without_an_output() -> None:
 def test_steps_that_follow_the_number_of_starts() -> None:
     """A Slice whose bounds and axes are known at run time only, without steps, is not an error."""
     text = "main (float[2,3,4] x, int64[N] s, int64[N] e, int64[N] a) => (y) { y = Slice (x, s, e, a) }"
-    model = convert_model(parsed(text, opset=13))
-    assert len(model.graph.of(ops.Slice)) == 1
+    assert len(convert_model(parsed(text, opset=13)).graph.of(ops.Slice)) == 1
 
 
 def test_a_form_is_declared_beside_the_input() -> None:
@@ -375,13 +374,12 @@ def test_a_version_without_an_input_has_its_forms() -> None:
     def function(x: Any, y: Vector = None, z: Matrix = None) -> Any:
         return x
 
-    described = describe("Example", 1, function)
-    assert described.forms == {"y": Form((1,)), "z": Form((2,))}
+    assert describe("Example", 1, function).forms == {"y": Form((1,)), "z": Form((2,))}
 
 
 def test_what_needs_the_rank_of_a_tensor() -> None:
     for ask in (lambda: UNKNOWN.dims, lambda: UNKNOWN.known_rank, lambda: normalise_axis(0, None)):
-        with pytest.raises(UnsupportedError, match="^ML314: "):
+        with pytest.raises(UnsupportedError, match=r"^ML314: "):
             ask()
 
 
@@ -415,7 +413,7 @@ def test_a_decay_of_another_rank() -> None:
     graph = Graph("main")
     shapes = ((1, 4, 2, 1, 3), (1, 4, 2, 3), (1, 4, 2, 3), (1, 4))
     queries, keys, values, decay = (parameter(graph, *shape) for shape in shapes)
-    with pytest.raises(ModelError, match="^ML235: "):
+    with pytest.raises(ModelError, match=r"^ML235: "):
         recurrence(queries, keys, values, decay, None, parameter(graph, 1, 2, 3, 3))
 
 
@@ -430,21 +428,21 @@ def test_a_permutation_that_is_a_tensor() -> None:
 
 def test_a_zero_point_of_strings() -> None:
     graph = Graph("main")
-    with pytest.raises(ModelError, match="^ML235: "):
+    with pytest.raises(ModelError, match=r"^ML235: "):
         unless_zero(ops.Constant(np.array(["mul"], object), graph=graph).output)
 
 
 def test_fewer_scales_than_blocks() -> None:
     assert spread(np.ones((2, 2)), 1, (2, 4), 2).shape == (2, 4)
     for scales in (np.ones((2, 1)), np.ones(2)):
-        with pytest.raises(TypeError_, match="^ML235: "):
+        with pytest.raises(TypeError_, match=r"^ML235: "):
             spread(np.repeat(scales, 2, 0), 1, (2, 4), 2)
 
 
 def test_rows_and_columns_of_another_number_of_layouts() -> None:
     graph = Graph("main")
     rows = ops.Constant(np.int32([[0, 1], [0, 1]]), graph=graph).output
-    with pytest.raises(ModelError, match="^ML235: "):
+    with pytest.raises(ModelError, match=r"^ML235: "):
         _layouts(rows, ops.Constant(np.int32([[0]]), graph=graph).output)
 
 
@@ -455,5 +453,5 @@ def test_a_tree_of_more_levels_than_parts() -> None:
     none = np.zeros(count, np.int64)
     is_leaf = np.arange(count) == count - 1
     forest = Forest(none, none.astype(float), none, below, below, none.astype(bool), np.int64([0]), is_leaf)
-    with pytest.raises(TypeError_, match="^ML236: "):
+    with pytest.raises(TypeError_, match=r"^ML236: "):
         forest.leaves(parameter(Graph("main"), 2, 3))

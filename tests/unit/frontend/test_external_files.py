@@ -144,8 +144,7 @@ class TestFolder:
 
     def test_the_folder_of_the_hint_is_quoted(self, tmp_path: Path) -> None:
         weights(tmp_path / "two words" / "w.data")
-        error = refusal(saved(tmp_path / "model", "../two words/w.data"))
-        assert error.hint.endswith("two words'")
+        assert refusal(saved(tmp_path / "model", "../two words/w.data")).hint.endswith("two words'")
 
 
 class TestKinds:
@@ -278,7 +277,7 @@ class TestChanges:
             data.write_bytes(WEIGHT[::-1].tobytes())
 
         monkeypatch.setattr(mo_loop.api.XmlWriter, "write", late)
-        with pytest.raises(FileError, match="^ML270: "):
+        with pytest.raises(FileError, match=r"^ML270: "):
             save_model(convert_model(path), tmp_path / "made.xml")
         assert sorted(each.name for each in tmp_path.iterdir()) == ["model.onnx", "w.data"]
 

@@ -89,8 +89,7 @@ def test_a_declared_rank_of_an_inner_value() -> None:
 
 
 def test_a_declared_rank_of_an_output() -> None:
-    graph = declared(model([node("ConstantOfShape", "s")], output=2), "y", 2)
-    assert graph.results[0].value.rank == 2
+    assert declared(model([node("ConstantOfShape", "s")], output=2), "y", 2).results[0].value.rank == 2
     assert declared(model([node("Relu", "x")], output=2), "x", 2).parameters[0].value_type.rank == 2
 
 
@@ -100,16 +99,12 @@ def test_what_nodes_force_precedes_a_declaration() -> None:
     assert [each.message.code for each in caught] == ["ML510"] and graph.results[0].value.rank == 4
 
 
-@pytest.mark.parametrize(
-    ("nodes", "option"),
-    [
-        ([node("Relu", "x")], '--input "x[?,?,?]"'),
-        ([node("MatMul", "x m", "a"), node("Flatten", "a")], '--input "x[?,?,?]"'),
-        ([node("Reshape", "m s")], '--input "s[3]"'),
-        ([node("Abs", "s", "a"), node("Reshape", "m a", "b"), node("Flatten", "b")], '--input "s[3]"'),
-    ],
-    ids=["input", "translator", "length", "computed length"],
-)
+@pytest.mark.parametrize(("nodes", "option"), [
+    ([node("Relu", "x")], '--input "x[?,?,?]"'),
+    ([node("MatMul", "x m", "a"), node("Flatten", "a")], '--input "x[?,?,?]"'),
+    ([node("Reshape", "m s")], '--input "s[3]"'),
+    ([node("Abs", "s", "a"), node("Reshape", "m a", "b"), node("Flatten", "b")], '--input "s[3]"'),
+], ids=["input", "translator", "length", "computed length"])  # fmt: skip
 def test_the_error_names_the_input_to_declare(nodes: list[Any], option: str) -> None:
     with pytest.raises(ConversionErrors) as caught:
         convert_model(model(nodes))

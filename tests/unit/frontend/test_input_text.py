@@ -40,34 +40,22 @@ class TestText:
         assert (ids.name, str(ids.shape), ids.dtype) == ("ids", "(N, 128)", i64)
         assert (rate.name, rate.shape, rate.value) == ("sr", ..., 16000)
 
-    @pytest.mark.parametrize(
-        ("text", "shape"),
-        [
-            ("x[1 3 224 224]", "(1, 3, 224, 224)"),  # the Model Optimizer's older form
-            ("x(2,3)", "(2, 3)"),
-            ("x[-1, ?]", "(?, ?)"),
-            ("x[2.., ..8]", "(2.., 0..8)"),
-            ("x[]", "()"),
-            ("[5]", "(5,)"),
-        ],
-    )
+    @pytest.mark.parametrize(("text", "shape"), [
+        ("x[1 3 224 224]", "(1, 3, 224, 224)"),  # the Model Optimizer's older form
+        ("x(2,3)", "(2, 3)"),
+        ("x[-1, ?]", "(?, ?)"),
+        ("x[2.., ..8]", "(2.., 0..8)"),
+        ("x[]", "()"),
+        ("[5]", "(5,)"),
+    ])  # fmt: skip
     def test_shapes(self, text: str, shape: str) -> None:
         assert str(parse_inputs(text)[0].shape) == shape
 
-    @pytest.mark.parametrize(
-        ("text", "value"),
-        [
-            ("x->-3", -3),
-            ("x->1.5e-3", 0.0015),
-            ("x->False", False),
-            ("x->true", True),
-            ("x->[1,2,3]", [1, 2, 3]),
-            ("x->[20 15]", [20, 15]),
-            ("x->[ [1, 2], [3, 4] ]", [[1, 2], [3, 4]]),
-            ("x->[true false]", [True, False]),
-            ("x->-inf", -np.inf),
-        ],
-    )
+    @pytest.mark.parametrize(("text", "value"), [
+        ("x->-3", -3), ("x->1.5e-3", 0.0015), ("x->False", False), ("x->true", True),
+        ("x->[1,2,3]", [1, 2, 3]), ("x->[20 15]", [20, 15]), ("x->[ [1, 2], [3, 4] ]", [[1, 2], [3, 4]]),
+        ("x->[true false]", [True, False]), ("x->-inf", -np.inf),
+    ])  # fmt: skip
     def test_values(self, text: str, value: Any) -> None:
         assert parse_inputs(text)[0].value == value
 
@@ -102,18 +90,10 @@ class TestShapesAndTypes:
         (node,) = converted.graph.nodes_with_bodies()
         assert "f32[7]" in {str(each.output.type) for each in node.bodies[0].parameters}
 
-    @pytest.mark.parametrize(
-        "given",
-        [
-            "x[2,3],w{f32}",
-            {"x": [2, 3]},
-            {"x": ([2, 3], "f32")},
-            ("x", [2, 3]),
-            [("x", [2, 3], np.float32)],
-            [("x", (2, 3)), "w"],
-            "[2,3]",
-        ],
-    )
+    @pytest.mark.parametrize("given", [
+        "x[2,3],w{f32}", {"x": [2, 3]}, {"x": ([2, 3], "f32")}, ("x", [2, 3]), [("x", [2, 3], np.float32)],
+        [("x", (2, 3)), "w"], "[2,3]",
+    ])  # fmt: skip
     def test_forms(self, given: Any) -> None:
         assert types(parsed(MODEL), given) == ["x: f32[2,3]", "w: f32[3,M]", "k: i64[]"]
 
@@ -145,16 +125,11 @@ class TestShapesAndTypes:
             convert_model(parsed(MODEL), input="x[2,5]")
         assert caught.value.exit_code == 2 and "MatMul" in str(caught.value) and "where: product" in str(caught.value)
 
-    @pytest.mark.parametrize(
-        ("given", "says"),
-        [
-            ("xx", "did you mean 'x'"),
-            ("[1],[2],[3],[4]", r"there are more shapes \(4\) than inputs \(3\)"),
-            ("x,x", "named twice"),
-            ([{"x": 1}], "is not an element type"),
-            ("real:1", "has no port 1"),
-        ],
-    )
+    @pytest.mark.parametrize(("given", "says"), [
+        ("xx", "did you mean 'x'"),
+        ("[1],[2],[3],[4]", r"there are more shapes \(4\) than inputs \(3\)"),
+        ("x,x", "named twice"), ([{"x": 1}], "is not an element type"), ("real:1", "has no port 1"),
+    ])  # fmt: skip
     def test_refusals(self, given: Any, says: str) -> None:
         with pytest.raises(UsageError, match=says):
             made = parsed(MODEL)

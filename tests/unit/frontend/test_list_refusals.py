@@ -47,61 +47,55 @@ LENGTH = "l = SequenceLength (t) f = Cast <to=1> (l) y = Add (f, x)"
 OUTSIDE = "is outside a sequence of 2 elements"
 
 
-@pytest.mark.parametrize(
-    ("code", "operator", "place", "reason", "text"),
-    [
-        # positions known at conversion
-        ("ML235", "SequenceAt", "y/step/q", f"position 2 {OUTSIDE}", looped("q = SequenceAt (s, far)")),
-        ("ML235", "SequenceErase", "t", f"position 2 {OUTSIDE}", f"t = SequenceErase (s, far) {FIRST}"),
-        ("ML235", "SequenceAt", "y", "a position of type f32",
-         "h = Constant <value_float=1.0> () y = SequenceAt (s, h)"),
-        ("ML235", "SequenceAt", "y", "a position of 2 elements",
-         "h = Constant <value_ints=[0,1]> () y = SequenceAt (s, h)"),
-        # elements of another type or rank
-        ("ML235", "SequenceInsert", "t/step/q", "type f32 and i64",
-         looped("k = Cast <to=7> (x) q = SequenceInsert (p, k)", "s", LIST, FIRST)),
-        ("ML235", "SequenceInsert", "t/step/q", "rank 1 and 2", looped("q = SequenceInsert (p, m)", "s", LIST, FIRST)),
-        ("ML239", "Loop", "t", "type f32 and i64",
-         looped("k = Cast <to=7> (x) q = SequenceConstruct (k)", "s", LIST, FIRST)),
-        ("ML239", "If", "t", "type f32 and i64",
-         chosen("p = Identity (s)", "k = Cast <to=7> (x) q = SequenceConstruct (k)")),
-        ("ML235", "SequenceInsert", "t", "is not a tensor", f"t = SequenceInsert (s, s) {FIRST}"),
-        ("ML235", "SequenceAt", "y", "is not a sequence", "y = SequenceAt (x, z)"),
-        # empty lists
-        ("ML243", "SequenceErase", "v", "a sequence that is always empty",
-         "t = SequenceErase (s) u = SequenceErase (t) v = SequenceErase (u) y = ConcatFromSequence <axis=0> (v)"),
-        ("ML243", "ConcatFromSequence", "y", "a sequence that is always empty",
-         "e = SequenceEmpty () y = ConcatFromSequence <axis=0> (e)"),
-        # axes and pieces
-        ("ML231", "ConcatFromSequence", "y", "axis 1 is outside", "y = ConcatFromSequence <axis=1> (s)"),
-        ("ML231", "SplitToSequence", "t", "axis 1 is outside", f"t = SplitToSequence <axis=1> (x) {FIRST}"),
-        ("ML235", "SplitToSequence", "t", "pieces of size 0", f"t = SplitToSequence (x, z) {FIRST}"),
-        ("ML235", "SplitToSequence", "t", "3 into pieces of 2",
-         "k = Constant <value_ints=[1,1]> () t = SplitToSequence <axis=1> (m, k) y = SequenceAt (t, z)"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("code", "operator", "place", "reason", "text"), [
+    # positions known at conversion
+    ("ML235", "SequenceAt", "y/step/q", f"position 2 {OUTSIDE}", looped("q = SequenceAt (s, far)")),
+    ("ML235", "SequenceErase", "t", f"position 2 {OUTSIDE}", f"t = SequenceErase (s, far) {FIRST}"),
+    ("ML235", "SequenceAt", "y", "a position of type f32",
+     "h = Constant <value_float=1.0> () y = SequenceAt (s, h)"),
+    ("ML235", "SequenceAt", "y", "a position of 2 elements",
+     "h = Constant <value_ints=[0,1]> () y = SequenceAt (s, h)"),
+    # elements of another type or rank
+    ("ML235", "SequenceInsert", "t/step/q", "type f32 and i64",
+     looped("k = Cast <to=7> (x) q = SequenceInsert (p, k)", "s", LIST, FIRST)),
+    ("ML235", "SequenceInsert", "t/step/q", "rank 1 and 2", looped("q = SequenceInsert (p, m)", "s", LIST, FIRST)),
+    ("ML239", "Loop", "t", "type f32 and i64",
+     looped("k = Cast <to=7> (x) q = SequenceConstruct (k)", "s", LIST, FIRST)),
+    ("ML239", "If", "t", "type f32 and i64",
+     chosen("p = Identity (s)", "k = Cast <to=7> (x) q = SequenceConstruct (k)")),
+    ("ML235", "SequenceInsert", "t", "is not a tensor", f"t = SequenceInsert (s, s) {FIRST}"),
+    ("ML235", "SequenceAt", "y", "is not a sequence", "y = SequenceAt (x, z)"),
+    # empty lists
+    ("ML243", "SequenceErase", "v", "a sequence that is always empty",
+     "t = SequenceErase (s) u = SequenceErase (t) v = SequenceErase (u) y = ConcatFromSequence <axis=0> (v)"),
+    ("ML243", "ConcatFromSequence", "y", "a sequence that is always empty",
+     "e = SequenceEmpty () y = ConcatFromSequence <axis=0> (e)"),
+    # axes and pieces
+    ("ML231", "ConcatFromSequence", "y", "axis 1 is outside", "y = ConcatFromSequence <axis=1> (s)"),
+    ("ML231", "SplitToSequence", "t", "axis 1 is outside", f"t = SplitToSequence <axis=1> (x) {FIRST}"),
+    ("ML235", "SplitToSequence", "t", "pieces of size 0", f"t = SplitToSequence (x, z) {FIRST}"),
+    ("ML235", "SplitToSequence", "t", "3 into pieces of 2",
+     "k = Constant <value_ints=[1,1]> () t = SplitToSequence <axis=1> (m, k) y = SequenceAt (t, z)"),
+])  # fmt: skip
 def test_bad_lists(code: str, operator: str, place: str, reason: str, text: str) -> None:
     error = refusal(program(text))
     assert (error.code, error.exit_code, error.where) == (code, 2, place)
     assert error.message.startswith(f"{operator} (opset ") and reason in error.message
 
 
-@pytest.mark.parametrize(
-    ("code", "operator", "place", "reason", "text"),
-    [
-        ("ML314", "SplitToSequence", "t", "unknown rank", f"a = Reshape (x, shape) t = SplitToSequence (a) {FIRST}"),
-        ("ML320", "SequenceAt", "b", "unknown rank",
-         looped("a = Reshape (x, shape) q = SequenceInsert (p, a)", "e", "seq(float)",
-                "b = SequenceAt (t, n) y = Neg (b)")),
-        ("ML320", "SequenceAt", "y", "of several ranks", chosen("p = Identity (s)", "q = SequenceConstruct (m)")),
-        ("ML303", "SequenceInsert", "t", "a sequence of strings",
-         f"v = SequenceEmpty <dtype=8> () t = SequenceInsert (v, w) {LENGTH}"),
-        ("ML303", "SplitToSequence", "t", "a sequence of strings",
-         f"t = SplitToSequence (w) {LENGTH}"),
-        ("ML303", "SequenceConstruct", "y/step/t", "a sequence of strings",
-         looped("t = SequenceConstruct (w) l = SequenceLength (t) f = Cast <to=1> (l) q = Add (f, p)")),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("code", "operator", "place", "reason", "text"), [
+    ("ML314", "SplitToSequence", "t", "unknown rank", f"a = Reshape (x, shape) t = SplitToSequence (a) {FIRST}"),
+    ("ML320", "SequenceAt", "b", "unknown rank",
+     looped("a = Reshape (x, shape) q = SequenceInsert (p, a)", "e", "seq(float)",
+            "b = SequenceAt (t, n) y = Neg (b)")),
+    ("ML320", "SequenceAt", "y", "of several ranks", chosen("p = Identity (s)", "q = SequenceConstruct (m)")),
+    ("ML303", "SequenceInsert", "t", "a sequence of strings",
+     f"v = SequenceEmpty <dtype=8> () t = SequenceInsert (v, w) {LENGTH}"),
+    ("ML303", "SplitToSequence", "t", "a sequence of strings",
+     f"t = SplitToSequence (w) {LENGTH}"),
+    ("ML303", "SequenceConstruct", "y/step/t", "a sequence of strings",
+     looped("t = SequenceConstruct (w) l = SequenceLength (t) f = Cast <to=1> (l) q = Add (f, p)")),
+])  # fmt: skip
 def test_lists_that_the_runtime_cannot_hold(code: str, operator: str, place: str, reason: str, text: str) -> None:
     model = program(f"e = SequenceEmpty () {text}")
     with pytest.raises(MoLoopError) as caught:
@@ -138,14 +132,11 @@ def test_an_optional_without_an_element_names_its_type() -> None:
     assert (error.code, error.where) == ("ML227", "o")
 
 
-@pytest.mark.parametrize(
-    ("port", "text"),
-    [
-        ("the output 's' is a seq(f32[N], 1)", "main (float[N] x) => (seq(float[N]) s) { s = SequenceConstruct (x) }"),
-        ("the input 's' is a seq(f32[N])", "main (seq(float[N]) s) => (int64 l) { l = SequenceLength (s) }"),
-        ("the input 's' is a optional(f32[N])", "main (optional(float[N]) s) => (bool l) {l = OptionalHasElement (s)}"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("port", "text"), [
+    ("the output 's' is a seq(f32[N], 1)", "main (float[N] x) => (seq(float[N]) s) { s = SequenceConstruct (x) }"),
+    ("the input 's' is a seq(f32[N])", "main (seq(float[N]) s) => (int64 l) { l = SequenceLength (s) }"),
+    ("the input 's' is a optional(f32[N])", "main (optional(float[N]) s) => (bool l) {l = OptionalHasElement (s)}"),
+])  # fmt: skip
 def test_a_list_at_the_boundary(port: str, text: str) -> None:
     error = refusal(parsed(text))
     assert (error.code, error.exit_code, error.where) == ("ML310", 3, "s")

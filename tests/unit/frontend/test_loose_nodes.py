@@ -62,13 +62,10 @@ def test_a_later_operator_that_is_a_function() -> None:
     assert graph.results[0].value.type.dims == (1, 2, 3, 4)
 
 
-@pytest.mark.parametrize(
-    ("domain", "op", "text"),
-    [
-        ("com.microsoft", "QuickGelu", "does not import com.microsoft: QuickGelu is read as one of version 1"),
-        ("ai.onnx.ml", "Scaler", "does not import ai.onnx.ml: Scaler is read as one of version 1"),
-    ],
-)
+@pytest.mark.parametrize(("domain", "op", "text"), [
+    ("com.microsoft", "QuickGelu", "does not import com.microsoft: QuickGelu is read as one of version 1"),
+    ("ai.onnx.ml", "Scaler", "does not import ai.onnx.ml: Scaler is read as one of version 1"),
+])  # fmt: skip
 def test_a_domain_that_the_model_does_not_import(domain: str, op: str, text: str) -> None:
     """ONNX Runtime takes the newest version, too."""
     graph_with(domain_model(op, domain, 1), "ML516", text)
@@ -220,15 +217,10 @@ def test_one_of_several_outputs_is_left_out() -> None:
     assert one(graph, ops.Negative).inputs[0] is one(graph, ops.Split).outputs[1]
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "u = Neg (x) v = Abs (u) u = Sin (x) y = Add (u, v)",
-        "u = Neg (x) u = Abs (u) y = Sin (u)",
-        "y = Sin (u) u = Neg (x) u = Abs (x)",
-    ],
-    ids=["both are read", "one reads the other", "read before both"],
-)
+@pytest.mark.parametrize("text", [
+    "u = Neg (x) v = Abs (u) u = Sin (x) y = Add (u, v)", "u = Neg (x) u = Abs (u) y = Sin (u)",
+    "y = Sin (u) u = Neg (x) u = Abs (x)",
+], ids=["both are read", "one reads the other", "read before both"])  # fmt: skip
 def test_names_that_are_not_clear(text: str) -> None:
     with pytest.raises(onnx.checker.ValidationError):
         onnx.checker.check_model(parsed(f"main (float[3] x) => (float[3] y) {{ {text} }}"))

@@ -34,23 +34,16 @@ def test_every_schema_that_is_not_deprecated_has_a_row() -> None:
     assert {(row.domain, row.operator, row.version) for row in handled()} == schemas
 
 
-@pytest.mark.parametrize(
-    ("operator", "version", "how", "becomes"),
-    [
-        ("Softmax", 13, DIRECT, ("SoftMax-8",)),
-        ("Softmax", 1, COMPOSED, ("Reshape-1", "ShapeOf-3", "SoftMax-8")),
-        ("Acos", 7, DIRECT, ("Acos-1",)),
-        ("Sum", 8, COMPOSED, ("Add-1", "Convert-1")),
-        ("Less", 7, DIRECT, ("Less-1",)),
-        ("Less", 1, COMPOSED, ("Less-1", "Unsqueeze-1")),
-        ("Greater", 13, COMPOSED, ("Greater-1", "Less-1")),
-        ("Loop", 11, LOWERED, ("Loop-5", "TensorIterator-1")),
-        ("SequenceAt", 11, LOWERED, ()),
-        ("SequenceMap", 17, LOWERED, ("Loop-5", "TensorIterator-1")),
-        ("RotaryEmbedding", 23, FUNCTION, ()),
-        ("StringSplit", 20, REFUSED, ()),
-    ],
-)
+@pytest.mark.parametrize(("operator", "version", "how", "becomes"), [
+    ("Softmax", 13, DIRECT, ("SoftMax-8",)),
+    ("Softmax", 1, COMPOSED, ("Reshape-1", "ShapeOf-3", "SoftMax-8")),
+    ("Acos", 7, DIRECT, ("Acos-1",)), ("Sum", 8, COMPOSED, ("Add-1", "Convert-1")),
+    ("Less", 7, DIRECT, ("Less-1",)), ("Less", 1, COMPOSED, ("Less-1", "Unsqueeze-1")),
+    ("Greater", 13, COMPOSED, ("Greater-1", "Less-1")), ("Loop", 11, LOWERED, ("Loop-5", "TensorIterator-1")),
+    ("SequenceAt", 11, LOWERED, ()),
+    ("SequenceMap", 17, LOWERED, ("Loop-5", "TensorIterator-1")),
+    ("RotaryEmbedding", 23, FUNCTION, ()), ("StringSplit", 20, REFUSED, ()),
+])  # fmt: skip
 def test_rows(operator: str, version: int, how: str, becomes: tuple[str, ...]) -> None:
     row = ROWS[operator, version]
     assert (row.how, row.becomes) == (how, becomes)
@@ -74,8 +67,7 @@ def test_a_row_is_translated_exactly_if_the_registry_has_a_translator() -> None:
 
 
 def test_what_is_refused_says_why() -> None:
-    silent = {row.name for row in handled() if row.how == REFUSED and not row.note}
-    assert silent == PENDING
+    assert {row.name for row in handled() if row.how == REFUSED and not row.note} == PENDING
 
 
 def test_versions_that_are_handled_alike_are_joined() -> None:
@@ -92,13 +84,10 @@ def test_deprecated_versions_end_a_row() -> None:
 
 def test_the_command_prints_the_operators_named() -> None:
     assert run("Softmax", "Elu").splitlines() == [
-        "operator  opsets  how       becomes",
-        "Elu       1+      direct    Elu-1",
-        "Softmax   1-12    composed  Reshape-1, ShapeOf-3, SoftMax-8",
-        "Softmax   13+     direct    SoftMax-8",
-        "",
+        "operator  opsets  how       becomes", "Elu       1+      direct    Elu-1",
+        "Softmax   1-12    composed  Reshape-1, ShapeOf-3, SoftMax-8", "Softmax   13+     direct    SoftMax-8", "",
         "2 direct, 1 composed",
-    ]
+    ]  # fmt: skip
 
 
 def test_json_holds_every_operation() -> None:
@@ -124,14 +113,11 @@ def test_filters() -> None:
     assert {row["domain"] for row in of_domain} == {"ai.onnx.ml"}
 
 
-@pytest.mark.parametrize(
-    ("arguments", "message"),
-    [
-        (["gelu"], "did you mean 'Gelu'"),
-        (["HardSwish", "--opset", "7"], "no operator matches"),
-        (["--domain", "x"], "no domain"),
-    ],
-)
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["gelu"], "did you mean 'Gelu'"),
+    (["HardSwish", "--opset", "7"], "no operator matches"),
+    (["--domain", "x"], "no domain"),
+])  # fmt: skip
 def test_what_is_not_there_is_refused(arguments: list[str], message: str) -> None:
     result = CliRunner().invoke(main, ["ops", *arguments])
     assert result.exit_code == 2 and message in result.stderr

@@ -85,5 +85,5 @@ def test_the_sizes_of_a_tensor_that_can_exist() -> None:
     for shape in [(), (0, MOST_ELEMENTS), (MOST_ELEMENTS,), (named("N"), MOST_ELEMENTS)]:
         require_sizes(shape)
     for shape in [(-1,), (named("N"), -1), (2**40, 2**40), (0, 2**62)]:
-        with pytest.raises(TypeError_, match="^ML242: "):
+        with pytest.raises(TypeError_, match=r"^ML242: "):
             require_sizes(shape)

@@ -164,8 +164,7 @@ def test_oldest(op: str) -> None:
 @pytest.mark.parametrize("op", WITH_SCHEMAS)
 def test_since(op: str) -> None:
     """Every `since` is an opset at which the schema changed: another one would hide a version of a different form."""
-    versions = {schema.since_version for schema in SCHEMAS[op]}
-    assert {each.since for each in WITH_SCHEMAS[op]} <= versions
+    assert {each.since for each in WITH_SCHEMAS[op]} <= {schema.since_version for schema in SCHEMAS[op]}
 
 
 def test_a_parameter_that_is_not_read_is_declared() -> None:

@@ -55,16 +55,12 @@ def everywhere() -> onnx.ModelProto:
         [helper.make_opsetid("", 17)],
     )  # fmt: skip
     nodes = [
-        node("Constant", [], ["c"], value=weight("c")),
-        node("Add", ["x", "c"], ["a"]),
-        node("Add", ["a", "w_raw"], ["b"]),
-        node("Add", ["b", "w_packed"], ["d"]),
-        node("Cast", ["w_double"], ["e"], to=1),
-        node("Add", ["d", "e"], ["f"]),
-        node("If", ["flag"], ["g"], **branches),
-        node("F", ["g"], ["h"], domain="local"),
+        node("Constant", [], ["c"], value=weight("c")), node("Add", ["x", "c"], ["a"]),
+        node("Add", ["a", "w_raw"], ["b"]), node("Add", ["b", "w_packed"], ["d"]),
+        node("Cast", ["w_double"], ["e"], to=1), node("Add", ["d", "e"], ["f"]),
+        node("If", ["flag"], ["g"], **branches), node("F", ["g"], ["h"], domain="local"),
         node("Add", ["f", "h"], ["y"]),
-    ]
+    ]  # fmt: skip
     graph = helper.make_graph(
         nodes, "everywhere",
         [helper.make_tensor_value_info("x", 1, [64, 64]), helper.make_tensor_value_info("flag", 9, [])],

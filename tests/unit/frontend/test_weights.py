@@ -93,16 +93,10 @@ def test_strings() -> None:
     assert found.shape == (2, 2) and [item.decode() for item in found.reshape(-1)] == ["a", "", "π", "long " * 9]
 
 
-@pytest.mark.parametrize(
-    "spoil",
-    [
-        lambda p: p.dims.append(2),
-        lambda p: p.dims.__setitem__(0, 1),
-        lambda p: p.dims.__setitem__(0, 1 << 62),
-        lambda p: p.dims.__setitem__(0, -2),
-    ],
-    ids=["too few", "too many", "huge", "negative"],
-)
+@pytest.mark.parametrize("spoil", [
+    lambda p: p.dims.append(2), lambda p: p.dims.__setitem__(0, 1), lambda p: p.dims.__setitem__(0, 1 << 62),
+    lambda p: p.dims.__setitem__(0, -2),
+], ids=["too few", "too many", "huge", "negative"])  # fmt: skip
 @pytest.mark.parametrize("raw", [True, False], ids=["raw", "typed"])
 @pytest.mark.parametrize("kind", ["f32", "i64", "u4", "bf16", "string", "c64"])
 def test_sizes_that_do_not_fit(kind: str, raw: bool, spoil: Any) -> None:
@@ -166,39 +160,22 @@ def test_external_data_of_other_types(folder: Path, kind: int) -> None:
     assert same(tensor_from(external("v.bin", shape=(3, 5), kind=kind), ExternalFiles(str(folder))), inner)
 
 
-@pytest.mark.parametrize(
-    ("entries", "code"),
-    [
-        ({"offset": 60}, "ML213"),
-        ({"offset": -4}, "ML213"),
-        ({"length": 20}, "ML213"),
-        ({"length": 28}, "ML213"),
-        ({"offset": 1 << 62}, "ML213"),
-        ({"offset": "many"}, "ML213"),
-        ({"length": "0x18"}, "ML213"),
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize(("entries", "code"), [
+    ({"offset": 60}, "ML213"), ({"offset": -4}, "ML213"), ({"length": 20}, "ML213"),
+    ({"length": 28}, "ML213"), ({"offset": 1 << 62}, "ML213"), ({"offset": "many"}, "ML213"),
+    ({"length": "0x18"}, "ML213"),
+], ids=str)  # fmt: skip
 def test_external_data_that_does_not_fit(folder: Path, entries: dict[str, Any], code: str) -> None:
     with pytest.raises(FileError) as caught:
         tensor_from(external("w.bin", **entries), ExternalFiles(str(folder)))
     assert caught.value.code == code
 
 
-@pytest.mark.parametrize(
-    ("location", "code"),
-    [
-        ("../secret.bin", "ML216"),
-        ("{parent}/secret.bin", "ML216"),
-        ("link.bin", "ML216"),
-        ("linked/secret.bin", "ML216"),
-        ("a/../../secret.bin", "ML216"),
-        ("", "ML216"),
-        (".", "ML272"),
-        ("gone.bin", "ML217"),
-        ("w.bin\0.txt", "ML216"),
-    ],
-)
+@pytest.mark.parametrize(("location", "code"), [
+    ("../secret.bin", "ML216"), ("{parent}/secret.bin", "ML216"), ("link.bin", "ML216"),
+    ("linked/secret.bin", "ML216"), ("a/../../secret.bin", "ML216"), ("", "ML216"), (".", "ML272"),
+    ("gone.bin", "ML217"), ("w.bin\0.txt", "ML216"),
+])  # fmt: skip
 def test_external_files_that_are_refused(folder: Path, location: str, code: str) -> None:
     """No file outside the model's folder is read, for any path."""
     os.symlink(folder.parent / "secret.bin", folder / "link.bin")
@@ -209,7 +186,7 @@ def test_external_files_that_are_refused(folder: Path, location: str, code: str)
 
 
 def test_external_data_of_a_model_in_memory() -> None:
-    with pytest.raises(FileError, match="^ML215: "):
+    with pytest.raises(FileError, match=r"^ML215: "):
         tensor_from(external("w.bin"))
 
 
@@ -217,12 +194,9 @@ def test_external_model_end_to_end(tmp_path: Path) -> None:
     """Weights go from the data file to the .bin; if the file is truncated in between, nothing is written."""
     weight = np.arange(1024, dtype=np.float32)
     graph = helper.make_graph(
-        [helper.make_node("Add", ["x", "w"], ["y"])],
-        "g",
-        [helper.make_tensor_value_info("x", 1, [1024])],
-        [helper.make_tensor_value_info("y", 1, [1024])],
-        [numpy_helper.from_array(weight, "w")],
-    )
+        [helper.make_node("Add", ["x", "w"], ["y"])], "g", [helper.make_tensor_value_info("x", 1, [1024])],
+        [helper.make_tensor_value_info("y", 1, [1024])], [numpy_helper.from_array(weight, "w")],
+    )  # fmt: skip
     model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)], ir_version=8)
     onnx.save(model, tmp_path / "m.onnx", save_as_external_data=True, location="m.data", size_threshold=0)
     save_model(convert_model(tmp_path / "m.onnx"), tmp_path / "m.xml")
@@ -257,9 +231,8 @@ def sparse(values: Any, indices: Any, dims: list[int]) -> Any:
     """A SparseTensorProto."""
     return helper.make_sparse_tensor(
         numpy_helper.from_array(np.array(values, np.float32), "s"),
-        numpy_helper.from_array(np.array(indices, np.int64), "indices"),
-        dims,
-    )
+        numpy_helper.from_array(np.array(indices, np.int64), "indices"), dims,
+    )  # fmt: skip
 
 
 @pytest.mark.parametrize("indices", [[1, 5], [[0, 1], [1, 2]]], ids=["linear", "coordinates"])
@@ -269,12 +242,11 @@ def test_sparse(indices: Any) -> None:
 
 
 @pytest.mark.parametrize(
-    "indices",
-    [[1, 6], [-1, 0], [[0, 1], [0, 3]], [[0, 1], [-1, 0]], [1], [[0, 1, 0], [0, 0, 0]], [[0], [1]]],
+    "indices", [[1, 6], [-1, 0], [[0, 1], [0, 3]], [[0, 1], [-1, 0]], [1], [[0, 1, 0], [0, 0, 0]], [[0], [1]]],
     ids=str,
-)
+)  # fmt: skip
 def test_sparse_indices_that_do_not_fit(indices: Any) -> None:
-    with pytest.raises(ModelError, match="^ML225: "):
+    with pytest.raises(ModelError, match=r"^ML225: "):
         dense_from_sparse(sparse([3, 4], indices, [2, 3]))
 
 

@@ -18,14 +18,11 @@ RESIZING = {
 }  # fmt: skip
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("Interpolate", RESIZING), ("Interpolate11", RESIZING), ("Gather", {"batch_dims": 0}),
-        ("ReverseSequence", {"batch_axis": 0, "seq_axis": 1}),
-        ("ScatterElementsUpdate12", {"reduction": "none", "use_init_val": True}),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("name", "expected"), [
+    ("Interpolate", RESIZING), ("Interpolate11", RESIZING), ("Gather", {"batch_dims": 0}),
+    ("ReverseSequence", {"batch_axis": 0, "seq_axis": 1}),
+    ("ScatterElementsUpdate12", {"reduction": "none", "use_init_val": True}),
+])  # fmt: skip
 def test_defaults(name: str, expected: dict[str, Any]) -> None:
     declared = getattr(ops, name).attributes
     assert {key: value for key, value in declared.items() if value is not Op.REQUIRED} == expected

@@ -9,13 +9,10 @@ from mo_loop.target import NEVER, Gap, Processor, ReleaseRange, Target, without_
 RELEASES = ("2025.1.0", "2025.3.0", "2025.4.1", "2026.0.0")
 
 
-@pytest.mark.parametrize(
-    ("since", "until", "expected"),
-    [
-        ("", "", RELEASES), ("2025.3.0", "", RELEASES[1:]), ("", "2025.4.1", RELEASES[:3]),
-        ("2025.3.0", "2025.3.0", RELEASES[1:2]), ("2025.2.0", "2025.10.0", RELEASES[1:3]),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("since", "until", "expected"), [
+    ("", "", RELEASES), ("2025.3.0", "", RELEASES[1:]), ("", "2025.4.1", RELEASES[:3]),
+    ("2025.3.0", "2025.3.0", RELEASES[1:2]), ("2025.2.0", "2025.10.0", RELEASES[1:3]),
+])  # fmt: skip
 def test_releases_between_the_first_and_the_last_have_it(since: str, until: str, expected: tuple[str, ...]) -> None:
     gap = Gap("id", "a sentence", since=since, until=until)
     assert tuple(each for each in RELEASES if gap.is_in(each)) == expected

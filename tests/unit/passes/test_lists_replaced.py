@@ -53,17 +53,15 @@ def test_sequences_that_are_no_state_of_one_length() -> None:
 def test_readers_at_known_positions(graph: Graph) -> None:
     x = parameter(graph, 2)
     readers: tuple[Any, ...] = (
-        lambda each: ops.SequenceAt(each, 1),
-        lambda each: ops.SequenceLength(each),
-        lambda each: ops.ConcatFromSequence(each, axis=0),
-        lambda each: ops.SequenceAt(ops.SequenceErase(each), 0),
+        lambda each: ops.SequenceAt(each, 1), lambda each: ops.SequenceLength(each),
+        lambda each: ops.ConcatFromSequence(each, axis=0), lambda each: ops.SequenceAt(ops.SequenceErase(each), 0),
         lambda each: ops.SequenceAt(ops.SequenceErase(each, 0), 0),
         lambda each: ops.SequenceAt(ops.SequenceInsert(each, x), 0),
         lambda each: ops.SequenceAt(ops.SequenceInsert(each, x, 0), 0),
         lambda each: ops.SequenceAt(Identity(each), 0),
         lambda each: ops.SequenceAt(ops.SequenceExtend(each, sequence(graph)), 0),
         lambda each: ops.SequenceAt(ops.SequenceExtend(sequence(graph), each), 0),
-    )
+    )  # fmt: skip
     for reader in readers:
         read = sequence(graph)
         Result(reader(read).output)
@@ -73,14 +71,13 @@ def test_readers_at_known_positions(graph: Graph) -> None:
 def test_readers_at_positions_of_the_run(graph: Graph) -> None:
     x, place = parameter(graph, 2), number(graph)
     readers: tuple[Any, ...] = (
-        lambda each: ops.SequenceAt(each, place),
-        lambda each: ops.SequenceErase(each, place),
+        lambda each: ops.SequenceAt(each, place), lambda each: ops.SequenceErase(each, place),
         lambda each: ops.SequenceInsert(each, x, place),
         lambda each: ops.SequenceAt(ops.SequenceErase(each), place),
         lambda each: ops.SequenceAt(ops.SequenceInsert(each, x, 0), place),
         lambda each: ops.SequenceAt(Identity(each), place),
         lambda each: ops.SequenceAt(ops.SequenceExtend(each, sequence(graph)), place),
-    )
+    )  # fmt: skip
     for reader in readers:
         read = sequence(graph)
         reader(read)

@@ -396,15 +396,12 @@ class TestGiven:
     TEXT = CACHE + '%all = Concat(%past, %new) {axis: 2} %m = Concat(%all, %new) {axis: 3} Result(%all) Result(%m)'
     TEXT = TEXT.replace("Result(%all)", 'Result(%all) names "y"').replace("Result(%m)", 'Result(%m) names "m"')
 
-    @pytest.mark.parametrize(
-        ("given", "message"),
-        [
-            ({"q": "y"}, "no input 'q'"),
-            ({"a": "q"}, "no output 'q'"),
-            ({"a": "y", "b": "y"}, "'y' cannot be the next value of 'b'"),
-            ([("a", "y"), ("a", "y")], "'a' has two partners"),
-        ],
-    )
+    @pytest.mark.parametrize(("given", "message"), [
+        ({"q": "y"}, "no input 'q'"),
+        ({"a": "q"}, "no output 'q'"),
+        ({"a": "y", "b": "y"}, "'y' cannot be the next value of 'b'"),
+        ([("a", "y"), ("a", "y")], "'a' has two partners"),
+    ])  # fmt: skip
     def test_wrong_names(self, given: Any, message: str) -> None:
         text = self.TEXT.replace("%m = Concat(%all, %new) {axis: 3}", "%m = Exp(%all)")
         with pytest.raises(UsageError, match=message) as raised:
@@ -437,25 +434,14 @@ class TestGiven:
         assert (pairs.found, pairs.kept) == ((), ("a",))
 
 
-@pytest.mark.parametrize(
-    ("before", "after"),
-    [
-        ("past_key_values.0.key", "present.0.key"),
-        ("past_key_values.0.decoder.key", "present.0.decoder.key"),
-        ("past_key_values.3.value", "present_key_values.3.value"),
-        ("past_0", "present_0"),
-        ("past_key_0", "present_key_0"),
-        ("past", "present"),
-        ("cache_x", "cache_x_out"),
-        ("cache_x", "new_cache_x"),
-        ("h0", "hN"),
-        ("h_0", "h_n"),
-        ("state", "stateN"),
-        ("in_x", "out_x"),
-        ("x_in", "x_out"),
-        ("l_key_cache_1_", "key_cache_1"),
-    ],
-)
+@pytest.mark.parametrize(("before", "after"), [
+    ("past_key_values.0.key", "present.0.key"),
+    ("past_key_values.0.decoder.key", "present.0.decoder.key"),
+    ("past_key_values.3.value", "present_key_values.3.value"), ("past_0", "present_0"),
+    ("past_key_0", "present_key_0"), ("past", "present"), ("cache_x", "cache_x_out"),
+    ("cache_x", "new_cache_x"), ("h0", "hN"), ("h_0", "h_n"), ("state", "stateN"), ("in_x", "out_x"),
+    ("x_in", "x_out"), ("l_key_cache_1_", "key_cache_1"),
+])  # fmt: skip
 def test_names_of_exporters(before: str, after: str) -> None:
     assert is_next(before, after)
 

@@ -196,8 +196,7 @@ class TestAnyOf:
         p = any_input()
         # Both alternatives match y alone; the other input allows the second only.
         pattern = wrap_type(ops.Add, p, any_of(wrap_type(ops.ReLU, p), wrap_type(ops.ReLU, any_input())))
-        other = parameter(x.graph, 2, 3)
-        assert matches(pattern, ops.Add(other, y).output)
+        assert matches(pattern, ops.Add(parameter(x.graph, 2, 3), y).output)
         match = Matcher(pattern).match(ops.Add(x, y))
         assert match is not None and match[p] is x
 
@@ -219,8 +218,7 @@ class TestAnyOrder:
         for node in (ops.Multiply(x, ops.Sigmoid(x)), ops.Multiply(ops.Sigmoid(x), x)):
             match = Matcher(pattern).match(node)
             assert match is not None and match[p] is x and type(match.node(gate)) is ops.Sigmoid
-        other = parameter(x.graph, 2, 3)
-        assert not matches(pattern, ops.Multiply(other, ops.Sigmoid(x)).output)
+        assert not matches(pattern, ops.Multiply(parameter(x.graph, 2, 3), ops.Sigmoid(x)).output)
 
     def test_three_inputs(self, x: Value) -> None:
         a, b, c = ops.ReLU(x).output, ops.Tanh(x).output, ops.Abs(x).output

@@ -13,26 +13,23 @@ from mo_loop.transforms.common.shared_op_optimization import SharedOpOptimizatio
 NAN = np.array([0x7FC00000, 0x7FC00001], np.uint32).view(np.float32)
 
 
-@pytest.mark.parametrize(
-    ("a", "b", "equal"),
-    [
-        (0.5, 0.5, True),
-        (0.0, -0.0, False),
-        (float("nan"), float("nan"), True),
-        (NAN[0], NAN[1], False),
-        (1, 1.0, False),
-        (1, True, False),
-        ((1, 2), (1, 2), True),
-        ((0.0,), (-0.0,), False),
-        ({"a": [1], "b": 2}, {"b": 2, "a": [1]}, True),
-        ({"a": 1}, {"a": 2}, False),
-        (np.zeros((2, 3)), np.zeros((2, 3)), True),
-        (np.zeros((2, 3)), np.zeros((3, 2)), False),
-        (np.zeros(2), -np.zeros(2), False),
-        (np.array(["a"], object), np.array(["a"], object), True),
-        ({1, 2}, {1, 2}, False),  # a value that cannot be hashed is equal to no other
-    ],
-)
+@pytest.mark.parametrize(("a", "b", "equal"), [
+    (0.5, 0.5, True),
+    (0.0, -0.0, False),
+    (float("nan"), float("nan"), True),
+    (NAN[0], NAN[1], False),
+    (1, 1.0, False),
+    (1, True, False),
+    ((1, 2), (1, 2), True),
+    ((0.0,), (-0.0,), False),
+    ({"a": [1], "b": 2}, {"b": 2, "a": [1]}, True),
+    ({"a": 1}, {"a": 2}, False),
+    (np.zeros((2, 3)), np.zeros((2, 3)), True),
+    (np.zeros((2, 3)), np.zeros((3, 2)), False),
+    (np.zeros(2), -np.zeros(2), False),
+    (np.array(["a"], object), np.array(["a"], object), True),
+    ({1, 2}, {1, 2}, False),  # a value that cannot be hashed is equal to no other
+])  # fmt: skip
 def test_attributes_compare_by_bits(a: Any, b: Any, equal: bool) -> None:
     assert (hash(_frozen(a)), _frozen(a)) == (hash(_frozen(a)), _frozen(a)) and (_frozen(a) == _frozen(b)) is equal
 

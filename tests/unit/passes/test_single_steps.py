@@ -117,16 +117,13 @@ def refused(text: str, transform: str = SET, **options: object) -> list[str]:
 # -- indices
 
 
-@pytest.mark.parametrize(
-    ("body", "first"),
-    [
-        ("back = Sub (i, one) place = Max (back, zero) k2 = Identity (k)", "zero"),  # the step before
-        ("place = Identity (k) go = ReduceSum <keepdims = 0> (s) m = Cast <to = 7> (go) k2 = Add (k, m)", "zero"),
-        ("place = Identity (k) k2 = Add (k, one)", "one"),  # the next step
-        ("place = Mul (i, one) two = Add (one, one) half = Div (i, two) k2 = Identity (half)", "zero"),
-        ("narrow = Cast <to = 3> (i) place = Cast <to = 7> (narrow) k2 = Identity (k)", "zero"),  # of 128 it is -128
-    ],
-)
+@pytest.mark.parametrize(("body", "first"), [
+    ("back = Sub (i, one) place = Max (back, zero) k2 = Identity (k)", "zero"),  # the step before
+    ("place = Identity (k) go = ReduceSum <keepdims = 0> (s) m = Cast <to = 7> (go) k2 = Add (k, m)", "zero"),
+    ("place = Identity (k) k2 = Add (k, one)", "one"),  # the next step
+    ("place = Mul (i, one) two = Add (one, one) half = Div (i, two) k2 = Identity (half)", "zero"),
+    ("narrow = Cast <to = 3> (i) place = Cast <to = 7> (narrow) k2 = Identity (k)", "zero"),  # of 128 it is -128
+])  # fmt: skip
 def test_an_index_of_another_step_is_refused(body: str, first: str) -> None:
     """It was replaced by 0, the step itself."""
     if "half" in body:

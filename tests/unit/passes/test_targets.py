@@ -32,45 +32,36 @@ WITH_GAPS = (
 """Rules that avoid errors that all releases have, that ended, and that began later."""
 
 
-@pytest.mark.parametrize(
-    ("text", "shown"),
-    [
-        (None, "2024.6-2026.4"), ("2025.4", "2025.4"), ("2025.4.1", "2025.4"), ("2024.6-2025.0", "2024.6-2025.0"),
-        (" 2025.1 - 2025.1.3 ", "2025.1"), ("2024.6.0-2031.12", "2024.6-2031.12"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "shown"), [
+    (None, "2024.6-2026.4"), ("2025.4", "2025.4"), ("2025.4.1", "2025.4"), ("2024.6-2025.0", "2024.6-2025.0"),
+    (" 2025.1 - 2025.1.3 ", "2025.1"), ("2024.6.0-2031.12", "2024.6-2031.12"),
+])  # fmt: skip
 def test_text(text: str | None, shown: str) -> None:
     assert str(Target.parse(text)) == shown
 
 
-@pytest.mark.parametrize(
-    ("text", "said"),
-    [
-        ("", "is not a release"), ("new", "is not a release"), ("2025", "is not a release"),
-        ("2025.4-", "not a release"),
-        ("2025.4-2025.1-2026.1", "not a release"), ("2025.4-2025.1", "ends before it begins"),
-        ("2024.5", "begins before 2024.6"), ("2023.3-2026.1", "begins before 2024.6"),
-        ("2025.7", "there is no OpenVINO 2025.7"),
-    ],
-)  # fmt: skip
+@pytest.mark.parametrize(("text", "said"), [
+    ("", "is not a release"), ("new", "is not a release"), ("2025", "is not a release"),
+    ("2025.4-", "not a release"),
+    ("2025.4-2025.1-2026.1", "not a release"), ("2025.4-2025.1", "ends before it begins"),
+    ("2024.5", "begins before 2024.6"), ("2023.3-2026.1", "begins before 2024.6"),
+    ("2025.7", "there is no OpenVINO 2025.7"),
+])  # fmt: skip
 def test_bad_text(text: str, said: str) -> None:
     with pytest.raises(UsageError, match=said):
         ConvertOptions(target=text)
 
 
-@pytest.mark.parametrize(
-    ("text", "needed"),
-    [
-        (None, "Always Ended Begun Two Unlisted"),
-        ("2024.6", "Always Ended Two Unlisted"),
-        ("2025.1", "Always Ended Unlisted"),
-        ("2025.2", "Always Ended Unlisted"),  # not measured, and the release before has it
-        ("2025.4", "Always Unlisted"),
-        ("2026.1", "Always Begun Two Unlisted"),  # not measured, and the next release has it
-        ("2026.4", "Always Begun Two Unlisted"),
-        ("2027.0", "Always Begun Two Unlisted"),
-    ],
-)
+@pytest.mark.parametrize(("text", "needed"), [
+    (None, "Always Ended Begun Two Unlisted"),
+    ("2024.6", "Always Ended Two Unlisted"),
+    ("2025.1", "Always Ended Unlisted"),
+    ("2025.2", "Always Ended Unlisted"),  # not measured, and the release before has it
+    ("2025.4", "Always Unlisted"),
+    ("2026.1", "Always Begun Two Unlisted"),  # not measured, and the next release has it
+    ("2026.4", "Always Begun Two Unlisted"),
+    ("2027.0", "Always Begun Two Unlisted"),
+])  # fmt: skip
 def test_needed_rules(text: str | None, needed: str) -> None:
     assert " ".join(each.__name__ for each in WITH_GAPS if is_needed(each, Target.parse(text))) == needed
 

@@ -70,13 +70,10 @@ class TestVisualizeTree:
         assert (tmp_path / "out" / "graph.svg").read_text("utf-8") == f"<svg -Tsvg>\n{source}"
 
     @pytest.mark.skipif(os.name == "nt", reason="the program is a shell script")
-    @pytest.mark.parametrize(
-        ("script", "said"),
-        [
-            ("echo half; echo 'no fonts' >&2; exit 3", "ended with code 3: no fonts"),
-            ("exec sleep 60", "took more than"),
-        ],
-    )
+    @pytest.mark.parametrize(("script", "said"), [
+        ("echo half; echo 'no fonts' >&2; exit 3", "ended with code 3: no fonts"),
+        ("exec sleep 60", "took more than"),
+    ])  # fmt: skip
     def test_a_program_that_fails(
         self, script: str, said: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
@@ -100,6 +97,6 @@ class TestVisualizeTree:
         (tmp_path / "taken").write_text("kept")
         (tmp_path / "folder.dot").mkdir()
         for path in (tmp_path / "taken" / "graph.dot", tmp_path / "folder.dot"):
-            with pytest.raises(FileError, match="^ML219: "):
+            with pytest.raises(FileError, match=r"^ML219: "):
                 VisualizeTree(path).run(parse(TEXT))
         assert sorted(path.name for path in tmp_path.iterdir()) == ["folder.dot", "taken"]
