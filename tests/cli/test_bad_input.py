@@ -116,8 +116,7 @@ BROKEN: dict[str, tuple[str | Callable[[], onnx.ModelProto], list[str]]] = {
     "missing attribute": (body("[here] t = Cast (s)"), ["Cast", "opset 18", "'to'", "loop/step/here"]),
     "attributes of several versions": (
         body("[here] t = Dropout <ratio = 0.5, is_test = 1, seed = 7> (s)"),
-        ["Dropout", "opset 18", "has no attribute", "loop/step/here"],
-    ),
+        ["Dropout", "opset 18", "has no attribute", "loop/step/here"]),
     "attribute of another kind": (wrong_axis, ["Softmax", "opset 18", "'axis'", "here"]),
     "too many inputs": (body("[here] t = Neg (s, s)"), ["Neg", "opset 18", "at most 1", "loop/step/here"]),
     "too few inputs": (body("[here] t = Add (s)"), ["Add", "opset 18", "loop/step/here"]),
@@ -125,38 +124,28 @@ BROKEN: dict[str, tuple[str | Callable[[], onnx.ModelProto], list[str]]] = {
     "no inputs at all": (body("[here] t = Concat <axis = 0> ()"), ["Concat", "opset 18", "loop/step/here"]),
     "shapes that do not fit": (
         body("[here] t = Add (s, k)").replace("(bool d, float[3] t)", "(bool d, float[3] t) <float[2] k = {1.0, 2.0}>"),
-        ["Add", "opset 18", "f32[3]", "f32[2]", "loop/step/here"],
-    ),
+        ["Add", "opset 18", "f32[3]", "f32[2]", "loop/step/here"]),
     "element types that do not fit": (body("[here] t = Add (s, i)"), ["Add", "f32[3]", "i64[]", "loop/step/here"]),
     "two nodes of one output": (
-        body("u = Neg (s) v = Abs (u) u = Abs (s) t = Add (v, u)"), ["two nodes make 'u'", "loop"],
-    ),
+        body("u = Neg (s) v = Abs (u) u = Abs (s) t = Add (v, u)"), ["two nodes make 'u'", "loop"]),
     "too few body inputs": (
         body("t = Neg (c)").replace("int64 i, bool c, float[3] s", "int64 i, bool c"),
-        ["Loop", "opset 18", "inputs of the body is 2", "loop"],
-    ),
+        ["Loop", "opset 18", "inputs of the body is 2", "loop"]),
     "too few body outputs": (body("").replace(", float[3] t", ""), ["Loop", "opset 18", "too few values: 1", "loop"]),
     "outputs of a loop": (body("t = Neg (s)").replace("] y =", "] z, y ="), ["Loop", "opset 18", "'y'", "loop"]),
     "branches of different number": (
         """main (float[3] x, bool f) => (float[3] y) { [choice] y = If (f) <
           then_branch = a () => (float[3] p, float[3] q) { p = Neg (x) q = Abs (x) },
-          else_branch = b () => (float[3] r) { r = Neg (x) }> }""",
-        ["If", "opset 18", "then_branch (2)", "choice"],
-    ),
+          else_branch = b () => (float[3] r) { r = Neg (x) }> }""", ["If", "opset 18", "then_branch (2)", "choice"]),
     "body that is missing": (
         'main (float[3] x, int64 n) => (float[3] y) { [loop] y = Loop (n, "", x) }',
-        ["Loop", "opset 18", "'body'", "loop"],
-    ),
+        ["Loop", "opset 18", "'body'", "loop"]),
     "scan of different lengths": (
         """main (float[2,3] a, float[4,3] b) => (float[T,3] y) {
           [scan] y = Scan <num_scan_inputs = 2, body = step (float[3] p, float[3] q) => (float[3] r) {
-            r = Add (p, q) }> (a, b) }""",
-        ["Scan", "opset 18", "different lengths", "scan"],
-    ),
+            r = Add (p, q) }> (a, b) }""", ["Scan", "opset 18", "different lengths", "scan"]),
     "too few weights": (
-        lambda: _with_short_weight(parsed(PLAIN)),
-        ["'w'", "f32[3]"],
-    ),
+        lambda: _with_short_weight(parsed(PLAIN)), ["'w'", "f32[3]"]),
 }  # fmt: skip
 
 

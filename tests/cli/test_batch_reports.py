@@ -58,8 +58,7 @@ def test_the_whole_report(mixed: Path) -> None:
         "totals": {
             "models": 7, "converted": 2, "skipped": 1, "failed": 1, "differs": 0, "crash": 1, "timeout": 1,
             "memory": 1,
-            "cancelled": 0, "warnings": 1,
-        },
+            "cancelled": 0, "warnings": 1},
     }  # fmt: skip
     assert list(models) == sorted(models)
     fates = {name: (each["status"], each["exit_code"]) for name, each in models.items()}

@@ -103,8 +103,7 @@ CHANGES: dict[str, tuple[Callable[[Path], object], dict[str, str]]] = {
     "an .xml is gone": (lambda tree: os.remove(tree / "out/sub/b.xml"), {"sub/b.onnx": "converted"}),
     "an extension": (
         lambda tree: (tree / "e.py").write_text(EXTENSION + "# more\n"),
-        {"a.onnx": "converted", "sub/b.onnx": "converted"},
-    ),
+        {"a.onnx": "converted", "sub/b.onnx": "converted"}),
     "another model": (lambda tree: good(tree / "in/c.onnx", 5), {"c.onnx": "converted"}),
 }
 

@@ -86,8 +86,7 @@ OTHERS: dict[str, tuple[str, bytes, str, str]] = {
     "HTML": ("m.onnx", b"\n<!DOCTYPE html><html>404</html>", "HTML page", "download"),
     "JSON": ("m.onnx", b'{"error": "not found"}', "JSON", ".onnx file"),
     "LFS pointer": (
-        "m.onnx", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "LFS", "git lfs pull",
-    ),
+        "m.onnx", b"version https://git-lfs.github.com/spec/v1\noid sha256:0\nsize 9\n", "LFS", "git lfs pull"),
     "TensorRT by its name": ("m.engine", b"ptrt" + bytes(40), "TensorRT", ".onnx file"),
 }  # fmt: skip
 

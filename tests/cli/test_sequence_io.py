@@ -63,18 +63,14 @@ def ragged(*rows: int, columns: int = 3) -> list[np.ndarray]:
             {"s": ragged(3), "k": np.int64(0), "x": floats(3, seed=1)},
             {"s": ragged(1, 2, 3, 4, 5, 6), "k": np.int64(-2), "x": floats(3, seed=2)},
             {"s": ragged(0, 2), "k": np.int64(0), "x": floats(3)},
-        ],
-        id="places",
-    ),
+        ], id="places"),
     pytest.param(
         MAPPED,
         [
             {"s": [floats(2, 3), floats(1, 5), floats(4, 1)], "f": np.float32(2)},
             {"s": [floats(7, 2)], "f": np.float32(-0.5)},
             {"s": [], "f": np.float32(1)},
-        ],
-        id="any_shape",
-    ),
+        ], id="any_shape"),
 ])  # fmt: skip
 def test_sequences_as_inputs_and_outputs(text: str, sets: list[dict[str, Any]], tmp_path: Path) -> None:
     model = parsed(text)

@@ -40,8 +40,7 @@ def register(extensions: mo_loop.Extensions) -> None:
     ({"strict": True, "plugins": False, "unroll": 0}, {"strict": "True", "plugins": "False"}),
     (
         {"layout": "x(nc)", "mean_values": "x[1,2,3]", "scale": 2.0},
-        {"layout": "x(nc)", "mean_values": "x[1,2,3]", "scale": "2.0"},
-    ),
+        {"layout": "x(nc)", "mean_values": "x[1,2,3]", "scale": "2.0"}),
     ({"extensions": register}, {"extensions": "register"}),
     ({"freeze": {}, "rename": {}, "input": {}}, {}),
 ])  # fmt: skip

@@ -121,68 +121,50 @@ def test_models_whose_nodes_are_renamed_and_shuffled_are_equal() -> None:
 CASES: dict[str, tuple[str, list[tuple[str, str]], list[tuple[str, str, list[str]]]]] = {
     "an attribute": (PLAIN, [("axis = 1", "axis = 0")], [("changed", "soft", ["attribute axis 1 -> 0"])]),
     "an attribute that is left out": (PLAIN, [("<axis = 1> ", "")], [
-        ("changed", "soft", ["attribute axis 1 -> none"]),
-    ]),
+        ("changed", "soft", ["attribute axis 1 -> none"])]),
     "an operator": (PLAIN, [("Softmax", "LogSoftmax")], [("changed", "soft", ["operator Softmax -> LogSoftmax"])]),
     "an input": (PLAIN, [("y = Add (c, z)", "y = Add (b, z)")], [
-        ("changed", "sum", ["input 0 soft -> shift"]),
-    ]),
+        ("changed", "sum", ["input 0 soft -> shift"])]),
     "exchanged inputs": (PLAIN, [("Add (c, z)", "Add (z, c)")], [
-        ("changed", "sum", ["input 0 soft -> z", "input 1 z -> soft"]),
-    ]),
+        ("changed", "sum", ["input 0 soft -> z", "input 1 z -> soft"])]),
     "an insertion": (PLAIN, [("y = Add (c, z)", "k = Neg (c) [end] y = Add (k, z)"), ("[sum]", "[neg]")], [
-        ("changed", "end", ["input 0 soft -> neg", "name sum -> end"]), ("added", "neg", []),
-    ]),
+        ("changed", "end", ["input 0 soft -> neg", "name sum -> end"]), ("added", "neg", [])]),
     "the shape of an input": (PLAIN, [("float[2,3] x", "float[N,3] x")], [("changed", "x", ["shape [2,3] -> [N,3]"])]),
     "the type of an input": (PLAIN, [("float[2,3] z", "double[2,3] z")], [("changed", "z", ["type f32 -> f64"])]),
     "the order of the inputs": (PLAIN, [("float[2,3] x, float[2,3] z", "float[2,3] z, float[2,3] x")], [
-        ("changed", "", ["order of inputs x, z -> z, x"]),
-    ]),
+        ("changed", "", ["order of inputs x, z -> z, x"])]),
     "a type that is not declared": (PLAIN, [("float[2,3] y", "y")], [
-        ("changed", "y", ["type f32 -> ?", "shape [2,3] -> [...]"]),
-    ]),
+        ("changed", "y", ["type f32 -> ?", "shape [2,3] -> [...]"])]),
     "another output": (PLAIN, [("(float[2,3] y)", "(float[2,3] y, float[2,3] b)")], [("added", "b", [])]),
     "an output of another value": (PLAIN, [
         ("c = Softmax", "y = Softmax"), ("(c, z)", "(y, z)"), ("y = Add", "c = Add"),
     ], [
         ("changed", "y", ["value sum -> soft"]), ("changed", "soft", ["tensor name c -> y"]),
-        ("changed", "sum", ["tensor name y -> c"]),
-    ]),
+        ("changed", "sum", ["tensor name y -> c"])]),
     "a weight": (PLAIN, [("{1.0, 2.0, 3.0}", "{1.0, 2.5, 3.0}")], [
-        ("changed", "w", ["weights: [1.0, 2.0, 3.0] -> [1.0, 2.5, 3.0]"]),
-    ]),
+        ("changed", "w", ["weights: [1.0, 2.0, 3.0] -> [1.0, 2.5, 3.0]"])]),
     "exchanged back edges": (LOOP, [("float[3] u, float[3] v, float[3] q)", "float[3] v, float[3] u, float[3] q)")], [
         ("changed", "loop", [
             "back edge of s grow -> fall", "back edge of t fall -> grow",
-            "inner value of output y grow -> fall", "inner value of output o fall -> grow",
-        ]),
-    ]),
+            "inner value of output y grow -> fall", "inner value of output o fall -> grow"])]),
     "a scan output": (LOOP, [("float[3] v, float[3] q)", "float[3] v, float[3] u)")], [
-        ("changed", "loop", ["inner value of output r join -> grow"]),
-    ]),
+        ("changed", "loop", ["inner value of output r join -> grow"])]),
     "a trip count": (LOOP, [("Loop (n,", "Loop (m,"), ("int64 n", "int64 n, int64 m")], [
-        ("changed", "loop", ["input trip count n -> m"]), ("added", "m", []),
-    ]),
+        ("changed", "loop", ["input trip count n -> m"]), ("added", "m", [])]),
     "the condition of a body": (LOOP, [("d = Identity", "[always] k = Not (c) d = Or (k, c) e = Identity")], [
         ("changed", "loop", ["condition of the body d -> d"]),
         ("changed", "loop/step/e", ["tensor name d -> e"]),
-        ("added", "loop/step/always", []), ("added", "loop/step/d", []),
-    ]),
+        ("added", "loop/step/always", []), ("added", "loop/step/d", [])]),
     "an initial value": (LOOP, [("x, x)", "x, k)"), ("[loop]", "[new] k = Neg (x) [loop]")], [
-        ("changed", "loop", ["outer value of t x -> new"]), ("added", "new", []),
-    ]),
+        ("changed", "loop", ["outer value of t x -> new"]), ("added", "new", [])]),
     "a scan that runs backwards": (SCAN, [("num_scan_inputs", "scan_input_directions = [1], num_scan_inputs")], [
-        ("changed", "scan", ["slice of e: direction forward -> reverse"]),
-    ]),
+        ("changed", "scan", ["slice of e: direction forward -> reverse"])]),
     "the axis of a scan input": (SCAN, [("num_scan_inputs", "scan_input_axes = [1], num_scan_inputs")], [
-        ("changed", "scan", ["slice of e: axis 0 -> 1"]),
-    ]),
+        ("changed", "scan", ["slice of e: axis 0 -> 1"])]),
     "the axis of a scan output": (SCAN, [("num_scan_inputs", "scan_output_axes = [1], num_scan_inputs")], [
-        ("changed", "scan", ["slices of output r: axis 0 -> 1"]),
-    ]),
+        ("changed", "scan", ["slices of output r: axis 0 -> 1"])]),
     "a node of a branch": (IF, [("q = Sin", "q = Cos")], [
-        ("changed", "choice/no/two", ["operator Sin -> Cos"]),
-    ]),
+        ("changed", "choice/no/two", ["operator Sin -> Cos"])]),
 }  # fmt: skip
 
 

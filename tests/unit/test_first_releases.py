@@ -43,12 +43,10 @@ def recorded(model: Model) -> str:
 @pytest.mark.parametrize(("text", "found"), [
     (
         "%x = Parameter : f8e4m3[2]\n%y = Convert(%x) {destination_type: f32}\nResult(%y)",
-        [("an input of f8e4m3", (2025, 0))],
-    ),
+        [("an input of f8e4m3", (2025, 0))]),
     (
         "%x = Parameter : f32[2]\n%y = Convert(%x) {destination_type: u2}\nResult(%y)",
-        [("a conversion to u2", (2026, 4))],
-    ),
+        [("a conversion to u2", (2026, 4))]),
     ("""%c = Parameter : boolean[] %x = Parameter : f32[2]
         %y = If(%c, %x) {input_map: [Branched(%p, %q)], output_map: [Selected(@u, @v)]}
           then_body {

@@ -24,17 +24,14 @@ from tests.harness import parsed
     ("LowLatency2[use_const_initializer=false]", [("LowLatency2", {"use_const_initializer": False})]),
     (
         "LowLatency2[use_const_initializer=True;sequence_length=1]",
-        [("LowLatency2", {"use_const_initializer": True, "sequence_length": 1})],
-    ),
+        [("LowLatency2", {"use_const_initializer": True, "sequence_length": 1})]),
     (
         " MakeStateful[ param_res_names= {'h0':'hN', 'c,[0':'c]N'} ] , LowLatency2 ",
-        [("MakeStateful", {"param_res_names": {"h0": "hN", "c,[0": "c]N"}}), ("LowLatency2", {})],
-    ),
+        [("MakeStateful", {"param_res_names": {"h0": "hN", "c,[0": "c]N"}}), ("LowLatency2", {})]),
     (("LowLatency2", {"sequence_length": 1}), [("LowLatency2", {"sequence_length": 1})]),
     (
         ["LowLatency2", ("MakeStateful", {"param_res_names": {"a": "b"}})],
-        [("LowLatency2", {}), ("MakeStateful", {"param_res_names": {"a": "b"}})],
-    ),
+        [("LowLatency2", {}), ("MakeStateful", {"param_res_names": {"a": "b"}})]),
 ])  # fmt: skip
 def test_forms(given: Any, expected: list[tuple[str, dict[str, Any]]]) -> None:
     assert [(each.name, dict(each.arguments)) for each in transformations(given)] == expected

@@ -84,8 +84,7 @@ def test_the_port_map_of_an_onnx_loop() -> None:
     assert loop["port_map"] == {
         "inputs": [
             {"role": "Merged", "port": 1, "parameter": ids["c"], "result": ids["d"]},
-            {"role": "Merged", "port": 2, "parameter": ids["s"], "result": ids["t"]},
-        ],
+            {"role": "Merged", "port": 2, "parameter": ids["s"], "result": ids["t"]}],
         "outputs": [{"role": "Final", "port": 0, "result": ids["t"]}],
         "iteration": ids["i"],
         "condition": ids["d"],

@@ -98,24 +98,20 @@ def test_the_bytes_are_counted_before_the_array_is_made() -> None:
 
 NODES = {
     "windows along a dimension that is not known": (
-        "(float[2,N] x) => (y) { y = com.microsoft.UnfoldTensor <dim = -1, size = 1073741824> (x) }", "ML242"
-    ),
+        "(float[2,N] x) => (y) { y = com.microsoft.UnfoldTensor <dim = -1, size = 1073741824> (x) }", "ML242"),
     "a place of an n-gram": (
         '(int64[4] x) => (y) { y = TfIdfVectorizer <max_gram_length = 1, max_skip_count = 0, min_gram_length = 1, '
-        'mode = "TF", ngram_counts = [0], ngram_indexes = [1073741825], pool_int64s = [5]> (x) }', "ML242",
-    ),
+        'mode = "TF", ngram_counts = [0], ngram_indexes = [1073741825], pool_int64s = [5]> (x) }', "ML242"),
     "pairs of classes": (
         "(float[2,3] x) => (y, z) { y, z = ai.onnx.ml.SVMClassifier <classlabels_ints = [1, 2, 3], rho = [0.0], "
         "coefficients = [1.0], kernel_params = [0.0, 0.0, 0.0], support_vectors = [1.0, 1.0, 1.0], "
-        f"vectors_per_class = {[1] + [0] * 20000}> (x) }}", "ML227",
-    ),
+        f"vectors_per_class = {[1] + [0] * 20000}> (x) }}", "ML227"),
     "axes that are not known": ("(float[2] x, int64[2000000000] a) => (y) { y = Unsqueeze (x, a) }", "ML242"),
     "targets of a tree": (
         "(float[2,3] x) => (y) { y = ai.onnx.ml.TreeEnsembleRegressor <n_targets = 268435456, nodes_treeids = [0], "
         'nodes_nodeids = [0], nodes_featureids = [0], nodes_modes = ["LEAF"], nodes_values = [0.0], '
         "nodes_truenodeids = [0], nodes_falsenodeids = [0], target_treeids = [0], target_nodeids = [0], "
-        "target_ids = [0], target_weights = [1.0]> (x) }", "ML242",
-    ),
+        "target_ids = [0], target_weights = [1.0]> (x) }", "ML242"),
 }  # fmt: skip
 
 

@@ -33,39 +33,30 @@ from tests.unit.graphs import parameter
 NODES: dict[str, tuple[str, str]] = {
     "more members of n-grams, with gaps, than parts": (
         "(int64[9] x) => (y) { y = TfIdfVectorizer <max_gram_length = 2, max_skip_count = 2100, min_gram_length = 2, "
-        'mode = "TF", ngram_counts = [0, 0], ngram_indexes = [0], pool_int64s = [5, 6]> (x) }', "ML236",
-    ),
+        'mode = "TF", ngram_counts = [0, 0], ngram_indexes = [0], pool_int64s = [5, 6]> (x) }', "ML236"),
     "a second factor that is absent": (
-        "(uint8[2] a, uint8 z) => (y) { y = com.microsoft.MulInteger (a, z) }", "ML227"
-    ),
+        "(uint8[2] a, uint8 z) => (y) { y = com.microsoft.MulInteger (a, z) }", "ML227"),
     "a transform that is one number": ("(float t, int64[4] n) => (y) { y = AffineGrid (t, n) }", "ML235"),
     "layers that are absent": (
-        "(float[3,4] x, float[3,5] r, float[5,4,4] w) => (y) { y = com.microsoft.MoE (x, r, w) }", "ML227",
-    ),
+        "(float[3,4] x, float[3,5] r, float[5,4,4] w) => (y) { y = com.microsoft.MoE (x, r, w) }", "ML227"),
     "a matrix that is a number": ("(float x) => (y) { y = Trilu (x) }", "ML235"),
     "scales that are one number": ("(float[1,2,5,6] x, float s) => (y) { y = Resize (x, , s) }", "ML235"),
     "scales that are not finite": (
         "(float[1,1,4,4] x) => (y) { s = Constant <value_floats = [1.0, 1.0, 1.0, nan]> () y = Resize (x, , s) }",
-        "ML235",
-    ),
+        "ML235"),
     "an empty filter": ("(float[1,2,8] x, float[3,2,0] w) => (y) { y = Conv <pads = [1, 0]> (x, w) }", "ML235"),
     "an empty transposed filter": ("(float[1,2,8] x, float[2,3,0] w) => (y) { y = ConvTranspose (x, w) }", "ML235"),
     "more repeats than dimensions can be": ("(float[2] x, int64[100000] n) => (y) { y = Tile (x, n) }", "ML242"),
     "a density that is not a number": (
         "(float[1,2,3,3] x, float[1,2,9,9] i) => (y) "
-        "{ y = org.openvinotoolkit.PriorBox <density = [nan], fixed_size = [2.0]> (x, i) }",
-        "ML235",
-    ),
+        "{ y = org.openvinotoolkit.PriorBox <density = [nan], fixed_size = [2.0]> (x, i) }", "ML235"),
     "two values to fill with": (
-        "(int64[2] n) => (y) { y = ConstantOfShape <value: tensor = int64[2] {1, 2}> (n) }", "ML235"
-    ),
+        "(int64[2] n) => (y) { y = ConstantOfShape <value: tensor = int64[2] {1, 2}> (n) }", "ML235"),
     "lengths of no sequence": (
         "(float[1,2,32] q, float[1,2,16] k, float[1,2,16] v, float[1,2,8,8] a, float[1,2,8,8] b, int32[1] t, "
         "int32[0] e) => (y, c) <int32[1,5] s = {0,1,3,3,5}, int32[1,5] n = {0,0,1,0,3}> "
         "{ y, c = com.microsoft.SparseAttention <kv_num_heads = 2, num_heads = 4, sparse_block_size = 2> "
-        "(q, k, v, a, b, s, n, t, e) }",
-        "ML233",
-    ),
+        "(q, k, v, a, b, s, n, t, e) }", "ML233"),
     "repeats below 0 of known numbers": ("(int64[1] n) => (y) <int64[1] n = {-1}> { y = Tile (n, n) }", "ML235"),
     "a signal that is a number": ("(float x, int64 a) => (y) { y = DFT (x, , a) }", "ML235"),
     "a norm of 0": ("(float[1,1,4] x) => (y) { y = GlobalLpPool <p = 0.0> (x) }", "ML236"),
@@ -74,213 +65,143 @@ NODES: dict[str, tuple[str, str]] = {
     ),
     "an operator that onnx has forgotten, of texts": ("(string[2] x) => (y) { y = ScaledTanh (x) }", "ML240"),
     "more outputs than an operator has that onnx has forgotten": (
-        "(float[2] x) => (y, z) { y, z = ScaledTanh <alpha = 1.0, beta = 1.0> (x) }", "ML227"
-    ),
+        "(float[2] x) => (y, z) { y, z = ScaledTanh <alpha = 1.0, beta = 1.0> (x) }", "ML227"),
     "scales that are texts": (
-        "(string s) => (y) <uint8[2] x = {1, 2}> { y = com.microsoft.DequantizeLinear (x, s) }", "ML240"
-    ),
+        "(string s) => (y) <uint8[2] x = {1, 2}> { y = com.microsoft.DequantizeLinear (x, s) }", "ML240"),
     "weights of two directions where there is one": (
         "(float[5,1,4] x, uint8[2,4,12] w, uint8[2,3,12] r, float[2] s) => (y) <uint8[2] z = {128, 128}> "
-        "{ y = com.microsoft.DynamicQuantizeLSTM <hidden_size = 3> (x, w, r, , , , , , s, z, s, z) }",
-        "ML233",
-    ),
+        "{ y = com.microsoft.DynamicQuantizeLSTM <hidden_size = 3> (x, w, r, , , , , , s, z, s, z) }", "ML233"),
     "a sum of texts": ("(string[0] x) => (y) { y = ReduceLogSumExp (x) }", "ML240"),
     "a flag that is absent": (
         "(float[3,2,24] q, float[4,2,24] k, float[24,24] w, float[24,48] v, float[72] b) => (y) "
-        "{ y = com.microsoft.DecoderAttention <num_heads = 3> (q, k, w, v, b) }",
-        "ML227",
-    ),
+        "{ y = com.microsoft.DecoderAttention <num_heads = 3> (q, k, w, v, b) }", "ML227"),
     "more lengths than axes": (
         "(float[4,5] x) => (y) { n = Constant <value_ints = [1, 1]> () y = CenterCropPad <axes = [1]> (x, n) }", "ML227"
     ),
     "frames at one place": (
-        "(float[2,17,1] x) => (y) { s = Constant <value_int = 0> () y = STFT (x, s) }", "ML235"
-    ),
+        "(float[2,17,1] x) => (y) { s = Constant <value_int = 0> () y = STFT (x, s) }", "ML235"),
     "a length that is absent": (
         "(float[1,1,48] x, int32[1] n) => (y) "
         '{ y = com.microsoft.GroupQueryAttention <num_heads = 1, kv_num_heads = 1> (x, "", "", "", "", n) }',
-        "ML227",
-    ),
+        "ML227"),
     "an embedding without indices": ('(int64[3] o) => (y) { y = ATen <operator = "embedding_bag"> (o) }', "ML227"),
     "a norm of degree 0": ("(float[2,3,4] x) => (y) { y = GlobalLpPool <p = 0> (x) }", "ML236"),
     "values of rank 2 among heads": (
         "(float[1,2,32] q, float[1,2,16] k, float[1,16] v) => (y) "
-        "{ y = com.microsoft.MultiHeadAttention <num_heads = 4> (q, k, v) }",
-        "ML235",
-    ),
+        "{ y = com.microsoft.MultiHeadAttention <num_heads = 4> (q, k, v) }", "ML235"),
     "filters without channels": (
-        "(uint8[1,1,7,7] x, float s, uint8 z, uint8 w) => (y) { y = QLinearConv (x, s, z, w, s, z, s, z) }", "ML235"
-    ),
+        "(uint8[1,1,7,7] x, float s, uint8 z, uint8 w) => (y) { y = QLinearConv (x, s, z, w, s, z, s, z) }", "ML235"),
     "a bias of another length": (
         "(float[5,3,1] x, float[1,16,1] w, float[1,16,4] r, float[1,28] b) => (y) "
-        "{ y = LSTM <hidden_size = 4> (x, w, r, b) }",
-        "ML233",
-    ),
+        "{ y = LSTM <hidden_size = 4> (x, w, r, b) }", "ML233"),
     "a bias of rank 1": (
-        "(float[5,3,1] x, float[1,16,1] w, float[1,16,4] r, float[32] b) => (y) { y = GRU (x, w, r, b) }", "ML235"
-    ),
+        "(float[5,3,1] x, float[1,16,1] w, float[1,16,4] r, float[32] b) => (y) { y = GRU (x, w, r, b) }", "ML235"),
     "n-grams of no length": (
         '(int64[3] x) => (y) { y = TfIdfVectorizer <max_gram_length = 1, max_skip_count = 0, min_gram_length = 1, '
-        'mode = "TF", ngram_counts: ints = [], ngram_indexes = [1, 0], pool_int64s = [1, 2]> (x) }',
-        "ML227",
-    ),
+        'mode = "TF", ngram_counts: ints = [], ngram_indexes = [1, 0], pool_int64s = [1, 2]> (x) }', "ML227"),
     "n-grams with gaps without end": (
         '(int64[3] x) => (y) { y = TfIdfVectorizer <max_gram_length = 2, max_skip_count = 4611686018427387904, '
         'min_gram_length = 2, mode = "TF", ngram_counts = [0, 0], ngram_indexes = [0], pool_int64s = [1, 2]> (x) }',
-        "ML236",
-    ),
+        "ML236"),
     "a window of channels without end": ("(float[1,2,5] x) => (y) { y = LRN <size = 2147483647> (x) }", "ML236"),
     "cells of one size": (
-        "(float[1,2,4,4] x, float[1,5] r) => (y) { y = MaxRoiPool <pooled_shape = [2]> (x, r) }", "ML227"
-    ),
+        "(float[1,2,4,4] x, float[1,5] r) => (y) { y = MaxRoiPool <pooled_shape = [2]> (x, r) }", "ML227"),
     "a kernel of no dimensions": (
         "(float[1,1,8] x, int32[1,1,8] m) => (y) "
-        "{ y = com.microsoft.MaxpoolWithMask <kernel_shape: ints = []> (x, m) }",
-        "ML227",
-    ),
+        "{ y = com.microsoft.MaxpoolWithMask <kernel_shape: ints = []> (x, m) }", "ML227"),
     "an image of other dimensions than its blocks": (
         "(float[1,4,6] x) => (y) { i = Constant <value_ints = [2, 3, 4]> () b = Constant <value_ints = [2, 2]> () "
-        "y = Col2Im (x, i, b) }",
-        "ML227",
-    ),
+        "y = Col2Im (x, i, b) }", "ML227"),
     "a matrix of weights of no length": (
         "(float[3] l) => (y) { n = Constant <value_ints: ints = []> () b = Constant <value_int = 5> () "
-        "f = Constant <value_float = 1.0> () y = MelWeightMatrix (b, n, b, f, f) }",
-        "ML235",
-    ),
+        "f = Constant <value_float = 1.0> () y = MelWeightMatrix (b, n, b, f, f) }", "ML235"),
     "boxes that are numbers": ("(bool b, float[3] s) => (y) { y = NonMaxSuppression (b, s) }", "ML235"),
     "extra sizes for some dimensions": (
         "(float[1,1,3,3] x, float[1,1,2,1] w, int64[4] p) => (y) "
-        "{ y = com.microsoft.ConvTransposeWithDynamicPads <output_padding = [2]> (x, w, p) }",
-        "ML227",
-    ),
+        "{ y = com.microsoft.ConvTransposeWithDynamicPads <output_padding = [2]> (x, w, p) }", "ML227"),
     "weights of other sizes": (
         "(float[2,16] x, uint8[6,1,1] w, float[6] s) => (y) "
-        "{ y = com.microsoft.MatMulNBits <K = 16, N = 6, bits = 4, block_size = 16> (x, w, s) }",
-        "ML235",
-    ),
+        "{ y = com.microsoft.MatMulNBits <K = 16, N = 6, bits = 4, block_size = 16> (x, w, s) }", "ML235"),
     "a step of 0": (
         "(float x) => (y) { a = Constant <value_int = 0> () b = Constant <value_int = 5> () y = Range (a, b, a) }",
-        "ML235",
-    ),
+        "ML235"),
     "a rank of millions": ("(float[N] x, int64[16777216] s) => (y) { y = Reshape (x, s) }", "ML242"),
     "bounds of millions of dimensions": (
-        "(float[4] x, int64[16777216] s, int64[16777216] e) => (y) { y = Slice (x, s, e) }", "ML242"
-    ),
+        "(float[4] x, int64[16777216] s, int64[16777216] e) => (y) { y = Slice (x, s, e) }", "ML242"),
     "a window over no dimensions": ("(float[2,3] x, float[4,3] w) => (y) { y = Conv (x, w) }", "ML227"),
     "keys without values": (
         "(float[3,1,3] q, float[3,1,3] k) => (y) { y = com.microsoft.DecoderMaskedMultiHeadAttention "
-        "<num_heads = 3> (q, k) }",
-        "ML227",
-    ),
+        "<num_heads = 3> (q, k) }", "ML227"),
     "a query of another rank than its keys": (
         "(float[4,4] q, float[4,2,3] k, float[4,4,2] v) => (y) "
-        '{ y = com.microsoft.GatedDeltaNet <update_rule = "linear"> (q, k, v) }',
-        "ML235",
-    ),
+        '{ y = com.microsoft.GatedDeltaNet <update_rule = "linear"> (q, k, v) }', "ML235"),
     "states of a batch beyond 64 bits": (
         "(float[5,576460752303423488,1] x, float[1,16,1] w, float[1,16,4] r) => (y) "
-        "{ y = LSTM <hidden_size = 4, clip = 1.0> (x, w, r) }",
-        "ML242",
-    ),
+        "{ y = LSTM <hidden_size = 4, clip = 1.0> (x, w, r) }", "ML242"),
     "n-grams of millions": (
         "(int64[1,4] i, float[1,9] s) => (y) { y = com.microsoft.NGramRepeatBlock <ngram_size = 9000000> (i, s) }",
-        "ML236",
-    ),
+        "ML236"),
     "a map of millions of dimensions": (
-        "(float[1,N,M] t, int64[16777216] n) => (y) { y = AffineGrid (t, n) }", "ML235"
-    ),
+        "(float[1,N,M] t, int64[16777216] n) => (y) { y = AffineGrid (t, n) }", "ML235"),
     "a map of no dimensions": ("(float[1,0,1] t, int64[2] n) => (y) { y = AffineGrid (t, n) }", "ML235"),
     "weights that are no bytes": (
         "(float[2,4] x, float[8] w, float[1] s) => (y) "
-        "{ y = com.microsoft.MatMulBnb4 <K = 4, N = 4, block_size = 16, quant_type = 0> (x, w, s) }",
-        "ML235",
-    ),
+        "{ y = com.microsoft.MatMulBnb4 <K = 4, N = 4, block_size = 16, quant_type = 0> (x, w, s) }", "ML235"),
     "a scale of other rank than its blocks": (
-        "(int8[2,4] x, float[1] s) => (y) { y = DequantizeLinear <axis = 1, block_size = 2> (x, s) }", "ML235"
-    ),
+        "(int8[2,4] x, float[1] s) => (y) { y = DequantizeLinear <axis = 1, block_size = 2> (x, s) }", "ML235"),
     "a scale of other length": (
-        "(int8[2,4] x, float[3] s) => (y) { y = DequantizeLinear <axis = 1> (x, s) }", "ML235"
-    ),
+        "(int8[2,4] x, float[3] s) => (y) { y = DequantizeLinear <axis = 1> (x, s) }", "ML235"),
     "a kernel of millions, element by element": (
         "(float[1,1,4,4] x, int32[1,1,4,4] m) => (y) "
-        "{ y = com.microsoft.MaxpoolWithMask <kernel_shape = [2, 1000000000]> (x, m) }",
-        "ML236",
-    ),
+        "{ y = com.microsoft.MaxpoolWithMask <kernel_shape = [2, 1000000000]> (x, m) }", "ML236"),
     "sections of millions of columns": (
         "(float[1,2,8] x, int64[3,1,2] p, float[9,4] c, float[9,4] s) => (y) "
-        "{ y = com.microsoft.MRotaryEmbedding <mrope_section = [1, 1, 1000000000]> (x, p, c, s) }",
-        "ML236",
-    ),
+        "{ y = com.microsoft.MRotaryEmbedding <mrope_section = [1, 1, 1000000000]> (x, p, c, s) }", "ML236"),
     "filters of ones without end": (
         "(float[1,1,9,9] x) => (y) { y = LpPool <kernel_shape = [65536, 65536], ceil_mode = 1, p = 3, "
-        "dilations = [2, 2]> (x) }",
-        "ML242",
-    ),
+        "dilations = [2, 2]> (x) }", "ML242"),
     "vectors of a class below 0": (
         "(float[2,3] x) => (y, z) { y, z = ai.onnx.ml.SVMClassifier <classlabels_ints = [0, 1], "
         "coefficients = [1.0], rho = [1.0], support_vectors = [1.0, 1.0, 1.0], vectors_per_class = [2, -1]> (x) }",
-        "ML236",
-    ),
+        "ML236"),
     "a scale of packed bytes that is one number": (
         "(uint8[1,4] x, int64 i, float s) => (y) "
-        "{ y = com.microsoft.GatherBlockQuantized <block_size = 16> (x, i, s) }",
-        "ML235",
-    ),
+        "{ y = com.microsoft.GatherBlockQuantized <block_size = 16> (x, i, s) }", "ML235"),
     "filters of another rank": (
-        "(float[1,1,3] x, float[1,2,3,1] w) => (y) { y = ConvTranspose <output_shape = [2]> (x, w) }", "ML235"
-    ),
+        "(float[1,1,3] x, float[1,2,3,1] w) => (y) { y = ConvTranspose <output_shape = [2]> (x, w) }", "ML235"),
     "an output shape of two dimensions of three": (
         "(float[1,1,3,3,3] x, float[1,2,3,1,1] w) => (y) { y = ConvTranspose <output_shape = [2, 2]> (x, w) }", "ML227"
     ),
     "bags that begin at one number": (
         "(float[7,4] t, int64[5] i, int64 o) => (y) "
-        '{ y = ATen <operator = "embedding_bag", mode = 0> (t, i, o) }',
-        "ML235",
-    ),
+        '{ y = ATen <operator = "embedding_bag", mode = 0> (t, i, o) }', "ML235"),
     "a filled tensor of a negative size": (
-        "() => (y) { y = ConstantFill <shape = [2, -3], value = 1.0> () }", "ML242"
-    ),
+        "() => (y) { y = ConstantFill <shape = [2, -3], value = 1.0> () }", "ML242"),
     "boxes without a height": (
         "(int64[2] n, int64[2] m) => (y) { y = org.openvinotoolkit.PriorBox <aspect_ratio = [0.0], flip = 1, "
-        "min_size = [1.0], variance = [0.1]> (n, m) }",
-        "ML235",
-    ),
+        "min_size = [1.0], variance = [0.1]> (n, m) }", "ML235"),
     "branches of which one reads what could not be translated": (
         "(float[3] x, bool c) => (y) { k = If () y = If (c) <then_branch = t () => (float[3] p) { p = Mul (x, k) }, "
-        "else_branch = e () => (float[3] q) { q = Neg (x) }> }",
-        "ML227",
-    ),
+        "else_branch = e () => (float[3] q) { q = Neg (x) }> }", "ML227"),
     "a product of strings": (
-        "(string[0,5] x, float[5,3] w) => (y) { y = com.microsoft.TransposeMatMul <transA = 1> (x, w) }", "ML240"
-    ),
+        "(string[0,5] x, float[5,3] w) => (y) { y = com.microsoft.TransposeMatMul <transA = 1> (x, w) }", "ML240"),
     "pads of an odd number": (
-        '(float[3,4] x) => (y) { n = Constant <value_ints = [2]> () y = Pad <mode = "wrap"> (x, n) }', "ML227"
-    ),
+        '(float[3,4] x) => (y) { n = Constant <value_ints = [2]> () y = Pad <mode = "wrap"> (x, n) }', "ML227"),
     "pads of some axes": (
-        '(float[3,4] x) => (y) { n = Constant <value_ints = [2, 1]> () y = Pad <mode = "wrap"> (x, n) }', "ML227"
-    ),
+        '(float[3,4] x) => (y) { n = Constant <value_ints = [2, 1]> () y = Pad <mode = "wrap"> (x, n) }', "ML227"),
     "pads of other axes": (
         "(float[3,4] x) => (y) { n = Constant <value_ints = [2, 1]> () a = Constant <value_ints = [0, 1]> () "
-        "y = Pad (x, n, , a) }",
-        "ML227",
-    ),
+        "y = Pad (x, n, , a) }", "ML227"),
     "places that are one number": (
-        "(float[3,4] x, int64 p, float[1] u) => (y) { y = ScatterND (x, p, u) }", "ML235"
-    ),
+        "(float[3,4] x, int64 p, float[1] u) => (y) { y = ScatterND (x, p, u) }", "ML235"),
     "truths as indices": (
         "(int64[1,4] i, float[1,9] s) => (y) { b = Cast <to = 9> (i) "
-        "y = com.microsoft.NGramRepeatBlock <ngram_size = 2> (b, s) }",
-        "ML235",
-    ),
+        "y = com.microsoft.NGramRepeatBlock <ngram_size = 2> (b, s) }", "ML235"),
     "labels of four bits": (
-        "(float[3,5] x, int4[3] l) => (y) { y = SoftmaxCrossEntropyLoss (x, l) }", "ML240"
-    ),
+        "(float[3,5] x, int4[3] l) => (y) { y = SoftmaxCrossEntropyLoss (x, l) }", "ML240"),
     "a branch with an input": (
         "(float[1] x) => (y) { c = Constant <value: tensor = bool {1}> () y = If (c) <else_branch = other () => "
-        "(float[1] r) { r = Neg (x) }, then_branch = then (float[1] a) => (float[1] r) { r = Neg (x) }> }",
-        "ML226",
-    ),
+        "(float[1] r) { r = Neg (x) }, then_branch = then (float[1] a) => (float[1] r) { r = Neg (x) }> }", "ML226"),
 }  # fmt: skip
 
 

@@ -91,16 +91,13 @@ def test_experimental_operators(opset: int) -> None:
 FORMS: dict[str, tuple[Any, type, str]] = {
     "axes as attribute": (node_model("ReduceSum", {"x": X}, {"axes": [1]}, opset=13), ops.ReduceSum, "of opset 1"),
     "axes as input": (
-        node_model("Unsqueeze", {"x": X, "axes": AXES}, opset=11, constants=["axes"]), ops.Unsqueeze, "of opset 13",
-    ),
+        node_model("Unsqueeze", {"x": X, "axes": AXES}, opset=11, constants=["axes"]), ops.Unsqueeze, "of opset 13"),
     "bounds as attributes": (node_model("Clip", {"x": X}, {"min": -1.0, "max": 1.0}, opset=13), ops.Clamp, "opset 6"),
     "pads as attribute": (
-        node_model("Pad", {"x": X}, {"pads": [0, 0, 0, 0, 0, 1]}, opset=13), ops.Pad, "read as one of opset 2",
-    ),
+        node_model("Pad", {"x": X}, {"pads": [0, 0, 0, 0, 0, 1]}, opset=13), ops.Pad, "read as one of opset 2"),
     "spatial": (
         node_model("BatchNormalization", {"x": X, **dict.fromkeys("abcd", ONE)}, {"spatial": 1}, opset=9),
-        ops.BatchNormInference, "read as one of opset 7",
-    ),
+        ops.BatchNormInference, "read as one of opset 7"),
     "broadcast": (
         node_model("Add", {"x": X, "y": ONE}, {"axis": 1, "broadcast": 1}, opset=9), ops.Add, "read as one of opset 1",
     ),

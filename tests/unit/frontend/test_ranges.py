@@ -22,25 +22,20 @@ CASES: dict[str, tuple[str, str]] = {
     "a group of 0": ("(float[1,2,5,5] x, float[2,1,3,3] w) => (y) { y = Conv <group = 0> (x, w) }", "ML236"),
     "a negative block": ("(float[1,4,2,2] x) => (y) { y = DepthToSpace <blocksize = -2> (x) }", "ML236"),
     "a stride of 0 among others": (
-        "(float[1,1,5,5] x) => (y) { y = MaxPool <kernel_shape = [2, 2], strides = [1, 0]> (x) }", "ML236",
-    ),
+        "(float[1,1,5,5] x) => (y) { y = MaxPool <kernel_shape = [2, 2], strides = [1, 0]> (x) }", "ML236"),
     "a kernel beyond 32 bits": (
-        "(float[1,1,5,5] x) => (y) { y = MaxPool <kernel_shape = [2, 4611686018427387904]> (x) }", "ML236",
-    ),
+        "(float[1,1,5,5] x) => (y) { y = MaxPool <kernel_shape = [2, 4611686018427387904]> (x) }", "ML236"),
     "a size of 0": ("(float[1,2,5,5] x) => (y) { y = LRN <size = 0> (x) }", "ML236"),
     "no pieces": ("(float[4] x) => (y, z) { y, z = Split <num_outputs = 0> (x) }", "ML236"),
     "an absent input among several": ('(float[4] x) => (y) { y = Max (x, "", x) }', "ML227"),
     "an absent input at the end": ('(float[4] x) => (y) { y = Sum (x, "") }', "ML227"),
     "indices that are no integers": (
-        "(float[4] x, float8e5m2[4] p) => (y) { y = GatherElements <axis = 0> (x, p) }", "ML240",
-    ),
+        "(float[4] x, float8e5m2[4] p) => (y) { y = GatherElements <axis = 0> (x, p) }", "ML240"),
     "a size beyond 64 bits": (
-        "(float[4611686018427387904] x) => (y) { n = Constant <value_ints = [4]> () y = Tile (x, n) }", "ML242",
-    ),
+        "(float[4611686018427387904] x) => (y) { n = Constant <value_ints = [4]> () y = Tile (x, n) }", "ML242"),
     "a number beyond every size": (
         "(float[1,1,4,4] x) => (y) { s = Constant <value_floats = [1.0, 1.0, 3e38, 3e38]> () y = Resize (x, , s) }",
-        "ML242",
-    ),
+        "ML242"),
 }  # fmt: skip
 
 

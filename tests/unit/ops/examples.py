@@ -133,8 +133,7 @@ EXAMPLES = [
     Example("ScaledDotProductAttention", {}, "f32[2,4,3,8]", "f32[2,4,5,8]", "f32[2,4,5,6]"),
     Example("ScaledDotProductAttention", {"causal": True}, "f32[1,3,8]", "f32[1,5,8]", "f32[1,5,8]"),
     Example(
-        "ScaledDotProductAttention", {}, "f32[2,4,3,8]", "f32[2,4,5,8]", "f32[2,4,5,6]", "boolean[2,1,1,5]", "f32[]"
-    ),
+        "ScaledDotProductAttention", {}, "f32[2,4,3,8]", "f32[2,4,5,8]", "f32[2,4,5,6]", "boolean[2,1,1,5]", "f32[]"),
     Example("Einsum", {"equation": "bij,bjk->ik"}, "f32[2,3,4]", "f32[2,4,5]"),
     Example("Einsum", {"equation": "...ij,jk"}, "f32[7,2,3]", "f32[3,4]"),
     Example("MVN", {}, "f32[2,3,4]", [1, 2]),
@@ -192,14 +191,12 @@ EXAMPLES = [
     Example("DetectionOutput", {"keep_top_k": (9,), "nms_threshold": 0.4}, "f32[2,64]", "f32[2,32]", "f32[1,2,80]"),
     Example(
         "GenerateProposals", {"min_size": 1.0, "nms_threshold": 0.7, "pre_nms_count": 9, "post_nms_count": 5},
-        "f32[2,3]", "f32[4,5,3,4]", "f32[2,12,4,5]", "f32[2,3,4,5]",
-    ),
+        "f32[2,3]", "f32[4,5,3,4]", "f32[2,12,4,5]", "f32[2,3,4,5]"),
     Example("ExperimentalDetectronDetectionOutput", _DETECTRON, "f32[10,4]", "f32[10,8]", "f32[10,2]", "f32[1,3]"),
     Example(
         "ExperimentalDetectronGenerateProposalsSingleImage",
         {"min_size": 0.0, "nms_threshold": 0.7, "post_nms_count": 9, "pre_nms_count": 20},
-        "f32[3]", "f32[60,4]", "f32[12,4,5]", "f32[3,4,5]",
-    ),
+        "f32[3]", "f32[60,4]", "f32[12,4,5]", "f32[3,4,5]"),
     Example("ExperimentalDetectronPriorGridGenerator", {}, "f32[3,4]", "f32[1,8,4,5]", "f32[1,3,32,40]"),
     Example("ExperimentalDetectronPriorGridGenerator", {"flatten": False}, "f32[3,4]", "f32[1,8,4,5]", "f32[1,3,9,9]"),
     Example(
@@ -230,8 +227,7 @@ EXAMPLES = [
         "ConvolutionBackpropData", {**_CONVOLUTION, "output_padding": (0, 0)}, "f32[2,3,9,8]", "f32[3,5,3,2]", [17, 9]
     ),
     Example(
-        "GroupConvolutionBackpropData", {**_CONVOLUTION, "output_padding": (1, 0)}, "f32[2,6,9,8]", "f32[2,3,5,3,2]"
-    ),
+        "GroupConvolutionBackpropData", {**_CONVOLUTION, "output_padding": (1, 0)}, "f32[2,6,9,8]", "f32[2,3,5,3,2]"),
     *(
         Example("MaxPool14", {**_POOL, "dilations": (1, 2), "rounding_type": rounding}, "f32[2,3,9,8]")
         for rounding in ("floor", "ceil", "ceil_torch")
@@ -251,8 +247,7 @@ EXAMPLES = [
     Example("DeformableConvolution", _CONVOLUTION, "f32[2,3,9,8]", "f32[2,12,5,6]", "f32[5,3,3,2]", "f32[2,6,5,6]"),
     Example(
         "Col2Im", {"strides": (1, 1), "dilations": (1, 1), "pads_begin": (0, 0), "pads_end": (0, 0)},
-        "f32[2,12,16]", [5, 5], [2, 2],
-    ),
+        "f32[2,12,16]", [5, 5], [2, 2]),
     Example("DFT", {}, "f32[2,6,2]", [1], [4]),
     Example("IDFT", {}, "f32[2,6,2]", [0, 1]),
     Example("RDFT", {}, "f32[2,6]", [1], [4]),
@@ -266,8 +261,7 @@ EXAMPLES = [
     Example("RNNCell", _CELL, "f32[2,4]", "f32[2,3]", "f32[3,4]", "f32[3,3]", "f32[3]"),
     Example(
         "LSTMSequence", _SEQUENCE, "f32[2,5,4]", "f32[2,2,3]", "f32[2,2,3]", "i64[2]", "f32[2,12,4]", "f32[2,12,3]",
-        "f32[2,12]",
-    ),
+        "f32[2,12]"),
     Example("GRUSequence", _SEQUENCE, "f32[2,5,4]", "f32[2,2,3]", "i64[2]", "f32[2,9,4]", "f32[2,9,3]", "f32[2,9]"),
     Example("RNNSequence", _SEQUENCE, "f32[2,5,4]", "f32[2,2,3]", "i64[2]", "f32[2,3,4]", "f32[2,3,3]", "f32[2,3]"),
 ]  # fmt: skip
@@ -289,11 +283,9 @@ _STATES = """
 BODIES = {
     "Loop": _STATES.format(
         loop="Loop(%n, true, %x, %w, %xs)", sliced="Invariant(%piece)", extra=", condition: @go",
-        condition="Result(true) @go",
-    ),
+        condition="Result(true) @go"),
     "TensorIterator": _STATES.format(
-        loop="TensorIterator(%x, %w, %xs)", sliced="Sliced(%piece, axis: 0)", extra="", condition=""
-    ),
+        loop="TensorIterator(%x, %w, %xs)", sliced="Sliced(%piece, axis: 0)", extra="", condition=""),
     "Scan": _STATES.format(loop="Scan(%x, %w, %xs)", sliced="Sliced(%piece, axis: 0)", extra="", condition=""),
     "If": """
         %c = Parameter : boolean[] %x = Parameter : f32[2,3]

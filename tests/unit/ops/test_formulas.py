@@ -129,8 +129,7 @@ CASES: list[tuple[str, dict[str, Any], list[Any], Any]] = [
     ("Quantize", {"to": u8, "axis": 0}, [many([1, 2], [1, 2]), many(1, 0.5), many(3, 4)], [[4, 5], [6, 8]]),
     (
         "Quantize", {"to": u8, "block_size": 2}, [many([1, 2, 3], [4, 5, 6]), many([1, 0.5], [0.25, 1])],
-        [[1, 2, 6], [16, 20, 6]],
-    ),
+        [[1, 2, 6], [16, 20, 6]]),
     ("Quantize", {"to": u8}, [many(1, 2), many(0.5), many(0), many(7, 8)], NotImplemented),
     ("PReLU", {}, [many(*CHANNELS), many(10, 100)], [[[1, -20], [-400, 8]], [[-10, 2], [4, -800]]]),
     ("PReLU", {}, [many(*CHANNELS), many(10)], [[[1, -20], [-40, 8]], [[-10, 2], [4, -80]]]),

@@ -167,8 +167,7 @@ CHAINS: dict[str, tuple[Any, Callable[[Value], Any]]] = {
     "clamped": (WEIGHTS, lambda w: ops.Clamp(w, min=-0.5, max=0.25)),
     "chain": (
         WEIGHTS.astype(np.float64),
-        lambda w: ops.Reshape(ops.Multiply(ops.Convert(w, destination_type=f32), 0.5), [1, -1]),
-    ),
+        lambda w: ops.Reshape(ops.Multiply(ops.Convert(w, destination_type=f32), 0.5), [1, -1])),
 }
 
 

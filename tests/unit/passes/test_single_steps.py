@@ -39,61 +39,49 @@ def layer(before: str = "seen = Identity (x)", after: str = "", outputs: str = "
 MIXED = {
     "reads the sequence backwards": layer(
         "a = Constant <value_ints = [-1]> () b = Constant <value_ints = [-9223372036854775807]> () "
-        "z = Constant <value_ints = [0]> () seen = Slice (x, a, b, z, a)"
-    ),
+        "z = Constant <value_ints = [0]> () seen = Slice (x, a, b, z, a)"),
     "ReverseSequence seen reads the sequence backwards": layer(
         "seen = ReverseSequence <time_axis = 0, batch_axis = 1> (x, many)", lens="lens"
     ).replace("seen =", "many = Cast <to = 7> (lens) seen =", 1),
     "has a window of 3 steps": layer(
         "turned = Transpose <perm = [1, 2, 0]> (x) k = Constant <value = float[3,1,3] {1,1,1,1,1,1,1,1,1}> () "
-        "mixed = Conv <pads = [1, 1], group = 3> (turned, k) seen = Transpose <perm = [2, 0, 1]> (mixed)"
-    ),
+        "mixed = Conv <pads = [1, 1], group = 3> (turned, k) seen = Transpose <perm = [2, 0, 1]> (mixed)"),
     "reduces all steps": layer(after="mean = ReduceMean <axes = [0], keepdims = 0> (y)", outputs="mean"),
     "mean reduces all steps": layer(
         after="size = Constant <value_ints = [2, 1, 1, 1, 1]> () wide = Expand (y, size) "
-        "mean = ReduceMean <axes = [1], keepdims = 0> (wide)", outputs="mean"
-    ),
+        "mean = ReduceMean <axes = [1], keepdims = 0> (wide)", outputs="mean"),
     "normalises over all steps": layer(after="soft = Softmax <axis = 0> (y)", outputs="soft"),
     "adds up the steps": layer("z = Constant <value_int = 0> () seen = CumSum (x, z)"),
     "sums over all steps": layer(
         "turned = Transpose <perm = [1, 2, 0]> (x) again = Transpose <perm = [1, 0, 2]> (x) "
-        "seen = Identity (x)", "product = MatMul (turned, again)", "y, product"
-    ),
+        "seen = Identity (x)", "product = MatMul (turned, again)", "y, product"),
     "leaves out some steps": layer(
         after="a = Constant <value_ints = [1]> () b = Constant <value_ints = [9223372036854775807]> () "
-        "z = Constant <value_ints = [0]> () part = Slice (y, a, b, z)", outputs="part"
-    ),
+        "z = Constant <value_ints = [0]> () part = Slice (y, a, b, z)", outputs="part"),
 }  # fmt: skip
 
 SEPARATE = {
     "a window of one step": layer(
         "turned = Transpose <perm = [1, 2, 0]> (x) k = Constant <value = float[3,1,1] {1,1,1}> () "
-        "mixed = Conv <group = 3> (turned, k) seen = Transpose <perm = [2, 0, 1]> (mixed)"
-    ),
+        "mixed = Conv <group = 3> (turned, k) seen = Transpose <perm = [2, 0, 1]> (mixed)"),
     "a mean of features": layer(after="mean = ReduceMean <axes = [3], keepdims = 0> (y)", outputs="mean"),
     "a softmax of features": layer("seen = Softmax <axis = 2> (x)"),
     "a reversal of features": layer(
         "a = Constant <value_ints = [-1]> () b = Constant <value_ints = [-9223372036854775807]> () "
-        "z = Constant <value_ints = [2]> () seen = Slice (x, a, b, z, a)"
-    ),
+        "z = Constant <value_ints = [2]> () seen = Slice (x, a, b, z, a)"),
     "the last step": layer(
         after="axis = Constant <value_ints = [1]> () all = Squeeze (y, axis) end = Constant <value_int = -1> () "
-        "last = Gather (all, end)", outputs="last"
-    ),
+        "last = Gather (all, end)", outputs="last"),
     "slices of unknown steps": layer(
         "n = Cast <to = 7> (lens) z = Constant <value_ints = [0]> () at = ReduceSum (n, z) seen = Identity (x)",
-        "a = Slice (y, z, at, z, at) b = Slice (y, z, at, at)", "a, b"
-    ),
+        "a = Slice (y, z, at, z, at) b = Slice (y, z, at, at)", "a, b"),
     "the number of steps": layer(
-        after="size = Shape (y) all = ReduceProd <keepdims = 0> (size)", outputs="y, all"
-    ),
+        after="size = Shape (y) all = ReduceProd <keepdims = 0> (size)", outputs="y, all"),
     "lengths by a mask": layer(
         "seen = Identity (x) z = Constant <value_ints = [0]> () sum = ReduceSum <keepdims = 0> (mask, z) "
-        "count = Cast <to = 6> (sum)", lens="count"
-    ),
+        "count = Cast <to = 6> (sum)", lens="count"),
     "a linear layer": layer(
-        "k = Constant <value = float[3,3] {1,2,3,4,5,6,7,8,9}> () seen = MatMul (x, k)"
-    ),
+        "k = Constant <value = float[3,3] {1,2,3,4,5,6,7,8,9}> () seen = MatMul (x, k)"),
 }  # fmt: skip
 
 NESTED = """main (float[T,B,3] x, float[B,3] start) => (y) {{
