@@ -313,11 +313,9 @@ class TestTime:
         class Endless(MatcherPass):
             """Neg(x)  ->  Neg(x)"""
 
-            def __init__(self) -> None:
-                super().__init__()
-                self.register_matcher(wrap_type(ops.Negative, any_input()), self.again)
+            pattern = wrap_type(ops.Negative, any_input())
 
-            def again(self, match: Match) -> bool:
+            def matched(self, match: Match) -> bool:
                 clock.now += 1
                 return self.replace(match, self.register_new_node(ops.Negative(match.root.inputs[0])))
 

@@ -37,11 +37,9 @@ class Decide(FunctionPass):
 class AbsOfExp(MatcherPass):
     """Abs(Exp(x))  ->  Exp(x), if x has one dimension"""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.register_matcher(wrap_type(ops.Abs, wrap_type(ops.Exp, any_input(when=rank_equals(1)))), self.drop)
+    pattern = wrap_type(ops.Abs, wrap_type(ops.Exp, any_input(when=rank_equals(1))))
 
-    def drop(self, match: Match) -> bool:
+    def matched(self, match: Match) -> bool:
         return self.replace(match, match.root.inputs[0])
 
 

@@ -45,12 +45,10 @@ def kinds(model: Any, **arguments: Any) -> list[str]:
 class NegToMultiply(MatcherPass):
     """-x  ->  x * -1"""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.x = any_input()
-        self.register_matcher(wrap_type(ops.Negative, self.x), self.fuse)
+    x = any_input()
+    pattern = wrap_type(ops.Negative, x)
 
-    def fuse(self, match: Match) -> bool:
+    def matched(self, match: Match) -> bool:
         return self.replace(match, ops.Multiply(match[self.x], -1.0))
 
 

@@ -196,12 +196,10 @@ def test_constants_that_are_shared() -> None:
 class SwishOfSigmoid(MatcherPass):
     """x * Sigmoid(x)  ->  Swish(x)"""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.x = any_input()
-        self.register_matcher(wrap_type(ops.Multiply, self.x, wrap_type(ops.Sigmoid, self.x)), self.fuse)
+    x = any_input()
+    pattern = wrap_type(ops.Multiply, x, wrap_type(ops.Sigmoid, x))
 
-    def fuse(self, match: Any) -> bool:
+    def matched(self, match: Any) -> bool:
         return self.replace(match, ops.Swish(match[self.x], 1.0))
 
 

@@ -45,12 +45,10 @@ class NegativeToAbs(FunctionPass):
 class AbsToReLU(MatcherPass):
     """Abs(x) with one consumer  ->  ReLU(x)"""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.x = any_input()
-        self.register_matcher(wrap_type(ops.Abs, self.x, when=consumers_count(1)), self.rewrite)
+    x = any_input()
+    pattern = wrap_type(ops.Abs, x, when=consumers_count(1))
 
-    def rewrite(self, match: Match) -> bool:
+    def matched(self, match: Match) -> bool:
         return self.replace(match, ops.ReLU(match[self.x]))
 
 
@@ -59,10 +57,8 @@ class ReLUToTanh(MatcherPass):
 
     enabled_by_default = False
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.x = any_input()
-        self.register_matcher(wrap_type(ops.ReLU, self.x), self.rewrite)
+    x = any_input()
+    pattern = wrap_type(ops.ReLU, x)
 
-    def rewrite(self, match: Match) -> bool:
+    def matched(self, match: Match) -> bool:
         return self.replace(match, ops.Tanh(match[self.x]))

@@ -55,13 +55,11 @@ class Finds(MatcherPass):
 class Fuses(MatcherPass):
     """Negative(Negative(x))  ->  Abs(x), a change that is easily counted"""
 
-    def __init__(self) -> None:
-        super().__init__()
-        self.x = any_input()
-        self.inner = wrap_type(ops.Negative, self.x, when=consumers_count(1))
-        self.register_matcher(wrap_type(ops.Negative, self.inner), self.fuse)
+    x = any_input()
+    inner = wrap_type(ops.Negative, x, when=consumers_count(1))
+    pattern = wrap_type(ops.Negative, inner)
 
-    def fuse(self, match: Match) -> bool:
+    def matched(self, match: Match) -> bool:
         return self.replace(match, ops.Abs(match[self.x]))
 
 
@@ -293,12 +291,10 @@ class TestGraphRewrite:
         class Adds(MatcherPass):
             """(x + a) + b  ->  x + c, which may be the x + a of the next one"""
 
-            def __init__(self) -> None:
-                super().__init__()
-                self.x, self.a, self.b = any_input(), constant(), constant()
-                self.register_matcher(wrap_type(ops.Add, wrap_type(ops.Add, self.x, self.a), self.b), self.fuse)
+            x, a, b = any_input(), constant(), constant()
+            pattern = wrap_type(ops.Add, wrap_type(ops.Add, x, a), b)
 
-            def fuse(self, match: Match) -> bool:
+            def matched(self, match: Match) -> bool:
                 total = match[self.a].constant + match[self.b].constant
                 return self.replace(match, self.register_new_node(ops.Add(match[self.x], total)))
 
@@ -314,12 +310,10 @@ class TestGraphRewrite:
         seen = Finds(any_input(), "seen")
 
         class Splits(MatcherPass):
-            def __init__(self) -> None:
-                super().__init__()
-                self.x = any_input()
-                self.register_matcher(wrap_type(ops.Negative, self.x), self.split)
+            x = any_input()
+            pattern = wrap_type(ops.Negative, x)
 
-            def split(self, match: Match) -> bool:
+            def matched(self, match: Match) -> bool:
                 first = self.register_new_node(ops.ReLU(match[self.x]))
                 second = self.register_new_node(ops.Tanh(first))
                 return self.replace(match, second, also=[first])
@@ -331,11 +325,9 @@ class TestGraphRewrite:
         graph, nodes = chain(3)
 
         class Cuts(MatcherPass):
-            def __init__(self) -> None:
-                super().__init__()
-                self.register_matcher(wrap_type(ops.Negative, any_input()), self.cut)
+            pattern = wrap_type(ops.Negative, any_input())
 
-            def cut(self, match: Match) -> bool:
+            def matched(self, match: Match) -> bool:
                 graph.set_input(graph.results[0], 0, match.root.output)
                 graph.remove(nodes[2])
                 graph.remove(nodes[1])
@@ -349,11 +341,9 @@ class TestGraphRewrite:
         after = Finds(any_input())
 
         class Drops(MatcherPass):
-            def __init__(self) -> None:
-                super().__init__()
-                self.register_matcher(wrap_type(ops.Negative, any_input()), self.drop)
+            pattern = wrap_type(ops.Negative, any_input())
 
-            def drop(self, match: Match) -> bool:
+            def matched(self, match: Match) -> bool:
                 graph.remove(graph.results[0])
                 graph.remove(match.root)
                 return False
@@ -504,11 +494,9 @@ def test_values_of_one_graph_stay_in_it() -> None:
     outer: Value = graph.parameters[1].output
 
     class Leaves(MatcherPass):
-        def __init__(self) -> None:
-            super().__init__()
-            self.register_matcher(wrap_type(ops.Add), self.leave)
+        pattern = wrap_type(ops.Add)
 
-        def leave(self, match: Match) -> bool:
+        def matched(self, match: Match) -> bool:
             return self.replace(match, ops.Negative(outer))
 
     with pytest.raises(InternalError, match="would cross graphs") as caught:
