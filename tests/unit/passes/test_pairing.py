@@ -27,62 +27,109 @@ def evidence(text: str) -> list[str]:
     return [pair.evidence for pair in find_pairs(parse(text)).found]
 
 
-CACHE = """
-    %past = Parameter : f32[B,2,T,4] "a" %new = Parameter : f32[B,2,S,4] "b"
+CACHE = '%past = Parameter : f32[B,2,T,4] "a" %new = Parameter : f32[B,2,S,4] "b" '
+RECURRENT = """
+    %x = Parameter : f32[B,3] "x" %h = Parameter : f32[B,2] "h" %w = Constant seed(w) : f32[3,2]
+    %p = MatMul(%x, %w) %s = Add(%p, %h) %n = Tanh(%s) %y = Exp(%p)
+    Result(%n) names "n"
 """
+
+PAIRS: dict[str, tuple[Any, ...]] = {  # text, what is found, what shows it
+    "appended": (
+        CACHE + '%all = Concat(%past, %new) {axis: -2} Result(%all) names "y"', {"a": ("y", 2, "strong")},
+        ["Concat along axis 2"]),
+    "a sliding window": ("""
+        %past = Parameter : f32[1,2,8,4] "a" %new = Parameter : f32[1,2,1,4] "b"
+        %all = Concat(%past, %new) {axis: 2} %y = Slice(%all, [1], [9], [1], [2])
+        Result(%y) names "y"
+    """, {"a": ("y", None, "strong")}, ["Concat along axis 2, Slice"]),
+    "states of an lstm port by port": ("""
+        %x = Parameter : f32[B,5,3] "x" %c = Parameter : f32[B,1,2] "c" %h = Parameter : f32[B,1,2] "h"
+        %n = Parameter : i64[B] "n" %w = Constant seed(w) : f32[1,8,3] %r = Constant seed(r) : f32[1,8,2]
+        %b = Constant seed(b) : f32[1,8]
+        %y, %last_h, %last_c = LSTMSequence(%x, %h, %c, %n, %w, %r, %b) {hidden_size: 2, direction: forward}
+        Result(%last_c) names "out1" Result(%last_h) names "out2" Result(%y) names "y"
+    """, {"c": ("out1", None, "strong"), "h": ("out2", None, "strong")}, ["the last state of LSTMSequence"]),
+    "through a reordering of beams and a convert": (CACHE + """
+        %beams = Parameter : i32[B] "beams"
+        %own = Gather(%past, %beams, 0) %small = Convert(%own) {destination_type: f16}
+        %same = Convert(%small) {destination_type: f32} %all = Concat(%same, %new) {axis: 2}
+        %y = Identity(%all)
+        Result(%y) names "y"
+    """, {"a": ("y", 2, "strong")}),
+    "movements that cancel": (CACHE + """
+        %turned = Transpose(%past, [0, 2, 1, 3]) %other = Transpose(%new, [0, 2, 1, 3])
+        %all = Concat(%turned, %other) {axis: 1} %y = Transpose(%all, [0, 2, 1, 3])
+        Result(%y) names "y"
+    """, {"a": ("y", 2, "strong")}),
+    "a transpose that nothing undoes": ("""
+        %past = Parameter : f32[1,3,3,4] "a" %x = Parameter : f32[1,3,3,4] "x"
+        %turned = Transpose(%past, [0, 2, 1, 3]) %all = ScatterUpdate(%turned, [0], %x, 0)
+        Result(%all) names "y"
+    """, {}),
+    "stacked caches": ("""
+        %past = Parameter : f32[2,B,2,T,4] "past" %k = Parameter : f32[B,2,S,4] "k"
+        %v = Parameter : f32[B,2,S,4] "v"
+        %first, %second = Split(%past, 0) {num_splits: 2} %old_k = Squeeze(%first, [0])
+        %old_v = Squeeze(%second, [0]) %all_k = Concat(%old_k, %k) {axis: 2}
+        %all_v = Concat(%old_v, %v) {axis: 2} %ready_k = Unsqueeze(%all_k, [0])
+        %ready_v = Unsqueeze(%all_v, [0]) %present = Concat(%ready_k, %ready_v) {axis: 0}
+        Result(%present) names "present"
+    """, {"past": ("present", 3, "strong")}),
+    "the axis that grows beside sizes of one": ("""
+        %past = Parameter : f32[1,1,T,1] "a" %new = Parameter : f32[1,S,1,1] "b"
+        %all = Squeeze(%past, [0]) %turned = Transpose(%all, [1, 0, 2]) %ready = Unsqueeze(%turned, [0])
+        %longer = Concat(%ready, %new) {axis: 1} %y = Transpose(%longer, [0, 2, 1, 3])
+        Result(%y) names "y"
+    """, {"a": ("y", 2, "strong")}),
+    "both branches of an if": ("""
+        %past = Parameter : f32[B,T] "past" %new = Parameter : f32[B,1] "new" %c = Parameter : boolean[] "c"
+        %y = If(%c, %past, %new) {input_map: [Branched(%p, %q), Branched(%n, _)], output_map: [Selected(@all, @q)]}
+          then_body {
+            %p = Parameter %n = Parameter
+            %all = Concat(%p, %n) {axis: 1}
+            Result(%all)
+          }
+          else_body {
+            %q = Parameter
+            Result(%q)
+          }
+        Result(%y) names "y"
+    """, {"past": ("y", 1, "strong")}),
+    "the state of a loop": ("""
+        %h = Parameter : f32[2] "h" %x = Parameter : f32[2] "x"
+        %y = Loop(3, true, %h, %x) {
+          condition: @go, input_map: [Merged(%s, @next), Invariant(%w)], output_map: [Final(@next)]
+        }
+          body {
+            %s = Parameter %w = Parameter
+            %next = Add(%s, %w) %go = Constant true
+            Result(%go) Result(%next)
+          }
+        Result(%y) names "y"
+    """, {"h": ("y", None, "strong")}),
+    "the only output of its type that depends on it": (
+        RECURRENT + '%z = ReduceSum(%y, [1]) Result(%z) names "z"', {"h": ("n", None, "weak")}),
+    "an output that does not depend on it": (
+        RECURRENT + '%z = Slice(%p, [0], [2], [1], [1]) Result(%z) names "z"', {"h": ("n", None, "weak")}),
+    "names decide between two": ("""
+        %x = Parameter : f32[3] "x" %h = Parameter : f32[2] "h0" %c = Parameter : f32[2] "c0"
+        %s = ReduceSum(%x, [0]) %t = Add(%h, %c) %u = Add(%t, %s) %v = Multiply(%t, %s)
+        Result(%v) names "cn" Result(%u) names "hn" Result(%s) names "y"
+    """, {"h0": ("hn", None, "weak"), "c0": ("cn", None, "weak")}),
+    "the only output of a model is no state": (RECURRENT, {}),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PAIRS)
+def test_found(name: str) -> None:
+    text, expected, *shown = PAIRS[name]
+    assert found(text) == expected
+    for each in shown:
+        assert evidence(text)[:1] == each
 
 
 class TestStrongEvidence:
-    def test_appended(self) -> None:
-        text = CACHE + '%all = Concat(%past, %new) {axis: -2} Result(%all) names "y"'
-        assert found(text) == {"a": ("y", 2, "strong")} and evidence(text) == ["Concat along axis 2"]
-
-    def test_through_a_reordering_of_beams_and_a_convert(self) -> None:
-        text = CACHE + """
-            %beams = Parameter : i32[B] "beams"
-            %own = Gather(%past, %beams, 0) %small = Convert(%own) {destination_type: f16}
-            %same = Convert(%small) {destination_type: f32} %all = Concat(%same, %new) {axis: 2}
-            %y = Identity(%all)
-            Result(%y) names "y"
-        """
-        assert found(text) == {"a": ("y", 2, "strong")}
-
-    def test_movements_that_cancel(self) -> None:
-        text = CACHE + """
-            %turned = Transpose(%past, [0, 2, 1, 3]) %other = Transpose(%new, [0, 2, 1, 3])
-            %all = Concat(%turned, %other) {axis: 1} %y = Transpose(%all, [0, 2, 1, 3])
-            Result(%y) names "y"
-        """
-        assert found(text) == {"a": ("y", 2, "strong")}
-
-    def test_a_transpose_that_nothing_undoes(self) -> None:
-        text = """
-            %past = Parameter : f32[1,3,3,4] "a" %x = Parameter : f32[1,3,3,4] "x"
-            %turned = Transpose(%past, [0, 2, 1, 3]) %all = ScatterUpdate(%turned, [0], %x, 0)
-            Result(%all) names "y"
-        """
-        assert found(text) == {}
-
-    def test_stacked_caches(self) -> None:
-        text = """
-            %past = Parameter : f32[2,B,2,T,4] "past" %k = Parameter : f32[B,2,S,4] "k"
-            %v = Parameter : f32[B,2,S,4] "v"
-            %first, %second = Split(%past, 0) {num_splits: 2} %old_k = Squeeze(%first, [0])
-            %old_v = Squeeze(%second, [0]) %all_k = Concat(%old_k, %k) {axis: 2}
-            %all_v = Concat(%old_v, %v) {axis: 2} %ready_k = Unsqueeze(%all_k, [0])
-            %ready_v = Unsqueeze(%all_v, [0]) %present = Concat(%ready_k, %ready_v) {axis: 0}
-            Result(%present) names "present"
-        """
-        assert found(text) == {"past": ("present", 3, "strong")}
-
-    def test_a_sliding_window(self) -> None:
-        text = """
-            %past = Parameter : f32[1,2,8,4] "a" %new = Parameter : f32[1,2,1,4] "b"
-            %all = Concat(%past, %new) {axis: 2} %y = Slice(%all, [1], [9], [1], [2])
-            Result(%y) names "y"
-        """
-        assert found(text) == {"a": ("y", None, "strong")} and evidence(text) == ["Concat along axis 2, Slice"]
-
     @pytest.mark.parametrize(
         "update",
         ["ScatterUpdate(%h, [0], %x, 0)", "ScatterElementsUpdate(%h, %at, %x, 0)", "Select(%is, %x, %h)"],
@@ -101,18 +148,6 @@ class TestStrongEvidence:
             assert found(text, {"x": ""}) == {"h": ("y", None, "strong")}
         else:
             assert found(text) == {"h": ("y", None, "strong")}
-
-    def test_states_of_an_lstm_port_by_port(self) -> None:
-        text = """
-            %x = Parameter : f32[B,5,3] "x" %c = Parameter : f32[B,1,2] "c" %h = Parameter : f32[B,1,2] "h"
-            %n = Parameter : i64[B] "n"
-            %w = Constant seed(w) : f32[1,8,3] %r = Constant seed(r) : f32[1,8,2]
-            %b = Constant seed(b) : f32[1,8]
-            %y, %last_h, %last_c = LSTMSequence(%x, %h, %c, %n, %w, %r, %b) {hidden_size: 2, direction: forward}
-            Result(%last_c) names "out1" Result(%last_h) names "out2" Result(%y) names "y"
-        """
-        assert found(text) == {"c": ("out1", None, "strong"), "h": ("out2", None, "strong")}
-        assert evidence(text)[0] == "the last state of LSTMSequence"
 
     @pytest.mark.parametrize("batch", ["B", "1"])
     @pytest.mark.parametrize("layers", [2, 1])
@@ -143,66 +178,8 @@ class TestStrongEvidence:
         """
         assert found(text) == {"a": ("b", None, "strong")}
 
-    def test_the_axis_that_grows_beside_sizes_of_one(self) -> None:
-        text = """
-            %past = Parameter : f32[1,1,T,1] "a" %new = Parameter : f32[1,S,1,1] "b"
-            %all = Squeeze(%past, [0]) %turned = Transpose(%all, [1, 0, 2]) %ready = Unsqueeze(%turned, [0])
-            %longer = Concat(%ready, %new) {axis: 1} %y = Transpose(%longer, [0, 2, 1, 3])
-            Result(%y) names "y"
-        """
-        assert found(text) == {"a": ("y", 2, "strong")}
-
-    def test_both_branches_of_an_if(self) -> None:
-        text = """
-            %past = Parameter : f32[B,T] "past" %new = Parameter : f32[B,1] "new" %c = Parameter : boolean[] "c"
-            %y = If(%c, %past, %new) {input_map: [Branched(%p, %q), Branched(%n, _)], output_map: [Selected(@all, @q)]}
-              then_body {
-                %p = Parameter %n = Parameter
-                %all = Concat(%p, %n) {axis: 1}
-                Result(%all)
-              }
-              else_body {
-                %q = Parameter
-                Result(%q)
-              }
-            Result(%y) names "y"
-        """
-        assert found(text) == {"past": ("y", 1, "strong")}
-
-    def test_the_state_of_a_loop(self) -> None:
-        text = """
-            %h = Parameter : f32[2] "h" %x = Parameter : f32[2] "x"
-            %y = Loop(3, true, %h, %x) {
-              condition: @go, input_map: [Merged(%s, @next), Invariant(%w)], output_map: [Final(@next)]
-            }
-              body {
-                %s = Parameter %w = Parameter
-                %next = Add(%s, %w) %go = Constant true
-                Result(%go) Result(%next)
-              }
-            Result(%y) names "y"
-        """
-        assert found(text) == {"h": ("y", None, "strong")}
-
 
 class TestWeakEvidence:
-    RECURRENT = """
-        %x = Parameter : f32[B,3] "x" %h = Parameter : f32[B,2] "h"
-        %w = Constant seed(w) : f32[3,2] %p = MatMul(%x, %w) %s = Add(%p, %h) %n = Tanh(%s) %y = Exp(%p)
-        Result(%n) names "n"
-    """
-
-    def test_the_only_output_of_its_type_that_depends_on_it(self) -> None:
-        text = self.RECURRENT + '%z = ReduceSum(%y, [1]) Result(%z) names "z"'
-        assert found(text) == {"h": ("n", None, "weak")}
-
-    def test_the_only_output_of_a_model_is_no_state(self) -> None:
-        assert found(self.RECURRENT) == {}
-
-    def test_an_output_that_does_not_depend_on_it(self) -> None:
-        text = self.RECURRENT + '%z = Slice(%p, [0], [2], [1], [1]) Result(%z) names "z"'
-        assert found(text) == {"h": ("n", None, "weak")}
-
     def test_what_the_model_is_about_remains(self) -> None:
         """A frame in and a frame out: either it or the state could be what the caller carries."""
         text = """
@@ -215,14 +192,6 @@ class TestWeakEvidence:
         with pytest.raises(UsageError, match="they cannot all be states"):
             found(text.format(x="a", h="b"))
         assert found(text.format(x="a", h="b"), {"a": ""}) == {"b": ("h_out", None, "weak")}
-
-    def test_names_decide_between_two(self) -> None:
-        text = """
-            %x = Parameter : f32[3] "x" %h = Parameter : f32[2] "h0" %c = Parameter : f32[2] "c0"
-            %s = ReduceSum(%x, [0]) %t = Add(%h, %c) %u = Add(%t, %s) %v = Multiply(%t, %s)
-            Result(%v) names "cn" Result(%u) names "hn" Result(%s) names "y"
-        """
-        assert found(text) == {"h0": ("hn", None, "weak"), "c0": ("cn", None, "weak")}
 
     def test_without_names_it_is_ambiguous(self) -> None:
         text = """
