@@ -144,8 +144,7 @@ BROKEN: dict[str, tuple[str | Callable[[], onnx.ModelProto], list[str]]] = {
         """main (float[2,3] a, float[4,3] b) => (float[T,3] y) {
           [scan] y = Scan <num_scan_inputs = 2, body = step (float[3] p, float[3] q) => (float[3] r) {
             r = Add (p, q) }> (a, b) }""", ["Scan", "opset 18", "different lengths", "scan"]),
-    "too few weights": (
-        lambda: _with_short_weight(parsed(PLAIN)), ["'w'", "f32[3]"]),
+    "too few weights": (lambda: _with_short_weight(parsed(PLAIN)), ["'w'", "f32[3]"]),
 }  # fmt: skip
 
 

@@ -123,8 +123,7 @@ CASES: dict[str, tuple[str, list[tuple[str, str]], list[tuple[str, str, list[str
     "an attribute that is left out": (PLAIN, [("<axis = 1> ", "")], [
         ("changed", "soft", ["attribute axis 1 -> none"])]),
     "an operator": (PLAIN, [("Softmax", "LogSoftmax")], [("changed", "soft", ["operator Softmax -> LogSoftmax"])]),
-    "an input": (PLAIN, [("y = Add (c, z)", "y = Add (b, z)")], [
-        ("changed", "sum", ["input 0 soft -> shift"])]),
+    "an input": (PLAIN, [("y = Add (c, z)", "y = Add (b, z)")], [("changed", "sum", ["input 0 soft -> shift"])]),
     "exchanged inputs": (PLAIN, [("Add (c, z)", "Add (z, c)")], [
         ("changed", "sum", ["input 0 soft -> z", "input 1 z -> soft"])]),
     "an insertion": (PLAIN, [("y = Add (c, z)", "k = Neg (c) [end] y = Add (k, z)"), ("[sum]", "[neg]")], [
@@ -163,8 +162,7 @@ CASES: dict[str, tuple[str, list[tuple[str, str]], list[tuple[str, str, list[str
         ("changed", "scan", ["slice of e: axis 0 -> 1"])]),
     "the axis of a scan output": (SCAN, [("num_scan_inputs", "scan_output_axes = [1], num_scan_inputs")], [
         ("changed", "scan", ["slices of output r: axis 0 -> 1"])]),
-    "a node of a branch": (IF, [("q = Sin", "q = Cos")], [
-        ("changed", "choice/no/two", ["operator Sin -> Cos"])]),
+    "a node of a branch": (IF, [("q = Sin", "q = Cos")], [("changed", "choice/no/two", ["operator Sin -> Cos"])]),
 }  # fmt: skip
 
 

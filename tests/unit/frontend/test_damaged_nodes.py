@@ -78,8 +78,7 @@ NODES: dict[str, tuple[str, str]] = {
     "more lengths than axes": (
         "(float[4,5] x) => (y) { n = Constant <value_ints = [1, 1]> () y = CenterCropPad <axes = [1]> (x, n) }", "ML227"
     ),
-    "frames at one place": (
-        "(float[2,17,1] x) => (y) { s = Constant <value_int = 0> () y = STFT (x, s) }", "ML235"),
+    "frames at one place": ("(float[2,17,1] x) => (y) { s = Constant <value_int = 0> () y = STFT (x, s) }", "ML235"),
     "a length that is absent": (
         "(float[1,1,48] x, int32[1] n) => (y) "
         '{ y = com.microsoft.GroupQueryAttention <num_heads = 1, kv_num_heads = 1> (x, "", "", "", "", n) }',
@@ -192,13 +191,11 @@ NODES: dict[str, tuple[str, str]] = {
     "pads of other axes": (
         "(float[3,4] x) => (y) { n = Constant <value_ints = [2, 1]> () a = Constant <value_ints = [0, 1]> () "
         "y = Pad (x, n, , a) }", "ML227"),
-    "places that are one number": (
-        "(float[3,4] x, int64 p, float[1] u) => (y) { y = ScatterND (x, p, u) }", "ML235"),
+    "places that are one number": ("(float[3,4] x, int64 p, float[1] u) => (y) { y = ScatterND (x, p, u) }", "ML235"),
     "truths as indices": (
         "(int64[1,4] i, float[1,9] s) => (y) { b = Cast <to = 9> (i) "
         "y = com.microsoft.NGramRepeatBlock <ngram_size = 2> (b, s) }", "ML235"),
-    "labels of four bits": (
-        "(float[3,5] x, int4[3] l) => (y) { y = SoftmaxCrossEntropyLoss (x, l) }", "ML240"),
+    "labels of four bits": ("(float[3,5] x, int4[3] l) => (y) { y = SoftmaxCrossEntropyLoss (x, l) }", "ML240"),
     "a branch with an input": (
         "(float[1] x) => (y) { c = Constant <value: tensor = bool {1}> () y = If (c) <else_branch = other () => "
         "(float[1] r) { r = Neg (x) }, then_branch = then (float[1] a) => (float[1] r) { r = Neg (x) }> }", "ML226"),

@@ -282,8 +282,7 @@ class TestExplanations:
         ("known_length", ["to a TensorIterator"]),
         ("length_may_be_zero", ["to a Loop, because its length may be 0"]),
         ("unread_slices", ["to a Loop, because its body reads no slice"]),
-        (
-            "nested", ["to a TensorIterator", "to a Loop, because it is directly in the body of a TensorIterator"]),
+        ("nested", ["to a TensorIterator", "to a Loop, because it is directly in the body of a TensorIterator"]),
     ])  # fmt: skip
     def test_a_scan_says_why_it_becomes_a_loop(self, case: str, reasons: list[str]) -> None:
         manager = Manager([ScanLowering()])

@@ -75,13 +75,11 @@ SEPARATE = {
     "slices of unknown steps": layer(
         "n = Cast <to = 7> (lens) z = Constant <value_ints = [0]> () at = ReduceSum (n, z) seen = Identity (x)",
         "a = Slice (y, z, at, z, at) b = Slice (y, z, at, at)", "a, b"),
-    "the number of steps": layer(
-        after="size = Shape (y) all = ReduceProd <keepdims = 0> (size)", outputs="y, all"),
+    "the number of steps": layer(after="size = Shape (y) all = ReduceProd <keepdims = 0> (size)", outputs="y, all"),
     "lengths by a mask": layer(
         "seen = Identity (x) z = Constant <value_ints = [0]> () sum = ReduceSum <keepdims = 0> (mask, z) "
         "count = Cast <to = 6> (sum)", lens="count"),
-    "a linear layer": layer(
-        "k = Constant <value = float[3,3] {1,2,3,4,5,6,7,8,9}> () seen = MatMul (x, k)"),
+    "a linear layer": layer("k = Constant <value = float[3,3] {1,2,3,4,5,6,7,8,9}> () seen = MatMul (x, k)"),
 }  # fmt: skip
 
 NESTED = """main (float[T,B,3] x, float[B,3] start) => (y) {{
