@@ -392,44 +392,35 @@ FAULTY: dict[str, tuple[str | bytes, list[str]]] = {
         "from mo_loop.transforms.front.loop_to_ti import LoopToTI as P\n"
         "def register(e):\n    e.add_pass(P, before='LoopTI')\n",
         ["ML264", "'LoopTI'", "did you mean 'LoopToTI'?", "where: FILE:3"]),
-    "a pass that wants arguments": (
-        "from mo_loop.transforms.function_pass import FunctionPass\n"
-        "class P(FunctionPass):\n    def __init__(self, size): ...\n"
-        "def register(e): e.add_pass(P, at='end')\n", ["ML265", "the pass P of FILE", "TypeError"]),
-    "a pass that raises": (
-        "from mo_loop import ops\nfrom mo_loop.transforms.function_pass import FunctionPass\nclass P(FunctionPass):\n"
-        "    def run_on_graph(self, graph):\n        for node in self.candidates(graph, ops.Negative):\n"
-        "            node.nothing\ndef register(e): e.add_pass(P, at='end')\n",
-        ["ML265", "the pass P of FILE", "AttributeError", "where: y", "FILE:6", "fault is in the extension"]),
-    "a pass without run_on_graph": (
-        "from mo_loop.transforms.function_pass import FunctionPass\nclass P(FunctionPass): ...\n"
-        "def register(e): e.add_pass(P, at='end')\n", ["ML265", "the pass P of FILE", "NotImplementedError"]),
-    "a matcher without a pattern": (
-        "from mo_loop.transforms.rewrite import MatcherPass\nclass P(MatcherPass): ...\n"
-        "def register(e): e.add_pass(P, at='end')\n", ["ML265", "the pass P of FILE", "registered no matcher"]),
-    "a callback that raises": (
-        "from mo_loop import ops\nfrom mo_loop.transforms.pattern import wrap_type\n"
-        "from mo_loop.transforms.rewrite import MatcherPass\n"
-        "class P(MatcherPass):\n    def __init__(self):\n        super().__init__()\n"
-        "        self.register_matcher(wrap_type(ops.Negative), self.go)\n    def go(self, match):\n"
-        "        return match[None]\ndef register(e): e.add_pass(P, at='end')\n",
-        ["ML265", "the pass P of FILE", "KeyError", "where: y", "FILE:9"]),
-    "a pass in a Manager that raises": (
-        "from mo_loop.transforms.function_pass import FunctionPass\nfrom mo_loop.transforms.manager import Manager\n"
-        "class P(FunctionPass):\n"
-        "    def run_on_graph(self, graph): return 1 / 0\n"
-        "def register(e): e.add_pass(Manager([P()]), at='end')\n",
-        ["ML265", "the pass P of FILE", "ZeroDivisionError", "FILE:4"]),
-    "a graph that is not whole": (
-        "from mo_loop import ops\nfrom mo_loop.transforms.function_pass import FunctionPass\nclass P(FunctionPass):\n"
-        "    def run_on_graph(self, graph):\n        graph.results.append(graph.results[0])\n        return True\n"
-        "def register(e): e.add_pass(P, at='end')\n", ["ML265", "the pass P of FILE", "violates its invariants"]),
-    "types that do not fit": (
-        "from mo_loop import ops\nfrom mo_loop.transforms.function_pass import FunctionPass\nclass P(FunctionPass):\n"
-        "    def run_on_graph(self, graph):\n"
-        "        ops.Add(graph.parameters[0], ops.Constant([1, 2], graph=graph))\n"
-        "def register(e): e.add_pass(P, at='end')\n", ["ML265", "the pass P of FILE", "FILE:5"]),
 }  # fmt: skip
+
+PASSES: dict[str, tuple[str, str, list[str]]] = {  # base and content of a pass, what is said of it
+    "a pass that wants arguments": ("FunctionPass", "def __init__(self, size): ...", ["TypeError"]),
+    "a pass that raises": (
+        "FunctionPass", "def run_on_graph(self, graph):\n        for node in self.candidates(graph, ops.Negative):\n"
+        "            node.nothing", ["AttributeError", "where: y", "FILE:6", "fault is in the extension"]),
+    "a pass without run_on_graph": ("FunctionPass", "pass", ["NotImplementedError"]),
+    "a matcher without a pattern": ("MatcherPass", "pass", ["registered no matcher"]),
+    "a callback that raises": (
+        "MatcherPass", "pattern = wrap_type(ops.Negative)\n    def matched(self, match): return match[None]",
+        ["KeyError", "where: y", "FILE:5"]),
+    "a pass in a Manager that raises": (
+        "FunctionPass", "def run_on_graph(self, graph): return 1 / 0", ["ZeroDivisionError", "FILE:4"]),
+    "a graph that is not whole": (
+        "FunctionPass", "def run_on_graph(self, graph):\n        graph.results.append(graph.results[0])\n"
+        "        return True", ["violates its invariants"]),
+    "types that do not fit": (
+        "FunctionPass", "def run_on_graph(self, graph):\n"
+        "        ops.Add(graph.parameters[0], ops.Constant([1, 2], graph=graph))", ["FILE:5"]),
+}  # fmt: skip
+
+for name, (base, content, said) in PASSES.items():
+    added = "Manager([P()])" if "Manager" in name else "P"
+    text = (
+        "from mo_loop import ops\nfrom mo_loop.transforms import FunctionPass, Manager, MatcherPass, wrap_type\n"
+        f"class P({base}):\n    {content}\ndef register(e): e.add_pass({added}, at='end')\n"
+    )
+    FAULTY[name] = text, ["ML265", "the pass P of FILE", *said]
 
 
 @pytest.mark.parametrize("name", FAULTY)
