@@ -38,7 +38,8 @@ class TestUses:
         graph = Graph()
         x = parameter(graph, 2)
         assert x.only_use is None and not x.is_used
-        assert x.only_use == (ops.Negative(x), 0)
+        one = ops.Negative(x)
+        assert x.only_use == (one, 0)
         ops.Abs(x)
         assert x.only_use is None and x.is_used
 

@@ -88,7 +88,7 @@ class Invalid(Exception):
 
 
 def nodes_of(text: str, op: str, opset: int | None = None, describe: Callable[..., Any] | None = None,
-             count: int = SETS) -> list[Node]:  # fmt: skip
+             count: int = SETS) -> list["Node"]:  # fmt: skip
     """Draw the node of each set of a configuration from a seed, at one opset or at any."""
     from .draw import Draw, NoKernel
     from .kernels import opsets
