@@ -56,7 +56,8 @@ def test_a_scale_for_each_block(op):
     check_node(op, inputs, {"axis": 1, "block_size": 2}, opset=21)
 
 
-@every(constants=((), ("scale", "zero")), scale=(0.0196078438, 0.1, 0.3, 7.1, 0.5), zero=(121, 128), dynamic=(False, True))
+@every(constants=((), ("scale", "zero")), scale=(0.0196078438, 0.1, 0.3, 7.1, 0.5), zero=(121, 128),
+       dynamic=(False, True))  # fmt: skip
 def test_halves(scale, zero, constants, dynamic):
     """Multiplied by 1 / scale, as in the runtime, some of these round to the other side."""
     x = (np.arange(-600, 600) * np.float32(scale) / 2).astype(np.float32).reshape(30, 40)

@@ -146,7 +146,8 @@ def test_places(op, axis, keep, last, dynamic):
 
 
 @pairs(op=["ArgMax", "ArgMin"], dtype=[np.float32, np.int64, np.uint8], high=[1, 3, 200],
-       shape=[(3, 1500), (2, 1500, 1), (1200,), (70, 33), (2, 9000)], last=[0, 1], keep=[0, 1], dynamic=[False, True])  # fmt: skip
+       shape=[(3, 1500), (2, 1500, 1), (1200,), (70, 33), (2, 9000)], last=[0, 1], keep=[0, 1],
+       dynamic=[False, True])  # fmt: skip
 def test_places_in_long_rows(op, dtype, high, shape, last, keep, dynamic):
     x, axis = RNG.integers(0, high, shape).astype(dtype), int(len(shape) > 1)
     find = np.argmax if op == "ArgMax" else np.argmin
