@@ -38,6 +38,7 @@ from mo_loop.text import parse
 from mo_loop.transforms.manager import Manager
 from tests import ROOT
 from tests.golden.test_golden import read, shown
+from tests.processor import is_limited
 from tests.release import runs
 from tests.unit.test_docs import PAGES, strings
 
@@ -162,7 +163,12 @@ def test_what_a_page_shows(path: Path, tmp_path: Path, monkeypatch: pytest.Monke
     monkeypatch.chdir(tmp_path)
     monkeypatch.syspath_prepend(tmp_path)  # the files of the page can be imported
     page = Page(path, tmp_path)
-    page.run()
+    try:
+        page.run()
+    except RuntimeError as error:
+        if not is_limited() or "primitive descriptor" not in str(error):
+            raise
+        pytest.skip("the runtime computes in bf16, for which it has no kernels under this limit")
     sys.modules.pop("server", None)
     assert not page.wrong, "\n".join(page.wrong)
     if path.stem == "production":
