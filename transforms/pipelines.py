@@ -78,7 +78,11 @@ from mo_loop.transforms.runtime.reverse_behind_loops import ReverseBehindLoops
 from mo_loop.transforms.runtime.select_final_values import SelectFinalValues
 from mo_loop.transforms.runtime.separate_read_values import SeparateReadValues
 from mo_loop.transforms.runtime.share_initial_values import ShareInitialValues
-from mo_loop.transforms.runtime.weights_for_old_kernels import SpreadScales, UnsignedWeights
+from mo_loop.transforms.runtime.weights_for_old_kernels import (
+    DivideStackedWeights,
+    SpreadScales,
+    UnsignedWeights,
+)
 from mo_loop.transforms.states.fuse_stateful_attention import FuseStatefulAttention
 from mo_loop.transforms.states.low_latency2 import LowLatency2
 from mo_loop.transforms.states.make_stateful import MakeStateful
@@ -185,6 +189,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     RemoveSliceBounds,  # what is reversed has an upper bound
     ReshapeReturnedInputs,  # the runtime would return freed memory
     UnsignedWeights,
+    DivideStackedWeights,
     SpreadScales,  # the weights are where CompressWeights finds them
     CopyControlOutputs,  # their memory may go to a later node too early
     CopyInitialConstants,  # no later pass merges constants

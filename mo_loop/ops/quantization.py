@@ -87,13 +87,14 @@ class Dequantize(Op):
     """y = (x - zero point) * scale in the type `to`. As DequantizeLinear-23 of ONNX; attributes as in Quantize.
 
     An `expanded` constant is for the runtime a constant of the type `to`: if it recognises weights of 8 bits, it
-    may round their other factor.
+    may round their other factor. A `divided` stack of matrices [B, K, N] is written as [B, 1, K, N], and reshaped.
     """
 
     to: ElementType = f32
     axis: int = 1
     block_size: int = 0
     expanded: bool = False
+    divided: bool = False
 
     def infer(self, x, scale, zero_point=None):
         require_parameters(x, (scale, zero_point), self.axis, self.block_size)

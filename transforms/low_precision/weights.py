@@ -50,6 +50,9 @@ class StoredWeights:
         if self.block_axis is not None:
             self.full = (*self.shape[:at], self.shape[at] // size, size, *self.shape[at + 1 :])
             parameters = [np.expand_dims(each, at + 1) for each in parameters]
+        elif node.divided:
+            self.full = (self.shape[0], 1, *self.shape[1:])
+            parameters = [np.expand_dims(each, 1) for each in parameters]
         self.parameters = parameters
 
     @property

@@ -12,7 +12,7 @@ from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, Tensor
 from mo_loop.graph.types import ElementType, i4, u4, u8
 from mo_loop.ops.base import Constant
-from mo_loop.target import NEVER, Gap, Processor
+from mo_loop.target import CRASH, NEVER, Gap, Processor
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.low_precision.weights import is_weights
 from mo_loop.transforms.operands import integers
@@ -125,6 +125,28 @@ class UnsignedWeights(FunctionPass):
         made = ops.Dequantize(moved[0].output, scale, moved[1].output, **attributes)
         move_readers(node.output, made.output, node.output.uses)
         drop_dead([node])
+        return self.accept(node)
+
+
+class DivideStackedWeights(FunctionPass):
+    """MatMul(x, Dequantize(w : [B, K, N]))  ->  MatMul(x, Dequantize(w) {divided: true}), a Reshape of [B, 1, K, N]"""
+
+    instead = "a stack of stacks of one matrix, and a Reshape"
+    avoids = (Gap(
+        "stacked-weights",
+        "`MatMul` with several matrices of 4- or 8-bit weights is wrong, does not run, or ends the process",
+        severity=CRASH, since="2025.4.1", until="2025.4.1", on={Processor.SSE41: NEVER},
+    ),)  # fmt: skip
+
+    kinds = (ops.Dequantize,)
+
+    def rewrite(self, node: ops.Dequantize) -> bool:
+        if not is_weights(node.output) or node.divided or node.block_size:
+            return self.refuse(node, "it is not of weights, or has their last form")
+        shape = node.inputs[0].type.shape
+        if len(shape) != 3 or shape[0] == 1 or all(_columns(use, 3) is None for use in node.output.uses):
+            return self.refuse(node, "it is not of several matrices that a product of numbers reads")
+        node.divided = True
         return self.accept(node)
 
 
