@@ -63,7 +63,7 @@ SLOW: tuple[Slow, ...] = (
         "TopK sorts 100,000 elements in 14 ms, Unique of the plugin in 6 without places, which take n^2 steps; "
         "SearchSorted, which would find them, takes more than a minute",
     ),
-    Slow("CumProd/*", "the IR has no running product: of a known length it doubles, else all pairs are computed"),
+    Slow("CumProd/*", "the IR has no running product: log2(n) steps double the number of factors"),
     Slow(
         "*::LinearAttention/* *::GatedDeltaNet/* *::VarlenCausalConvWithState/* *::EngramGate/* *::MoE/* "
         "*::MaxpoolWithMask/* *::GroupQueryAttention/* *::DecoderMaskedMultiHeadAttention/* *::SVMRegressor/* "

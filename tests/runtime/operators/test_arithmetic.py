@@ -173,6 +173,13 @@ def test_running_products_of_nothing(axis):
     check_model(model, {"x": arrays["x"]}, expected=[arrays["x"]])
 
 
+def test_a_long_running_product() -> None:
+    """Its memory does not grow with the square of the length; a model runs with several lengths."""
+    model = node_model("CumProd", {"x": floats(2, 3), "axis": np.array(1)}, opset=26, constants=["axis"], dynamic=True)
+    signs = (np.random.default_rng(n).choice([-1, 1], (2, n)) for n in (20_000, 1, 3, 0, 65))
+    check_model(model, *({"x": each.astype(np.float32)} for each in signs))
+
+
 def test_running_along_an_axis_known_at_run_time():
     for axis in (0, -1):
         check_node("CumProd", {"x": floats(2, 3, 4), "axis": np.array(axis, np.int64)}, opset=26)

@@ -9,9 +9,13 @@ import numpy as np
 from mo_loop import ops as operations
 from mo_loop.frontend.ops.shared import FAR
 from mo_loop.frontend.vocabulary import UnsupportedError, Value, one_to_one, ops, translates
+from mo_loop.graph import Graph
 from mo_loop.graph.shape import element_count, normalise_axis
-from mo_loop.graph.types import f32, i32, i64
+from mo_loop.graph.types import TensorType, f32, i32, i64
 from mo_loop.ops.arithmetic import Binary, Unary
+from mo_loop.ops.base import Parameter, Result
+from mo_loop.ops.lengths import Length, dimension, joined
+from mo_loop.ops.port_map import Final, Merged, Sliced
 from mo_loop.ops.reduction import Reduction
 from mo_loop.target import Gap
 
@@ -253,26 +257,28 @@ def cumprod(x, axis, *, exclusive: int = 0, reverse: int = 0):
 def _running_product(x: Value, at: int, exclusive: int, reverse: int) -> Value:
     """y[i] is the product of x[j] over j <= i: the IR has no such operation.
 
-    Over a known length, steps of 1, 2, 4 ... double the number of factors; else all i and j are computed at once."""
-    length = x.type.dims[at]
+    Steps of 1, 2, 4 ... double the number of factors, in a loop if the length is known only at run time."""
+    y = _moved(x, at, 1, reverse) if exclusive else x
+    length = dimension(x, at)
     if isinstance(length, int):
-        y = _moved(x, at, 1, reverse) if exclusive else x
         for step in (2**i for i in range((length - 1).bit_length())):
             y = y * _moved(y, at, step, reverse)
         return y
-    size = ops.Gather(ops.ShapeOf(x), at, 0)
-    row = ops.Range(0, size, 1, output_type=i64)
-    column = ops.Unsqueeze(row, 1)
-    before, after = (column, row) if reverse else (row, column)
-    taken = before < after if exclusive else before <= after
-    if x.rank is not None and at + 1 < x.rank:
-        taken = ops.Unsqueeze(taken, list(range(2, x.rank - at + 1)))
-    return ops.ReduceProd(ops.Select(taken, ops.Unsqueeze(x, at), number(x, 1)), at + 1, keep_dims=False)
+    powers = ops.Constant(2 ** np.arange(31), graph=x.graph)
+    count = ops.ReduceSum(ops.Convert(ops.Less(powers, length), destination_type=i64), [0], keep_dims=True)
+    body = Graph("double")
+    held, power = Parameter(graph=body, type=y.type), Parameter(graph=body, type=TensorType(i64, ()))
+    longer = Result(held.output * _moved(held.output, at, power.output, reverse))
+    [doubled] = ops.Scan(
+        y, ops.Slice(powers, [0], count, [1], [0]), graph=y.graph, body=body,
+        input_map=(Merged(held, longer), Sliced(power, 0)), output_map=(Final(longer),),
+    )  # fmt: skip
+    return doubled
 
 
-def _moved(x: Value, at: int, step: int, back: int) -> Value:
+def _moved(x: Value, at: int, step: Length, back: int) -> Value:
     """`x` moved along an axis, with ones where nothing moves to."""
-    ends = np.zeros((2, x.type.known_rank), np.int64)
-    ends[int(bool(back)), at] = step
-    rest = ops.Slice(x, [step], [FAR], [1], [at]) if back else ops.Slice(x, [0], [-step], [1], [at])
-    return ops.Pad(rest, *ends, number(x, 1))
+    here = np.eye(x.type.known_rank, dtype=np.int64)[at]
+    padded = ops.Pad(x, *(0 * here, here * step) if back else (here * step, 0 * here), number(x, 1))
+    start, stop = (joined([step], x), [FAR]) if back else ([0], joined([-step], x))
+    return ops.Slice(padded, start, stop, [1], [at])
