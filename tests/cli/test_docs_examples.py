@@ -38,7 +38,7 @@ from mo_loop.text import parse
 from mo_loop.transforms.manager import Manager
 from tests import ROOT
 from tests.golden.test_golden import read, shown
-from tests.processor import is_limited
+from tests.processor import fail_or_skip, is_limited
 from tests.release import runs
 from tests.unit.test_docs import PAGES, strings
 
@@ -170,7 +170,7 @@ def test_what_a_page_shows(path: Path, tmp_path: Path, monkeypatch: pytest.Monke
             raise
         pytest.skip("the runtime computes in bf16, for which it has no kernels under this limit")
     sys.modules.pop("server", None)
-    assert not page.wrong, "\n".join(page.wrong)
+    fail_or_skip(page.wrong)
     if path.stem == "production":
         check_repository(tmp_path / "models")
         check_answers(tmp_path)

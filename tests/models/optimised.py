@@ -187,4 +187,4 @@ def _difference(right: Any, found: Any, share: float, least: float | None) -> tu
 
 
 def _line(error: BaseException) -> str:
-    return " ".join(str(error).split())[:220] or type(error).__name__
+    return " ".join(str(error).split())[:400] or type(error).__name__

@@ -7,6 +7,7 @@ from tests.models import fused
 from tests.models.optimised import BUILT, EXPLAINED, PASSED, REFUSED, Row, checked
 from tests.models.optimising import VARIANTS, WHOLE_RANGE
 from tests.models.sources.exporting.inputs import read_cases
+from tests.processor import fail_or_skip
 
 CASES = (("transformers", "bert", "extended"), ("transformers", "bert_dynamo", "qdq extended"),
          ("transformers", "gpt2_dynamo", "dynamic extended"), ("transformers", "llama_dynamo", "extended"),
@@ -20,7 +21,7 @@ CASES = (("transformers", "bert", "extended"), ("transformers", "bert_dynamo", "
 @pytest.mark.parametrize(("folder", "name", "variant"), CASES, ids=["-".join(each) for each in CASES])
 def test_file(folder: str, name: str, variant: str) -> None:
     row = checked(("mo_loop", folder if folder == BUILT else str(MODELS / folder), name, variant))
-    assert row.status == PASSED, row
+    fail_or_skip([] if row.status == PASSED else [str(row)])
 
 
 def test_a_layout_of_one_machine_is_refused_with_what_to_do() -> None:

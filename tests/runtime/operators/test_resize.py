@@ -5,8 +5,10 @@ import onnx.parser
 import pytest
 
 from mo_loop import convert_model
+from mo_loop.target import Processor
 from tests.harness import check, check_node
 from tests.pairs import every, pairs
+from tests.processor import wrong_under
 
 COORDINATES = ("half_pixel", "half_pixel_symmetric", "pytorch_half_pixel", "asymmetric", "align_corners")
 
@@ -36,7 +38,14 @@ def test_interpolation(target, mode, coordinates, dynamic):
     resize(normal(1, 2, 5, 6), **target, mode=mode, coordinate_transformation_mode=coordinates, dynamic=dynamic)
 
 
-@every(shape=((1, 2, 7), (1, 2, 3, 4, 5)), mode=("nearest", "linear"))
+@wrong_under(Processor.SSE41, "Interpolate of three dimensions in the mode nearest")
+def test_nearest_of_three_dimensions():
+    resize(normal(1, 2, 7), [1, 1, 2], mode="nearest")
+
+
+@pytest.mark.parametrize(("shape", "mode"), (
+    ((1, 2, 7), "linear"), ((1, 2, 3, 4, 5), "nearest"), ((1, 2, 3, 4, 5), "linear"),
+))  # fmt: skip
 def test_other_ranks(shape, mode):
     resize(normal(*shape), [1, 1, *[2] * (len(shape) - 2)], mode=mode)
 
