@@ -78,11 +78,7 @@ from mo_loop.transforms.runtime.reverse_behind_loops import ReverseBehindLoops
 from mo_loop.transforms.runtime.select_final_values import SelectFinalValues
 from mo_loop.transforms.runtime.separate_read_values import SeparateReadValues
 from mo_loop.transforms.runtime.share_initial_values import ShareInitialValues
-from mo_loop.transforms.runtime.weights_for_old_kernels import (
-    DivideStackedWeights,
-    SpreadScales,
-    UnsignedWeights,
-)
+from mo_loop.transforms.runtime.weights_for_old_kernels import DivideStackedWeights, SpreadScales, UnsignedWeights
 from mo_loop.transforms.states.fuse_stateful_attention import FuseStatefulAttention
 from mo_loop.transforms.states.low_latency2 import LowLatency2
 from mo_loop.transforms.states.make_stateful import MakeStateful

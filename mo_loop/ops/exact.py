@@ -132,7 +132,8 @@ def _every_axis(x: Value) -> Value:
 
 
 def over_elements(x: Value, make: Callable[[Value], Value], *others: Value | None, axis: int = 0) -> Value:
-    """make(x) of an elementwise function of x and `others`, which are one number, or vectors along `axis`.
+    """make(x) of an elementwise function of x and `others`, which are one number, or vectors along `axis`, which
+    counts from the start.
 
     If a size is unknown, x gets one dimension for all, or for those after the axis: the runtime starts its kernel
     once for each row then, and rows of 27 elements take four times as long as one row of all.
@@ -142,7 +143,7 @@ def over_elements(x: Value, make: Callable[[Value], Value], *others: Value | Non
     kept = 0
     if not all(each is None or each.rank == 0 or each.shape == (1,) for each in others):
         are_vectors = all(each is None or each.rank in (0, 1) for each in others)
-        kept = normalise_axis(axis, x.rank) + 1 if are_vectors else x.rank
+        kept = axis + 1 if are_vectors else x.rank
     if x.rank - kept < 2:
         return make(x)
     flat = ops.Reshape(x, [0] * kept + [-1], special_zero=kept > 0).output

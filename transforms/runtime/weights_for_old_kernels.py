@@ -131,7 +131,7 @@ class UnsignedWeights(FunctionPass):
 class DivideStackedWeights(FunctionPass):
     """MatMul(x, Dequantize(w : [B, K, N]))  ->  MatMul(x, Dequantize(w) {divided: true}), a Reshape of [B, 1, K, N]"""
 
-    instead = "a stack of stacks of one matrix, and a Reshape"
+    instead = "weights of [B, 1, K, N], and a `Reshape` to [B, K, N]"
     avoids = (Gap(
         "stacked-weights",
         "`MatMul` with several matrices of 4- or 8-bit weights is wrong, does not run, or ends the process",
