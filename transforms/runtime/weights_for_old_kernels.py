@@ -129,9 +129,13 @@ class UnsignedWeights(FunctionPass):
 
 
 class DivideStackedWeights(FunctionPass):
-    """MatMul(x, Dequantize(w : [B, K, N]))  ->  MatMul(x, Dequantize(w) {divided: true}), a Reshape of [B, 1, K, N]"""
+    """MatMul(x, Dequantize(w : [B, K, N]))  ->  MatMul(x, Dequantize(w) {divided: true}), a Reshape of [B, 1, K, N]
 
-    instead = "weights of [B, 1, K, N], and a `Reshape` to [B, K, N]"
+    Weights of 4 bits are expanded, also those in blocks: in this form they are wrong with a factor after the product.
+    Weights of several blocks of 8 bits are reshaped in any case.
+    """
+
+    instead = "8-bit weights of [B, 1, K, N], and a `Reshape` to [B, K, N]; 4-bit weights in f32"
     avoids = (Gap(
         "stacked-weights",
         "`MatMul` with several matrices of 4- or 8-bit weights is wrong, does not run, or ends the process",
@@ -141,12 +145,13 @@ class DivideStackedWeights(FunctionPass):
     kinds = (ops.Dequantize,)
 
     def rewrite(self, node: ops.Dequantize) -> bool:
-        if not is_weights(node.output) or node.divided or node.block_size:
+        if not is_weights(node.output) or node.divided or node.expanded:
             return self.refuse(node, "it is not of weights, or has their last form")
         shape = node.inputs[0].type.shape
         if len(shape) != 3 or shape[0] == 1 or all(_columns(use, 3) is None for use in node.output.uses):
             return self.refuse(node, "it is not of several matrices that a product of numbers reads")
-        node.divided = True
+        is_narrow = node.inputs[0].type.dtype.bits < 8
+        node.divided, node.expanded = not is_narrow, is_narrow
         return self.accept(node)
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 import pytest
-from onnx import numpy_helper
+from onnx import TensorProto, helper, numpy_helper
 
 from tests.harness import check_model, floats, parsed
 from tests.pairs import every
@@ -74,6 +74,21 @@ def test_a_quantised_product_of_several_matrices(axis: int) -> None:
       {QUANTISED} w = DequantizeLinear <axis = {axis}> (wi, ws) y = MatMul (d, w) }}"""
     scales = np.abs(floats(3 if axis == 0 else 4)) / 16 + np.float32(0.01)
     checked(text, [{"x": steps(3, 4, 5)}], **SCALES, wi=integers(3, 5, 4), ws=scales)
+
+
+@every(kind=["int4", "uint4", "int8", "uint8"], rows=[16, 32], block=[0, 16], follower=["Identity (p)", "Mul (p, c)"])
+def test_several_matrices_of_weights(kind: str, rows: int, block: int, follower: str) -> None:
+    """One scale for each matrix, or for each block of rows."""
+    given = "axis = 1, block_size = 16" if block else "axis = 0"
+    text = f"""main (float[N,2,{rows}] x) => (float[3,2,5] y) {{
+      d = DequantizeLinear <{given}> (w, s) p = MatMul (x, d) y = {follower} }}"""
+    scales = np.abs(floats(3, rows // 16, 5) if block else floats(3)) / 16 + np.float32(0.01)
+    model = parsed(text, 21)
+    constants = {"s": scales, "c": floats(5, seed=3)}
+    dtype, numbers = TensorProto.DataType.Value(kind.upper()), [each % 7 for each in range(3 * rows * 5)]
+    model.graph.initializer.append(helper.make_tensor("w", dtype, (3, rows, 5), numbers))
+    model.graph.initializer.extend(numpy_helper.from_array(each, name) for name, each in constants.items())
+    check_model(model, {"x": floats(3, 2, rows)})
 
 
 @pytest.mark.parametrize("columns", [2, 5])
