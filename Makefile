@@ -155,7 +155,7 @@ page-check: page ## test the program of the page, fail if what is committed is n
 	test -z "$$(git ls-files --others -- mo_loop/look/page/static)"
 
 clean: ## remove the environment, caches and build leftovers
-	rm -rf $(VENV) build dist tools/page/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
+	rm -rf $(VENV) .editable build dist tools/page/node_modules .mypy_cache .ruff_cache .pytest_cache .hypothesis
 	find mo_loop transforms tests tools -name __pycache__ -type d -prune -exec rm -rf {} +
 
 # The stamps follow pyproject.toml: a change there installs anew, anything else reuses what is installed.

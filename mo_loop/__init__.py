@@ -59,7 +59,7 @@ __all__ = ["__version__", *(name for names in _NAMES.values() for name in names)
 
 _HERE = os.path.dirname(__file__)
 if not os.path.isdir(os.path.join(_HERE, "transforms")):  # an sdist, or no symbolic links: it is next to this package
-    __path__.append(os.path.dirname(_HERE))
+    __path__.append(os.path.dirname(os.path.realpath(_HERE)))
 
 if not TYPE_CHECKING:
     __getattr__, __dir__ = lazy_names(globals(), _NAMES)

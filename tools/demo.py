@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import shlex
 import shutil
 import sys
 import tempfile
@@ -73,9 +74,9 @@ TOLERANCE = 1e-5  # relative to the larger of 1 and the largest expected magnitu
 NEXT = """\
 Next, with a model of your own:
 
-    {command} check model.onnx                    # errors, warnings and notes of the conversion
+    {command} check model.onnx                  # lists errors, warnings and notes of the conversion
     {command} convert model.onnx -o model.xml
-    {command} verify model.onnx model.xml         # compares with ONNX Runtime
+    {command} verify model.onnx model.xml       # compares with ONNX Runtime
 
 docs/tutorials/first-model.md explains them; `make demo ARGS="--keep out"` keeps this model and its IR."""
 
@@ -203,11 +204,9 @@ def close(name: str, expected: np.ndarray, actual: np.ndarray) -> ArrayCompariso
 
 
 def command() -> str:
-    """How to call mo-loop in this environment: its path from here, if it is not on the PATH."""
-    script = Path(sys.executable).with_name("mo-loop")
-    if shutil.which("mo-loop") or not script.exists():
-        return "mo-loop"
-    return os.path.relpath(script)
+    """How to call mo-loop of this environment from any folder: its path, if the PATH does not lead to it."""
+    script = Path(sys.executable).absolute().with_name("mo-loop")
+    return "mo-loop" if shutil.which("mo-loop") == os.fspath(script) else shlex.quote(os.fspath(script))
 
 
 def main(arguments: list[str] | None = None) -> int:
@@ -238,7 +237,7 @@ def main(arguments: list[str] | None = None) -> int:
 
     if agree:
         console.print(f"[green]Every output agrees[/green] (floats within {TOLERANCE:g}, integers exactly).\n")
-        console.print(NEXT.format(command=command()), highlight=False)
+        console.print(NEXT.format(command=command()), highlight=False, soft_wrap=True)  # commands stay on one line
         return 0
     console.print(f"[bold red]An output differs[/bold red] beyond {TOLERANCE:g} for floats, or at all for integers.")
     return 1

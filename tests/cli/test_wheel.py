@@ -41,9 +41,9 @@ def pip(*arguments: str, cwd: Path) -> None:
     assert done.returncode == 0, f"{' '.join(command)}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}"
 
 
-def isolation(*more: str) -> list[str]:
+def isolation() -> list[str]:
     """With the build backend installed (group `dev`) pip downloads nothing."""
-    installed = all(map(importlib.util.find_spec, ("hatchling", "hatch_fancy_pypi_readme", *more)))
+    installed = all(map(importlib.util.find_spec, ("hatchling", "hatch_fancy_pypi_readme")))
     return ["--no-build-isolation"] if installed else []
 
 
@@ -146,7 +146,7 @@ class Environment:
             [os.fspath(self.python), *arguments],
             cwd=cwd, env=environment, capture_output=True, text=True, stdin=subprocess.DEVNULL, timeout=300,
         )  # fmt: skip
-        assert done.returncode == 0, done.stdout + done.stderr
+        assert (done.returncode, done.stderr) == (0, ""), done.stdout + done.stderr
         return done.stdout
 
 
@@ -167,7 +167,7 @@ def test_what_is_installed_converts_beside_a_folder_transforms(
     """Projects that train models have a folder ./transforms: neither package hides the other."""
     environment = Environment(tmp_path / "environment")
     what = ("--editable", os.fspath(ROOT)) if form == "editable" else (os.fspath(request.getfixturevalue(form)),)
-    environment.install(*(isolation("editables") if form == "editable" else isolation()), *what)
+    environment.install(*isolation(), *what)
     project = tmp_path / "project"
     (project / "transforms").mkdir(parents=True)
     (project / "transforms" / "images.py").write_text("def read(path): ...\n", "utf-8")
@@ -179,6 +179,18 @@ def test_what_is_installed_converts_beside_a_folder_transforms(
     environment.run("-m", "mo_loop", "convert", "tiny.onnx", "-o", "tiny.xml", cwd=project)
     layers = {layer.get("type") for layer in ET.parse(project / "tiny.xml").getroot().iterfind("layers/layer")}
     assert layers & {"Loop", "TensorIterator"} and (project / "tiny.bin").is_file()
+
+
+def test_an_editable_package_needs_nothing_that_its_project_does_not_name(tmp_path: Path) -> None:
+    """uv installs the dependencies of pyproject.toml, not those that a backend adds to the metadata of a wheel."""
+    program = f"from hatchling.build import build_editable; print(build_editable({os.fspath(tmp_path)!r}))"
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, capture_output=True, timeout=300)
+    with zipfile.ZipFile(next(tmp_path.glob("*.whl"))) as archive:
+        read = {Path(name).name: archive.read(name).decode() for name in archive.namelist()}
+    assert re.findall(r"^Requires-Dist: editables", read["METADATA"], re.MULTILINE) == []
+    (folder,) = read["_mo_loop.pth"].splitlines()
+    assert [path.name for path in Path(folder).iterdir()] == ["mo_loop"]
+    assert Path(folder, "mo_loop").samefile(ROOT / "mo_loop")
 
 
 def test_the_tests_run_in_an_unpacked_sdist(sdist: Path) -> None:
