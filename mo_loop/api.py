@@ -8,7 +8,6 @@ The conversion itself is in mo_loop/conversion.py. The command line has the same
 
 from __future__ import annotations
 
-import io
 import os
 import weakref
 from collections.abc import Iterable, Mapping, Sequence
@@ -27,7 +26,7 @@ from mo_loop.graph.shape import Shape
 from mo_loop.graph.types import ElementType
 from mo_loop.ir.bin import Weights
 from mo_loop.ir.pair import draft_pair, new_pair
-from mo_loop.ir.xml import XmlWriter
+from mo_loop.ir.xml import XmlWriter, in_memory
 from mo_loop.ops.base import Constant, Result
 from mo_loop.options import ConvertOptions
 from mo_loop.support.files import keep_sources
@@ -71,7 +70,10 @@ class Port(str):
 
 
 class Model:
-    """A converted model, or a model read from IR. `graph` is ready to be saved or run."""
+    """A converted model, or a model read from IR. `graph` is ready to be saved or run.
+
+    It can be pickled, with all weights; `copy.deepcopy` returns a copy that shares them.
+    """
 
     def __init__(self, graph: Graph) -> None:
         self.graph = graph
@@ -95,10 +97,9 @@ class Model:
                 "the package openvino cannot be imported", why=str(error), code="ML203",
                 hint="pip install openvino",
             ) from error  # fmt: skip
-        xml, data = io.StringIO(), io.BytesIO()
         with writing_within(self.graph.remaining, _size_of(_data_files(self.graph))):
-            XmlWriter(xml, Weights(data)).write(self.graph)
-        return openvino.Core().read_model(xml.getvalue().encode(), data.getvalue())
+            xml, data = in_memory(self.graph)
+        return openvino.Core().read_model(xml, data)
 
     def __repr__(self) -> str:
         return f"Model({self.graph.name!r}, inputs={self.inputs}, outputs={self.outputs})"
@@ -133,7 +134,7 @@ def convert_model(source: Any, **arguments: Any) -> Model:
 
     Args:
         source: Path or URL of an .onnx file, an open binary file, the bytes of one, or an `onnx.ModelProto`. A model
-            at a URL is copied to the local disk, where it stays as long as the returned Model.
+            at a URL is copied to the local disk, where it stays as long as the returned Model or a copy of it.
         arguments: The options, which follow.
 
     Returns:
@@ -157,16 +158,20 @@ def convert_model(source: Any, **arguments: Any) -> Model:
 
 
 def _converted_at_url(conversion: Conversion, where: Location) -> Model:
-    """The model at a URL; its files are removed when nothing uses the Model any longer."""
+    """The model at a URL; its files are removed with the last copy of the Model."""
     from mo_loop.batching.storage.scratch import Scratch
     from mo_loop.batching.storage.staging import staged
 
     with ExitStack() as stack:
         here = stack.enter_context(staged(where, Scratch()))
         model = Model(conversion.run(str(here.path)))
-        model.graph.sources = here.urls
-        weakref.finalize(model, stack.pop_all().close)
+        model.graph.sources = urls = _Urls(here.urls)
+        weakref.finalize(urls, stack.pop_all().close)
     return model
+
+
+class _Urls(list[str]):
+    """The URLs of the files of a model, which its copies share: as long as one of them exists, the files do."""
 
 
 def read_model(

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 import functools
 import hashlib
-import io
 import os
 import pickle
 from collections.abc import Iterable, Mapping, Sequence
@@ -26,8 +25,7 @@ import mo_loop
 from mo_loop.compare.execution.judge import Sample
 from mo_loop.compare.execution.processor import CPUINFO, LIMIT
 from mo_loop.graph import Graph
-from mo_loop.ir.bin import Weights
-from mo_loop.ir.xml import XmlWriter
+from mo_loop.ir.xml import in_memory
 from tests import ROOT
 
 FOLDER = os.environ.get("MO_LOOP_TEST_RESULTS", str(ROOT / "build" / "test-results"))
@@ -74,10 +72,8 @@ def probed(graph: Graph, *settings: str) -> Known:
     """The result of a probe of the runtime for a graph: a Verdict of tests/runtime/probing.py."""
     if not FOLDER:
         return Known(None)
-    xml, data = io.StringIO(), io.BytesIO()
-    XmlWriter(xml, Weights(data)).write(graph)
     judge = Path(__file__).with_name("runtime") / "probing.py"
-    return _known("probed", xml.getvalue(), data.getvalue(), judge.read_bytes(), *settings)
+    return _known("probed", *in_memory(graph), judge.read_bytes(), *settings)
 
 
 def _known(kind: str, *parts: bytes | str) -> Known:

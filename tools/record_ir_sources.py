@@ -28,8 +28,7 @@ from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph
 from mo_loop.graph.types import BY_NAME, TensorType
-from mo_loop.ir.bin import Weights
-from mo_loop.ir.xml import XmlWriter
+from mo_loop.ir.xml import in_memory
 from mo_loop.ops.base import Constant, Parameter, Result
 from tests.fuzz.damage.sources import models
 from tests.fuzz.ir_damage.ir_sources import ARCHIVE
@@ -59,7 +58,7 @@ def main() -> int:
         for name, pair in kept[::FORMS]
         if (files := _by_openvino(pair)) is not None
     ]
-    kept += [*written, ("element-types", _of_graph(_every_type()))]
+    kept += [*written, ("element-types", in_memory(_every_type()))]
     with tarfile.open(ARCHIVE, "w:xz", preset=9) as archive:
         for number, (name, pair) in enumerate(kept):
             for ending, data in zip(("xml", "bin"), pair, strict=True):
@@ -73,19 +72,13 @@ def main() -> int:
 def _converted() -> Iterator[tuple[str, Files]]:
     for name, data in models():
         try:
-            yield name.split("-", 1)[1], _of_graph(convert_model(data).graph)
+            yield name.split("-", 1)[1], in_memory(convert_model(data).graph)
         except MoLoopError as error:
             print(f"{name}: {error.code}")
     for example in EXAMPLES:
         graph = _of_example(example)
         if graph is not None:
-            yield example.name, _of_graph(graph)
-
-
-def _of_graph(graph: Graph) -> Files:
-    xml, data = io.StringIO(), io.BytesIO()
-    XmlWriter(xml, Weights(data)).write(graph)
-    return xml.getvalue().encode(), data.getvalue()
+            yield example.name, in_memory(graph)
 
 
 def _chosen(pairs: list[tuple[str, Files]]) -> Iterator[tuple[str, Files]]:

@@ -297,6 +297,11 @@ CODES: dict[str, Code] = {
         "the entry point of the package raises an error",
         "--no-plugins converts without it; upgrade or remove the package",
     ),
+    "ML268": Code(
+        "a model that cannot be pickled: an extension defines the class of one of its nodes",
+        "another process must be able to import the class, as pickle stores its name alone",
+        "define the class in a module that can be imported, not in a function or the file of an extension",
+    ),
     # -- files of a model that are not read
     "ML270": Code(
         "a file of the model that changed while it was converted",

@@ -16,7 +16,7 @@ negative, a dimension not: `low` and `high` are the bounds of a dimension, `leas
 from __future__ import annotations
 
 from collections.abc import Iterable
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 _made = 0
 """The number of fresh symbols; they are numbered from 1 on."""
@@ -49,6 +49,12 @@ class Symbol:
     def __hash__(self) -> int:
         return self._hash
 
+    def __reduce__(self) -> Any:
+        """For pickle. Another process has fresh symbols of the same numbers, and other hashes of names."""
+        if self.is_fresh:
+            return _renumbered, (NUMBERING, int(self.name[1:]), self.lo, self.hi)
+        return Symbol, (self.name, self.lo, self.hi)
+
     @property
     def is_fresh(self) -> bool:
         return self.name[0] == "?"
@@ -72,6 +78,9 @@ class Dim:
 
     def __hash__(self) -> int:
         return hash((self.terms, self.const))
+
+    def __reduce__(self) -> Any:
+        return Dim, (self.terms, self.const)
 
     @property
     def lo(self) -> int:
@@ -213,6 +222,30 @@ def unknown(lo: int = LEAST, hi: int | None = None) -> Dimension:
 def fresh_symbols() -> int:
     """The number of fresh symbols so far. Those of an inference have the numbers between two results."""
     return _made
+
+
+class Numbering:
+    """The numbers of the fresh symbols of one pickle: those that are read begin after `offset`."""
+
+    def __init__(self, offset: int = 0) -> None:
+        self.offset = offset
+
+    def __reduce__(self) -> Any:
+        return _numbered_after_those_here, (_made,)
+
+
+NUMBERING = Numbering()
+"""That of this process."""
+
+
+def _numbered_after_those_here(count: int) -> Numbering:
+    global _made
+    offset, _made = _made, _made + count
+    return Numbering(offset)
+
+
+def _renumbered(numbering: Numbering, number: int, lo: int, hi: int | None) -> Symbol:
+    return Symbol(f"?{numbering.offset + number}", lo, hi)
 
 
 def substituted(dim: Dimension, symbol: Symbol, value: int) -> Dimension:

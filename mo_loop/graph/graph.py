@@ -31,7 +31,7 @@ from mo_loop.errors import InternalError
 from mo_loop.graph.dimension import fresh_symbols
 from mo_loop.graph.networkx_view import networkx_view
 from mo_loop.graph.node import Node, Value, use_of
-from mo_loop.graph.node_copies import copy_nodes
+from mo_loop.graph.node_copies import copy_nodes, restore, state_of
 from mo_loop.graph.origin import Origin, Origins, current
 from mo_loop.graph.topological import topological
 from mo_loop.graph.type_equality import Renaming, same_type
@@ -65,7 +65,7 @@ class Graph:
         self.results: list[Result] = []
         self.rt_info: dict[str, Any] = {}
         self.remaining: Remaining | None = None
-        self.sources: tuple[str, ...] = ()
+        self.sources: Sequence[str] = ()
         self._scope: tuple[str, ...] | None = None
         self._next_id = 0
         self._order: list[Node] | None = []
@@ -175,6 +175,11 @@ class Graph:
             self._notes[key] = make()
         made: T = self._notes[key]
         return made
+
+    @property
+    def places(self) -> dict[Node, int]:
+        """The place of each node in `ordered()`."""
+        return self.note("places", lambda: {node: place for place, node in enumerate(self.ordered())})
 
     def ancestors(self, nodes: Iterable[Node]) -> set[Node]:
         """`nodes` and all that they depend on in this graph; back edges are not followed."""
@@ -429,6 +434,20 @@ class Graph:
         """A copy that shares the weights."""
         copy, _ = self.clone_with_map()
         return copy
+
+    def __copy__(self) -> Graph:
+        return self.clone()
+
+    def __deepcopy__(self, _: Any) -> Graph:
+        return self.clone()
+
+    def __getstate__(self) -> tuple[Any, ...]:
+        """For pickle: a body is pickled without its owner, weights of files with their content."""
+        return state_of(self)
+
+    def __setstate__(self, state: tuple[Any, ...]) -> None:
+        self.__init__()  # type: ignore[misc]
+        restore(self, state)
 
     def clone_with_map(self) -> tuple[Graph, dict[Node, Node]]:
         """A copy, and the copy of each node."""

@@ -208,6 +208,9 @@ class Value(Operand):
         self.origins = union(self.origins, moved)
         other.origins = tuple(each for each in other.origins if each not in moved)
 
+    def __reduce__(self) -> Any:
+        return _output_of, (self.node, self.index)
+
     def __repr__(self) -> str:
         return f"{self.node.name or type(self.node).__name__}:{self.index} {self.type}"
 
@@ -301,9 +304,21 @@ class Node(Operand):
     def remap_bodies(self, clone: Callable[[Graph], tuple[Graph, dict[Node, Node]]]) -> None:
         """Give a copied control-flow node separate bodies, and change its port maps accordingly."""
 
+    def __reduce__(self) -> Any:
+        """For pickle: a node is a part of its graph."""
+        return _node_at, (self.graph, self.graph.places[self])
+
     def __repr__(self) -> str:
         count = len(getattr(self, "inputs", ()))
         return f"{type(self).__name__}({count} input{'' if count == 1 else 's'})"
+
+
+def _node_at(graph: Graph, place: int) -> Node:
+    return graph.ordered()[place]
+
+
+def _output_of(node: Node, index: int) -> Value:
+    return node.outputs[index]
 
 
 def _constant(value: Value, depth: int) -> Any:

@@ -1,14 +1,32 @@
-"""Copies of nodes, in the same graph or in another one."""
+"""Copies of nodes, in the same graph or in another one, and the states of graphs for pickle."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from typing import TYPE_CHECKING, Any
+import sys
+from collections.abc import Iterable, Sequence
+from operator import attrgetter
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from mo_loop.errors import ExtensionError
+from mo_loop.graph.dimension import NUMBERING
 from mo_loop.graph.node import Node, Value
+from mo_loop.graph.origin import Origins
 
 if TYPE_CHECKING:
     from mo_loop.graph.graph import Graph
+
+
+class _State(NamedTuple):
+    """All of a node, apart from its graph and its inputs."""
+
+    kind: type[Node]
+    name: str
+    origins: Origins
+    outputs: Sequence[tuple[Any, Sequence[str], Origins]]
+    """Type, names and origins."""
+    made: tuple[int, int] | None
+    fields: dict[str, Any]
+    rt_info: dict[str, Any]
 
 
 def copy_nodes(source: Graph, target: Graph, values: dict[Value, Value], skip: Iterable[Node] = ()) -> dict[Node, Node]:
@@ -20,29 +38,97 @@ def copy_nodes(source: Graph, target: Graph, values: dict[Value, Value], skip: I
     copies: dict[Node, Node] = {}
     skipped = set(skip)
     for node in [each for each in source.ordered() if each not in skipped]:  # the source may be the target
-        copy: Any = object.__new__(type(node))
-        if hasattr(node, "__dict__"):
-            copy.__dict__.update(node.__dict__)
-        copy.name = node.name
-        if hasattr(node, "made"):
-            copy.made = node.made
-        if getattr(node, "_rt_info", None):
-            copy.rt_info.update(node.rt_info)
-        copy.inputs = tuple(None if value is None else values[value] for value in node.inputs)
-        outputs = []
-        for value in node.outputs:
-            twin = Value(copy, value.index, value.type)
-            twin.names, twin.origins = value.names, value.origins
-            values[value] = twin
-            outputs.append(twin)
-        copy.outputs = tuple(outputs)
-        target.add(copy)
-        copy.origins = node.origins
+        inputs = tuple([None if value is None else values[value] for value in node.inputs])
+        copy = copies[node] = _attached(_state_of(node), inputs, target)
+        values.update(zip(node.outputs, copy.outputs, strict=True))
         if node.bodies:
             copy.remap_bodies(lambda body: body.clone_with_map())
-            for body in copy.bodies:
-                body.owner = copy
-        copies[node] = copy
+            _own_bodies(copy)
         if source.is_marked(node):
             target.touch(copy)
     return copies
+
+
+def _state_of(node: Node) -> _State:
+    outputs = [(value.type, value.names, value.origins) for value in node.outputs]
+    fields, info = getattr(node, "__dict__", None) or {}, getattr(node, "_rt_info", None) or {}
+    return _State(type(node), node.name, node.origins, outputs, getattr(node, "made", None), fields, info)
+
+
+def _attached(state: _State, inputs: tuple[Value | None, ...], graph: Graph) -> Node:
+    """A new node of this state in `graph`."""
+    node: Any = object.__new__(state.kind)
+    if state.fields:
+        node.__dict__.update(state.fields)
+    node.name = state.name
+    if state.made is not None:
+        node.made = state.made
+    if state.rt_info:
+        node.rt_info.update(state.rt_info)
+    node.inputs = inputs
+    outputs = []
+    for place, (type_, names, origins) in enumerate(state.outputs):
+        value = Value(node, place, type_)
+        value.names, value.origins = names, origins
+        outputs.append(value)
+    node.outputs = tuple(outputs)
+    graph.add(node)
+    node.origins = state.origins
+    made: Node = node
+    return made
+
+
+def _own_bodies(node: Node) -> None:
+    for body in node.bodies:
+        body.owner = node
+
+
+def state_of(graph: Graph) -> tuple[Any, ...]:
+    """The state of a graph for pickle: lists, so that neither a long chain of nodes nor deep bodies are recursion.
+
+    ExtensionError if a node has a class that no other process can import.
+    """
+    for kind in graph.classes:
+        _require_importable(kind, graph)
+    places = graph.places
+    nodes = [
+        (_state_of(node), [None if each is None else (places[each.node], each.index) for each in node.inputs])
+        for node in graph.ordered()
+    ]
+    marked = [places[node] for node in graph.ordered() if graph.is_marked(node)]
+    ports = [places[node] for node in graph.parameters], [places[node] for node in graph.results]
+    of_model = graph.name, graph.rt_info, graph.remaining, tuple(graph.sources), graph._scope
+    bodies = list(graph.scopes())[:0:-1]  # those inside of others first
+    return bodies, of_model, NUMBERING, nodes, marked, *ports
+
+
+def restore(graph: Graph, state: tuple[Any, ...]) -> None:
+    """Make an empty graph the one of this state."""
+    _, of_model, numbering, nodes, marked, parameters, results = state
+    graph.name, graph.rt_info, graph.remaining, graph.sources, graph._scope = of_model
+    made: list[Any] = []
+    for each, inputs in nodes:
+        read = tuple([None if place is None else made[place[0]].outputs[place[1]] for place in inputs])
+        node = _attached(each, read, graph)
+        if each.made is not None:
+            node.made = each.made[0] + numbering.offset, each.made[1] + numbering.offset
+        _own_bodies(node)
+        made.append(node)
+    for place in marked:
+        graph.touch(made[place])
+    graph.parameters = [made[place] for place in parameters]
+    graph.results = [made[place] for place in results]
+
+
+def _require_importable(kind: type[Node], graph: Graph) -> None:
+    try:
+        found = attrgetter(kind.__qualname__)(sys.modules[kind.__module__])
+    except (KeyError, AttributeError):
+        found = None
+    if found is not kind:
+        raise ExtensionError(
+            f"the model cannot be pickled: no other process can import {kind.__qualname__}, the class of a node",
+            where=graph.of(kind)[0].origin, code="ML268",
+            hint="define the class in a module that both processes can import, not in a function or the file of an "
+            "extension",
+        )  # fmt: skip

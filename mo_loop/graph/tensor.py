@@ -85,6 +85,10 @@ class Tensor:
         """The files that must not change until the data is written."""
         return ()
 
+    def __reduce__(self) -> Any:
+        """For pickle: the content, since a pickle is read where the files are not, too."""
+        return _in_memory, (self.dtype, self.shape, b"".join(self.blocks()) if self.dtype.bits else self.array())
+
 
 class ArrayTensor(Tensor):
     """Values in memory, one array cell for each element of any width."""
@@ -220,6 +224,13 @@ class DeferredTensor(Tensor):
     @property
     def files(self) -> tuple[DataFile, ...]:
         return self._files
+
+
+def _in_memory(dtype: ElementType, shape: tuple[int, ...], content: Any) -> Tensor:
+    """A tensor of these bytes of the .bin, or of an array of strings."""
+    if not dtype.bits:
+        return ArrayTensor(content, dtype)
+    return viewed(ArrayTensor(np.frombuffer(content, np.uint8)), dtype, shape)
 
 
 def require_count(tensor: Tensor, shape: tuple[int, ...]) -> None:

@@ -8,7 +8,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from functools import cached_property
+from functools import cache, cached_property
 from typing import Any, ClassVar
 
 import numpy as np
@@ -40,7 +40,7 @@ class ElementType:
         return self.name
 
     def __reduce__(self) -> Any:
-        return _of_name, (self.name,)  # a copy would not be equal
+        return _of_name, (self.name, self.precision)  # a copy would not be equal
 
     @cached_property
     def numpy(self) -> np.dtype[Any]:
@@ -105,9 +105,15 @@ BY_IR_NAME = {each.name: each for each in ALL if each.precision}
 """The element types that the IR has."""
 
 
-def _of_name(name: str) -> ElementType:
+@cache
+def foreign(name: str, precision: str) -> ElementType:
+    """A placeholder for an element type of an IR that is unknown here."""
+    return ElementType(name, precision, 0, 8, "foreign", "object")
+
+
+def _of_name(name: str, precision: Any) -> ElementType:
     """The element type of a name, for pickle."""
-    return BY_NAME[name]
+    return BY_NAME.get(name) or foreign(name, precision)
 
 
 BY_ONNX = {each.onnx: each for each in ALL}
@@ -204,6 +210,9 @@ class TensorType:
 
     def __hash__(self) -> int:
         return hash((self.dtype, self.shape))
+
+    def __reduce__(self) -> Any:
+        return "UNKNOWN" if self is UNKNOWN else (TensorType, (self.dtype, self.shape, self.known))
 
     def __repr__(self) -> str:
         return f"{self.dtype or '?'}{show(self.shape)}"

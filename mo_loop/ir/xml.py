@@ -9,6 +9,7 @@ numbered from 0, inputs before outputs. The same graph always gives the same byt
 
 from __future__ import annotations
 
+import io
 import math
 import re
 import struct
@@ -327,3 +328,10 @@ def _branch_map(node: If, tag: str, branch: str, body: Graph, pad: str) -> Itera
     for port, entry in enumerate(node.output_map, len(node.inputs)):
         yield _map_line("output", port, ids[getattr(entry, branch)], None, pad)
     yield f"{pad}</{tag}>\n"
+
+
+def in_memory(graph: Graph) -> tuple[bytes, bytes]:
+    """The bytes of the .xml and of the .bin."""
+    xml, data = io.StringIO(), io.BytesIO()
+    XmlWriter(xml, Weights(data)).write(graph)
+    return xml.getvalue().encode(), data.getvalue()

@@ -1,11 +1,10 @@
 """Opaque: an operation of an IR without a class here, kept as it is in the file."""
 
 from collections.abc import Sequence
-from functools import cache
 from typing import Any, ClassVar
 
 from mo_loop.graph.dimension import fresh
-from mo_loop.graph.types import BY_PRECISION, ElementType, TensorType
+from mo_loop.graph.types import BY_PRECISION, ElementType, TensorType, foreign
 from mo_loop.ops.base import Op
 
 
@@ -49,8 +48,6 @@ class OpaqueSink(Opaque, opset=1, random=True, kept=True):
     """An opaque operation that has an effect when it runs, such as Assign of a version unknown here."""
 
 
-@cache
 def element_type(precision: str, name: str = "") -> ElementType:
     """The element type of a port precision; for an unknown precision a placeholder."""
-    known = BY_PRECISION.get(precision)
-    return known or ElementType(name or precision.lower(), precision, 0, 8, "foreign", "object")
+    return BY_PRECISION.get(precision) or foreign(name or precision.lower(), precision)

@@ -90,5 +90,8 @@ class Many(Sequence[T]):
     def __hash__(self) -> int:
         return hash(self.elements)
 
+    def __reduce__(self) -> Any:
+        return tuple, (self.elements,)  # the sides of a union can be nested as deep as a model is long
+
     def __repr__(self) -> str:
         return repr(self.elements)

@@ -1,7 +1,6 @@
 """Our inference is as strict as the runtime's: OpenVINO reads all shapes and element types that it accepts, and infers
 none that contradict ours."""
 
-import io
 from random import Random
 from typing import Any
 
@@ -15,8 +14,7 @@ from mo_loop.graph import Graph
 from mo_loop.graph.dimension import Dimension, fresh, high, low
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import TensorType, bf16, boolean, f16, f32, f64, i8, i16, i32, i64, u8, u64
-from mo_loop.ir.bin import Weights
-from mo_loop.ir.xml import XmlWriter
+from mo_loop.ir.xml import in_memory
 from mo_loop.ops.base import Constant, Parameter, Result, type_of_tensor
 from tests.rotation import turn
 from tests.unit.ops.examples import EXAMPLES, SOURCES, Example
@@ -51,10 +49,8 @@ def check_read(example: Example, types: list[TensorType | None]) -> None:
     graph = applied(example, types)
     if graph is None:
         return
-    xml, data = io.StringIO(), io.BytesIO()
-    XmlWriter(xml, Weights(data)).write(graph)
     try:
-        read = CORE.read_model(xml.getvalue().encode(), data.getvalue())
+        read = CORE.read_model(*in_memory(graph))
     except RuntimeError as error:
         said = str(error).strip().splitlines()[-1]
         allowed = ACCEPTED.get(example.name)
