@@ -59,6 +59,7 @@ from mo_loop.frontend.boundary import boundary_errors
 from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.model import OnnxModel, load
 from mo_loop.frontend.onnx_tensors import has_tensor
+from mo_loop.frontend.string_cuts import with_cut
 from mo_loop.frontend.translate import translate
 from mo_loop.frontend.unsupported_operators import unsupported_operators
 from mo_loop.frontend.utf8 import check_names_on_error, has_utf8_names, require_utf8_names
@@ -181,7 +182,7 @@ class Conversion:
                         renamed = graph.clone() if self._collect else graph
                         rename_tensors(renamed, self.options.rename, partial(has_tensor, model))
                 with phase("checking", self.observers, graph):
-                    self._check(graph)
+                    self._check(graph, model, cut)
                     self._check_target(graph)
                     self._check_sums(graph)
             if not has_utf8_names(graph):
@@ -261,13 +262,13 @@ class Conversion:
                         hint=f'omit it, or keep the input (--stateful-pair "{pair.input}=")',
                     )  # fmt: skip
 
-    def _check(self, graph: Graph) -> None:
+    def _check(self, graph: Graph, model: OnnxModel, cut: Cut | None) -> None:
         """The last check. A skipped pass can be the cause of an error, so the errors name the skipped passes."""
         try:
             last_check(graph)
         except ConversionErrors as found:
             if not self.skipped:
-                raise
+                raise ConversionErrors(with_cut(found.errors, model, cut or self.cut(model))) from None
             more = f" and {len(self.skipped) - 5} more" if len(self.skipped) > 5 else ""
             hint = f"passes that did not run: {', '.join(self.skipped[:5])}{more}"
             errors = [error.at(hint=f"{error.hint}; {hint}" if error.hint else hint) for error in found.errors]
@@ -333,7 +334,8 @@ class Conversion:
     def _completed(self, errors: list[MoLoopError], model: OnnxModel, cut: Cut) -> list[MoLoopError]:
         """`errors`; if one is an unsupported operator, the errors of all unsupported operators of the model as well.
 
-        If shapes from the options do not fit, the hint gives the declared types.
+        If shapes from the options do not fit, the hint gives the declared types; if strings are not supported, the cut
+        that removes them.
         """
         if any(isinstance(error, UnsupportedError) for error in errors):
             places = {error.origin for error in errors}
@@ -341,10 +343,11 @@ class Conversion:
             errors = [*errors, *(error for error in others if error.origin not in places)]
         declared = cut.changed_shapes(model)
         why, hint = cut.why_changed, f"the model declares {declared}"
-        return [
+        errors = [
             error.at(why=why, hint=hint) if declared and isinstance(error, TypeError_) and not error.hint else error
             for error in errors
         ]
+        return with_cut(errors, model, cut)
 
 
 def _flag_of(name: str, options: ConvertOptions) -> tuple[str, str]:

@@ -1,0 +1,112 @@
+"""Models with strings: the help of the error is an option that converts the part after them."""
+
+from __future__ import annotations
+
+import re
+import shlex
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+from onnx import TensorProto, helper
+
+import mo_loop
+from mo_loop.errors import MoLoopError
+from tests.harness import check
+
+ML, STRING, FLOAT, INT = "ai.onnx.ml", TensorProto.STRING, TensorProto.FLOAT, TensorProto.INT64
+WORDS = ["a", "b", "c"]
+
+
+def encoder(source: str, target: str) -> Any:
+    return helper.make_node("LabelEncoder", [source], [target], domain=ML, keys_strings=WORDS, values_int64s=[0, 1, 2])
+
+
+def one_hot(source: str, target: str) -> Any:
+    return helper.make_node("OneHotEncoder", [source], [target], domain=ML, cats_strings=WORDS)
+
+
+def model(nodes: list[Any], inputs: dict[str, Any], outputs: dict[str, Any], constants: dict[str, Any]) -> Any:
+    entries = [helper.make_tensor_value_info(name, *each) for name, each in inputs.items()]
+    results = [helper.make_tensor_value_info(name, *each) for name, each in outputs.items()]
+    tensors = [onnx.numpy_helper.from_array(value, name) for name, value in constants.items()]
+    graph = helper.make_graph(nodes, "g", entries, results, tensors)
+    imports = [helper.make_opsetid(domain, version) for domain, version in (("", 19), (ML, 2), ("com.microsoft", 1))]
+    return helper.make_model(graph, opset_imports=imports, ir_version=9)
+
+
+TABLE = np.arange(12, dtype=np.float32).reshape(3, 4)
+LOOKUP = [encoder("w", "ids"), helper.make_node("Gather", ["table", "ids"], ["y"])]
+TFIDF = helper.make_node(
+    "TfIdfVectorizer", ["tokens"], ["tf idf"], mode="TF", min_gram_length=1, max_gram_length=1, max_skip_count=0,
+    ngram_counts=[0], ngram_indexes=[0, 1, 2], pool_strings=WORDS,
+)  # fmt: skip
+
+CASES: dict[str, tuple[Any, str, dict[str, Any], Any]] = {
+    "a lookup": (
+        model(LOOKUP, {"w": (STRING, ["N"])}, {"y": (FLOAT, ["N", 4])}, {"table": TABLE}),
+        "ids[?]", {"ids": np.int64([2, 0])}, TABLE[[2, 0]],
+    ),
+    "text that is normalised, split and counted": (
+        model(
+            [helper.make_node("StringNormalizer", ["w"], ["low"], case_change_action="LOWER"),
+             helper.make_node("Identity", ["low"], ["tokens"]), TFIDF,
+             helper.make_node("Mul", ["tf idf", "scale"], ["y"])],
+            {"w": (STRING, [3])}, {"y": (FLOAT, [3])}, {"scale": np.float32([1, 2, 3])},
+        ), "\"tf idf\"[3]", {"tf idf": np.float32([1, 1, 2])}, np.float32([1, 2, 6]),
+    ),
+    "several inputs of strings and one of numbers": (
+        model(
+            [one_hot("a", "one"), encoder("b", "two"), helper.make_node("Cast", ["two"], ["three"], to=FLOAT),
+             helper.make_node("Concat", ["one", "three", "x"], ["all"], axis=1),
+             helper.make_node("Neg", ["all"], ["y"])],
+            {"a": (STRING, ["N"]), "b": (STRING, ["N", 1]), "x": (FLOAT, ["N", 2])}, {"y": (FLOAT, ["N", 6])}, {},
+        ), "one[?,3],two[?,1]",
+        {"one": np.float32([[0, 1, 0]]), "two": np.int64([[7]]), "x": np.float32([[5, 6]])},
+        -np.float32([[0, 1, 0, 7, 5, 6]]),
+    ),
+    "a comparison of strings": (
+        model(
+            [helper.make_node("Equal", ["w", "word"], ["same"]),
+             helper.make_node("Cast", ["same"], ["numbers"], to=INT),
+             helper.make_node("ReduceSum", ["numbers"], ["y"], keepdims=0)],
+            {"w": (STRING, ["N"])}, {"y": (INT, [])}, {"word": np.array(["a"], object)},
+        ), "same[?]", {"same": np.array([True, False, True])}, np.int64(2),
+    ),
+}  # fmt: skip
+
+
+def help_of(proto: Any, **options: Any) -> list[str]:
+    """The lines of help of the errors of a conversion."""
+    with pytest.raises(MoLoopError) as caught:
+        mo_loop.convert_model(proto, **options)
+    return re.findall(r"help: +(.*)", str(caught.value))
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_the_option_of_the_help_converts_the_rest(case: str) -> None:
+    proto, option, feeds, expected = CASES[case]
+    lines = [each for each in help_of(proto) if "--input" in each]
+    assert lines
+    for line in lines:
+        assert line.startswith("convert the part after the strings: --input ")
+        arguments = shlex.split(line.partition(": ")[2])
+        assert arguments == ["--input", option]
+        check(proto, feeds, expected=[[("y", expected)]], input=arguments[1])
+
+
+@pytest.mark.parametrize("nodes", [
+    [helper.make_node("StringNormalizer", ["w"], ["y"])],
+    [encoder("w", "ids"),
+     helper.make_node("LabelEncoder", ["ids"], ["y"], domain=ML, keys_int64s=[0], values_strings=["a"])],
+    [helper.make_node("LabelEncoder", ["w"], ["y"], domain=ML, keys_strings=WORDS, values_strings=WORDS)],
+], ids=["at once", "from numbers", "from strings"])  # fmt: skip
+def test_strings_that_reach_an_output_have_no_cut(nodes: list[Any]) -> None:
+    proto = model(nodes, {"w": (STRING, [3])}, {"y": (STRING, [3])}, {})
+    assert not any("--input" in each for each in help_of(proto))
+
+
+def test_a_lookup_alone_has_no_rest() -> None:
+    proto = model([encoder("w", "y")], {"w": (STRING, [3])}, {"y": (INT, [3])}, {})
+    assert not any("--input" in each for each in help_of(proto))
