@@ -19,7 +19,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import Any, NoReturn
@@ -42,19 +42,24 @@ INTERRUPTED = 130
 
 @contextmanager
 def reported(
-    debug: bool, *, as_json: bool = False, writes: bool = True, report_file: ReportFile | None = None
-) -> Iterator[None]:
+    debug: bool, *, as_json: bool = False, writes: bool = True, report_file: ReportFile | None = None,
+    left: Callable[[], str] | None = None,
+) -> Iterator[None]:  # fmt: skip
     """Turn errors in the block into messages and exit codes; with `debug` the traceback precedes the message.
 
     With `as_json` they are printed as JSON too; a `report_file` of JSON has them. Of a command that is interrupted the
-    message notes that nothing was changed, if it `writes` files in one step.
+    message notes the files that are `left`; without it that nothing was changed, if it `writes` files in one step.
     """
-    unchanged = ": nothing was changed" if writes else ""
+
+    def ended(how: str) -> None:
+        files = left() if left is not None else "nothing was changed" if writes else ""
+        message("error", f"{how}: {files}" if files else how)
+
     try:
-        with _ended_by_signals(unchanged):
+        with _ended_by_signals(ended):
             yield
     except KeyboardInterrupt:
-        message("error", f"interrupted{unchanged}")
+        ended("interrupted")
         sys.exit(INTERRUPTED)
     except (click.ClickException, click.exceptions.Exit):
         raise
@@ -94,11 +99,11 @@ def _failure(error: Exception, exit_code: int) -> dict[str, Any]:
 
 
 @contextmanager
-def _ended_by_signals(unchanged: str) -> Iterator[None]:
+def _ended_by_signals(ended: Callable[[str], None]) -> Iterator[None]:
     """SIGTERM raises an exception like Ctrl-C, so that no incomplete file remains."""
 
     def end(number: int, _: Any) -> None:
-        message("error", f"terminated{unchanged}")
+        ended("terminated")
         sys.exit(128 + number)
 
     if threading.current_thread() is not threading.main_thread() or signal.getsignal(signal.SIGTERM) != signal.SIG_DFL:

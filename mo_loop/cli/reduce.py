@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import sys
 import time
 from dataclasses import replace
 from pathlib import Path
@@ -13,7 +12,7 @@ import click
 
 from mo_loop.batching.comparison_options import Comparing
 from mo_loop.cli.conversion_options import conversion_options, options_of
-from mo_loop.cli.error_output import INTERRUPTED, message, printed_warnings, reported
+from mo_loop.cli.error_output import printed_warnings, reported
 from mo_loop.cli.file_checks import named, opened, require_local
 from mo_loop.cli.flag_options import (
     GroupedCommand,
@@ -75,7 +74,7 @@ def command(
     Outputs and nodes are removed, inner tensors become inputs, bodies replace their Loop, Scan or If,
     dimensions become shorter, and weights become ones, as long as the model still shows the condition. Each trial
     runs in a worker process, so a crash or a hang is a result too. FILE always has the smallest model so far: after
-    Ctrl-C, reduce it again.
+    Ctrl-C or SIGTERM, reduce it again.
 
     \b
     mo-loop reduce model.onnx -o small.onnx --if differs
@@ -86,23 +85,18 @@ def command(
     Exit code 2 also if MODEL does not show the condition.
     """
     is_json = form == "json" and not quiet
-    with reported(debug, as_json=is_json, report_file=report_file), printed_warnings(quiet=quiet):
+    progress = _Progress(target, quiet)
+    left = progress.left
+    with reported(debug, as_json=is_json, report_file=report_file, left=left), printed_warnings(quiet=quiet):
         from mo_loop.compare.reducing.reducing import reduce
 
         require_local({"--input-data": settings["inputs"]})
         path = _place(model, target)
-        progress = _Progress(path, quiet)
-        try:
-            with opened(model) as source:
-                found = reduce(
-                    source, condition, options=options_of(context), jobs=jobs or os.cpu_count() or 1, seconds=timeout,
-                    trial_seconds=trial_timeout, better=progress.better, **settings,
-                )  # fmt: skip
-        except KeyboardInterrupt:
-            if not path.exists() or not progress.count:
-                raise
-            message("error", f"interrupted: {target} holds the smallest model so far; to continue, reduce it")
-            sys.exit(INTERRUPTED)
+        with opened(model) as source:
+            found = reduce(
+                source, condition, options=options_of(context), jobs=jobs or os.cpu_count() or 1, seconds=timeout,
+                trial_seconds=trial_timeout, better=progress.better, **settings,
+            )  # fmt: skip
         found.save(path)
         found = replace(found, model=named(model))
         give(
@@ -124,16 +118,16 @@ def _place(model: str, target: str) -> Path:
 class _Progress:
     """Writes each smaller model, and its size on stderr."""
 
-    def __init__(self, path: Path, is_quiet: bool) -> None:
+    def __init__(self, target: str, is_quiet: bool) -> None:
         self.start = time.monotonic()
-        self.count = 0
-        self._path = path
+        self._wrote = False
+        self._path = Path(target)
         self._is_quiet = is_quiet
         self._shown = 0.0
 
     def better(self, candidate: Candidate, trials: int) -> None:
         """A smaller candidate shows the condition."""
-        self.count += 1
+        self._wrote = True
         candidate.save(self._path)
         now = time.monotonic()
         if self._is_quiet or now - self._shown < 1:
@@ -141,3 +135,9 @@ class _Progress:
         self._shown = now
         seconds = now - self.start
         click.echo(f"{candidate}, {trials} trials, {seconds:.0f} s", err=True)
+
+    def left(self) -> str:
+        """The file that an interrupted search leaves."""
+        if not (self._wrote and self._path.exists()):
+            return "nothing was written"
+        return f"{self._path} holds the smallest model so far; to continue, reduce it"
