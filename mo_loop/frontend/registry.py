@@ -59,7 +59,7 @@ FAMILIES: dict[str, str] = {
     "images.resize": "Resize Upsample",
     "images.detection": "NonMaxSuppression RoiAlign MaxRoiPool GridSample AffineGrid DeformConv Col2Im",
     "quantization.quantization": "QuantizeLinear DynamicQuantizeLinear DequantizeLinear ConvInteger MatMulInteger "
-    "QLinearConv QLinearMatMul",
+    "QLinearConv QLinearMatMul com.amd.quark::ExtendedQuantizeLinear com.amd.quark::ExtendedDequantizeLinear",
     "movement": "Reshape Flatten Squeeze Unsqueeze Transpose Concat Split Slice DepthToSpace SpaceToDepth "
     "ReverseSequence",
     "filling": "Expand Tile Pad CenterCropPad Range EyeLike Trilu",

@@ -1,10 +1,16 @@
 """Quantised tensors: integers are exact, ties included."""
 
+from typing import Any
+
+import ml_dtypes
 import numpy as np
 import onnx
 import pytest
 
+from mo_loop.api import convert_model
+from mo_loop.errors import MoLoopError
 from tests.harness import check_node
+from tests.nodes import node_model
 from tests.pairs import every
 
 INTEGERS = (np.uint8, np.int8, np.uint16, np.int16)
@@ -166,3 +172,43 @@ def test_nothing_but_zeros_quantised_dynamically(shape):
     x = np.zeros(shape, np.float32)
     zeros = np.zeros(shape, np.uint8)
     check_node("DynamicQuantizeLinear", {"x": x}, opset=11, outputs=3, expected=[zeros, np.float32(1), np.uint8(0)])
+
+
+@pytest.mark.parametrize("dynamic", [False, True])
+@pytest.mark.parametrize("axis", [None, 1, -1])
+@pytest.mark.parametrize("kind", [np.uint8, np.int8, np.uint16, np.int16])
+def test_extended_quantisation_of_quark(kind: Any, axis: int | None, dynamic: bool) -> None:
+    """ONNX's formula: halves are rounded to even, results beyond the range become its ends."""
+    generator = np.random.default_rng(5)
+    limits = np.iinfo(kind)
+    x = generator.integers(-9, 9, (2, 3, 3)).astype(np.float32) * 2.5
+    x[0, 0] = 4e4 * np.float32([-1, 0, 1])
+    scale = np.float32(0.5) if axis is None else np.float32([0.5, 1, 4])
+    zero = np.asarray(limits.max // 3 if axis is None else [1, 0, limits.max // 2], kind)
+    shape = () if axis is None else (3, 1) if axis == 1 else (3,)
+    by, offset = (np.reshape(each, shape) for each in (scale, zero.astype(np.float32)))
+    codes = np.clip(np.rint(x / by) + offset, limits.min, limits.max).astype(kind)
+    attributes = {} if axis is None else {"axis": axis}
+    fixed = {"scale": scale, "zero": zero}
+    check_node("com.amd.quark::ExtendedQuantizeLinear", {"x": x, **fixed}, attributes, opset=1,
+               constants=list(fixed), dynamic=dynamic, expected=[codes])  # fmt: skip
+    check_node("com.amd.quark::ExtendedDequantizeLinear", {"x": codes, **fixed}, attributes, opset=1,
+               constants=list(fixed), dynamic=dynamic, expected=[(codes.astype(np.float32) - offset) * by])  # fmt: skip
+
+
+def test_extended_dequantisation_of_a_bias() -> None:
+    x, scale = np.int32([-70000, 0, 2**20 + 1]), np.float32(0.25)
+    for inputs in ({"x": x, "scale": scale}, {"x": x, "scale": scale, "zero": np.int32(0)}):
+        check_node("com.amd.quark::ExtendedDequantizeLinear", inputs, opset=1, constants=list(inputs)[1:],
+                   expected=[x.astype(np.float32) * scale])  # fmt: skip
+
+
+@pytest.mark.parametrize(("zero", "said"), [
+    (np.float16(0), "to f16: .*nothing would be rounded"), (ml_dtypes.bfloat16(0), "to bf16"),
+    (np.int32(0), "to i32: .*not all"), (np.uint32(0), "to u32"),
+], ids=["f16", "bf16", "i32", "u32"])  # fmt: skip
+def test_extended_quantisation_to_other_types_is_refused(zero: Any, said: str) -> None:
+    inputs = {"x": np.float32([1, 2]), "scale": np.float32(1), "zero": np.asarray(zero)}
+    model = node_model("com.amd.quark::ExtendedQuantizeLinear", inputs, opset=1, constants=["scale", "zero"])
+    with pytest.raises(MoLoopError, match=said):
+        convert_model(model)

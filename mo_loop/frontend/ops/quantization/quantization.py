@@ -15,7 +15,7 @@ from mo_loop.frontend.ops.images.convolution import ConvolutionAttributes, convo
 from mo_loop.frontend.ops.images.windows import Window
 from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.graph.types import ElementType, bf16, f16, f32, from_onnx, string, u8
+from mo_loop.graph.types import ElementType, bf16, f16, f32, from_onnx, string, u8, u32
 from mo_loop.ops.base import Op
 from mo_loop.ops.exact import aligned, as_float, centred, centred_weights, integer_product, largest_sum
 from mo_loop.ops.ranges import AtLeast2, NotNegative, One, Vector
@@ -149,6 +149,40 @@ def dequantize(x, x_scale, x_zero_point=None, *, axis: int = 1, block_size: NotN
     _require_rank(x, x_scale, block_size)
     to = from_onnx(output_dtype) if output_dtype else x_scale.dtype
     return ops.Dequantize(x, x_scale, unless_zero(x_zero_point), to=to, axis=axis, block_size=block_size)
+
+
+# -- the same of com.amd.quark
+
+QUARK = "com.amd.quark"
+
+
+@translates("ExtendedQuantizeLinear", since=1, domain=QUARK)
+def quark_quantize(x, y_scale, y_zero_point=None, *, axis: int = 1):
+    """ONNX's formula; the documentation and the kernels agree on integers of 8 and 16 bits."""
+    _require_integers_of_quark(y_zero_point, 8, 16)
+    return quantized_to(x, y_scale, y_zero_point, f32, 0, axis, 0, 1)
+
+
+@translates("ExtendedDequantizeLinear", since=1, domain=QUARK)
+def quark_dequantize(x, x_scale, x_zero_point=None, *, axis: int = 1):
+    """ONNX's formula for integers; those of a bias, of 32 bits, have no zero point."""
+    zero = unless_zero(x_zero_point)
+    _require_integers_of_quark(x, 8, 16, 32 if zero is None else 16)
+    return ops.Dequantize(x, x_scale, zero, to=x_scale.dtype, axis=axis)
+
+
+def _require_integers_of_quark(value: Value | None, *bits: int) -> None:
+    kind = value.dtype if value is not None else u8
+    if kind.is_float:
+        raise UnsupportedError(
+            f"quantisation to {kind}: the runtime computes such tensors in f32, so that nothing would be rounded",
+            code="ML317", hint="quantise the model to integers of 8 or 16 bits",
+        )  # fmt: skip
+    if kind is u32 or kind.bits not in bits:
+        raise UnsupportedError(
+            f"quantisation to {kind}: f32, in which the runtime computes, has not all of these integers", code="ML317",
+            hint="quantise the model to integers of 8 or 16 bits",
+        )  # fmt: skip
 
 
 # -- products of integers
