@@ -17,6 +17,7 @@ from mo_loop.errors import MoLoopError
 from mo_loop.frontend.ops.classical import tree_forms
 from mo_loop.frontend.ops.classical.tree_forms import FormTime, Trees
 from tests.harness import check as checked
+from tests.harness import check_model
 from tests.nodes import node_model
 from tests.pairs import every, pairs
 
@@ -406,36 +407,64 @@ def doubles(name: str, numbers: Sequence[float]) -> Any:
     return helper.make_tensor(name, 11, [len(numbers)], numbers)
 
 
-def beside(limit: float) -> Any:
-    """The numbers of f32 at a threshold and on both sides of it [N, 1]."""
+def beside(limit: float, dtype: Any) -> Any:
+    """Numbers at a threshold and on both sides of it [N, 1]; those of f64 differ from it by more than f32 rounds."""
+    if dtype is np.float64:
+        factors = [1, 1 + 1e-6, 1 - 1e-6, 0] if abs(limit) < LARGEST else [1, -1, 0]
+        return limit * np.array(factors)[:, None]
     with np.errstate(over="ignore"):
         near = np.float32(limit)
         sides = [np.nextafter(near, -near), near, np.nextafter(near, np.float32(np.inf) * near), np.float32(0)]
-    return np.clip(np.array(sides)[:, None], -LARGEST, LARGEST)
+    return np.clip(np.array(sides)[:, None], -LARGEST, LARGEST).astype(dtype)
 
 
-@pairs(limit=[1 / 3, -0.1, 0.7, 1.5, 1e300, -1e300, LARGEST, -LARGEST], mode=MODES, dtype=[np.float32, np.float64],
-       version=[3, 5])  # fmt: skip
-def test_thresholds_of_f64(limit: float, mode: str, dtype: Any, version: int) -> None:
-    """Rounding one to the nearest f32 would change comparisons with that number. ONNX Runtime has none beside f32."""
-    x = beside(limit).astype(dtype)
-    expected = np.where(MEETS[mode](x.astype(np.float64), limit), 1.0, -1.0)
+def one_test(limit: float, mode: str, version: int) -> dict[str, Any]:
+    """The attributes of a tree of one test: 1 where it is met, else -1."""
     if version == 5:
-        attributes = {
+        return {
             "n_targets": 1, "tree_roots": [0], "nodes_featureids": [0], "nodes_splits": doubles("s", [limit]),
             "nodes_modes": helper.make_tensor("m", 2, [1], [MODES.index(mode)]), "nodes_truenodeids": [0],
             "nodes_trueleafs": [1], "nodes_falsenodeids": [1], "nodes_falseleafs": [1], "leaf_targetids": [0, 0],
             "leaf_weights": doubles("w", [1.0, -1.0]),
         }  # fmt: skip
-        check("TreeEnsemble", [x], attributes, version=5, expected=[expected.astype(dtype)])
-        return
-    attributes = {
+    return {
         "nodes_treeids": [0] * 3, "nodes_nodeids": [0, 1, 2], "nodes_featureids": [0] * 3,
         "nodes_modes": [mode, "LEAF", "LEAF"], "nodes_values_as_tensor": doubles("v", [limit, 0, 0]),
         "nodes_truenodeids": [1, 0, 0], "nodes_falsenodeids": [2, 0, 0], "target_treeids": [0, 0],
         "target_nodeids": [1, 2], "target_ids": [0, 0], "target_weights_as_tensor": doubles("w", [1.0, -1.0]),
     }  # fmt: skip
-    check("TreeEnsembleRegressor", [x], attributes, version=3, expected=[expected.astype(np.float32)])
+
+
+def check_one_test(x: Any, limit: float, mode: str, version: int) -> None:
+    expected = np.where(MEETS[mode](x.astype(np.float64), limit), 1.0, -1.0)
+    name, dtype = ("TreeEnsemble", x.dtype) if version == 5 else ("TreeEnsembleRegressor", np.float32)
+    check(name, [x], one_test(limit, mode, version), version=version, expected=[expected.astype(dtype)])
+
+
+@pairs(limit=[1 / 3, -0.1, 0.7, 1.5, 1e300, -1e300, LARGEST, -LARGEST], mode=MODES, dtype=[np.float32, np.float64],
+       version=[3, 5])  # fmt: skip
+def test_thresholds_of_f64(limit: float, mode: str, dtype: Any, version: int) -> None:
+    """Rounding one to the nearest f32 would change comparisons of f32 with that number, and not rounding it those of
+    f64, which the runtime rounds. ONNX Runtime has no f64 with f32."""
+    check_one_test(beside(limit, dtype), limit, mode, version)
+
+
+@pairs(limit=[2.5, -1.0, 2.9999999999, -3.0000000001, 2**24 + 1.0, 2**30 + 64.0], mode=MODES,
+       dtype=[np.int32, np.int64])  # fmt: skip
+def test_thresholds_of_f64_for_integers(limit: float, mode: str, dtype: Any) -> None:
+    """An integer is compared with the next one on the side that changes nothing, rounded as the input is."""
+    steps = np.array([0, 1, -1, 2, -2]) * (256 if abs(limit) > 2**24 else 1)
+    check_one_test((np.round(limit) + steps)[:, None].astype(dtype), limit, mode, 3)
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_doubles_that_were_floats_keep_the_thresholds_of_floats(mode: str) -> None:
+    """As pipelines of scikit-learn cast their inputs."""
+    x = beside(0.7, np.float32)
+    model = ml_model("TreeEnsembleRegressor", [x], one_test(0.7, mode, 3), version=3)
+    model.graph.node[0].input[0] = "wide"
+    model.graph.node.insert(0, helper.make_node("Cast", ["x0"], ["wide"], to=11))
+    check_model(model, {"x0": x}, expected=[np.where(MEETS[mode](x.astype(float), 0.7), 1, -1).astype(np.float32)])
 
 
 def test_thresholds_beyond_f32_give_no_warning_of_numpy() -> None:

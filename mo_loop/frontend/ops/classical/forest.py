@@ -11,6 +11,7 @@ from mo_loop.frontend.ops.classical.tree_forms import Leaves, Trees, found_leave
 from mo_loop.frontend.ops.classical.tree_tests import EQ, GTE, LEQ, LT, NEQ, OPPOSITE, ORDERED, tests_of
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.vocabulary import ModelError, Value, ops
+from mo_loop.graph.types import ElementType
 from mo_loop.ops.lengths import dimension, joined
 from mo_loop.ops.ranges import require_parts
 
@@ -61,8 +62,8 @@ class Forest:
             levels.append(_distinct(np.concatenate([self.yes[inner], self.no[inner]])))
         raise ModelError("the nodes of a tree form a cycle", code="ML227")
 
-    def leaves(self, x: Value) -> Leaves:
-        """The leaf that each tree comes to for each row of x [N, F], in f32."""
+    def leaves(self, x: Value, numbers: ElementType) -> Leaves:
+        """The leaf that each tree comes to for each row of x [N, F], in f32, whose numbers were of this type."""
         width = x.type.dims[1]
         if isinstance(width, int) and np.any((self.features < 0) | (self.features >= width)):
             raise ModelError(f"a tree reads a feature outside the {width} of the input", code="ML227")
@@ -73,7 +74,7 @@ class Forest:
             first = np.arange(len(self.roots), dtype=np.int32)[:, None]
             return Leaves(ops.Broadcast(first, ops.Concat(np.array([first.size]), count, axis=0)), self.roots)
         known = width if isinstance(width, int) else None
-        tests = tests_of(known, self.features, self.thresholds, self.modes, self.missing, self.is_leaf)
+        tests = tests_of(known, numbers, self.features, self.thresholds, self.modes, self.missing, self.is_leaf)
         own = first_numbers(len(self.yes), np.int32)
         below = np.stack([np.where(self.is_leaf, own, ends) for ends in (self.no, self.yes)], 1)
         return found_leaves(Trees(x, tests, below, self.roots, self.is_leaf, levels))

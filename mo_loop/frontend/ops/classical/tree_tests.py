@@ -12,7 +12,9 @@ from typing import Any
 
 import numpy as np
 
+from mo_loop import ops as operations
 from mo_loop.frontend.vocabulary import Value, ops
+from mo_loop.graph.types import ElementType, f64
 
 MODES = ("BRANCH_LEQ", "BRANCH_LT", "BRANCH_GTE", "BRANCH_GT", "BRANCH_EQ", "BRANCH_NEQ")
 LEQ, LT, GTE, GT, EQ, NEQ = range(len(MODES))
@@ -61,10 +63,26 @@ class Tests:
         return reduce(ops.LogicalOr, [each if nodes is None else each & found(nodes) for each, nodes in tests])
 
 
-def tests_of(width: int | None, features, thresholds, modes, missing, is_leaf) -> Tests:
+_KEEPS_NUMBERS = (
+    operations.Convert, operations.Gather, operations.Identity, operations.Reshape, operations.Slice,
+    operations.Squeeze, operations.Transpose, operations.Unsqueeze,
+)  # fmt: skip
+
+
+def numbers_of(x: Value) -> ElementType:
+    """The element type that holds all numbers of x: of numbers that become f64, their type before."""
+    while x.dtype is f64 and isinstance(x.node, _KEEPS_NUMBERS):
+        x = x.node.operands[0]
+    return x.dtype
+
+
+def tests_of(
+    width: int | None, numbers: ElementType, features, thresholds, modes, missing, is_leaf
+) -> Tests:
     """The tests x[:, feature] <= threshold, or another of `modes`; `missing` marks those that NaN meets. `width` is the
-    number of features, if it is known."""
-    columns, limits, inner = features.astype(np.int32), _thresholds_in_f32(thresholds, modes), ~is_leaf
+    number of features, if it is known, and `numbers` the type of x before it is converted to f32."""
+    columns, inner = features.astype(np.int32), ~is_leaf
+    limits = _thresholds_in_f32(thresholds, modes, numbers)
     flags = {name: modes == mode for mode, name in _NAMES.items()}
     infinities: list[float] = []
     if missing[inner].any():
@@ -82,13 +100,23 @@ def tests_of(width: int | None, features, thresholds, modes, missing, is_leaf) -
     return Tests(columns, limits, kinds, infinities)
 
 
-def _thresholds_in_f32(limits, modes):
-    """Thresholds of f64 so that comparisons with f32 come out the same: rounded to the side that changes nothing.
+def _thresholds_in_f32(limits, modes, numbers: ElementType):
+    """Thresholds of f64 so that comparisons with x, which the runtime has in f32, come out the same.
 
-    The runtime rounds numbers of f64 to f32 before they are compared: those that f32 holds come out the same, too."""
+    The runtime rounds f64 and large integers to the nearest f32, f64 within its finite numbers; so a threshold that x
+    is equal to is rounded. Numbers that f32 holds are compared with the threshold's neighbour on the side that changes
+    nothing.
+    """
+    sides = [np.isin(modes, (LEQ, GT)), np.isin(modes, (LT, GTE))]
+    if numbers is f64:
+        most = np.finfo(np.float32).max
+        return np.clip(limits, -most, most).astype(np.float32)
+    if numbers.is_integer:
+        whole = np.where(np.floor(limits) == limits, limits, np.nan)  # no integer is equal to another number
+        return np.select(sides, [np.floor(limits), np.ceil(limits)], whole).astype(np.float32)
     with np.errstate(over="ignore"):  # beyond f32; and of numbers that have no neighbour, which are not selected
         near = limits.astype(np.float32)
         below = np.where(near > limits, np.nextafter(near, np.float32(-np.inf)), near)
         above = np.where(near < limits, np.nextafter(near, np.float32(np.inf)), near)
     unequal = np.where(near != limits, np.float32(np.nan), near)  # no f32 is equal to it, so NaN takes its place
-    return np.where(np.isin(modes, (LEQ, GT)), below, np.where(np.isin(modes, (LT, GTE)), above, unequal))
+    return np.select(sides, [below, above], unequal)

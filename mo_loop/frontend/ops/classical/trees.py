@@ -11,7 +11,7 @@ from mo_loop.frontend.ops.classical.forest import LEAF, Forest, Votes
 from mo_loop.frontend.ops.classical.predictors import labelled, rows_of
 from mo_loop.frontend.ops.classical.scores import TRANSFORMS, both_sides, transformed, transformed_alone
 from mo_loop.frontend.ops.classical.tree_forms import Leaves
-from mo_loop.frontend.ops.classical.tree_tests import MODES
+from mo_loop.frontend.ops.classical.tree_tests import MODES, numbers_of
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.shared import converted
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
@@ -165,7 +165,7 @@ def _forest(table: Sequence[Any], is_leaf, roots) -> Forest:
 
 
 def _leaves(forest: Forest, x: Value) -> Leaves:
-    return forest.leaves(rows_of(x, "an ensemble of trees"))
+    return forest.leaves(rows_of(x, "an ensemble of trees"), numbers_of(x))
 
 
 class _Places:
