@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from onnx import helper
 
-from tests.harness import check_model, check_node
+from tests.harness import check_model, check_node, parsed
 from tests.nodes import NEWEST, graph_model, node_model
 from tests.pairs import every, pairs
 from tests.release import has_gap
@@ -247,3 +247,14 @@ def test_the_smallest_integer_without_its_sign(operator, exact, dtype):
     ends = np.iinfo(dtype)
     x = np.array([ends.min, ends.min + 1, -1, 0, ends.max], dtype)
     check_node(operator, {"x": x}, opset=13, dynamic=True, expected=[exact(x)])
+
+
+@every(dims=["3,2", "N,M"], order=["m, c", "c, m"], move=["Transpose", "Identity"])
+def test_division_after_a_moved_sum(dims, order, move):
+    """The runtime moves the division before the Transpose, into the sum, where it rounds and exchanges the operands."""
+    x = np.array([[1, 2], [3, 1], [5, 6]], np.int32)
+    model = parsed(f"""main (int32[{dims}] x) => (int32[P, Q] y) <int64[1] axes = {{1}}, int32[1] c = {{8}}> {{
+      s = ReduceSum (x, axes)  m = {move} (s)  y = Div ({order}) }}""")
+    total = x.sum(1, keepdims=True)
+    total = total.T if move == "Transpose" else total
+    check_model(model, {"x": x}, expected=[(total // 8 if order == "m, c" else 8 // total).astype(np.int32)])

@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from mo_loop import ops
 from mo_loop.graph import Node, Use, Value
 from mo_loop.graph.shape import element_count, is_static, normalise_axis
+from mo_loop.graph.types import f64
 from mo_loop.ops.activation import PReLU, Scaled
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant
@@ -29,15 +30,43 @@ FUSED = (Binary, Unary, PReLU, Scaled, ops.Convert, ops.Swish, ops.FakeQuantize,
 MOVES = ops.Reshape, ops.Transpose, ops.Squeeze, ops.Unsqueeze, ops.Convert
 """Operations that may be between a FakeQuantize and a product."""
 
+MOVED = (
+    ops.Broadcast, ops.DepthToSpace, ops.Gather, ops.Reshape, ops.ReverseSequence, ops.SpaceToDepth, ops.Squeeze,
+    ops.Transpose, ops.Unsqueeze,
+)  # fmt: skip
+"""Operations that the runtime exchanges with a following one that has one number."""
+
 WHOLE_VECTOR = 16
 """Elements: the kernels of AvgPool for 8 bits, without AVX-512, fuse nothing into fewer."""
+
+
+class MaximumOfDivisor(MaximumRule):
+    """c / ReduceSum(x)  ->  c / max(r, r), where r is the reduction or a MatMul, and c a constant of integers."""
+
+    instead = "`max(r, r)` after the reduction or `MatMul`"
+    avoids = (Gap(
+        "constant-divided-by-sum",
+        "a constant of integers that is divided by a reduction or a product of matrices divides it instead",
+    ),)  # fmt: skip
+
+    pattern = wrap_type((Reduction, ops.MatMul))
+
+    def place(self, node: Node) -> Value | None:
+        for reader, _ in _constants_behind(node.outputs[0], moves=MOVED):
+            is_integer = reader.outputs[0].type.dtype.is_integer
+            if isinstance(reader, ops.Divide) and is_integer and is_weights(reader.operands[0]):
+                return node.outputs[0]
+        return None
 
 
 class MaximumBehindReduction(MaximumRule):
     """ReduceMean(x : [N, C, T], 2) + c : [C, 1]  ->  max(r, r) + c, where r is the reduction, and so for axis 0
 
-    and for every reduction without kept dimensions before a FakeQuantize with a range for each channel. The runtime
-    fuses the following operation into the reduction.
+    and for every reduction without kept dimensions before a FakeQuantize with a range for each channel; and for every
+    reduction of three dimensions that keeps the first, before arithmetic of integers, or a division of f64, by one
+    number. The runtime fuses the following operation into the reduction, after it moved it before operations that only
+    move elements. In f32 it keeps one number as such; else it makes a vector of the channels, which the kernel reads at
+    the place of the batch.
     """
 
     instead = "`max(r, r)` after the reduction"
@@ -52,6 +81,11 @@ class MaximumBehindReduction(MaximumRule):
             "a `FakeQuantize` with a range for each channel after a reduction that does not keep the dimensions "
             "takes the ranges of other channels",
         ),
+        Gap(
+            "number-after-reduction",
+            "a reduction of three dimensions that keeps the first, with more than one element, reads one number that "
+            "follows in arithmetic of integers, or in a division of f64, past its end",
+        ),
     )  # fmt: skip
 
     pattern = wrap_type(Reduction)
@@ -62,10 +96,12 @@ class MaximumBehindReduction(MaximumRule):
             return None
         gone = [normalise_axis(each, data.rank) for each in axes.type.integers]
         channel = 0 if not node.keep_dims and gone == [0] else 1
-        is_vector = data.rank == 3 and gone in ([0], [2])
         for reader, varying in _constants_behind(node.output):
-            is_range = isinstance(reader, ops.FakeQuantize) and not node.keep_dims
-            if is_range or (is_vector and varying == [channel]):
+            if varying and isinstance(reader, ops.FakeQuantize) and not node.keep_dims:
+                return node.output
+        for reader, varying in _constants_behind(node.output, moves=MOVED) if data.rank == 3 else ():
+            is_vector = gone in ([0], [2]) and varying == [channel]
+            if is_vector or (0 not in gone and _reads_number(reader, varying)):
                 return node.output
         return None
 
@@ -236,23 +272,33 @@ def _has_scales(value: Value) -> bool:
     return has_several and isinstance(node, Constant) and node.output.type.dtype.bits <= 8
 
 
-def _constants_behind(value: Value, *, follows_all: bool = False) -> Iterator[tuple[Node, list[int]]]:
-    """The operations that the runtime may fuse into that of `value`, with the dimensions along which their constants
-    vary. It fuses into an operation of one reader only, but copies one of 8 bits for each of its readers."""
+def _reads_number(reader: Node, varying: list[int]) -> bool:
+    """Whether the runtime fuses an operation with one number as one with a vector."""
+    dtype = reader.outputs[0].type.dtype
+    kinds = (ops.Divide,) if dtype is f64 else (ops.Add, ops.Subtract, ops.Multiply, ops.Divide)
+    return not varying and isinstance(reader, kinds) and (dtype is f64 or dtype.is_integer)
+
+
+def _constants_behind(
+    value: Value, *, follows_all: bool = False, moves: tuple[type[Node], ...] = ()
+) -> Iterator[tuple[Node, list[int]]]:
+    """The operations that the runtime may fuse into that of `value`, also after some that move elements, with the
+    dimensions along which their constants vary. It fuses into an operation of one reader only, but copies one of 8 bits
+    for each of its readers."""
     for use in value.uses if follows_all or value.only_use else ():
-        rank = use.node.outputs[0].rank if isinstance(use.node, FUSED) else None
-        others = [each for port, each in enumerate(use.node.inputs) if port != use.port and each is not None]
-        if rank is None or not all(isinstance(each.node, Constant) for each in others):
+        node, rank = use.node, use.node.outputs[0].rank if isinstance(use.node, (*FUSED, *moves)) else None
+        others = [each for port, each in enumerate(node.inputs) if port != use.port and each is not None]
+        is_moved = isinstance(node, moves) and use.port == 0
+        if rank is None or not (is_moved or all(isinstance(each.node, Constant) for each in others)):
             continue
-        for each in others:
-            if not is_one_element(each):
-                yield use.node, _varying(use.node, each, rank)
-        yield from _constants_behind(use.node.outputs[0], follows_all=follows_all)
+        for each in () if is_moved else others:
+            yield node, _varying(node, each, rank)
+        yield from _constants_behind(node.outputs[0], follows_all=follows_all, moves=moves)
 
 
 def _varying(node: Node, constant: Value, rank: int) -> list[int]:
     """The dimensions of a tensor of `rank` dimensions along which `constant` varies."""
-    dims = constant.type.dims
+    dims = () if is_one_element(constant) else constant.type.dims
     if isinstance(node, PReLU | ops.BatchNormInference) and len(dims) == 1 and rank > 1:
         return [1]
     return [axis for axis, size in enumerate(dims, rank - len(dims)) if size != 1]

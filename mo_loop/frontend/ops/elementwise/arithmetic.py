@@ -80,7 +80,8 @@ def divided(a: Value, b: Value):
     """ONNX divides integers towards zero.
 
     The runtime does the same, except for 8 bits and where it fuses the division into a preceding reduction or matrix
-    product: there it rounds. The remainder is subtracted first, so that nothing is rounded."""
+    product, after it moved it before operations that only move elements: there it rounds. The remainder is subtracted
+    first, so that nothing is rounded."""
     if a.dtype.is_float:
         return a / b
     if a.dtype.bits == 8 or _may_be_merged(a):
@@ -89,22 +90,24 @@ def divided(a: Value, b: Value):
 
 
 def _may_be_merged(value: Value) -> bool:
-    """Whether `value` comes from a reduction or matrix product through elementwise operations and reshapes only."""
+    """Whether `value` comes from a reduction or matrix product through elementwise operations and movements only."""
     seen: set[Any] = set()
     stack = [value.node]
     while stack and len(seen) < 64:
         node = stack.pop()
         if isinstance(node, _MERGING):
             return True
-        if node not in seen and isinstance(node, _ELEMENTWISE):
+        if node not in seen and isinstance(node, _PASSED):
             stack.extend(each.node for each in node.inputs if each is not None)
         seen.add(node)
     return bool(stack)
 
 
 _MERGING = (Reduction, operations.MatMul, operations.Einsum)
-_ELEMENTWISE = (
-    Binary, Unary, operations.Select, operations.Convert, operations.Reshape, operations.Squeeze, operations.Unsqueeze,
+_PASSED = (
+    Binary, Unary, operations.Select, operations.Convert, operations.Broadcast, operations.DepthToSpace,
+    operations.Gather, operations.Reshape, operations.ReverseSequence, operations.SpaceToDepth, operations.Squeeze,
+    operations.Transpose, operations.Unsqueeze,
 )  # fmt: skip
 
 
