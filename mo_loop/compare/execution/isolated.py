@@ -23,19 +23,21 @@ T = TypeVar("T")
 
 class IsolatedError(Exception):
     """The function raised, crashed or did not end in time; `status` and `error`, the class of the exception, are those
-    of the worker's `Outcome`."""
+    of the worker's `Outcome`, `message` is the text without the traceback, which ends with it."""
 
-    def __init__(self, text: str, status: str, error: str = "") -> None:
+    def __init__(self, text: str, status: str, error: str = "", message: str = "") -> None:
         super().__init__(text)
-        self.status, self.error = status, error
+        self.status, self.error, self.message = status, error, message or text
 
 
 def isolated(function: Callable[..., T], *arguments: Any, limit: float = LIMIT) -> T:
     """`function(*arguments)` in the worker, for at most `limit` seconds. The function is one of a module's own."""
     outcome = _pool().call((function, arguments, os.getcwd()), limit)
     if not outcome.ok:
-        text = f"{function.__qualname__}: {outcome.status} {outcome.stage}: {outcome.message}\n{outcome.detail}"
-        raise IsolatedError(text, outcome.status, outcome.error)
+        said = f"{outcome.status} {outcome.stage}: {outcome.message}"
+        text = f"{function.__qualname__}: {said}\n{outcome.detail}"
+        message = outcome.message if outcome.status == "error" else said
+        raise IsolatedError(text, outcome.status, outcome.error, message)
     result: T = outcome.value
     return result
 

@@ -10,6 +10,7 @@
 from __future__ import annotations
 
 import os
+import re
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -247,19 +248,30 @@ CONVERTERS: dict[str, Callable[..., Inferred | None]] = {OURS: convert_with_mo_l
 
 
 def brief(error: BaseException) -> str:
-    """The essential part of a message, without the call sites of native exceptions.
+    """The essential part of a message, as one line without the call sites of native exceptions.
 
     Of a group of errors, the parts with their codes.
     """
     parts = getattr(error, "errors", [error] if hasattr(error, "exit_code") else None)
     if parts:
         return " | ".join(dict.fromkeys(f"{part.code}: {part.message}" for part in parts))
-    # The text of an error in a worker process begins with its class.
-    text = str(error) if not hasattr(error, "status") else str(error).removeprefix("RuntimeError: ")
-    lines = [line.strip() for line in text.splitlines() if line.strip()]
-    essential = [line for line in lines if not line.startswith(("Exception from src", "Check '", "While validating"))]
-    text = " | ".join((essential or lines)[:1] + (essential or lines)[1:][-2:])
-    return (text if hasattr(error, "status") else f"{type(error).__name__}: {text}")[:400]
+    # The message of an error in a worker process begins with its class.
+    if hasattr(error, "status"):
+        return essential(getattr(error, "message", str(error)))
+    return essential(f"{type(error).__name__}: {error}")
+
+
+_CALL_SITE = re.compile(r"(?:/\S+|\bsrc/\S+)\.(?:cc|cpp|h|hpp):\d+:?(?: \S+::\S+\([^()]*\)(?: const)?)?\s*")
+_PREFIX = re.compile(r"(?:RuntimeError|onnxruntime\.capi\.\S+?): +")
+_NOT_ESSENTIAL = ("Exception from src", "Check '", "While validating", "where:", "in:", "help:")
+
+
+def essential(text: str) -> str:
+    """The first line of a message and its last two, each once, without files of C++ and the names of other parts."""
+    lines = [line.strip() for line in _PREFIX.sub("", text, count=1).splitlines() if line.strip()]
+    kept = [line for line in lines if not line.startswith(_NOT_ESSENTIAL)] or lines
+    found = dict.fromkeys(_CALL_SITE.sub("", re.sub("^why: +", "", line)) for line in kept[:1] + kept[1:][-2:])
+    return " | ".join(found)[:400]
 
 
 def _last_line(text: str) -> str:

@@ -17,6 +17,7 @@ from typing import Any
 
 import numpy as np
 
+from mo_loop.compare.execution.judge import essential
 from mo_loop.compare.execution.runtime import Compiled
 from mo_loop.compare.layers.onnx_side import size_of
 from mo_loop.graph import Graph, Node, Value
@@ -135,7 +136,7 @@ class IrFrame:
         try:
             ((_, array),) = segment.run([self.values[each] for each in inputs])
         except Exception as error:  # the runtime's errors share no base class
-            raise IrRunError("run", _brief(error)) from error
+            raise IrRunError("run", essential(str(error)).rstrip(".")) from error
         self.values[value] = array
         return array
 
@@ -191,7 +192,7 @@ class IrFrame:
             try:
                 found = segment.run(arrays)
             except Exception as error:  # the runtime's errors share no base class
-                raise IrRunError("run", _brief(error)) from error
+                raise IrRunError("run", essential(str(error)).rstrip(".")) from error
             self.values.update(zip(outputs, (array for _, array in found), strict=True))
         self._done.update(node for node in nodes if not isinstance(node, Constant))
 
@@ -213,7 +214,7 @@ class IrFrame:
             model = openvino.Core().read_model(xml.getvalue().encode(), data.getvalue())
             return self.side.compile(model)
         except Exception as error:  # the runtime's errors share no base class
-            raise IrRunError("compile", _brief(error)) from error
+            raise IrRunError("compile", essential(str(error)).rstrip(".")) from error
 
     def release(self) -> None:
         """Forget the values that no node reads any more, except those that were given: others hold them anyway."""
@@ -268,9 +269,3 @@ def _dim_for(dim: Any, size: int) -> Any:
     if dim is None or not (dim.lo <= size and (dim.hi is None or size <= dim.hi)):
         return fresh()
     return dim
-
-
-def _brief(error: BaseException) -> str:
-    lines = [line.strip() for line in str(error).splitlines() if line.strip()]
-    essential = [line for line in lines if not line.startswith(("Exception from src", "Check '", "While validating"))]
-    return " ".join((essential or lines)[:2])[:300] or type(error).__name__
