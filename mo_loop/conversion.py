@@ -334,8 +334,7 @@ class Conversion:
     def _completed(self, errors: list[MoLoopError], model: OnnxModel, cut: Cut) -> list[MoLoopError]:
         """`errors`; if one is an unsupported operator, the errors of all unsupported operators of the model as well.
 
-        If shapes from the options do not fit, the hint gives the declared types; if strings are not supported, the cut
-        that removes them.
+        If shapes from the options do not fit, the hint gives the declared types; for strings, the cut after them.
         """
         if any(isinstance(error, UnsupportedError) for error in errors):
             places = {error.origin for error in errors}

@@ -142,15 +142,31 @@ def exit_code(reports: Iterable[CheckReport]) -> int:
 
 @dataclass(frozen=True)
 class Group:
-    """Diagnostics that differ only in their place."""
+    """Errors that differ only in their place, or warnings or notes of one code."""
 
     first: Diagnostic
     places: tuple[NodePlace, ...]
+    count: int
+    differ: bool
+
+    @property
+    def message(self) -> str:
+        """The first message, with the number of all."""
+        if self.count < 2:
+            return self.first.message
+        return f"{self.first.message} ({self.count} times{', with other names or numbers' if self.differ else ''})"
 
 
 def grouped(diagnostics: Iterable[Diagnostic]) -> list[Group]:
-    """Diagnostics of one code and message together, in the order of the first of each."""
+    """Errors of one message together, warnings and notes of one code, in the order of the first of each."""
     found: dict[tuple[str, ...], list[Diagnostic]] = {}
     for each in diagnostics:
-        found.setdefault((each.code, each.message, each.why, each.help), []).append(each)
-    return [Group(same[0], tuple(each.place for each in same if str(each.place))) for same in found.values()]
+        details = (each.message, each.why, each.help) if each.level == LEVELS[0] else ()
+        found.setdefault((each.code, each.level, *details), []).append(each)
+    return [
+        Group(
+            same[0], tuple(each.place for each in same if str(each.place)), len(same),
+            len({each.message for each in same}) > 1,
+        )
+        for same in found.values()
+    ]  # fmt: skip

@@ -98,11 +98,10 @@ def _text(reports: Sequence[CheckReport], style: Style) -> Iterator[str]:
 
 
 def _lines(group: Group, style: Style) -> Iterator[str]:
-    first, places = group.first, group.places
-    count = f" ({len(places)} times)" if len(places) > 1 else ""
+    first = group.first
     level = style.paint(first.level, fg=COLOURS[first.level], bold=True)
-    yield f"  {level} {first.code}: {printable(first.message)}{count}"
-    for name, text in (("where", places_text(places)), ("why", first.why), ("help", first.help)):
+    yield f"  {level} {first.code}: {printable(group.message)}"
+    for name, text in (("where", places_text(group.places)), ("why", first.why), ("help", first.help)):
         if text:
             yield f"    {name + ':':6} {printable(text)}"
 
@@ -116,15 +115,15 @@ def as_markdown(reports: Iterable[CheckReport]) -> str:
             lines += [f"{report.refused.code}: {_escaped(report.refused.message)}", ""]
         if report.shown:
             lines += ["| level | code | what | where | why and what to do |", "|---|---|---|---|---|"]
-            lines += [f"| {' | '.join(_row(each.first, each.places))} |" for each in grouped(report.shown)]
+            lines += [f"| {' | '.join(_row(each))} |" for each in grouped(report.shown)]
             lines.append("")
     return "\n".join(lines)
 
 
-def _row(diagnostic: Diagnostic, places: Sequence[Any]) -> list[str]:
-    count = f" ({len(places)} times)" if len(places) > 1 else ""
-    advice = "; ".join(each for each in (diagnostic.why, diagnostic.help) if each)
-    cells = [diagnostic.level, diagnostic.code, diagnostic.message + count, places_text(places), advice]
+def _row(group: Group) -> list[str]:
+    first = group.first
+    advice = "; ".join(each for each in (first.why, first.help) if each)
+    cells = [first.level, first.code, group.message, places_text(group.places), advice]
     return [_escaped(each) for each in cells]
 
 

@@ -25,7 +25,7 @@ from mo_loop.conversion import Conversion
 from mo_loop.conversion_limits import Limits
 from mo_loop.diagnostics import examine as diagnostics
 from mo_loop.diagnostics.codes import CODES
-from mo_loop.diagnostics.diagnostic import CheckReport, Diagnostic, exit_code
+from mo_loop.diagnostics.diagnostic import CheckReport, Diagnostic, exit_code, grouped
 from mo_loop.errors import ConversionErrors, ExtensionError, MoLoopError, UsageError
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
@@ -606,3 +606,11 @@ def test_reports_are_the_same_every_time() -> None:
     made: list[Callable[[], Any]] = [lambda: parsed(LIST), lambda: nested(16), lambda: MODELS[0]]
     for make in made:
         assert examine(make()).diagnostics == examine(make()).diagnostics
+
+
+def test_warnings_of_one_code_are_one_group_and_errors_of_one_message() -> None:
+    several = [Diagnostic("ML510", f"t{number} is declared as f32[2]", why="w") for number in range(16)]
+    found = grouped([*several, Diagnostic("ML303", "a"), Diagnostic("ML303", "b"), Diagnostic("ML303", "b")])
+    assert [each.message for each in found] == [
+        "t0 is declared as f32[2] (16 times, with other names or numbers)", "a", "b (2 times)",
+    ]  # fmt: skip
