@@ -1,6 +1,5 @@
 """Reduction on models with one fault, which an extension plants into every conversion."""
 
-import time
 from collections import Counter
 from dataclasses import replace
 from pathlib import Path
@@ -73,11 +72,10 @@ def operators(found: Reduced) -> Counter[str]:
 
 def test_a_fault_in_a_nested_body_is_reduced_to_its_node(tmp_path: Path) -> None:
     smaller: list[Candidate] = []
-    start = time.monotonic()
-    found = reduce(saved(parsed(NESTED), tmp_path), "differs", options=extension(tmp_path), seconds=60,
+    found = reduce(saved(parsed(NESTED), tmp_path), "differs", options=extension(tmp_path), seconds=600,
                    better=lambda candidate, _: smaller.append(candidate))  # fmt: skip
     assert operators(found) == {"Tanh": 1}
-    assert time.monotonic() - start < 60
+    assert found.trials < 100
     assert [each.size for each in smaller] == sorted((each.size for each in smaller), reverse=True)
     assert smaller[-1] == found.best
     (feeds,) = found.best.sets
