@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import time
 from collections.abc import Callable
 from dataclasses import fields, replace
 from itertools import pairwise
@@ -331,14 +330,13 @@ class TestTime:
 
 
 def test_nodes_that_no_call_reaches_are_counted_without_translating_them() -> None:
-    """The doubling functions of depth 60 would have 10^18 nodes."""
-    start = time.monotonic()
+    """The doubling functions of depth 60 would have 10^18 nodes: the test ends because they are not translated."""
     with pytest.raises(LimitError) as caught:
         convert_model(doubling(60), limits={"nodes": 5000})
     assert caught.value.code == "ML341"
     with pytest.raises(LimitError) as caught:
         convert_model(doubling(60), limits={"calls": 1000})
-    assert caught.value.code == "ML347" and time.monotonic() - start < 20
+    assert caught.value.code == "ML347"
 
 
 def test_the_depths_that_can_be_asked_for_fit_into_the_stack() -> None:

@@ -47,7 +47,7 @@ def test_phases_around_the_passes() -> None:
     with phase("writing", [profile]):
         time.sleep(0.01)
     phases = {row["phase"]: row["seconds"] for row in profile.as_json()["phases"]}
-    assert list(phases) == ["reading", "writing"] and all(0.01 <= seconds < 5 for seconds in phases.values())
+    assert list(phases) == ["reading", "writing"] and all(seconds >= 0.01 for seconds in phases.values())
     names = [line.split()[0] for line in profile.table().splitlines()[1:]]
     assert names == ["reading", "NegativeToAbs", "GraphRewrite", "AbsToReLU", "Notes", "writing", "passes", "all"]
 
