@@ -31,6 +31,14 @@ def quotient(a, b, limit: float | None = None) -> Value:
     return ops.Add(first, ops.Divide(missing, b)).output
 
 
+def quotient_of_integer(a: Value, b: Value) -> Value:
+    """a / b in f32, correctly rounded, for whole numbers b below 2^12: their products with parts of it are exact."""
+    first = ops.Divide(a, b)
+    high, low = _parts(first, 2, 12)
+    missing = ops.Subtract(ops.Subtract(a, ops.Multiply(high, b)), ops.Multiply(low, b))
+    return ops.Add(first, ops.Divide(missing, b)).output
+
+
 def _is_folded(*values) -> bool:
     return all(isinstance(each, Value) and isinstance(each.node, Constant) for each in values)
 

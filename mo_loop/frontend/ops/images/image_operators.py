@@ -10,6 +10,7 @@ from mo_loop.frontend.ops.images.windows import WindowAttributes
 from mo_loop.frontend.ops.shared import counted
 from mo_loop.frontend.vocabulary import MICROSOFT, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32
+from mo_loop.ops.exact import quotient_of_integer
 from mo_loop.ops.lengths import as_i64, as_value, dimension, joined
 from mo_loop.ops.ranges import AtLeast3, Integers, Matrix, NotNegatives, Positive, Positives, Rank4, Vector
 
@@ -40,7 +41,7 @@ def crop_and_resize(
         return ops.Gather(table, ops.Unsqueeze(line, 2) + ops.Unsqueeze(_index(column, width), 1), 0)
 
     if mode == "nearest":
-        y = read(*(ops.Round(each, mode="half_away_from_zero") for each in (rows, columns)))
+        y = read(*map(_nearest, (rows, columns)))
     else:
         above, left = ops.Floor(rows), ops.Floor(columns)
         below, right = ops.Ceiling(rows), ops.Ceiling(columns)
@@ -53,15 +54,23 @@ def crop_and_resize(
 
 
 def _positions(rois: Value, column: int, size: Value, count: Value) -> Value:
-    """Positions [R, count] along one dimension of `size` elements, in f32."""
+    """Positions [R, count] along one dimension of `size` elements, in f32, rounded as ONNX Runtime does: the last bit
+    decides whether a position is inside, and which element is the nearest. The last one is that of the end."""
     start, end = (as_type(ops.Gather(rois, [at], 1), f32) for at in (column, column + 2))  # [R, 1]
     last = as_type(size, f32) - 1.0
     is_one = count <= 1
     gaps = ops.Maximum(as_type(count, f32) - 1.0, 1.0)
-    step = (end - start) * last / gaps
+    step = quotient_of_integer((end - start) * last, gaps)
     middle = (start + end) * 0.5 * last
-    origin = ops.Select(is_one, middle, start * last)
-    return origin + ops.Unsqueeze(as_type(counted(as_i64(count), count), f32), 0) * step
+    first, final = (ops.Select(is_one, middle, corner * last) for corner in (start, end))
+    numbers = ops.Unsqueeze(as_type(counted(as_i64(count), count), f32), 0)
+    return ops.Select(numbers < gaps, first + numbers * step, final)
+
+
+def _nearest(position: Value) -> Value:
+    """The nearest whole number, of two the larger one. The runtime's Round adds 0.5, which makes 0.49999997 to 1."""
+    below = ops.Floor(position)
+    return ops.Select(position - below >= 0.5, below + 1.0, below)
 
 
 def _index(position: Value, size: Value) -> Value:
