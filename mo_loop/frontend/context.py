@@ -115,11 +115,12 @@ class Context:
             or self.translation.is_read(self.outputs[0])
         )  # fmt: skip
 
-    def forced_rank(self) -> int | None:
-        """The rank of the first output with which alone the nodes that read it run; None if they do not say one."""
+    def forced_rank(self, *, declared: bool = False) -> int | None:
+        """The rank of the first output with which alone the nodes that read it run, or, with `declared`, that the model
+        declares; None if there is none."""
         ranks = self.scope.ranks
         found = ranks.of(self.outputs[0]) if ranks is not None and self.outputs[0] else None
-        return None if found is None or found.by_declaration else found.rank
+        return None if found is None or (found.by_declaration and not declared) else found.rank
 
     def constant(self, array: Any, dtype: Any = None) -> Value:
         """A Constant in the graph of the current scope."""

@@ -42,6 +42,7 @@ from mo_loop.frontend.translator_table import TranslatorTable
 from mo_loop.frontend.unsupported_operators import certain_refusal
 from mo_loop.frontend.waiting_nodes import WaitingNodes
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.dimension import may_be_one
 from mo_loop.graph.origin import Origin, current, made_for
 from mo_loop.graph.tensor import Tensor
 from mo_loop.graph.types import UNKNOWN, TensorType
@@ -164,8 +165,9 @@ class ModelTranslation(Translation):
         type_ = UNKNOWN if declared is None else type_from(declared, symbolic=True)
         rank = getattr(type_, "rank", None)
         widest = len(value.type.dims)
-        if rank is not None and least <= rank < widest and set(value.type.dims[: widest - rank]) == {1}:
-            value = ops.Squeeze(value, list(range(widest - rank))).output
+        extra = list(range(widest - rank)) if rank is not None and least <= rank < widest else []
+        if extra and all(dim == 1 or may_be_one(dim) for dim in value.type.dims[: len(extra)]):
+            value = ops.Squeeze(value, extra).output  # the runtime refuses another size
         self.doubts.output_rank(name, least, widest, len(value.type.dims))
         return value
 

@@ -261,6 +261,11 @@ def low(dim: Dimension) -> int:
     return dim if isinstance(dim, int) else max(dim.lo, 0)
 
 
+def may_be_one(dim: Dimension) -> bool:
+    """Whether a size that is not known may be 1."""
+    return not isinstance(dim, int) and low(dim) < 2
+
+
 def high(dim: Dimension) -> int | None:
     return dim if isinstance(dim, int) else dim.hi
 

@@ -5,7 +5,7 @@ import numpy as np
 from mo_loop.frontend.arrays import ones, zeros
 from mo_loop.frontend.ops.shared import FAR, integers, near
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.graph.dimension import low
+from mo_loop.graph.dimension import may_be_one
 from mo_loop.graph.shape import element_count, normalise_axis
 from mo_loop.ops.infer import vector_length
 from mo_loop.ops.lengths import as_i64, dimension, joined
@@ -96,25 +96,28 @@ def _squeeze(data: Value, axes: tuple[int, ...] | None, node: Context):
         return ops.Squeeze(data, list(axes))
     dims = dict(enumerate(data.shape or ()))
     ones = [axis for axis, dim in dims.items() if dim == 1]
-    doubtful = [axis for axis, dim in dims.items() if dim != 1 and not isinstance(dim, int) and low(dim) < 2]
+    doubtful = [axis for axis, dim in dims.items() if may_be_one(dim)]
     kept = [axis for axis in dims if axis not in ones]
     forced = node.forced_rank()
     if forced == len(kept):
         doubtful = []
     elif forced == len(kept) - len(doubtful):
         ones, doubtful = sorted(ones + doubtful), []
-    is_output = node.only_leaves_the_model()
+    is_output, least, most = node.only_leaves_the_model(), len(kept) - len(doubtful), len(kept)
     if data.shape is None or (doubtful not in ([], kept[:1]) and not is_output):
         raise UnsupportedError(
             f"Squeeze without axes of a tensor of shape {data.type}: the rank of the result is not known", code="ML314",
             hint="give the model inputs static shapes, or the operator its axes",
         )  # fmt: skip
+    taken = least if doubtful and is_output and node.forced_rank(declared=True) == least else most
+    if taken < most:
+        ones = sorted(ones + doubtful)  # the runtime refuses other sizes
     result = ops.Squeeze(data, ones) if ones else data
     if doubtful and is_output:
-        node.translation.doubts.output_rank(node.outputs[0], len(kept) - len(doubtful), len(kept), len(kept))
+        node.translation.doubts.output_rank(node.outputs[0], least, most, taken)
     elif doubtful:
         result = result if ones else ops.Identity(data)
-        node.scope.set_least_rank(result, len(kept) - 1)
+        node.scope.set_least_rank(result, most - 1)
     return result
 
 

@@ -14,7 +14,7 @@ SQUEEZED = {"[N, 1, 3]": ((4, 1, 3), (4, 3), "1 to 2"), "[N, 1]": ((4, 1), (4,),
 @pytest.mark.parametrize("declared", SQUEEZED)
 def test_squeeze_of_all_ones_takes_unknown_sizes_of_an_output_for_others(declared: str) -> None:
     shape, squeezed, ranks = SQUEEZED[declared]
-    made = parsed(f"main (float{declared} x) => (float[K] y) {{ y = Squeeze (x) }}")
+    made = parsed(f"main (float{declared} x) => (float[] y) {{ y = Squeeze (x) }}")
     x, one = floats(*shape), floats(*(1 if size == 4 else size for size in shape))
     kept = one.reshape([1 if size == 4 else size for size in squeezed])
     with pytest.warns(ConversionWarning, match=f"the rank of the output 'y' is {ranks}, depending on the run: here it"):
@@ -24,7 +24,7 @@ def test_squeeze_of_all_ones_takes_unknown_sizes_of_an_output_for_others(declare
 
 def test_squeeze_of_all_ones_inside_a_model_is_exact_or_refused() -> None:
     """The leading size may be 1 if what reads the result does not depend on the rank."""
-    behind = parsed("main (float[N, 1] x) => (float y) { s = Squeeze (x) y = Sigmoid (s) }")  # declared for N = 1
+    behind = parsed("main (float[N, 1] x) => (float[K] y) { s = Squeeze (x) y = Sigmoid (s) }")
     with pytest.warns(ConversionWarning, match="the rank of the output 'y' is 0 to 1, .* here it is 1"):
         check(behind, {"x": floats(4, 1)})
     whole = "main (float[N, 1, 3] x) => (float y) { s = Squeeze (x) t = Relu (s) y = ReduceSum <keepdims = 0> (t) }"
@@ -34,6 +34,20 @@ def test_squeeze_of_all_ones_inside_a_model_is_exact_or_refused() -> None:
         assert refusal(parsed(text)).code == code
     assert "rank of the result" in str(refusal(parsed(text), input="x[3,1..]"))
     assert convert_model(parsed(text), input="x[3,2..]").graph.results[0].value.rank == 2
+
+
+@pytest.mark.parametrize(
+    "nodes", ["y = Squeeze (x)", "s = Squeeze (x) y = Neg (s)", "a = Exp (x) s = Squeeze (a) y = Cos (s)"]
+)
+@pytest.mark.parametrize("declared", ["[N, 1]", "[1, N]", "[1]"])
+def test_an_output_that_is_declared_without_dimensions_has_none(nodes: str, declared: str) -> None:
+    made = parsed(f"main (float{declared} x) => (float y) {{ {nodes} }}")
+    x = floats(*[1] * (declared.count(",") + 1))
+    if "N" not in declared:
+        check(made, {"x": x})
+        return
+    with pytest.warns(ConversionWarning, match="the rank of the output 'y' is 0 to 1, .* here it is 0"):
+        check(made, {"x": x})
 
 
 FROM_THE_END = {
