@@ -4,7 +4,8 @@
     nodes = without_repeated(nodes, reads, repeated, outputs, scope)      # each name is made once
 
 ONNX forbids it. Of equal nodes the first one stays. Of others, a reader gets the last value before it in the order of
-the list, as a runtime that runs the nodes in this order gives it; a name that nothing reads then is left out.
+the list, as a runtime that runs the nodes in this order gives it; a name that nothing reads then is left out. Of
+Constants of the main graph the last one stays: ONNX Runtime makes them initializers before it runs a node.
 """
 
 from __future__ import annotations
@@ -44,7 +45,10 @@ def without_repeated(
     kept: list[Any] = list(nodes)
     results = set(outputs)
     for name, places in repeated.items():
-        chosen = _meant(nodes, reads, name, places, name in results)
+        if not scope and len(set(places)) == len(places) and all(nodes[each].op_type == "Constant" for each in places):
+            chosen: int | None = places[-1]
+        else:
+            chosen = _meant(nodes, reads, name, places, name in results)
         if chosen is None:
             raise ModelError(
                 f"two nodes make {name!r}", why="it is not clear which value a node reads", where=Origin(scope),

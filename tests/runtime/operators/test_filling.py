@@ -8,7 +8,8 @@ from onnx import helper
 
 from mo_loop import ops
 from mo_loop.api import convert_model
-from tests.harness import check_model, check_node, refusal
+from mo_loop.errors import ConversionWarning
+from tests.harness import check_model, check_node, parsed, refusal
 from tests.nodes import NEWEST, graph_model, node_model
 from tests.pairs import every, pairs
 
@@ -183,3 +184,12 @@ def test_shapes_that_are_computed_stay_visible() -> None:
 
 def test_modes_that_do_not_exist() -> None:
     assert "mode" in str(refusal(node_model("Pad", {"x": floats(2)}, {"pads": [0, 1], "mode": "mirror"}, opset=2)))
+
+
+def test_the_last_of_two_constants_of_one_name_holds_for_all_readers():
+    """As in ONNX Runtime, which makes them initializers before it runs a node."""
+    made = parsed("""main (float[2] x) => (float[2] y, float[2] z) {
+        t = Constant <value_float = 3.0> ()  y = Mul (x, t)  t = Constant <value_float = 4.0> ()  z = Add (x, t) }""")
+    x = np.array([1, 2], np.float32)
+    with pytest.warns(ConversionWarning, match="two nodes make 't'"):
+        check_model(made, {"x": x}, expected=[x * 4, x + 4])
