@@ -44,6 +44,7 @@ from mo_loop.transforms.low_precision.compress_weights import CompressWeights
 from mo_loop.transforms.low_precision.dequantize_before_movement import DequantizeBeforeMovement
 from mo_loop.transforms.low_precision.integer_mat_mul_to_fake_quantize import IntegerMatMulToFakeQuantize
 from mo_loop.transforms.low_precision.integer_product_to_float import IntegerProductToFloat
+from mo_loop.transforms.low_precision.keep_integers_precise import KeepIntegersPrecise
 from mo_loop.transforms.low_precision.lower_quantization import LowerQuantization
 from mo_loop.transforms.low_precision.push_weights_to_subgraph import PushWeightsToSubgraph
 from mo_loop.transforms.low_precision.quantize_to_fake_quantize import QuantizeToFakeQuantize
@@ -193,6 +194,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     IsolateParameters,  # after the passes that make or remove readers of Parameters
     CompressWeights,  # no pass folds, moves or merges them
     LowerBarriers,  # no pass can see through or remove a Barrier
+    KeepIntegersPrecise,  # marks the nodes of the file
     PortRenumbering,  # the canonical order of ports
 )
 """Turns a translated graph into one that the runtime executes correctly."""
@@ -263,8 +265,9 @@ def default_pipeline(
     target = target or Target()
     has_steps = any(isinstance(each, LowLatency2) for each in states)
     weights = CompressWeights(portable=quantization == "portable")
+    lowering = LowerQuantization(exact=quantization == "exact")
     loops = (ComputeBehindLoops(exact_order), ComputeBeforeLoops(exact_order), VectorizeLoops(exact_order))
-    chosen = (UnrollLoops(unroll, keeps_steps=has_steps), weights, *loops, *states)
+    chosen = (UnrollLoops(unroll, keeps_steps=has_steps), weights, lowering, *loops, *states)
     given: dict[type[FunctionPass], FunctionPass] = {type(each): each for each in chosen}
     passes = [given.get(each) or _made(each, target) for each in FRONT if each in given or each not in STATES]
     for each in passes:

@@ -13,7 +13,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.graph import Value
 from mo_loop.ops.base import Constant
-from mo_loop.ops.exact import as_float, extremes, quotient
+from mo_loop.ops.exact import extremes, quotient
 from mo_loop.transforms.replace import drop_dead, replace_output
 
 EXACT_FORM = 3
@@ -47,13 +47,6 @@ def is_read_as_float(value: Value) -> bool:
         isinstance(behind.node, ops.Quantize) and behind.port == EXACT_FORM
         for each in readers for use in each.outputs[0].uses if use.node.outputs for behind in use.node.outputs[0].uses
     )  # fmt: skip
-
-
-def numbers_of(integers: Value) -> Value:
-    """The f32 numbers that a Convert made integers of, or the integers in f32."""
-    node = integers.node
-    source = node.inputs[0] if isinstance(node, ops.Convert) else None
-    return source if source is not None and source.dtype.is_float else as_float(integers)
 
 
 def replace_converted(value: Value, make: Callable[[], Value]) -> None:

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Graph
+from mo_loop.graph.types import i32
 from mo_loop.ops.exact import centred, centred_weights
 from mo_loop.transforms.function_pass import FunctionPass
-from mo_loop.transforms.low_precision.dynamic import MOST, integers_of, is_read_as_float, numbers_of, replace_converted
+from mo_loop.transforms.low_precision.dynamic import MOST, integers_of, is_read_as_float, replace_converted
 from mo_loop.transforms.replace import drop_dead, replace_output
 
 
 class IntegerProductToFloat(FunctionPass):
-    """Convert(IntegerMatMul(a, b, zero points))  ->  MatMul(a - zero point, b - zero point), in f32
+    """IntegerMatMul(a, b, zero points)  ->  Convert(MatMul(a - zero point, b - zero point)), the product in f32
     RoundedOrExact(rounded, exact)  ->  rounded
     DynamicQuantize(x)  ->  the integers in f32, if nothing reads them as integers
 
     A sum of more than 24 bits is rounded, once. Such a product is right on every CPU, and weights are in f32 only when
-    the runtime has compiled the model.
+    the runtime has compiled the model. Without the Convert to i32 the runtime would multiply the weights by a scale
+    after the product, and round them where it computes in bf16.
     """
 
     def run_on_graph(self, graph: Graph) -> bool:
@@ -30,22 +32,18 @@ class IntegerProductToFloat(FunctionPass):
         if not is_read_as_float(node.output):
             return self.refuse(node, "its integers are read")
 
-        def product() -> Value:
-            left = centred(a, a_zero, -1 if a.rank == 1 else -2)
-            return ops.MatMul(left, centred_weights(b, b_zero, -1)).output
-
-        replace_converted(node.output, product)
+        left = centred(a, a_zero, -1 if a.rank == 1 else -2)
+        product = ops.MatMul(left, centred_weights(b, b_zero, -1))
+        replace_output(node.output, ops.Convert(product, destination_type=i32).output)
+        drop_dead([node])
         return self.accept(node)
 
     def _round(self, node: ops.RoundedOrExact) -> bool:
         rounded = node.operands[0]
         if rounded.dtype.is_integer and not is_read_as_float(node.output):
             return self.refuse(node, "its integers are read")
-        if rounded.dtype.is_integer:
-            replace_converted(node.output, lambda: numbers_of(rounded))
-        else:
-            replace_output(node.output, rounded)
-            drop_dead([node])
+        replace_output(node.output, rounded)
+        drop_dead([node])
         return self.accept(node)
 
     def _quantize(self, node: ops.DynamicQuantize) -> bool:

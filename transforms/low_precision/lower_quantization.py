@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
 import numpy as np
 
 from mo_loop import ops
@@ -28,6 +30,7 @@ from mo_loop.transforms.low_precision.weights import is_weights
 from mo_loop.transforms.replace import drop_dead, replace_node, replace_output
 
 
+@dataclass(eq=False)
 class LowerQuantization(FunctionPass):
     """Quantize(x, scale, zero point)  ->  Clamp(Round(x / scale) + zero point), or Clamp(Round(x / scale + zero point))
     Dequantize(q, scale, zero point)  ->  (q - zero point) * scale
@@ -37,7 +40,12 @@ class LowerQuantization(FunctionPass):
 
     FakeQuantize differs from this: it rounds after adding the zero point, so that the results of halves differ by 1.
     A Quantize of a product of integers (QLinearConv, QLinearMatMul) is computed from their exact sum.
+
+    With `exact` a Barrier is between the difference and its product with the scale: the runtime would compute
+    q * scale - zero point * scale.
     """
+
+    exact: bool = field(default=False, kw_only=True)
 
     def run_on_graph(self, graph: Graph) -> bool:
         changed = self.rewrite_each(graph, ops.Quantize, self._quantize)
@@ -67,11 +75,14 @@ class LowerQuantization(FunctionPass):
         assert x is not None and scale is not None
         y = as_float(x)
         if zero is not None:
-            y = ops.Subtract(y, as_float(aligned(x, zero, node.axis, node.block_size))).output
+            y = self._kept(ops.Subtract(y, as_float(aligned(x, zero, node.axis, node.block_size))).output)
         y = ops.Multiply(y, as_float(aligned(x, scale, node.axis, node.block_size))).output
         replace_output(node.output, y if node.to is f32 else ops.Convert(y, destination_type=node.to).output)
         drop_dead([node])
         return self.accept(node)
+
+    def _kept(self, x: Value) -> Value:
+        return ops.Barrier(x, hides="memory").output if self.exact else x
 
     def _quantize_dynamically(self, node: ops.DynamicQuantize) -> bool:
         x = node.operands[0]

@@ -1,5 +1,6 @@
 """Quantised tensors: integers are exact, ties included."""
 
+from pathlib import Path
 from typing import Any
 
 import ml_dtypes
@@ -7,10 +8,9 @@ import numpy as np
 import onnx
 import pytest
 
-from mo_loop.api import convert_model
+from mo_loop import convert_model, save_model
 from mo_loop.errors import MoLoopError
-from tests.harness import check_node
-from tests.nodes import node_model
+from tests.harness import check_node, node_model, parsed, run_ir
 from tests.pairs import every
 
 INTEGERS = (np.uint8, np.int8, np.uint16, np.int16)
@@ -212,3 +212,29 @@ def test_extended_quantisation_to_other_types_is_refused(zero: Any, said: str) -
     model = node_model("com.amd.quark::ExtendedQuantizeLinear", inputs, opset=1, constants=["scale", "zero"])
     with pytest.raises(MoLoopError, match=said):
         convert_model(model)
+
+
+@every(dynamic=(False, True), dtype=INTEGERS, constants=((), ("scale", "zero")))
+def test_every_bit_of_a_difference_times_a_scale(dtype, dynamic, constants, tmp_path):
+    """The runtime would compute q * scale - zero * scale."""
+    q = integers(dtype, 40, 50)
+    inputs = {"x": q, "scale": np.float32(0.05), "zero": np.array(100, dtype)}
+    model = node_model("DequantizeLinear", inputs, opset=21, constants=constants, dynamic=dynamic)
+    feeds = {name: value for name, value in inputs.items() if name not in constants}
+    assert np.array_equal(exact(model, feeds, tmp_path), (q.astype(np.float32) - np.float32(100)) * np.float32(0.05))
+
+
+def test_requantisation_rounds_halves_to_even(tmp_path):
+    """From a scale of 0.05 to one of 0.02, the quotients of half of the integers are halves."""
+    model = parsed("""main (uint8[256] p) => (uint8[256] q) <float s = {0.05}, uint8 z = {100}, float t = {0.02},
+      uint8 k = {30}> { d = DequantizeLinear (p, s, z) q = QuantizeLinear (d, t, k) }""")
+    p = np.arange(256).astype(np.uint8)
+    numbers = (p.astype(np.float32) - np.float32(100)) * np.float32(0.05)
+    expected = np.clip(np.rint(numbers / np.float32(0.02)) + 30, 0, 255)
+    assert np.array_equal(exact(model, {"p": p}, tmp_path), expected)
+
+
+def exact(model: onnx.ModelProto, feeds: dict[str, np.ndarray], folder: Path) -> np.ndarray:
+    save_model(convert_model(model, quantization="exact"), folder / "model.xml")
+    ((_, found),) = run_ir(folder / "model.xml", [feeds])[0]
+    return found
