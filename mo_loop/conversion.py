@@ -295,16 +295,24 @@ class Conversion:
             graph.rt_info["converter"]["target"] = str(narrowed)
 
     def _check_sums(self, graph: Graph) -> None:
-        """Warn of layers that saturate on some processors; `mo-loop check`, which collects, names each of them."""
+        """Warn of layers that some processors compute less exactly; `mo-loop check`, which collects, lists them."""
+        if self._collect:
+            return
+        from mo_loop.ops.linear import MatMul
         from mo_loop.ops.quantization import FakeQuantize
 
-        if self._collect or not any(scope.has(FakeQuantize) for scope in graph.scopes()):
-            return
-        from mo_loop.transforms.low_precision.saturation import warning_of
+        found = []
+        if any(scope.has(FakeQuantize) for scope in graph.scopes()):
+            from mo_loop.transforms.low_precision.saturation import warning_of
 
-        warning = warning_of(graph)
-        if warning is not None:
-            warnings.warn(warning, stacklevel=2)
+            found.append(warning_of(graph))
+        if any(scope.has(MatMul) for scope in graph.scopes()):
+            from mo_loop.transforms.low_precision.rounded_activations import rounding_warning
+
+            found.append(rounding_warning(graph))
+        for warning in found:
+            if warning is not None:
+                warnings.warn(warning, stacklevel=2)
 
     # -- errors
 

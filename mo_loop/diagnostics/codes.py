@@ -560,6 +560,14 @@ CODES: dict[str, Code] = {
     ),
     "ML499": Code("an unexpected error: a bug of mo_loop", "the code does not expect this case", _REPORT),
     # -- other numbers
+    "ML500": Code(
+        "activations that the runtime rounds before compressed weights",
+        "on processors with VNNI the CPU device quantises them to 8 bits in groups of 32 by default, which changes "
+        "results by up to some percent",
+        "set the property DYNAMIC_QUANTIZATION_GROUP_SIZE to 0 when you compile the model, or convert with "
+        "--quantization exact, which sets it in the IR",
+        "note",
+    ),
     "ML501": Code(
         "f64 that is computed in f32",
         "the CPU device has no f64: it computes in f32 and large values become infinite",

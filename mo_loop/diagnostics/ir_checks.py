@@ -22,6 +22,7 @@ from mo_loop.ops.port_map import Merged
 from mo_loop.ops.quantization import quantised_constant
 from mo_loop.ops.random import RandomUniform
 from mo_loop.transforms.config import PassConfig
+from mo_loop.transforms.low_precision.rounded_activations import rounded_products, rounding_text
 from mo_loop.transforms.low_precision.saturation import integer_layers
 from mo_loop.transforms.manager import Phase, Step
 
@@ -86,8 +87,8 @@ class Seen:
 def diagnostics(graph: Graph, seen: Seen) -> Iterator[Diagnostic]:
     """All diagnostics of the graph; `seen` observed its conversion."""
     for check in (
-        _doubles, _wide_integers, _integer_powers, _random, _lost_nan, _saturating, _expanded_weights, _empty_sizes,
-        _growing, _nested_ifs, _unread_inputs,
+        _doubles, _wide_integers, _integer_powers, _random, _lost_nan, _saturating, _rounded, _expanded_weights,
+        _empty_sizes, _growing, _nested_ifs, _unread_inputs,
     ):  # fmt: skip
         yield from check(graph)
     yield from _uncounted(graph, seen)
@@ -147,6 +148,12 @@ def _saturating(graph: Graph) -> Iterator[Diagnostic]:
             other = "other activations" if each.weights is None else f"weights of 8 bits up to {_largest(each.weights)}"
             text = f"{other} are multiplied by activations of 8 bits"
             yield Diagnostic.of_code("ML508", text, each.node.origin)
+
+
+def _rounded(graph: Graph) -> Iterator[Diagnostic]:
+    products = rounded_products(graph)
+    if products:
+        yield Diagnostic.of_code("ML500", rounding_text(len(products)), products[0].origin)
 
 
 def _largest(weights: Constant) -> int:

@@ -30,6 +30,7 @@ from mo_loop.errors import ConversionErrors, ExtensionError, MoLoopError, UsageE
 from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
 from mo_loop.transforms.config import PassConfig
+from mo_loop.transforms.low_precision.rounded_activations import rounded_products
 from tests import ROOT
 from tests.cli.test_bad_input import BROKEN
 from tests.harness import parsed
@@ -334,6 +335,35 @@ def test_quantised_weights() -> None:
     assert codes_of(64, 1) == codes_of(-64, 1) == set()
     assert codes_of(65, 1) == {"ML508"} and codes_of(65, 1, quantization="portable") == {"ML509"}
     assert "ML508" not in codes_of(65, 1, quantization="exact") and codes_of(64, 0) == {"ML509"}
+
+
+COMPRESSED = """main (float[N,64] x) => (float[N,32] y) <float[32] s, TYPE[64,32] w, TYPE[32] z> {
+  v = DequantizeLinear <axis = 1> (w, s ZERO) y = MatMul (x, v) }"""
+"""Weights of the whole range do not fit i8 without their zero points."""
+
+
+@pytest.mark.parametrize(
+    ("kind", "zero", "rounded"),
+    [("int8", "", True), ("int8", ", z", False), ("uint8", ", z", True), ("float", None, False)],
+)
+def test_activations_before_compressed_weights(kind: str, zero: str | None, rounded: bool) -> None:
+    """The runtime does not round those of i8 weights with zero points, nor those of weights in f32."""
+    text = COMPRESSED.replace("TYPE", kind).replace("ZERO", zero or "")
+    text = text if zero is not None else text.replace("DequantizeLinear <axis = 1> (w, s )", "Mul (w, s)")
+    model, random = parsed(text), np.random.default_rng(5)
+    least = 0 if kind == "uint8" else -128
+    arrays = {"s": np.ones(32, np.float32), "w": random.integers(least, least + 256, (64, 32)), "z": np.arange(32)}
+    for name, array in arrays.items():
+        array = array.astype({"float": np.float32}.get(kind, kind) if name != "s" else np.float32)
+        model.graph.initializer.append(numpy_helper.from_array(array, name))
+    assert ("ML500" in codes(examine(model))) is rounded
+    assert "ML500" not in codes(examine(model, quantization="exact"))
+    with warnings.catch_warnings(record=True) as heard:
+        warnings.simplefilter("always")
+        converted = convert_model(model)
+    said = [each for each in heard if getattr(each.message, "code", "") == "ML500"]
+    assert len(said) == rounded and all("DYNAMIC_QUANTIZATION_GROUP_SIZE" in str(each.message) for each in said)
+    assert len(rounded_products(converted.graph)) == rounded
 
 
 # -- assumptions
