@@ -13,11 +13,12 @@ from mo_loop.transforms.runtime.local import (
     movement_of_data,
     products_and_convolutions,
     quantised_scales,
+    recurrent_states,
 )
 
 FILES = (
     elementwise_layers, movement_of_data, axes_and_indices, empty_tensors, products_and_convolutions, quantised_scales,
-    attention_heads,
+    attention_heads, recurrent_states,
     merged_constants, fused_constants,  # after those that place a maximum for other reasons
 )  # fmt: skip
 

@@ -271,3 +271,19 @@ def test_an_input_reshaped_at_run_time_and_returned():
     nodes = [helper.make_node("Reshape", ["x", "shape"], ["r"]), helper.make_node("Identity", ["r"], ["y"])]
     feeds = [{"x": floats(n), "shape": ints(n)} for n in (2, 5, 2, 1)]
     check_model(graph_model(nodes, feeds[0], ["y"], opset=13, dynamic=["x"]), *feeds)
+
+
+@every(
+    first=["Unsqueeze (x, zero)", "Reshape (x, groups)", "Unsqueeze (s, zero)"],
+    last=["Squeeze (t, place)", "Unsqueeze (t, zero)", "Reshape (t, flat)"],
+)
+def test_a_first_dimension_that_is_moved_between_views(first: str, last: str) -> None:
+    """The runtime takes the operations for a shuffle of channels, whose groups are the unknown first dimension."""
+    order, place = ("[0, 2, 1, 3]", 0) if "(s" in first else ("[3, 1, 2, 0, 4]", 3)
+    model = parsed(f"""main (float[N, 2, 1, 3] a) => (float[?] z)
+      <int64[1] zero = {{0}}, int64[1] two = {{2}}, int64[1] place = {{{place}}}, int64[1] flat = {{-1}},
+       int64[5] groups = {{1, -1, 2, 1, 3}}> {{
+      x = Abs (a) s = Squeeze (x, two) u = {first} t = Transpose <perm={order}> (u) v = {last}
+      y = Sqrt (v) z = Reshape (y, flat)
+    }}""", opset=18)  # fmt: skip
+    check_model(model, *({"a": floats(size, 2, 1, 3)} for size in (4, 1)))

@@ -2,10 +2,10 @@
 
 import numpy as np
 import pytest
-from onnx import helper
+from onnx import helper, numpy_helper
 
 from mo_loop import convert_model
-from tests.harness import check_model, check_node
+from tests.harness import check_model, check_node, parsed
 from tests.nodes import graph_model, node_model
 from tests.pairs import every
 
@@ -219,6 +219,39 @@ def test_constant_lengths(kind, layout, lengths):
     expected = [every.transpose(2, 0, 1, 3), *(each.transpose(1, 0, 2) for each in last)] if layout else [every, *last]
     x = given["x"].transpose(1, 0, 2).copy() if layout else given["x"]
     check_model(packed(kind, "bidirectional", known=(4, lengths), layout=layout)[0], {"x": x}, expected=expected)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_constant_lengths_in_order(kind):
+    """The runtime takes the last step of each sequence for all steps of one."""
+    lengths = list(range(1, BATCH + 1))
+    model, _ = packed(kind, "forward", known=(BATCH, lengths))
+    check_model(model, {"x": packed(kind, "forward")[1](BATCH, lengths)["x"]})
+
+
+COMPUTED_SIZES = {
+    "pad": "k = Concat <axis=0> (none, r) d = Pad (x, k)",
+    "slice": "e = Concat <axis=0> (batch, r) d = Slice (x, start, e, axes)",
+    "tile": "k = Concat <axis=0> (ones, r) d = Tile (x, k)",
+}
+
+
+@every(size=list(COMPUTED_SIZES), kind=KINDS, direction=["reverse", "bidirectional"])
+def test_batch_of_computed_sizes(size, kind, direction):
+    """The runtime infers no size of the input, and does not compile it with a constant state of a known batch."""
+    rng, rows, count = np.random.default_rng(3), GATES[kind] * 4, 2 if direction == "bidirectional" else 1
+    weights = {"w": rng.standard_normal((count, rows, 3)), "v": rng.standard_normal((count, rows, 4))}
+    numbers = {"two": [2], "none": [0] * 5, "batch": [2], "start": [0, 0], "axes": [0, 2], "ones": [1, 1]}
+    model = parsed(f"""main (float[2, 3, T] x) => (float[?, ?, ?, 4] y, float[?, 2, 4] h) {{
+      n = Shape <start=2> (x) m = Mod (n, two) r = Add (m, two) {COMPUTED_SIZES[size]}
+      t = Transpose <perm=[2, 0, 1]> (d)
+      y, h = {kind} <hidden_size=4, direction="{direction}"> (t, w, v)
+    }}""", opset=18)  # fmt: skip
+    model.graph.initializer.extend(
+        [numpy_helper.from_array(each.astype(np.float32), name) for name, each in weights.items()]
+        + [numpy_helper.from_array(np.array(each), name) for name, each in numbers.items()]
+    )
+    check_model(model, *({"x": rng.standard_normal((2, 3, steps)).astype(np.float32)} for steps in (5, 8, 3)))
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -19,6 +19,7 @@ from mo_loop.target import CRASH, NEVER, Gap, Processor
 from mo_loop.transforms.operands import behind
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.replace import drop_dead
+from mo_loop.transforms.runtime.inference import is_computable
 from mo_loop.transforms.runtime.local.rule import LocalRule
 
 
@@ -275,3 +276,42 @@ class DropBatchesOfOne(LocalRule):
         if ones not in [each.type.dims[:batch] for each in (x, indices) if each.rank is not None]:
             return None
         return ops.Gather(x, ops.Squeeze(indices, list(range(batch))), axis)
+
+
+class GatherWithOneMoreDimension(LocalRule):
+    """Gather(x : [2,2], [[0], [1]], 1, batch_dims 1)  ->  Squeeze(Gather(x, [[[0]], [[1]]], 1, batch_dims 1), 2)
+
+    The runtime compares the numbers of all rows with 0, 1, 2, ... up to the size of the axis. It does so only if the
+    ranks of the input and the output are equal.
+    """
+
+    instead = "a `Gather` with indices of one more dimension, and a `Squeeze`"
+    avoids = (Gap(
+        "rows-in-order",
+        "a `Gather` with `batch_dims` is removed if the indices of all rows together are 0, 1, 2, ... to the end of "
+        "the axis",
+    ),)  # fmt: skip
+
+    pattern = wrap_type(ops.Gather)
+
+    def form(self, node: ops.Gather) -> Node | None:
+        x, indices, axis = node.operands
+        at = axis.type.integers
+        if not node.batch_dims or at is None or x.rank is None or node.output.rank != x.rank:
+            return None
+        place = normalise_axis(at[0], x.rank)
+        if not _may_be_in_order(indices, x.type.dims[place]):
+            return None
+        rank = len(indices.type.dims)
+        gathered = ops.Gather(x, ops.Unsqueeze(indices, [rank]), axis, batch_dims=node.batch_dims % rank)
+        return ops.Squeeze(gathered, [place + 1])
+
+
+def _may_be_in_order(indices: Value, size: Dimension) -> bool:
+    """Whether the indices of several rows may be the numbers up to `size` when the runtime knows them and the size."""
+    numbers = indices.constant
+    if numbers is None:
+        return is_computable(indices, {})
+    return (size == numbers.size or not isinstance(size, int)) and np.array_equal(
+        numbers.ravel(), np.arange(numbers.size)
+    )

@@ -22,6 +22,8 @@ from mo_loop.transforms.replace import drop_dead, replace_node
 from mo_loop.transforms.runtime.inference import may_be_empty
 from mo_loop.transforms.runtime.local.rule import LocalRule
 
+VIEWS = ops.Reshape | ops.Squeeze | ops.Unsqueeze
+
 
 class ReduceBeforeTranspose(LocalRule):
     """Reduce(Transpose(x, order), axes)  ->  Transpose of what is left of Reduce(x, order[axes]), if its order changes
@@ -267,36 +269,38 @@ class CountAxesFromFront(LocalRule):
 class MoveWithSixDimensions(LocalRule):
     """Reshape(Transpose(Reshape(x : [N,1,3,2], [1, -1, 3, 1, 2]), order), shape)  ->  the same with [1, 1, -1, 3, 1, 2]
 
-    The runtime reads the second of four or five dimensions as the number of groups.
+    The runtime reads the second of four or five dimensions as the number of groups. It merges successive operations
+    that only change the shape, Squeeze and Unsqueeze too.
     """
 
     instead = "a `Transpose` of six dimensions"
     avoids = (Gap(
         "dynamic-groups",
-        "a `Reshape` of four dimensions, of which only the first is dynamic, to four or five whose second is "
-        "dynamic, then a `Transpose` and a `Reshape`, is taken for a shuffle of channels, and the model does not "
-        "compile", severity=ERROR,
+        "a `Reshape` or `Unsqueeze` of four dimensions, of which only the first is dynamic, to four or five whose "
+        "second is dynamic, then a `Transpose` and a `Reshape`, `Squeeze` or `Unsqueeze`, is taken for a shuffle of "
+        "channels, and the model does not compile", severity=ERROR,
     ),)  # fmt: skip
 
     pattern = wrap_type(ops.Transpose)
 
     def form(self, node: ops.Transpose) -> Node | None:
         x, places = node.operands[0], order_of(node)
-        groups = x.node
-        if not isinstance(groups, ops.Reshape) or places is None:
+        if places is None or x.rank not in (4, 5) or isinstance(x.type.dims[1], int):
             return None
-        if x.rank not in (4, 5) or isinstance(x.type.dims[1], int) or not _is_reshaped(node):
-            return None
-        given = groups.operands[0]
-        if given.rank != 4 or not all(isinstance(dim, int) for dim in given.type.dims[1:]):
+        if not _has_channels(x) or not any(isinstance(use.node, VIEWS) for use in node.output.uses):
             return None
         ones = list(range(6 - x.rank))
         moved = ops.Transpose(ops.Unsqueeze(x, ones), [*ones, *(place + len(ones) for place in places)])
         return ops.Squeeze(moved, ones)
 
 
-def _is_reshaped(node: ops.Transpose) -> bool:
-    return any(isinstance(use.node, ops.Reshape | ops.Squeeze | ops.Unsqueeze) for use in node.output.uses)
+def _has_channels(x: Value) -> bool:
+    """Whether `x` is another shape of a tensor of four dimensions of which only the first may be dynamic."""
+    while isinstance(x.node, VIEWS):
+        x = x.node.operands[0]
+        if x.rank == 4 and is_static(x.type.dims[1:]):
+            return True
+    return False
 
 
 class TileWithSixDimensions(LocalRule):

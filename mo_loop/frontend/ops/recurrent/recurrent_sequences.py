@@ -91,8 +91,7 @@ def _to_their_ends(
             steps = ops.Concat(steps, behind, axis=2)
         states = [_row(each, number, 1) for each in firsts]
         every, *last = run(steps, states, [_row(each, number, 0) for each in weights], "forward")
-        end = ops.Unsqueeze(lengths - np.int32(1), [1])
-        last[0] = ops.Squeeze(ops.Gather(every, end, 2, batch_dims=1), [2])
+        last[0] = ops.Gather(every, lengths - np.int32(1), 2, batch_dims=1)
         if backward:
             every = ops.ReverseSequence(every, lengths, batch_axis=0, seq_axis=2)
         found.append([every, *last])
