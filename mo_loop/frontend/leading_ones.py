@@ -1,6 +1,7 @@
-"""Values whose rank differs between iterations, branches or runs, by leading axes of size 1 alone.
+"""Values whose rank differs between iterations, branches or runs: the lower one gets leading axes of size 1.
 
     Loop(s = [1]: ..)  s: []  ->  [1]        the state is carried as [1]; its least rank is 0
+    Loop(s = [3]: ..)  s: [2,3]  ->  [?,3]   the state is carried as [1,3] first; its least rank is 1
     Squeeze(x: [N, 1])        ->  [N]        without axes; its least rank is 0, for N may be 1
 
 The IR has one rank for each value: the widest one. The elements are the same, in the same order. Such a value has an
@@ -20,7 +21,7 @@ from mo_loop.graph import Value
 from mo_loop.graph.dimension import Dimension
 from mo_loop.graph.types import TensorType
 
-MOST = 3
+MOST = 4
 """The most axes that a state gets: a body that adds one in every iteration is refused."""
 
 OF_ELEMENTS = frozenset((
@@ -63,20 +64,21 @@ ALONG_AN_AXIS = {
 EXACT = -1
 
 
-def with_equal_ranks(a: Any, b: Any) -> tuple[Any, Any]:
-    """Two types with the same rank, if their ranks differ by leading sizes of 1 alone; else the types."""
+def with_equal_ranks(a: Any, b: Any, *, by_ones: bool = False) -> tuple[Any, Any]:
+    """Two types with the wider rank of both, the other one with leading sizes of 1; with `by_ones`, only if the wider
+    one has these sizes too, else the types."""
     if not isinstance(a, TensorType) or not isinstance(b, TensorType) or a.shape is None or b.shape is None:
         return a, b
     rank = max(len(a.shape), len(b.shape))
-    return _padded(a, b.shape, rank), _padded(b, a.shape, rank)
+    return _padded(a, b.shape, rank, by_ones), _padded(b, a.shape, rank, by_ones)
 
 
-def _padded(type_: TensorType, other: Sequence[Dimension], rank: int) -> TensorType:
+def _padded(type_: TensorType, other: Sequence[Dimension], rank: int, by_ones: bool) -> TensorType:
     shape: Any = type_.shape
     missing = rank - len(shape)
-    if not missing or any(dim != 1 for dim in other[:missing]):
+    if not missing or (by_ones and any(dim != 1 for dim in other[:missing])):
         return type_
-    return TensorType(type_.dtype, (*other[:missing], *shape))
+    return TensorType(type_.dtype, (*[1] * missing, *shape))
 
 
 def with_rank(value: Value, rank: int | None) -> Value:

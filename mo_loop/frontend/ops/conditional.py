@@ -60,7 +60,7 @@ def selected(condition: Value, then_branch: Body, else_branch: Body, node: Conte
     ranks = node.scope.least_ranks
     least = [lower_of(least_of(a.value, ranks), b.value, ranks) for a, b in pairs]
     for a, b in pairs if by_ones else ():
-        one, other = with_equal_ranks(a.value.type, b.value.type)
+        one, other = with_equal_ranks(a.value.type, b.value.type, by_ones=True)
         set_value(a, with_rank(a.value, getattr(one, "rank", None)))
         set_value(b, with_rank(b.value, getattr(other, "rank", None)))
     values: dict[Value, None] = dict.fromkeys(c.outer for c in (*then.captures, *else_.captures))

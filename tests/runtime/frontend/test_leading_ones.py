@@ -55,6 +55,18 @@ def looped(step: str, start: str, result: str, rank: str = "[N]") -> Any:
 RUNS = [{"x": floats(size, seed=size), "n": trips} for size, trips in ((3, 2), (2, 0), (1, 1), (4, 3))]
 
 
+@pytest.mark.parametrize("start", ["zero", "vector", "matrix"])
+@pytest.mark.parametrize("shape", [(3,), (2, 3), (2, 1, 3), (2, 1, 2, 3)])
+def test_a_state_that_becomes_a_tensor_of_more_axes(shape: tuple[int, ...], start: str) -> None:
+    """The first value gets leading axes of size 1; the other values have more elements along them."""
+    sizes, more = ",".join(map(str, shape)), ", int64[4] four = {1, 1, 1, -1}, int64 n = {3}>"
+    model = parsed(f"""main (float[{sizes}] w) => (float[?, ?, ?, ?] y) {NUMBERS[:-1]}{more} {{
+      last = Loop (n, "", {start}) <body = b (int64 i, bool c, s) => (bool d, t) {{ d = Identity (c)  t = Add (s, w) }}>
+      y = Reshape (last, four)
+    }}""")  # fmt: skip
+    check(model, {"w": floats(*shape)})
+
+
 @pytest.mark.parametrize("start", ["zero", "vector"])
 @pytest.mark.parametrize("step", STEPS)
 def test_a_state_that_the_body_returns_with_more_axes(step: str, start: str) -> None:
