@@ -3,14 +3,15 @@
 The runtime's TopK takes n * k steps if it is stable. The unstable one takes about n, but selects and arranges equal
 elements in any order. For large n * k it finds the values v[0], v[1], ... v[k - 1], and the rest follows from them:
 
-    key[i]  = i - n if x[i] is before v[k - 1], i if it is equal to it, else 2^30
-    place   = the k lowest keys, plus n if negative         what is selected, in the order of indices
+    key[i]  = i if x[i] is before v[k - 1], 64 i + 2^24 if it is equal to it, else 2^30
+    place   = i of the k lowest keys                        what is selected, in the order of indices
     order   = TopK(x[place]).indices                        sorted by value
     group   = CumSum(v[j] != v[j - 1])                      the number of the distinct value
     result  = place[order], sorted by group * k + order     sorted by value and index
 
-All keys are different, so that the order of equal ones does not matter. The first element of a row is the
-lowest index of those that are equal to the maximum.
+All keys are different, so that the order of equal ones does not matter. No key is negative, because TopK compares the
+bits of integers as those of floats on ARM; f32 represents all of them up to i = 2^24 - 2^18. The first element of a row
+is the lowest index of those that are equal to the maximum.
 """
 
 from collections.abc import Sequence
@@ -44,6 +45,10 @@ _ROW = 32
 """From this length on reductions find the first element of a row in less time than the stable search."""
 _BEHIND = 2**30
 """A key after all others, which f32 represents: the runtime computes the keys together with the comparisons."""
+_EQUAL = 2**24
+"""The least key of an element that is equal to the last one."""
+_APART = _BEHIND // _EQUAL
+"""The difference of the keys of such elements. f32 represents multiples of it up to `_BEHIND`."""
 _BLOCK = 2**12
 """In a row of unknown length, the multiple of this number that is in a place is found before the rest."""
 _MOST = 2**23
@@ -181,10 +186,10 @@ def _selected(x: Value, values: Value, axis: int, mode: Mode, search: Any) -> Va
     last = ops.Slice(values, [-1], [FAR], [1], [axis])
     length = _number(x.graph, dimension(x, axis))
     steps = _steps(x.graph, length)
-    keys = ops.Select(same(x, last), steps, np.int32(_BEHIND))
-    keys = ops.Select(_precedes(x, last, mode), steps - length, keys)
-    first = ops.Minimum(search(keys, "min")[0], length - np.int32(1))
-    return ops.Select(first < np.int32(0), first + length, first)
+    keys = ops.Select(same(x, last), steps * np.int32(_APART) + np.int32(_EQUAL), np.int32(_BEHIND))
+    keys = search(ops.Select(_precedes(x, last, mode), steps, keys), "min")[0]
+    places = ops.Select(keys < np.int32(_EQUAL), keys, keys // np.int32(_APART) - np.int32(_EQUAL // _APART))
+    return ops.Minimum(places, length - np.int32(1))
 
 
 def _digits(most: int) -> tuple[int, int]:
