@@ -22,11 +22,12 @@ from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.graph.types import boolean, i32, i64
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
+from mo_loop.ops.lengths import dimension, joined
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.loops.body_copies import BodyCopies, Results
 from mo_loop.transforms.loops.pieces import as_number, in_order, number_of_steps, part_of, put_in_place
-from mo_loop.transforms.port_maps import drop_unused_ports, replace_iteration
+from mo_loop.transforms.port_maps import drop_unused_ports
 from mo_loop.transforms.slice_reads import ends_by_trip_count
 
 Values = dict[Any, Value]
@@ -86,17 +87,49 @@ class _Steps:
         outputs: list[Final | Concatenated] = []
         for entry in self.node.output_map:
             if isinstance(entry, Concatenated):
-                pieces = in_order([each[entry.result] for each in self.rounds], entry)
-                all_ = Result(ops.Concat(*pieces, axis=entry.axis).output)
-                stride = self.count * entry.stride
-                outputs.append(replace(entry, result=all_, stride=stride, part_size=self.count))
+                outputs.append(self._one_piece(entry))
             else:
                 outputs.append(replace(entry, result=result(entry)))
         return {"body": self.graph, "input_map": tuple(inputs), "output_map": tuple(outputs)}
 
+    def _one_piece(self, entry: Concatenated) -> Concatenated:
+        """The steps of an iteration as one piece, because the runtime concatenates no others on GPUs: [.., 1, k d, ..]
+        of pieces [.., 1, d, ..], or [.., 1, k, d, ..] if d is unknown or missing."""
+        pieces, axis = in_order([each[entry.result] for each in self.rounds], entry), entry.axis
+        if _is_widened(entry):
+            return replace(entry, result=Result(ops.Concat(*pieces, axis=axis + 1).output))
+        piece = ops.Unsqueeze(ops.Concat(*pieces, axis=axis), [axis]).output
+        declared = (*entry.declared[: axis + 1], -1, *entry.declared[axis + 1 :]) if entry.declared else ()
+        return replace(entry, result=Result(piece), declared=declared)
+
+    def outputs(self, loop: Iteration) -> list[Value]:
+        """The outputs of the new loop as the former one had them: [.., n, k d, ..]  ->  [.., n k, d, ..]"""
+        values = list(loop.outputs)
+        for place, entry in enumerate(self.node.output_map):
+            if isinstance(entry, Concatenated) and self.node.outputs[place].is_used:
+                values[place] = self._as_steps(values[place], entry)
+        return values
+
+    def _as_steps(self, y: Value, entry: Concatenated) -> Value:
+        dims, axis, behind = y.type.dims, entry.axis, entry.result.value.type.dims[entry.axis + 1 :]
+        shape: list[Any] = [*dims[:axis], dims[axis] * self.count, *behind]
+        unknown = [at for at, size in enumerate(shape) if not isinstance(size, int)]
+        if len(unknown) == 1 and 0 not in shape:
+            shape[unknown[0]] = -1
+        else:
+            for at in unknown:
+                size = dimension(y, at if at <= axis or _is_widened(entry) else at + 1)
+                shape[at] = size * self.count if at == axis else size
+        return ops.Reshape(y, joined(shape, y)).output
+
     @property
     def inputs(self) -> list[Value]:
         return [value for _, value in self.ports]
+
+
+def _is_widened(entry: Concatenated) -> bool:
+    """Whether the pieces of steps are concatenated along the axis after that of the loop, which moves no element."""
+    return isinstance((*entry.result.value.type.dims[entry.axis + 1 :], None)[0], int)
 
 
 def repeat(node: Iteration, steps: int, count: int) -> None:
@@ -130,15 +163,16 @@ def repeat(node: Iteration, steps: int, count: int) -> None:
     else:
         loop = TensorIterator(*new.inputs, name=node.name, **made)
     loop.steps = steps
+    outputs = new.outputs(loop)
     if not rest:
-        replace_iteration(node, loop)
+        put_in_place(node, loop, outputs)
         return
     made_states = dict(zip(made["output_map"], loop.outputs, strict=True))
     merged = [entry.parameter for entry, _ in node.fed if isinstance(entry, Merged)]
     states = {parameter: made_states[final] for parameter, final in zip(merged, begun, strict=True)}
     rounds = _last_steps(node, states, count - rest, count)
     values = []
-    for entry, output in zip(node.output_map, loop.outputs, strict=False):
+    for entry, output in zip(node.output_map, outputs, strict=False):
         pieces = [each[entry.result] for each in rounds]
         if isinstance(entry, Concatenated):
             pieces = [ops.Concat(*in_order([output, *pieces], entry), axis=entry.axis).output]
@@ -215,7 +249,7 @@ def repeat_while_active(node: Iteration, steps: int, *, has_limit: bool) -> None
         none_below_zero=trip is None and isinstance(node, Loop) and node.none_below_zero, **made,
     )  # fmt: skip
     loop.steps = steps
-    values = list(loop.outputs)
+    values = new.outputs(loop)
     end = trip if done is None else values.pop()
     end = None if end is None else ops.Unsqueeze(end, [0]).output
     for place, entry in enumerate(node.output_map):
