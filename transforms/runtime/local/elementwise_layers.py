@@ -15,7 +15,7 @@ from mo_loop.transforms.operands import behind
 from mo_loop.transforms.pattern import any_input, any_of, wrap_type
 from mo_loop.transforms.predicates import is_constant, type_matches
 from mo_loop.transforms.runtime.inference import is_computable
-from mo_loop.transforms.runtime.local.rule import LocalRule, both_orders, is_one_element
+from mo_loop.transforms.runtime.local.rule import LocalRule, both_orders, is_one_element, is_weights
 
 
 class IdentityToLogicalOr(LocalRule):
@@ -261,3 +261,46 @@ def _may_be_scalar(node: Binary | PReLU, port: int, constant: Value, other: Valu
     if isinstance(node, PReLU):
         return port == 1 and other.rank == 0
     return node.auto_broadcast == "numpy" and constant.only_use is None and (other.rank or 0) >= constant.type.rank
+
+
+_EXCHANGED: dict[type[Node], type[Binary]] = {
+    **{each: each for each in (
+        ops.Add, ops.Multiply, ops.Maximum, ops.Minimum, ops.Equal, ops.NotEqual, ops.SquaredDifference,
+    )},
+    ops.Less: ops.Greater, ops.Greater: ops.Less, ops.LessEqual: ops.GreaterEqual, ops.GreaterEqual: ops.LessEqual,
+}  # fmt: skip
+"""The operation that has the same result with exchanged inputs."""
+
+
+def _is_widened(value: Value) -> bool:
+    """Whether `value` is a Convert for one reader from integers or booleans, to a type with other numbers as well."""
+    node = value.node
+    if not isinstance(node, ops.Convert) or value.only_use is None:
+        return False
+    source, to = node.operands[0].dtype, node.destination_type
+    return not source.is_float and (to.is_float or source.bits < min(to.bits, 32))
+
+
+class ConvertFirst(LocalRule):
+    """x * Convert(c)  ->  Convert(c) * x    x < Convert(c)  ->  Convert(c) > x    where c has integers or booleans
+    x ** Convert(c)  ->  x ** max(Convert(c), Convert(c)), and other operations whose inputs cannot be exchanged
+
+    On ARM the runtime reads c in place of Convert(c) if one elementwise operation reads that, and gives the type of c
+    to its first input, also where Convert(c) is the second: x is truncated to an integer.
+    """
+
+    pattern = wrap_type(
+        (*_EXCHANGED, ops.FloorMod, ops.Mod, ops.Power), when=lambda y: _is_widened(y.node.operands[1])
+    )
+
+    def form(self, node: Binary) -> Node | None:
+        x, converted = node.operands
+        if is_weights(converted):
+            return None
+        if _is_widened(x):
+            if x.node.operands[0].dtype is converted.node.operands[0].dtype:
+                return None
+        elif type(node) in _EXCHANGED:
+            return _EXCHANGED[type(node)](converted, x, auto_broadcast=node.auto_broadcast)
+        node.graph.set_input(node, 1, ops.Maximum(converted, converted).output)
+        return node
