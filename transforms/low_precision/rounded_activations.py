@@ -17,6 +17,7 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.types import i4, i8, u4, u8
 from mo_loop.ops.base import Constant
 from mo_loop.ops.linear import MatMul
+from mo_loop.transforms.low_precision.saturation import has_quantised_activations
 from mo_loop.transforms.operands import behind
 
 GROUP = 32
@@ -55,8 +56,8 @@ def _is_rounded(product: MatMul) -> bool:
     shape = weights.shape
     if activations.dtype.bits != 32 or shape is None or len(shape) < 2 or not all(isinstance(d, int) for d in shape):
         return False
-    if any(size != 1 for size in shape[:-2]):
-        return False  # several matrices
+    if any(size != 1 for size in shape[:-2]) or has_quantised_activations(product):
+        return False  # several matrices, or a product of integers
     columns, summed = shape[-2:] if product.transpose_b else shape[:-3:-1]
     scaled = behind(weights, (ops.Transpose, ops.Convert)).node
     if isinstance(scaled, ops.Reshape) and scaled.output.only_use and scaled.operands[0].rank == len(shape) + 1:
