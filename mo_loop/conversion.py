@@ -296,23 +296,16 @@ class Conversion:
 
     def _check_sums(self, graph: Graph) -> None:
         """Warn of layers that some processors compute less exactly; `mo-loop check`, which collects, lists them."""
-        if self._collect:
-            return
         from mo_loop.ops.linear import MatMul
         from mo_loop.ops.quantization import FakeQuantize
 
-        found = []
-        if any(scope.has(FakeQuantize) for scope in graph.scopes()):
-            from mo_loop.transforms.low_precision.saturation import warning_of
+        if self._collect or not any(scope.has(MatMul, FakeQuantize) for scope in graph.scopes()):
+            return
+        from mo_loop.transforms.low_precision.rounded_activations import rounding_warning
+        from mo_loop.transforms.low_precision.saturation import warning_of
 
-            found.append(warning_of(graph))
-        if any(scope.has(MatMul) for scope in graph.scopes()):
-            from mo_loop.transforms.low_precision.rounded_activations import rounding_warning
-
-            found.append(rounding_warning(graph))
-        for warning in found:
-            if warning is not None:
-                warnings.warn(warning, stacklevel=2)
+        for warning in filter(None, (warning_of(graph), rounding_warning(graph))):
+            warnings.warn(warning, stacklevel=2)
 
     # -- errors
 
