@@ -23,7 +23,7 @@ QUIET   = --quiet
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
 .NOTPARALLEL:
-.PHONY: help audit demo docs determinism load load-cluster test test-all test-times test-fast test-oldest test-newest lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-fusions fuzz-graphs fuzz-options fuzz-states fuzz-weights fuzz-quantised dynamic-int8 fuzz-bytes faults reduce mutants runtimes probes test-browser test-cluster page page-check clean
+.PHONY: help audit demo docs determinism load load-cluster test test-all test-times test-fast test-oldest test-newest lint types golden bench bench-full bench-inference same-ir conformance fuzz fuzz-ops fuzz-fusions fuzz-graphs fuzz-options fuzz-states fuzz-weights fuzz-quantised default-precision dynamic-int8 fuzz-bytes faults reduce mutants runtimes probes test-browser test-cluster page page-check clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z][a-z-]*:.*## / { printf "  %-15s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
@@ -114,6 +114,10 @@ fuzz-weights: $(VENV)/.installed-verify ## convert and compare random models wit
 
 dynamic-int8: $(VENV)/.installed-verify ## dynamic int8 of every exported model, beside ovc's IR (ONEDNN_MAX_CPU_ISA=AVX2 for CPUs without VNNI)
 	$(PY) tools/check_optimised.py --whole-range $(ARGS)
+
+default-precision: $(VENV)/.installed-verify ## integers of random models in the processor's own default precision; needs one with bf16
+	$(PY) tools/default_precision.py $(ARGS)
+	$(PY) tools/default_precision.py --quantization exact $(ARGS)
 
 fuzz-quantised: $(VENV)/.installed-verify ## convert and compare random quantised networks in the styles of many tools
 	$(PY) tools/fuzz_quantised.py $(ARGS)
