@@ -52,7 +52,7 @@ def impatient(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_a_port_without_anybody(folder: Path, impatient: None) -> None:
     start = time.monotonic()
     done = batch("in", "-o", "out", "--scheduler", "tcp://127.0.0.1:9", cwd=folder)
-    assert time.monotonic() - start < 12
+    assert time.monotonic() - start < 60
     assert "tcp://127.0.0.1:9 cannot be reached" in assert_refused(done, "ML290", folder)
 
 
@@ -60,7 +60,7 @@ def test_a_port_that_does_not_answer(folder: Path, impatient: None) -> None:
     with socket.create_server(("127.0.0.1", 0)) as silent:
         start = time.monotonic()
         done = batch("in", "-o", "out", "--scheduler", f"tcp://127.0.0.1:{silent.getsockname()[1]}", cwd=folder)
-        assert time.monotonic() - start < 12
+        assert time.monotonic() - start < 60
     assert_refused(done, "ML290", folder)
 
 

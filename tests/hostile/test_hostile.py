@@ -1,9 +1,8 @@
-"""Every hostile file gets the right answer in 2 s and 500 MB, writes little, and touches only the output folder."""
+"""Every hostile file gets the right answer with bounded work and memory, and touches only the output folder."""
 
 from __future__ import annotations
 
 import os
-import time
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,26 +15,14 @@ from tests.hostile import amplification, files_and_links, graphs, ir_files  # no
 from tests.hostile.answers import CODES, exit_code_of
 from tests.hostile.cases import CASES, Case
 
-SECONDS = 2.0
+LINES = 15_000_000
 MEMORY = 500 << 20
 WRITTEN = 10 << 20
-"""CPU seconds, bytes of memory, and bytes of the output files, at most."""
-
-ADDITIONS, REFERENCE = 5_000_000, 0.25
-"""A loop of so many additions, and its CPU seconds on a processor on which `SECONDS` are meant."""
-
-
-def seconds_here() -> float:
-    """`SECONDS` on this processor now: more if it is slower, or has other work."""
-    start, total = time.process_time(), 0
-    for each in range(ADDITIONS):
-        total += each
-    return SECONDS * max(1.0, (time.process_time() - start) / REFERENCE)
-
+"""Lines of Python (about 3 s), bytes of memory, and bytes of the output files, at most."""
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Pool]:
-    with Pool("tests.hostile.trial:attempt", limit=30, memory=2 * MEMORY) as made:
+    with Pool("tests.hostile.trial:attempt", limit=600, memory=2 * MEMORY) as made:
         yield made
 
 
@@ -62,11 +49,9 @@ def test_it_is_refused_and_touches_nothing(each: Case, pool: Pool, tmp_path: Pat
     here = set(os.listdir())
     done = pool.call((str(source), str(out / "model.xml")))
     assert done.ok, f"{done.status}: {done.message}\n{done.detail}"
-    answer, allowed = done.value, SECONDS
-    if answer.seconds >= SECONDS:
-        allowed = seconds_here()
+    answer = done.value
     assert (answer.exit_code, answer.code) == (exit_code_of(each.code), each.code), answer.message
-    assert (answer.seconds < allowed, answer.memory < MEMORY) == (True, True), (allowed, answer)
+    assert (answer.lines < LINES, answer.memory < MEMORY) == (True, True), answer
     assert tree(tmp_path / "in") == before and set(os.listdir()) == here
     assert sorted(path.name for path in out.iterdir()) == ([] if answer.exit_code else ["model.bin", "model.xml"])
     assert sum(path.stat().st_size for path in out.iterdir()) < WRITTEN

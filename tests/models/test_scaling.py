@@ -1,12 +1,9 @@
-"""The time grows as the number of parts: no structure that a file can have takes quadratic time.
+"""The work grows as the number of parts: no structure that a file can have takes quadratic time.
 
-The time is CPU time, and only the smallest of several measurements counts, so that other work of the machine does not
-matter. Four times the parts take four times as long, and up to twice of that where the smaller model fits the caches
-of the processor and the larger does not. A quadratic step takes sixteen times as long.
+The lines of Python that a conversion executes are counted, so that other work of the machine does not matter. Four
+times the parts take up to four times the lines; a quadratic step takes sixteen times as many.
 """
 
-import gc
-import time
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
@@ -19,9 +16,9 @@ from onnx import TensorProto, helper, numpy_helper
 
 from mo_loop.api import convert_model, save_model
 from mo_loop.support.workers import Pool
+from tests.executed_lines import executed_lines
 
-BOUND = 8.0
-TRIES = 4
+BOUND = 5.5
 
 FLOAT, INT64, BOOL = TensorProto.FLOAT, TensorProto.INT64, TensorProto.BOOL
 X = ("x", FLOAT, [2, 3])
@@ -178,50 +175,36 @@ MODELS: dict[str, tuple[Callable[[int], onnx.ModelProto], int]] = {
     "states_of_a_loop": (lambda count: loops([loop(count)], [f"y0_{i}" for i in range(count)]), 150),
     "loops": (lambda count: loops([loop(1, i) for i in range(count)], [f"y{i}_0" for i in range(count)]), 30),
 }
-"""Models that are converted with half of a number of parts and with twice as many."""
+"""Models that are converted with a number of parts and with a quarter of them."""
 
 
-def seconds(made: onnx.ModelProto, folder: Path) -> float:
-    """The CPU time of a conversion; the collector does not look at what earlier tests of the process made."""
-    gc.collect()
-    gc.freeze()
-    try:
-        start = time.process_time()
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore")
-            save_model(convert_model(made), folder / "model.xml")
-        return time.process_time() - start
-    finally:
-        gc.unfreeze()
-
-
-def ratios(task: tuple[str, Path]) -> list[float]:
-    """How much longer the larger model takes, by the smallest times so far, until that is below the bound."""
+def lines(task: tuple[str, Path]) -> tuple[int, int]:
+    """The lines of Python that conversions of the smaller and of the larger model execute."""
     name, folder = task
     made, count = MODELS[name]
-    small, large = made(count // 2), made(2 * count)
-    seconds(made(count // 20), folder)  # imports what it needs
-    shortest = [float("inf")] * 2
-    found: list[float] = []
-    while len(found) < TRIES and (not found or found[-1] >= BOUND):
-        shortest = [min(best, seconds(each, folder)) for best, each in zip(shortest, (small, large), strict=True)]
-        found.append(shortest[1] / shortest[0])
-    return found
+
+    def converted(parts: int) -> int:
+        source = made(parts)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            return executed_lines(lambda: save_model(convert_model(source), folder / "model.xml"))[1]
+
+    converted(count // 20)  # imports what it needs
+    return converted(count // 4), converted(count)
 
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Pool]:
-    """A process that does not hold what thousands of tests left: there, larger models take longer to find memory."""
-    made = Pool("tests.models.test_scaling:ratios", limit=120)
+    """A process in which no other test has filled a cache."""
+    made = Pool("tests.models.test_scaling:lines", limit=600)
     yield made
     made.close()
 
 
 @pytest.mark.sweep(2)
 @pytest.mark.parametrize("name", MODELS)
-def test_four_times_the_parts_take_four_times_the_time(name: str, pool: Pool, tmp_path: Path) -> None:
+def test_four_times_the_parts_take_four_times_the_lines(name: str, pool: Pool, tmp_path: Path) -> None:
     outcome = pool.call((name, tmp_path))
     assert outcome.ok, outcome.message
-    _, count = MODELS[name]
-    found = outcome.value
-    assert found[-1] < BOUND, f"{2 * count} parts take quadratic time, ratios to {count // 2} {found}"
+    small, large = outcome.value
+    assert large < BOUND * small, f"{MODELS[name][1]} parts take {large / small:.1f} times the lines of a quarter"

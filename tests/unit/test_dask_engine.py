@@ -23,7 +23,7 @@ def test_models_are_looked_at_at_once_and_stay_in_order() -> None:
     found = {"workers": {"tcp://1": {"nthreads": 2, "resources": {"MEMORY": 5}}}}
     client: Any = SimpleNamespace(scheduler_info=lambda n_workers: found)
     engine = DaskEngine(client, WorkerLimits(memory=7))
-    together, numbers = threading.Barrier(CHECKS_AT_ONCE, timeout=20), iter(range(CHECKS_AT_ONCE))
+    together, numbers = threading.Barrier(CHECKS_AT_ONCE, timeout=60), iter(range(CHECKS_AT_ONCE))
 
     def take() -> Any:
         number = next(numbers, None)

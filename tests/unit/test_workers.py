@@ -30,7 +30,7 @@ def work(task: object) -> object:
         print("last words", flush=True)
         ctypes.string_at(0)
     if task == "hang":
-        time.sleep(60)
+        time.sleep(600)
     if task == "raise":
         raise ValueError("of no value")
     if task == "exit":
@@ -41,9 +41,9 @@ def work(task: object) -> object:
     if task == "big":
         return bytes(3 << 20)
     if task == "children":
-        return [subprocess.Popen(["sleep", "60"]).pid for _ in range(2)]
+        return [subprocess.Popen(["sleep", "600"]).pid for _ in range(2)]
     if task == "orphans":
-        pids = [subprocess.Popen(["sleep", "60"]).pid for _ in range(2)]
+        pids = [subprocess.Popen(["sleep", "600"]).pid for _ in range(2)]
         print(*pids, flush=True)
         os.abort()
     if task == "lambda":
@@ -58,7 +58,7 @@ def allocate(size: int) -> int:
 
 @pytest.fixture(scope="module")
 def pool() -> Iterator[Pool]:
-    with Pool(f"{THIS}:work", limit=20) as workers:
+    with Pool(f"{THIS}:work", limit=60) as workers:
         yield workers
 
 
@@ -78,7 +78,7 @@ def is_running(pid: int) -> bool:
     return not status.exists() or status.read_text().rpartition(")")[2].split()[0] != "Z"
 
 
-def gone(pid: int, within: float = 10.0) -> bool:
+def gone(pid: int, within: float = 60.0) -> bool:
     end = time.monotonic() + within
     while time.monotonic() < end:
         if not is_running(pid):
@@ -121,7 +121,7 @@ def test_an_exit_is_a_crash(pool: Pool) -> None:
 def test_a_hang_ends_at_the_limit_and_the_worker_is_replaced(pool: Pool) -> None:
     before = pid_of(pool.call("a"))
     outcome = pool.call("hang", limit=0.3)
-    assert outcome.status == "timeout" and outcome.seconds < 10 and gone(before)
+    assert outcome.status == "timeout" and outcome.seconds < 60 and gone(before)
     assert pool.call("a").ok
 
 
@@ -139,7 +139,7 @@ def test_what_cannot_be_pickled_is_an_error(pool: Pool) -> None:
 
 def test_map_yields_every_outcome_once() -> None:
     tasks = ["a", "exit", "b", "raise", "c", "d"]
-    with Pool(f"{THIS}:work", jobs=2, limit=20) as workers:
+    with Pool(f"{THIS}:work", jobs=2, limit=60) as workers:
         outcomes = list(workers.map(tasks))
     assert sorted(outcome.task for outcome in outcomes) == sorted(tasks)
     assert {outcome.task for outcome in outcomes if outcome.ok} == {"a", "b", "c", "d"}
@@ -180,7 +180,7 @@ def test_close_ends_the_workers() -> None:
 
 @pytest.mark.skipif(sys.platform == "win32", reason="process groups")
 def test_what_a_task_started_ends_with_its_worker() -> None:
-    with Pool(f"{THIS}:work", limit=20) as workers:
+    with Pool(f"{THIS}:work", limit=60) as workers:
         started = workers.call("children", fresh=True).value
         crashed = [int(pid) for pid in workers.call("orphans").detail.split()[-2:]]
         assert len(crashed) == 2 and all(gone(pid) for pid in crashed)
@@ -192,13 +192,13 @@ def test_close_ends_a_worker_that_is_busy_or_still_starting(tmp_path: Path) -> N
     for pause in (0.05, 1.0):
         scratch = tmp_path / str(pause)
         scratch.mkdir()
-        workers = Pool(f"{THIS}:work", limit=60, scratch=str(scratch))
+        workers = Pool(f"{THIS}:work", limit=600, scratch=str(scratch))
         results: list[object] = []
         thread = threading.Thread(target=call_quietly, args=(workers, "hang", results))
         thread.start()
         time.sleep(pause)
         workers.close()
-        thread.join(timeout=20)
+        thread.join(timeout=60)
         assert results and not scratch.exists()
 
 
@@ -216,10 +216,10 @@ def test_close_waits_for_a_process_that_another_thread_starts(monkeypatch: pytes
     workers = Pool(f"{THIS}:work")
     thread = threading.Thread(target=call_quietly, args=(workers, "a", []))
     thread.start()
-    assert forked.wait(20)
+    assert forked.wait(60)
     workers.close()
     assert not started[0].alive
-    thread.join(timeout=20)
+    thread.join(timeout=60)
 
 
 def call_quietly(workers: Pool, task: str, results: list[object]) -> None:
@@ -237,17 +237,17 @@ def test_no_worker_outlives_a_killed_parent(busy: bool, tmp_path: Path) -> None:
         "import sys, threading, time\n"
         f"sys.path[:] = {sys.path!r}\n"
         "from mo_loop.support.workers import Pool\n"
-        f"pool = Pool('{THIS}:work', limit=60)\n"
+        f"pool = Pool('{THIS}:work', limit=600)\n"
         "print(pool.call('a').value[1], flush=True)\n"
         "threading.Thread(target=pool.call, args=('hang',), daemon=True).start()\n"
-        "time.sleep(60)\n"
+        "time.sleep(600)\n"
         if busy
         else "import sys, time\n"
         f"sys.path[:] = {sys.path!r}\n"
         "from mo_loop.support.workers import Pool\n"
         f"pool = Pool('{THIS}:work')\n"
         "print(pool.call('a').value[1], flush=True)\n"
-        "time.sleep(60)\n"
+        "time.sleep(600)\n"
     )
     environment = {**os.environ, "TMPDIR": str(tmp_path)}
     parent = subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE, text=True, env=environment)
@@ -276,9 +276,9 @@ def test_a_worker_of_another_interpreter_has_the_packages_of_that_one(tmp_path: 
     """An environment without packages: the worker imports this package only, and nothing else of the parent's."""
     venv.create(tmp_path)
     python = tmp_path / ("Scripts/python.exe" if sys.platform == "win32" else "bin/python")
-    with Pool("importlib.util:find_spec", limit=20, python=str(python)) as workers:
+    with Pool("importlib.util:find_spec", limit=60, python=str(python)) as workers:
         assert workers.call("mo_loop").value is not None and workers.call("numpy").value is None
-    with Pool("sys:intern", limit=20, python=str(tmp_path / "gone")) as workers, pytest.raises(FileNotFoundError):
+    with Pool("sys:intern", limit=60, python=str(tmp_path / "gone")) as workers, pytest.raises(FileNotFoundError):
         workers.call("x")
 
 
