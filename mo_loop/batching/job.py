@@ -62,7 +62,8 @@ def _computed(task: Task) -> Done:
     if done.entry is not None:
         facts = replace(done.entry.facts, cost=meter.cost())
         done = replace(done, entry=replace(done.entry, facts=facts))
-    return replace(done, warnings=tuple(dict.fromkeys(printable(str(warning.message)) for warning in heard)))
+    texts = (*(printable(str(warning.message)) for warning in heard), *done.warnings)
+    return replace(done, warnings=tuple(dict.fromkeys(texts)))
 
 
 def _tried(step: Callable[[], Done]) -> Done:

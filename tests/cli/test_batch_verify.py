@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import xml.etree.ElementTree as ET
 from pathlib import Path
 
@@ -90,6 +91,44 @@ def test_a_crash_of_the_runtime_fails_only_its_model(folder: Path) -> None:
     assert statuses(folder / "r.json") == {
         "right.onnx": "failed", "wrong.onnx": "failed", "other.onnx": "converted",
     }  # fmt: skip
+
+
+INVALID = """
+from mo_loop import ops
+from mo_loop.transforms.function_pass import FunctionPass
+
+
+class Invalid(FunctionPass):
+    def run_on_graph(self, graph):
+        for node in graph.of(ops.Softmax):
+            node.__dict__["axis"] = 7
+        for node in graph.of(ops.Reshape):
+            graph.set_input(node, 1, ops.Add(node.inputs[1], 1).output)
+
+
+def register(extensions):
+    extensions.add_pass(Invalid, at="end")
+"""
+
+
+def test_a_message_of_a_runtime_appears_once_without_files_of_c(tmp_path: Path) -> None:
+    """IR that does not compile, IR whose inference fails, and a model that ONNX Runtime does not run."""
+    (tmp_path / "invalid.py").write_text(INVALID)
+    for name, text in {
+        "compile": "(float[2,3] x) => (float[2,3] y) { y = Softmax <axis = 1> (x) }",
+        "infer": "(float[N,3] x, float[N,3] z) => (float[A,B] y) { s = Shape (z) y = Reshape (x, s) }",
+        "oracle": "(float[N,3] x) => (float[5,7] y) <int64[2] s = {5, 7}> { a = Exp (x) y = Reshape (a, s) }",
+    }.items():
+        saved(parsed(f"{name} {text}"), tmp_path / "in" / f"{name}.onnx")
+    done = batch("in", "-o", "out", "--verify", "--extension", "invalid.py", "--report", "r.json", cwd=tmp_path)
+    report = read(tmp_path / "r.json")
+    invalid, failing, refused = report["models"]
+    assert invalid["message"] == "f32: not compilable: Axis 7 out of the tensor rank range [-2, 1]."
+    assert failing["message"].count("conflicts with the reshape pattern") == 1
+    assert refused["warnings"] == [f"not verified: {refused['comparison']['why']}"]
+    assert f"warning: {refused['warnings'][0]} (oracle.onnx)" in done.stderr
+    for each in (invalid["message"], failing["message"], *refused["warnings"]):
+        assert not re.search(r"failed at|onnxruntime::|\.(cc|cpp|h|hpp):\d", each), each
 
 
 def test_a_file_has_options_for_all_models_and_for_some(tmp_path: Path) -> None:

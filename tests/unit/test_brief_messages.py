@@ -15,10 +15,15 @@ NATIVE = {
         "Axis 7 out of the tensor rank range [-2, 1].\n\n",
         "Axis 7 out of the tensor rank range [-2, 1].",
     ),
+    "of a kernel of OpenVINO": (
+        "Exception from src/inference/src/infer_request.cpp:227:\n[CPU] Reshape node with name 'y' Check 'count <= 1' "
+        "failed at src/plugins/intel_cpu/src/reshape.cpp:58:\n[cpu]reshape: the shape (2.3) conflicts with (1.1)\n",
+        "[CPU] Reshape node with name 'y' | [cpu]reshape: the shape (2.3) conflicts with (1.1)",
+    ),
     "of ONNX Runtime": (
         "[ONNXRuntimeError] : 1 : FAIL : Non-zero status code returned while running Reshape node. Name:'' Status "
-        "Message: /onnxruntime_src/core/reshape_helper.h:91 onnxruntime::ReshapeHelper::ReshapeHelper(const "
-        "onnxruntime::TensorShape&, bool) input_shape_size == size was false. It cannot be reshaped to {5,7}\n",
+        "Message: /onnxruntime_src/core/reshape_helper.h:91 static void onnxruntime::ReshapeHelper::ReshapeHelper("
+        "const onnxruntime::TensorShape&, bool) input_shape_size == size was false. It cannot be reshaped to {5,7}\n",
         "[ONNXRuntimeError] : 1 : FAIL : Non-zero status code returned while running Reshape node. Name:'' Status "
         "Message: input_shape_size == size was false. It cannot be reshaped to {5,7}",
     ),

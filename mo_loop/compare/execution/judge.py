@@ -261,7 +261,8 @@ def brief(error: BaseException) -> str:
     return essential(f"{type(error).__name__}: {error}")
 
 
-_CALL_SITE = re.compile(r"(?:/\S+|\bsrc/\S+)\.(?:cc|cpp|h|hpp):\d+:?(?: \S+::\S+\([^()]*\)(?: const)?)?\s*")
+_SIGNATURE = r"(?:[\w:<>*&]+ ){0,3}\S+::\S+\([^()]*\)(?: const)?"
+_CALL_SITE = re.compile(rf"(?:Check '.*' failed at )?(?:/\S+|\bsrc/\S+)\.(?:cc|cpp|h|hpp):\d+:?(?: {_SIGNATURE})?\s*")
 _PREFIX = re.compile(r"(?:RuntimeError|onnxruntime\.capi\.\S+?): +")
 _NOT_ESSENTIAL = ("Exception from src", "Check '", "While validating", "where:", "in:", "help:")
 
@@ -270,7 +271,7 @@ def essential(text: str) -> str:
     """The first line of a message and its last two, each once, without files of C++ and the names of other parts."""
     lines = [line.strip() for line in _PREFIX.sub("", text, count=1).splitlines() if line.strip()]
     kept = [line for line in lines if not line.startswith(_NOT_ESSENTIAL)] or lines
-    found = dict.fromkeys(_CALL_SITE.sub("", re.sub("^why: +", "", line)) for line in kept[:1] + kept[1:][-2:])
+    found = dict.fromkeys(_CALL_SITE.sub("", re.sub("^why: +", "", line)).rstrip() for line in kept[:1] + kept[1:][-2:])
     return " | ".join(found)[:400]
 
 
