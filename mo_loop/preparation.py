@@ -65,7 +65,7 @@ class Preprocessing:
         """`cut` with the batch size applied."""
         if self.batch is None:
             return cut
-        return BatchCut(cut.inputs if cut.inputs is not None else {}, cut.outputs, self.batch, self.layouts)
+        return BatchCut(cut.inputs if cut.inputs is not None else {}, cut.outputs, cut.given, self.batch, self.layouts)
 
     def require_inputs(self, model: OnnxModel, cut: Cut) -> None:
         """Take names of nodes for those of their tensors, as --input does; UsageError for a frozen input."""

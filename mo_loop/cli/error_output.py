@@ -19,7 +19,7 @@ import signal
 import sys
 import threading
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from dataclasses import asdict
 from typing import Any, NoReturn
@@ -29,7 +29,7 @@ import click
 from mo_loop.batching.storage.locations import masked
 from mo_loop.cli.output import is_coloured, safe, show, tell
 from mo_loop.cli.report_file import ReportFile
-from mo_loop.errors import ConversionErrors, MoLoopError, UsageError, traceback_text
+from mo_loop.errors import ConversionErrors, ConversionWarning, MoLoopError, UsageError, traceback_text
 from mo_loop.support.printable import printable
 
 SCHEMA, VERSION = "mo-loop error", 1
@@ -118,20 +118,39 @@ def _ended_by_signals(ended: Callable[[str], None]) -> Iterator[None]:
 
 @contextmanager
 def printed_warnings(texts: list[str] | None = None, *, quiet: bool = False) -> Iterator[None]:
-    """Print the Python warnings of the block as lines on stderr, each once, also if an error follows.
+    """Print the Python warnings of the block as lines on stderr, also if an error follows: each once, those of one code
+    of a conversion as one line.
 
-    Their texts are added to `texts` as well; with `quiet` they are not printed.
+    All texts are added to `texts` as well; with `quiet` they are not printed.
     """
     with warnings.catch_warnings(record=True) as found:
         warnings.simplefilter("always")
         try:
             yield
         finally:
-            unique = list(dict.fromkeys(printable(str(each.message)) for each in found))
+            heard = [each.message for each in found]
             if texts is not None:
-                texts += unique
-            for text in unique if not quiet else ():
+                texts += dict.fromkeys(printable(str(each)) for each in heard)
+            for text in dict.fromkeys(map(printable, _lines(heard))) if not quiet else ():
                 message("warning", text)
+
+
+def _lines(heard: Sequence[Warning | str]) -> Iterator[str]:
+    """The text of each warning; for several of one code of a conversion the first, with their number and places."""
+    found = [each for each in heard if isinstance(each, ConversionWarning)]
+    if not found:
+        yield from map(str, heard)
+        return
+    from mo_loop.diagnostics.diagnostic import grouped, of_warnings
+    from mo_loop.diagnostics.formats import places_text
+
+    groups = {each.first.code: each for each in grouped(of_warnings(found))}
+    for each in heard:
+        group = groups.get(each.code) if isinstance(each, ConversionWarning) else None
+        if group is None or group.count == 1:
+            yield str(each)
+        else:
+            yield ": ".join(filter(None, (group.message, places_text(group.places))))
 
 
 def message(kind: str, text: str) -> None:

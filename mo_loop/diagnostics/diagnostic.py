@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any, Literal
 
 from mo_loop.diagnostics.codes import CODES
-from mo_loop.errors import MoLoopError
+from mo_loop.errors import ConversionWarning, MoLoopError
 from mo_loop.graph.origin import Origin
 from mo_loop.support.shown_result import PLAIN, ShownResult, Style
 
@@ -155,6 +155,15 @@ class Group:
         if self.count < 2:
             return self.first.message
         return f"{self.first.message} ({self.count} times{', with other names or numbers' if self.differ else ''})"
+
+
+def of_warnings(heard: Iterable[ConversionWarning]) -> list[Diagnostic]:
+    """The diagnostics of warnings of a conversion, each once."""
+    found = {}
+    for each in heard:
+        text = each.message.removeprefix(f"{each.where}: ")
+        found[each.code, text, each.where] = Diagnostic.of_code(each.code, text, each.origin)
+    return list(found.values())
 
 
 def grouped(diagnostics: Iterable[Diagnostic]) -> list[Group]:

@@ -16,7 +16,7 @@ from typing import Any
 
 from mo_loop.conversion import Conversion
 from mo_loop.diagnostics import ir_checks, onnx_checks
-from mo_loop.diagnostics.diagnostic import CheckReport, Diagnostic
+from mo_loop.diagnostics.diagnostic import CheckReport, Diagnostic, of_warnings
 from mo_loop.diagnostics.state_checks import state_diagnostics
 from mo_loop.errors import (
     ConversionErrors,
@@ -73,7 +73,7 @@ def examine(source: Any, options: ConvertOptions | None = None) -> CheckReport:
     for each in heard:
         if not isinstance(each.message, ConversionWarning):  # of an extension or a library: it is not about the model
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-    return CheckReport(file, [*report.diagnostics, *_of_warnings(assumptions)], report.refused, report.trouble)
+    return CheckReport(file, [*report.diagnostics, *of_warnings(assumptions)], report.refused, report.trouble)
 
 
 def _examined(file: str, model: OnnxModel, cut: Cut, conversion: Conversion, seen: ir_checks.Seen) -> CheckReport:
@@ -103,11 +103,3 @@ def _examined(file: str, model: OnnxModel, cut: Cut, conversion: Conversion, see
 def _once(errors: Sequence[MoLoopError]) -> list[MoLoopError]:
     """Errors of one code, message and place once: a node may be translated several times."""
     return list({(each.code, each.message, each.where): each for each in errors}.values())
-
-
-def _of_warnings(heard: Sequence[ConversionWarning]) -> list[Diagnostic]:
-    found = {}
-    for each in heard:
-        text = each.message.removeprefix(f"{each.where}: ")
-        found[each.code, text, each.where] = Diagnostic.of_code(each.code, text, each.origin)
-    return list(found.values())

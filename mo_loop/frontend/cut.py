@@ -32,10 +32,12 @@ from mo_loop.support.option_texts import shown, whole_number
 
 @dataclass
 class Cut:
-    """The entries of the inputs by name, and the names of the outputs; None means those of the model."""
+    """The entries of the inputs by name, and the names of the outputs; None means those of the model. `given` is the
+    argument with the inputs."""
 
     inputs: dict[str, InputEntry] | None = None
     outputs: list[str] | None = None
+    given: Any = None
 
     @classmethod
     def of(cls, model: OnnxModel, input: Any, output: Any, freeze: Mapping[str, Any] | None = None) -> Cut:
@@ -76,7 +78,7 @@ class Cut:
         if output is not None:
             wanted = [output] if isinstance(output, str) else list(output)
             outputs = list(dict.fromkeys(names.resolved(name) for name in wanted))
-        return cls(inputs, outputs)
+        return cls(inputs, outputs, input)
 
     why_changed: ClassVar[str] = "inputs were given other shapes"
     """The reason of the shapes of `changed_shapes`."""

@@ -2,7 +2,8 @@
 
     with_cut(errors, model, cut)       # help: convert the part after the strings: --input 'ids[?,16],length[?]'
 
-The first tensors of numbers that nodes with strings make, and that the outputs depend on, become inputs.
+The first tensors of numbers that nodes with strings make, and that the outputs depend on, become inputs. What the user
+gave for inputs of numbers stays in the option.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from mo_loop.frontend.inferred_types import with_inferred_types
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.onnx_graphs import label
+from mo_loop.preprocessing.per_input import split
 
 _STRING = 8  # TensorProto.STRING
 
@@ -27,7 +29,9 @@ def with_cut(errors: Sequence[MoLoopError], model: OnnxModel, cut: Cut) -> list[
     """The errors; those of nodes with strings name the cut that removes the strings, if there is one."""
     refused = [_node_of(each) for each in errors]
     places, option = _Strings(model, cut).cut_after(set(refused)) if any(refused) else ((), "")
-    way = f"convert the part after the strings: --input {shlex.quote(option)}"
+    is_text = cut.given is None or isinstance(cut.given, str)
+    way = f"--input {shlex.quote(option)}" if is_text else f"add {option} to the inputs"
+    way = f"convert the part after the strings: {way}"
     found = zip(errors, refused, strict=True)
     return [each.at(hint=way) if option and name in places else each for each, name in found]
 
@@ -44,6 +48,7 @@ class _Strings:
 
     def __init__(self, model: OnnxModel, cut: Cut) -> None:
         self._inputs: Collection[str] = cut.inputs or ()
+        self._given = list(split(cut.given)) if isinstance(cut.given, str) else []
         self._model = model
         self._outputs = cut.outputs or [each.name for each in model.proto.graph.output]
 
@@ -62,8 +67,13 @@ class _Strings:
         cuts, without = self._first_numbers(start, graph.node, reads) if start else (set(), set())
         used = self._needed(cuts, without, graph.node, reads)
         shapes = {each.name: each.type.tensor_type for each in (*typed.value_info, *typed.output)}
-        entries = [_entry(name, shapes[name]) for node in graph.node for name in node.output if name in used]
-        return {label(graph.node[place]) for place in start}, ",".join(entries)
+        new = [name for node in graph.node for name in node.output if name in used and name not in self._inputs]
+        entries = [_entry(name, shapes[name]) for name in new]
+        kept = [
+            f"{_quoted(name)}{text}" if text.startswith(("[", "(")) else text
+            for text, name in zip(self._given, self._inputs, strict=False) if not self._is_string(name)
+        ]  # fmt: skip
+        return {label(graph.node[place]) for place in start}, ",".join(kept + entries if entries else ())
 
     def _is_string(self, name: str) -> bool:
         return self._kinds.get(name) == _STRING
@@ -115,8 +125,11 @@ def _kind(type_: Any) -> int:
 
 def _entry(name: str, type_: Any) -> str:
     """A tensor with its shape as --input spells it."""
-    quoted = name if re.fullmatch(r"[\w./-]+", name) else f"'{name}'" if '"' in name else f'"{name}"'
     if not type_.HasField("shape"):
-        return quoted
+        return _quoted(name)
     dims = [str(each.dim_value) if each.HasField("dim_value") else "?" for each in type_.shape.dim]
-    return f"{quoted}[{','.join(dims)}]"
+    return f"{_quoted(name)}[{','.join(dims)}]"
+
+
+def _quoted(name: str) -> str:
+    return name if re.fullmatch(r"[\w./-]+", name) else f"'{name}'" if '"' in name else f'"{name}"'

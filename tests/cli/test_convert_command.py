@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +47,16 @@ def test_warnings_are_printed_once_on_stderr(tmp_path: Path) -> None:
     source = saved(parsed(text.replace("BODY", "t = Concat <axis = 0> (x, x)")), tmp_path)
     done = run(source, "-o", tmp_path / "m.xml")
     assert done.returncode == 0 and done.stderr == "warning: loop/step: 'x' hides an outer value of that name\n"
+
+
+def test_warnings_of_one_code_are_one_line_with_their_number_and_places(tmp_path: Path) -> None:
+    """JSON has each of them."""
+    model = parsed("main (float[2] x) => (float[2] y) { a = Exp (x) b = Neg (a) y = Abs (b) }")
+    model.graph.value_info.extend(onnx.helper.make_tensor_value_info(name, 1, [4]) for name in "ab")
+    done = convert(saved(model, tmp_path), "-o", tmp_path / "made.xml", "--format", "json")
+    texts = [f"{name} is declared as f32[4], but it is f32[2]" for name in "ab"]
+    assert json.loads(done.stdout)["warnings"] == texts
+    assert done.stderr == f"warning: {texts[0]} (2 times, with other names or numbers): a (Exp), b (Neg)\n"
 
 
 def test_half_precision(tmp_path: Path) -> None:

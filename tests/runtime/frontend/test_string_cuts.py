@@ -96,6 +96,21 @@ def test_the_option_of_the_help_converts_the_rest(case: str) -> None:
         check(proto, feeds, expected=[[("y", expected)]], input=arguments[1])
 
 
+@pytest.mark.parametrize(("given", "expected", "types"), [
+    ("x[1,2]", "x[1,2],one[?,3],two[?,1]", {"x": "f32[1,2]", "one": "f32[?,3]", "two": "i64[?,1]"}),
+    ("a[1],b[1,1],x[1,2]", "x[1,2],one[?,3],two[?,1]", {"x": "f32[1,2]", "one": "f32[?,3]", "two": "i64[?,1]"}),
+    ("[1],[1,1],[1,2]", "x[1,2],one[?,3],two[?,1]", {"x": "f32[1,2]", "one": "f32[?,3]", "two": "i64[?,1]"}),
+    ("one[4,3]", "one[4,3],two[?,1]", {"one": "f32[4,3]", "two": "i64[?,1]", "x": "f32[N,2]"}),
+])  # fmt: skip
+def test_the_option_of_the_help_has_what_the_user_gave(given: str, expected: str, types: dict[str, str]) -> None:
+    proto = CASES["several inputs of strings and one of numbers"][0]
+    lines = {each for each in help_of(proto, input=given) if "--input" in each}
+    assert lines == {f"convert the part after the strings: --input '{expected}'"}
+    assert {each.name: each.type_text for each in mo_loop.convert_model(proto, input=expected).inputs} == types
+    ways = {each for each in help_of(proto, input={"x": [1, 2]}) if "strings" in each}
+    assert ways == {"convert the part after the strings: add one[?,3],two[?,1] to the inputs"}
+
+
 @pytest.mark.parametrize("nodes", [
     [helper.make_node("StringNormalizer", ["w"], ["y"])],
     [encoder("w", "ids"),
