@@ -343,11 +343,10 @@ class Conversion:
             errors = [*errors, *(error for error in others if error.origin not in places)]
         declared = cut.changed_shapes(model)
         why, hint = cut.why_changed, f"the model declares {declared}"
-        errors = [
+        return with_cut([
             error.at(why=why, hint=hint) if declared and isinstance(error, TypeError_) and not error.hint else error
             for error in errors
-        ]
-        return with_cut(errors, model, cut)
+        ], model, cut)
 
 
 def _flag_of(name: str, options: ConvertOptions) -> tuple[str, str]:
