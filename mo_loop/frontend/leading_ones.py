@@ -26,8 +26,8 @@ MOST = 4
 
 OF_ELEMENTS = frozenset((
     "Abs", "Acos", "Acosh", "Add", "And", "Asin", "Asinh", "Atan", "Atanh", "BitShift", "BitwiseAnd", "BitwiseNot",
-    "BitwiseOr", "BitwiseXor", "Cast", "Ceil", "Celu", "Cos", "Cosh", "Div", "Dropout", "Elu", "Equal", "Erf",
-    "Exp", "Floor", "Gelu", "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "Identity", "IsInf", "IsNaN",
+    "BitwiseOr", "BitwiseXor", "Cast", "CastLike", "Ceil", "Celu", "Cos", "Cosh", "Div", "Dropout", "Elu", "Equal",
+    "Erf", "Exp", "Floor", "Gelu", "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "Identity", "IsInf", "IsNaN",
     "LeakyRelu", "Less", "LessOrEqual", "Log", "Max", "Mean", "Min", "Mish", "Mod", "Mul", "Neg", "Not", "Or",
     "PRelu", "Pow", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus",
     "Softsign", "Sqrt", "Sub", "Sum", "Swish", "Tan", "Tanh", "ThresholdedRelu", "Where", "Xor",
@@ -101,6 +101,7 @@ def least_after(
     Raises:
         UnsupportedError: the elements or the shape of the result depend on the ranks.
     """
+    inputs = inputs[:1] if op == "CastLike" else inputs  # the second input gives the type alone
     read = {port: value for port, value in enumerate(inputs) if value is not None and value in least}
     given = [value for value in inputs if value is not None]
     if all(port in ONE_NUMBER.get(op, ()) for port in read):

@@ -1,5 +1,6 @@
 """Values whose rank varies by leading sizes of 1: results of Squeeze without axes, and the operators that read them."""
 
+import numpy as np
 import pytest
 
 from mo_loop.api import convert_model
@@ -109,3 +110,13 @@ def test_squeeze_of_all_ones_keeps_the_rank_that_its_readers_need(readers: str) 
 def test_squeeze_of_all_ones_has_the_least_rank_if_its_readers_need_it() -> None:
     made = parsed("main (float[N, 3, 2, M] x, float[2, 3] w) => (float[A, B] y) { s = Squeeze (x)  y = Gemm (s, w) }")
     check(made, {"x": floats(1, 3, 2, 1), "w": floats(2, 3)})
+
+
+def test_an_input_of_which_the_type_alone_is_read_may_have_several_ranks() -> None:
+    of_data = "main (int64[N, 1] x, float[2, 3] w) => (int64[2, 3] y) { s = Squeeze (x)  y = CastLike (w, s) }"
+    check(parsed(of_data, 19), *({"x": np.arange(n).reshape(n, 1), "w": floats(2, 3)} for n in (3, 1)))
+    kept = """main (float[N, 1] x, int64[2] w) => (int64 y)
+        { s = Squeeze (x)  c = CastLike (s, w)  y = ReduceSum <keepdims = 0> (c) }"""
+    check(parsed(kept, 19), *({"x": floats(n, 1), "w": np.array([1, 2])} for n in (3, 1)))
+    refused = "main (float[N, 1] x, int64[2] w) => (int64[K] y) { s = Squeeze (x)  c = CastLike (s, w)  y = Shape (c) }"
+    assert refusal(parsed(refused, 19)).code == "ML328"
