@@ -108,11 +108,11 @@ class Context:
         """Whether the node's first output is an output of the model, and no node reads it."""
         return self.makes_model_output() and not self.translation.is_read(self.outputs[0])
 
-    def makes_first(self) -> bool:
-        """Whether the node's first output is an output of the model, or a node may read it."""
-        return bool(self.outputs[0]) and (
-            self.scope is not self.translation.top or self.makes_model_output()
-            or self.translation.is_read(self.outputs[0])
+    def makes(self, index: int) -> bool:
+        """Whether the node's output number `index` is an output of the model, or a node may read it."""
+        return self.wants(index) and (
+            self.scope is not self.translation.top or self.outputs[index] in self.translation.output_names
+            or self.translation.is_read(self.outputs[index])
         )  # fmt: skip
 
     def forced_rank(self, *, declared: bool = False) -> int | None:

@@ -39,7 +39,7 @@ def aten(
         return ops.Gather(inputs[0], inputs[1], 0)
     if operator != "embedding_bag":
         raise UnsupportedError(f"the operator {operator!r} of PyTorch has no translation", code="ML302")
-    if any(node.wants(place) for place in range(1, len(node.outputs))):
+    if any(node.makes(place) for place in range(1, len(node.outputs))):
         raise UnsupportedError("the other outputs of embedding_bag are for training only", code="ML302")
     if len(inputs) > 4:
         mode, include_last_offset = _number(inputs, 4), _number(inputs, 7)

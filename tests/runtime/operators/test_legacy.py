@@ -7,7 +7,7 @@ import pytest
 
 from mo_loop.api import convert_model
 from mo_loop.errors import MoLoopError
-from tests.harness import check_node
+from tests.harness import check, check_node
 from tests.nodes import node_model
 
 RNG = np.random.default_rng(5)
@@ -129,6 +129,16 @@ def test_embedding_bag_with_arguments_as_inputs() -> None:
     constants = [name for name, value in numbers.items() if value is not None]
     check_node("org.pytorch.aten::ATen", inputs, {"operator": "embedding_bag"}, opset=1, constants=constants,
                expected=[bags(1)])  # fmt: skip
+
+
+def test_the_other_outputs_of_embedding_bag_are_only_named() -> None:
+    """As PyTorch exports it: four outputs, of which nothing reads three."""
+    made = node_model("ATen", {"t": TABLE, "i": INDICES, "o": OFFSETS}, {"operator": "embedding_bag"}, opset=11)
+    made.graph.node[0].output.extend(["places", "sizes", "largest"])
+    check(made, {"t": TABLE, "i": INDICES, "o": OFFSETS}, expected=[[(made.graph.output[0].name, bags(0))]])
+    made.graph.output.add(name="sizes")
+    with pytest.raises(MoLoopError, match="the other outputs of embedding_bag"):
+        convert_model(made)
 
 
 def test_embedding() -> None:

@@ -81,7 +81,7 @@ def tree_ensemble_classifier(
     leaves = _leaves(forest, x)
     bases = tuple(_either(base_values, base_values_as_tensor))
     ids = set(_listed(class_ids).tolist())
-    if len(labels) > 2 or (ids == {0, 1} and len(labels) == 2 and not bases and not node.makes_first()):
+    if len(labels) > 2 or (ids == {0, 1} and len(labels) == 2 and not bases and not node.makes(0)):
         made = _of_many_classes(leaves, forest, votes, labels, bases, post_transform)
     else:
         made = _of_two_classes(leaves, forest, votes, labels, bases, ids, post_transform)
