@@ -371,5 +371,6 @@ def test_a_tree_of_more_levels_than_parts() -> None:
     none = np.zeros(count, np.int64)
     is_leaf = np.arange(count) == count - 1
     forest = Forest(none, none.astype(float), none, below, below, none.astype(bool), np.int64([0]), is_leaf)
+    x = parameter(Graph("main"), 2, 3)
     with pytest.raises(TypeError_, match=r"^ML236: "):
-        forest.leaves(parameter(Graph("main"), 2, 3))
+        forest.leaves(x, x.dtype)
