@@ -10,8 +10,8 @@ elements in any order. For large n * k it finds the values v[0], v[1], ... v[k -
     result  = place[order], sorted by group * k + order     sorted by value and index
 
 All keys are different, so that the order of equal ones does not matter. No key is negative, because TopK compares the
-bits of integers as those of floats on ARM; f32 represents all of them up to i = 2^24 - 2^18. The first element of a row
-is the lowest index of those that are equal to the maximum.
+bits of integers as those of floats on ARM; f32 represents all of them for rows of up to `_LONGEST` elements. The first
+element of a row is the lowest index of those that are equal to the maximum.
 """
 
 from collections.abc import Sequence
@@ -49,6 +49,8 @@ _EQUAL = 2**24
 """The least key of an element that is equal to the last one."""
 _APART = _BEHIND // _EQUAL
 """The difference of the keys of such elements. f32 represents multiples of it up to `_BEHIND`."""
+_LONGEST = (_BEHIND - _EQUAL) // _APART
+"""The length of a row up to which all keys of equal elements are below `_BEHIND`."""
 _BLOCK = 2**12
 """In a row of unknown length, the multiple of this number that is in a place is found before the rest."""
 _MOST = 2**23
@@ -66,7 +68,7 @@ def top(x: Value, k: Any, axis: int, mode: Mode, index: ElementType = i64, *, pl
     size = x.type.dims[at]
     length = high(size)
     count = k if isinstance(k, int) else None if k.known is None else high(k.known.item())
-    if isinstance(k, int) and k < _FEW and isinstance(size, int) and _LONG <= size <= 2**24:
+    if isinstance(k, int) and k < _FEW and isinstance(size, int) and _LONG <= size <= _LONGEST:
         more = _by_values(x, _FEW, at, mode, index, _FEW)
         return [ops.Slice(each, [0], [k], [1], [at]) for each in more]
     behind = element_count(x.type.dims[at + 1 :])
@@ -132,12 +134,12 @@ def first_of_any_length(x: Value, mode: Mode, *, last: bool = False) -> tuple[Va
 
 
 def _is_fast(length: int | None, count: int | None, together: int) -> bool:
-    """Whether the stable search is fast; above 2^24 places, which f32 does not represent, it is the only one."""
+    """Whether the stable search is fast; for more places than the keys represent it is the only one."""
     if count is not None and count < _FEW:
         return True
     if length is None:
         return False
-    return length > 2**24 or length * min(length if count is None else count, length) < _FAST_STEPS * together
+    return length > _LONGEST or length * min(length if count is None else count, length) < _FAST_STEPS * together
 
 
 def _by_values(x: Value, k: Any, axis: int, mode: Mode, index: ElementType, most: int) -> list[Value]:

@@ -3,6 +3,7 @@
 from typing import Any
 
 import numpy as np
+import openvino
 import pytest
 from onnx import helper
 
@@ -234,6 +235,29 @@ def test_places_of_more_than_two_digits() -> None:
     for constants, dynamic in (((), ("x",)), (("k",), False)):
         feeds = {"x": x, "k": ints(55000)}
         check_node("TopK", feeds, opset=11, outputs=2, constants=constants, dynamic=dynamic)
+
+
+@both
+@pytest.mark.parametrize(("shape", "k", "largest"), [((5000,), 300, 1), ((3, 400), 33, 0), ((2, 900), 900, 0)])
+def test_keys_of_places(shape: Any, k: int, largest: int, dynamic: Any) -> None:
+    """ARM compares the bits of integers as those of floats: no search reads negative ones."""
+    rng = np.random.default_rng(8)
+    feeds = {"x": rng.choice(np.array([np.inf, -np.inf, np.nan, 0, -0.0, 1, -3], np.float32), shape), "k": ints(k)}
+    model = node_model("TopK", feeds, {"largest": largest}, opset=11, outputs=2, constants=("k",), dynamic=dynamic)
+    converted = convert_model(model).to_openvino()
+    searches = [each.input_value(0) for each in converted.get_ops() if each.get_type_name() == "TopK"]
+    keys = [each for each in searches if each.get_element_type().is_integral()]
+    assert keys
+    converted.add_outputs(keys)
+    found = openvino.compile_model(converted, "CPU")({"x": feeds["x"]})
+    assert min(each.min() for each in list(found.values())[2:]) >= 0
+
+
+def test_top_k_of_a_row_too_long_for_keys() -> None:
+    """The key of the last place would be larger than that of elements behind all."""
+    x = np.zeros(2**24 - 2**18 + 2, np.float32)
+    x[-9:] = 1
+    check_node("TopK", {"x": x, "k": ints(9)}, opset=11, outputs=2, constants=("k",))
 
 
 @both
