@@ -20,7 +20,16 @@ from mo_loop.ops.control import Iteration, Loop, TensorIterator
 from mo_loop.ops.lengths import Length, as_value, dimension
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.transforms.loops.memory_bound import BLOCKS
-from mo_loop.transforms.loops.pieces import SIZES, as_number, in_order, number_of_steps, part_of, put_in_place
+from mo_loop.transforms.loops.pieces import (
+    SIZES,
+    as_number,
+    as_steps,
+    in_order,
+    number_of_steps,
+    one_piece,
+    part_of,
+    put_in_place,
+)
 from mo_loop.transforms.port_maps import is_one_after_another, reads_only_sizes, replace_by_loop
 from mo_loop.transforms.replace import move_readers
 from mo_loop.transforms.slice_reads import ends_by_trip_count
@@ -30,6 +39,8 @@ def has_no_blocks(node: Iteration) -> str:
     """Why the steps of a loop cannot be put into blocks, or empty."""
     if isinstance(node, Loop) and not ends_by_trip_count(node):
         return "it may not start"
+    if node.body.name == BLOCKS:
+        return "its steps are blocks"
     if reads_only_sizes(node):
         return SIZES
     states = {entry.result for entry in node.back_edges}
@@ -55,11 +66,11 @@ def in_blocks(node: Iteration, size: int) -> list[Iteration]:
         if entry.result not in begun:
             node.output_map = (*node.output_map, Final(entry.result))
             node.graph.add_output(node, entry.result.value.type)
-    loop, steps = _over_blocks(node, size, count, whole)
+    loop, outputs, steps = _over_blocks(node, size, count, whole)
     if isinstance(rest, int) and rest == 0:
-        put_in_place(node, loop, loop.outputs)
+        put_in_place(node, loop, outputs)
         return [steps]
-    pairs = list(zip(node.output_map, loop.outputs, strict=True))
+    pairs = list(zip(node.output_map, outputs, strict=True))
     states = {entry.result: value for entry, value in pairs if isinstance(entry, Final)}
     places = None
     if not isinstance(rest, int):  # slices have equal sizes if one range says which they are
@@ -84,8 +95,8 @@ def in_blocks(node: Iteration, size: int) -> list[Iteration]:
     return [steps, behind]
 
 
-def _over_blocks(node: Iteration, size: int, count: Length, whole: Length) -> tuple[Loop, Iteration]:
-    """The loop over all blocks, and that over the steps of a block in its body."""
+def _over_blocks(node: Iteration, size: int, count: Length, whole: Length) -> tuple[Loop, list[Value], Iteration]:
+    """The loop over all blocks with its outputs, and that over the steps of a block in its body."""
     body, graph = Graph(BLOCKS), node.graph
     index = Parameter(graph=body, dtype=i64, shape=()) if _index(node) else None
     parameters, inputs = [], []
@@ -108,8 +119,7 @@ def _over_blocks(node: Iteration, size: int, count: Length, whole: Length) -> tu
         for (entry, _), parameter in zip(node.fed, parameters, strict=True)
     )  # fmt: skip
     output_map = tuple(
-        replace(entry, result=Result(value), stride=size * entry.stride, part_size=size)
-        if isinstance(entry, Concatenated) else Final(results[entry.result])
+        one_piece(value, entry) if isinstance(entry, Concatenated) else Final(results[entry.result])
         for entry, value in zip(node.output_map, steps.outputs, strict=True)
     )  # fmt: skip
     loop = Loop(
@@ -117,7 +127,11 @@ def _over_blocks(node: Iteration, size: int, count: Length, whole: Length) -> tu
         body=body, iteration=index, condition=Result(Constant(True, graph=body, dtype=boolean).output),
         input_map=input_map, output_map=output_map,
     )  # fmt: skip
-    return loop, steps
+    outputs = [
+        as_steps(value, entry, size) if isinstance(entry, Concatenated) else value
+        for entry, value in zip(node.output_map, loop.outputs, strict=True)
+    ]
+    return loop, outputs, steps
 
 
 def _steps(

@@ -1,16 +1,19 @@
-"""Steps of a loop apart from it: their number, their inputs, and the replacement of the loop."""
+"""Steps of a loop apart from it: their number, inputs and outputs, and the replacement of the loop."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
 
 from mo_loop import ops
 from mo_loop.graph import Value
 from mo_loop.graph.dimension import least
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import i64
+from mo_loop.ops.base import Result
 from mo_loop.ops.control import Control, Iteration, TensorIterator
-from mo_loop.ops.lengths import Length, joined
+from mo_loop.ops.lengths import Length, dimension, joined
 from mo_loop.ops.port_map import Concatenated, Sliced
 from mo_loop.transforms.replace import move_readers, replace_output
 
@@ -55,6 +58,34 @@ def part_of(value: Value, entry: Sliced, start: Length, stop: Length, count: Len
         return value
     first, end = (start, stop) if entry.stride > 0 else (count - stop, count - start)
     return ops.Slice(value, joined([first], value), joined([end], value), [1], [entry.axis]).output
+
+
+def is_widened(entry: Concatenated) -> bool:
+    """Whether the pieces of steps are concatenated along the axis after that of the loop, which moves no element."""
+    return isinstance((*entry.result.value.type.dims[entry.axis + 1 :], None)[0], int)
+
+
+def one_piece(steps: Value, entry: Concatenated) -> Concatenated:
+    """The k pieces of an iteration as one, because the runtime concatenates no others on GPUs: [.., 1, k, d, ..]."""
+    declared = (*entry.declared[: entry.axis + 1], -1, *entry.declared[entry.axis + 1 :]) if entry.declared else ()
+    return replace(entry, result=Result(ops.Unsqueeze(steps, [entry.axis]).output), declared=declared)
+
+
+def as_steps(y: Value, entry: Concatenated, count: int, *, moved: bool = True) -> Value:
+    """The steps of all iterations, of `count` in each: [.., n, k, d, ..]  ->  [.., n k, d, ..]
+
+    If the axes behind have not `moved`, y is [.., n, k d, ..].
+    """
+    dims, axis, behind = y.type.dims, entry.axis, entry.result.value.type.dims[entry.axis + 1 :]
+    shape: list[Any] = [*dims[:axis], dims[axis] * count, *behind]
+    unknown = [at for at, size in enumerate(shape) if not isinstance(size, int)]
+    if len(unknown) == 1 and 0 not in shape:
+        shape[unknown[0]] = -1
+    else:
+        for at in unknown:
+            size = dimension(y, at + 1 if moved and at > axis else at)
+            shape[at] = size * count if at == axis else size
+    return ops.Reshape(y, joined(shape, y)).output
 
 
 def as_number(number: Value, iteration: Value) -> Value:

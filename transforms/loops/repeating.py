@@ -22,11 +22,19 @@ from mo_loop.graph.shape import is_static, normalise_axis
 from mo_loop.graph.types import boolean, i32, i64
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Iteration, Loop, TensorIterator
-from mo_loop.ops.lengths import dimension, joined
 from mo_loop.ops.port_map import Concatenated, Final, Invariant, Merged, Sliced
 from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.loops.body_copies import BodyCopies, Results
-from mo_loop.transforms.loops.pieces import as_number, in_order, number_of_steps, part_of, put_in_place
+from mo_loop.transforms.loops.pieces import (
+    as_number,
+    as_steps,
+    in_order,
+    is_widened,
+    number_of_steps,
+    one_piece,
+    part_of,
+    put_in_place,
+)
 from mo_loop.transforms.port_maps import drop_unused_ports
 from mo_loop.transforms.slice_reads import ends_by_trip_count
 
@@ -93,43 +101,22 @@ class _Steps:
         return {"body": self.graph, "input_map": tuple(inputs), "output_map": tuple(outputs)}
 
     def _one_piece(self, entry: Concatenated) -> Concatenated:
-        """The steps of an iteration as one piece, because the runtime concatenates no others on GPUs: [.., 1, k d, ..]
-        of pieces [.., 1, d, ..], or [.., 1, k, d, ..] if d is unknown or missing."""
-        pieces, axis = in_order([each[entry.result] for each in self.rounds], entry), entry.axis
-        if _is_widened(entry):
-            return replace(entry, result=Result(ops.Concat(*pieces, axis=axis + 1).output))
-        piece = ops.Unsqueeze(ops.Concat(*pieces, axis=axis), [axis]).output
-        declared = (*entry.declared[: axis + 1], -1, *entry.declared[axis + 1 :]) if entry.declared else ()
-        return replace(entry, result=Result(piece), declared=declared)
+        pieces = in_order([each[entry.result] for each in self.rounds], entry)
+        if is_widened(entry):
+            return replace(entry, result=Result(ops.Concat(*pieces, axis=entry.axis + 1).output))
+        return one_piece(ops.Concat(*pieces, axis=entry.axis).output, entry)
 
     def outputs(self, loop: Iteration) -> list[Value]:
-        """The outputs of the new loop as the former one had them: [.., n, k d, ..]  ->  [.., n k, d, ..]"""
+        """The outputs of the new loop as the former one had them."""
         values = list(loop.outputs)
         for place, entry in enumerate(self.node.output_map):
             if isinstance(entry, Concatenated) and self.node.outputs[place].is_used:
-                values[place] = self._as_steps(values[place], entry)
+                values[place] = as_steps(values[place], entry, self.count, moved=not is_widened(entry))
         return values
-
-    def _as_steps(self, y: Value, entry: Concatenated) -> Value:
-        dims, axis, behind = y.type.dims, entry.axis, entry.result.value.type.dims[entry.axis + 1 :]
-        shape: list[Any] = [*dims[:axis], dims[axis] * self.count, *behind]
-        unknown = [at for at, size in enumerate(shape) if not isinstance(size, int)]
-        if len(unknown) == 1 and 0 not in shape:
-            shape[unknown[0]] = -1
-        else:
-            for at in unknown:
-                size = dimension(y, at if at <= axis or _is_widened(entry) else at + 1)
-                shape[at] = size * self.count if at == axis else size
-        return ops.Reshape(y, joined(shape, y)).output
 
     @property
     def inputs(self) -> list[Value]:
         return [value for _, value in self.ports]
-
-
-def _is_widened(entry: Concatenated) -> bool:
-    """Whether the pieces of steps are concatenated along the axis after that of the loop, which moves no element."""
-    return isinstance((*entry.result.value.type.dims[entry.axis + 1 :], None)[0], int)
 
 
 def repeat(node: Iteration, steps: int, count: int) -> None:
