@@ -126,6 +126,14 @@ def test_global_pools(op, attributes, dynamic):
     check_node(op, {"x": normal(2, 3, 7, 6)}, attributes, opset=2, dynamic=dynamic)
 
 
+@pytest.mark.parametrize("dynamic", (False, True))
+def test_a_norm_of_degree_zero_counts(dynamic):
+    """ONNX Runtime computes the root of degree 0 and gives infinity; OpenVINO's front end counts."""
+    x = np.maximum(normal(2, 3, 7, 6), 0)
+    expected = np.count_nonzero(x, axis=(2, 3), keepdims=True).astype(np.float32)
+    check_node("GlobalLpPool", {"x": x}, {"p": 0}, opset=2, dynamic=dynamic, expected=[expected])
+
+
 @pytest.mark.parametrize("output_shape", (None, (1, 1, 6, 5)))
 def test_max_unpool(output_shape):
     inputs = {"x": normal(1, 1, 2, 2), "i": np.array([[[[5, 7], [13, 15]]]]),

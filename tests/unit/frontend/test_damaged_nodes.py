@@ -59,7 +59,7 @@ NODES: dict[str, tuple[str, str]] = {
         "(q, k, v, a, b, s, n, t, e) }", "ML233"),
     "repeats below 0 of known numbers": ("(int64[1] n) => (y) <int64[1] n = {-1}> { y = Tile (n, n) }", "ML235"),
     "a signal that is a number": ("(float x, int64 a) => (y) { y = DFT (x, , a) }", "ML235"),
-    "a norm of 0": ("(float[1,1,4] x) => (y) { y = GlobalLpPool <p = 0.0> (x) }", "ML236"),
+    "a norm of 0": ("(float[1,1,4] x) => (y) { y = LpPool <kernel_shape = [2], p = 0.0> (x) }", "ML236"),
     "less than no bins": (
         "() => (y) <int64 n = {-2}, int64 r = {8000}, float e = {1}> { y = MelWeightMatrix (n, r, r, e, e) }", "ML227"
     ),
@@ -84,7 +84,7 @@ NODES: dict[str, tuple[str, str]] = {
         '{ y = com.microsoft.GroupQueryAttention <num_heads = 1, kv_num_heads = 1> (x, "", "", "", "", n) }',
         "ML227"),
     "an embedding without indices": ('(int64[3] o) => (y) { y = ATen <operator = "embedding_bag"> (o) }', "ML227"),
-    "a norm of degree 0": ("(float[2,3,4] x) => (y) { y = GlobalLpPool <p = 0> (x) }", "ML236"),
+    "a norm of degree -1": ("(float[2,3,4] x) => (y) { y = GlobalLpPool <p = -1> (x) }", "ML236"),
     "values of rank 2 among heads": (
         "(float[1,2,32] q, float[1,2,16] k, float[1,16] v) => (y) "
         "{ y = com.microsoft.MultiHeadAttention <num_heads = 4> (q, k, v) }", "ML235"),

@@ -14,7 +14,7 @@ from mo_loop.frontend.ops.images.windows import Window, WindowAttributes
 from mo_loop.frontend.ops.shared import FAR
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.types import f32, i64
-from mo_loop.ops.ranges import AboveZero, AtLeast3, Positive, Positives
+from mo_loop.ops.ranges import AboveZero, AtLeast3, NotNegative, Positive, Positives
 from mo_loop.target import NEVER, Gap, Processor
 
 AVOIDS = {
@@ -290,9 +290,12 @@ def global_lp_pool_1(x, *, p: AboveZero = 2.0):
 
 
 @translates("GlobalLpPool", since=2)
-def global_lp_pool_2(x, *, p: Positive = 2):
-    """From opset 2 on p is an integer."""
-    return _global_lp_pool(x, p)
+def global_lp_pool_2(x, *, p: NotNegative = 2):
+    """From opset 2 on p is an integer. For p = 0 it counts elements other than zero, as OpenVINO's front end does."""
+    if p:
+        return _global_lp_pool(x, p)
+    counted = ops.Convert(ops.NotEqual(x, number(x, 0)), destination_type=x.dtype)
+    return ops.ReduceSum(counted, spatial_axes(x), keep_dims=True)
 
 
 def _global_lp_pool(x: Value, p: float):
