@@ -42,3 +42,14 @@ def with_inferred_types(model: OnnxModel) -> OnnxModel:
             return replace(model, proto=onnx.shape_inference.infer_shapes(model.proto))
     except Exception:
         return model
+
+
+def is_valid(model: OnnxModel) -> bool:
+    """Whether onnx finds no error in the model: its shape inference may end the process for others."""
+    import onnx
+
+    try:
+        onnx.checker.check_model(model.proto)
+    except Exception:
+        return False
+    return True

@@ -16,7 +16,7 @@ from typing import Any
 
 from mo_loop.errors import MoLoopError
 from mo_loop.frontend.cut import Cut
-from mo_loop.frontend.inferred_types import with_inferred_types
+from mo_loop.frontend.inferred_types import is_valid, with_inferred_types
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.onnx_graphs import label
@@ -28,7 +28,9 @@ _STRING = 8  # TensorProto.STRING
 def with_cut(errors: Sequence[MoLoopError], model: OnnxModel, cut: Cut) -> list[MoLoopError]:
     """The errors; those of nodes with strings name the cut that removes the strings, if there is one."""
     refused = [_node_of(each) for each in errors]
-    places, option = _Strings(model, cut).cut_after(set(refused)) if any(refused) else ((), "")
+    if not any(refused) or not is_valid(model):
+        return [*errors]
+    places, option = _Strings(model, cut).cut_after(set(refused))
     is_text = cut.given is None or isinstance(cut.given, str)
     way = f"--input {shlex.quote(option)}" if is_text else f"add {option} to the inputs"
     way = f"convert the part after the strings: {way}"

@@ -62,7 +62,7 @@ def test_no_tensor_of_a_right_graph_is_hot(text: str) -> None:
 def test_a_curve_rises_in_the_iteration_of_the_difference() -> None:
     model, graph = converted(LOOP)
     (layer,) = [each for each in layers(graph, ops.Multiply) if each.graph.owner is not None]
-    replaced(graph, layer, lambda inputs: ops.Multiply(inputs[0], ops.Minimum(inputs[1], 2.0)))
+    replaced(graph, layer, lambda inputs: ops.Multiply(ops.Minimum(inputs[0], 2.0), inputs[1]))
     heat, found = heat_of(model, graph, {"x": X, "n": np.array(6)})
     assert found == found_in(model, graph, {"x": X, "n": np.array(6)}), "the answer is the same without a Heat"
     first = hot(heat)

@@ -116,7 +116,7 @@ def test_a_wrong_layer_in_a_loop_is_named_with_the_iteration() -> None:
 def test_the_iteration_is_the_first_in_which_numbers_differ() -> None:
     model, graph = converted(LOOP)
     (layer,) = [each for each in layers(graph, ops.Multiply) if each.graph.owner is not None]
-    replaced(graph, layer, lambda inputs: ops.Multiply(inputs[0], ops.Minimum(inputs[1], 2.0)))
+    replaced(graph, layer, lambda inputs: ops.Multiply(ops.Minimum(inputs[0], 2.0), inputs[1]))
     found = found_in(model, graph, {"x": X, "n": np.array(5)})
     assert (found.path, found.iterations) == ("loop/step/b", (("loop", 3),))
 

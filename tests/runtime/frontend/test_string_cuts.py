@@ -125,3 +125,14 @@ def test_strings_that_reach_an_output_have_no_cut(nodes: list[Any]) -> None:
 def test_a_lookup_alone_has_no_rest() -> None:
     proto = model([encoder("w", "y")], {"w": (STRING, [3])}, {"y": (INT, [3])}, {})
     assert not any("--input" in each for each in help_of(proto))
+
+
+def test_a_model_that_onnx_finds_wrong_gets_no_cut() -> None:
+    """ONNX's shape inference ends the process for an input of RegexFullMatch without a name."""
+    nodes = [helper.make_node("RegexFullMatch", [""], ["y"], pattern="a")]
+    inputs, outputs = ([helper.make_tensor_value_info(name, kind, [2])] for name, kind in (("x", 8), ("y", 9)))
+    graph = helper.make_graph(nodes, "main", inputs, outputs)
+    model = helper.make_model(graph, opset_imports=[helper.make_opsetid("", 20)])
+    with pytest.raises(MoLoopError, match="RegexFullMatch") as caught:
+        mo_loop.convert_model(model)
+    assert "--input" not in str(caught.value)
