@@ -7,6 +7,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from mo_loop import ops
@@ -48,12 +50,17 @@ class KeepIntegersPrecise(FunctionPass):
         levels: dict[Value, int] = {}
         ends: list[Node] = []
         for node in graph.ordered():
-            read = [value for value in node.operands if _is_float(value)]
-            known = [levels.get(each, 0) for each in read]
-            level = min(known, default=0)
             if isinstance(node, Constant):
-                level = _WHOLE if _is_whole(node) else _FRACTION
-            elif isinstance(node, _ROUNDING) or (isinstance(node, ops.Convert) and not read):
+                continue
+            read = [value for value in node.operands if _is_float(value)]
+            given = [value for value in read if isinstance(value.node, Constant)]
+            made = [levels.get(value, 0) for value in read if not isinstance(value.node, Constant)]
+            level = min(made, default=_WHOLE if given else 0)
+            for value in given if level else ():  # the numbers of weights among floats are not read
+                if value not in levels:
+                    levels[value] = _WHOLE if _is_whole(value) else _FRACTION
+                level = min(level, levels[value])
+            if isinstance(node, _ROUNDING) or (isinstance(node, ops.Convert) and not read):
                 level = _WHOLE
             elif isinstance(node, _DIVIDING):
                 level = min(level, _FRACTION)
@@ -79,7 +86,6 @@ def _is_float(value: Value) -> bool:
     return isinstance(value.type, TensorType) and value.dtype.is_float
 
 
-def _is_whole(node: Constant) -> bool:
-    if not _is_float(node.output) or node.tensor.size > _LOOKED_AT:
-        return False
-    return bool(np.all(np.rint(node.array) == node.array))
+def _is_whole(constant: Value) -> bool:
+    node: Any = constant.node
+    return node.tensor.size <= _LOOKED_AT and bool(np.all(np.rint(node.array) == node.array))
