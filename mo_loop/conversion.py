@@ -57,6 +57,7 @@ from mo_loop.errors import (
 from mo_loop.extensions import collect_extensions
 from mo_loop.frontend.boundary import boundary_errors
 from mo_loop.frontend.cut import Cut
+from mo_loop.frontend.input_sizes import InputSizes, attempted
 from mo_loop.frontend.model import OnnxModel, load
 from mo_loop.frontend.onnx_tensors import has_tensor
 from mo_loop.frontend.string_cuts import with_cut
@@ -170,21 +171,10 @@ class Conversion:
                 used.check_time()
                 used.check_nodes(len(model.proto.graph.node))
                 used.check_nodes(sum(len(each.node) for each in model.proto.functions))
-            graph = None if self.errors else self._translated(model, cut)
+            sizes = InputSizes(all_fixed=self.options.static)
+            graph = None if self.errors else attempted(partial(self._attempt, model, cut), sizes)
             if graph is None:
                 return None
-            with self._collected():
-                self._run_passes(graph)
-                if self.options.rename:
-                    self._require_no_state_renamed(self.options.rename)
-                    with phase("renaming", self.observers, graph, self.options.rename):
-                        # Diagnostics use the names of the model, so they read a graph without the new names.
-                        renamed = graph.clone() if self._collect else graph
-                        rename_tensors(renamed, self.options.rename, partial(has_tensor, model))
-                with phase("checking", self.observers, graph):
-                    self._check(graph, model, cut)
-                    self._check_target(graph)
-                    self._check_sums(graph)
             if not has_utf8_names(graph):
                 require_utf8_names(model.proto)
             graph.remaining = used.remaining
@@ -193,7 +183,29 @@ class Conversion:
 
     # -- the parts
 
-    def _translated(self, model: OnnxModel, cut: Cut | None) -> Graph | None:
+    def _attempt(self, model: OnnxModel, cut: Cut | None, sizes: InputSizes) -> Graph | None:
+        """The graph; None if there are errors and `collect` is set. Assumption if it needs to assume more of `sizes`."""
+        self.errors = []
+        for name in ("manager", "skipped"):  # passes keep what they found
+            self.__dict__.pop(name, None)
+        graph = self._translated(model, cut, sizes)
+        if graph is None:
+            return None
+        with self._collected():
+            self._run_passes(graph)
+            if self.options.rename:
+                self._require_no_state_renamed(self.options.rename)
+                with phase("renaming", self.observers, graph, self.options.rename):
+                    # Diagnostics use the names of the model, so they read a graph without the new names.
+                    renamed = graph.clone() if self._collect else graph
+                    rename_tensors(renamed, self.options.rename, partial(has_tensor, model))
+            with phase("checking", self.observers, graph):
+                self._check(graph, model, cut)
+                self._check_target(graph)
+                self._check_sums(graph)
+        return None if self.errors else graph
+
+    def _translated(self, model: OnnxModel, cut: Cut | None, sizes: InputSizes) -> Graph | None:
         """The translated graph; None if there are errors and `collect` is set."""
         options = self.options
         with self._collected(), self._named_before_renaming():
@@ -205,7 +217,7 @@ class Conversion:
                     packed = packed or bool(self.errors)  # translation stops at the first of them
                 graph = translating.graph = translate(
                     model, cut, self._extensions.translators, strict=options.strict, packed=packed,
-                    continue_after_failures=self._collect,
+                    continue_after_failures=self._collect, sizes=sizes,
                 )  # fmt: skip
                 graph.rt_info = {**conversion_info(options), **graph.rt_info}
             graph.sweep()

@@ -67,6 +67,10 @@ class ConvertOptions:
     unroll: int = flag(
         0, "Unroll loops whose number of iterations is known and at most N.", CONVERSION, metavar="N", least=0, place=1,
     )
+    static: bool = flag(
+        False, "Convert for the known sizes of the inputs alone: what follows from them is computed, and the IR refuses "
+        "other sizes. By default the IR may be given any sizes.", CONVERSION, place=1,
+    )
     strict: bool = flag(
         False, "Treat warnings about assumptions of the conversion as errors.", CONVERSION, place=2,
         note="These are: inner names that hide outer ones, branches whose outputs the following nodes cannot read, "

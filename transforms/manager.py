@@ -19,6 +19,7 @@ from typing import Any
 from mo_loop.conversion_limits import budget
 from mo_loop.errors import InternalError, UsageError
 from mo_loop.graph import Graph
+from mo_loop.graph.dimension import Assumption
 from mo_loop.graph.verifier import invariants
 from mo_loop.transforms.config import PassConfig, name_of
 from mo_loop.transforms.function_pass import FunctionPass, blamed
@@ -136,6 +137,8 @@ def _run_one(each: FunctionPass, graph: Graph, observed: bool) -> Step:
             Validate().run(graph)
         if each.origin and changed:
             _require_whole(graph)
+    except Assumption:  # the conversion begins again
+        raise
     except Exception as error:
         raise blamed(error, each)  # noqa: B904  # an error of another kind becomes its cause
     seconds = time.perf_counter() - start

@@ -37,6 +37,7 @@ from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.loops.compute_before_loops import ComputeBeforeLoops
 from mo_loop.transforms.loops.compute_behind_loops import ComputeBehindLoops
 from mo_loop.transforms.loops.concatenate_growing_states import ConcatenateGrowingStates
+from mo_loop.transforms.loops.specialize_loops import SpecializeLoops
 from mo_loop.transforms.loops.steps_per_iteration import StepsPerIteration
 from mo_loop.transforms.loops.vectorize_loops import VectorizeLoops
 from mo_loop.transforms.loops.write_behind_loops import WriteBehindLoops
@@ -84,6 +85,7 @@ from mo_loop.transforms.states.fuse_stateful_attention import FuseStatefulAttent
 from mo_loop.transforms.states.low_latency2 import LowLatency2
 from mo_loop.transforms.states.make_stateful import MakeStateful
 from mo_loop.transforms.states.set_sequence_length import SetSequenceLength
+from mo_loop.transforms.write_sizes import WriteSizes
 
 COMMON: tuple[type[FunctionPass], ...] = (
     NopElimination,  # before the guards and isolations below insert such nodes on purpose
@@ -103,6 +105,12 @@ LOOPS: tuple[type[FunctionPass], ...] = (
     StepsPerIteration,  # the rest of the other loops
 )
 """Passes that take work out of loops; only speed depends on them."""
+
+SPECIALIZED: tuple[type[FunctionPass], ...] = (
+    ConstantFolding, EliminateEmptyLoops, EliminateUnreachableBodies, EliminateLoopInputsOutputs,
+    WhileLoopToCountedLoop, EliminateUnusedPorts, LoopToTI, FuseRecurrentCells,
+)  # fmt: skip
+"""Passes that find more to do where SpecializeLoops made sizes and numbers of steps known."""
 
 FRONT: tuple[type[FunctionPass], ...] = (
     SetSequenceLength,  # only for LowLatency2; all others see the known length
@@ -141,6 +149,8 @@ FRONT: tuple[type[FunctionPass], ...] = (
     LowLatency2,  # loops over a sequence are one step now; before the guards, which loops of one step do not need
     MakeStateful,  # states of the caller are variables, as the rules below expect
     FuseStatefulAttention,  # after the passes that make caches of inputs
+    SpecializeLoops,  # before the passes whose forms depend on sizes
+    *SPECIALIZED,
     # All counted loops over slices have their last form, recurrent cells and states have their nodes. No NopElimination
     # after these: for no steps they insert Reshapes whose sizes the runtime does not have.
     *LOOPS,
@@ -195,6 +205,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     CompressWeights,  # no pass folds, moves or merges them
     LowerBarriers,  # no pass can see through or remove a Barrier
     KeepIntegersPrecise,  # marks the nodes of the file
+    WriteSizes,  # no pass decides by sizes after it
     PortRenumbering,  # the canonical order of ports
 )
 """Turns a translated graph into one that the runtime executes correctly."""

@@ -31,6 +31,7 @@ from typing import Any, ClassVar
 from mo_loop.conversion_limits import Budget, budget
 from mo_loop.errors import InternalError
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.dimension import Assumption
 from mo_loop.graph.origin import all_of, made_for
 from mo_loop.ops.base import Result
 from mo_loop.transforms.config import PassConfig
@@ -241,6 +242,8 @@ class Traversal:
                 changes.clear()
                 try:
                     done = each.run_on_node(node)
+                except Assumption:  # the conversion begins again
+                    raise
                 except Exception as error:
                     raise blamed(error, each)  # noqa: B904  # an error of another kind becomes its cause
                 if done or each.has_new_nodes:

@@ -15,6 +15,7 @@ from mo_loop.frontend.leading_ones import MOST, least_rank, varying, with_equal_
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
 from mo_loop.graph.dimension import Symbol, fresh, low
+from mo_loop.graph.shape import assume_equal
 from mo_loop.graph.types import UNKNOWN, OptionalType, SequenceType, TensorType
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.joining import symbols_in, widen_types
@@ -81,6 +82,8 @@ def _widened(
         if lowest is not None and (result.value.rank or 0) - lowest <= MOST:
             padded, new = with_equal_ranks(old, new)
             old = old if padded.rank == old.rank else padded
+        if isinstance(old, TensorType):
+            assume_equal(old.shape, new.shape)
         found[i] = widen_types(old, new, outer)
     return found if any(new is not old for new, old in zip(found, assumed, strict=True)) else None
 

@@ -27,6 +27,7 @@ from mo_loop.frontend.doubts import Doubts
 from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.frontend.failed_nodes import as_declared, failed, with_advice
 from mo_loop.frontend.forced_ranks import Ranks
+from mo_loop.frontend.input_sizes import InputSizes, require_sizes_of_failures
 from mo_loop.frontend.leading_ones import least_after
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.names_read import NamesRead
@@ -42,7 +43,7 @@ from mo_loop.frontend.translator_table import TranslatorTable
 from mo_loop.frontend.unsupported_operators import certain_refusal
 from mo_loop.frontend.waiting_nodes import WaitingNodes
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.dimension import may_be_one
+from mo_loop.graph.dimension import Assumption, may_be_one
 from mo_loop.graph.origin import Origin, current, made_for
 from mo_loop.graph.tensor import Tensor
 from mo_loop.graph.types import UNKNOWN, TensorType
@@ -54,14 +55,16 @@ SLOW = frozenset({"TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegress
 
 def translate(
     model: OnnxModel, cut: Cut | None = None, custom: CustomTranslators | None = None, *,
-    strict: bool = False, packed: bool = False, continue_after_failures: bool = False,
+    strict: bool = False, packed: bool = False, continue_after_failures: bool = False, sizes: InputSizes | None = None,
 ) -> Graph:  # fmt: skip
     """The whole model as a Graph, `Failed` nodes included; `cut` has the tensors at which it starts and ends.
 
     With `packed`, a sequence at an input or output becomes two tensors. With `continue_after_failures`, the outputs of
-    a node that fails have the types that the model declares, so that errors in later nodes are found too.
+    a node that fails have the types that the model declares, so that errors in later nodes are found too. `sizes` are
+    those that the model declares for its inputs and what is assumed of them; by default they are numbers.
 
     Raises:
+        Assumption: a decision needs to assume more of the sizes.
         ExtensionError: one of the `custom` translators fails.
         ModelError: the graph itself is broken (a cycle, an output that no node computes).
     """
@@ -75,17 +78,19 @@ def translate(
     translation.continues_after_failures = continue_after_failures
     if not continue_after_failures and any(node.op_type in SLOW for node in proto.node):
         translation.refusal = certain_refusal(model, cut, translation.custom)
+    sizes = sizes or InputSizes(all_fixed=True)
     starts = list(cut.parameters(model))
     scope.ranks = Ranks(proto, {each.name: getattr(each.type, "rank", None) for each in starts})
     for start in starts:
         translation.budget.name(start.name)
         start = with_rank(start, scope, translation)
         if start.if_needed:
-            scope.lazy[start.name] = partial(_input_called, graph, packed), start
+            scope.lazy[start.name] = partial(_input_called, graph, packed, sizes), start
         else:
-            scope.values[start.name] = _input(graph, start, packed)
+            scope.values[start.name] = _input(graph, start, packed, sizes)
     translation.top = scope
     translation.statements(proto, scope, outputs)
+    require_sizes_of_failures(graph)
     translation.doubts.warn_at_the_end()
     declared = {entry.name: entry.type for entry in proto.output}
     for name in outputs:
@@ -96,12 +101,16 @@ def translate(
     return graph
 
 
-def _input_called(graph: Graph, packed: bool, _: str, start: Start) -> Value:
-    return _input(graph, start, packed)
+def _input_called(graph: Graph, packed: bool, sizes: InputSizes, _: str, start: Start) -> Value:
+    return _input(graph, start, packed, sizes)
 
 
-def _input(graph: Graph, start: Start, packed: bool) -> Value:
+def _input(graph: Graph, start: Start, packed: bool, sizes: InputSizes) -> Value:
     """The node of an input: a Parameter, or a Constant if the input is frozen."""
+    if start.value is None and isinstance(start.type, TensorType):
+        value = made_input(graph, start.name, sizes.opened(start.name, start.type), packed)
+        value.node.__dict__["sizes"] = sizes.own(start.name, start.type)
+        return value
     if start.value is None:
         return made_input(graph, start.name, start.type, packed)
     origin = Origin(output=start.name)
@@ -249,7 +258,7 @@ class ModelTranslation(Translation):
             if context.op_type in SHAPED:
                 inputs = with_length(context, inputs)
             values = self._translated(context, inputs)
-        except LimitError:  # ends the conversion
+        except (LimitError, Assumption):  # the first ends the conversion, after the other it begins again
             raise
         except ExtensionError as error:  # raised at once: its traceback is more useful than a list of further errors
             raise context.located(error) from error.__cause__

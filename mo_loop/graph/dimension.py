@@ -11,6 +11,14 @@ Two symbols are equal if they have the same name and bounds. A fresh symbol has 
 
 The same class represents values of shape arithmetic that are not fully known (`TensorType.known`). A value may be
 negative, a dimension not: `low` and `high` are the bounds of a dimension, `least` and `most` those of a value.
+
+A size of an input that the model declares is a symbol too, because the IR may be given another size. It has the
+declared size as `now`, and prints as this number: decisions may use it if they say that they do (`Assumption`), or if
+they only choose between forms that are right for every size.
+
+>>> height = opened("x", 2, 224)
+>>> height, (height // 2 + 1).now
+(224, 113)
 """
 
 from __future__ import annotations
@@ -33,12 +41,18 @@ end."""
 
 
 class Symbol:
-    """A quantity unknown until run time, `lo` <= it <= `hi` (None: no upper bound)."""
+    """A quantity unknown until run time, `lo` <= it <= `hi` (None: no upper bound).
 
-    __slots__ = ("_hash", "hi", "lo", "name")
+    `now` is its value for the sizes of the conversion, if it is known, and `sources` the symbols from which it follows
+    if its name does not say so.
+    """
 
-    def __init__(self, name: str, lo: int = 0, hi: int | None = None) -> None:
-        self.name, self.lo, self.hi = name, lo, hi
+    __slots__ = ("_hash", "hi", "lo", "name", "now", "sources")
+
+    def __init__(
+        self, name: str, lo: int = 0, hi: int | None = None, now: int | None = None, sources: tuple[Symbol, ...] = ()
+    ) -> None:
+        self.name, self.lo, self.hi, self.now, self.sources = name, lo, hi, now, sources
         self._hash = hash((name, lo, hi))
 
     def __eq__(self, other: object) -> bool:
@@ -52,14 +66,16 @@ class Symbol:
     def __reduce__(self) -> Any:
         """For pickle. Another process has fresh symbols of the same numbers, and other hashes of names."""
         if self.is_fresh:
-            return _renumbered, (NUMBERING, int(self.name[1:]), self.lo, self.hi)
-        return Symbol, (self.name, self.lo, self.hi)
+            return _renumbered, (NUMBERING, int(self.name[1:]), self.lo, self.hi, self.now, self.sources)
+        return Symbol, (self.name, self.lo, self.hi, self.now, self.sources)
 
     @property
     def is_fresh(self) -> bool:
         return self.name[0] == "?"
 
     def __repr__(self) -> str:
+        if self.now is not None:
+            return str(self.now)
         if not self.is_fresh:
             return self.name
         return "?" if self.lo == 0 and self.hi is None else f"{self.lo}..{'' if self.hi is None else self.hi}"
@@ -116,6 +132,16 @@ class Dim:
         symbol = self.symbol
         return symbol is not None and symbol.is_fresh
 
+    @property
+    def now(self) -> int | None:
+        """Its value for the sizes of the conversion; None if it is not known."""
+        total = self.const
+        for symbol, factor in self.terms:
+            if symbol.now is None:
+                return None
+            total += factor * symbol.now
+        return total
+
     def symbols(self) -> Iterable[Symbol]:
         return (symbol for symbol, _ in self.terms)
 
@@ -144,9 +170,11 @@ class Dim:
         hi = self.hi * other.hi if self.hi is not None and other.hi is not None else None
         hi = None if hi is not None and hi > MOST_FACTOR else hi
         left, right = sorted((_bracketed(self), _bracketed(other)))
+        now = None if self.now is None or other.now is None else self.now * other.now
+        sources = (*self.symbols(), *other.symbols())
         if self.has_fresh() or other.has_fresh() or len(left) + len(right) > MOST_LETTERS:
-            return fresh(lo, hi)
-        return Dim(((Symbol(f"{left}*{right}", lo, hi), 1),))
+            return fresh(lo, hi, now, sources)
+        return Dim(((Symbol(f"{left}*{right}", lo, hi, now, sources), 1),))
 
     __rmul__ = __mul__
 
@@ -157,30 +185,38 @@ class Dim:
             return _affine([(symbol, factor // other) for symbol, factor in self.terms], self.const // other)
         lo = max(self.lo, 0) // other if other > 0 else 0
         hi = max(self.hi // other, lo) if other > 0 and self.hi is not None else None
-        name = f"floor({self!r}/{other})"
+        name = f"floor({self.name}/{other})"
+        now = None if self.now is None or other == 0 else self.now // other
         if self.has_fresh() or other <= 0 or len(name) > MOST_LETTERS:
-            return fresh(lo, hi)
-        return Dim(((Symbol(name, lo, hi), 1),))
+            return fresh(lo, hi, now, tuple(self.symbols()))
+        return Dim(((Symbol(name, lo, hi, now, tuple(self.symbols())), 1),))
 
     def has_fresh(self) -> bool:
         return any(symbol.is_fresh for symbol in self.symbols())
 
-    def __repr__(self) -> str:
-        if self.has_fresh():  # the name of a fresh symbol has no meaning, its bounds have
-            lo, hi = max(self.lo, 0), self.hi
-            return "?" if lo == 0 and hi is None else f"{lo}..{'' if hi is None else hi}"
+    @property
+    def name(self) -> str:
+        """The expression with the names of its symbols."""
         text = ""
         for symbol, factor in self.terms:
             sign = "-" if factor < 0 else "+" if text else ""
-            text += f"{sign}{'' if abs(factor) == 1 else abs(factor)}{symbol!r}"
+            text += f"{sign}{'' if abs(factor) == 1 else abs(factor)}{symbol.name}"
         return text + (f"{self.const:+d}" if self.const else "")
+
+    def __repr__(self) -> str:
+        if self.now is not None:
+            return str(self.now)
+        if self.has_fresh():  # the name of a fresh symbol has no meaning, its bounds have
+            lo, hi = max(self.lo, 0), self.hi
+            return "?" if lo == 0 and hi is None else f"{lo}..{'' if hi is None else hi}"
+        return self.name
 
 
 Dimension: TypeAlias = int | Dim
 
 
 def _bracketed(dim: Dim) -> str:
-    return repr(dim) if dim.symbol else f"({dim!r})"
+    return dim.name if dim.symbol else f"({dim.name})"
 
 
 def _affine(terms: Iterable[tuple[Symbol, int]], const: int) -> Dimension:
@@ -196,8 +232,8 @@ def _bounded(terms: tuple[tuple[Symbol, int], ...], const: int) -> Dimension:
     dim = Dim(terms, const)
     if len(terms) <= MOST_TERMS and all(abs(each) <= MOST_FACTOR for each in (const, *(factor for _, factor in terms))):
         return dim
-    hi = dim.hi
-    return unknown(max(LEAST, min(dim.lo, MOST_FACTOR)), hi if hi is not None and abs(hi) <= MOST_FACTOR else None)
+    lo, hi = max(LEAST, min(dim.lo, MOST_FACTOR)), dim.hi
+    return unknown(lo, hi if hi is not None and abs(hi) <= MOST_FACTOR else None, dim.now, tuple(dim.symbols()))
 
 
 def named(name: str, lo: int = 0, hi: int | None = None) -> Dim:
@@ -205,18 +241,66 @@ def named(name: str, lo: int = 0, hi: int | None = None) -> Dim:
     return Dim(((Symbol(name, lo, hi), 1),))
 
 
-def fresh(lo: int = 0, hi: int | None = None) -> Dimension:
+def opened(name: str, axis: int, size: int) -> Dim:
+    """The size of an axis of the input `name` that the model declares and that an IR may be given anew."""
+    return Dim(((Symbol(f"{name}[{axis}]", 0, None, size), 1),))
+
+
+def fresh(
+    lo: int = 0, hi: int | None = None, now: int | None = None, sources: tuple[Symbol, ...] = ()
+) -> Dimension:
     """A dimension with known bounds only; equal only to itself. It is static if the bounds are equal."""
-    return unknown(max(lo, 0), hi)
+    return unknown(max(lo, 0), hi, now, sources)
 
 
-def unknown(lo: int = LEAST, hi: int | None = None) -> Dimension:
+def unknown(
+    lo: int = LEAST, hi: int | None = None, now: int | None = None, sources: tuple[Symbol, ...] = ()
+) -> Dimension:
     """A value, possibly negative, with known bounds only. It is static if the bounds are equal."""
     global _made
     if lo == hi:
         return lo
     _made += 1
-    return Dim(((Symbol(f"?{_made}", lo, hi), 1),))
+    return Dim(((Symbol(f"?{_made}", lo, hi, now, sources), 1),))
+
+
+def one_of(a: Dimension, b: Dimension, now: int | None = None) -> Dimension:
+    """A dimension within the bounds of at least one of two, from which it follows."""
+    hi_a, hi_b = high(a), high(b)
+    sources = tuple(symbol for each in (a, b) if isinstance(each, Dim) for symbol in each.symbols())
+    return fresh(min(low(a), low(b)), None if hi_a is None or hi_b is None else max(hi_a, hi_b), now, sources)
+
+
+def now(dim: Dimension) -> int | None:
+    """The size for the sizes of the conversion; None if it is not known."""
+    return dim if isinstance(dim, int) else dim.now
+
+
+def open_symbols(dims: Iterable[Dimension]) -> set[Symbol]:
+    """The sizes of inputs from which the dimensions follow, as far as this is known."""
+    found: set[Symbol] = set()
+    waiting = [symbol for dim in dims if isinstance(dim, Dim) for symbol in dim.symbols()]
+    while waiting:
+        symbol = waiting.pop()
+        if symbol not in found:
+            found.add(symbol)
+            waiting += symbol.sources
+    return {symbol for symbol in found if symbol.now is not None and not symbol.sources and not symbol.is_fresh}
+
+
+class Assumption(Exception):
+    """A decision depends on sizes of inputs that the IR may be given anew: the conversion begins again with these
+    assumptions, which the IR then checks.
+
+    `fixed` keep their size, each of `equal` has the size of the others, `least` are at least this size.
+    """
+
+    def __init__(
+        self, fixed: Iterable[Symbol] = (), equal: Iterable[Iterable[Symbol]] = (),
+        least: Iterable[tuple[Symbol, int]] = (),
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.fixed, self.equal, self.least = set(fixed), [set(each) for each in equal], dict(least)
 
 
 def fresh_symbols() -> int:
@@ -244,8 +328,10 @@ def _numbered_after_those_here(count: int) -> Numbering:
     return Numbering(offset)
 
 
-def _renumbered(numbering: Numbering, number: int, lo: int, hi: int | None) -> Symbol:
-    return Symbol(f"?{numbering.offset + number}", lo, hi)
+def _renumbered(
+    numbering: Numbering, number: int, lo: int, hi: int | None, now: int | None, sources: tuple[Symbol, ...]
+) -> Symbol:
+    return Symbol(f"?{numbering.offset + number}", lo, hi, now, sources)
 
 
 def substituted(dim: Dimension, symbol: Symbol, value: int) -> Dimension:

@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from typing import TypeAlias
 
 from mo_loop.errors import TypeError_, UnsupportedError
-from mo_loop.graph.dimension import Dim, Dimension, Symbol, fresh, high, low
+from mo_loop.graph.dimension import Assumption, Dim, Dimension, Symbol, fresh, high, low, now, one_of, open_symbols
 
 Shape: TypeAlias = tuple[Dimension, ...] | None
 
@@ -90,8 +90,8 @@ def broadcast_dim(a: Dimension, b: Dimension) -> Dimension:
         return a
     if low(b) > 1:
         return b
-    hi_a, hi_b = high(a), high(b)
-    return fresh(min(low(a), low(b)), None if hi_a is None or hi_b is None else max(hi_a, hi_b))
+    now_a, now_b = a.now, b.now
+    return one_of(a, b, None if now_a is None or now_b is None else now_b if now_a == 1 else now_a)
 
 
 def broadcast(*shapes: Shape) -> Shape:
@@ -143,7 +143,7 @@ def _intersection(a: Dim, b: Dim) -> Dimension:
     for each in (a, b):
         if (low(each), high(each)) == (lo, hi):
             return each
-    return fresh(lo, hi)
+    return fresh(lo, hi, a.now, (*a.symbols(), *b.symbols()))
 
 
 def merge(a: Shape, b: Shape) -> Shape:
@@ -159,8 +159,7 @@ def join(a: Dimension, b: Dimension) -> Dimension:
     """A dimension that is one of two; if they differ, a new one: `?` can be the size of another tensor."""
     if a == b:
         return a
-    hi_a, hi_b = high(a), high(b)
-    return fresh(min(low(a), low(b)), None if hi_a is None or hi_b is None else max(hi_a, hi_b))
+    return one_of(a, b, now(a) if now(a) == now(b) else None)
 
 
 def covers(wide: Dimension, narrow: Dimension) -> bool:
@@ -171,6 +170,23 @@ def covers(wide: Dimension, narrow: Dimension) -> bool:
         return False
     hi_w, hi_n = wide.hi, high(narrow)
     return wide.lo <= low(narrow) and (hi_w is None or (hi_n is not None and hi_n <= hi_w))
+
+
+def assume_equal(a: Shape, b: Shape) -> None:
+    """Raise Assumption if sizes differ, but not for the declared sizes of the model's inputs."""
+    fixed: set[Symbol] = set()
+    equal: list[set[Symbol]] = []
+    for one, other in zip(a or (), b or (), strict=False):
+        if one == other or now(one) is None or now(one) != now(other):
+            continue
+        symbols = open_symbols((one, other))
+        alike = {each for each in symbols if each.now == now(one)}
+        if isinstance(one, int) or isinstance(other, int) or symbols != alike:
+            fixed |= symbols
+        elif len(alike) > 1:
+            equal.append(alike)
+    if fixed or equal:
+        raise Assumption(fixed, equal)
 
 
 def join_shapes(a: Shape, b: Shape) -> Shape:

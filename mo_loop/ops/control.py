@@ -332,16 +332,14 @@ class If(Control, opset=8):
     def infer(self, condition, *types):
         count = element_count(condition.shape)
         self.require(not isinstance(count, int) or count == 1, f"condition has {count} elements, not one")
+        never = {(0,): self.then_body, (1,): self.else_body}.get(condition.integers)  # it keeps its types
         for entry, type_ in zip(self.input_map, types, strict=True):
             for parameter in (entry.then, entry.else_):
-                if parameter is not None:
+                if parameter is not None and parameter.graph is not never:
                     parameter.retype(type_)
-        for body, excluded in zip(self.bodies, ((0,), (1,)), strict=True):
-            try:
+        for body in self.bodies:
+            if body is not never:
                 body.validate()
-            except TypeError_:
-                if condition.integers != excluded:  # else it never runs, and a pass removes it
-                    raise
         visible = _symbols_of(types)
         outputs = []
         for number, entry in enumerate(self.output_map):

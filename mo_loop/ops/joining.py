@@ -14,7 +14,7 @@ from collections.abc import Collection, Iterator
 
 from mo_loop.errors import TypeError_
 from mo_loop.graph.dimension import Dim, Dimension, Symbol, fresh, high, low
-from mo_loop.graph.shape import Shape, covers, join, join_shapes, symbols_of, widen
+from mo_loop.graph.shape import Shape, assume_equal, covers, join, join_shapes, symbols_of, widen
 from mo_loop.graph.types import UNKNOWN, OptionalType, SequenceType, TensorType
 
 
@@ -38,6 +38,7 @@ def join_elements(a: SequenceType, b: SequenceType) -> TensorType:
     """The element type of a sequence with the elements of two others."""
     if a.is_empty or b.is_empty:
         return b.element if a.is_empty else a.element
+    assume_equal(a.element.shape, b.element.shape)
     return TensorType(a.element.dtype, join_shapes(a.element.shape, b.element.shape))
 
 
@@ -147,6 +148,7 @@ def _widened_element(old: SequenceType, new: SequenceType, outer: Collection[Sym
         return old.element
     if old.is_empty:
         return TensorType(new.element.dtype, _loosened(new.element.shape))
+    assume_equal(old.element.shape, new.element.shape)
     shape: Shape = widen(old.element.shape, new.element.shape, outer)
     return old.element if shape == old.element.shape else TensorType(old.element.dtype, shape)
 

@@ -118,6 +118,8 @@ def _transpose_input(parameter: Parameter, order: tuple[int, ...]) -> None:
 
     def transposed(x: Value) -> Node:
         parameter.retype(TensorType(type_.dtype, tuple(type_.shape[axis] for axis in order)))
+        if parameter.sizes is not None:
+            parameter.__dict__["sizes"] = tuple(parameter.sizes[axis] for axis in order)
         parameter.graph.validate_node(parameter)
         return ops.Transpose(x, back.astype(np.int64), name=f"{parameter.name}/layout")
 

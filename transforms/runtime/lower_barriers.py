@@ -28,7 +28,8 @@ class LowerBarriers(FunctionPass):
     Of two Barriers in a row one stays if it hides what the other one does. Let zero be a number that is known only at
     run time.
 
-    - Bounds of numbers: CumSum along a dimension of 1, where the inference of bounds stops.
+    - Bounds of numbers: ReduceSum along a dimension of 1. The inference of bounds stops there unless the numbers are
+      constants: then the runtime computes it.
     - Sizes: Tile by ones like zero. A Reshape to its own sizes has no bounds either, but the runtime removes it. It
       does not know any size of the Tile: a Reshape sets those that are static and not hidden. A size of 0 stays 0 in a
       Tile: a tensor without elements is a Broadcast to sizes of which one is zero.
@@ -107,11 +108,8 @@ def _covers(one: ops.Barrier, other: ops.Barrier) -> bool:
 
 
 def _summed(numbers: Value) -> Value:
-    dims = list(numbers.type.dims)
-    if dims[:1] == [1]:
-        return ops.CumSum(numbers, 0).output
-    summed = ops.CumSum(ops.Reshape(numbers, [1, *dims]), 0)
-    return ops.Reshape(summed, np.array(dims, np.int64)).output
+    row = ops.Reshape(numbers, [1, *numbers.type.dims])
+    return ops.ReduceSum(row, [0], keep_dims=False).output
 
 
 def _repeated(x: Value, axes: tuple[int, ...], numbers: RunTimeNumbers) -> Value:

@@ -20,7 +20,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.dimension import fresh
+from mo_loop.graph.dimension import Assumption, fresh, open_symbols
 from mo_loop.graph.types import ElementType, SequenceType, TensorType, i64
 from mo_loop.ops.base import Constant
 from mo_loop.transforms.front.sequence_lowering.shapes import (
@@ -247,10 +247,15 @@ class ElementKind:
 
     @classmethod
     def of(cls, type_: SequenceType, always_packed: bool = False) -> ElementKind | None:
-        """The kind of a sequence type; None for elements of unknown rank or type."""
+        """The kind of a sequence type; None for elements of unknown rank or type.
+
+        Assumption if elements have declared sizes: forms for elements of unknown sizes are several times slower.
+        """
         element = type_.element
         if element.dtype is None or element.shape is None:
             return None
+        if sizes := open_symbols(element.shape):
+            raise Assumption(fixed=sizes)
         return cls(element.dtype, tuple(d if isinstance(d, int) else -1 for d in element.shape), always_packed)
 
     @property

@@ -1,0 +1,221 @@
+"""One model of known sizes, converted, and its IR given other sizes. `judge` runs in a worker process.
+
+    task = Task("lstm", model.SerializeToString(), {"x": x}, seed=1, most=8)
+    found = judge(task)         # Found(changes=[Change("x[0] 6 -> 12", "reshape", "right"), ...])
+
+A change gives dimensions of inputs other sizes: doubled, one more, one less, 1, those of two axes exchanged, the batch
+of all inputs, all dimensions that have one size. It reaches the IR in one of `WAYS`: as numbers, as the batch, with all
+dimensions unknown, within bounds. Expected values are those of ONNX Runtime for the model with unknown sizes: a change
+that it refuses is left out, because ONNX itself cannot make it.
+"""
+
+import copy
+import random
+import tempfile
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+
+from mo_loop.compare.execution.isolated import IsolatedError, isolated
+from mo_loop.compare.execution.judge import CONVERTERS, OURS, PEER, brief, empty_alike
+from mo_loop.compare.oracle.oracle import expected_values
+from mo_loop.compare.results.array_comparison import Named, compare_all
+from mo_loop.support.workers import report_stage
+
+RIGHT, WRONG, ERROR, SIGNAL, LEFT_OUT = "right", "wrong", "error", "signal", "left out"
+NUMBERS, BATCH, UNKNOWN, BOUNDS = "reshape", "set_batch", "unknown", "bounds"
+WAYS = (NUMBERS, NUMBERS, UNKNOWN, BOUNDS)
+TOLERANCE = 2e-3
+"""The largest difference, as a share of the largest number of a result."""
+
+Shapes = dict[str, tuple[int, ...]]
+
+
+@dataclass(frozen=True)
+class Task:
+    """A model, arrays for its inputs, and which changes are tried: `most` of them, drawn from `seed`."""
+
+    name: str
+    model: bytes
+    feeds: Mapping[str, Any]
+    seed: int = 1
+    most: int = 8
+    arguments: Mapping[str, Any] = field(default_factory=dict)
+    python: str | None = None
+    peer: bool = True
+    """Whether the peer's IR is tried where ours is not right."""
+
+
+@dataclass
+class Change:
+    """One change of sizes, and what came of it; `peer` is what came of it for the other converter."""
+
+    what: str
+    way: str
+    result: str
+    message: str = ""
+    peer: str = ""
+
+
+@dataclass
+class Found:
+    """The changes of one model; `refused` is why it was not converted, or is not tried."""
+
+    changes: list[Change] = field(default_factory=list)
+    refused: str = ""
+
+
+def of_known_sizes(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> onnx.ModelProto:
+    """The model whose inputs have the sizes of `feeds`; its outputs and inner tensors have no declared shape."""
+    return _with_sizes(model, lambda name, _: np.shape(feeds[name]) if name in feeds else None)
+
+
+def of_unknown_sizes(model: onnx.ModelProto) -> onnx.ModelProto:
+    """The model whose inputs have dimensions of any size."""
+    return _with_sizes(model, lambda name, rank: tuple(f"{name}_{axis}" for axis in range(rank)))
+
+
+def _with_sizes(model: onnx.ModelProto, sizes: Any) -> onnx.ModelProto:
+    model = copy.deepcopy(model)
+    del model.graph.value_info[:]
+    constants = {each.name for each in model.graph.initializer}
+    for port in model.graph.input:
+        if port.type.HasField("tensor_type") and port.name not in constants:
+            kind = port.type.tensor_type
+            shape = sizes(port.name, len(kind.shape.dim)) if kind.HasField("shape") else None
+            if shape is not None:
+                new = onnx.helper.make_tensor_type_proto(kind.elem_type, shape)
+                kind.shape.CopyFrom(new.tensor_type.shape)
+    for port in model.graph.output:
+        if port.type.HasField("tensor_type"):
+            port.type.tensor_type.ClearField("shape")
+    return model
+
+
+def judge(task: Task) -> Found:
+    """Convert the model, and try the changes one after the other."""
+    model = onnx.load_from_string(task.model)
+    open_model = of_unknown_sizes(model).SerializeToString()
+    with tempfile.TemporaryDirectory() as folder:
+        report_stage("convert")
+        source, ours, peer = (Path(folder, name) for name in ("model.onnx", "ours.xml", "peer.xml"))
+        source.write_bytes(task.model)
+        try:
+            CONVERTERS[OURS](source, ours, dict(task.arguments))
+        except Exception as error:  # a refusal is no fault of a change
+            return Found(refused=brief(error))
+        found = Found()
+        for number, (what, way, shapes) in enumerate(changes(task)):
+            report_stage(f"{what} {way}")
+            feeds = {name: _resized(array, shapes.get(name, np.shape(array))) for name, array in task.feeds.items()}
+            try:
+                expected = isolated(expected_values, open_model, [feeds]).values[0]
+            except IsolatedError as error:
+                found.changes.append(Change(what, way, LEFT_OUT, error.message.splitlines()[-1][:200]))
+                continue
+            change = Change(what, way, *_result(ours, way, feeds, task, expected))
+            if change.result not in (RIGHT, LEFT_OUT) and task.peer:
+                if not peer.exists():
+                    try:
+                        isolated(_convert, PEER, source, peer)
+                    except IsolatedError as error:
+                        peer.write_text("")
+                        change.peer = f"refused: {error.message.splitlines()[-1][:100]}"
+                if not change.peer:
+                    change.peer = _result(peer, way, feeds, task, expected)[0] if peer.stat().st_size else "refused"
+            found.changes.append(change)
+        return found
+
+
+def _convert(converter: str, source: Path, target: Path) -> None:
+    CONVERTERS[converter](source, target)
+
+
+def _result(path: Path, way: str, feeds: Mapping[str, Any], task: Task, expected: Named) -> tuple[str, str]:
+    try:
+        results = isolated(run_reshaped, path, way, dict(feeds), {n: np.shape(a) for n, a in task.feeds.items()})
+    except IsolatedError as error:
+        return (ERROR if error.status == "error" else SIGNAL), error.message.splitlines()[-1][:300]
+    arrays = [np.abs(array[np.isfinite(array)]) for _, array in expected
+              if isinstance(array, np.ndarray) and array.dtype.kind == "f"]  # fmt: skip
+    largest = max([float(array.max()) for array in arrays if array.size] + [0.0])
+    differing = [each for each in compare_all(expected, results, rtol=TOLERANCE, atol=TOLERANCE * max(largest, 0.01))
+                 if not each and (each.kind == "values" or not empty_alike(each.name, expected, results))]  # fmt: skip
+    return (WRONG, f"{differing[0].kind}: {differing[0]}"[:300]) if differing else (RIGHT, "")
+
+
+def run_reshaped(path: Path, way: str, feeds: Mapping[str, Any], before: Mapping[str, tuple[int, ...]]) -> Named:
+    """The results of an IR that was given the sizes of `feeds`."""
+    from mo_loop.compare.execution.runtime import compile_model, read_ir
+
+    model = read_ir(path)
+    ports = {name: port for port in model.inputs for name in port.get_names()}
+    known = {name: np.shape(array) for name, array in feeds.items() if name in ports}
+    if way == BATCH:
+        import openvino
+
+        for name in known:
+            ports[name].get_node().set_layout(openvino.Layout("N..."))
+        openvino.set_batch(model, next(iter(known.values()))[0])
+    elif way == UNKNOWN:
+        model.reshape({ports[name]: [-1] * len(shape) for name, shape in known.items()})
+    elif way == BOUNDS:
+        model.reshape({
+            ports[name]: [(min(a, b) // 2, 2 * max(a, b)) for a, b in zip(shape, before[name], strict=True)]
+            for name, shape in known.items()
+        })
+    else:
+        model.reshape({ports[name]: list(shape) for name, shape in known.items()})
+    compiled = compile_model(model)
+    compiled.run(feeds)
+    return compiled.run(feeds)
+
+
+def _resized(array: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:
+    """The array repeated, or cut, along each axis: values stay those of the model's domain, such as indices."""
+    array = np.asarray(array)
+    for axis, size in enumerate(shape):
+        if size != array.shape[axis]:
+            array = np.take(array, np.arange(size) % max(array.shape[axis], 1), axis)
+    return array
+
+
+def changes(task: Task) -> Iterator[tuple[str, str, Shapes]]:
+    """The changes to try: text, way, and the shapes of the inputs."""
+    rng = random.Random(f"{task.seed} {task.name}")
+    drawn = list(_possible({name: np.shape(array) for name, array in task.feeds.items()}))
+    rng.shuffle(drawn)
+    seen: set[str] = set()
+    for what, shapes in drawn:
+        if str(sorted(shapes.items())) in seen:
+            continue
+        seen.add(str(sorted(shapes.items())))
+        if len(seen) > task.most:
+            return
+        batch = what.startswith("batch") and rng.random() < 0.5
+        yield what, BATCH if batch else rng.choice(WAYS), shapes
+
+
+def _possible(shapes: Shapes) -> Iterator[tuple[str, Shapes]]:
+    for name, shape in shapes.items():
+        for axis, size in enumerate(shape):
+            for new in {2 * size, size + 1, max(size - 1, 0), 1, 0} - {size}:
+                yield f"{name}[{axis}] {size} -> {new}", {name: (*shape[:axis], new, *shape[axis + 1 :])}
+            if axis + 1 < len(shape) and shape[axis + 1] != size:
+                swapped = (*shape[:axis], shape[axis + 1], size, *shape[axis + 2 :])
+                yield f"{name}[{axis}], {name}[{axis + 1}] {size}, {shape[axis + 1]} exchanged", {name: swapped}
+    sizes = {size for shape in shapes.values() for size in shape}
+    for size in sorted(sizes):
+        if sum(size in shape for shape in shapes.values()) > 1:
+            for new in {2 * size, size + 1, max(size - 1, 1)} - {size}:
+                yield f"all {size} -> {new}", {
+                    name: tuple(new if each == size else each for each in shape) for name, shape in shapes.items()
+                }
+    batched = [shape for shape in shapes.values() if shape]
+    if len(batched) == len(shapes) and len({shape[0] for shape in batched}) == 1:
+        for new in (2 * batched[0][0], batched[0][0] + 2):
+            yield f"batch {batched[0][0]} -> {new}", {name: (new, *shape[1:]) for name, shape in shapes.items()}

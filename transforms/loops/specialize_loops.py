@@ -1,0 +1,136 @@
+"""Loops for the declared sizes of the inputs, beside those for any sizes."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from mo_loop import ops
+from mo_loop.errors import MoLoopError
+from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.dimension import Dim, now, open_symbols
+from mo_loop.graph.shape import is_static
+from mo_loop.graph.types import TensorType, string
+from mo_loop.ops.base import Constant, Parameter, Result
+from mo_loop.ops.control import If, Iteration, Loop, TensorIterator
+from mo_loop.ops.port_map import Branched, Selected
+from mo_loop.transforms.function_pass import FunctionPass
+from mo_loop.transforms.replace import replace_node
+
+
+class SpecializeLoops(FunctionPass):
+    """Loop(n, x) of open sizes  ->  If(sizes of x and n are the declared ones, Loop(6, x : [6,2,3]), Loop(n, x))
+
+    The forms for a known number of steps and known sizes are faster, and wrong for others. With static shapes the
+    runtime knows the condition, infers one branch and compiles it alone: the other one costs only its text in the file.
+    """
+
+    bodies = "never"
+    kinds = (Loop, TensorIterator)
+
+    def run_on_graph(self, graph: Graph) -> bool:
+        loops = [each for each in graph.nodes_with_bodies() if isinstance(each, Iteration) and _is_open(each)]
+        if not loops:
+            return False
+        known = _of_declared_sizes(graph)
+        changed = False
+        for node in loops:
+            types = None if known is None else [known.get(value) for value in node.operands]
+            if types is None or not all(isinstance(each, TensorType) and is_static(each.shape) for each in types):
+                changed = self.refuse(node, "its inputs have sizes that do not follow from those of the model") or changed
+                continue
+            if node.acts or any(value.dtype is string for value in node.operands):
+                changed = self.refuse(node, "it has states, or strings") or changed
+                continue
+            _specialize(node, types)
+            changed = self.accept(node)
+        if changed:
+            graph.sweep()
+        return changed
+
+
+def _is_open(node: Iteration) -> bool:
+    """Whether a size, or a known number, that the loop reads follows from a declared size."""
+    return any(open_symbols(_dimensions(value)) for value in node.operands)
+
+
+def _dimensions(value: Value) -> list[Any]:
+    type_ = value.type
+    known = getattr(type_, "known", None)
+    return [*(getattr(type_, "shape", None) or ()), *(() if known is None else known.flat)]
+
+
+def _of_declared_sizes(graph: Graph) -> Mapping[Value, Any] | None:
+    """The types of all values for the declared sizes; None if they contradict each other."""
+    copy, copies = graph.clone_with_map()
+    for parameter in copy.parameters:
+        shape = getattr(parameter.value_type, "shape", None)
+        if shape is not None and any(isinstance(dim, Dim) and dim.now is not None for dim in shape):
+            dims = [(dim, now(dim)) for dim in shape]
+            parameter.retype(parameter.value_type.with_shape(tuple(d if n is None else n for d, n in dims)))
+    try:
+        copy.validate()
+    except MoLoopError:
+        return None
+    return {
+        value: made.type
+        for node, other in copies.items()
+        for value, made in zip(node.outputs, other.outputs, strict=True)
+    }
+
+
+def _specialize(node: Iteration, types: Sequence[TensorType]) -> None:
+    graph, values = node.graph, list(dict.fromkeys(node.operands))
+    of_value = dict(zip(node.operands, types, strict=True))
+    conditions = [each for value in values for each in _conditions(value, of_value[value])]
+    holds = conditions[0]
+    for each in conditions[1:]:
+        holds = ops.LogicalAnd(holds, each).output
+    outer = [value for value in values if not isinstance(value.node, Constant)]
+    bodies = [Graph("declared_sizes"), Graph("any_sizes")]
+    entries: list[list[Parameter]] = []
+    results: list[list[Result]] = []
+    for body, is_known in zip(bodies, (True, False), strict=True):
+        inner: dict[Value, Value] = {}
+        parameters = []
+        for value in values:
+            if isinstance(value.node, Constant):
+                inner[value] = Constant(value.node.tensor, graph=body, dtype=value.dtype).output
+                continue
+            parameters.append(Parameter(graph=body, type=value.type.without_known()))
+            x = parameters[-1].output
+            inner[value] = _as_known(x, of_value[value]) if is_known else x
+        body.adopt(graph, [node], inner)
+        body.touch(inner[node.outputs[0]].node)
+        entries.append(parameters)
+        results.append([Result(inner[output]) for output in node.outputs])
+    made = If(
+        holds, *outer, graph=graph, then_body=bodies[0], else_body=bodies[1],
+        input_map=tuple(Branched(*pair) for pair in zip(*entries, strict=True)),
+        output_map=tuple(Selected(*pair) for pair in zip(*results, strict=True)),
+    )  # fmt: skip
+    replace_node(node, made)
+
+
+def _as_known(x: Value, type_: TensorType) -> Value:
+    """A value that has the sizes, and the numbers, of `type_`."""
+    if type_.integers is not None:
+        return Constant(np.array(type_.integers).reshape(type_.dims), graph=x.graph, dtype=x.dtype).output
+    return x if x.type.shape == type_.shape else ops.Reshape(x, np.array(type_.dims, np.int64)).output
+
+
+def _conditions(value: Value, type_: TensorType) -> list[Value]:
+    """Whether a value has the sizes, and the numbers, of `type_`; none for those that are known."""
+    found = []
+    if value.type.shape != type_.shape:
+        found.append(_all_equal(ops.ShapeOf(value).output, type_.dims))
+    if type_.integers is not None and value.type.integers is None:
+        numbers = value if value.rank == 1 else ops.Reshape(value, [-1]).output
+        found.append(_all_equal(numbers, type_.integers))
+    return found
+
+
+def _all_equal(numbers: Value, wanted: Sequence[Any]) -> Value:
+    return ops.ReduceLogicalAnd(ops.Equal(numbers, np.array(wanted)), [0]).output
