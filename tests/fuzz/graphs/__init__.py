@@ -2,6 +2,7 @@
 
     case = draw(seed=1, index=7)
     case.model, case.sets            an onnx.ModelProto, inputs by name
+    draw(1, 7, "views")              a graph of one of the patterns (patterns.py)
 
 Every node reads a value of the graph, mostly the last one, so that operators meet in orders and with ranks, sizes and
 axes that no exporter writes on purpose, but optimisation produces. The optimisations of the runtime depend on such
@@ -16,6 +17,7 @@ import numpy as np
 from onnx import helper
 
 from tests.fuzz.graphs.graph import FLOAT, Dim, Graph
+from tests.fuzz.graphs.patterns import EXACT, PATTERNS
 from tests.fuzz.graphs.steps import step
 
 SIZES = ({"N": 2, "M": 3}, {"N": 1, "M": 5}, {"N": 4, "M": 1})
@@ -28,6 +30,8 @@ class Case:
     name: str
     model: Any
     sets: list[dict[str, Any]]
+    is_exact: bool = False
+    """Whether every bit of the results counts, and the quantisation is exact."""
 
     @property
     def facts(self) -> str:
@@ -35,8 +39,10 @@ class Case:
         return " ".join(node.op_type for node in self.model.graph.node)
 
 
-def draw(seed: int, index: int) -> Case:
-    """Model number `index` of a seed."""
+def draw(seed: int, index: int, pattern: str = "") -> Case:
+    """Model number `index` of a seed: of any layers, or of a pattern."""
+    if pattern:
+        return _of_pattern(seed, index, pattern)
     choices, numbers = random.Random(f"graphs/{seed}/{index}"), np.random.default_rng([seed, index])
     graph = Graph(choices, numbers)
     is_static, is_image = choices.random() < 0.4, choices.random() < 0.4
@@ -49,6 +55,13 @@ def draw(seed: int, index: int) -> Case:
     for _ in range(choices.randint(3, 10)):
         step(graph)
     return Case(f"{seed}-{index}", _model(graph), [_feeds(graph, sizes) for sizes in SIZES[: 1 if is_static else None]])
+
+
+def _of_pattern(seed: int, index: int, pattern: str) -> Case:
+    graph = Graph(random.Random(f"{pattern}/{seed}/{index}"), np.random.default_rng([seed, index]))
+    PATTERNS[pattern](graph)
+    sets = [_feeds(graph, sizes) for sizes in SIZES]
+    return Case(f"{pattern}-{seed}-{index}", _model(graph), sets, is_exact=pattern in EXACT)
 
 
 def _shape(choices: random.Random, is_static: bool, rank: int) -> tuple[Dim, ...]:
@@ -74,7 +87,10 @@ def _model(graph: Graph) -> Any:
         for values in (graph.inputs, outputs)
     ]  # fmt: skip
     made = helper.make_graph(graph.nodes, "g", *infos, graph.constants)
-    return helper.make_model(made, opset_imports=[helper.make_opsetid("", 18)], ir_version=9)
+    opsets = [helper.make_opsetid("", graph.opset)]
+    if any(node.domain for node in graph.nodes):
+        opsets.append(helper.make_opsetid("ai.onnx.ml", 3))
+    return helper.make_model(made, opset_imports=opsets, ir_version=9 if graph.opset < 21 else 10)
 
 
 def _feeds(graph: Graph, sizes: dict[str, int]) -> dict[str, Any]:
@@ -82,6 +98,9 @@ def _feeds(graph: Graph, sizes: dict[str, int]) -> dict[str, Any]:
     for each in graph.inputs:
         shape = [size if isinstance(size, int) else sizes[size] for size in each.shape]
         is_float = each.kind == FLOAT
-        drawn = graph.numbers.standard_normal(shape) if is_float else graph.numbers.integers(-6, 7, shape)
+        if each.name in graph.filled:
+            drawn = graph.filled[each.name](shape)
+        else:
+            drawn = graph.numbers.standard_normal(shape) if is_float else graph.numbers.integers(-6, 7, shape)
         found[each.name] = np.asarray(drawn, each.kind)
     return found
