@@ -61,7 +61,32 @@ def _of_pattern(seed: int, index: int, pattern: str) -> Case:
     graph = Graph(random.Random(f"{pattern}/{seed}/{index}"), np.random.default_rng([seed, index]))
     PATTERNS[pattern](graph)
     sets = [_feeds(graph, sizes) for sizes in SIZES]
-    return Case(f"{pattern}-{seed}-{index}", _model(graph), sets, is_exact=pattern in EXACT)
+    model = _in_branches(_model(graph)) if graph.chance(0.25) else _model(graph)
+    return Case(f"{pattern}-{seed}-{index}", model, sets, is_exact=pattern in EXACT)
+
+
+def _in_branches(model: Any) -> Any:
+    """The same nodes in both branches of an If, of which one negates the results; the numbers decide."""
+    graph, names = model.graph, [each.name for each in model.graph.output]
+    ends = [
+        [helper.make_node(op, [name], [f"{name}_{op}"]) for name in names] for op in ("Identity", "Neg")
+    ]
+    branches = [
+        helper.make_graph([*graph.node, *nodes], "branch", [], [
+            helper.make_empty_tensor_value_info(each.output[0]) for each in nodes], graph.initializer)
+        for nodes in ends
+    ]  # fmt: skip
+    nodes = [
+        helper.make_node("Cast", [graph.input[0].name], ["numbers"], to=1),
+        helper.make_node("ReduceMean", ["numbers"], ["mean"], keepdims=0),
+        helper.make_node("Greater", ["mean", "half"], ["is_large"]),
+        helper.make_node("If", ["is_large"], [f"{name}_chosen" for name in names], then_branch=branches[0],
+                         else_branch=branches[1]),
+    ]  # fmt: skip
+    results = [helper.make_tensor_value_info(f"{each.name}_chosen", each.type.tensor_type.elem_type, None)
+               for each in graph.output]  # fmt: skip
+    made = helper.make_graph(nodes, "g", graph.input, results, [helper.make_tensor("half", 1, [], [0.5])])
+    return helper.make_model(made, opset_imports=model.opset_import, ir_version=model.ir_version)
 
 
 def _shape(choices: random.Random, is_static: bool, rank: int) -> tuple[Dim, ...]:

@@ -13,7 +13,7 @@ from tests.fuzz.graphs.reductions import REDUCTIONS, reduced
 
 # -- recurrent operators of a known batch behind an operator with computed sizes
 
-RESIZERS = ("Pad", "Slice", "Tile", "Expand", "Resize", "Concat", "Gather", "Reshape")
+RESIZERS = ("Pad", "Slice", "Tile", "Expand", "Resize", "Concat", "CenterCropPad", "Gather", "Split", "TopK", "Reshape")
 
 
 def recurrent(g: Graph) -> None:
@@ -54,7 +54,8 @@ def _state(g: Graph, shape: tuple[int, ...]) -> str:
 
 def _resized(g: Graph, x: Value, time: int) -> str:
     """x with another length, computed from its own."""
-    (part,) = g.node(g.choice_of("Mod", "Div"), size_of(g, x, time), g.constant([g.choices.randint(2, 4)]))
+    length = size_of(g, x, time)
+    (part,) = g.node(g.choice_of("Mod", "Div"), length, g.constant([g.choices.randint(2, 4)]))
     (count,) = g.node("Add", part, g.constant([1]))
     known = [size_of(g, x, axis) if axis == time or g.chance(0.4) else x.size(axis) for axis in range(3)]
     sizes = [*known[:time], count, *known[time + 1 :]]
@@ -73,9 +74,16 @@ def _resized(g: Graph, x: Value, time: int) -> str:
     if op == "Concat":
         (filled,) = g.node("ConstantOfShape", _vector(g, *sizes), value=helper.make_tensor("value", 1, [1], [0.3]))
         return g.node(op, *g.choices.sample((x, filled), 2), axis=time)[0]
+    if op == "CenterCropPad":
+        return g.node(op, x, count, axes=[time])[0]
+    (least,) = g.node("Min", count, length)
     if op == "Gather":
-        (last,) = g.node("Squeeze", g.node("Min", count, size_of(g, x, time))[0])
-        return g.node(op, x, *g.node("Range", g.constant(0), last, g.constant(1)), axis=time)[0]
+        (end,) = g.node("Squeeze", least)
+        return g.node(op, x, *g.node("Range", g.constant(0), end, g.constant(1)), axis=time)[0]
+    if op == "Split":
+        return g.node(op, x, *g.node("Concat", least, *g.node("Sub", length, least), axis=0), outputs=2, axis=time)[0]
+    if op == "TopK":
+        return g.node(op, x, least, outputs=2, axis=time)[0]
     return g.node(op, x, _vector(g, *known))[0]
 
 
