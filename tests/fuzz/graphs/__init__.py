@@ -66,10 +66,13 @@ def _of_pattern(seed: int, index: int, pattern: str) -> Case:
 
 
 def _in_branches(model: Any) -> Any:
-    """The same nodes in both branches of an If, of which one negates the results; the numbers decide."""
+    """The same nodes in both branches of an If, of which one negates signed results; the numbers decide."""
     graph, names = model.graph, [each.name for each in model.graph.output]
+    signed = {each.name for each in graph.output
+              if helper.tensor_dtype_to_np_dtype(each.type.tensor_type.elem_type).kind != "u"}  # fmt: skip
     ends = [
-        [helper.make_node(op, [name], [f"{name}_{op}"]) for name in names] for op in ("Identity", "Neg")
+        [helper.make_node(op if name in signed else "Identity", [name], [f"{name}_{op}"]) for name in names]
+        for op in ("Identity", "Neg")
     ]
     branches = [
         helper.make_graph([*graph.node, *nodes], "branch", [], [

@@ -244,13 +244,16 @@ def requantised(g: Graph) -> None:
 
 
 def _parameters(g: Graph, x: Value, kind: Any) -> tuple[list[str], dict[str, int]]:
-    """A scale and a zero point: one for all, or for each slice along an axis of known size."""
-    axis = g.choices.choice(x.known) if g.chance(0.3) else None
-    sizes = () if axis is None else (x.size(axis),)
+    """A scale and a zero point: one for all, for each slice along an axis of known size, or for each block of two."""
+    axis = g.choices.choice(x.known) if g.chance(0.4) else None
+    sizes: tuple[Any, ...] = () if axis is None else (x.size(axis),)
+    attributes = {} if axis is None else {"axis": axis}
+    if axis is not None and len(x.known) == x.rank and g.chance(0.5):
+        sizes, attributes["block_size"] = x.with_size(axis, -(-x.size(axis) // 2)), 2
     scale = g.constant(g.numbers.choice(SCALES, sizes) * g.choice_of(1, 1, g.choices.uniform(0.5, 1.5)), FLOAT)
     low, high = (100, 156) if np.dtype(kind).kind == "u" else (-28, 28)
     zero = g.constant(g.numbers.integers(low, high, sizes) if g.chance(0.8) else np.zeros(sizes), kind)
-    return [scale, zero], {} if axis is None else {"axis": axis}
+    return [scale, zero], attributes
 
 
 PATTERNS: dict[str, Callable[[Graph], None]] = {
