@@ -80,7 +80,8 @@ LIMITS: dict[str, Limit] = {
     ),
     "squeezing unknown sizes": Limit(
         "Squeeze", "no axes, and a dimension that is known only at run time",
-        "an output keeps it where it is 1 (ML527); refused before operators whose results depend on the rank",
+        "an output keeps it where it is 1 (ML527), unless the model declares the rank; refused before operators whose "
+        "results depend on the rank, if it does not",
     ),
     "samples by region": Limit(
         "RoiAlign",
