@@ -42,7 +42,7 @@ from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.node_attributes import AttributeReader
 from mo_loop.frontend.node_checks import arguments, require_tensors
 from mo_loop.frontend.node_order import in_order, listed_order, needed
-from mo_loop.frontend.repeated_names import repeated_names, without_repeated
+from mo_loop.frontend.repeated_names import described, repeated_names, require_new_names, without_repeated
 from mo_loop.frontend.schemas import has_outputs
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
@@ -166,6 +166,7 @@ class ModelTranslation(Translation):
                 lazy[each.values.name] = sparse, each
         if self.continues_after_failures:
             scope.declared.update((entry.name, entry.type) for entry in (*proto.value_info, *proto.output))
+        require_new_names(proto.node, {each.name for each in (*proto.input, *proto.initializer)}, scope.path)
         wanted = [entry.name for entry in proto.output] if outputs is None else outputs
         self.nodes(proto.node, wanted, scope)
         if self.trusts_declarations:
@@ -201,20 +202,21 @@ class ModelTranslation(Translation):
         made = [tuple(node.output) for node in nodes]
         repeated = repeated_names(made)
         if repeated:
+            texts = [described(name, nodes, places) for name, places in repeated.items()]
             nodes = without_repeated(nodes, reads, repeated, outputs, scope.path)
             reads = [self.names_read.listed(node) for node in nodes]
             made = [tuple(node.output) for node in nodes]
-            self._doubt_names(repeated, scope)
+            self._doubt_names(texts, scope)
         if not in_order(made, reads):
             order = listed_order(nodes, reads, scope.path)
             nodes, reads, made = [nodes[i] for i in order], [reads[i] for i in order], [made[i] for i in order]
         places = needed(made, outputs, scope.values, reads)
         return [nodes[i] for i in places], [made[i] for i in places]
 
-    def _doubt_names(self, names: Iterable[str], scope: Scope) -> None:
+    def _doubt_names(self, texts: Iterable[str], scope: Scope) -> None:
         where = Origin(scope.path)
-        for name in names:
-            text = f"two nodes make {name!r}: the one whose value is not read is left out"
+        for each in texts:
+            text = f"{each}; the one whose value is not read is left out"
             self.doubts.add(f"{where.path}: {text}" if scope.path else text, where=where, code="ML518")
 
     def widened(self, graph: Any) -> list[TensorType | None]:
