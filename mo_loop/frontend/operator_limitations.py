@@ -109,7 +109,8 @@ LIMITS: dict[str, Limit] = {
         "equal elements may come in another order; the runtime computes with places in f32",
     ),
     "empty batches": Limit(
-        "MaxPool AveragePool LpPool", "a batch size of 0", "the runtime returns a tensor of a wrong shape"
+        "MaxPool AveragePool LpPool GlobalAveragePool com.microsoft::QLinearAveragePool",
+        "a batch size of 0 that is known only at run time", "the runtime refuses it",
     ),
     "no steps": Limit(
         "LSTM GRU RNN com.microsoft::DynamicQuantizeLSTM",
