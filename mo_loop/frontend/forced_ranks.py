@@ -20,8 +20,8 @@ _SAME = frozenset((
     "DequantizeLinear", "Dropout", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GroupNormalization",
     "Hardmax", "InstanceNormalization", "LRN", "LayerNormalization", "LogSoftmax", "LpNormalization", "LpPool",
     "MaxPool", "MeanVarianceNormalization", "PRelu", "Pad", "QLinearConv", "QuantizeLinear", "Resize",
-    "ReverseSequence", "ScatterElements", "ScatterND", "Slice", "Softmax", "SpaceToDepth", "Tile", "Transpose",
-    "Trilu", "Upsample",
+    "ReverseSequence", "ScatterElements", "ScatterND", "Slice", "Softmax", "SpaceToDepth", "Tile", "TopK",
+    "Transpose", "Trilu", "Upsample",
 ))  # fmt: skip
 """Operators whose first output has the rank of the first input. So have those of elements
 whose other inputs are scalars."""
@@ -113,10 +113,23 @@ class Ranks:
                 self._declare(self._declared_elsewhere, name, None if rank is None else rank + added)
         for name, rank in self._outside().items():
             self._declare(self._declared_elsewhere, name, rank)
-        for node in graph.node:  # a state mostly starts with the rank that it has at the end
-            for name, result in zip(node.input[2:], node.output, strict=False) if node.op_type == "Loop" else ():
+        for node in reversed(graph.node):
+            for name, result, least in self._likely(node):
                 found = self.of(result)
-                self._declare(self._declared_elsewhere, name, None if found is None else found.rank)
+                if found is not None and found.rank >= least:
+                    self._declare(self._declared_elsewhere, name, found.rank)
+
+    def _likely(self, node: Any) -> Iterator[tuple[str, str, int]]:
+        """Inputs and outputs of a node that mostly have one rank, if it is at least a number."""
+        if node.op_type == "Loop":  # a state starts with the rank that it has at the end
+            yield from ((name, result, 0) for name, result in zip(node.input[2:], node.output, strict=False))
+        tensors = [name for name in node.input if name and name not in self._arrays]
+        if len(tensors) == 1 and node.output and not node.domain:
+            most = max((len(self._arrays[name]) for name in node.input if name and name != tensors[0]), default=0)
+            if node.op_type in OF_ELEMENTS:  # a constant of a lower rank is broadcast
+                yield tensors[0], node.output[0], most + 1
+            if node.op_type == "MatMul" and most == 2:
+                yield tensors[0], node.output[0], 2
 
     def _declare(self, found: dict[str, set[int]], name: str, rank: int | None) -> None:
         if name and rank is not None:

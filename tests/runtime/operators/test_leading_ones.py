@@ -66,6 +66,8 @@ DECLARED = {
     "a scalar": ("", "[]", "a = Mul (s, half)  y = Tanh (a)", [(1, 1)]),
     "a product": ("[]", "[A]", "y = MatMul (s, w)", [(3, 1), (1, 3)]),
     "a sum with a vector": ("[]", "[A]", "y = Add (v, s)", [(3, 1), (1, 3)]),
+    "a matrix with a bias": ("[K, L]", "[]", "a = Add (s, v)  y = MatMul (a, w)", [(4, 3)]),
+    "the largest elements": ("[K]", "[]", "y, i = TopK (s, three)", [(3, 1), (1, 4)]),
     "slices": ("[]", "[A]", "y = Scan <num_scan_inputs = 1, body = b (t) => (u) { u = Neg (t) }> (s)", [(3, 1)]),
     "a state": ("[K]", "[]", 'y = Loop (two, "", s) <body = b (int64 i, bool c, t) => (bool d, u) '
                 "{ d = Identity (c)  u = Cos (t) }>", [(3, 1), (1, 4)]),
@@ -89,7 +91,8 @@ def test_a_declaration_decides_the_rank_of_a_squeeze_of_all_ones(readers: str, o
     result, inner, nodes, sizes = DECLARED[readers]
     info = f"float{inner} s, " if inner != "[]" else ""
     made = parsed(f"""main (float[N, 1, M] x) => (float{result} y) <{info}float[3, 2] w = {{1, 2, 3, 4, 5, 6}},
-        float[3] v = {{1, 2, 3}}, float half = {{0.5}}, int64 two = {{2}}, int64[1] list = {{-1}}>
+        float[3] v = {{1, 2, 3}}, float half = {{0.5}}, int64 two = {{2}}, int64[1] list = {{-1}},
+        int64[1] three = {{3}}>
         {{ s = Squeeze (x)  {nodes} }}
         <domain: "own", opset_import: ["": {opset}]> F (x) => (y) {{ a = Squeeze (x)  y = Softmax <axis = 0> (a) }}""",
         opset, own=1)  # fmt: skip
