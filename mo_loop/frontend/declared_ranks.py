@@ -14,7 +14,8 @@ from mo_loop.graph.dimension import may_be_one
 
 def of_declared_rank(value: Value, name: str, scope: Scope, doubts: Doubts) -> Value:
     """The value called `name`; if its rank differs between runs, with the declared one, where its sizes show it."""
-    least, rank = scope.least_ranks.get(value), _declared(name, scope)
+    least = scope.least_ranks.get(value)
+    rank = None if least is None else _declared(name, scope)  # which reads the whole graph
     made = None if least is None or rank is None else decided(value, least, rank)
     if made is None:
         return value
@@ -32,10 +33,10 @@ def of_declared_ranks(
 def output_of_one_rank(name: str, scope: Scope, doubts: Doubts) -> Value:
     """An output of the model; if its rank differs between runs, with the declared rank, else with the widest one."""
     value = scope[name]
-    least, rank = scope.least_ranks.get(value), _declared(name, scope)
+    least = scope.least_ranks.get(value)
     if least is None:
         return value
-    dims, lowest = value.type.dims, shown_least(value, scope.least_ranks)
+    rank, dims, lowest = _declared(name, scope), value.type.dims, shown_least(value, scope.least_ranks)
     widest = len(dims)
     if rank is not None and lowest <= rank < widest:
         extra = list(range(widest - rank))

@@ -43,11 +43,11 @@ def described(name: str, nodes: Sequence[Any], places: Sequence[int]) -> str:
     return f"{count} nodes make {name!r}: {', '.join(makers[:-1])} and {makers[-1]}"
 
 
-def require_new_names(nodes: Iterable[Any], given: Collection[str], scope: tuple[str, ...]) -> None:
+def require_new_names(nodes: Iterable[Any], given: set[str], scope: tuple[str, ...]) -> None:
     """ModelError if a node makes a name of `given`, the inputs and initializers of the graph."""
     for place, node in enumerate(nodes):
-        name = next((each for each in node.output if each and each in given), None)
-        if name is not None:
+        if not given.isdisjoint(node.output):
+            name = next(each for each in node.output if each in given)
             raise ModelError(
                 f"{name!r} is an input or initializer, and {_titled(node, place)} makes it",
                 why="it is not clear which value a node reads", where=Origin(scope), hint="give them different names",

@@ -166,7 +166,7 @@ class ModelTranslation(Translation):
                 lazy[each.values.name] = sparse, each
         if self.continues_after_failures:
             scope.declared.update((entry.name, entry.type) for entry in (*proto.value_info, *proto.output))
-        require_new_names(proto.node, {each.name for each in (*proto.input, *proto.initializer)}, scope.path)
+        require_new_names(proto.node, {each.name for each in (*proto.input, *proto.initializer)} - {""}, scope.path)
         wanted = [entry.name for entry in proto.output] if outputs is None else outputs
         self.nodes(proto.node, wanted, scope)
         if self.trusts_declarations:
