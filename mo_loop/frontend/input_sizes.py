@@ -31,6 +31,8 @@ class InputSizes:
     """What a conversion assumes of the sizes of inputs. With `all_fixed` every size is a number."""
 
     all_fixed: bool = False
+    has_open: bool = False
+    """Whether an input of the last attempt has a size that is not fixed."""
     _fixed: set[str] = field(default_factory=set)
     _least: dict[str, int] = field(default_factory=dict)
     _equal: dict[str, Symbol] = field(default_factory=dict)
@@ -46,7 +48,9 @@ class InputSizes:
         if type_.shape is None or self.all_fixed:
             return type_
         pairs = zip(type_.shape, self.own(name, type_), strict=True)
-        return type_.with_shape(tuple(size if own is None else self._dimension(own) for size, own in pairs))
+        dims = tuple(size if own is None else self._dimension(own) for size, own in pairs)
+        self.has_open |= dims != type_.shape
+        return type_.with_shape(dims)
 
     def _dimension(self, own: Dim) -> Dimension:
         assert own.symbol is not None and own.now is not None
@@ -91,16 +95,17 @@ def attempted(make: Callable[[InputSizes], T], sizes: InputSizes) -> T:
     error is raised.
     """
     while True:
+        sizes.has_open = False
         try:
             made = make(sizes)
         except Assumption as needed:
             sizes.assume(needed)
             continue
         except MoLoopError as error:
-            if sizes.all_fixed or isinstance(error, UsageError | ExtensionError | LimitError) or error.exit_code == 4:
+            if not sizes.has_open or sizes.all_fixed or isinstance(error, UsageError | ExtensionError | LimitError) or error.exit_code == 4:
                 raise
             made = None
-        if made is not None or sizes.all_fixed:
+        if made is not None or sizes.all_fixed or not sizes.has_open:
             return made
         sizes.all_fixed = True
 

@@ -7,6 +7,7 @@ from mo_loop.frontend.leading_ones import SQUEEZED, decided
 from mo_loop.frontend.ops.shared import FAR, integers, near
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import may_be_one
+from mo_loop.graph.shape import assume_ones
 from mo_loop.graph.shape import element_count, normalise_axis
 from mo_loop.ops.infer import vector_length
 from mo_loop.ops.lengths import as_i64, dimension, joined
@@ -100,6 +101,7 @@ def _squeeze(data: Value, axes: tuple[int, ...] | None, node: Context):
             "Squeeze without axes of a tensor of unknown rank", code="ML314",
             hint="give the model inputs static shapes, or the operator its axes",
         )  # fmt: skip
+    assume_ones(data.shape)
     ones = [axis for axis, dim in enumerate(data.shape) if dim == 1]
     kept = [axis for axis in range(len(data.shape)) if axis not in ones]
     doubtful = [axis for axis in kept if may_be_one(data.shape[axis])]
