@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 
@@ -11,6 +11,7 @@ from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import Dim, now
 from mo_loop.graph.types import i64, string
 from mo_loop.ops.base import Constant, Parameter, Result
+from mo_loop.ops.control import Iteration
 from mo_loop.transforms.function_pass import FunctionPass
 
 
@@ -20,6 +21,15 @@ class WriteSizes(FunctionPass):
     The IR may be given other sizes (`ov.Model.reshape`). Those that no decision depends on are only written. The others
     are checked: VariadicSplit of Range(0, whether they are as assumed) into [1] has no result for another size. With
     static shapes the runtime computes this once; another size is an error at reshape, or at inference.
+
+    The entry `sizes` of the model's rt_info has what each size may be: `<sizes><x value="?,3,?,?" /></sizes>`.
+
+        ?       any size, but not 0 if the declared size is not 0; the model itself may refuse sizes, such as other
+                channels of a convolution
+        3       this size
+        4..     at least 4
+        n1      the size of all axes that have n1; n1=4.. is at least 4 as well
+        ...     in place of all sizes: any rank
     """
 
     bodies = "never"
@@ -27,7 +37,10 @@ class WriteSizes(FunctionPass):
     def run_on_graph(self, graph: Graph) -> bool:
         checked = [each for each in graph.parameters if each.sizes is not None]
         owners = {size.name: (each, axis) for each in checked for axis, size in enumerate(each.sizes) if size is not None}
-        found = {each: list(_assumed(each, owners)) for each in checked}
+        runs = any(scope.has(Iteration) for scope in graph.scopes())
+        found = {each: list(_assumed(each, owners, runs)) for each in checked}
+        if graph.parameters:
+            graph.rt_info["sizes"] = _texts(graph.parameters, found)
         sizes: dict[tuple[Parameter, int], Value] = {}
         written = False
         for each in graph.parameters:
@@ -60,21 +73,38 @@ class WriteSizes(FunctionPass):
                 checked.name = reader.output_names[0]
 
 
-def _assumed(parameter: Parameter, owners: dict[str, tuple[Parameter, int]]) -> Iterator[tuple]:
+def _assumed(parameter: Parameter, owners: dict[str, tuple[Parameter, int]], runs: bool) -> Iterator[tuple]:
     """What the graph assumes of the sizes of an input: axis, kind, and a number, or another input and axis."""
     for axis, (own, dim) in enumerate(zip(parameter.sizes, parameter.value_type.dims, strict=True)):
-        if own is None:
-            continue
-        if isinstance(dim, int):
+        if isinstance(dim, int):  # also a size that the model does not declare, such as that of one step
             yield parameter, axis, "equal", dim
             continue
         symbol = dim.symbol
-        if symbol is None:
+        if own is None or symbol is None:
             continue
         if symbol.name != own.name and symbol.name in owners:
             yield parameter, axis, "same", owners[symbol.name]
-        if symbol.lo > 0:
+        if symbol.lo > 1 or (runs and symbol.lo == 1):
             yield parameter, axis, "least", symbol.lo
+
+
+def _texts(parameters: Sequence[Parameter], found: Mapping[Parameter, Sequence[tuple]]) -> dict[str, str]:
+    """The name of each input -> what its sizes may be."""
+    every = [each for listed in found.values() for each in listed]
+    heads = dict.fromkeys(other for _, _, kind, other in every if kind == "same")
+    shared = {head: f"n{number}" for number, head in enumerate(heads, 1)}
+    shared |= {(parameter, axis): shared[other] for parameter, axis, kind, other in every if kind == "same"}
+    fixed = {(parameter, axis): str(size) for parameter, axis, kind, size in every if kind == "equal"}
+    least = {(parameter, axis): f"{size}.." for parameter, axis, kind, size in every if kind == "least" and size > 1}
+
+    def text(parameter: Parameter) -> str:
+        if parameter.output.shape is None:
+            return "..."
+        places = [(parameter, axis) for axis in range(len(parameter.output.shape))]
+        bounds = ["=".join(each[place] for each in (shared, least) if place in each) for place in places]
+        return ",".join(fixed.get(place) or bound or "?" for place, bound in zip(places, bounds, strict=True))
+
+    return {each.name: text(each) for each in parameters}
 
 
 def _size(parameter: Parameter, axis: int) -> Value:

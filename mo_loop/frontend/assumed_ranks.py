@@ -14,6 +14,7 @@ from mo_loop.frontend.cut import Start
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
 from mo_loop.graph.dimension import fresh
+from mo_loop.graph.origin import Origin
 from mo_loop.graph.types import TensorType
 
 SHAPED = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0, "Squeeze": 1, "Unsqueeze": 1}
@@ -33,7 +34,9 @@ def with_rank(start: Start, scope: Scope, translation: Translation) -> Start:
 def _forced_rank(name: str, scope: Scope, translation: Translation) -> int | None:
     found = scope.ranks.of(name) if scope.ranks is not None and name else None
     if found is not None and found.by_declaration:
-        translation.doubts.declared_rank(scope.path, name, found.rank)
+        where = Origin(scope.path, output=name)
+        text = f"{where.path} has rank {found.rank} because the model declares it; nothing else determines it"
+        translation.doubts.add(text, where=where, code="ML519")
     return None if found is None else found.rank
 
 

@@ -47,12 +47,6 @@ class Doubts:
         text = f"the rank of the output {name!r} is {least} to {most}, depending on the run: here it is {taken}"
         self.add(text, where=Origin(output=name), code="ML527")
 
-    def declared_rank(self, path: tuple[str, ...], name: str, rank: int | None) -> None:
-        """Warn that the declaration of an inner value or an output decides its rank."""
-        where = Origin(path, output=name)
-        text = f"{where.path} has rank {rank} because the model declares it; nothing else determines it"
-        self.add(text, where=where, code="ML519")
-
     def contradictions(self, graph: Any, found: Sequence[ConversionWarning]) -> None:
         """Note the declared types of a GraphProto that contradict the inferred ones."""
         self._contradictions[id(graph)] = (graph, found)

@@ -31,8 +31,6 @@ class InputSizes:
     """What a conversion assumes of the sizes of inputs. With `all_fixed` every size is a number."""
 
     all_fixed: bool = False
-    has_open: bool = False
-    """Whether an input of the last attempt has a size that is not fixed."""
     _fixed: set[str] = field(default_factory=set)
     _least: dict[str, int] = field(default_factory=dict)
     _equal: dict[str, Symbol] = field(default_factory=dict)
@@ -48,9 +46,7 @@ class InputSizes:
         if type_.shape is None or self.all_fixed:
             return type_
         pairs = zip(type_.shape, self.own(name, type_), strict=True)
-        dims = tuple(size if own is None else self._dimension(own) for size, own in pairs)
-        self.has_open |= dims != type_.shape
-        return type_.with_shape(dims)
+        return type_.with_shape(tuple(size if own is None else self._dimension(own) for size, own in pairs))
 
     def _dimension(self, own: Dim) -> Dimension:
         assert own.symbol is not None and own.now is not None
@@ -95,17 +91,16 @@ def attempted(make: Callable[[InputSizes], T], sizes: InputSizes) -> T:
     error is raised.
     """
     while True:
-        sizes.has_open = False
         try:
             made = make(sizes)
         except Assumption as needed:
             sizes.assume(needed)
             continue
         except MoLoopError as error:
-            if not sizes.has_open or sizes.all_fixed or isinstance(error, UsageError | ExtensionError | LimitError) or error.exit_code == 4:
+            if sizes.all_fixed or isinstance(error, UsageError | ExtensionError | LimitError) or error.exit_code == 4:
                 raise
             made = None
-        if made is not None or sizes.all_fixed or not sizes.has_open:
+        if made is not None or sizes.all_fixed:
             return made
         sizes.all_fixed = True
 

@@ -172,11 +172,6 @@ def covers(wide: Dimension, narrow: Dimension) -> bool:
     return wide.lo <= low(narrow) and (hi_w is None or (hi_n is not None and hi_n <= hi_w))
 
 
-def has_equal_sizes_now(a: Sequence[Dimension], b: Sequence[Dimension]) -> bool:
-    """Whether two shapes are known to be equal for the declared sizes of the model's inputs."""
-    return len(a) == len(b) and all(now(x) is not None and now(x) == now(y) for x, y in zip(a, b, strict=True))
-
-
 def assume_equal(a: Shape, b: Shape) -> None:
     """Raise Assumption if sizes differ, but not for the declared sizes of the model's inputs."""
     fixed: set[Symbol] = set()
@@ -192,22 +187,6 @@ def assume_equal(a: Shape, b: Shape) -> None:
             equal.append(alike)
     if fixed or equal:
         raise Assumption(fixed, equal)
-
-
-def assume_ones(shape: Sequence[Dimension]) -> None:
-    """Raise Assumption unless it is known which declared sizes are 1."""
-    fixed: set[Symbol] = set()
-    least: dict[Symbol, int] = {}
-    for dim in shape:
-        symbols = open_symbols([dim])
-        if not symbols or low(dim) > 1 or isinstance(dim, int):
-            continue
-        if dim.symbol in symbols and dim.now != 1:
-            least[dim.symbol] = 2
-        else:
-            fixed |= symbols
-    if fixed or least:
-        raise Assumption(fixed, least=least.items())
 
 
 def join_shapes(a: Shape, b: Shape) -> Shape:

@@ -37,7 +37,7 @@ def translated(text: str, **domains: int) -> Graph:
 
 
 def converted(text: str, **options: Any) -> Graph:
-    return convert_model(parsed(text), **{"static": True, **options}).graph
+    return convert_model(parsed(text), **options).graph
 
 
 def only(graph: Graph, kind: type[Node]) -> Node:

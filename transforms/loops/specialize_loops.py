@@ -30,35 +30,25 @@ class SpecializeLoops(FunctionPass):
     bodies = "never"
     kinds = (Loop, TensorIterator)
 
-    def __init__(self, after: Sequence[FunctionPass] = ()) -> None:
-        """The passes `after` run in the branches for the declared sizes."""
-        super().__init__()
-        self.passes = list(after)
-
     def run_on_graph(self, graph: Graph) -> bool:
         loops = [each for each in graph.nodes_with_bodies() if isinstance(each, Iteration) and _is_open(each)]
         if not loops:
             return False
         known = _of_declared_sizes(graph)
-        made: list[If] = []
+        changed = False
         for node in loops:
             types = None if known is None else [known.get(value) for value in node.operands]
             if types is None or not all(isinstance(each, TensorType) and is_static(each.shape) for each in types):
-                self.refuse(node, "its inputs have sizes that do not follow from those of the model")
+                changed = self.refuse(node, "its inputs have sizes that do not follow from those of the model") or changed
                 continue
             if node.acts or any(value.dtype is string for value in node.operands):
-                self.refuse(node, "it has states, or strings")
+                changed = self.refuse(node, "it has states, or strings") or changed
                 continue
-            made.append(_specialize(node, types))
-            self.accept(node)
-        if made:
+            _specialize(node, types)
+            changed = self.accept(node)
+        if changed:
             graph.sweep()
-        for each in self.passes:
-            for node in made if self.config.is_enabled(each) else ():
-                if each.run(node.then_body):
-                    graph.touch(node)
-                    graph.validate()
-        return bool(made)
+        return changed
 
 
 def _is_open(node: Iteration) -> bool:
@@ -91,7 +81,7 @@ def _of_declared_sizes(graph: Graph) -> Mapping[Value, Any] | None:
     }
 
 
-def _specialize(node: Iteration, types: Sequence[TensorType]) -> If:
+def _specialize(node: Iteration, types: Sequence[TensorType]) -> None:
     graph, values = node.graph, list(dict.fromkeys(node.operands))
     of_value = dict(zip(node.operands, types, strict=True))
     conditions = [each for value in values for each in _conditions(value, of_value[value])]
@@ -122,7 +112,6 @@ def _specialize(node: Iteration, types: Sequence[TensorType]) -> If:
         output_map=tuple(Selected(*pair) for pair in zip(*results, strict=True)),
     )  # fmt: skip
     replace_node(node, made)
-    return made
 
 
 def _as_known(x: Value, type_: TensorType) -> Value:
