@@ -11,7 +11,6 @@ from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import Dim, now
 from mo_loop.graph.types import i64, string
 from mo_loop.ops.base import Constant, Parameter, Result
-from mo_loop.ops.control import Iteration
 from mo_loop.transforms.function_pass import FunctionPass
 
 
@@ -37,8 +36,7 @@ class WriteSizes(FunctionPass):
     def run_on_graph(self, graph: Graph) -> bool:
         checked = [each for each in graph.parameters if each.sizes is not None]
         owners = {size.name: (each, axis) for each in checked for axis, size in enumerate(each.sizes) if size is not None}
-        runs = any(scope.has(Iteration) for scope in graph.scopes())
-        found = {each: list(_assumed(each, owners, runs)) for each in checked}
+        found = {each: list(_assumed(each, owners)) for each in checked}
         if graph.parameters:
             graph.rt_info["sizes"] = _texts(graph.parameters, found)
         sizes: dict[tuple[Parameter, int], Value] = {}
@@ -73,7 +71,7 @@ class WriteSizes(FunctionPass):
                 checked.name = reader.output_names[0]
 
 
-def _assumed(parameter: Parameter, owners: dict[str, tuple[Parameter, int]], runs: bool) -> Iterator[tuple]:
+def _assumed(parameter: Parameter, owners: dict[str, tuple[Parameter, int]]) -> Iterator[tuple]:
     """What the graph assumes of the sizes of an input: axis, kind, and a number, or another input and axis."""
     for axis, (own, dim) in enumerate(zip(parameter.sizes, parameter.value_type.dims, strict=True)):
         if isinstance(dim, int):  # also a size that the model does not declare, such as that of one step
@@ -84,7 +82,7 @@ def _assumed(parameter: Parameter, owners: dict[str, tuple[Parameter, int]], run
             continue
         if symbol.name != own.name and symbol.name in owners:
             yield parameter, axis, "same", owners[symbol.name]
-        if symbol.lo > 1 or (runs and symbol.lo == 1):
+        if symbol.lo > 0:
             yield parameter, axis, "least", symbol.lo
 
 
