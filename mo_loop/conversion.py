@@ -35,7 +35,6 @@ all `errors`; `mo-loop check` (mo_loop/diagnostics/examine.py) uses this.
 
 from __future__ import annotations
 
-import shlex
 import time
 import warnings
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -43,12 +42,12 @@ from contextlib import contextmanager
 from functools import cached_property, partial
 from typing import Any
 
+from mo_loop.conversion_advice import flag_of, with_other_outputs
 from mo_loop.conversion_limits import Limits, limited
 from mo_loop.errors import (
     ConversionErrors,
     ConversionWarning,
     ExtensionError,
-    InternalError,
     MoLoopError,
     TypeError_,
     UnsupportedError,
@@ -57,6 +56,7 @@ from mo_loop.errors import (
 from mo_loop.extensions import collect_extensions
 from mo_loop.frontend.boundary import boundary_errors
 from mo_loop.frontend.cut import Cut
+from mo_loop.frontend.doubts import Doubts
 from mo_loop.frontend.input_sizes import InputSizes, attempted
 from mo_loop.frontend.model import OnnxModel, load
 from mo_loop.frontend.onnx_tensors import has_tensor
@@ -71,7 +71,6 @@ from mo_loop.options import ConvertOptions
 from mo_loop.preparation import Preprocessing, state_passes
 from mo_loop.report.conversion_info import conversion_info
 from mo_loop.support.garbage_collection import paused_collector
-from mo_loop.support.option_texts import parts
 from mo_loop.target import Target, shown
 from mo_loop.transforms.downgrade.first_releases import newer_uses
 from mo_loop.transforms.last_check import failures, last_check, outputs_without
@@ -105,6 +104,8 @@ class Conversion:
         self.options = options or ConvertOptions()
         self.observers = list(observers)
         self.errors: list[MoLoopError] = []
+        self._doubts = Doubts()
+        self._has_tried = False
         self._limits = Limits.of(self.options.limits)
         self._stop_after = stop_after
         self._check_passes = CHECK_PASSES if check_passes is None else check_passes
@@ -171,8 +172,11 @@ class Conversion:
                 used.check_time()
                 used.check_nodes(len(model.proto.graph.node))
                 used.check_nodes(sum(len(each.node) for each in model.proto.functions))
-            sizes = InputSizes(all_fixed=self.options.static)
-            graph = None if self.errors else attempted(partial(self._attempt, model, cut), sizes)
+            sizes = InputSizes(all_fixed=self.options.fixes_sizes)
+            try:
+                graph = None if self.errors else attempted(partial(self._attempt, model, cut), sizes)
+            finally:
+                self._doubts.warn()
             if graph is None:
                 return None
             if not has_utf8_names(graph):
@@ -184,10 +188,11 @@ class Conversion:
     # -- the parts
 
     def _attempt(self, model: OnnxModel, cut: Cut | None, sizes: InputSizes) -> Graph | None:
-        """The graph; None if there are errors and `collect` is set. Assumption if it needs to assume more of `sizes`."""
-        self.errors = []
-        for name in ("manager", "skipped"):  # passes keep what they found
+        """The graph; None if there are errors and `collect` is set. Assumption if it must assume more of `sizes`."""
+        self.errors, self._doubts = [], Doubts(self.options.strict)
+        for name in ("manager", "skipped") if self._has_tried else ():  # passes keep what they found
             self.__dict__.pop(name, None)
+        self._has_tried = True
         graph = self._translated(model, cut, sizes)
         if graph is None:
             return None
@@ -216,7 +221,7 @@ class Conversion:
                     self.errors += boundary_errors(model, cut, packed)
                     packed = packed or bool(self.errors)  # translation stops at the first of them
                 graph = translating.graph = translate(
-                    model, cut, self._extensions.translators, strict=options.strict, packed=packed,
+                    model, cut, self._extensions.translators, doubts=self._doubts, packed=packed,
                     continue_after_failures=self._collect, sizes=sizes,
                 )  # fmt: skip
                 graph.rt_info = {**conversion_info(options), **graph.rt_info}
@@ -224,7 +229,7 @@ class Conversion:
             errors = failures(graph)
             if errors:
                 errors = self._completed(errors, model, cut)
-                raise ConversionErrors(_with_other_outputs(errors, outputs_without(graph)))
+                raise ConversionErrors(with_other_outputs(errors, outputs_without(graph)))
             return graph
         assert cut is not None
         self.errors = self._completed(self.errors, model, cut)
@@ -255,7 +260,7 @@ class Conversion:
         for each in self.manager.passes:
             if not each.without_effect:
                 continue
-            flag, hint = _flag_of(each.name, self.options)
+            flag, hint = flag_of(each.name, self.options)
             if not self._is_one_of_many:
                 raise UsageError(f"{flag} has no effect", why=each.without_effect, hint=f"{hint}, or omit it")
             text = f"{flag} has no effect: {each.without_effect}"
@@ -359,29 +364,6 @@ class Conversion:
             error.at(why=why, hint=hint) if declared and isinstance(error, TypeError_) and not error.hint else error
             for error in errors
         ], model, cut)
-
-
-def _flag_of(name: str, options: ConvertOptions) -> tuple[str, str]:
-    """The option that requests a pass, and the advice if it has no effect. InternalError if it is not known."""
-    if name == "UnrollLoops":
-        return f"--unroll {options.unroll}", "--explain-pass UnrollLoops gives the reasons; give a larger number"
-    if name == "LowLatency2":
-        return "--transform LowLatency2", "give the sequence one step (--input), or LowLatency2[sequence_length=1]"
-    if name == "MakeStateful":
-        return "--stateful" if options.stateful else f"--transform {name}", "name the pairs (--stateful-pair IN=OUT)"
-    raise InternalError(f"{name} changed nothing, and _flag_of in mo_loop/conversion.py names no option for it")
-
-
-def _with_other_outputs(errors: Sequence[MoLoopError], names: Sequence[str]) -> list[MoLoopError]:
-    """The errors, with the option that converts the outputs of these `names`, which depend on no error."""
-    if not names:
-        return list(errors)
-    listed = ",".join(each if parts(each) == [each] else f'"{each}"' for each in names)
-    way = f"convert the other outputs alone: --output {shlex.quote(listed)}"
-    return [
-        each.at(hint=f"{each.hint}; or {way}" if each.hint else way) if isinstance(each, UnsupportedError) else each
-        for each in errors
-    ]
 
 
 @contextmanager

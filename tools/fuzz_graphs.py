@@ -4,9 +4,11 @@
     python tools/fuzz_graphs.py --seed 1 --only 17 --verbose --keep failures
     python tools/fuzz_graphs.py --count 1000 --runtime 2024.6.0
     python tools/fuzz_graphs.py --count 1000 --without ReduceBeforeUnsqueeze
+    python tools/fuzz_graphs.py --count 100 --pattern recurrent,views
 
 The graphs are those of tests/fuzz/graphs: 3 to 10 layers in any order, static or with symbolic sizes. A graph of
-symbolic sizes runs for three sizes on one compiled model. The exit code is 1 if a graph is not right.
+symbolic sizes runs for three sizes on one compiled model. With --pattern they are those of
+tests/fuzz/graphs/patterns.py, the patterns in turn. The exit code is 1 if a graph is not right.
 """
 
 from __future__ import annotations
@@ -23,9 +25,10 @@ from mo_loop.compare.execution.isolated import FILLED
 from mo_loop.compare.execution.judge import CONVERTERS, OURS, PASSED, Sample, Verdict, settle
 from mo_loop.support.workers import Pool
 from tests.fuzz import SKIPPED
-from tests.fuzz.control_flow.options import add_common, add_numbers, numbers_of, parse
+from tests.fuzz.control_flow.options import add_common, add_numbers, numbers_of, parse, require_known
 from tests.fuzz.control_flow.report import counted, groups, keep, pattern
 from tests.fuzz.graphs import draw
+from tests.fuzz.graphs.patterns import PATTERNS
 from tests.fuzz.graphs.trial import Task, sample_of
 
 
@@ -39,13 +42,13 @@ def main(arguments: list[str] | None = None) -> int:
         if verdict.result == SKIPPED:
             skipped[pattern(verdict.message)] += 1
         elif verdict.result != PASSED:
-            failing.append((str(task.index), verdict))
-            print(f"{task.index} {verdict.result} {verdict.code} {verdict.message[:300]}", flush=True)
+            failing.append((f"{task.pattern} {task.index}", verdict))
+            print(f"{task.pattern} {task.index} {verdict.result} {verdict.code} {verdict.message[:300]}", flush=True)
             sample = sample_of(task) if options.keep else ""
             if isinstance(sample, Sample):
                 keep(Path(options.keep), sample, task.converter, verdict)
         elif options.verbose:
-            print(f"{task.index} {verdict.result} {draw(task.seed, task.index).facts}", flush=True)
+            print(f"{task.index} {verdict.result} {draw(task.seed, task.index, task.pattern).facts}", flush=True)
     print(", ".join(f"{count} {name}" for name, count in counts.most_common()))
     print(groups(failing, 40))
     print(f"\nskipped\n{counted(skipped, 8)}")
@@ -55,7 +58,11 @@ def main(arguments: list[str] | None = None) -> int:
 def run(options: argparse.Namespace) -> Iterator[tuple[Task, Verdict]]:
     """The verdicts of the graphs."""
     without = tuple(options.without.split(",")) if options.without else ()
-    tasks = (Task(options.seed, each, options.against, without, options.python) for each in numbers_of(options))
+    patterns = options.pattern.split(",")
+    tasks = (
+        Task(options.seed, each, options.against, without, options.python, patterns[each % len(patterns)])
+        for each in numbers_of(options)
+    )
     with Pool("tests.fuzz.graphs.trial:judge", jobs=options.jobs, limit=60, env=FILLED) as pool:
         for outcome in pool.map(tasks):
             yield outcome.task, settle(outcome, lambda task: pool.call(task, fresh=True))
@@ -66,10 +73,14 @@ def parsed(arguments: list[str] | None) -> argparse.Namespace:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     add_numbers(parser, "graph", 500)
     parser.add_argument("--without", default="", metavar="PASSES", help="passes that do not run, separated by commas")
+    text = "graphs of these patterns, separated by commas: " + ", ".join(PATTERNS)
+    parser.add_argument("--pattern", default="", metavar="NAMES", help=text)
     parser.add_argument("--against", choices=sorted(CONVERTERS), default=OURS, help="the converter")
     parser.add_argument("--keep", metavar="DIR", help="save failing models with their inputs")
     add_common(parser, "graph")
-    return parse(parser, arguments, "against", CONVERTERS, "converter")
+    options = parse(parser, arguments, "against", CONVERTERS, "converter")
+    require_known(parser, options.pattern, ("", *PATTERNS), "pattern")
+    return options
 
 
 if __name__ == "__main__":

@@ -44,7 +44,7 @@ from mo_loop.compare.execution.judge import (
 )
 from mo_loop.support.printable import aligned
 from mo_loop.support.workers import Pool
-from tests.fuzz.control_flow.options import add_common, add_quantization, parse
+from tests.fuzz.control_flow.options import add_common, add_quantization, parse, require_known
 from tests.fuzz.control_flow.report import counted, groups, keep, pattern
 from tests.fuzz.operators.known import KNOWN, known
 from tests.fuzz.operators.table import FAMILIES, operators_of
@@ -162,7 +162,7 @@ def _tasks(options: argparse.Namespace) -> list[Any]:
 
 def _tables(rows: Sequence[Row], skipped: Sequence[Trial]) -> str:
     """One line per family, and one for every operator that does not always pass."""
-    family_of = {op: family for family in FAMILIES for op in operators_of(family)}
+    family_of = _families()
     families: dict[str, Counter[str]] = defaultdict(Counter)
     operators: dict[str, Counter[str]] = defaultdict(Counter)
     for trial, verdict in rows:
@@ -177,6 +177,11 @@ def _tables(rows: Sequence[Row], skipped: Sequence[Trial]) -> str:
     rows = [head, *(_cells(family, families[family]) for family in order), ("",) * len(head)]
     rows += [_cells(op, counter) for op, counter in sorted(operators.items()) if counter[PASSED] < _judged(counter)]
     return aligned(rows, right=range(1, len(head)))
+
+
+def _families() -> dict[str, str]:
+    """The operators that have a description, with their families."""
+    return {op: family for family in FAMILIES for op in operators_of(family)}
 
 
 def _judged(counter: Counter[str]) -> int:
@@ -220,7 +225,12 @@ def _options(arguments: list[str] | None) -> argparse.Namespace:
     parser.add_argument("--limit", type=float, default=60.0, help="seconds for one configuration")
     add_common(parser, "configuration")
     add_quantization(parser)
-    return parse(parser, arguments, "against", ("mo_loop", "ovc"), "converter")
+    options = parse(parser, arguments, "against", ("mo_loop", "ovc"), "converter")
+    if options.family:
+        require_known(parser, options.family, FAMILIES, "family")
+    if options.operator:
+        require_known(parser, options.operator, _families(), "operator")
+    return options
 
 
 if __name__ == "__main__":

@@ -44,7 +44,8 @@ def main(arguments: list[str] | None = None) -> int:
     bad = 0
     with Pool("tests.fuzz.reshaping:judge", jobs=options.jobs, limit=300, env=FILLED) as pool:
         for outcome in pool.map(tasks(options)):
-            found = outcome.value if outcome.ok else Found(refused=f"{outcome.status} {outcome.stage}: {outcome.message}")
+            text = f"{outcome.status} {outcome.stage}: {outcome.message}"
+            found = outcome.value if outcome.ok else Found(refused=text)
             counts["models"] += 1
             if found.refused:
                 counts["not converted" if outcome.ok else "harness failed"] += 1
@@ -56,8 +57,9 @@ def main(arguments: list[str] | None = None) -> int:
                 bad += fault
                 counts["error where ovc is right"] += change.result == ERROR and change.peer == RIGHT
                 if change.result not in (RIGHT, LEFT_OUT) or options.verbose:
-                    print(f"{outcome.task.name}: {change.what} ({change.way}): {change.result}"
-                          f"{f' (ovc: {change.peer})' if change.peer else ''} {change.message}", flush=True)  # fmt: skip
+                    peer = f" (ovc: {change.peer})" if change.peer else ""
+                    said = f"{change.what} ({change.way}): {change.result}{peer} {change.message}"
+                    print(f"{outcome.task.name}: {said}", flush=True)
     print(", ".join(f"{count} {name}" for name, count in counts.most_common() if count))
     if options.json:
         Path(options.json).write_text(json.dumps(rows, indent=1), encoding="utf-8")

@@ -110,7 +110,7 @@ SPECIALIZED: tuple[type[FunctionPass], ...] = (
     ConstantFolding, EliminateEmptyLoops, EliminateUnreachableBodies, EliminateLoopInputsOutputs,
     WhileLoopToCountedLoop, EliminateUnusedPorts, LoopToTI, FuseRecurrentCells,
 )  # fmt: skip
-"""Passes that find more to do where SpecializeLoops made sizes and numbers of steps known."""
+"""Passes that run again in the branches that SpecializeLoops made, where sizes and numbers of steps are known."""
 
 FRONT: tuple[type[FunctionPass], ...] = (
     SetSequenceLength,  # only for LowLatency2; all others see the known length
@@ -150,7 +150,6 @@ FRONT: tuple[type[FunctionPass], ...] = (
     MakeStateful,  # states of the caller are variables, as the rules below expect
     FuseStatefulAttention,  # after the passes that make caches of inputs
     SpecializeLoops,  # before the passes whose forms depend on sizes
-    *SPECIALIZED,
     # All counted loops over slices have their last form, recurrent cells and states have their nodes. No NopElimination
     # after these: for no steps they insert Reshapes whose sizes the runtime does not have.
     *LOOPS,
@@ -278,7 +277,8 @@ def default_pipeline(
     weights = CompressWeights(portable=quantization == "portable")
     lowering = LowerQuantization(exact=quantization == "exact")
     loops = (ComputeBehindLoops(exact_order), ComputeBeforeLoops(exact_order), VectorizeLoops(exact_order))
-    chosen = (UnrollLoops(unroll, keeps_steps=has_steps), weights, lowering, *loops, *states)
+    specialize = SpecializeLoops([each() for each in SPECIALIZED])
+    chosen = (UnrollLoops(unroll, keeps_steps=has_steps), specialize, weights, lowering, *loops, *states)
     given: dict[type[FunctionPass], FunctionPass] = {type(each): each for each in chosen}
     passes = [given.get(each) or _made(each, target) for each in FRONT if each in given or each not in STATES]
     for each in passes:

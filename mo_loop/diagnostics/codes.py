@@ -688,8 +688,8 @@ CODES: dict[str, Code] = {
     ),
     "ML519": Code(
         "a rank that is known only from a declaration",
-        "the rank of the tensor depends on a number of elements, or an input has none; the declared rank of an inner "
-        "value or an output is used (--strict refuses)",
+        "the rank of the tensor depends on a number of elements or on sizes of 1, or an input has none; the declared "
+        "rank of an inner value or an output is used, and the runtime refuses other sizes (--strict refuses)",
         "declare the shapes of the inputs (--input)",
         "warning",
     ),

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from mo_loop.diagnostics.diagnostic import Diagnostic
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.dimension import Dim, Dimension
+from mo_loop.graph.dimension import Dim, Dimension, now
 from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import If, Iteration
 from mo_loop.ops.port_map import Concatenated, Merged, Sliced
@@ -49,7 +49,7 @@ def _carried(graph: Graph) -> Iterator[Diagnostic]:
 def _stepped(graph: Graph, model: Graph) -> Iterator[Diagnostic]:
     """A note for each loop and recurrent operation that goes forward through a sequence of the model's inputs."""
     for node in graph.ordered():
-        for body in node.bodies if isinstance(node, If) else ():
+        for body in _bodies_that_run(node) if isinstance(node, If) else ():
             yield from _stepped(body, model)
         for value, axis in _sequences(node):
             name = _input_of(model, value, axis)
@@ -57,6 +57,11 @@ def _stepped(graph: Graph, model: Graph) -> Iterator[Diagnostic]:
                 text = f"it steps through a sequence of the input {name!r}"
                 yield Diagnostic.of_code("ML551", text, node.origin)
                 break
+
+
+def _bodies_that_run(node: If) -> tuple[Graph, ...]:
+    condition = node.operands[0].type.integers
+    return node.bodies if condition is None else node.bodies[:1] if condition[0] else node.bodies[1:]
 
 
 def _sequences(node: Node) -> Iterator[tuple[Value, int]]:
@@ -84,10 +89,12 @@ def _input_of(graph: Graph, value: Value, axis: int) -> str:
     if shape is None or not -len(shape) <= axis < len(shape):
         return ""
     dim: Dimension = shape[axis]
-    if isinstance(dim, int):
+    length = now(dim)
+    if length is not None:
         source = _source(value)
-        is_longer = dim > 1 and isinstance(source, Parameter) and dim in (source.output.shape or ())
+        is_longer = length > 1 and isinstance(source, Parameter) and length in map(now, source.output.shape or ())
         return source.name if is_longer else ""
+    assert isinstance(dim, Dim)
     if any(True for _ in mixing_along(graph, frozenset(dim.symbols()))):
         return ""
     for parameter in graph.parameters:

@@ -13,8 +13,7 @@ from mo_loop.frontend.context import Context, Translation
 from mo_loop.frontend.cut import Start
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
-from mo_loop.graph.dimension import fresh
-from mo_loop.graph.origin import Origin
+from mo_loop.graph.dimension import Assumption, fresh, open_symbols
 from mo_loop.graph.types import TensorType
 
 SHAPED = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0, "Squeeze": 1, "Unsqueeze": 1}
@@ -34,9 +33,7 @@ def with_rank(start: Start, scope: Scope, translation: Translation) -> Start:
 def _forced_rank(name: str, scope: Scope, translation: Translation) -> int | None:
     found = scope.ranks.of(name) if scope.ranks is not None and name else None
     if found is not None and found.by_declaration:
-        where = Origin(scope.path, output=name)
-        text = f"{where.path} has rank {found.rank} because the model declares it; nothing else determines it"
-        translation.doubts.add(text, where=where, code="ML519")
+        translation.doubts.declared_rank(scope.path, name, found.rank)
     return None if found is None else found.rank
 
 
@@ -47,6 +44,8 @@ def with_length(context: Context, inputs: list[Value | None]) -> list[Value | No
     vector = inputs[place] if place < len(inputs) and not context.domain else None
     if vector is None or vector.rank != 1 or isinstance(vector.type.dims[0], int):
         return inputs
+    if sizes := open_symbols(vector.type.dims):
+        raise Assumption(fixed=sizes)
     count = _forced_rank(context.outputs[0], context.scope, context.translation)
     data = inputs[0]
     if count is not None and context.op_type in ("Squeeze", "Unsqueeze") and data is not None:

@@ -11,7 +11,7 @@ from typing import Any
 
 from mo_loop.errors import TypeError_, UnsupportedError
 from mo_loop.frontend.context import Body, Context, TranslatedBody
-from mo_loop.frontend.leading_ones import MOST, least_rank, varying, with_equal_ranks, with_rank
+from mo_loop.frontend.leading_ones import MOST, SQUEEZED, least_rank, varying, with_equal_ranks, with_rank
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
 from mo_loop.graph.dimension import Symbol, fresh, low
@@ -109,6 +109,11 @@ def least_of(value: Value, ranks: Mapping[Value, int]) -> int | None:
 def lower_of(least: int | None, value: Value, ranks: Mapping[Value, int]) -> int | None:
     """The lower one of a least rank and that of a value."""
     other = least_of(value, ranks)
+    if least != other and SQUEEZED in (least, other) and None not in (least, other):
+        raise UnsupportedError(
+            "a loop or an If joins a value of one rank with one whose rank depends on sizes of 1", code="ML328",
+            why="the IR has one rank for a value", hint="give the Squeeze its axes",
+        )  # fmt: skip
     return other if least is None else least if other is None else min(least, other)
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import Any
 
 from mo_loop.errors import ConversionErrors, FileError, InputError, ModelError, MoLoopError
+from mo_loop.frontend.declared_ranks import of_declared_rank
 from mo_loop.frontend.declared_types import type_from
 from mo_loop.frontend.doubts import Doubts
+from mo_loop.frontend.leading_ones import SQUEEZED
 from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.onnx_graphs import domain_of, label, operator_of
 from mo_loop.frontend.scope import Scope
@@ -122,6 +124,17 @@ class Context:
         found = ranks.of(self.outputs[0]) if ranks is not None and self.outputs[0] else None
         return None if found is None or (found.by_declaration and not declared) else found.rank
 
+    def doubt_rank(self, least: int, most: int, taken: int) -> None:
+        """Warn that a declaration decides the rank of the first output, and so that of outputs of the model."""
+        ranks, name = self.scope.ranks, self.outputs[0]
+        is_top = self.scope is self.translation.top
+        names = sorted(self.translation.output_names) if is_top and ranks is not None else []
+        outputs = [each for each in names if ranks.are_equal(each, name)]  # type: ignore[union-attr]
+        for each in outputs:
+            self.translation.doubts.output_rank(each, least, most, taken)
+        if not outputs:
+            self.translation.doubts.declared_rank(self.scope.path, name, taken)
+
     def constant(self, array: Any, dtype: Any = None) -> Value:
         """A Constant in the graph of the current scope."""
         return Constant(array, graph=self.graph, dtype=dtype).output
@@ -132,11 +145,13 @@ class Body:
 
     def __init__(
         self, translation: Translation, proto: Any, scope: Scope, origin: Origin,
-        moved: Mapping[str, Origin] | None = None,
+        moved: Mapping[str, Origin] | None = None, ranks: Callable[[], Mapping[str, int]] = dict,
     ) -> None:  # fmt: skip
-        """`scope` encloses the body, `origin` is that of the body itself, `moved` becomes `Scope.moved`."""
+        """`scope` encloses the body, `origin` is that of the body itself, `moved` becomes `Scope.moved`,
+        `ranks` becomes `Scope.outer_ranks`."""
         self._translation = translation
         self._moved = moved or {}
+        self._ranks = ranks
         self.proto = proto
         self.scope = scope
         self.origin = origin
@@ -169,7 +184,7 @@ class Body:
         graph = Graph(self.proto.name or "body")
         graph.scope = self.origin.scope
         scope = Scope(graph, self.scope, self.origin.scope)
-        scope.moved = self._moved
+        scope.moved, scope.outer_ranks = self._moved, self._ranks
         scope.require_depth(self.origin)
         self._translation.doubts.hidden_names(self.proto, scope, self.origin)
         for entry, type_ in zip(self.proto.input, types, strict=True):
@@ -182,12 +197,17 @@ class Body:
             scope.set_least_rank(each.output, rank)
         parameters = list(graph.parameters)
         self._translation.statements(self.proto, scope)
-        results = [Result(scope[entry.name]) for entry in self.proto.output]
+        results = []
+        for entry in self.proto.output:
+            value = scope[entry.name]
+            if scope.least_ranks.get(value) == SQUEEZED:  # it could not be joined with a value of one rank
+                value = of_declared_rank(value, entry.name, scope, self._translation.doubts)
+            results.append(Result(value))
         return TranslatedBody(graph, parameters, results, scope)
 
     def within(self, scope: Scope) -> Body:
         """The same body, with its outer names looked up in another scope."""
-        return Body(self._translation, self.proto, scope, self.origin, self._moved)
+        return Body(self._translation, self.proto, scope, self.origin, self._moved, self._ranks)
 
     def replaced(self, proto: Any) -> Body:
         """A body with another GraphProto and the same scope and origin."""
@@ -198,7 +218,7 @@ class Body:
         if len(values) != len(self.inputs):
             raise _other_count(len(self.inputs), len(values))
         scope = Scope(self.scope.graph, self.scope, self.origin.scope)
-        scope.moved = self._moved
+        scope.moved, scope.outer_ranks = self._moved, self._ranks
         scope.values.update(zip(self.inputs, values, strict=True))
         self._translation.statements(self.proto, scope)
         return [scope[entry.name] for entry in self.proto.output]

@@ -8,7 +8,7 @@ from typing import Any
 from mo_loop.conversion_limits import budget
 from mo_loop.errors import ConversionWarning, UnsupportedError
 from mo_loop.graph import Value
-from mo_loop.graph.dimension import Dimension, fresh, high, low, named
+from mo_loop.graph.dimension import Dimension, fresh, high, low, named, now
 from mo_loop.graph.origin import Origin
 from mo_loop.graph.shape import Shape
 from mo_loop.graph.types import UNKNOWN, OptionalType, SequenceType, TensorType, from_onnx
@@ -80,7 +80,7 @@ def _contradicts(declared: Any, inferred: TensorType) -> bool:
     if len(dims) != len(inferred.shape):
         return True
     for dim, found in zip(dims, inferred.shape, strict=True):
-        size = dim.dim_value
+        size, found = dim.dim_value, known if (known := now(found)) is not None else found
         if not dim.HasField("dim_value") or size < 0 or size == found:
             continue
         most = high(found)

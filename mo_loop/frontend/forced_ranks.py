@@ -4,26 +4,27 @@
     ranks.of("x")                                  # Forced(4, by_declaration=False); None if it is not known
 
 A convolution forces the rank of its weights, a Transpose that of its permutation, a Gemm two dimensions; operators such
-as Relu, Concat and Softmax pass it on. A declaration of an inner value or an output is weaker: it may be wrong.
+as Relu, Concat and Softmax pass it on. A declaration of an inner value or an output is weaker: it may be wrong. The
+weakest one is that of another graph: the body for the node that runs it, and this node for the body.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
+from mo_loop.frontend.leading_ones import OF_ELEMENTS
+
 _SAME = frozenset((
-    "Abs", "Acos", "Acosh", "Asin", "Asinh", "Atan", "Atanh", "AveragePool", "BatchNormalization", "BitwiseNot",
-    "Cast", "Ceil", "Celu", "Clip", "Conv", "ConvInteger", "ConvTranspose", "Cos", "Cosh", "CumSum", "DepthToSpace",
-    "DequantizeLinear", "Dropout", "Elu", "Erf", "Exp", "Floor", "Gelu", "GlobalAveragePool", "GlobalLpPool",
-    "GlobalMaxPool", "GroupNormalization", "HardSigmoid", "HardSwish", "Hardmax", "Identity", "InstanceNormalization",
-    "IsInf", "IsNaN", "LRN", "LayerNormalization", "LeakyRelu", "Log", "LogSoftmax", "LpNormalization", "LpPool",
-    "MaxPool", "MeanVarianceNormalization", "Mish", "Neg", "Not", "PRelu", "Pad", "QLinearConv", "QuantizeLinear",
-    "Reciprocal", "Relu", "Resize", "ReverseSequence", "Round", "ScatterElements", "ScatterND", "Selu", "Shrink",
-    "Sigmoid", "Sign", "Sin", "Sinh", "Slice", "Softmax", "Softplus", "Softsign", "SpaceToDepth", "Sqrt", "Swish",
-    "Tan", "Tanh", "ThresholdedRelu", "Tile", "Transpose", "Trilu", "Upsample",
+    "AveragePool", "BatchNormalization", "Clip", "Conv", "ConvInteger", "ConvTranspose", "CumSum", "DepthToSpace",
+    "DequantizeLinear", "Dropout", "GlobalAveragePool", "GlobalLpPool", "GlobalMaxPool", "GroupNormalization",
+    "Hardmax", "InstanceNormalization", "LRN", "LayerNormalization", "LogSoftmax", "LpNormalization", "LpPool",
+    "MaxPool", "MeanVarianceNormalization", "PRelu", "Pad", "QLinearConv", "QuantizeLinear", "Resize",
+    "ReverseSequence", "ScatterElements", "ScatterND", "Slice", "Softmax", "SpaceToDepth", "Tile", "TopK",
+    "Transpose", "Trilu", "Upsample",
 ))  # fmt: skip
-"""Operators whose first output has the rank of the first input."""
+"""Operators whose first output has the rank of the first input. So have those of elements
+whose other inputs are scalars."""
 
 _ALL = {"Concat": slice(None), "GatherElements": slice(2), "ScatterElements": slice(3), "Split": slice(1)}
 """Operators of which several inputs, and all outputs, have one rank."""
@@ -52,14 +53,20 @@ class Forced(NamedTuple):
 class Ranks:
     """The ranks of the tensors of one ONNX graph. A contradiction between nodes gives none."""
 
-    def __init__(self, graph: Any, inputs: Mapping[str, int | None]) -> None:
-        """`inputs` are the names at which the conversion starts, with their ranks."""
+    def __init__(
+        self, graph: Any, inputs: Mapping[str, int | None], outside: Callable[[], Mapping[str, int]] = dict
+    ) -> None:
+        """`graph` is a GraphProto or a FunctionProto, `inputs` are the names at which the conversion starts, with their
+        ranks. `outside` returns the ranks that the enclosing graph declares for names of this one."""
         self._graph = graph
         self._inputs = dict(inputs)
+        self._outside = outside
         self._is_read = False
         self._next: dict[str, str] = {}
         self._facts: dict[str, set[int]] = {}
         self._declared: dict[str, set[int]] = {}
+        self._declared_here: dict[str, set[int]] = {}  # by the name alone
+        self._declared_elsewhere: dict[str, set[int]] = {}
         self._arrays: dict[str, list[int]] = {}
 
     def of(self, name: str) -> Forced | None:
@@ -68,15 +75,26 @@ class Ranks:
             self._is_read = True
             self._read_graph()
         group = self._group(name)
-        facts, declared = self._facts.get(group), self._declared.get(group)
-        found = facts or declared
+        facts = self._facts.get(group)
+        found = facts or self._declared.get(group) or self._declared_elsewhere.get(group)
+        if found and len(found) > 1 and not facts:
+            found = self._declared_here.get(name)
         if found is None or len(found) > 1:
             return None
         return Forced(next(iter(found)), by_declaration=not facts)
 
+    def are_equal(self, one: str, other: str) -> bool:
+        """Whether nodes pass the rank of one tensor to the other."""
+        return self._group(one) == self._group(other)
+
+    def inside(self, node: Any) -> dict[str, int]:
+        """The ranks that this graph gives to the inputs and outputs of the bodies of a node."""
+        ranks = ((entry.name, added, self.of(name)) for name, entry, added in _ports(node))
+        return {name: found.rank - added for name, added, found in ranks if found is not None}
+
     def _read_graph(self) -> None:
         graph = self._graph
-        self._arrays = {each.name: list(each.dims) for each in graph.initializer}
+        self._arrays = {each.name: list(each.dims) for each in getattr(graph, "initializer", ())}
         known = {name: len(dims) for name, dims in self._arrays.items()} | self._inputs
         for name, rank in known.items():
             if rank is not None:
@@ -84,10 +102,38 @@ class Ranks:
         for node in graph.node:
             if node.domain in ("", "ai.onnx"):
                 self._read(node)
-        for entry in (*graph.value_info, *graph.output):
-            if entry.type.HasField("tensor_type") and entry.type.tensor_type.HasField("shape"):
-                found = self._declared.setdefault(self._group(entry.name), set())
-                found.add(len(entry.type.tensor_type.shape.dim))
+        for entry in (*getattr(graph, "value_info", ()), *graph.output):
+            rank = _declared_rank(entry)
+            if rank is not None:
+                self._declared_here[entry.name] = {rank}
+                self._declare(self._declared, entry.name, rank)
+        for node in graph.node:
+            for name, entry, added in _ports(node):
+                rank = _declared_rank(entry)
+                self._declare(self._declared_elsewhere, name, None if rank is None else rank + added)
+        for name, rank in self._outside().items():
+            self._declare(self._declared_elsewhere, name, rank)
+        for node in reversed(graph.node):
+            for name, result, least in self._likely(node):
+                found = self.of(result)
+                if found is not None and found.rank >= least:
+                    self._declare(self._declared_elsewhere, name, found.rank)
+
+    def _likely(self, node: Any) -> Iterator[tuple[str, str, int]]:
+        """Inputs and outputs of a node that mostly have one rank, if it is at least a number."""
+        if node.op_type == "Loop":  # a state starts with the rank that it has at the end
+            yield from ((name, result, 0) for name, result in zip(node.input[2:], node.output, strict=False))
+        tensors = [name for name in node.input if name and name not in self._arrays]
+        if len(tensors) == 1 and node.output and not node.domain:
+            most = max((len(self._arrays[name]) for name in node.input if name and name != tensors[0]), default=0)
+            if node.op_type in OF_ELEMENTS:  # a constant of a lower rank is broadcast
+                yield tensors[0], node.output[0], most + 1
+            if node.op_type == "MatMul" and most == 2:
+                yield tensors[0], node.output[0], 2
+
+    def _declare(self, found: dict[str, set[int]], name: str, rank: int | None) -> None:
+        if name and rank is not None:
+            found.setdefault(self._group(name), set()).add(rank)
 
     # -- groups of names with one rank
 
@@ -117,6 +163,10 @@ class Ranks:
             return  # the conversion starts there: the node is not part of it
         if op in _SAME or (op.startswith("Reduce") and _attribute(node, "keepdims", 1)):
             self._join(inputs[0], node.output[0])
+        elif op in OF_ELEMENTS:
+            tensors = [name for name in inputs if self._arrays.get(name) != []]
+            if len(tensors) == 1:
+                self._join(tensors[0], node.output[0])
         if op in _ALL:
             for name in (*inputs[_ALL[op]], *node.output):
                 self._join(inputs[0], name)
@@ -128,10 +178,11 @@ class Ranks:
             self._read_length(node)
 
     def _read_constant(self, node: Any) -> None:
-        value = next((each.t for each in node.attribute if each.name == "value" and each.HasField("t")), None)
-        if node.op_type == "Constant" and value is not None and node.output:
-            self._arrays[node.output[0]] = list(value.dims)
-            self._say(node.output[0], len(value.dims))
+        for each in node.attribute if node.op_type == "Constant" and node.output else ():
+            is_number = each.name in ("value_float", "value_int")
+            if is_number or (each.name == "value" and each.HasField("t")):
+                self._arrays[node.output[0]] = dims = [] if is_number else list(each.t.dims)
+                self._say(node.output[0], len(dims))
 
     def _read_length(self, node: Any) -> None:
         name, place, each = _LENGTHS[node.op_type]
@@ -143,6 +194,36 @@ class Ranks:
             count = dims[0] if len(dims) == 1 else 0
         if count:
             self._say(node.input[0], count // each)
+
+
+def _declared_rank(entry: Any) -> int | None:
+    """The rank that a ValueInfoProto declares; None for a name alone, as a function has it."""
+    if isinstance(entry, str) or not entry.type.HasField("tensor_type"):
+        return None
+    tensor = entry.type.tensor_type
+    return len(tensor.shape.dim) if tensor.HasField("shape") else None
+
+
+def _ports(node: Any) -> Iterator[tuple[str, Any, int]]:
+    """The names outside and the entries inside of the tensors that enter and leave the bodies of a node, and how many
+    more dimensions the outer tensor has."""
+    if node.op_type not in ("If", "Loop", "Scan") or node.domain not in ("", "ai.onnx"):
+        return
+    for body in (each.g for each in node.attribute if each.HasField("g")):
+        inputs, outputs = list(node.input), body.output
+        states = len(body.input) - 2
+        if node.op_type == "If":
+            inputs, states = [], len(outputs)
+        elif node.op_type == "Loop":
+            inputs, outputs = inputs[2:], outputs[1:]
+        else:
+            states = len(body.input) - _attribute(node, "num_scan_inputs", 0)
+            if len(inputs) != len(body.input):
+                return  # Scan-8, over a batch
+        entries = body.input[2:] if node.op_type == "Loop" else body.input
+        for names, ports in ((inputs, entries), (node.output, outputs)):
+            for place, (name, entry) in enumerate(zip(names, ports, strict=False)):
+                yield name, entry, int(place >= states)
 
 
 def _said(node: Any) -> Iterator[tuple[str, int]]:

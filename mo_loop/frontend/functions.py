@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 from mo_loop.conversion_limits import budget, exceeded
@@ -53,12 +54,20 @@ class Calls:
             own = {("" if e.domain == "ai.onnx" else e.domain): e.version for e in function.opset_import}
             self._opsets_of[key] = {**self._opsets, **own}
         scope.opsets = self._opsets_of[key]
+        scope.read_ranks(function, partial(_ranks_of_results, function, context))
         absent = set(function.input) - scope.values.keys()
         self._open.append(key)
         try:
             yield without_absent(function, absent), scope
         finally:
             self._open.pop()
+
+
+def _ranks_of_results(function: Any, context: Context) -> dict[str, int]:
+    """The ranks that the graph of a call declares for the outputs of the function."""
+    ranks = context.scope.ranks
+    pairs = zip(function.output, map(ranks.of, context.outputs), strict=False) if ranks is not None else ()
+    return {name: found.rank for name, found in pairs if found is not None}
 
 
 def bound_attributes(function: Any, call: Any, outer: Mapping[str, Any] | None) -> dict[str, Any]:

@@ -3,7 +3,7 @@
     sizes = InputSizes()
     while True:
         try:
-            return translate(model, cut, sizes=sizes)       # x: f32[1,3,224,224], four symbols that print as these numbers
+            return translate(model, cut, sizes=sizes)   # x: f32[1,3,224,224], four symbols that print as numbers
         except Assumption as needed:
             sizes.assume(needed)                            # in the next attempt x[0] is the number 1
 
@@ -22,7 +22,6 @@ from mo_loop.graph.dimension import Assumption, Dim, Dimension, Symbol, open_sym
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.front import Failed
 
-
 T = TypeVar("T")
 
 
@@ -31,6 +30,8 @@ class InputSizes:
     """What a conversion assumes of the sizes of inputs. With `all_fixed` every size is a number."""
 
     all_fixed: bool = False
+    has_open: bool = False
+    """Whether an input of the last attempt has a size that is not fixed."""
     _fixed: set[str] = field(default_factory=set)
     _least: dict[str, int] = field(default_factory=dict)
     _equal: dict[str, Symbol] = field(default_factory=dict)
@@ -46,7 +47,9 @@ class InputSizes:
         if type_.shape is None or self.all_fixed:
             return type_
         pairs = zip(type_.shape, self.own(name, type_), strict=True)
-        return type_.with_shape(tuple(size if own is None else self._dimension(own) for size, own in pairs))
+        dims = tuple(size if own is None else self._dimension(own) for size, own in pairs)
+        self.has_open |= dims != type_.shape
+        return type_.with_shape(dims)
 
     def _dimension(self, own: Dim) -> Dimension:
         assert own.symbol is not None and own.now is not None
@@ -84,24 +87,26 @@ class InputSizes:
             self._least[head.name] = least
 
 
-def attempted(make: Callable[[InputSizes], T], sizes: InputSizes) -> T:
+def attempted(make: Callable[[InputSizes], T | None], sizes: InputSizes) -> T | None:
     """The result of `make` once it needs no more assumptions about `sizes`.
 
     A model that cannot be converted for other sizes is converted for the declared ones alone; if this fails too, its
     error is raised.
     """
     while True:
+        sizes.has_open = False
         try:
             made = make(sizes)
         except Assumption as needed:
             sizes.assume(needed)
             continue
         except MoLoopError as error:
-            if sizes.all_fixed or isinstance(error, UsageError | ExtensionError | LimitError) or error.exit_code == 4:
+            of_options = isinstance(error, UsageError | ExtensionError | LimitError)
+            if not sizes.has_open or of_options or error.exit_code == 4:
                 raise
-            made = None
-        if made is not None or sizes.all_fixed:
-            return made
+        else:
+            if made is not None or not sizes.has_open:
+                return made
         sizes.all_fixed = True
 
 

@@ -3,11 +3,12 @@
     Loop(s = [1]: ..)  s: []  ->  [1]        the state is carried as [1]; its least rank is 0
     Loop(s = [3]: ..)  s: [2,3]  ->  [?,3]   the state is carried as [1,3] first; its least rank is 1
     Squeeze(x: [N, 1])        ->  [N]        without axes; its least rank is 0, for N may be 1
+    Squeeze(x: [N, 1, M])     ->  [N, M]     without axes; SQUEEZED, for any size may be 1
 
 The IR has one rank for each value: the widest one. The elements are the same, in the same order. Such a value has an
 entry in `Scope.least_ranks`, the least rank that it can have in ONNX. An operator may read it if its result has the
 same elements whatever the rank is, or if ONNX has the operator for the widest rank alone: then the result is exact, or
-has a least rank itself. All others are refused.
+has a least rank itself. All others need a rank that the model declares (`decided`), or are refused.
 """
 
 from __future__ import annotations
@@ -15,10 +16,12 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+import numpy as np
+
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
 from mo_loop.graph import Value
-from mo_loop.graph.dimension import Dimension
+from mo_loop.graph.dimension import Dimension, may_be_one
 from mo_loop.graph.types import TensorType
 
 MOST = 4
@@ -61,7 +64,10 @@ ALONG_AN_AXIS = {
 }  # fmt: skip
 """Operators along one axis of the first input, and the default of it since opset 13."""
 
-EXACT = -1
+SQUEEZED = -1
+"""In place of a least rank: ONNX has all sizes of the value but those of 1, which may be anywhere."""
+
+EXACT = -2
 
 
 def with_equal_ranks(a: Any, b: Any, *, by_ones: bool = False) -> tuple[Any, Any]:
@@ -88,9 +94,37 @@ def with_rank(value: Value, rank: int | None) -> Value:
     return ops.Unsqueeze(value, list(range(rank - value.rank))).output
 
 
+def shown_least(value: Value, least: Mapping[Value, int]) -> int:
+    """The least rank of a value for a message."""
+    surely = sum(dim != 1 and not may_be_one(dim) for dim in value.type.dims)
+    return surely if least[value] == SQUEEZED else least[value]
+
+
 def least_rank(value: Value, least: Mapping[Value, int]) -> int:
     """The least rank that a tensor of known rank can have."""
     return least.get(value, len(value.type.dims))
+
+
+def decided(value: Value, least: int, rank: int) -> Value | None:
+    """The value with this rank, which the model declares: the runtime refuses sizes with which ONNX has another one.
+    None if its sizes do not show the rank."""
+    dims = value.type.dims
+    ones = [axis for axis, dim in enumerate(dims) if dim == 1 or may_be_one(dim)]
+    if least != SQUEEZED:  # a leading size of 1 may be one of the value
+        ones = ones[:1] if ones[:1] == [0] and dims[0] != 1 and rank == len(dims) else []
+    surely = len(dims) - len(ones)
+    if not ones or not surely <= rank <= len(dims):
+        return None
+    if rank == surely:
+        return ops.Squeeze(value, ones).output
+    sizes = ops.ShapeOf(value)
+    others = np.array([axis not in ones for axis in range(len(dims))])
+    places = ops.Reshape(ops.NonZero(ops.LogicalOr(ops.NotEqual(sizes, 1), others)), [-1])
+    # With more or fewer sizes the number of elements is another one, and the runtime refuses it.
+    known = ops.Concat([1], ops.Gather(sizes, places, 0), np.full(rank, 2), axis=0)
+    # Without the leading 1, or with a Squeeze of it, the runtime makes a vector of any number of elements.
+    checked = ops.Reshape(value, ops.Reshape(ops.Slice(known, [0], [rank + 1], [1], [0]), [rank + 1]))
+    return ops.Gather(checked, 0, 0).output
 
 
 def least_after(
@@ -109,7 +143,11 @@ def least_after(
     if _needs_widest(op, read, given, attributes, least):
         return None
     if op in OF_ELEMENTS and opset >= 7 and all(value.rank is not None for value in given):
-        return max(least_rank(value, least) for value in given)
+        squeezed = [value for value in given if least.get(value) == SQUEEZED]
+        if not squeezed:
+            return max(least_rank(value, least) for value in given)
+        if all(value.rank == 0 or (value in squeezed and value.shape == squeezed[0].shape) for value in given):
+            return SQUEEZED
     if list(read) == [0]:
         found = _after_data(op, given, attributes, least[given[0]], opset)
         if found is not None:
@@ -140,7 +178,9 @@ def _after_data(op: str, given: Sequence[Value], attributes: Mapping[str, Any], 
     data, *rest = given
     is_one = all(dim == 1 for dim in data.type.dims)
     has_axes = bool(rest) or "axes" in attributes
-    if op == "Size" or (op in ("Flatten", "Squeeze") and is_one and not has_axes):
+    if op == "Size" or (op == "Flatten" and is_one) or (op == "Squeeze" and not has_axes):
+        return EXACT  # the translator of Squeeze finds the rank
+    if op in ("Compress", "Unique") and attributes.get("axis") is None:
         return EXACT
     if op == "Clip":
         return lowest
@@ -148,6 +188,8 @@ def _after_data(op: str, given: Sequence[Value], attributes: Mapping[str, Any], 
         pattern = attributes["shape"] if "shape" in attributes else rest[0].constant
         return EXACT if pattern is not None and 0 not in list(pattern) else None
     keeps = attributes.get("keepdims", 1)
+    if lowest == SQUEEZED and (op not in WHOLE or has_axes or keeps):
+        return None
     if op in WHOLE and not has_axes:
         return lowest if keeps or attributes.get("noop_with_empty_axes", 0) else EXACT
     if op in WHOLE or op == "Unsqueeze":
@@ -189,7 +231,7 @@ def _after_axes(op: str, axes: list[int], lowest: int, is_one: bool, keeps: bool
 def varying(reader: str, value: Value, least: Mapping[Value, int]) -> UnsupportedError:
     """The error for an operator that reads a value of several ranks and depends on the rank."""
     return UnsupportedError(
-        f"{reader}, whose rank is {least[value]} to {value.rank}, depending on the run",
+        f"{reader}, whose rank is {shown_least(value, least)} to {value.rank}, depending on the run",
         why="the IR has one rank for a value, and the result depends on it", code="ML328",
         hint="reshape the value in the model, so that it has one rank",
     )  # fmt: skip

@@ -10,6 +10,7 @@ and in which range. A reference to an attribute of the enclosing function has th
 from __future__ import annotations
 
 from collections.abc import Collection
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -128,7 +129,9 @@ class AttributeReader:
             return dense_from_sparse(proto.sparse_tensor, self._files)
         if kind == _GRAPH:
             path = (*context.origin.inner_scope, body_name(context.proto, proto.name, proto.g))
-            return Body(context.translation, proto.g, context.scope, Origin(path, operator=context.origin.operator))
+            origin = Origin(path, operator=context.origin.operator)
+            ranks = partial(context.scope.ranks.inside, context.proto) if context.scope.ranks is not None else dict
+            return Body(context.translation, proto.g, context.scope, origin, ranks=ranks)
         if kind == _TYPE_PROTO:
             return type_from(proto.tp, symbolic=False)
         raise UnsupportedError(f"attribute {proto.name!r} is of a kind that no operator here uses", code="ML313")

@@ -80,7 +80,8 @@ LIMITS: dict[str, Limit] = {
     ),
     "squeezing unknown sizes": Limit(
         "Squeeze", "no axes, and a dimension that is known only at run time",
-        "an output keeps it where it is 1 (ML527); refused before operators whose results depend on the rank",
+        "an output keeps it where it is 1 (ML527), unless the model declares the rank; refused before operators whose "
+        "results depend on the rank, if it does not",
     ),
     "samples by region": Limit(
         "RoiAlign",
@@ -108,7 +109,8 @@ LIMITS: dict[str, Limit] = {
         "equal elements may come in another order; the runtime computes with places in f32",
     ),
     "empty batches": Limit(
-        "MaxPool AveragePool LpPool", "a batch size of 0", "the runtime returns a tensor of a wrong shape"
+        "MaxPool AveragePool LpPool GlobalAveragePool com.microsoft::QLinearAveragePool",
+        "a batch size of 0 that is known only at run time", "the runtime refuses it",
     ),
     "no steps": Limit(
         "LSTM GRU RNN com.microsoft::DynamicQuantizeLSTM",

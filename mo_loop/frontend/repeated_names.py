@@ -14,6 +14,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 from mo_loop.errors import ModelError
+from mo_loop.frontend.onnx_graphs import operator_of
 from mo_loop.graph.origin import Origin
 
 
@@ -31,6 +32,26 @@ def repeated_names(made: Iterable[Sequence[str]]) -> dict[str, list[int]]:
             elif name:
                 repeated.setdefault(name, [makers[name]]).append(place)
     return repeated
+
+
+def described(name: str, nodes: Sequence[Any], places: Sequence[int]) -> str:
+    """The text about the nodes that make a name: by their names, or their places in the list."""
+    makers = [_titled(nodes[each], each) for each in dict.fromkeys(places)]
+    if len(makers) == 1:
+        return f"{makers[0]} makes {name!r} twice"
+    count = "two" if len(makers) == 2 else len(makers)
+    return f"{count} nodes make {name!r}: {', '.join(makers[:-1])} and {makers[-1]}"
+
+
+def require_new_names(nodes: Iterable[Any], given: set[str], scope: tuple[str, ...]) -> None:
+    """ModelError if a node makes a name of `given`, the inputs and initializers of the graph."""
+    for place, node in enumerate(nodes):
+        if not given.isdisjoint(node.output):
+            name = next(each for each in node.output if each in given)
+            raise ModelError(
+                f"{name!r} is an input or initializer, and {_titled(node, place)} makes it",
+                why="it is not clear which value a node reads", where=Origin(scope), hint="give them different names",
+            )  # fmt: skip
 
 
 def without_repeated(
@@ -51,12 +72,16 @@ def without_repeated(
             chosen = _meant(nodes, reads, name, places, name in results)
         if chosen is None:
             raise ModelError(
-                f"two nodes make {name!r}", why="it is not clear which value a node reads", where=Origin(scope),
+                described(name, nodes, places), why="it is not clear which value a node reads", where=Origin(scope),
                 hint="give the outputs different names",
             )  # fmt: skip
         for place in set(places) - {chosen}:
             kept[place] = _without(kept[place], name)
     return [node for node in kept if any(node.output)]
+
+
+def _titled(node: Any, place: int) -> str:
+    return f"{node.name or f'node {place}'} ({operator_of(node)})"
 
 
 def _meant(

@@ -46,6 +46,8 @@ class Scope:
         self.declared: dict[str, Any] = {}
         # The ranks that the nodes and declarations of the ONNX graph give to its tensors.
         self.ranks: Ranks | None = None
+        # Returns the ranks that the enclosing graph declares for the inputs and outputs of this one.
+        self.outer_ranks: Callable[[], Mapping[str, int]] = dict
         # The least ranks of the values whose rank differs between iterations or branches (leading_ones.py).
         self.least_ranks: dict[Value, int] = outer.least_ranks if outer is not None else {}
         # Bodies inherit the attributes of the function call and the opsets of the function.
@@ -104,6 +106,12 @@ class Scope:
         """Record the least rank of a value, if it is known and below the rank of the value."""
         if least is not None and value.rank is not None and value.rank > least:
             self.least_ranks[value] = least
+
+    def read_ranks(self, graph: Any, outside: Callable[[], Mapping[str, int]]) -> None:
+        """Find the ranks of the tensors of the GraphProto or FunctionProto, whose inputs are in the scope already."""
+        of_one_rank = {name: value for name, value in self.values.items() if value not in self.least_ranks}
+        known = {name: getattr(value.type, "rank", None) for name, value in of_one_rank.items()}
+        self.ranks = Ranks(graph, known, outside)
 
     def all_captured(self) -> dict[Node, Value]:
         """The outer values of the Parameters of this graph and of all around it."""

@@ -12,9 +12,16 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from functools import partial
 from typing import Any
 
-from mo_loop import ops
 from mo_loop.conversion_limits import budget
-from mo_loop.errors import ExtensionError, InternalError, LimitError, ModelError, MoLoopError, error_of_numbers
+from mo_loop.errors import (
+    ExtensionError,
+    InternalError,
+    LimitError,
+    ModelError,
+    MoLoopError,
+    UnsupportedError,
+    error_of_numbers,
+)
 from mo_loop.frontend import functions, refusals, registry
 from mo_loop.frontend.assumed_ranks import SHAPED, with_length, with_rank
 from mo_loop.frontend.boundary import made_input, make_result
@@ -22,7 +29,8 @@ from mo_loop.frontend.consumers_into_branches import sink_consumers, split_outpu
 from mo_loop.frontend.context import Context, Translation, as_values
 from mo_loop.frontend.custom_translators import CustomTranslators, called, defined_at
 from mo_loop.frontend.cut import Cut, Start
-from mo_loop.frontend.declared_types import contradictions, type_from
+from mo_loop.frontend.declared_ranks import of_declared_ranks, output_of_one_rank
+from mo_loop.frontend.declared_types import contradictions
 from mo_loop.frontend.doubts import Doubts
 from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.frontend.failed_nodes import as_declared, failed, with_advice
@@ -34,7 +42,7 @@ from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.node_attributes import AttributeReader
 from mo_loop.frontend.node_checks import arguments, require_tensors
 from mo_loop.frontend.node_order import in_order, listed_order, needed
-from mo_loop.frontend.repeated_names import repeated_names, without_repeated
+from mo_loop.frontend.repeated_names import described, repeated_names, require_new_names, without_repeated
 from mo_loop.frontend.schemas import has_outputs
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
@@ -43,7 +51,7 @@ from mo_loop.frontend.translator_table import TranslatorTable
 from mo_loop.frontend.unsupported_operators import certain_refusal
 from mo_loop.frontend.waiting_nodes import WaitingNodes
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.dimension import Assumption, may_be_one
+from mo_loop.graph.dimension import Assumption
 from mo_loop.graph.origin import Origin, current, made_for
 from mo_loop.graph.tensor import Tensor
 from mo_loop.graph.types import UNKNOWN, TensorType
@@ -55,13 +63,15 @@ SLOW = frozenset({"TreeEnsemble", "TreeEnsembleClassifier", "TreeEnsembleRegress
 
 def translate(
     model: OnnxModel, cut: Cut | None = None, custom: CustomTranslators | None = None, *,
-    strict: bool = False, packed: bool = False, continue_after_failures: bool = False, sizes: InputSizes | None = None,
+    doubts: Doubts | None = None, packed: bool = False, continue_after_failures: bool = False,
+    sizes: InputSizes | None = None,
 ) -> Graph:  # fmt: skip
     """The whole model as a Graph, `Failed` nodes included; `cut` has the tensors at which it starts and ends.
 
     With `packed`, a sequence at an input or output becomes two tensors. With `continue_after_failures`, the outputs of
-    a node that fails have the types that the model declares, so that errors in later nodes are found too. `sizes` are
-    those that the model declares for its inputs and what is assumed of them; by default they are numbers.
+    a node that fails have the types that the model declares, so that errors in later nodes are found too. `doubts` get
+    the assumptions about the model, which are warnings without them. `sizes` are those that the model declares for its
+    inputs and what is assumed of them; by default they are numbers.
 
     Raises:
         Assumption: a decision needs to assume more of the sizes.
@@ -74,7 +84,7 @@ def translate(
     scope = Scope(graph)
     scope.opsets = model.opsets
     outputs = cut.outputs or [entry.name for entry in proto.output]
-    translation = ModelTranslation(model, outputs, custom, trusts_declarations=cut.inputs is None, strict=strict)
+    translation = ModelTranslation(model, outputs, custom, trusts_declarations=cut.inputs is None, doubts=doubts)
     translation.continues_after_failures = continue_after_failures
     if not continue_after_failures and any(node.op_type in SLOW for node in proto.node):
         translation.refusal = certain_refusal(model, cut, translation.custom)
@@ -91,10 +101,11 @@ def translate(
     translation.top = scope
     translation.statements(proto, scope, outputs)
     require_sizes_of_failures(graph)
-    translation.doubts.warn_at_the_end()
-    declared = {entry.name: entry.type for entry in proto.output}
+    translation.doubts.complete()
     for name in outputs:
-        make_result(translation.with_one_rank(scope[name], name, scope, declared.get(name)), name, packed)
+        make_result(output_of_one_rank(name, scope, translation.doubts), name, packed)
+    if doubts is None:
+        translation.doubts.warn()
     metadata = {entry.key: entry.value for entry in model.proto.metadata_props}
     if metadata:
         graph.rt_info["framework"] = metadata
@@ -125,10 +136,10 @@ class ModelTranslation(Translation):
 
     def __init__(
         self, model: OnnxModel, outputs: Iterable[str], custom: CustomTranslators | None = None, *,
-        trusts_declarations: bool = True, strict: bool = False,
+        trusts_declarations: bool = True, doubts: Doubts | None = None,
     ) -> None:  # fmt: skip
         """With `trusts_declarations` False, the inputs have other types than the model declares."""
-        self.doubts = Doubts(strict)
+        self.doubts = doubts or Doubts()
         self.budget = budget()
         self.continues_after_failures = False
         self.refusal: MoLoopError | None = None
@@ -148,8 +159,7 @@ class ModelTranslation(Translation):
         """Translate the nodes that `outputs` (default: its own) of a GraphProto need; its inputs are in the scope
         already."""
         if scope.ranks is None:
-            known = {name: getattr(value.type, "rank", None) for name, value in scope.values.items()}
-            scope.ranks = Ranks(proto, known)
+            scope.read_ranks(proto, scope.outer_ranks)
         values, lazy, dense = scope.values, scope.lazy, partial(_initializer, scope, tensor_from, self.model.files)
         for each in proto.initializer:
             if each.name not in values:
@@ -160,25 +170,12 @@ class ModelTranslation(Translation):
                 lazy[each.values.name] = sparse, each
         if self.continues_after_failures:
             scope.declared.update((entry.name, entry.type) for entry in (*proto.value_info, *proto.output))
+        require_new_names(proto.node, {each.name for each in (*proto.input, *proto.initializer)} - {""}, scope.path)
         wanted = [entry.name for entry in proto.output] if outputs is None else outputs
         self.nodes(proto.node, wanted, scope)
         if self.trusts_declarations:
             # A body may be translated again with wider types: only the last result is checked.
             self.doubts.contradictions(proto, contradictions(proto, scope.values, scope.path, scope.least_ranks))
-
-    def with_one_rank(self, value: Value, name: str, scope: Scope, declared: Any) -> Value:
-        """An output of the model whose rank differs between runs, with the declared rank, else with the widest one."""
-        least = scope.least_ranks.get(value)
-        if least is None:
-            return value
-        type_ = UNKNOWN if declared is None else type_from(declared, symbolic=True)
-        rank = getattr(type_, "rank", None)
-        widest = len(value.type.dims)
-        extra = list(range(widest - rank)) if rank is not None and least <= rank < widest else []
-        if extra and all(dim == 1 or may_be_one(dim) for dim in value.type.dims[: len(extra)]):
-            value = ops.Squeeze(value, extra).output  # the runtime refuses another size
-        self.doubts.output_rank(name, least, widest, len(value.type.dims))
-        return value
 
     def nodes(self, nodes: Sequence[Any], outputs: Iterable[str], scope: Scope) -> None:
         """Translate the nodes that `outputs` need, producers first. Names that the scope has already need no node."""
@@ -209,20 +206,21 @@ class ModelTranslation(Translation):
         made = [tuple(node.output) for node in nodes]
         repeated = repeated_names(made)
         if repeated:
+            texts = [described(name, nodes, places) for name, places in repeated.items()]
             nodes = without_repeated(nodes, reads, repeated, outputs, scope.path)
             reads = [self.names_read.listed(node) for node in nodes]
             made = [tuple(node.output) for node in nodes]
-            self._doubt_names(repeated, scope)
+            self._doubt_names(texts, scope)
         if not in_order(made, reads):
             order = listed_order(nodes, reads, scope.path)
             nodes, reads, made = [nodes[i] for i in order], [reads[i] for i in order], [made[i] for i in order]
         places = needed(made, outputs, scope.values, reads)
         return [nodes[i] for i in places], [made[i] for i in places]
 
-    def _doubt_names(self, names: Iterable[str], scope: Scope) -> None:
+    def _doubt_names(self, texts: Iterable[str], scope: Scope) -> None:
         where = Origin(scope.path)
-        for name in names:
-            text = f"two nodes make {name!r}: the one whose value is not read is left out"
+        for each in texts:
+            text = f"{each}; the one whose value is not read is left out"
             self.doubts.add(f"{where.path}: {text}" if scope.path else text, where=where, code="ML518")
 
     def widened(self, graph: Any) -> list[TensorType | None]:
@@ -257,7 +255,15 @@ class ModelTranslation(Translation):
                 return
             if context.op_type in SHAPED:
                 inputs = with_length(context, inputs)
-            values = self._translated(context, inputs)
+            try:
+                values = self._translated(context, inputs)
+            except UnsupportedError as error:
+                ranked = inputs
+                if error.code == "ML328":
+                    ranked = of_declared_ranks(inputs, proto.input, scope, self.doubts)
+                if ranked == inputs:
+                    raise
+                values = self._translated(context, ranked)
         except (LimitError, Assumption):  # the first ends the conversion, after the other it begins again
             raise
         except ExtensionError as error:  # raised at once: its traceback is more useful than a list of further errors

@@ -242,11 +242,8 @@ def named(name: str, lo: int = 0, hi: int | None = None) -> Dim:
 
 
 def opened(name: str, axis: int, size: int) -> Dim:
-    """The size of an axis of the input `name` that the model declares and that an IR may be given anew.
-
-    It is at least 1 if the declared one is: forms for empty tensors, which nobody has, would be slower.
-    """
-    return Dim(((Symbol(f"{name}[{axis}]", min(size, 1), None, size), 1),))
+    """The size of an axis of the input `name` that the model declares and that an IR may be given anew."""
+    return Dim(((Symbol(f"{name}[{axis}]", 0, None, size), 1),))
 
 
 def fresh(

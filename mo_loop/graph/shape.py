@@ -76,11 +76,12 @@ def broadcast_dim(a: Dimension, b: Dimension) -> Dimension:
     """The result of numpy broadcasting of two dimensions; TypeError_ if both are static and cannot be broadcast."""
     if a == b or (isinstance(b, int) and b == 1):
         return a
+    now_a, now_b = now(a), now(b)
+    if now_a is not None and now_b is not None and now_a != now_b and 1 not in (now_a, now_b):
+        raise TypeError_(f"dimensions {a} and {b} cannot be broadcast", code="ML232")
     if isinstance(a, int):
         if a == 1:
             return b
-        if isinstance(b, int):
-            raise TypeError_(f"dimensions {a} and {b} cannot be broadcast", code="ML232")
         return a  # the other one is 1 or equal: the result is the static one
     if isinstance(b, int):
         return b
@@ -90,7 +91,6 @@ def broadcast_dim(a: Dimension, b: Dimension) -> Dimension:
         return a
     if low(b) > 1:
         return b
-    now_a, now_b = a.now, b.now
     return one_of(a, b, None if now_a is None or now_b is None else now_b if now_a == 1 else now_a)
 
 
@@ -117,7 +117,8 @@ def merge_dim(a: Dimension, b: Dimension) -> Dimension:
     """One dimension from two statements about it. Raises TypeError_ if they contradict each other."""
     if a == b:
         return a
-    if isinstance(a, int) and isinstance(b, int):
+    now_a, now_b = now(a), now(b)
+    if now_a is not None and now_b is not None and now_a != now_b:
         raise TypeError_(f"dimension is both {a} and {b}", code="ML233")
     if isinstance(b, int):
         return merge_dim(b, a)
@@ -172,6 +173,17 @@ def covers(wide: Dimension, narrow: Dimension) -> bool:
     return wide.lo <= low(narrow) and (hi_w is None or (hi_n is not None and hi_n <= hi_w))
 
 
+def of_declared_sizes(shape: Shape) -> Shape:
+    """A shape with the numbers that it has for the declared sizes of the model's inputs, as far as they are known."""
+    return None if shape is None else tuple(dim if (size := now(dim)) is None else size for dim in shape)
+
+
+def has_equal_sizes_now(a: Sequence[Dimension], b: Sequence[Dimension]) -> bool:
+    """Whether two shapes are known to be equal for the declared sizes of the model's inputs."""
+    pairs = zip(a, b, strict=True)
+    return len(a) == len(b) and all(x == y or (now(x) is not None and now(x) == now(y)) for x, y in pairs)
+
+
 def assume_equal(a: Shape, b: Shape) -> None:
     """Raise Assumption if sizes differ, but not for the declared sizes of the model's inputs."""
     fixed: set[Symbol] = set()
@@ -187,6 +199,22 @@ def assume_equal(a: Shape, b: Shape) -> None:
             equal.append(alike)
     if fixed or equal:
         raise Assumption(fixed, equal)
+
+
+def assume_ones(shape: Sequence[Dimension]) -> None:
+    """Raise Assumption unless it is known which declared sizes are 1."""
+    fixed: set[Symbol] = set()
+    least: dict[Symbol, int] = {}
+    for dim in shape:
+        symbols = open_symbols([dim])
+        if not symbols or low(dim) > 1 or isinstance(dim, int):
+            continue
+        if dim.symbol in symbols and dim.now != 1:
+            least[dim.symbol] = 2
+        else:
+            fixed |= symbols
+    if fixed or least:
+        raise Assumption(fixed, least=least.items())
 
 
 def join_shapes(a: Shape, b: Shape) -> Shape:

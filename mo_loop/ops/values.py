@@ -11,12 +11,12 @@ integers without a width: `fitting` removes items that may not fit the element t
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 
-from mo_loop.graph.dimension import LEAST, Dimension, join_values, least, most, unknown
+from mo_loop.graph.dimension import LEAST, Dimension, join_values, least, most, now, unknown
 from mo_loop.graph.types import KNOWN_LIMIT, ElementType, TensorType, boolean
 
 Rule = Callable[..., Dimension]
@@ -97,10 +97,23 @@ def each(rule: Rule) -> Callable[..., Known]:
         if spread[0].size > KNOWN_LIMIT:
             return None
         result = np.empty(spread[0].size, object)
-        result[:] = [rule(*items) for items in zip(*(array.flat for array in spread), strict=True)]
+        result[:] = [_with_now(rule, items) for items in zip(*(array.flat for array in spread), strict=True)]
         return result.reshape(spread[0].shape)
 
     return apply
+
+
+def _with_now(rule: Rule, items: Sequence[Dimension]) -> Dimension:
+    """The result of a rule; one that only has bounds gets the value that it has for the declared sizes of inputs."""
+    result = rule(*items)
+    if isinstance(result, int) or result.now is not None or not result.is_fresh:
+        return result
+    numbers = [now(item) for item in items]
+    value = None if None in numbers else rule(*numbers)
+    if not isinstance(value, int):
+        return result
+    sources = tuple(symbol for item in items if not isinstance(item, int) for symbol in item.symbols())
+    return unknown(result.lo, result.hi, value, sources)
 
 
 # -- rules for items

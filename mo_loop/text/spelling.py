@@ -23,10 +23,10 @@ def show_type(type_: Any) -> str:
 
 
 def show_dim(dim: Dimension) -> str:
-    """A dimension as text; one with a fresh symbol shows its bounds."""
+    """A dimension as text; one with a fresh symbol shows its bounds, one that follows from declared sizes its size."""
     if isinstance(dim, int):
         return str(dim)
-    if dim.has_fresh():
+    if dim.now is not None or dim.has_fresh():
         return repr(dim)
     text = ""
     for symbol, factor in dim.terms:

@@ -109,7 +109,7 @@ def judge(task: Task) -> Found:
         except Exception as error:  # a refusal is no fault of a change
             return Found(refused=brief(error))
         found = Found()
-        for number, (what, way, shapes) in enumerate(changes(task)):
+        for what, way, shapes in changes(task):
             report_stage(f"{what} {way}")
             feeds = {name: _resized(array, shapes.get(name, np.shape(array))) for name, array in task.feeds.items()}
             try:

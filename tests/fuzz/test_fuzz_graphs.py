@@ -6,6 +6,7 @@ from mo_loop.compare.execution.judge import PASSED
 from tests.fuzz import SKIPPED
 from tests.fuzz.graphs import draw, integers, layers, steps
 from tests.fuzz.graphs.graph import Graph
+from tests.fuzz.graphs.patterns import PATTERNS
 from tests.processor import fail_or_skip
 from tools.fuzz_graphs import parsed, run
 
@@ -19,8 +20,19 @@ def test_right(part: int) -> None:
     fail_or_skip([f"{task} {verdict}" for task, verdict in run(options) if verdict.result not in (PASSED, SKIPPED)])
 
 
-def test_the_same_again() -> None:
-    first, again = draw(SEED, 3), draw(SEED, 3)
+@pytest.mark.sweep(2)
+@pytest.mark.parametrize("pattern", PATTERNS)
+def test_pattern(pattern: str) -> None:
+    options = parsed(["--seed", str(SEED), "--count", "12", "-j", "1", "--pattern", pattern])
+    verdicts = [verdict for _, verdict in run(options)]
+    assert sum(each.result == SKIPPED for each in verdicts) <= 1
+    fail_or_skip([f"{pattern} {index} {each}" for index, each in enumerate(verdicts)
+                  if each.result not in (PASSED, SKIPPED)])  # fmt: skip
+
+
+@pytest.mark.parametrize("pattern", ["", *PATTERNS])
+def test_the_same_again(pattern: str) -> None:
+    first, again = draw(SEED, 3, pattern), draw(SEED, 3, pattern)
     assert first.model.SerializeToString() == again.model.SerializeToString()
     assert all((first.sets[0][name] == array).all() for name, array in again.sets[0].items())
 

@@ -11,7 +11,7 @@ from tests.fuzz.operators.known import AVOIDED, DEVIATIONS, KNOWN
 from tests.fuzz.operators.table import FAMILIES, OPERATORS, operators_of
 from tests.fuzz.operators.trial import Missing, drawn, nodes_of
 from tests.processor import fail_or_skip
-from tools.fuzz_ops import MOST_SKIPPED, run, tasks_of, unexplained
+from tools.fuzz_ops import MOST_SKIPPED, main, run, tasks_of, unexplained
 
 SEED, COUNT, BATCH = 2026, 320, 80
 
@@ -93,3 +93,10 @@ def test_tables_of_exceptions_name_operators_that_exist() -> None:
     named = [each.operators for each in (*KNOWN, *DEVIATIONS)] + [operators for operators, _, _ in AVOIDED]
     names = {name for operators in named for name in operators.split()} - {"*"}
     assert names <= set(every())
+
+
+@pytest.mark.parametrize("option", ["--family=generation.sampled_search", "--operator=Relu,Loop"])
+def test_a_family_or_an_operator_without_a_description_is_refused(option: str, capsys: Any) -> None:
+    with pytest.raises(SystemExit):
+        main([option])
+    assert f"unknown {option[2:8]}" in capsys.readouterr().err

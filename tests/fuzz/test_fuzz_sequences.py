@@ -32,6 +32,7 @@ def test_models_with_states_that_their_first_type_does_not_hold() -> None:
     tasks = [(SEED, index, False, True) for index in range(BATCH)]
     features = sum((generate(*task).features for task in tasks), Counter[str]())
     assert features["state of ranks that differ by ones"] > 5
+    assert features["state of ranks in another loop"] > 2
     assert features["stack that begins with too few rows"] > 5
     assert features["list split in ones"] > 1
     _run(tasks)

@@ -20,6 +20,7 @@ from mo_loop.compare.execution.judge import (
     PASSED,
     WRONG,
     Sample,
+    empty_alike,
     judge,
     judge_ir,
 )
@@ -89,6 +90,14 @@ def test_a_verdict_in_one_word() -> None:
     assert verdict(wrong)[0] == WRONG and verdict(wrong)[1].startswith("inference 0 (input set 0), values: y: 6 of 6")
     assert verdict(right, b"no model")[0] == BUG
     assert isolated(judge_ir, "gone.xml", Sample("m", b"", [], [], ())).result == NOT_READABLE
+
+
+def test_a_result_without_elements_may_have_another_name() -> None:
+    """A compiled model may name an output after the value that moved to its end."""
+    wanted = [("x", np.zeros((0, 0))), ("y", np.zeros((0, 1, 0)))]
+    found = [("x", np.zeros((0, 0))), ("z", np.zeros((0, 1, 1)))]
+    assert empty_alike("y", wanted, found)
+    assert not empty_alike("y", wanted, [*found, ("more", np.zeros(1))])
 
 
 def on_another_release(python: str, source: bytes, x: np.ndarray, expected: np.ndarray) -> tuple[str, str]:

@@ -41,7 +41,7 @@ LOOP = """main (float[3] x, int64 n) => (float[3] y) {
 def dumped(model: Any, folder: Path, **options: Any) -> Path:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        convert_model(model, observers=[Dumper(folder, ["json", "text"], **options)])
+        convert_model(model, static=True, observers=[Dumper(folder, ["json", "text"], **options)])
     return folder
 
 
@@ -127,7 +127,7 @@ def test_layers_and_offsets(tmp_path: Path) -> None:
 def test_the_page_has_the_ids_of_the_file_for_port_maps(tmp_path: Path) -> None:
     """`internal_layer_id` of the .xml."""
     dumper = Dumper(tmp_path / "steps", ["json"], saved=True)
-    model = convert_model(parsed(LOOP), observers=[dumper])
+    model = convert_model(parsed(LOOP), static=True, observers=[dumper])
     save_model(model, tmp_path / "m.xml", observers=[dumper])
     data = document((tmp_path / "steps" / "index.html").read_text("utf-8"))
     (loop,) = [node for node in after(data)[0].values() if node["op"] == "Loop"]

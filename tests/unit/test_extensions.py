@@ -255,7 +255,8 @@ def test_every_place_there_is() -> None:
     lowered = order(Placed(First, at="lowered"))
     assert lowered.index("ScanLowering") < lowered.index("First") < lowered.index("GuardTripCounts")
     end = order(Placed(First, at="end"))
-    last = ["First", "IsolateParameters", "CompressWeights", "LowerBarriers", "KeepIntegersPrecise", "PortRenumbering"]
+    last = ["First", "IsolateParameters", "CompressWeights", "LowerBarriers", "KeepIntegersPrecise", "WriteSizes",
+            "PortRenumbering"]
     assert end[end.index("First") :] == last
 
 

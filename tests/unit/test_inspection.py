@@ -24,7 +24,7 @@ FILES = sorted(MODELS.glob("*/*.onnx"))
 
 def saved_ir(model: Any, folder: Path, **arguments: Any) -> Path:
     path = folder / "model.xml"
-    save_model(convert_model(model, **arguments), path)
+    save_model(convert_model(model, **{"static": True, **arguments}), path)
     return path
 
 
@@ -292,20 +292,6 @@ def test_names_that_are_no_text() -> None:
 
 
 # -- IR
-
-
-def test_sizes_of_the_inputs_of_an_ir(tmp_path: Path) -> None:
-    model = parsed("""main (float[6,2] x, float k) => (y) {
-      p = SplitToSequence <axis = 0> (x) q = ConcatFromSequence <axis = 0> (p) y = Mul (q, k) }""")
-    path = saved_ir(model, tmp_path, rename={"x": "a.b"})
-    found = inspect(path)
-    assert found.sizes == found.to_dict()["sizes"] == {"a.b": "6,?", "k": ""}
-    assert "  a.b  f32[6,2]  may be [6,?]\n  k    f32[]" in found.text()
-    assert not any("sizes" in key for key in found.metadata)
-    text = path.read_text()
-    for given in ('<sizes value="6" />', '<sizes><x a="1" b="2" /></sizes>', ""):
-        path.write_text(text[: text.index("<sizes>")] + given + text[text.index("</sizes>") + len("</sizes>") :])
-        assert "may be" not in inspect(path).text()
 
 
 def test_a_loop_of_the_ir(tmp_path: Path) -> None:

@@ -16,7 +16,7 @@ class PackSequences(SequencePass):
     elements together.
     """
 
-    instead = "the pattern after `CumSum`"
+    instead = "the pattern after `ReduceSum`"
     avoids = (Gap(
         "computed-zero-of-reshape", "a 0 in a computed pattern of `Reshape` is taken for \"copy the dimension\"",
         severity=ERROR, since="2025.4.1",

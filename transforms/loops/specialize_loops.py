@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import MoLoopError
-from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.dimension import Dim, now, open_symbols
-from mo_loop.graph.shape import is_static
+from mo_loop.graph import Graph, Value
+from mo_loop.graph.dimension import open_symbols
+from mo_loop.graph.origin import made_for
+from mo_loop.graph.shape import is_static, of_declared_sizes
 from mo_loop.graph.types import TensorType, string
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import If, Iteration, Loop, TensorIterator
@@ -30,25 +31,38 @@ class SpecializeLoops(FunctionPass):
     bodies = "never"
     kinds = (Loop, TensorIterator)
 
+    def __init__(self, after: Sequence[FunctionPass] = ()) -> None:
+        """The passes `after` run in the branches for the declared sizes."""
+        super().__init__()
+        self.passes = list(after)
+
     def run_on_graph(self, graph: Graph) -> bool:
         loops = [each for each in graph.nodes_with_bodies() if isinstance(each, Iteration) and _is_open(each)]
         if not loops:
             return False
-        known = _of_declared_sizes(graph)
-        changed = False
+        known = _of_declared_sizes(graph) or {}
+        made: list[If] = []
         for node in loops:
-            types = None if known is None else [known.get(value) for value in node.operands]
-            if types is None or not all(isinstance(each, TensorType) and is_static(each.shape) for each in types):
-                changed = self.refuse(node, "its inputs have sizes that do not follow from those of the model") or changed
+            found = [known.get(value) for value in node.operands]
+            types = [each for each in found if isinstance(each, TensorType) and is_static(each.shape)]
+            if len(types) < len(node.operands):
+                self.refuse(node, "its inputs have sizes that do not follow from those of the model")
                 continue
             if node.acts or any(value.dtype is string for value in node.operands):
-                changed = self.refuse(node, "it has states, or strings") or changed
+                self.refuse(node, "it has states, or strings")
                 continue
-            _specialize(node, types)
-            changed = self.accept(node)
-        if changed:
+            with made_for(node.origins):
+                made.append(_specialize(node, types))
+            known |= {new: known[old] for old, new in zip(node.outputs, made[-1].outputs, strict=True)}
+            self.accept(node)
+        if made:
             graph.sweep()
-        return changed
+        for each in self.passes:
+            for branches in made if self.config.is_enabled(each) else ():
+                if each.run(branches.then_body):
+                    graph.touch(branches)
+                    graph.validate()
+        return bool(made)
 
 
 def _is_open(node: Iteration) -> bool:
@@ -62,14 +76,12 @@ def _dimensions(value: Value) -> list[Any]:
     return [*(getattr(type_, "shape", None) or ()), *(() if known is None else known.flat)]
 
 
-def _of_declared_sizes(graph: Graph) -> Mapping[Value, Any] | None:
+def _of_declared_sizes(graph: Graph) -> dict[Value, Any] | None:
     """The types of all values for the declared sizes; None if they contradict each other."""
     copy, copies = graph.clone_with_map()
     for parameter in copy.parameters:
-        shape = getattr(parameter.value_type, "shape", None)
-        if shape is not None and any(isinstance(dim, Dim) and dim.now is not None for dim in shape):
-            dims = [(dim, now(dim)) for dim in shape]
-            parameter.retype(parameter.value_type.with_shape(tuple(d if n is None else n for d, n in dims)))
+        if parameter.sizes:
+            parameter.retype(parameter.value_type.with_shape(of_declared_sizes(parameter.value_type.shape)))
     try:
         copy.validate()
     except MoLoopError:
@@ -81,7 +93,7 @@ def _of_declared_sizes(graph: Graph) -> Mapping[Value, Any] | None:
     }
 
 
-def _specialize(node: Iteration, types: Sequence[TensorType]) -> None:
+def _specialize(node: Iteration, types: Sequence[TensorType]) -> If:
     graph, values = node.graph, list(dict.fromkeys(node.operands))
     of_value = dict(zip(node.operands, types, strict=True))
     conditions = [each for value in values for each in _conditions(value, of_value[value])]
@@ -112,6 +124,7 @@ def _specialize(node: Iteration, types: Sequence[TensorType]) -> None:
         output_map=tuple(Selected(*pair) for pair in zip(*results, strict=True)),
     )  # fmt: skip
     replace_node(node, made)
+    return made
 
 
 def _as_known(x: Value, type_: TensorType) -> Value:

@@ -62,7 +62,7 @@ def _is_rounded(product: MatMul) -> bool:
     scaled = behind(weights, (ops.Transpose, ops.Convert)).node
     if isinstance(scaled, ops.Reshape) and scaled.output.only_use and scaled.operands[0].rank == len(shape) + 1:
         scaled = scaled.operands[0].node  # blocks are a dimension of their own
-    if columns == 1 or not isinstance(scaled, ops.Multiply):
+    if columns in (0, 1) or not isinstance(scaled, ops.Multiply):
         return False
     integers, zero = _decompressed(scaled.operands[0])
     if integers is None or not (integers.dtype in _UNSIGNED or (integers.dtype in _SIGNED and zero is None)):

@@ -39,7 +39,7 @@ class GuardZeroTrips(FunctionPass):
         Gap(
             "zero-trips-bounded-count",
             "after zero iterations of a loop whose trip count has bounds, a `Slice` to length 0 is taken for the whole",
-            "ends and trip counts after `CumSum`, where the inference of bounds stops",
+            "ends and trip counts after `ReduceSum`, where the inference of bounds stops",
         ),
     )  # fmt: skip
 

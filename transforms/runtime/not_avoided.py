@@ -42,6 +42,12 @@ NOT_AVOIDED: tuple[Gap, ...] = (
         severity=ERROR,
     ),
     Gap(
+        "pool-of-empty-batch",
+        "`AvgPool` and `MaxPool` refuse a batch of 0 at run time; rows for them to read would make each model whose "
+        "batch is not known slower",
+        severity=ERROR,
+    ),
+    Gap(
         "sum-of-product-over-nothing",
         "an elementwise operation of a `MatMul` whose inner size is 0 at run time does not happen, or the result "
         "keeps its shape",

@@ -22,7 +22,7 @@ class RemoveArithmeticBounds(FunctionPass):
     something may be negative.
     """
 
-    instead = "`CumSum` before it, where the inference of bounds stops"
+    instead = "`ReduceSum` before it, where the inference of bounds stops"
     avoids = (
         Gap(
             "remainder-of-size",

@@ -19,6 +19,7 @@ from typing import Literal, TypeVar
 
 from mo_loop.errors import UsageError
 from mo_loop.graph import Graph, Value
+from mo_loop.graph.shape import has_equal_sizes_now
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.transforms.states.cache_updates import Trail, trails_of
@@ -217,7 +218,9 @@ class _Search:
                 own = parameter.output
                 if parameter not in self.inputs or result.value is own:
                     continue
-                if own.shape is None or own.dtype is not result.value.dtype or own.shape != result.value.shape:
+                if own.shape is None or own.dtype is not result.value.dtype or own.rank != result.value.rank:
+                    continue
+                if not has_equal_sizes_now(own.type.dims, result.value.type.dims):
                     continue
                 if parameter in self.trails.get(result.value, {}):  # passed through, or moved
                     continue

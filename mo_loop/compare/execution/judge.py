@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.compare.execution.inferred import Inferred
-from mo_loop.compare.results.array_comparison import Named, compare_all
+from mo_loop.compare.results.array_comparison import Named, compare_all, paired
 from mo_loop.support.workers import TaskOutcome, report_stage
 
 PASSED, REFUSED, BUG, FAILED, WRONG = "passed", "refused", "bug", "fails", "wrong"
@@ -178,7 +178,7 @@ def empty_alike(name: str, expected: Named, found: Named) -> bool:
 
     It writes 0 for such a dimension, and [0] for an unknown rank.
     """
-    left, right = dict(expected).get(name), dict(found).get(name)
+    left, right = dict(expected).get(name), (paired(expected, found) or {}).get(name)
     if left is None or right is None or left.size or right.size or left.dtype != right.dtype:
         return False
     if left.shape == (0,):

@@ -108,17 +108,25 @@ def compare_all(
 
     `tolerances` are (rtol, atol) of outputs that have others than `rtol` and `atol`.
     """
-    by_name = dict(actual)
-    if not all(name in by_name for name, _ in expected):
-        if len(expected) != len(actual):
-            text = f"{len(actual)} outputs instead of {len(expected)}"
-            return [ArrayComparison("outputs", "missing", text)]
-        by_name = {name: array for (name, _), (_, array) in zip(expected, actual, strict=True)}
+    by_name = paired(expected, actual)
+    if by_name is None:
+        text = f"{len(actual)} outputs instead of {len(expected)}"
+        return [ArrayComparison("outputs", "missing", text)]
     found = []
     for name, array in expected:
         relative, absolute = (tolerances or {}).get(name, (rtol, atol))
         found.append(compare(array, by_name[name], name, rtol=relative, atol=absolute, dtype=dtype))
     return found
+
+
+def paired(expected: Sequence[NamedArray], actual: Sequence[NamedArray]) -> dict[str, Any] | None:
+    """The results by the expected names, or by position if one has another name; None if their numbers differ."""
+    by_name = dict(actual)
+    if all(name in by_name for name, _ in expected):
+        return by_name
+    if len(expected) != len(actual):
+        return None
+    return {name: array for (name, _), (_, array) in zip(expected, actual, strict=True)}
 
 
 def is_limited(expected: Any, actual: Any) -> bool:

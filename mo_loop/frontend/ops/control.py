@@ -15,6 +15,7 @@ from mo_loop.frontend.context import TranslatedBody
 from mo_loop.frontend.ops.conditional import as_condition, cannot_run, failed_outputs, one_element, set_value
 from mo_loop.frontend.scope import Capture, Scope
 from mo_loop.frontend.vocabulary import Body, Context, Graph, ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.graph.dimension import now
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import UNKNOWN, TensorType, boolean, i64, tensor_of_known
 from mo_loop.ops.base import Parameter, Result
@@ -297,7 +298,7 @@ def _check_split(scanned: int, inputs: int) -> None:
 
 
 def _check_lengths(slices: Sequence[tuple[int, Any]]) -> None:
-    static = {length for _, length in slices if isinstance(length, int)}
+    static = {size for _, length in slices if (size := now(length)) is not None}
     if len(static) > 1:
         raise ModelError(f"the scan inputs have different lengths: {sorted(static)}", code="ML226")
 

@@ -7,7 +7,7 @@ import numpy as np
 
 from mo_loop import ops as operations
 from mo_loop.frontend.arrays import counted_up
-from mo_loop.frontend.ops.shared import converted, integers, near
+from mo_loop.frontend.ops.shared import converted, integers, near, one_integer
 from mo_loop.frontend.vocabulary import ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import boolean, from_onnx, i64
@@ -228,16 +228,16 @@ def range_27(start, limit, delta, *, stash_type: int = 1):
 
 def _range(start: Value, limit: Value, delta: Value):
     """The runtime counts |limit - start| / |delta| steps: a limit on the wrong side of the start becomes the start."""
-    if start.known is not None and limit.known is not None and integers(delta) is not None:
-        first, last, step = start.known.item(), limit.known.item(), integers(delta)[0]  # type: ignore[index]
+    step = one_integer(delta)
+    if start.known is not None and limit.known is not None and step is not None:
+        first, last = start.known.item(), limit.known.item()
         way = last - first if step > 0 else first - last
         if (way if isinstance(way, int) else way.lo) >= 0:
             return ops.Range(start, limit, delta, output_type=start.dtype)
-    steps = integers(delta)
-    if steps is None:
+    if step is None:
         limit = ops.Select(delta > 0, ops.Maximum(start, limit), ops.Minimum(start, limit))
     else:
-        limit = (ops.Maximum if steps[0] > 0 else ops.Minimum)(start, limit)
+        limit = (ops.Maximum if step > 0 else ops.Minimum)(start, limit)
     return ops.Range(start, limit, delta, output_type=start.dtype)
 
 
@@ -256,9 +256,9 @@ def trilu(input: AtLeast2, k: One | Integers = None, *, upper: int = 1):
     """The triangle above or below the k-th diagonal; the rest becomes 0."""
     if input.rank is None:
         raise UnsupportedError("Trilu of a tensor of unknown rank", code="ML314")
-    known = (0,) if k is None else integers(k)
+    known = 0 if k is None else one_integer(k)
     rows, columns = (dimension(input, axis) for axis in (-2, -1))
-    diagonal = near(known)[0] if known is not None else scalar(k)
+    diagonal = near([known])[0] if known is not None else scalar(k)
     row = ops.Unsqueeze(ops.Range(0, rows, 1, graph=input.graph, output_type=i64), 1)
     column = ops.Range(0, columns, 1, graph=input.graph, output_type=i64)
     edge = row + diagonal

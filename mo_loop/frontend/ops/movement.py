@@ -3,10 +3,11 @@
 import numpy as np
 
 from mo_loop.frontend.arrays import ones, zeros
+from mo_loop.frontend.leading_ones import SQUEEZED, decided
 from mo_loop.frontend.ops.shared import FAR, integers, near
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import may_be_one
-from mo_loop.graph.shape import element_count, normalise_axis
+from mo_loop.graph.shape import assume_ones, element_count, normalise_axis
 from mo_loop.ops.infer import vector_length
 from mo_loop.ops.lengths import as_i64, dimension, joined
 from mo_loop.ops.ranges import Outputs, Positive
@@ -94,30 +95,25 @@ def squeeze_13(data, axes=None, *, node: Context):
 def _squeeze(data: Value, axes: tuple[int, ...] | None, node: Context):
     if axes:
         return ops.Squeeze(data, list(axes))
-    dims = dict(enumerate(data.shape or ()))
-    ones = [axis for axis, dim in dims.items() if dim == 1]
-    doubtful = [axis for axis, dim in dims.items() if may_be_one(dim)]
-    kept = [axis for axis in dims if axis not in ones]
-    forced = node.forced_rank()
-    if forced == len(kept):
-        doubtful = []
-    elif forced == len(kept) - len(doubtful):
-        ones, doubtful = sorted(ones + doubtful), []
-    is_output, least, most = node.only_leaves_the_model(), len(kept) - len(doubtful), len(kept)
-    if data.shape is None or (doubtful not in ([], kept[:1]) and not is_output):
+    if data.shape is None:
         raise UnsupportedError(
-            f"Squeeze without axes of a tensor of shape {data.type}: the rank of the result is not known", code="ML314",
+            "Squeeze without axes of a tensor of unknown rank", code="ML314",
             hint="give the model inputs static shapes, or the operator its axes",
         )  # fmt: skip
-    taken = least if doubtful and is_output and node.forced_rank(declared=True) == least else most
-    if taken < most:
-        ones = sorted(ones + doubtful)  # the runtime refuses other sizes
-    result = ops.Squeeze(data, ones) if ones else data
-    if doubtful and is_output:
-        node.translation.doubts.output_rank(node.outputs[0], least, most, taken)
-    elif doubtful:
-        result = result if ones else ops.Identity(data)
-        node.scope.set_least_rank(result, most - 1)
+    assume_ones(data.shape)
+    ones = [axis for axis, dim in enumerate(data.shape) if dim == 1]
+    kept = [axis for axis in range(len(data.shape)) if axis not in ones]
+    doubtful = [axis for axis in kept if may_be_one(data.shape[axis])]
+    forced, rank, least = node.forced_rank(), node.forced_rank(declared=True), len(kept) - len(doubtful)
+    if not doubtful or forced == len(kept):
+        return ops.Squeeze(data, ones) if ones else data
+    narrower = decided(data, SQUEEZED, rank) if rank is not None and rank < len(kept) else None
+    if rank is not None and narrower is not None:
+        if forced is None:
+            node.doubt_rank(least, len(kept), rank)
+        return narrower
+    result = ops.Squeeze(data, ones) if ones else ops.Identity(data)
+    node.scope.set_least_rank(result, least if doubtful == kept[:1] else SQUEEZED)
     return result
 
 

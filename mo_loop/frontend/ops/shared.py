@@ -3,6 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
+from mo_loop.errors import TypeError_
 from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.vocabulary import Value, ops
 from mo_loop.graph.types import ElementType, i64
@@ -18,6 +19,18 @@ FAR = 2**31 - 1
 def integers(value: Value | None) -> tuple[int, ...] | None:
     """All values of a small integer tensor if they are known, else None."""
     return None if value is None else value.type.integers
+
+
+def one_integer(value: Value | None) -> int | None:
+    """The number of an integer tensor of one element if it is known, else None.
+
+    Raises:
+        TypeError_: the tensor has none, or several.
+    """
+    known = integers(value)
+    if value is not None and known is not None and len(known) != 1:
+        raise TypeError_(f"an input is {value.type}, and must be one number", code="ML235")
+    return None if known is None else known[0]
 
 
 def near(numbers: Sequence[int]) -> list[int]:

@@ -13,7 +13,7 @@ import numpy as np
 from mo_loop.frontend.arrays import first_numbers
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.normalisation import ranked
-from mo_loop.frontend.ops.shared import converted, counted
+from mo_loop.frontend.ops.shared import converted, counted, one_integer
 from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.vocabulary import Context, ModelError, Value, ops, translates
 from mo_loop.graph.shape import normalise_axis, require_computable
@@ -50,9 +50,9 @@ def dft_20(
     x: AtLeast2, dft_length: One | Integers = None, axis: One = None, *, inverse: int = 0, onesided: int = 0
 ):  # fmt: skip
     """The axis is an input, -2 if it is absent; one known only at run time is transposed to the front and back."""
-    known = (-2,) if axis is None else axis.type.integers
+    known = -2 if axis is None else one_integer(axis)
     if known is not None:
-        return _transformed(x, known[0], dft_length, bool(inverse), bool(onesided))
+        return _transformed(x, known, dft_length, bool(inverse), bool(onesided))
     rank = ranked(x, "DFT")
     place = (scalar(axis) + rank) % rank
     others = ops.Convert(ops.NotEqual(np.arange(rank), place), destination_type=i32)
@@ -157,8 +157,8 @@ def _of_length(x: Value, at: int, size) -> Value:
 
 def _length(value: Value):
     """An int if the number is known, else a scalar Value."""
-    known = value.type.integers
-    return known[0] if known is not None else scalar(converted(value, i64))
+    known = one_integer(value)
+    return known if known is not None else scalar(converted(value, i64))
 
 
 @translates("STFT", since=17)

@@ -39,7 +39,8 @@ def reshaped(value: Value, shape: Sequence[int]) -> Value:
 def rows_rearranged(value: Value, function: Callable[[Any], Any]) -> Value | None:
     """As `rearranged`, also of a Dequantize of constants, for a function that only moves or selects whole rows.
 
-    The scale of such a Dequantize has all axes of the weights; only the last one may have the length 1.
+    The scale of such a Dequantize has all axes of the weights; only the last one may have the length 1, or that of
+    the number of blocks.
     """
     node = value.node
     if not isinstance(node, operations.Dequantize):
@@ -50,7 +51,9 @@ def rows_rearranged(value: Value, function: Callable[[Any], Any]) -> Value | Non
     made = [rearranged(each, function) for each in given]
     if any(each is None for each in made):
         return None
-    return ops.Dequantize(*made, to=node.to, axis=-1, expanded=node.expanded)
+    in_rows = node.axis in (-1, len(value.type.dims) - 1)
+    block_size = node.block_size if in_rows else min(node.block_size, 1)  # blocks of rows have one row each
+    return ops.Dequantize(*made, to=node.to, axis=-1, block_size=block_size, expanded=node.expanded)
 
 
 def rearranged(value: Value, function: Callable[[Any], Any]) -> Value | None:

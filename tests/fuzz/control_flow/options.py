@@ -40,10 +40,16 @@ def parse(parser: argparse.ArgumentParser, arguments: list[str] | None, listed: 
     An error if the option `listed`, names separated by commas, has an unknown one, or the release is not installed.
     """
     options = parser.parse_args(arguments)
-    if listed and (unknown := [name for name in getattr(options, listed).split(",") if name not in known]):
-        parser.error(f"unknown {what} {', '.join(unknown)}")
+    if listed:
+        require_known(parser, getattr(options, listed), known, what)
     try:
         options.python = interpreter(options.runtime) if options.runtime else None
     except FileNotFoundError as error:
         parser.error(str(error))
     return options
+
+
+def require_known(parser: argparse.ArgumentParser, names: str, known: Collection[str], what: str) -> None:
+    """An error if one of the names, separated by commas, is not known."""
+    if unknown := [name for name in names.split(",") if name not in known]:
+        parser.error(f"unknown {what} {', '.join(unknown)}")

@@ -1,6 +1,6 @@
 """States that the first type does not hold: of ranks that differ by ones, and stacks that begin without enough rows.
 
-Each function appends one Loop to a scope, as those that `bodies.GENERATORS` holds.
+Each function appends one loop to a scope, as those that `bodies.GENERATORS` holds.
 """
 
 import numpy as np
@@ -16,7 +16,7 @@ ONES = ((), (1,), (1, 1))
 
 @generates("widening")
 def widening(s: Scope, depth: int) -> list[Val]:
-    """A Loop of one of these kinds, at the innermost level."""
+    """A Loop or a Scan of one of these kinds, at the innermost level, or several in each other."""
     return _ranks(s) if s.context.chance(0.5) else _stack(s)
 
 
@@ -34,56 +34,84 @@ def _trips(s: Scope) -> Val:
 
 
 def _ranks(s: Scope) -> list[Val]:
-    """A state of one element that may have another rank in each iteration."""
+    """A state that may have another rank in each iteration, of one loop or of several in each other."""
     s.context.features["state of ranks that differ by ones"] += 1
-    body, iteration, flag_in = _body(s)
+    sizes = s.rng.choice(((), (), (3,), (2, 3)))
+    start = s.random_constant(FLOAT, (*s.rng.choice(ONES), *sizes))
+    last, flat = _loop_of_ranks(s, start, sizes, s.rng.choice((1, 1, 2, 3)))
+    count = int(np.prod(sizes))
+    end = s.emit("Reshape", [_read(s, last, sizes), s.ints(-1)], FLOAT, (count,), LARGEST)
+    rows = s.add(FLOAT, (s.context.dim(0), count), LARGEST, flat)
+    s.own.remove(rows)  # without iterations ONNX Runtime returns other dimensions
+    return [end, rows]
+
+
+def _loop_of_ranks(s: Scope, start: Val, sizes: tuple[int, ...], depth: int) -> tuple[Val, str]:
+    """The last state, and the name of a scan output of its elements."""
+    is_scan = s.context.chance(0.3)
+    if is_scan:
+        body = inner(s, "Scan", "type")
+    else:
+        body, iteration, flag_in = _body(s)
     state = body.parameter(FLOAT, (), LARGEST)
     body.own.remove(state)
+    element = body.parameter(FLOAT, (), 1.0) if is_scan else None
     operators(body, body.rng.randint(0, 2))
-    val = _read(body, state)
-    flat = body.emit("Reshape", [val, body.ints(-1)], FLOAT, (1,), LARGEST)
+    val = _read(body, state, sizes)
+    flat = body.emit("Reshape", [val, body.ints(-1)], FLOAT, (int(np.prod(sizes)),), LARGEST)
+    if depth > 1:
+        s.context.features["state of ranks in another loop"] += 1
+        val = _read(body, _loop_of_ranks(body, _of_rank(body, val, sizes), sizes, depth - 1)[0], sizes)
     operators(body, body.rng.randint(0, 1))
-    after = _of_rank(body, val)
+    after = _of_rank(body, val, sizes)
     if body.context.chance(0.4):
         then, other = inner(body, "If", "type"), inner(body, "If", "type")
-        parity = remainder(body, iteration, 2)
-        condition = compare(body, "Less", parity, body.scalar(1, INT64), ())
-        graphs = {name: branch.graph(body.context.fresh(name), [produced(branch, _of_rank(branch, _read(branch, val)))])
+        if element is not None:
+            condition = compare(body, "Less", element, body.scalar(0.0), ())
+        else:
+            condition = compare(body, "Less", remainder(body, iteration, 2), body.scalar(1, INT64), ())
+        graphs = {name: branch.graph(body.context.fresh(name),
+                                     [produced(branch, _of_rank(branch, _read(branch, val, sizes), sizes))])
                   for name, branch in (("then_branch", then), ("else_branch", other))}  # fmt: skip
         name = body.context.fresh("o")
         body.node("If", [condition], [name], **graphs)
         body.names.add(name)
         after = Val(name, FLOAT, (), LARGEST)
-    taken = [produced(body, flag_in), produced(body, after), produced(body, flat)]
-    names = [s.context.fresh("o") for _ in taken[1:]]
-    start = s.random_constant(FLOAT, s.rng.choice(ONES))
-    s.node("Loop", [_trips(s), None, start], names, body=body.graph(s.context.fresh("body"), taken))
+    taken = [produced(body, after), produced(body, flat)]
+    names = [s.context.fresh("o") for _ in taken]
+    if element is not None:
+        sequence = s.input(FLOAT, (s.context.symbol() if s.context.chance(0.5) else 3,), declared="exact")
+        graph = body.graph(s.context.fresh("body"), taken)
+        node = s.node("Scan", [start, sequence], names, body=graph, num_scan_inputs=1)
+        s.context.scan_ranks[node.name] = [2]
+    else:
+        taken.insert(0, produced(body, flag_in))
+        s.node("Loop", [_trips(s), None, start], names, body=body.graph(s.context.fresh("body"), taken))
     s.names.add(names[0])
-    end = s.emit("Reshape", [_read(s, Val(names[0], FLOAT, (), LARGEST)), s.ints(-1)], FLOAT, (1,), LARGEST)
-    return [end, s.add(FLOAT, (s.context.dim(0), 1), LARGEST, names[1])]
+    return Val(names[0], FLOAT, (), LARGEST), names[1]
 
 
-def _read(s: Scope, val: Val) -> Val:
-    """A value that broadcasting operators make of a value of some rank, bounded by 1."""
+def _read(s: Scope, val: Val, sizes: tuple[int, ...]) -> Val:
+    """A value that broadcasting operators make of a value of some rank, bounded by 1; `sizes` are its last ones."""
     for _ in range(s.rng.randint(0, 3)):
         if s.context.chance(0.4):
             val = _emit(s, s.rng.choice(("Neg", "Abs", "Sigmoid", "Identity")), [val])
-        elif s.context.chance(0.2):
+        elif s.context.chance(0.2) and not sizes:
             val = _emit(s, "ReduceSum", [val], keepdims=s.rng.randint(0, 1))
         else:
             other = s.pick(lambda v: True, local=0.8) if s.context.chance(0.4) else None
-            shape = s.rng.choice(ONES)
+            shape = (*s.rng.choice(ONES), *s.rng.choice((sizes, sizes[1:], ())))
             operand = s.random_constant(FLOAT, shape) if other is None else to_scalar(s, other, FLOAT)
             val = _emit(s, s.rng.choice(("Add", "Mul", "Sub", "Max")), [val, operand])
     return _emit(s, "Tanh", [val])
 
 
-def _of_rank(s: Scope, val: Val) -> Val:
+def _of_rank(s: Scope, val: Val, sizes: tuple[int, ...]) -> Val:
     """The value as it is, or of a random rank."""
     shape = s.rng.choice((None, *ONES))
     if shape is None:
         return val
-    return _emit(s, "Reshape", [val, s.constant(np.array(shape, np.int64))])
+    return _emit(s, "Reshape", [val, s.constant(np.array((*shape, *sizes), np.int64))])
 
 
 def _emit(s: Scope, op: str, inputs: list[Val], **attributes: int) -> Val:

@@ -5,7 +5,7 @@ import numpy as np
 from tests.fuzz.graphs.graph import MOST_RANK, Graph, Value, may_grow_to
 
 
-def _size(g: Graph, x: Value, axis: int) -> str:
+def size_of(g: Graph, x: Value, axis: int) -> str:
     """The size along an axis, as a tensor of one number."""
     (shape,) = g.node("Shape", x)
     if g.chance(0.5):
@@ -18,12 +18,12 @@ def reshape(g: Graph, x: Value) -> None:
     if not 2 <= x.rank < MOST_RANK:
         return
     if g.chance(0.5):
-        parts, behind = [_size(g, x, 0), g.constant([-1])], x.shape[1:]
+        parts, behind = [size_of(g, x, 0), g.constant([-1])], x.shape[1:]
         if any(isinstance(each, str) for each in behind):
             return
         shape: tuple[int | str, ...] = (x.shape[0], int(np.prod(behind, dtype=np.int64)))
     else:
-        parts = [_size(g, x, 0), g.constant([1]), *(_size(g, x, axis) for axis in range(1, x.rank))]
+        parts = [size_of(g, x, 0), g.constant([1]), *(size_of(g, x, axis) for axis in range(1, x.rank))]
         shape = (x.shape[0], 1, *x.shape[1:])
     g.add("Reshape", x, *g.node("Concat", *parts, axis=0), shape=shape)
 
@@ -44,7 +44,7 @@ def filled_like(g: Graph, x: Value) -> None:
     """x without a column, joined with a constant of the shape of the others."""
     if x.rank < 2 or x.rank - 1 not in x.known or not may_grow_to(x.with_size(x.rank - 1, x.size(-1) + 1)):
         return
-    sizes = [*(_size(g, x, axis) for axis in range(x.rank - 1)), g.constant([1])]
+    sizes = [*(size_of(g, x, axis) for axis in range(x.rank - 1)), g.constant([1])]
     (ones,) = g.node("Expand", g.constant(1.0), *g.node("Concat", *sizes, axis=0))
     parts = [x.name, ones]
     shape = x.with_size(x.rank - 1, x.size(-1) + 1)
@@ -56,7 +56,7 @@ def positions(g: Graph, x: Value) -> None:
     if not x.rank:
         return
     axis = g.choices.randrange(x.rank)
-    (size,) = g.node("Squeeze", _size(g, x, axis), g.constant([0]))
+    (size,) = g.node("Squeeze", size_of(g, x, axis), g.constant([0]))
     (numbers,) = g.node("Cast", *g.node("Range", g.constant(0), size, g.constant(1)), to=1)
     (numbers,) = g.node("Mul", numbers, g.constant(0.1))
     behind = list(range(1, x.rank - axis))
@@ -71,7 +71,7 @@ def causal_mask(g: Graph, x: Value) -> None:
         return
     ranges = []
     for axis in (x.rank - 2, x.rank - 1):
-        (size,) = g.node("Squeeze", _size(g, x, axis), g.constant([0]))
+        (size,) = g.node("Squeeze", size_of(g, x, axis), g.constant([0]))
         ranges += g.node("Range", g.constant(0), size, g.constant(1))
     (rows,) = g.node("Unsqueeze", ranges[0], g.constant([1]))
     (mask,) = g.node("LessOrEqual", ranges[1], rows)
@@ -83,7 +83,7 @@ def reversed_by_size(g: Graph, x: Value) -> None:
     if not x.rank:
         return
     axis = g.choices.randrange(x.rank)
-    (size,) = g.node("Squeeze", _size(g, x, axis), g.constant([0]))
+    (size,) = g.node("Squeeze", size_of(g, x, axis), g.constant([0]))
     (last,) = g.node("Sub", size, g.constant(1))
     (indices,) = g.node("Range", last, g.constant(-1), g.constant(-1))
     g.add("Gather", x, indices, axis=axis, shape=x.shape)
@@ -94,7 +94,7 @@ def halves(g: Graph, x: Value) -> None:
     if not x.known:
         return
     axis = g.choices.choice(x.known)
-    half = g.node("Div", _size(g, x, axis), g.constant([2]))[0]
+    half = g.node("Div", size_of(g, x, axis), g.constant([2]))[0]
     (first,) = g.node("Slice", x, g.constant([0]), half, g.constant([axis]))
     (second,) = g.node("Slice", x, half, g.constant([2**63 - 1]), g.constant([axis]))
     g.add("Concat", *g.node("Neg", second), first, shape=x.shape, axis=axis)

@@ -1,7 +1,7 @@
 """The graph that a drawing fills: nodes, constants, and values of known shape."""
 
 import random
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -49,6 +49,9 @@ class Graph:
         self.inputs: list[Value] = []
         self.values: list[Value] = []
         self.used: set[str] = set()
+        self.most_rank, self.opset = MOST_RANK, 18
+        self.filled: dict[str, Callable[[list[int]], Any]] = {}
+        """The numbers of the inputs of which not any will do, as functions of the shape."""
         self._count = 0
 
     def name(self) -> str:
@@ -61,10 +64,16 @@ class Graph:
     def choice_of(self, *options: Any) -> Any:
         return self.choices.choice(options)
 
-    def input(self, shape: Sequence[Dim], kind: Any = FLOAT) -> None:
-        """Add an input of the model."""
-        self.inputs.append(Value(self.name(), tuple(shape), kind))
-        self.values.append(self.inputs[-1])
+    def input(
+        self, shape: Sequence[Dim], kind: Any = FLOAT, filled: Callable[[list[int]], Any] | None = None
+    ) -> Value:
+        """Add an input of the model; without `filled`, its numbers are drawn."""
+        made = Value(self.name(), tuple(shape), kind)
+        self.inputs.append(made)
+        self.values.append(made)
+        if filled is not None:
+            self.filled[made.name] = filled
+        return made
 
     def constant(self, array: Any, kind: Any = None) -> str:
         """Add a constant; float32 if it has fractions, else int64."""

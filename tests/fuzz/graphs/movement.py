@@ -2,20 +2,20 @@
 
 import numpy as np
 
-from tests.fuzz.graphs.graph import FLOAT, MOST_RANK, Graph, Value, broadcast, may_grow_to
+from tests.fuzz.graphs.graph import FLOAT, Graph, Value, broadcast, may_grow_to
 
 
 def transpose(g: Graph, x: Value) -> None:
     if x.rank > 1:
         order = g.choices.sample(range(x.rank), x.rank)
-        g.add("Transpose", x, shape=[x.shape[axis] for axis in order], perm=order)
+        g.add("Transpose", x, shape=[x.shape[axis] for axis in order], kind=x.kind, perm=order)
 
 
 def unsqueeze(g: Graph, x: Value) -> None:
-    if x.rank < MOST_RANK:
+    if x.rank < g.most_rank:
         axis = g.choices.randrange(x.rank + 1)
         given = g.constant([axis - x.rank - 1 if g.chance(0.3) else axis])
-        g.add("Unsqueeze", x, given, shape=(*x.shape[:axis], 1, *x.shape[axis:]))
+        g.add("Unsqueeze", x, given, shape=(*x.shape[:axis], 1, *x.shape[axis:]), kind=x.kind)
 
 
 def squeeze(g: Graph, x: Value) -> None:
@@ -23,7 +23,7 @@ def squeeze(g: Graph, x: Value) -> None:
     if ones:
         axis = g.choices.choice(ones)
         given = g.constant([axis - x.rank if g.chance(0.3) else axis])
-        g.add("Squeeze", x, given, shape=x.shape[:axis] + x.shape[axis + 1 :])
+        g.add("Squeeze", x, given, shape=x.shape[:axis] + x.shape[axis + 1 :], kind=x.kind)
 
 
 def joined_axes(g: Graph, x: Value) -> None:
@@ -40,17 +40,18 @@ def joined_axes(g: Graph, x: Value) -> None:
         size = second if first == 1 else first
     else:
         return
-    g.add("Reshape", x, g.constant([*[0] * axis, -1, *rest]), shape=(*x.shape[:axis], size, *rest))
+    shape = (*x.shape[:axis], size, *rest)
+    g.add("Reshape", x, g.constant([*[0] * axis, -1, *rest]), shape=shape, kind=x.kind)
 
 
 def split_axis(g: Graph, x: Value) -> None:
     """A Reshape that makes two axes of one."""
-    axes = [each for each in x.known if x.rank < MOST_RANK and all(later in x.known for later in range(each, x.rank))]
+    axes = [each for each in x.known if x.rank < g.most_rank and all(later in x.known for later in range(each, x.rank))]
     pairs = [(axis, factor) for axis in axes for factor in (2, 3, 4) if x.size(axis) % factor == 0]
     if pairs:
         axis, factor = g.choices.choice(pairs)
         behind = (factor, x.size(axis) // factor, *x.shape[axis + 1 :])
-        g.add("Reshape", x, g.constant([*[0] * axis, *behind]), shape=(*x.shape[:axis], *behind))
+        g.add("Reshape", x, g.constant([*[0] * axis, *behind]), shape=(*x.shape[:axis], *behind), kind=x.kind)
 
 
 def flatten(g: Graph, x: Value) -> None:

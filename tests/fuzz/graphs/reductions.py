@@ -1,5 +1,7 @@
 """Reductions, and what is made of them: normalisations, Softmax, sums along an axis, places of the largest."""
 
+from collections.abc import Sequence
+
 import numpy as np
 
 from tests.fuzz.graphs.graph import Graph, Value
@@ -9,13 +11,17 @@ REDUCTIONS = ("ReduceSum", "ReduceMean", "ReduceMax", "ReduceMin", "ReduceL2", "
 
 
 def reduction(g: Graph, x: Value) -> None:
-    if not x.rank:
-        return
-    axes = sorted(g.choices.sample(range(x.rank), g.choices.randint(1, min(x.rank, 2))))
+    if x.rank:
+        reduced(g, x, g.choices.sample(range(x.rank), g.choices.randint(1, min(x.rank, 2))), REDUCTIONS)
+
+
+def reduced(g: Graph, x: Value, axes: Sequence[int], ops: Sequence[str]) -> Value:
+    """The value reduced along axes by one of the operators."""
+    axes = sorted(axes)
     keepdims = g.choices.randint(0, 1)
     shape = [1 if axis in axes else size for axis, size in enumerate(x.shape) if keepdims or axis not in axes]
     given = g.constant([axis - x.rank if g.chance(0.3) else axis for axis in axes])
-    g.add(g.choices.choice(REDUCTIONS), x, given, shape=shape, keepdims=keepdims)
+    return g.add(g.choices.choice(ops), x, given, shape=shape, kind=x.kind, keepdims=keepdims)
 
 
 def softmax(g: Graph, x: Value) -> None:

@@ -13,6 +13,13 @@ def _places(d: Draw, shape: list[int], size: int, kind: Any = np.int64) -> Any:
     return d.values.integers(low, max(size, low + 1), shape).astype(kind)
 
 
+def _counted(d: Draw, shape: list[int], size: int, along: int) -> Any:
+    """The numbers 0, 1, .. along an axis, or other indices; and the share of them that are constants."""
+    if d.chance(0.2) and shape:
+        return np.indices(shape)[along] % max(size, 1), 1.0
+    return _places(d, shape, size), 0.3
+
+
 def _kind(d: Draw) -> Any:
     return np.dtype(d.pick(np.int64, np.int64, np.int32))
 
@@ -20,8 +27,9 @@ def _kind(d: Draw) -> Any:
 def gather(d: Draw) -> Node:
     x = d.data(d.shape(1, 4), d.dtype("T"))
     axis = d.axis(x.rank)
-    indices = _places(d, d.shape(0, 3), x.shape[axis], _kind(d))
-    return d.node([x, d.given(indices, 0.4, True)], axis=d.maybe(axis) if axis == 0 else axis)
+    shape = [x.shape[axis]] if d.chance(0.2) else d.shape(0, 3)
+    indices, share = _counted(d, shape, x.shape[axis], -1)
+    return d.node([x, d.given(indices.astype(_kind(d)), share, True)], axis=d.maybe(axis) if axis == 0 else axis)
 
 
 def gather_elements(d: Draw) -> Node:
@@ -29,8 +37,8 @@ def gather_elements(d: Draw) -> Node:
     axis = d.axis(x.rank)
     at = axis % x.rank
     shape = [d.size() if i == at else min(dim, d.size(empty=0)) for i, dim in enumerate(x.shape)]
-    indices = _places(d, shape, x.shape[axis], _kind(d))
-    return d.node([x, d.given(indices, 0.3, True)], axis=d.maybe(axis) if axis == 0 else axis)
+    indices, share = _counted(d, shape, x.shape[axis], at)
+    return d.node([x, d.given(indices.astype(_kind(d)), share, True)], axis=d.maybe(axis) if axis == 0 else axis)
 
 
 def _coordinates(d: Draw, before: list[int], shape: tuple[int, ...], count: int, first: int = 0) -> Any:
@@ -45,7 +53,10 @@ def gather_nd(d: Draw) -> Node:
     before = [*x.shape[:batch], *d.shape(0 if batch else 1, 2)]
     before = before or [d.size()]
     indices = _coordinates(d, before, x.shape, count, batch)
-    return d.node([x, d.given(indices, 0.3, d.chance(0.1), d.chance(0.9))], batch_dims=batch if batch else d.maybe(0))
+    if in_order := d.chance(0.2):
+        indices = np.stack([np.indices(before)[0] % max(x.shape[batch + i], 1) for i in range(count)], -1)
+    share = 1.0 if in_order else 0.3
+    return d.node([x, d.given(indices, share, d.chance(0.1), d.chance(0.9))], batch_dims=batch if batch else d.maybe(0))
 
 
 def scatter_elements(d: Draw) -> Node:

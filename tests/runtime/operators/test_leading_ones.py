@@ -5,7 +5,7 @@ import pytest
 
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionWarning, MoLoopError
-from tests.harness import check, floats, parsed, refusal
+from tests.harness import check, floats, parsed, refusal, run_converted
 
 SQUEEZED = {"[N, 1, 3]": ((4, 1, 3), (4, 3), "1 to 2"), "[N, 1]": ((4, 1), (4,), "0 to 1"),
             "[N, M, 1]": ((4, 2, 1), (4, 2), "0 to 2"), "[3, N, 1]": ((3, 4, 1), (3, 4), "1 to 2")}  # fmt: skip
@@ -30,11 +30,92 @@ def test_squeeze_of_all_ones_inside_a_model_is_exact_or_refused() -> None:
         check(behind, {"x": floats(4, 1)})
     whole = "main (float[N, 1, 3] x) => (float y) { s = Squeeze (x) t = Relu (s) y = ReduceSum <keepdims = 0> (t) }"
     check(parsed(whole), {"x": floats(4, 1, 3)}, {"x": floats(1, 1, 3)})
-    for text, code in (("main (float[N, 1, 3] x) => (int64[K] y) { s = Squeeze (x) y = Shape (s) }", "ML328"),
-                       ("main (float[3, N] x) => (float[K] y) { s = Squeeze (x) y = Relu (s) }", "ML314")):  # fmt: skip
-        assert refusal(parsed(text)).code == code
-    assert "rank of the result" in str(refusal(parsed(text), input="x[3,1..]"))
-    assert convert_model(parsed(text), input="x[3,2..]").graph.results[0].value.rank == 2
+    shaped = parsed("main (float[3, N] x) => (int64[K] y) { s = Squeeze (x) y = Shape (s) }")
+    assert refusal(shaped).code == refusal(shaped, input="x[3,1..]").code == "ML328"
+    assert convert_model(shaped, input="x[3,2..]").graph.results[0].value.shape == (2,)
+
+
+ANYWHERE = {
+    "a reshape": ("y = Reshape (s, list)", "[K]"),
+    "a reshape after a chain": ("a = Tanh (s)  b = Mul (a, s)  c = Add (b, half)  y = Reshape (c, list)", "[K]"),
+    "some elements": ("a = Neg (s)  y = Compress (a, mask)", "[K]"),
+    "different elements": ("y = Unique (s)", "[K]"),
+    "a number of elements": ("a = Size (s)  y = Cast <to = 1> (a)", ""),
+    "a sum": ("a = Clip (s)  y = ReduceSum <keepdims = 0> (a)", ""),
+    "a second squeeze": ("a = Exp (s)  b = Squeeze (a)  y = ReduceMax <keepdims = 0> (b)", ""),
+    "a loop": ('a = Loop (two, "", s) <body = b (int64 i, bool c, t) => (bool d, u) { d = Identity (c)  u = Neg (t) }> '
+               "y = Reshape (a, list)", "[K]"),
+    "branches": ("f = Size (s)  g = Cast <to = 9> (f)  a = If (g) <then_branch = t () => (u) { u = Neg (s) }, "
+                 "else_branch = e () => (v) { v = Exp (s) }>  y = Reshape (a, list)", "[K]"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("readers", ANYWHERE)
+@pytest.mark.parametrize("opset", [11, 18])
+def test_readers_of_elements_alone_may_read_a_squeeze_of_sizes_of_1_anywhere(readers: str, opset: int) -> None:
+    nodes, result = ANYWHERE[readers]
+    made = parsed(f"""main (float[N, 1, M] x) => (float{result} y) <int64[1] list = {{-1}}, float half = {{0.5}},
+        bool[1] mask = {{1}}, int64 two = {{2}}> {{ s = Squeeze (x)  {nodes} }}""", opset)  # fmt: skip
+    check(made, *({"x": floats(n, 1, m)} for n, m in ((3, 4), (1, 4), (3, 1), (1, 1))))
+
+
+DECLARED = {
+    "a vector": ("[K]", "[A]", "y = Tanh (s)", [(3, 1), (1, 4)]),
+    "a matrix": ("[K, L]", "[A, B]", "y = Softmax <axis = 0> (s)", [(3, 4)]),
+    "an inner vector": ("[]", "[A]", "a = Neg (s)  y = Softmax <axis = 0> (a)", [(3, 1), (1, 4)]),
+    "a scalar": ("", "[]", "a = Mul (s, half)  y = Tanh (a)", [(1, 1)]),
+    "a product": ("[]", "[A]", "y = MatMul (s, w)", [(3, 1), (1, 3)]),
+    "a sum with a vector": ("[]", "[A]", "y = Add (v, s)", [(3, 1), (1, 3)]),
+    "a matrix with a bias": ("[K, L]", "[]", "a = Add (s, v)  y = MatMul (a, w)", [(4, 3)]),
+    "the largest elements": ("[K]", "[]", "y, i = TopK (s, three)", [(3, 1), (1, 4)]),
+    "slices": ("[]", "[A]", "y = Scan <num_scan_inputs = 1, body = b (t) => (u) { u = Neg (t) }> (s)", [(3, 1)]),
+    "a state": ("[K]", "[]", 'y = Loop (two, "", s) <body = b (int64 i, bool c, t) => (bool d, u) '
+                "{ d = Identity (c)  u = Cos (t) }>", [(3, 1), (1, 4)]),
+    "a state of a body": ("[]", "[]", 'y = Loop (two, "", v) <body = b (int64 i, bool c, t) => '
+                          "(bool d, float[P] u) { d = Identity (c)  a = Squeeze (x)  u = Neg (a) }>", [(3, 1), (1, 4)]),
+    "an inner value of a body": ("[]", "[]", 'y = Loop (two, "", v) <body = b (int64 i, bool c, t) => (bool d, u) '
+                                 "<float[P] a> { d = Identity (c)  a = Squeeze (x)  u = Add (t, a) }>",
+                                 [(3, 1), (1, 3)]),
+    "collected slices": ("[K, L]", "[]", 'y = Loop (two, "") <body = b (int64 i, bool c) => (bool d, u) '
+                         "{ d = Identity (c)  a = Squeeze (x)  u = Neg (a) }>", [(3, 1), (1, 4)]),
+    "branches": ("[K]", "[]", "f = ReduceMax <keepdims = 0> (x)  g = Cast <to = 9> (f)  y = If (g) <then_branch = t () "
+                 "=> (u) { a = Squeeze (x)  u = Neg (a) }, else_branch = e () => (o) { o = Reshape (x, list) }>",
+                 [(3, 1), (1, 4)]),
+    "a function": ("[K]", "[]", "y = own.F (x)", [(3, 1), (1, 4)]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("readers", DECLARED)
+@pytest.mark.parametrize("opset", [11, 18])
+def test_a_declaration_decides_the_rank_of_a_squeeze_of_all_ones(readers: str, opset: int) -> None:
+    result, inner, nodes, sizes = DECLARED[readers]
+    info = f"float{inner} s, " if inner != "[]" else ""
+    made = parsed(f"""main (float[N, 1, M] x) => (float{result} y) <{info}float[3, 2] w = {{1, 2, 3, 4, 5, 6}},
+        float[3] v = {{1, 2, 3}}, float half = {{0.5}}, int64 two = {{2}}, int64[1] list = {{-1}},
+        int64[1] three = {{3}}>
+        {{ s = Squeeze (x)  {nodes} }}
+        <domain: "own", opset_import: ["": {opset}]> F (x) => (y) {{ a = Squeeze (x)  y = Softmax <axis = 0> (a) }}""",
+        opset, own=1)  # fmt: skip
+    with pytest.warns(ConversionWarning, match="because the model declares it|depending on the run: here it is"):
+        check(made, *({"x": floats(n, 1, m)} for n, m in sizes))
+
+
+@pytest.mark.parametrize("declared", ["[A]", "[A, B]"])
+@pytest.mark.parametrize("size", [1, 3])
+def test_sizes_that_contradict_the_declared_rank_are_an_error_of_the_runtime(declared: str, size: int) -> None:
+    made = parsed(f"""main (float[N, 1, M] x) => (y) <float{declared} s>
+        {{ s = Squeeze (x)  y = Softmax <axis = 0> (s) }}""")
+    with pytest.warns(ConversionWarning), pytest.raises(Exception, match="conflicts with the reshape pattern"):
+        run_converted(made, {"x": floats(size, 1, 1 if declared == "[A, B]" else size)})
+
+
+def test_the_rank_of_a_value_that_the_runtime_cannot_check_is_not_taken_from_a_declaration() -> None:
+    """A state that starts as a vector and becomes a matrix: a leading size of 1 shows no rank."""
+    made = parsed("""main (float[N] x, int64 n) => (y) <float[A] last, int64[1] zero = {0}> {
+        last = Loop (n, "", x) <body = b (int64 i, bool c, s) => (bool d, t)
+        { d = Identity (c)  u = ReduceSum <keepdims = 0> (s)  v = Add (x, u)  t = Unsqueeze (v, zero) }>
+        y = Softmax <axis = 0> (last) }""")  # fmt: skip
+    assert refusal(made).code == "ML328"
 
 
 @pytest.mark.parametrize(

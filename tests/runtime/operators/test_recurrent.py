@@ -272,3 +272,18 @@ def test_quantised_weights(kind, axis, attributes):
     nodes.append(helper.make_node(kind, inputs, ["y"], hidden_size=HIDDEN, direction="bidirectional", **attributes))
     feeds = {"x": rng.standard_normal((TIME, BATCH, SIZE)).astype(np.float32)}
     check_model(graph_model(nodes, feeds, ["y"], opset=14, constants=constants), feeds)
+
+
+@every(kind=KINDS, axis=[0, 1, 2], directions=[1, 2])
+def test_weights_quantised_in_blocks(kind, axis, directions):
+    rng, shape, blocks = np.random.default_rng(3), [directions, GATES[kind] * HIDDEN, 2 * SIZE], [2, 4, 3]
+    size, grid = blocks[axis], [*shape]
+    grid[axis] = -(-shape[axis] // size)
+    constants = {"w": rng.integers(-90, 90, shape).astype(np.int8),
+                 "scale": rng.uniform(0.005, 0.01, grid).astype(np.float32),
+                 "r": rng.uniform(-0.5, 0.5, (*shape[:2], HIDDEN)).astype(np.float32)}  # fmt: skip
+    direction = "bidirectional" if directions == 2 else "forward"
+    nodes = [helper.make_node("DequantizeLinear", ["w", "scale"], ["w_real"], axis=axis, block_size=size),
+             helper.make_node(kind, ["x", "w_real", "r"], ["y"], hidden_size=HIDDEN, direction=direction)]  # fmt: skip
+    feeds = {"x": rng.standard_normal((TIME, BATCH, 2 * SIZE)).astype(np.float32)}
+    check_model(graph_model(nodes, feeds, ["y"], opset=21, constants=constants), feeds)

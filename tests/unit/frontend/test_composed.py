@@ -15,7 +15,7 @@ from tests.unit.graphs import parameter
 
 
 def converted(text: str, opset: int = 22) -> Graph:
-    return convert_model(parsed(f"main {text}", opset)).graph
+    return convert_model(parsed(f"main {text}", opset), static=True).graph
 
 
 def tensor_of_unknown_rank(graph: Graph) -> Value:

@@ -85,7 +85,7 @@ class TestShapesAndTypes:
 
     @pytest.mark.keeps_loops
     def test_bodies_too(self) -> None:
-        converted = convert_model(parsed(LOOP), input="x[7]")
+        converted = convert_model(parsed(LOOP), input="x[7]", static=True)
         assert [str(each.value.type) for each in converted.graph.results] == ["f32[7]", "f32[?,7]"]
         (node,) = converted.graph.nodes_with_bodies()
         assert "f32[7]" in {str(each.output.type) for each in node.bodies[0].parameters}

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import warnings
 from typing import Any
 
@@ -221,5 +222,24 @@ def test_one_of_several_outputs_is_left_out() -> None:
 def test_names_that_are_not_clear(text: str) -> None:
     with pytest.raises(onnx.checker.ValidationError):
         onnx.checker.check_model(parsed(f"main (float[3] x) => (float[3] y) {{ {text} }}"))
-    with pytest.raises(Exception, match="two nodes make 'u'"):
+    with pytest.raises(Exception, match=r"two nodes make 'u': node \d \(Neg\) and node \d \((Sin|Abs)\)"):
         convert_model(parsed(f"main (float[3] x) => (float[3] y) {{ {text} }}"))
+
+
+NEW = {
+    "an input": ("x = Neg (x) y = Exp (x)", "'x' is an input or initializer, and node 0 (Neg) makes it"),
+    "an initializer": ("[n] w = Neg (x) y = Exp (w)", "'w' is an input or initializer, and n (Neg) makes it"),
+    "one node": ("u, u = Split <axis = 0> (z) y = Add (x, x)", "node 0 (Split) makes 'u' twice"),
+    "three nodes": ("[a] u = Neg (x) [b] u = Abs (u) [c] u = Sin (u) y = Exp (u)",
+                    "3 nodes make 'u': a (Neg), b (Abs) and c (Sin)"),
+    "a body": ('y = Loop ("", k, x) <body = b (int64 i, bool c, s) => (c, t) { c = Not (k) t = Neg (s) }>',
+               "'c' is an input or initializer, and node 0 (Not) makes it"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", NEW)
+def test_a_name_that_is_made_again_is_refused_with_all_that_make_it(case: str) -> None:
+    text, message = NEW[case]
+    with pytest.raises(MoLoopError, match=re.escape(message)) as caught:
+        convert_model(parsed(f"main (float[3] x, float[4] z, bool k) => (y) <float[3] w = {{1, 2, 3}}> {{ {text} }}"))
+    assert caught.value.code == "ML220"

@@ -19,7 +19,7 @@ from tests.unit.graphs import parameter
 
 def converted(text: str, kind: type[Node]) -> Any:
     """The only node of a kind in the converted model."""
-    (node,) = (each for each in convert_model(parsed(text)).graph.ordered() if isinstance(each, kind))
+    (node,) = (each for each in convert_model(parsed(text), static=True).graph.ordered() if isinstance(each, kind))
     return node
 
 

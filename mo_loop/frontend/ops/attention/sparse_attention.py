@@ -71,8 +71,8 @@ def _layouts(rows: Value, columns: Value) -> Value:
     starts, numbers = rows.constant, columns.constant
     if starts is None or numbers is None:
         return _computed_layouts(rows, columns)
-    if len(starts) != len(numbers):
-        raise ModelError(f"rows of {len(starts)} layouts and columns of {len(numbers)}", code="ML235")
+    if len(starts) != len(numbers) or not starts.shape[1]:
+        raise ModelError(f"rows are {rows.type} and columns {columns.type} of layouts", code="ML235")
     blocks = starts.shape[1] - 1
     kept = zeros((len(starts), blocks, blocks), np.bool_)
     for layout, row in np.ndindex(len(starts), blocks):

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops as operations
-from mo_loop.frontend.ops.shared import FAR
+from mo_loop.frontend.ops.shared import FAR, one_integer
 from mo_loop.frontend.vocabulary import UnsupportedError, Value, one_to_one, ops, translates
 from mo_loop.graph import Graph
 from mo_loop.graph.shape import element_count, normalise_axis
@@ -247,9 +247,9 @@ def cumprod(x, axis, *, exclusive: int = 0, reverse: int = 0):
         return x
     if x.rank == 1:
         return _running_product(x, 0, exclusive, reverse)
-    known = axis.type.integers
+    known = one_integer(axis)
     if known is not None:
-        return _running_product(x, normalise_axis(known[0], x.rank), exclusive, reverse)
+        return _running_product(x, normalise_axis(known, x.rank), exclusive, reverse)
     place = (as_type(axis, i64) + x.rank) % x.rank
     others = ops.Convert(ops.NotEqual(np.arange(x.rank), place), destination_type=i32)
     _, order = ops.TopK11(others, x.rank, axis=0, mode="min", stable=True)

@@ -13,6 +13,7 @@ from mo_loop.frontend.ops.generation.encoders import EncoderDecoder
 from mo_loop.frontend.ops.generation.generation_inputs import Given, as_i32, not_translated
 from mo_loop.frontend.ops.generation.timestamps import Timestamps
 from mo_loop.frontend.ops.generation.token_scores import Rules
+from mo_loop.frontend.ops.shared import one_integer
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.vocabulary import MICROSOFT, Body, Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.ops.ranges import FewOrNone, Integers, One
@@ -107,5 +108,4 @@ def _processor(logits_processor: Value | None) -> int | None:
     """The value of logits_processor; None if it is known at run time only."""
     if logits_processor is None:
         return NO_PROCESSOR
-    known = logits_processor.type.integers
-    return known[0] if known else None
+    return one_integer(logits_processor)

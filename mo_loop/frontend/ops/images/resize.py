@@ -201,6 +201,8 @@ def _as_float(x: Value, number) -> Value:
 def _with_region(x: Value, axis: Axis, roi: Value, i: int, count: int) -> Axis:
     """`roi` holds all starts, then all ends."""
     constant = array_of(roi)
+    if constant is not None and constant.size < 2 * count:
+        raise ModelError(f"the region of {count} axes is {roi.type}", code="ML235")
     if constant is not None:
         return replace(axis, start=float(constant[i]), end=float(constant[count + i]))
     if roi.dtype is not f32:

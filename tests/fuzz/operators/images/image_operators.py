@@ -7,11 +7,14 @@ from tests.fuzz.operators.images.convolution import large_enough, padding, windo
 
 
 def regions(d: Draw) -> Node:
-    """Some regions reach beyond the image. Corners are numbers of few bits: positions on a border are exact."""
+    """Some regions reach beyond the image. Corners are numbers of few bits, or between two pixels or on one."""
     dtype = d.dtype("T1", "float")
     n, channels, height, width = d.size(empty=0), d.size(empty=0), d.size(2, 6, 0), d.size(2, 6, 0)
     count = d.size(1, 4, 0.02)
     corners = np.round(d.values.uniform(-0.1, 1.1, (count, 4)) * 1000) / 1000
+    if d.chance(0.5):
+        halves = 2 * np.array([height, width, height, width]) - 2
+        corners = np.round(corners * halves) / halves
     sizes = np.array([d.integer(1, 4), d.integer(1, 4)])
     return d.node(
         [d.data([n, channels, height, width], dtype), d.given(corners.astype(dtype), 0.2),

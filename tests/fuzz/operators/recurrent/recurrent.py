@@ -13,14 +13,16 @@ def recurrent(d: Draw) -> Node:
     dtype, gates = d.dtype("T", "float float16"), GATES[op]
     direction = d.pick("forward", "reverse", "bidirectional")
     ways = 2 if direction == "bidirectional" else 1
-    length, batch = d.size(1, 5, 0.01), d.size(1, 3, 0)
+    length, batch, in_order = d.size(1, 5, 0.01), d.size(1, 3, 0), d.chance(0.1)
+    batch = max(length, 1) if in_order else batch
     features, hidden = d.integer(1, 4), d.integer(1, 4)
     state = [ways, batch, hidden]
     x = d.data([length, batch, features], dtype)
     w, r = (d.data([ways, gates * hidden, n], dtype, "unit", constant=0.8, computed=False) for n in (features, hidden))
     b = d.optional(d.data([ways, 2 * gates * hidden], dtype, "unit", constant=0.8, computed=False))
-    lengths = d.given(d.values.integers(1, max(length, 1) + 1, batch).astype(np.int32), 0.1)
-    ports = [x, w, r, b, d.optional(lengths, 0.3), d.optional(d.data(state, dtype, "unit", constant=0.3), 0.5)]
+    lengths = np.arange(1, batch + 1) if in_order else d.values.integers(1, max(length, 1) + 1, batch)
+    given = d.optional(d.given(lengths.astype(np.int32), 1.0 if in_order else 0.1), 1.0 if in_order else 0.3)
+    ports = [x, w, r, b, given, d.optional(d.data(state, dtype, "unit", constant=0.3), 0.5)]
     if op == "LSTM":
         ports.append(d.optional(d.data(state, dtype, "unit", constant=0.3), 0.5))
         ports.append(d.optional(d.data([ways, 3 * hidden], dtype, "unit", constant=0.9), 0.15))
