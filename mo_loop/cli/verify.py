@@ -50,6 +50,11 @@ REFUSED = ("mean_values", "scale_values", "scale", "reverse_input_channels", "so
     },
 )  # fmt: skip
 @option(
+    "--sizes", group=FILES, metavar="SIZES",
+    help='Sizes that inputs of the IR are given before it runs, as by ov.Model.reshape: "x[8,3,320,?]". ONNX Runtime '
+    "runs the model with inputs of any size.",
+)  # fmt: skip
+@option(
     "--steps", group=FILES, type=click.IntRange(min=1), default=4, show_default=True, metavar="N",
     help="The steps of each sequence, where the IR has states.",
 )  # fmt: skip
@@ -137,6 +142,7 @@ def command(
     mo-loop verify model.onnx model.xml --input-data a.npz --input-data b.npz
     mo-loop verify model.onnx --input-data test_data_set_0 --rtol 1e-4
     mo-loop verify model.onnx --precision default --against ovc
+    mo-loop verify model.onnx model.xml --sizes "x[8,3,320,320]"
     mo-loop verify model.onnx --layers --passes
     mo-loop verify model.onnx --layers --dump steps
     mo-loop verify model.onnx --save report --format markdown > report.md

@@ -25,13 +25,15 @@ from mo_loop.api import Model, read_model, save_model
 from mo_loop.compare.execution.isolated import IsolatedError, isolated
 from mo_loop.compare.execution.judge import PEER, brief
 from mo_loop.compare.input_sets.generated import shapes_of
+from mo_loop.compare.input_sets.new_sizes import new_sizes, sizes_text
 from mo_loop.compare.interface import require_interface
 from mo_loop.compare.oracle.cut_model import cut_model
+from mo_loop.compare.oracle.graph_edits import of_unknown_sizes
 from mo_loop.compare.oracle.oracle import ONNX_RUNTIME
 from mo_loop.compare.packages import require_interpreter, require_packages
 from mo_loop.compare.results.array_comparison import ROUNDING
 from mo_loop.compare.results.output_rows import type_text
-from mo_loop.compare.results.report import AGAINST, DIFFERS, InputSet, Report, Side
+from mo_loop.compare.results.report import AGAINST, DIFFERS, NOT_RESHAPABLE, InputSet, Report, Side
 from mo_loop.compare.results.verify_settings import F32, LIMIT, PRECISIONS, SETS, STEPS, Feeds, Settings, properties_of
 from mo_loop.compare.sides.expected_sets import ExpectedSets
 from mo_loop.compare.sides.plain_side import PlainSide, save_sets
@@ -72,6 +74,7 @@ def verify(
     custom_ops: Sequence[str | os.PathLike[str]] = (),
     tolerances: Mapping[str, tuple[float, float]] | None = None,
     python: str | None = None,
+    sizes: Any = None,
     options: ConvertOptions | Mapping[str, Any] | None = None,
 ) -> Report:
     """Run an ONNX model in ONNX Runtime and its IR in OpenVINO on the same inputs, and compare the outputs.
@@ -106,6 +109,8 @@ def verify(
         steps: The steps of each sequence, for an IR with states. The IR runs step by step, from a reset for each of the
             `sets`. `layers`, `passes`, `dump` and `against` are refused. `inputs` are the steps of one sequence; for a
             model with a loop over a sequence, each of them is a whole sequence.
+        sizes: Sizes that inputs of the IR are given before it runs, as the option `input` of a conversion writes them:
+            "x[8,3,320,?]". ONNX Runtime runs the model with inputs of any size. An IR with states is refused.
         options: The options of the conversion, as ConvertOptions or by name: {"target": "2026.4"}.
 
     Returns:
@@ -129,7 +134,7 @@ def verify(
 
         RunFolder(settings.dump).begin()
     with _as_file(model) as path:
-        return _Verification(path, None if ir is None else Path(ir), ConvertOptions.of(options), settings).run()
+        return _Verification(path, None if ir is None else Path(ir), ConvertOptions.of(options), settings).run(sizes)
 
 
 def _require(precision: str, against: Sequence[str], sets: int, steps: int) -> None:
@@ -171,16 +176,24 @@ class _Verification:
         require_external_data(self.model)  # ONNX Runtime and onnx read it too
         self._require_comparable()
 
-    def run(self) -> Report:
+    def run(self, sizes: Any = None) -> Report:
         start = time.perf_counter()
         with tempfile.TemporaryDirectory(prefix="mo-loop-") as name:
             folder = Path(name)
             target, converted = self._converted(folder)
-            source = self._reference(folder)
+            source = self._reference(folder, any_sizes=sizes is not None)
+            if sizes is not None:
+                self.settings = replace(self.settings, sizes=new_sizes(sizes, self.model, converted))
             if has_states(converted.graph):
+                if sizes is not None:
+                    raise UsageError(
+                        "verify does not compare an IR with states with --sizes", why="its variables have sizes too",
+                        hint="convert the model with these sizes: --input",
+                    )  # fmt: skip
                 return self._stepwise(target, source, converted, start)
             settings = self.settings
-            found = ExpectedSets(source, self.model, settings, self.notes, shapes_of(converted))
+            shapes = {**shapes_of(converted), **settings.sizes}
+            found = ExpectedSets(source, self.model, settings, self.notes, shapes)
             plain, first = self._ran(found, target, source, converted)
             sets, expected, oracle = found.sets, found.expected, found.oracle
             save_sets(settings.save, "inputs", {number: feeds.items() for number, (_, feeds) in enumerate(sets)})
@@ -197,6 +210,7 @@ class _Verification:
             tuple(InputSet(name, {key: type_text(value) for key, value in feeds.items()}) for name, feeds in sets),
             plain.order, tuple(sides), (settings.rtol, settings.atol), tuple(dict.fromkeys(self.notes)),
             _versions(settings), time.perf_counter() - start, layers, passes, page, cause=cause,
+            sizes={name: sizes_text(each) for name, each in settings.sizes.items()},
         )  # fmt: skip
 
     def _stepwise(self, target: Path, source: Path, converted: Model, start: float) -> Report:
@@ -246,15 +260,16 @@ class _Verification:
         save_model(converted, target, self.options.compress_to_fp16)
         return target, converted
 
-    def _reference(self, folder: Path) -> Path:
+    def _reference(self, folder: Path, *, any_sizes: bool) -> Path:
         """The file that ONNX Runtime runs: the model, or one that begins and ends where the conversion does."""
         cut = Conversion(self.options).cut(self.model)
         is_whole = cut.inputs is None and cut.outputs is None
-        if is_whole and not needs_permission(self.model):
+        if is_whole and not any_sizes and not needs_permission(self.model):
             return self.path
         whole = with_data(self.model)
-        path = folder / "cut.onnx"
-        path.write_bytes((whole if is_whole else cut_model(opened(whole), cut)).SerializeToString())
+        proto = whole if is_whole else cut_model(opened(whole), cut)
+        path = folder / "reference.onnx"
+        path.write_bytes((of_unknown_sizes(proto) if any_sizes else proto).SerializeToString())
         self.model = load(str(path))
         return path
 
@@ -317,7 +332,8 @@ class _Verification:
         from mo_loop.compare.verdict.explaining import VANISHES, Question, layers_of, passes_of
 
         settings = self.settings
-        if not (settings.layers or settings.passes) or (side.passed and settings.dump is None):
+        wanted = settings.dump is not None or ((settings.layers or settings.passes) and not side.passed)
+        if not wanted or side.status == NOT_RESHAPABLE:
             return None, None
         precision = "" if side.name == F32 else side.name
         # The sets that differ; all, in their order, if the IR failed or none does.
@@ -333,6 +349,7 @@ class _Verification:
                 (output, found) for (name, number, output), found in distances.items()
                 if name == side.name and number in differing
             ],
+            sizes=settings.sizes,
         )  # fmt: skip
         layers = layers_of(question, settings.limit) if settings.layers else None
         if side.passed or precision:  # passes change the numbers in f32 too

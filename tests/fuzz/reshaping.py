@@ -9,7 +9,6 @@ dimensions unknown, within bounds. Expected values are those of ONNX Runtime for
 that it refuses is left out, because ONNX itself cannot make it.
 """
 
-import copy
 import random
 import tempfile
 from collections.abc import Iterator, Mapping
@@ -22,6 +21,7 @@ import onnx
 
 from mo_loop.compare.execution.isolated import IsolatedError, isolated
 from mo_loop.compare.execution.judge import CONVERTERS, OURS, PEER, brief, empty_alike
+from mo_loop.compare.oracle.graph_edits import of_unknown_sizes
 from mo_loop.compare.oracle.oracle import expected_values
 from mo_loop.compare.results.array_comparison import Named, compare_all
 from mo_loop.support.workers import report_stage
@@ -71,28 +71,13 @@ class Found:
 
 def of_known_sizes(model: onnx.ModelProto, feeds: Mapping[str, Any]) -> onnx.ModelProto:
     """The model whose inputs have the sizes of `feeds`; its outputs and inner tensors have no declared shape."""
-    return _with_sizes(model, lambda name, _: np.shape(feeds[name]) if name in feeds else None)
-
-
-def of_unknown_sizes(model: onnx.ModelProto) -> onnx.ModelProto:
-    """The model whose inputs have dimensions of any size."""
-    return _with_sizes(model, lambda name, rank: tuple(f"{name}_{axis}" for axis in range(rank)))
-
-
-def _with_sizes(model: onnx.ModelProto, sizes: Any) -> onnx.ModelProto:
-    model = copy.deepcopy(model)
-    del model.graph.value_info[:]
+    model = of_unknown_sizes(model)
     constants = {each.name for each in model.graph.initializer}
     for port in model.graph.input:
-        if port.type.HasField("tensor_type") and port.name not in constants:
-            kind = port.type.tensor_type
-            shape = sizes(port.name, len(kind.shape.dim)) if kind.HasField("shape") else None
-            if shape is not None:
-                new = onnx.helper.make_tensor_type_proto(kind.elem_type, shape)
-                kind.shape.CopyFrom(new.tensor_type.shape)
-    for port in model.graph.output:
-        if port.type.HasField("tensor_type"):
-            port.type.tensor_type.ClearField("shape")
+        kind = port.type.tensor_type
+        if port.name in feeds and port.name not in constants and kind.HasField("shape"):
+            new = onnx.helper.make_tensor_type_proto(kind.elem_type, np.shape(feeds[port.name]))
+            kind.shape.CopyFrom(new.tensor_type.shape)
     return model
 
 
@@ -150,7 +135,7 @@ def _result(path: Path, way: str, feeds: Mapping[str, Any], task: Task, expected
 
 def run_reshaped(path: Path, way: str, feeds: Mapping[str, Any], before: Mapping[str, tuple[int, ...]]) -> Named:
     """The results of an IR that was given the sizes of `feeds`."""
-    from mo_loop.compare.execution.runtime import compile_model, read_ir
+    from mo_loop.compare.execution.runtime import compile_model, read_ir, reshape
 
     model = read_ir(path)
     ports = {name: port for port in model.inputs for name in port.get_names()}
@@ -161,18 +146,20 @@ def run_reshaped(path: Path, way: str, feeds: Mapping[str, Any], before: Mapping
         for name in known:
             ports[name].get_node().set_layout(openvino.Layout("N..."))
         openvino.set_batch(model, next(iter(known.values()))[0])
-    elif way == UNKNOWN:
-        model.reshape({ports[name]: [-1] * len(shape) for name, shape in known.items()})
-    elif way == BOUNDS:
-        model.reshape({
-            ports[name]: [(min(a, b) // 2, 2 * max(a, b)) for a, b in zip(shape, before[name], strict=True)]
-            for name, shape in known.items()
-        })
     else:
-        model.reshape({ports[name]: list(shape) for name, shape in known.items()})
+        reshape(model, {name: _sizes(way, shape, before[name]) for name, shape in known.items()})
     compiled = compile_model(model)
     compiled.run(feeds)
     return compiled.run(feeds)
+
+
+def _sizes(way: str, shape: tuple[int, ...], before: tuple[int, ...]) -> list[Any]:
+    """The sizes of an input as this way gives them."""
+    if way == UNKNOWN:
+        return [(0, None)] * len(shape)
+    if way == BOUNDS:
+        return [(min(a, b) // 2, 2 * max(a, b)) for a, b in zip(shape, before, strict=True)]
+    return list(shape)
 
 
 def _resized(array: Any, shape: tuple[int, ...]) -> np.ndarray[Any, Any]:

@@ -52,6 +52,14 @@ def test_a_captured_name_that_a_body_defines_itself_has_no_role() -> None:
     assert set(roles(load(parsed(text)))) == {"n"}
 
 
+def test_dynamic_dimensions_are_within_the_bounds_of_the_ir() -> None:
+    made = generator("main (float[N,M,K] a) => (float[N,M,K] c) { c = Identity (a) }", a=((6, 8), (0, 1), (40, None)))
+    shapes = [made.draw(number)["a"].shape for number in range(6)]
+    assert {n for n, _, _ in shapes} <= {6, 7, 8} and {m for _, m, _ in shapes} == {0, 1}
+    assert min(k for *_, k in shapes) >= 40 and len(set(shapes)) > 3
+    assert [made.allows(*each) for each in (("N", 5), ("N", 6), ("M", 0), ("K", 39))] == [False, True, True, False]
+
+
 def test_dimensions_of_one_name_have_one_size_and_expressions_are_computed() -> None:
     made = generator("main (float[N,past] a, float[N,3] b) => (float[N,past] c) { c = Identity (a) }")
     entry = made.inputs[0]

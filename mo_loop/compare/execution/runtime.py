@@ -15,11 +15,13 @@ inference does not show.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+
+from mo_loop.compare.results.verify_settings import Size, Sizes
 
 PROPERTIES: Mapping[str, Any] = {
     "INFERENCE_PRECISION_HINT": "f32",
@@ -120,11 +122,52 @@ def ordered(feeds: Mapping[str, Any] | Sequence[Any], inputs: Sequence[tuple[str
 
 
 def run_ir(
-    path: str | Path, sets: Sequence[Mapping[str, Any] | Sequence[Any]], properties: Mapping[str, Any] | None = None
-) -> list[list[tuple[str, np.ndarray]]]:
+    path: str | Path, sets: Sequence[Mapping[str, Any] | Sequence[Any]], properties: Mapping[str, Any] | None = None,
+    sizes: Sizes | None = None,
+) -> list[list[tuple[str, np.ndarray]]]:  # fmt: skip
     """The outputs of an IR for each set of inputs, one after another on one compiled model."""
-    compiled = compile_ir(path, properties)
+    compiled = compile_ir(path, properties, sizes=sizes)
     return [compiled.run(feeds) for feeds in sets]
+
+
+class ReshapeError(Exception):
+    """An IR cannot be given other sizes."""
+
+
+def reshape(model: Any, sizes: Sizes) -> None:
+    """Give inputs of an openvino.Model other sizes; names that no input has are ignored.
+
+    ReshapeError if the runtime refuses them, with the axes that it refuses to change alone.
+    """
+    ports = {name: port for port in model.inputs for name in names_of(port)}
+    shapes = {name: [_dimension(size) for size in shape] for name, shape in sizes.items() if name in ports}
+    try:
+        model.reshape({ports[name]: shape for name, shape in shapes.items()})
+    except RuntimeError as error:
+        alone = [f"{name}[{axis}]" for name in shapes for axis in _refused(model, ports[name], shapes[name])]
+        where = f", also where {' or '.join(alone)} alone changes" if alone else ""
+        raise ReshapeError(f"OpenVINO refuses these sizes{where}\n{error}") from error
+
+
+def _dimension(size: Size) -> Any:
+    low, high = (size, size) if isinstance(size, int) else size
+    return low if low == high else -1 if (low, high) == (0, None) else (low, -1 if high is None else high)
+
+
+def _refused(model: Any, port: Any, shape: Sequence[Any]) -> Iterator[int]:
+    """The axes of an input that cannot be given these sizes where all others stay."""
+    import openvino
+
+    before = list(port.get_partial_shape())  # of a model that refused sizes: it keeps those it had
+    for axis, size in enumerate(shape):
+        changed = [*before[:axis], openvino.PartialShape([size])[0], *before[axis + 1 :]]
+        if changed == before:
+            continue
+        try:
+            model.reshape({port: openvino.PartialShape(changed)})
+            model.reshape({port: openvino.PartialShape(before)})
+        except RuntimeError:
+            yield axis
 
 
 def read_ir(path: str | Path) -> Any:
@@ -132,9 +175,14 @@ def read_ir(path: str | Path) -> Any:
     return _core().read_model(str(path))
 
 
-def compile_ir(path: str | Path, properties: Mapping[str, Any] | None = None, device: str = "CPU") -> Compiled:
-    """Read an .xml file and compile it for a device."""
-    return Compiled(read_ir(path), properties, device)
+def compile_ir(
+    path: str | Path, properties: Mapping[str, Any] | None = None, device: str = "CPU", sizes: Sizes | None = None
+) -> Compiled:
+    """Read an .xml file, give inputs the `sizes`, and compile it for a device."""
+    model = read_ir(path)
+    if sizes:
+        reshape(model, sizes)
+    return Compiled(model, properties, device)
 
 
 def compile_model(model: Any, properties: Mapping[str, Any] | None = None) -> Compiled:

@@ -77,7 +77,7 @@ class SetSearch:
         for number in range(count):
             self._add(found, f"generated {number}", self.candidates(number), run)
         if found.sets:
-            for symbol in self._generator.symbols[:2]:
+            for symbol in [each for each in self._generator.symbols if self._generator.allows(each, 0)][:2]:
                 sizes = {**found.sizes[0], symbol: 0}
                 self._add(found, f"{symbol} = 0", [(sizes, self._generator.sized(0, sizes))], run)
             return found

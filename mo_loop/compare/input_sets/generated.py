@@ -35,6 +35,9 @@ SIZES = ((2, 3, 4), (1,), (5, 2, 3), (4, 7, 2), (3,))
 IMAGE_SIZES = ((64, 96), (32,), (65, 97), (96, 64), (224,))
 """The sizes of the dynamic height and width of images."""
 
+Known = int | tuple[int, int | None] | None
+"""A size that the IR declares: a number, its bounds (from, to), or None."""
+
 ITEMS = 3
 """The number of elements of a sequence."""
 
@@ -47,9 +50,9 @@ _BATCH_NAMES = ("batch", "b", "n", "bs", "bsz")
 
 
 class Generator:
-    """Draws sets of inputs for a model. `known` are the shapes that the IR declares, with None for unknown sizes."""
+    """Draws sets of inputs for a model. `known` are the shapes that the IR declares."""
 
-    def __init__(self, model: OnnxModel, known: Mapping[str, Sequence[int | None] | None], seed: int = 0) -> None:
+    def __init__(self, model: OnnxModel, known: Mapping[str, Sequence[Known] | None], seed: int = 0) -> None:
         """Raises UnsupportedError for an input whose element type is not known."""
         needed = set(input_names(model))
         meant = roles(model)
@@ -62,6 +65,11 @@ class Generator:
             if isinstance(name, str) and isinstance(size, int) and not name.startswith(UNNAMED)
         }  # fmt: skip
         """Sizes that the IR gives to dimensions of one input: they have them in the others too."""
+        self._bounds = {
+            name: size for each in self.inputs
+            for name, size in zip(each.dims, known.get(each.name) or (), strict=False)
+            if isinstance(name, str) and isinstance(size, tuple)
+        }  # fmt: skip
         self.symbols = list(dict.fromkeys(name for each in self.inputs for name in each.symbols))
         """The dynamic dimensions that have sizes of their own."""
         self.symbols = [name for name in self.symbols if expression_in(name) is None]
@@ -71,13 +79,13 @@ class Generator:
 
     def draw(self, number: int, *, careful: bool = False) -> dict[str, Any]:
         """The set of this number. With `careful`, dynamic dimensions are equal and integers are 0 or 1."""
-        equal = dict.fromkeys(self.symbols, SIZES[number % len(SIZES)][0]) | self._bound
+        equal = self._allowed(dict.fromkeys(self.symbols, SIZES[number % len(SIZES)][0]))
         return self.sized(number, equal if careful else self.sizes(number), careful=careful)
 
     def sized(self, number: int, sizes: Mapping[str, int], *, careful: bool = False) -> dict[str, Any]:
         """The values of the set of this number, for dynamic dimensions of these sizes."""
         found: dict[str, Any] = {}
-        sizes = {**sizes, **self._bound}
+        sizes = self._allowed(sizes)
         for each in self.inputs:
             shape = tuple(dim if isinstance(dim, int) else size_of(dim, sizes) for dim in each.dims)
             random = self._random(each, number)
@@ -97,11 +105,24 @@ class Generator:
             sizes = table[number % len(table)]
             of_these = [name for name in self.symbols if name in names]
             found |= {name: sizes[place % len(sizes)] for place, name in enumerate(of_these)}
+        return self._allowed(found)
+
+    def allows(self, name: str, size: int) -> bool:
+        """Whether a dynamic dimension can have this size."""
+        return self._allowed({name: size})[name] == size
+
+    def _allowed(self, sizes: Mapping[str, int]) -> dict[str, int]:
+        """Sizes within the bounds that the IR gives; others are moved into them."""
+        found = dict(sizes)
+        for name in found.keys() & self._bounds.keys():
+            low, high = self._bounds[name]
+            if found[name] < low or (high is not None and found[name] > high):
+                found[name] = low + (found[name] if high is None else found[name] % (high - low + 1))
         return found | self._bound
 
     def elements(self, sizes: Mapping[str, int]) -> int:
         """The number of elements of all inputs of these sizes."""
-        sizes = {**sizes, **self._bound}
+        sizes = self._allowed(sizes)
         shapes = ([dim if isinstance(dim, int) else size_of(dim, sizes) for dim in each.dims] for each in self.inputs)
         return sum(math.prod(shape) for shape in shapes)
 
@@ -142,7 +163,7 @@ def shapes_of(converted: Model) -> dict[str, Sequence[int | None] | None]:
     return found
 
 
-def input_of(entry: Any, known: Sequence[int | None] | None = None, role: Role = NO_ROLE) -> Input:
+def input_of(entry: Any, known: Sequence[Known] | None = None, role: Role = NO_ROLE) -> Input:
     """The record of an entry of the model; `known` are the sizes that the IR declares."""
     type_ = type_from(entry.type, symbolic=True)
     if isinstance(type_, OptionalType):
@@ -165,7 +186,7 @@ def input_of(entry: Any, known: Sequence[int | None] | None = None, role: Role =
         declared = shape[place] if shape is not None else None
         fixed = declared if isinstance(declared, int) else None
         # Dimensions without a name: the first is most often the batch, which the inputs share.
-        dims.append(size if size is not None else fixed if fixed is not None else name or f"{UNNAMED}{place}")
+        dims.append(size if isinstance(size, int) else fixed if fixed is not None else name or f"{UNNAMED}{place}")
     return Input(entry.name, type_.dtype, tuple(dims), role, is_sequence)
 
 

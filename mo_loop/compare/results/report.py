@@ -15,6 +15,9 @@ from mo_loop.compare.results.array_comparison import ArrayComparison
 from mo_loop.support.shown_result import PLAIN, ShownResult, Style
 
 PASSED, DIFFERS = "passed", "differs"
+NOT_RESHAPABLE = "not reshapable"
+"""The status of a side whose IR cannot be given the sizes of `--sizes`."""
+
 ENDED = {"crash": "crash", "timeout": "hang", "memory": "memory"}
 """How a process ended -> the status of a side."""
 
@@ -54,8 +57,8 @@ class Row:
 class Side:
     """The result of one IR: `name` has the converter and the precision.
 
-    `status` is "passed", "differs", "refused" (by its converter), "not compilable", "fails" (at an inference), "crash",
-    "hang" or "memory"; `message` has the details.
+    `status` is "passed", "differs", "refused" (by its converter), "not reshapable", "not compilable", "fails" (at an
+    inference), "crash", "hang" or "memory"; `message` has the details.
     """
 
     name: str
@@ -98,7 +101,8 @@ class Report(ShownResult):
     values. `sides[0]` is the IR that is verified, in f32; the others are its device's other precision, and other
     converters. `tolerance` is (relative, absolute), None for the usual one of each type. `notes` are sentences about
     limits of the comparison. `layers` and `passes` are the answers of `--layers` and `--passes`, `cause` says in a
-    sentence why outputs differ, `page` is the path of the page of `--dump`. Where the IR has states, a set is a
+    sentence why outputs differ, `page` is the path of the page of `--dump`, `sizes` are those that inputs were given as
+    text. Where the IR has states, a set is a
     sequence, `steps` are the numbers of steps of the sequences, and `order` has the sequences as they ran, each from a
     reset.
     """
@@ -119,6 +123,7 @@ class Report(ShownResult):
     page: str = ""
     steps: tuple[int, ...] = ()
     cause: str = ""
+    sizes: Mapping[str, str] = field(default_factory=dict)
 
     @property
     def inferences(self) -> int:
@@ -173,6 +178,8 @@ class Report(ShownResult):
                 found[name] = answer if isinstance(answer, str) else answer.as_json()
         if self.cause:
             found["cause"] = self.cause
+        if self.sizes:
+            found["sizes"] = dict(self.sizes)
         if self.page:
             found["page"] = self.page
         return found

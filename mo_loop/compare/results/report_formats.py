@@ -98,9 +98,10 @@ def summary(report: Report) -> str:
     versions = report.versions
     package = {"ONNX Runtime": "onnxruntime", "the reference evaluator of onnx": "onnx"}.get(report.oracle, "")
     source = f"{report.oracle} {versions.get(package, '')}".rstrip()
+    sizes = f"sizes {','.join(map(''.join, report.sizes.items()))}, " if report.sizes else ""
     return (
         f"{source} and OpenVINO {versions.get('openvino', '')} on "
-        f"{report.device}: {_sets(report)}, {_counted(report.inferences, 'inference')}, {report.seconds:.1f} s"
+        f"{report.device}: {sizes}{_sets(report)}, {_counted(report.inferences, 'inference')}, {report.seconds:.1f} s"
     )
 
 

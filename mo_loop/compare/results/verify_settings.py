@@ -10,6 +10,12 @@ from typing import Any
 
 Feeds = dict[str, Any]
 
+Size = int | tuple[int, int | None]
+"""A size of an input, or its least and its greatest (None: no limit)."""
+
+Sizes = Mapping[str, Sequence[Size]]
+"""The sizes of inputs, by any of their names."""
+
 SETS, STEPS, LIMIT = 3, 4, 600.0
 """The number of generated sets, of the steps of each sequence, and the seconds that one call of a runtime may take."""
 
@@ -41,6 +47,7 @@ class Settings:
     custom_ops: tuple[str, ...] = ()
     tolerances: Mapping[str, tuple[float, float]] = field(default_factory=dict)
     python: str | None = None
+    sizes: Sizes = field(default_factory=dict)
 
     @property
     def has_tolerance(self) -> bool:

@@ -17,8 +17,9 @@ from mo_loop.compare.execution.hosted_object import Hosted
 from mo_loop.compare.execution.isolated import IsolatedError, isolated
 from mo_loop.compare.execution.judge import brief
 from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
-from mo_loop.compare.input_sets.generated import Generator
+from mo_loop.compare.input_sets.generated import Generator, Known
 from mo_loop.compare.input_sets.given import read_outputs, read_sets, take_outputs
+from mo_loop.compare.input_sets.new_sizes import sizes_text
 from mo_loop.compare.oracle.checked_oracle import Oracle, UnstableError, misshapen_by
 from mo_loop.compare.oracle.oracle import ONNX_RUNTIME
 from mo_loop.compare.results.array_comparison import Named, compare_all
@@ -40,7 +41,7 @@ class ExpectedSets:
 
     def __init__(
         self, source: Path, model: OnnxModel, settings: Settings, notes: list[str],
-        shapes: Mapping[str, Sequence[int | None] | None],
+        shapes: Mapping[str, Sequence[Known] | None],
     ) -> None:  # fmt: skip
         """`source` is the file of `model`; `shapes` are those of the inputs of the IR.
 
@@ -108,10 +109,10 @@ class ExpectedSets:
                     self._notes.append(f"{name} is left out: {unstable_text(error)}")
                     continue
                 if not outputs:
-                    raise InputError(
-                        f"ONNX Runtime does not accept the inputs {name}", why=brief(error), 
+                    raise self._of_sizes(InputError(
+                        f"ONNX Runtime does not accept the inputs {name}", why=brief(error),
                         hint="check their shapes and types",
-                    ) from None  # fmt: skip
+                    )) from None  # fmt: skip
                 self._notes.append(f"ONNX Runtime does not run {name}: {brief(error)}")
             self._compare_oracle(name, outputs, computed)
             self.sets.append((name, feeds))
@@ -121,6 +122,17 @@ class ExpectedSets:
             raise NotComparableError(
                 "no set of inputs can be compared", why=self._notes[-1],  hint="give other inputs"
             )
+
+    def _of_sizes(self, error: InputError) -> InputError:
+        """The error for inputs that ONNX Runtime refuses: with --sizes, their sizes are the first thing to question."""
+        sizes = self._settings.sizes
+        if not sizes:
+            return error
+        text = ",".join(f"{name}{sizes_text(each)}" for name, each in sizes.items())
+        return error.at(
+            message=f"ONNX Runtime does not run the model with the sizes {text}: the model itself cannot have them",
+            hint="give sizes that fit the weights and constants of the model, or inputs: --input-data FILE.npz",
+        )  # fmt: skip
 
     def _compare_oracle(self, name: str, outputs: Mapping[str, Any], computed: Named) -> None:
         """A note where ONNX Runtime itself gives other values than the files."""
@@ -132,7 +144,10 @@ class ExpectedSets:
     # -- generated sets
 
     def _generate(self, oracle: Hosted) -> None:
-        found = self._search.accepted(self._settings.sets, oracle.run)
+        try:
+            found = self._search.accepted(self._settings.sets, oracle.run)
+        except NotComparableError as error:
+            raise self._of_sizes(error) from None
         self.sets, self.expected, self._sizes = found.sets, found.expected, found.sizes
         self._note_missing(found.missing)
 

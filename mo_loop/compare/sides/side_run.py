@@ -21,8 +21,8 @@ from typing import Any
 from mo_loop.compare.execution.hosted_object import SERVE, Hosted
 from mo_loop.compare.execution.isolated import IsolatedError
 from mo_loop.compare.execution.judge import brief
-from mo_loop.compare.execution.runtime import compile_ir
-from mo_loop.compare.results.report import DIFFERS, ENDED, PASSED, Row, Side
+from mo_loop.compare.execution.runtime import ReshapeError, compile_ir
+from mo_loop.compare.results.report import DIFFERS, ENDED, NOT_RESHAPABLE, PASSED, Row, Side
 from mo_loop.compare.results.verify_settings import Settings, properties_of
 from mo_loop.support.workers import Pool
 
@@ -32,7 +32,9 @@ def compiled(
 ) -> Hosted:
     """The object of `make` for an IR in a precision on the device, with more properties, in a worker process."""
     pool = Pool(SERVE, limit=settings.limit, python=settings.python)
-    return Hosted(make, str(target), properties_of(precision, settings.device) | more, settings.device, pool=pool)
+    properties = properties_of(precision, settings.device) | more
+    sizes = (settings.sizes,) if settings.sizes else ()  # an IR with states has a `make` that takes none
+    return Hosted(make, str(target), properties, settings.device, *sizes, pool=pool)
 
 
 class SideRun:
@@ -75,6 +77,8 @@ class SideRun:
         if not isinstance(error, IsolatedError):
             return False
         self._status, self._message = ENDED.get(error.status, self._status), self._place + brief(error)
+        if error.error == ReshapeError.__name__:
+            self._status, self._message = NOT_RESHAPABLE, self._message.partition(": ")[2]
         return True
 
 

@@ -19,6 +19,7 @@ from mo_loop.api import compressed, read_model
 from mo_loop.compare.execution.isolated import IsolatedError
 from mo_loop.compare.layers import History, LayerDifference, assign_origins, first_difference
 from mo_loop.compare.layers.distance import Distance
+from mo_loop.compare.results.verify_settings import Sizes
 from mo_loop.compare.verdict.heat_page import HeatPage
 from mo_loop.compare.verdict.passes import PassDifference, changing_pass
 from mo_loop.conversion import Conversion
@@ -46,7 +47,7 @@ class Question:
     `names` are those of the sets. `reference` is the model that ONNX Runtime runs: the model itself, or one that is cut
     as the conversion is. With `one_by_one` every tensor is computed alone, so that a crash has a place. `dump` is a
     folder for the page. OpenVINO computes in `precision` (empty: f32), with `properties`. `outputs` are those of the
-    whole IR, with their differences.
+    whole IR, with their differences, `sizes` those that inputs of the IR are given.
     """
 
     model: str
@@ -63,6 +64,7 @@ class Question:
     precision: str = ""
     properties: Mapping[str, Any] | None = None
     outputs: Sequence[tuple[str, Distance]] = ()
+    sizes: Sizes | None = None
 
 
 def layers_of(question: Question, limit: float) -> LayerDifference | str:
@@ -132,7 +134,7 @@ def passes_of(question: Question) -> PassDifference | str:
     try:
         found = changing_pass(
             question.model, question.options, question.sets, rtol=question.rtol, atol=question.atol,
-            reference=question.reference,
+            reference=question.reference, sizes=question.sizes,
         )  # fmt: skip
     except IsolatedError as error:
         return f"{UNKNOWN}{str(error).splitlines()[0]}"

@@ -25,6 +25,7 @@ from mo_loop.compare.execution.runtime import run_ir
 from mo_loop.compare.oracle.oracle import expected_values
 from mo_loop.compare.results.array_comparison import ArrayComparison, Named, compare_all
 from mo_loop.compare.results.sequence_values import flat, packed, unpacked
+from mo_loop.compare.results.verify_settings import Sizes
 from mo_loop.conversion import Conversion
 from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph
@@ -104,6 +105,7 @@ def changing_pass(
     rtol: float | None = None,
     atol: float | None = None,
     reference: Any = None,
+    sizes: Sizes | None = None,
 ) -> PassDifference | None:
     """The pass that changed the numbers; None if the IR gives the right ones.
 
@@ -113,6 +115,7 @@ def changing_pass(
         feeds_sets: sets of inputs by name, run one after the other on one compiled model.
         rtol, atol: tolerances, as for `mo_loop.compare.results.array_comparison`.
         reference: the model that ONNX Runtime runs, if the options cut the conversion.
+        sizes: those that inputs of the IR are given before it runs.
 
     Raises:
         MoLoopError: the model cannot be converted.
@@ -122,7 +125,7 @@ def changing_pass(
     source = source.SerializeToString() if hasattr(source, "SerializeToString") else source
     expected = isolated(expected_values, source, list(feeds_sets)).values
     with tempfile.TemporaryDirectory(prefix="mo-loop-") as folder:
-        trials = _Trials(model, options or ConvertOptions(), feeds_sets, expected, (rtol, atol), Path(folder))
+        trials = _Trials(model, options or ConvertOptions(), feeds_sets, expected, (rtol, atol), Path(folder), sizes)
         return trials.answer()
 
 
@@ -135,7 +138,7 @@ class _Trials:
 
     def __init__(
         self, model: Any, options: ConvertOptions, sets: Sequence[Feeds], expected: Sequence[Named],
-        tolerances: tuple[float | None, float | None], folder: Path,
+        tolerances: tuple[float | None, float | None], folder: Path, sizes: Sizes | None,
     ) -> None:  # fmt: skip
         self.model = model
         self.options = options
@@ -143,6 +146,7 @@ class _Trials:
         self.expected = expected
         self.tolerances = tolerances
         self.folder = folder
+        self.given = sizes
         self.steps: list[Step] = []
         self.results: dict[int, str] = {}
         self.reasons: dict[int, str] = {}
@@ -255,7 +259,7 @@ class _Trials:
             return NOT_RUN, _line(error)
         names = [name for node in graph.parameters for name in (node.name, *node.output.names)]
         try:
-            found = isolated(run_ir, str(path), [packed(feeds, names) for feeds in self.sets])
+            found = isolated(run_ir, str(path), [packed(feeds, names) for feeds in self.sets], None, self.given)
         except IsolatedError as error:
             return NOT_RUN, _line(error)
         for expected, outputs in zip(self.expected, found, strict=True):
