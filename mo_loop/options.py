@@ -65,11 +65,12 @@ class ConvertOptions:
         "text": "Passes to enable, disable or explain, and callbacks that exclude nodes (`mo_loop.transforms.config`).",
     })
     unroll: int = flag(
-        0, "Unroll loops whose number of iterations is known and at most N.", CONVERSION, metavar="N", least=0, place=1,
+        0, "Unroll loops whose number of iterations is known and at most N. Sizes of inputs from which it follows "
+        "cannot change later.", CONVERSION, metavar="N", least=0, place=1,
     )
     static: bool = flag(
-        False, "Convert for the known sizes of the inputs alone: what follows from them is computed, and the IR "
-        "refuses other sizes. By default the IR may be given any sizes.", CONVERSION, place=1,
+        False, "Convert for the declared sizes of inputs alone: what follows from them is computed now, and the IR "
+        "refuses other sizes. By default sizes may change later.", CONVERSION, place=1,
     )
     strict: bool = flag(
         False, "Treat warnings about assumptions of the conversion as errors.", CONVERSION, place=2,
@@ -210,8 +211,8 @@ class ConvertOptions:
 
     @property
     def fixes_sizes(self) -> bool:
-        """Whether the IR is for the declared sizes of the inputs alone: states keep theirs."""
-        return self.static or self.makes_states or self.arguments_of("LowLatency2") is not None
+        """Whether the IR is for the declared sizes of the inputs alone: states that inputs become keep theirs."""
+        return self.static or self.makes_states
 
     @property
     def finds_states(self) -> bool:

@@ -226,6 +226,7 @@ Differences:
   other.
 - The exit code shows the kind of failure: 2 wrong input, 3 something that the IR cannot express, 4 a bug in mo-loop.
 - Only ONNX models are read.
+- The IR may be given other sizes after the conversion, as that of ovc: [sizes.md](sizes.md).
 - In Python, `openvino.convert_model(path)` is `mo_loop.convert_model(path)`, and `openvino.save_model(model, xml)` is
   `mo_loop.save_model(model, xml)`, which compresses only with `compress_to_fp16=True`.
   `model.to_openvino()` gives the `openvino.Model`.
@@ -272,6 +273,30 @@ release and lists the rules that it does not need. `make probes` runs them on al
 ## Not avoided
 
 {left}
+
+## Forms for known sizes
+
+An IR may be given other sizes than the model declares ([sizes.md](sizes.md)). A form that is right for known sizes
+alone follows if an `If` on the sizes has a form for any sizes too. Otherwise the IR checks the sizes: a `VariadicSplit`
+has no result for other sizes, at `reshape` for static shapes, else at the inference, with two threads or more. "Slower"
+is the time at another size, as a multiple of the form for that size: with static shapes, and with dynamic dimensions.
+
+| form | depends on | other sizes | slower |
+|---|---|---|---|
+| several steps in an iteration (`StepsPerIteration`) | steps, sizes of states | follows | 2.5, 6 |
+| operations on all steps at once (`VectorizeLoops`) | steps, sizes | follows | 1.0, 1.4 |
+| chunks of linear attention (`VectorizeLoops`) | steps, sizes | follows | 15, 40 (of 0.07 ms) |
+| a trip count that is computed from `Shape` | steps | follows | 8, 23 (of 0.06 ms) |
+| a trip count that is a number in the file | nothing | follows: it stays this number | |
+| LSTM, GRU and RNN of ONNX | steps, batch | follows | 1.0, 1.1 |
+| loops that became recurrent cells (`FuseRecurrentCells`) | steps, batch | follows | |
+| `SplitToSequence` | number of the elements | checked: the graph has it as a number | |
+| lists of tensors (`StackSequences`) | which elements have equal sizes | checked: they stay equal | |
+| `Squeeze` without axes | which sizes are 1 | checked: the rank follows from them | |
+| `If` on a size, with branches of different ranks | the size | checked: the branch is chosen at conversion | |
+| `--unroll` (`UnrollLoops`) | steps | checked: the loop has become copies of its body | |
+| `LowLatency2` | one step, sizes of states | checked: variables have shapes of their own | |
+| `--static`, models that convert for known sizes alone | all sizes | checked | |
 
 ## The backend test suite of ONNX on older releases
 

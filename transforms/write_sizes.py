@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import cache
 from typing import Any
 
 import numpy as np
@@ -27,6 +28,15 @@ class WriteSizes(FunctionPass):
     The IR may be given other sizes (`ov.Model.reshape`). Those that no decision depends on are only written. The others
     are checked: VariadicSplit of Range(0, whether they are as assumed) into [1] has no result for another size. With
     static shapes the runtime computes this once; another size is an error at reshape, or at inference.
+
+    The entry `sizes` of the model's rt_info has what each size may be: `<sizes><x value="?,3,?,?" /></sizes>`.
+
+        ?       any size, but not 0 if the declared size is not 0; the model itself may refuse sizes, such as other
+                channels of a convolution
+        3       this size
+        4..     at least 4
+        n1      the size of all axes that have n1; n1=4.. is at least 4 as well
+        ...     in place of all sizes: any rank
     """
 
     bodies = "never"
@@ -36,6 +46,8 @@ class WriteSizes(FunctionPass):
             size.name: (each, axis) for each in graph.parameters for axis, size in enumerate(each.sizes or ()) if size
         }
         assumed = {each: list(_assumed(each, places)) for each in graph.parameters if each.sizes}
+        if graph.parameters:
+            graph.rt_info["sizes"] = _texts(graph.parameters, [each for listed in assumed.values() for each in listed])
         changed = False
         for each in graph.parameters:
             if each in assumed and (shape := of_declared_sizes(each.value_type.shape)) != each.value_type.shape:
@@ -46,8 +58,9 @@ class WriteSizes(FunctionPass):
             _forget_sizes(node)
         checked = [each for each, conditions in assumed.items() if conditions and each.output.dtype is not string]
         if checked:
+            shape_of = cache(lambda parameter: ops.ShapeOf(parameter.output).output)
             with made_for(checked[0].origins):
-                zero = _zero_if([each for parameter in checked for each in _conditions(parameter, assumed[parameter])])
+                zero = _zero_if([each for parameter in checked for each in _conditions(shape_of, assumed[parameter])])
             for each in checked:
                 with made_for(each.origins):
                     _check(each, zero)
@@ -56,16 +69,16 @@ class WriteSizes(FunctionPass):
 
 
 def _assumed(parameter: Parameter, places: dict[str, Place]) -> Iterator[tuple[Place, str, Any]]:
-    """What the graph assumes of the sizes of an input: "is" a number, or that of another place; "least" a number."""
+    """The assumptions about the sizes of an input: "is" a number, or that of another place; "least" a number."""
     for axis, (own, dim) in enumerate(zip(parameter.sizes or (), parameter.value_type.dims, strict=False)):
         symbol = dim.symbol if isinstance(dim, Dim) else None
-        if own is None:
-            continue
-        if isinstance(dim, int):
+        if isinstance(dim, int):  # also a size that the model does not declare, such as that of one step
             yield (parameter, axis), "is", dim
-        elif symbol is not None and symbol.name != own.name and symbol.name in places:
+        if own is None or symbol is None:
+            continue
+        if symbol.name != own.name and symbol.name in places:
             yield (parameter, axis), "is", places[symbol.name]
-        if symbol is not None and symbol.lo > 0:
+        if symbol.lo > 0:
             yield (parameter, axis), "least", symbol.lo
 
 
@@ -82,41 +95,58 @@ def _forget_sizes(node: If) -> None:
     node.else_body.validate()
 
 
-def _size(place: Place) -> Value:
-    return ops.Gather(ops.ShapeOf(place[0].output), place[1], 0).output
+def _texts(parameters: Sequence[Parameter], assumed: Sequence[tuple[Place, str, Any]]) -> dict[str, str]:
+    """The name of each input -> what its sizes may be."""
+    equal = [(place, head) for place, _, head in assumed if isinstance(head, tuple)]
+    heads = dict.fromkeys(head for _, head in equal)
+    shared = {head: f"n{number}" for number, head in enumerate(heads, 1)}
+    shared |= {place: shared[head] for place, head in equal}
+    fixed = {place: str(size) for place, kind, size in assumed if kind == "is" and not isinstance(size, tuple)}
+    least = {place: f"{size}.." for place, kind, size in assumed if kind == "least" and size > 1}
+
+    def text(parameter: Parameter) -> str:
+        if parameter.output.shape is None:
+            return "..."
+        places = [(parameter, axis) for axis in range(len(parameter.output.shape))]
+        bounds = ["=".join(each[place] for each in (shared, least) if place in each) for place in places]
+        return ",".join(fixed.get(place) or bound or "?" for place, bound in zip(places, bounds, strict=True))
+
+    return {each.name: text(each) for each in parameters}
 
 
-def _conditions(parameter: Parameter, assumed: Sequence[tuple[Place, str, Any]]) -> Iterator[Value]:
-    numbers = {axis: other for (_, axis), kind, other in assumed if kind == "is" and isinstance(other, int)}
-    if numbers:
-        sizes = ops.ShapeOf(parameter.output).output
-        if len(numbers) < len(parameter.output.type.dims):
-            sizes = ops.Gather(sizes, list(numbers), 0).output
-        yield ops.ReduceLogicalAnd(ops.Equal(sizes, np.array(list(numbers.values()))), [0]).output
-    for place, kind, other in assumed:
-        if kind == "least":
-            yield ops.GreaterEqual(_size(place), other).output
-        elif isinstance(other, tuple):
-            yield ops.Equal(_size(place), _size(other)).output
+def _conditions(
+    shape_of: Callable[[Parameter], Value], assumed: Sequence[tuple[Place, str, Any]]
+) -> Iterator[Value]:  # fmt: skip
+    """Whether what is assumed of the sizes of one input holds, as vectors."""
+    (parameter, _), _, _ = assumed[0]
+    sizes = shape_of(parameter)
+    rank = len(parameter.value_type.dims)
+    least, free = np.zeros(rank, np.int64), np.ones(rank, np.int64)
+    for (_, axis), kind, other in assumed:
+        if isinstance(other, tuple):
+            yield ops.Equal(ops.Gather(sizes, [axis], 0), ops.Gather(shape_of(other[0]), [other[1]], 0)).output
+        else:
+            least[axis], free[axis] = other, kind == "least"
+    if least.any() or not free.all():
+        wanted = sizes if free.all() else ops.Multiply(sizes, free).output
+        yield ops.Equal(sizes, ops.Maximum(wanted, least)).output
 
 
 def _zero_if(conditions: Sequence[Value]) -> Value:
-    """0 if all conditions hold; else an operation fails."""
-    holds = conditions[0]
-    for each in conditions[1:]:
-        holds = ops.LogicalAnd(holds, each).output
-    start, step = (Constant(np.array(each), graph=holds.graph, dtype=i64) for each in (0, 1))
-    numbers = ops.Range(start, ops.Convert(holds, destination_type=i64), step, output_type=i64)
-    return ops.Gather(ops.VariadicSplit(numbers, 0, np.array([1])).outputs[0], 0, 0).output
+    """[0] if all conditions hold; else an operation fails."""
+    every = ops.Concat(*conditions, axis=0).output if len(conditions) > 1 else conditions[0]
+    holds = ops.ReduceMin(ops.Convert(every, destination_type=i64), [0], keep_dims=False)
+    start, step = (Constant(np.array(each), graph=every.graph, dtype=i64) for each in (0, 1))
+    numbers = ops.Range(start, holds, step, output_type=i64)
+    return ops.VariadicSplit(numbers, 0, np.array([1])).outputs[0]
 
 
 def _check(parameter: Parameter, zero: Value) -> None:
     """Let all readers depend on `zero`, whose computation has the checks."""
     x = parameter.output
-    first = ops.Add(_size((parameter, 0)), zero).output
     readers = [use for use in x.uses if not isinstance(use.node, ops.ShapeOf)]
     rest = np.zeros(len(x.type.dims) - 1, np.int64)  # 0 keeps a size
-    target = ops.Concat(ops.Reshape(first, [1]), rest, axis=0) if rest.size else ops.Reshape(first, [1])
+    target = ops.Concat(zero, rest, axis=0).output if rest.size else zero
     checked = ops.Reshape(x, target, special_zero=True)
     for reader, port in readers:
         reader.graph.set_input(reader, port, checked.output)

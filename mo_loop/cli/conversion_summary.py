@@ -8,6 +8,8 @@
       control flow  1 Loop -> TensorIterator, 1 Loop unrolled ×4, 2 If decided
       states        past.0 -> present.0  f32[?,4,?,16]
                     past.1 -> present.1  f32[?,4,?,16]
+      sizes         x[?,3,?,?]: ? may change, 3 is checked
+                    all others may change
       target        OpenVINO 2024.6-2026.4
       time          0.31 s
 
@@ -22,10 +24,11 @@ Counts are those of all scopes. As JSON (`--format json`) it is one object:
                               "saved": 2100000},
      "control_flow": [{"operator": "Loop", "became": "TensorIterator", "count": 1}, ...],
      "states": [{"variable": "past.0present.0", "type": "f32[?,4,?,16]", "input": "past.0", "output": "present.0"}],
+     "sizes": {"x": "?,3,?,?", "ids": "?,?"},
      "target": "2024.6-2026.4", "seconds": 0.31, "phases": {"reading": 0.02, ...}, "warnings": ["..."]}
 
-where `weights` are bytes by element type; `input` and `output` of a state are null if it was one of a loop. The object
-of a conversion that failed is that of mo_loop/cli/error_output.py.
+where `weights` are bytes by element type; `input` and `output` of a state are null if it was one of a loop. The pass
+WriteSizes describes `sizes`. The object of a conversion that failed is that of mo_loop/cli/error_output.py.
 """
 
 from __future__ import annotations
@@ -35,6 +38,7 @@ from dataclasses import asdict
 from typing import TYPE_CHECKING, Any
 
 from mo_loop.cli.output import painted
+from mo_loop.report.size_texts import size_rows
 from mo_loop.support.printable import printable, sized
 
 if TYPE_CHECKING:
@@ -46,8 +50,8 @@ SCHEMA, VERSION = "mo-loop convert", 1
 LITTLE = 1 << 12
 """Bytes of small constants, such as shapes, which a conversion may add."""
 
-MOST_STATES = 32
-"""States that the text lists."""
+MOST_ROWS = 32
+"""States, and inputs with restricted sizes, that the text lists."""
 
 
 def summary(
@@ -74,6 +78,7 @@ def summary(
             {"operator": each.kind, "became": each.became, "count": each.count} for each in outcomes(record)
         ],
         "states": _states(record),
+        "sizes": record.graph.rt_info.get("sizes", {}),
         "target": record.graph.rt_info["converter"]["target"],
         "seconds": round(seconds, 4),
         "phases": {name: round(each, 4) for name, each in record.phases.items()},
@@ -103,22 +108,27 @@ def as_text(found: dict[str, Any]) -> str:
         ("weights", _weights(found["weights"], data["bytes"])),
         ("compressed", _compression(found["compression"])),
         ("control flow", _flow(found["control_flow"])),
-        *_state_rows(found["states"]),
+        *_titled("states", _state_rows(found["states"])),
+        *_titled("sizes", size_rows(found["sizes"])),
         ("target", f"OpenVINO {found['target']}"),
         ("time", f"{found['seconds']:.2f} s"),
     ]
     return "\n".join([*lines, *(f"  {name.ljust(12)}  {text}" for name, text in rows if text)])
 
 
-def _state_rows(states: list[dict[str, Any]]) -> list[tuple[str, str]]:
-    """A row for each state, with the inputs and outputs that it replaces; the first has the title."""
+def _titled(title: str, rows: list[str]) -> list[tuple[str, str]]:
+    """The first rows, and the number of the others; the first one has the title."""
+    more = len(rows) - MOST_ROWS
+    shown = [*rows[:MOST_ROWS], f"and {more} more (--format json, mo-loop inspect)"] if more > 0 else rows
+    return [("" if number else title, printable(row)) for number, row in enumerate(shown)]
+
+
+def _state_rows(states: list[dict[str, Any]]) -> list[str]:
+    """A row for each state, with the inputs and outputs that it replaces."""
     names = [each["variable"] if each["input"] is None else f"{each['input']} -> {each['output']}" for each in states]
-    shown = [printable(name) for name in names[:MOST_STATES]]
-    width = max(map(len, shown), default=0)
-    rows = [f"{name.ljust(width)}  {each['type']}" for name, each in zip(shown, states, strict=False)]
-    if len(names) > len(shown):
-        rows.append(f"and {len(names) - len(shown)} more (--format json, mo-loop inspect)")
-    return [("" if number else "states", row) for number, row in enumerate(rows)]
+    shown = [printable(name) for name in names]
+    width = max(map(len, shown[:MOST_ROWS]), default=0)
+    return [f"{name.ljust(width)}  {each['type']}" for name, each in zip(shown, states, strict=True)]
 
 
 def _weights(weights: dict[str, Any], written: int) -> str:

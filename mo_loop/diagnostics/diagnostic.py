@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, Literal
@@ -86,6 +86,9 @@ class CheckReport(ShownResult):
     refused: MoLoopError | None = None
     trouble: str = ""
     """The traceback of a bug, if one occurred."""
+    sizes: Mapping[str, str] = field(default_factory=dict)
+    """The name of each input -> what its sizes may be, as the pass WriteSizes describes it; empty if errors were found.
+    """
     level: Level = "note"
     """Diagnostics of this level and worse ones are shown; all are counted."""
 

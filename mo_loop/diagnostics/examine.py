@@ -73,7 +73,7 @@ def examine(source: Any, options: ConvertOptions | None = None) -> CheckReport:
     for each in heard:
         if not isinstance(each.message, ConversionWarning):  # of an extension or a library: it is not about the model
             warnings.warn_explicit(each.message, each.category, each.filename, each.lineno)
-    return CheckReport(file, [*report.diagnostics, *of_warnings(assumptions)], report.refused, report.trouble)
+    return replace(report, diagnostics=[*report.diagnostics, *of_warnings(assumptions)])
 
 
 def _examined(file: str, model: OnnxModel, cut: Cut, conversion: Conversion, seen: ir_checks.Seen) -> CheckReport:
@@ -97,7 +97,7 @@ def _examined(file: str, model: OnnxModel, cut: Cut, conversion: Conversion, see
     diagnostics += onnx_checks.leftovers(usage)
     if all(each.level != "error" for each in diagnostics):
         diagnostics += onnx_checks.checked(model)
-    return CheckReport(file, diagnostics)
+    return CheckReport(file, diagnostics, sizes={} if graph is None else graph.rt_info.get("sizes", {}))
 
 
 def _once(errors: Sequence[MoLoopError]) -> list[MoLoopError]:

@@ -8,7 +8,8 @@ The JSON is one object:
     exit_code   that of the command
     counts      {"error", "warning", "note"}: diagnostics in all models
     models      one object each: file, checked, error (null, or {code, message, why, help}: why it was not checked),
-                counts, findings: [{code, level, message, why, help, place: {path, scope, node, operator}}]
+                counts, findings: [{code, level, message, why, help, place: {path, scope, node, operator}}],
+                sizes: input -> what its sizes may be ("?,3,?,?"), as the pass WriteSizes describes it
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from typing import Any
 
 from mo_loop.diagnostics.diagnostic import LEVELS, CheckReport, Diagnostic, Group, exit_code, grouped
 from mo_loop.errors import MoLoopError
+from mo_loop.report.size_texts import size_rows
 from mo_loop.support.printable import printable
 from mo_loop.support.shown_result import Style
 from mo_loop.version import __version__
@@ -51,6 +53,7 @@ def _model(report: CheckReport) -> dict[str, Any]:
         "error": None if error is None else _error(error),
         "counts": dict(report.counts),
         "findings": [_diagnostic(each) for each in report.shown],
+        "sizes": dict(report.sizes),
     }
 
 
@@ -90,6 +93,7 @@ def as_text(reports: Sequence[CheckReport], style: Style) -> str:
 def _text(reports: Sequence[CheckReport], style: Style) -> Iterator[str]:
     for report in reports:
         yield f"{style.paint(report.file, bold=True)}: {counted(report)}"
+        yield from (f"  sizes: {printable(row)}" for row in size_rows(report.sizes))
         for group in grouped(report.shown):
             yield from _lines(group, style)
     if len(reports) > 1:
@@ -113,6 +117,8 @@ def as_markdown(reports: Iterable[CheckReport]) -> str:
         lines += [f"## {_escaped(report.file)}", "", f"{counted(report)[:1].upper()}{counted(report)[1:]}.", ""]
         if report.refused is not None:
             lines += [f"{report.refused.code}: {_escaped(report.refused.message)}", ""]
+        if rows := size_rows(report.sizes):
+            lines += [f"Sizes: {_escaped('; '.join(rows))}.", ""]
         if report.shown:
             lines += ["| level | code | what | where | why and what to do |", "|---|---|---|---|---|"]
             lines += [f"| {' | '.join(_row(each))} |" for each in grouped(report.shown)]

@@ -90,6 +90,9 @@ def _require_free(scope: Graph, renamed: Mapping[str, str]) -> None:
 
 
 def _rename(scope: Graph, renamed: Mapping[str, str]) -> None:
+    sizes = scope.rt_info.get("sizes")
+    if sizes:
+        scope.rt_info["sizes"] = {renamed.get(name, name): text for name, text in sizes.items()}
     for node in scope.ordered():
         named_so = any(node.name in value.names for value in node.outputs) and node.name in renamed
         for value in node.outputs:

@@ -57,8 +57,11 @@ def iteration_count(
         return fresh(1 if starts else 0, 1 if stops else None)
     if stops:
         return fresh(min(max(least(limit), 0), 1) if starts and limit is not None else 0, 1)
-    if limit is None or (not isinstance(limit, int) and limit.lo < 0):
+    if limit is None:
         return fresh()
+    if not isinstance(limit, int) and limit.lo < 0:
+        known = None if limit.now is None or not (starts and goes_on) else max(limit.now, 0)
+        return fresh(now=known, sources=tuple(limit.symbols()))
     dimension: Dimension = limit
     if starts and goes_on:
         return dimension

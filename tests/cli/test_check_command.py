@@ -86,7 +86,7 @@ def test_all_findings_are_reported(broken: Path) -> None:
 
 def test_no_findings_and_only_notes(fine: Path, growing: Path) -> None:
     done = mo_loop("check", fine)
-    assert (done.returncode, done.stdout, done.stderr) == (0, f"{fine}: nothing found\n", "")
+    assert (done.returncode, done.stdout, done.stderr) == (0, f"{fine}: nothing found\n  sizes: all may change\n", "")
     done = mo_loop("check", growing)
     assert done.returncode == 0 and done.stdout.startswith(f"{growing}: 1 note\n")
     assert "note ML521: the state 's' grows in each iteration" in done.stdout
@@ -239,9 +239,22 @@ def test_input(tmp_path: Path) -> None:
     path = saved(parsed(body("t = Add (s, s)")), tmp_path)
     assert found_in(as_json(path)) == {("ML520", "loop")}
     done = mo_loop("check", path, "--input", "x,n->3")
-    assert (done.returncode, done.stdout) == (0, f"{path}: nothing found\n")
+    assert (done.returncode, done.stdout) == (0, f"{path}: nothing found\n  sizes: all may change\n")
     wrong = mo_loop("check", path, "--input", "ghost[3]")
     assert wrong.returncode == 2 and wrong.stderr.startswith("error: ML202") and "ghost" in wrong.stderr
+
+
+def test_sizes(broken: Path, tmp_path: Path) -> None:
+    """A line for each input with a restricted size, and one for all others; nothing where errors were found."""
+    path = saved(parsed("""main (float[6,2] x, float[3] z, float k) => (y, u) {
+      p = SplitToSequence <axis = 0> (x) y = ConcatFromSequence <axis = 0> (p) u = Mul (z, k) }"""), tmp_path)
+    lines = invoke(path).output.splitlines()[1:3]
+    assert lines == ["  sizes: x[6,?]: ? may change, 6 is checked", "  sizes: all others may change"]
+    assert as_json(path)["models"][0]["sizes"] == {"x": "6,?", "z": "?", "k": ""}
+    assert invoke(path, "--static").output.splitlines()[1] == "  sizes: none may change"
+    wanted = "Sizes: x\\[6,?]: ? may change, 6 is checked; all others may change."
+    assert wanted in invoke(path, "--format", "markdown").output
+    assert as_json(broken)["models"][0]["sizes"] == {} and "sizes:" not in invoke(broken).output
 
 
 def test_output(broken: Path) -> None:
@@ -252,7 +265,7 @@ def test_output(broken: Path) -> None:
 
 def test_unroll(growing: Path) -> None:
     done = mo_loop("check", growing, "--unroll", "3")
-    assert (done.returncode, done.stdout) == (0, f"{growing}: nothing found\n")
+    assert (done.returncode, done.stdout) == (0, f"{growing}: nothing found\n  sizes: all may change\n")
 
 
 def test_an_option_without_effect(tmp_path: Path) -> None:

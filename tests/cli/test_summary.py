@@ -15,7 +15,7 @@ import pytest
 from onnx import numpy_helper
 
 from mo_loop.api import convert_model, save_model
-from mo_loop.cli.conversion_summary import _weights
+from mo_loop.cli.conversion_summary import MOST_ROWS, _weights
 from mo_loop.cli.progress import Progress
 from mo_loop.cli.time_table import SLOWEST, TimeTable
 from mo_loop.support.printable import sized
@@ -99,6 +99,24 @@ class TestNumbers:
         text = LOOP.replace("float[3] s", "x").replace("float[3] t", "t").replace("float[3] y", "float[R] y")
         source = saved(parsed(text.replace("BODY", "t = Concat <axis = 0> (x, x)")), tmp_path)
         assert as_json(source, "-o", target)["warnings"] == ["loop/step: 'x' hides an outer value of that name"]
+
+    def test_sizes_that_may_change(self, plain: Path, tmp_path: Path, target: Path) -> None:
+        """One line for a model whose sizes may all change; the restricted inputs of another one, and the number of
+        those that are too many."""
+        rows = convert(plain, "-o", target).stdout.splitlines()
+        assert [row for row in rows if "may change" in row] == ["  sizes         all may change"]
+        names = [f"x{number}" for number in range(MOST_ROWS + 2)]
+        inputs = ", ".join(f"float[6,2] {name}" for name in names)
+        pieces = " ".join(f"p{name} = SplitToSequence <axis = 0> ({name}) y{name} = ConcatFromSequence <axis = 0> "
+                          f"(p{name})" for name in names)  # fmt: skip
+        outputs = ", ".join(f"y{name}" for name in names)
+        source = saved(parsed(f"main ({inputs}, float[3] z) => ({outputs}, u) {{ {pieces} u = Neg (z) }}"), tmp_path)
+        rows = [row.strip() for row in convert(source, "-o", target).stdout.splitlines()]
+        first = rows.index("sizes         x0[6,?]: ? may change, 6 is checked")
+        assert rows[first + 1] == "x1[6,?]: ? may change, 6 is checked"
+        assert rows[first + MOST_ROWS] == "and 3 more (--format json, mo-loop inspect)"
+        assert as_json(source, "-o", target)["sizes"] == {**dict.fromkeys(names, "6,?"), "z": "?"}
+        assert set(as_json(source, "-o", target, "--static")["sizes"].values()) == {"6,2", "3"}
 
     def test_sizes(self) -> None:
         assert [sized(n) for n in (0, 999, 1000, 999_949, 999_950, 4_200_000, 3 * 10**9)] == [

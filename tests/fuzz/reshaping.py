@@ -52,7 +52,7 @@ class Task:
 
 @dataclass
 class Change:
-    """One change of sizes, and what came of it; `peer` is what came of it for the other converter."""
+    """One change of sizes and its result; `peer` is the result of the IR of the other converter."""
 
     what: str
     way: str
@@ -91,7 +91,7 @@ def judge(task: Task) -> Found:
         source.write_bytes(task.model)
         try:
             CONVERTERS[OURS](source, ours, dict(task.arguments))
-        except Exception as error:  # a refusal is no fault of a change
+        except Exception as error:  # a refusal is not a fault of a change
             return Found(refused=brief(error))
         found = Found()
         for what, way, shapes in changes(task):

@@ -73,6 +73,7 @@ def test_folders_are_not_recorded_and_the_reader_keeps_everything(tmp_path: Path
     assert read == {
         "converter": {"name": "mo_loop", "version": mo_loop.__version__, "target": "2024.6-2026.4"},
         "conversion_parameters": {"extensions": "own.py", "compress_to_fp16": "True"},
+        "sizes": {"x": "?,?", "s": "?"},
     }
     assert model.graph.rt_info["conversion_parameters"] == {"extensions": "own.py"}  # saving does not change a model
 

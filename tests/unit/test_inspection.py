@@ -294,6 +294,21 @@ def test_names_that_are_no_text() -> None:
 # -- IR
 
 
+def test_sizes_of_the_inputs_of_an_ir(tmp_path: Path) -> None:
+    model = parsed("""main (float[6,2] x, float k) => (y) {
+      p = SplitToSequence <axis = 0> (x) q = ConcatFromSequence <axis = 0> (p) y = Mul (q, k) }""")
+    path = tmp_path / "model.xml"
+    save_model(convert_model(model, rename={"x": "a.b"}), path)
+    found = inspect(path)
+    assert found.sizes == found.to_dict()["sizes"] == {"a.b": "6,?", "k": ""}
+    assert "  a.b  f32[6,2]  may be [6,?]\n  k    f32[]" in found.text()
+    assert not any("sizes" in key for key in found.metadata)
+    text = path.read_text()
+    for given in ('<sizes value="6" />', '<sizes><x a="1" b="2" /></sizes>', ""):
+        path.write_text(text[: text.index("<sizes>")] + given + text[text.index("</sizes>") + len("</sizes>") :])
+        assert "may be" not in inspect(path).text()
+
+
 def test_a_loop_of_the_ir(tmp_path: Path) -> None:
     text = """main (float[3] x, int64 n) => (float[3] y, float[N,3] z) <float[3] w = {1.0, 2.0, 3.0}> {
       [loop] y, z = Loop (n, "", x) <body = step (int64 i, bool c, float[3] s) => (bool d, float[3] t, float[3] o)

@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from mo_loop import ops
 from mo_loop.conversion_limits import budget
 from mo_loop.graph import Graph, Node
+from mo_loop.graph.dimension import Assumption, Dimension, now, open_symbols
+from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops.control import If, Iteration
 from mo_loop.ops.port_map import Sliced
 from mo_loop.transforms.folding import fold_constants
@@ -27,6 +30,8 @@ class UnrollLoops(FunctionPass):
     if the axis disappears), and a concatenated output one Concat. For nested loops the product of their iterations
     counts: either all are unrolled, or none. Constants are folded afterwards, so that the trip counts of other loops
     may become known. OpenVINO's UnrollTensorIterator does the same without a limit, and not for Scan.
+
+    Sizes of the model's inputs from which the number of iterations of such a loop follows are assumed to stay.
 
     Args:
         limit: the largest number of iterations, multiplied over nested loops; 0 unrolls nothing.
@@ -109,11 +114,23 @@ class UnrollLoops(FunctionPass):
         draws = [each for scope in node.body.scopes() for each in scope.of(ops.RandomUniform)]
         if any(each.global_seed or each.op_seed for each in draws):
             return self.refuse(node, "it draws random numbers from a seed: every copy would draw the same ones")
+        sizes = open_symbols(_lengths(node))
+        if sizes:
+            raise Assumption(fixed=sizes)
         if any(isinstance(each, Sliced) and not is_cut_evenly(each, value) for each, value in node.fed):
             return self.refuse(node, "the length of a sliced input is unknown, or its slices have other sizes than 1")
         return True
 
 
 def _count(node: Iteration) -> int:
-    """The number of iterations; 0 if it is unknown."""
-    return node.count if isinstance(node.count, int) else 0
+    """The number of iterations for the declared sizes of inputs; 0 if it is unknown."""
+    count = node.count
+    return count if isinstance(count, int) else now(count) or 0 if open_symbols([count]) else 0
+
+
+def _lengths(node: Iteration) -> Iterator[Dimension]:
+    """The number of iterations, and the lengths of sliced inputs."""
+    yield node.count
+    for entry, value in node.fed:
+        if isinstance(entry, Sliced) and value.shape is not None:
+            yield value.shape[normalise_axis(entry.axis, len(value.shape))]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Use
+from mo_loop.graph.dimension import now
 from mo_loop.target import ERROR, Gap
 from mo_loop.transforms.runtime.barriers import BarrierPass, HiddenPort
 
@@ -24,9 +25,6 @@ class MakeAssignedShapesDynamic(BarrierPass):
         if value.shape is None:
             return "the rank of its value is not known"
         sizes = enumerate(zip(value.shape, node.variable_shape, strict=True))
-        axes = tuple(axis for axis, (dim, stored) in sizes if _is_known(dim) and not _is_known(stored))
+        axes = tuple(axis for axis, (dim, stored) in sizes if now(dim) is not None and not isinstance(stored, int))
         return [(Use(node, 0), axes)] if axes else "each size that is known is known of the variable as well"
 
-
-def _is_known(dim: object) -> bool:
-    return isinstance(dim, int) and dim >= 0

@@ -8,7 +8,7 @@ from typing import TypeAlias
 from mo_loop import ops
 from mo_loop.errors import ConversionErrors, UnsupportedError
 from mo_loop.graph import Graph
-from mo_loop.graph.dimension import Dim, Dimension, Symbol, substituted
+from mo_loop.graph.dimension import Assumption, Dim, Dimension, Symbol, open_symbols, substituted
 from mo_loop.graph.shape import normalise_axis, symbols_of
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Op, Parameter
@@ -24,13 +24,19 @@ Recurrence: TypeAlias = Iteration | Sequence
 
 
 def length_of(node: Recurrence) -> Dimension | None:
-    """The number of steps; None if nothing is known."""
+    """The number of steps; None if nothing is known. Assumption if it is 1 for the declared sizes of the inputs."""
     if isinstance(node, Loop) and node.count != 1 and runs_once(node):
         return 1
-    if isinstance(node, Iteration):
-        return node.count
     x = node.inputs[0]
-    return None if x is None or x.shape is None else x.shape[1]
+    if isinstance(node, Iteration):
+        length = node.count
+    elif x is None or x.shape is None:
+        return None
+    else:
+        length = x.shape[1]
+    if isinstance(length, Dim) and length.now == 1 and (sizes := open_symbols([length])):
+        raise Assumption(fixed=sizes)
+    return length
 
 
 def counts_steps(node: Recurrence) -> bool:
@@ -96,12 +102,14 @@ def _name_of_trip_count(node: Recurrence) -> str:
 def make_single(graph: Graph) -> bool:
     """Give length 1 to the dimensions of inputs over which loops and recurrent layers run; True if any changed.
 
+    A length that the model declares stays: other inputs may have it too.
+
     Raises:
         UnsupportedError: something in the model needs several steps at once; several of them are one ConversionErrors.
     """
     changed = False
     for _ in range(len(graph.parameters) + 1):
-        lengths = {dim.symbol for dim in _lengths(graph) if isinstance(dim, Dim) and dim.symbol is not None}
+        lengths = {dim.symbol for dim in _lengths(graph) if isinstance(dim, Dim) and dim.symbol and dim.now is None}
         symbols = [each for each in symbols_of(_dims_of_inputs(graph)) if each in lengths]
         if not symbols:
             break

@@ -171,6 +171,8 @@ class Inspection(ShownResult):
     external: list[ExternalFile] = field(default_factory=list)
     states: list[VariableFacts] = field(default_factory=list)
     """The variables of an IR; an ONNX model has none."""
+    sizes: dict[str, str] = field(default_factory=dict)
+    """The name of each input of an IR -> what its sizes may be, as the pass WriteSizes describes it."""
 
     @property
     def elements(self) -> int:

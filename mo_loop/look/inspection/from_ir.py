@@ -13,6 +13,7 @@ from mo_loop.ir.reader.parse import records
 from mo_loop.look.inspection.contents import controls, operators, scope_sizes
 from mo_loop.look.inspection.description import ExternalFile, Inspection
 from mo_loop.look.inspection.states_of_ir import states_of
+from mo_loop.look.records.of_graph import flat
 from mo_loop.look.records.of_layers import number, structure_of_layers
 from mo_loop.look.records.structure import IR, OutputRecord, Ref
 from mo_loop.look.records.tensor_ports import TensorPort, tensor_port
@@ -21,6 +22,7 @@ from mo_loop.look.records.tensor_ports import TensorPort, tensor_port
 def inspect_ir(path: Path) -> Inspection:
     """Inspect the IR at `path`. Raises FileError, IrError and UnsupportedError as `records` does."""
     net, version = records(path)
+    given = net.rt_info.pop("sizes", None)
     structure = structure_of_layers(net, path)
     weights = path.with_suffix(".bin")
     metadata = structure.metadata
@@ -45,6 +47,7 @@ def inspect_ir(path: Path) -> Inspection:
         control=controls(structure.main, IR),
         external=external,
         states=states_of(structure),
+        sizes=dict(flat(given)) if isinstance(given, dict) else {},
     )
 
 

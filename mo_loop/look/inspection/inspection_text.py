@@ -37,8 +37,10 @@ class _Text:
         nodes = sum(each.nodes for each in inspection.scopes)
         weights = _amount(inspection.elements, inspection.bytes)
         yield f"contents   {counted(nodes, 'node')} in {counted(len(inspection.scopes), 'scope')}, {weights}"
-        for title, ports in (("inputs", inspection.inputs), ("outputs", inspection.outputs)):
-            yield from self._section(title, [(port.name, str(port)) for port in ports])
+        sizes = {name: f"may be [{text}]" for name, text in inspection.sizes.items() if text}
+        inputs = [(each.name, str(each), sizes.get(each.name, "")) for each in inspection.inputs]
+        yield from self._section("inputs", inputs)
+        yield from self._section("outputs", [(each.name, str(each)) for each in inspection.outputs])
         operators = [
             (each.name, str(each.count), sized(each.bytes) if each.bytes else "") for each in inspection.operators
         ]

@@ -7,12 +7,19 @@ import pickle
 import sys
 
 
-def stepped(path, sequences):
-    """The outputs of each inference of each sequence, in the order of the model. An inference is a dict of inputs."""
+def stepped(path, sequences, reshaped=False):
+    """The outputs of each inference of each sequence, in the order of the model. An inference is a dict of inputs.
+
+    With `reshaped` the model gets the sizes of the first inference.
+    """
     import openvino
 
     core = openvino.Core()
-    compiled = core.compile_model(core.read_model(path), "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
+    model = core.read_model(path)
+    if reshaped:
+        feeds = sequences[0][0]
+        model.reshape({port: list(feeds[_name(port, feeds)].shape) for port in model.inputs})
+    compiled = core.compile_model(model, "CPU", {"INFERENCE_PRECISION_HINT": "f32"})
     request = compiled.create_infer_request()
     found = []
     for sequence in sequences:

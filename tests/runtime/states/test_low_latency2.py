@@ -6,12 +6,15 @@ from typing import Any
 import numpy as np
 import onnx
 import pytest
+from onnx import numpy_helper
 
 from mo_loop.api import convert_model, save_model
-from mo_loop.compare.execution.isolated import isolated
+from mo_loop.compare.execution.isolated import IsolatedError, isolated
+from mo_loop.errors import UnsupportedError
+from tests.fuzz.reshaping import of_unknown_sizes
 from tests.fuzz.states.comparing import difference
 from tests.fuzz.states.stepping import stepped
-from tests.harness import parsed
+from tests.harness import floats, parsed
 
 LENGTH = 5
 OPTION = "LowLatency2[use_const_initializer=False,sequence_length=1]"
@@ -93,3 +96,44 @@ def test_a_loop_in_the_step_is_unrolled(tmp_path: Path) -> None:
 def test_a_condition_that_ends_behind_the_only_step(form: str, tmp_path: Path) -> None:
     option = "LowLatency2[use_const_initializer=False]"
     require_equal(parsed(FORMS[form], 17), tmp_path, option, input="x[1,2,3],start")
+
+
+ANY_BATCH = FORMS["iteration"].replace("float[2,3] s)", "s)").replace("float[2,3] next, float[2,3] out", "next, out")
+LSTM = """main (float[T,2,3] x, float[1,2,3] start) => (all, last) {
+  all, last, cell = LSTM <hidden_size = 3> (x, w, r, "", "", start, start) }"""
+
+
+@pytest.mark.parametrize("declared", ["T", "1"])
+@pytest.mark.parametrize("kind", ["loop", "lstm"])
+def test_the_batch_may_change_and_the_step_may_not(kind: str, declared: str, tmp_path: Path) -> None:
+    """The length 1 of a sequence is checked, set by the option or declared by the model."""
+    text = {"loop": ANY_BATCH, "lstm": LSTM}[kind]
+    option = OPTION if declared == "T" else "LowLatency2[use_const_initializer=False]"
+    made = convert_model(of_length(text, declared), transform=option)
+    save_model(made, tmp_path / "model.xml")
+    assert made.graph.rt_info["sizes"]["x"].partition(",")[0] == "1"
+    rng = np.random.default_rng(0)
+    for batch in (2, 4):
+        x = rng.standard_normal((LENGTH, batch, 3), np.float32)
+        start = rng.standard_normal((batch, 3) if kind == "loop" else (1, batch, 3), np.float32)
+        steps = [{"x": x[place : place + 1], "start": start} for place in range(LENGTH)]
+        wanted = isolated(whole, of_unknown_sizes(of_length(text, "T")).SerializeToString(), {"x": x, "start": start})
+        for found in isolated(stepped, str(tmp_path / "model.xml"), [steps, steps], True):
+            for place, array in enumerate(wanted):
+                assert difference([step[place] for step in found], array) == ""
+    two = {"x": x[:2], "start": start}
+    with pytest.raises(IsolatedError, match="split"):
+        isolated(stepped, str(tmp_path / "model.xml"), [[two]], True)
+
+
+def of_length(text: str, length: str) -> onnx.ModelProto:
+    model = parsed(text.replace("float[T,", f"float[{length},"), 17)
+    for name in "wr" if "LSTM" in text else "":
+        model.graph.initializer.append(numpy_helper.from_array(floats(1, 12, 3, seed=ord(name)), name))
+    return model
+
+
+def test_a_declared_length_is_not_set(tmp_path: Path) -> None:
+    """Another input may have the same length."""
+    with pytest.raises(UnsupportedError, match="runs 5 times, not once"):
+        convert_model(of_length(FORMS["iteration"], "5"), transform=OPTION)

@@ -9,6 +9,7 @@ import pytest
 
 from mo_loop import convert_model, ops
 from mo_loop.errors import ConversionErrors, ConversionWarning, UnsupportedError, UsageError
+from mo_loop.transforms.operands import behind
 from mo_loop.transforms.states.low_latency2 import LowLatency2
 from tests.harness import parsed
 
@@ -78,7 +79,7 @@ def test_a_loop_of_a_fixed_number_beside_one_step_stays() -> None:
         { r = Mul (p, q) t = Identity (r) }> (s, table)
     }"""
     graph = converted(text)
-    assert len(graph.of(ops.ReadValue)) == 1 and len(graph.of(ops.TensorIterator)) == 1
+    assert len(graph.of(ops.ReadValue)) == 1 and any(scope.has(ops.TensorIterator) for scope in graph.scopes())
 
 
 @pytest.mark.keeps_loops
@@ -93,7 +94,8 @@ def test_a_loop_of_a_fixed_number_in_a_step_without_states_stays() -> None:
       }> (x)
     }"""
     graph = converted(text)
-    assert not graph.has(ops.ReadValue) and len(graph.of(ops.Loop)) + len(graph.of(ops.TensorIterator)) == 1
+    assert not graph.has(ops.ReadValue)
+    assert any(scope.has(ops.Loop, ops.TensorIterator) for scope in graph.scopes())
 
 
 def test_a_sequence_read_backwards_is_refused() -> None:
@@ -121,7 +123,8 @@ def test_zeros_in_place_of_another_initial_value_are_a_warning() -> None:
         graph = converted(scan(1), "LowLatency2")
     assert [each.message.code for each in record] == ["ML524"]  # type: ignore[union-attr]
     (read,) = graph.of(ops.ReadValue)
-    assert not read.inputs[0].node.array.any()
+    initial = behind(read.inputs[0], (ops.Broadcast,))
+    assert not initial.node.array.any()
 
 
 def test_initial_zeros_are_no_warning() -> None:

@@ -1,0 +1,160 @@
+"""Which sizes of inputs may change: what the IR says of them, and what the runtime does when it is given them."""
+
+from __future__ import annotations
+
+import itertools
+from pathlib import Path
+from typing import Any
+
+import pytest
+from onnx import numpy_helper
+
+from mo_loop.api import Model, convert_model, read_model, save_model
+from mo_loop.compare.execution.isolated import IsolatedError, isolated
+from mo_loop.compare.results.array_comparison import compare_all
+from mo_loop.graph import Graph
+from mo_loop.graph.dimension import Dim, Symbol, named, opened
+from mo_loop.graph.types import TensorType, f32
+from mo_loop.ops.base import Parameter, Result
+from mo_loop.transforms.write_sizes import WriteSizes
+from tests.fuzz.reshaping import NUMBERS, UNKNOWN, of_unknown_sizes, run_reshaped
+from tests.harness import floats, oracle, parsed
+
+CLASSIFIER = """main (float[1,3,8,8] x) => (float[1,4] y) {
+  c = Conv (x, w)  p = GlobalAveragePool (c)  y = Flatten (p) }"""
+PIECES = """main (float[6,4] x) => (float[1,24] y) {
+  pieces = SplitToSequence <axis = 0> (x)  y = ConcatFromSequence <axis = 1> (pieces) }"""
+LOOP = """main (float[5,2,3] x, float[2,3] start) => (float[2,3] last, float[A,2,3] all) {{
+  shape = Shape (x)  first = Constant <value_int = 0> ()  n = Gather (shape, first)
+  fewer = Constant <value_int = {fewer}> ()  count = Sub (n, fewer)
+  last, all = Loop (count, "", start) <body = step (int64 i, bool c, s) => (bool d, next, out) {{
+    d = Identity (c)  e = Gather (x, i)  next = Add (s, e)  out = Mul (next, e) }}> }}"""
+SCAN = """main (float[5,2,3] x, float[5,2,3] y, float[2,3] start) => (float[2,3] last, float[5,2,3] all) {
+  last, all = Scan <num_scan_inputs = 2, body = step (s, e, f) => (next, out) {
+    g = Mul (e, f)  next = Add (s, g)  out = Mul (next, e) }> (start, x, y) }"""
+
+
+def classifier() -> Any:
+    model = parsed(CLASSIFIER)
+    model.graph.initializer.append(numpy_helper.from_array(floats(4, 3, 3, 3), "w"))
+    return model
+
+
+def converted(model: Any, folder: Path, **options: Any) -> dict[str, str]:
+    """Write the IR; returns what its rt_info says of sizes, as OpenVINO reads it."""
+    made: Model = convert_model(model, **options)
+    save_model(made, folder / "model.xml")
+    sizes: dict[str, str] = made.graph.rt_info["sizes"]
+    assert read_model(folder / "model.xml").graph.rt_info["sizes"] == sizes
+    assert isolated(sizes_in, folder / "model.xml", list(sizes)) == sizes
+    return sizes
+
+
+def sizes_in(path: Path, names: list[str]) -> dict[str, str]:
+    """In the worker: the entry of each input."""
+    from mo_loop.compare.execution.runtime import read_ir
+
+    model = read_ir(path)
+    return {name: model.get_rt_info(["sizes", name]).astype(str) for name in names}
+
+
+def shapes_of(feeds: dict[str, Any]) -> dict[str, tuple[int, ...]]:
+    return {name: array.shape for name, array in feeds.items()}
+
+
+def require_right(model: Any, folder: Path, *feeds: dict[str, Any]) -> None:
+    """The IR that is given the sizes of arrays has the results of the model with unknown sizes."""
+    for each, wanted in zip(feeds, oracle(of_unknown_sizes(model), feeds).values, strict=True):
+        for way in (NUMBERS, UNKNOWN):
+            found = isolated(run_reshaped, folder / "model.xml", way, each, shapes_of(each))
+            assert all(compare_all(wanted, found, rtol=1e-4, atol=1e-4))
+
+
+def require_refused(folder: Path, *feeds: dict[str, Any]) -> None:
+    for each, way in itertools.product(feeds, (NUMBERS, UNKNOWN)):
+        with pytest.raises(IsolatedError, match="RuntimeError") as caught:
+            isolated(run_reshaped, folder / "model.xml", way, each, shapes_of(each))
+        assert caught.value.status == "error"
+
+
+def test_all_may_change(tmp_path: Path) -> None:
+    model = classifier()
+    assert converted(model, tmp_path) == {"x": "?,?,?,?"}
+    require_right(model, tmp_path, {"x": floats(1, 3, 8, 8)}, {"x": floats(2, 3, 11, 5)})
+    require_refused(tmp_path, {"x": floats(1, 4, 8, 8)})
+
+
+def test_none_may_change(tmp_path: Path) -> None:
+    model = classifier()
+    assert converted(model, tmp_path, static=True) == {"x": "1,3,8,8"}
+    require_right(model, tmp_path, {"x": floats(1, 3, 8, 8)})
+    require_refused(tmp_path, {"x": floats(2, 3, 8, 8)}, {"x": floats(1, 3, 8, 9)}, {"x": floats(1, 3, 4, 16)})
+
+
+def test_one_may_change(tmp_path: Path) -> None:
+    model = parsed(PIECES)
+    assert converted(model, tmp_path) == {"x": "6,?"}
+    require_right(model, tmp_path, {"x": floats(6, 4)}, {"x": floats(6, 5)})
+    require_refused(tmp_path, {"x": floats(5, 4)}, {"x": floats(4, 6)})
+
+
+@pytest.mark.parametrize("name", ["a.b", 'a"<&> b', "a,b[0]=n1", "\u00e4", "value", "x y"])
+def test_names(name: str, tmp_path: Path) -> None:
+    model = parsed("main (float[6,4] x, float k) => (float[6,4] y) { y = Mul (x, k) }")
+    model.graph.input[0].name = model.graph.node[0].input[0] = name
+    assert converted(model, tmp_path) == {name: "?,?", "k": ""}
+    model.graph.input[0].name = model.graph.node[0].input[0] = "x"
+    assert converted(model, tmp_path, rename={"x": name, "k": "x"}) == {name: "?,?", "x": ""}
+
+
+def test_dynamic_sizes(tmp_path: Path) -> None:
+    model = parsed("main (float[N,4] x, float[6,4] y) => (float[N,4] z) { z = Mul (x, y) }")
+    assert converted(model, tmp_path) == {"x": "?,?", "y": "?,?"}
+    assert converted(model, tmp_path, static=True) == {"x": "?,4", "y": "6,4"}
+
+
+def test_what_is_assumed_of_several() -> None:
+    """Sizes that are equal to each other, and at least a number."""
+    graph = Graph()
+    own = [opened("x", axis, 8) for axis in range(3)]
+    least = Dim(((Symbol("x[0]", 4, None, 8), 1),))
+    x = Parameter(graph=graph, dtype=f32, shape=(least, own[1], own[2]), name="x")
+    y = Parameter(graph=graph, dtype=f32, shape=(least, own[1], 8, named("N")), name="y")
+    z = Parameter(graph=graph, dtype=f32, name="z")
+    x.__dict__["sizes"] = tuple(own)
+    y.__dict__["sizes"] = (*(opened("y", axis, 8) for axis in range(3)), None)
+    for each in (x, y, z):
+        Result(each.output)
+    WriteSizes().run_on_graph(graph)
+    assert graph.rt_info["sizes"] == {"x": "n1=4..,n2,?", "y": "n1=4..,n2,8,?", "z": "..."}
+    assert [each.value_type for each in (x, y)] == [
+        TensorType(f32, (8, 8, 8)), TensorType(f32, (8, 8, 8, y.value_type.dims[3])),
+    ]  # fmt: skip
+
+
+@pytest.mark.parametrize(("text", "steps"), [(LOOP.format(fewer=0), 5), (LOOP.format(fewer=2), 3), (SCAN, 5)])
+def test_unrolled_loops_fix_their_number_of_steps(text: str, steps: int, tmp_path: Path) -> None:
+    model = parsed(text)
+    names = [each.name for each in model.graph.input if each.name != "start"]
+
+    def feeds(length: int, batch: int) -> dict[str, Any]:
+        x = {name: floats(length, batch, 3, seed=seed) for seed, name in enumerate(names)}
+        return {**x, "start": floats(batch, 3, seed=9)}
+
+    sizes = converted(model, tmp_path, unroll=steps)
+    assert {sizes[name].partition(",")[0] for name in names} == {"5"} and "2" not in sizes["start"].split(",")
+    require_right(model, tmp_path, feeds(5, 2), feeds(5, 4))
+    require_refused(tmp_path, feeds(6, 2), feeds(4, 2))
+    assert "5" not in converted(model, tmp_path)["x"]
+
+
+def test_a_loop_that_is_too_long_to_be_unrolled_fixes_nothing(tmp_path: Path) -> None:
+    model = parsed("""main (float[5,2] x) => (float[2] last, float[A,2] all) {
+      three = Constant <value_int = 3> ()  axes = Constant <value_ints = [0]> ()  shape = Shape (x)
+      first = Constant <value_int = 0> ()  length = Gather (shape, first)  row = ReduceSum <keepdims = 0> (x, axes)
+      s = Loop (three, "", row) <body = one (int64 i, bool c, float[2] a) => (bool d, float[2] b) {
+        d = Identity (c)  b = Sin (a) }>
+      last, all = Loop (length, "", s) <body = two (int64 j, bool e, float[2] p) => (bool f, float[2] q, float[2] r) {
+        f = Identity (e)  g = Gather (x, j)  q = Add (p, g)  r = Identity (q) }> }""")
+    assert converted(model, tmp_path, unroll=3)["x"] == "?,?"
+    require_right(model, tmp_path, *({"x": floats(length, 2)} for length in (5, 7)))
