@@ -67,6 +67,13 @@ def parsed(text: str, opset: int = 18, **domains: int) -> onnx.ModelProto:
     return onnx.parser.parse_model(f"<ir_version: 10, opset_import: [{imports}]>\n{text}")
 
 
+def folded(**options: Any) -> dict[str, Any]:
+    """Options of a conversion for the declared sizes, without checks of them: what they decide is constant."""
+    config = PassConfig()
+    config.disable("WriteSizes")
+    return {"static": True, "config": config, **options}
+
+
 def keeping_loops() -> PassConfig:
     """A configuration without the passes that shorten loops, for other processes: the mark keeps_loops does not reach
     them."""

@@ -29,7 +29,8 @@ class WriteSizes(FunctionPass):
     are checked: VariadicSplit of Range(0, whether they are as assumed) into [1] has no result for another size. With
     static shapes the runtime computes this once; another size is an error at reshape, or at inference.
 
-    The entry `sizes` of the model's rt_info has what each size may be: `<sizes><x value="?,3,?,?" /></sizes>`.
+    A model that declares some sizes as unknown keeps those that it declares as they are, without checks. Of other
+    models the entry `sizes` of the rt_info has what each size may be: `<sizes><x value="?,3,?,?" /></sizes>`.
 
         ?       any size, but not 0 if the declared size is not 0; the model itself may refuse sizes, such as other
                 channels of a convolution
@@ -43,10 +44,11 @@ class WriteSizes(FunctionPass):
 
     def run_on_graph(self, graph: Graph) -> bool:
         places: dict[str, Place] = {
-            size.name: (each, axis) for each in graph.parameters for axis, size in enumerate(each.sizes or ()) if size
-        }
+            size.name: (each, axis)
+            for each in graph.parameters for axis, size in enumerate(each.sizes or ()) if isinstance(size, Dim)
+        }  # fmt: skip
         assumed = {each: list(_assumed(each, places)) for each in graph.parameters if each.sizes}
-        if graph.parameters:
+        if places or any(assumed.values()):
             graph.rt_info["sizes"] = _texts(graph.parameters, [each for listed in assumed.values() for each in listed])
         changed = False
         for each in graph.parameters:
@@ -72,9 +74,9 @@ def _assumed(parameter: Parameter, places: dict[str, Place]) -> Iterator[tuple[P
     """The assumptions about the sizes of an input: "is" a number, or that of another place; "least" a number."""
     for axis, (own, dim) in enumerate(zip(parameter.sizes or (), parameter.value_type.dims, strict=False)):
         symbol = dim.symbol if isinstance(dim, Dim) else None
-        if isinstance(dim, int):  # also a size that the model does not declare, such as that of one step
+        if isinstance(dim, int) and not isinstance(own, int):  # the model may not declare it: that of one step
             yield (parameter, axis), "is", dim
-        if own is None or symbol is None:
+        if not isinstance(own, Dim) or symbol is None:
             continue
         if symbol.name != own.name and symbol.name in places:
             yield (parameter, axis), "is", places[symbol.name]

@@ -12,13 +12,14 @@ The pass WriteSizes writes the declared sizes into the inputs of the IR, and che
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mo_loop.errors import ExtensionError, InternalError, LimitError, MoLoopError, UsageError
 from mo_loop.graph import Graph, Node
 from mo_loop.graph.dimension import Assumption, Dim, Dimension, Symbol, open_symbols, opened
+from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.front import Failed
 
@@ -30,6 +31,8 @@ class InputSizes:
     """What a conversion assumes of the sizes of inputs. With `all_fixed` every size is a number."""
 
     all_fixed: bool = False
+    is_dynamic: bool = False
+    """Whether the model declares some sizes as unknown."""
     has_open: bool = False
     """Whether an input of the last attempt has a size that is not fixed."""
     _fixed: set[str] = field(default_factory=set)
@@ -37,17 +40,24 @@ class InputSizes:
     _equal: dict[str, Symbol] = field(default_factory=dict)
     """The name of a symbol -> the symbol that stands for it."""
 
-    def own(self, name: str, type_: TensorType) -> tuple[Dim | None, ...]:
-        """The symbol of each declared size of an input; None for a size that the model does not declare."""
+    def of_inputs(self, types: Iterable[Any]) -> None:
+        """Leave all sizes as they are declared, without checks, if the model declares some of them as unknown."""
+        shapes = [type_.shape for type_ in types if isinstance(type_, TensorType)]
+        self.is_dynamic = not self.all_fixed and not all(is_static(shape) for shape in shapes)
+
+    def own(self, name: str, type_: TensorType) -> tuple[Dimension | None, ...]:
+        """The symbol of each declared size of an input, its number if it is not checked; None for one not declared."""
         shape = type_.shape or ()
+        if self.is_dynamic:
+            return tuple(size if isinstance(size, int) else None for size in shape)
         return tuple(opened(name, axis, size) if isinstance(size, int) else None for axis, size in enumerate(shape))
 
     def opened(self, name: str, type_: TensorType) -> TensorType:
         """The type of an input with symbols for its declared sizes, as far as they are not fixed."""
-        if type_.shape is None or self.all_fixed:
+        if type_.shape is None or self.all_fixed or self.is_dynamic:
             return type_
         pairs = zip(type_.shape, self.own(name, type_), strict=True)
-        dims = tuple(size if own is None else self._dimension(own) for size, own in pairs)
+        dims = tuple(self._dimension(own) if isinstance(own, Dim) else size for size, own in pairs)
         self.has_open |= dims != type_.shape
         return type_.with_shape(dims)
 

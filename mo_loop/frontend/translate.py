@@ -90,6 +90,7 @@ def translate(
         translation.refusal = certain_refusal(model, cut, translation.custom)
     sizes = sizes or InputSizes(all_fixed=True)
     starts = list(cut.parameters(model))
+    sizes.of_inputs(each.type for each in starts if each.value is None)
     scope.ranks = Ranks(proto, {each.name: getattr(each.type, "rank", None) for each in starts})
     for start in starts:
         translation.budget.name(start.name)

@@ -22,7 +22,7 @@ import numpy as np
 
 from mo_loop.errors import InternalError, MoLoopError, TypeError_, error_of_numbers
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.dimension import Dim, fresh_symbols
+from mo_loop.graph.dimension import Dimension, fresh_symbols
 from mo_loop.graph.inference_cache import inferred_once, unique
 from mo_loop.graph.origin import Origin
 from mo_loop.graph.shape import Shape, require_sizes
@@ -371,11 +371,11 @@ class Parameter(Op, opset=1, kept=True):
     """An input of a graph. `shape` None is an unknown rank. Spec: Parameter-1.
 
     `sizes` are the symbols of the declared sizes of a model's input, None for a size that is not declared: the type may
-    have another symbol, or a number, where the conversion assumes so.
+    have another symbol, or a number, where the conversion assumes so. Sizes that are numbers are not checked.
     """
 
     value_type: ClassVar[Any]
-    sizes: ClassVar[tuple[Dim | None, ...] | None] = None
+    sizes: ClassVar[tuple[Dimension | None, ...] | None] = None
 
     def __init__(
         self, *, graph: Graph, dtype: ElementType | None = None, shape: Shape = None, name: str = "",

@@ -66,7 +66,7 @@ def test_the_pipeline_is_assembled_in_one_place() -> None:
 
 def test_a_pass_without_effect_belongs_to_an_option(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(pipelines, "default_pipeline", lambda *_: [Idle()])
-    with pytest.raises(InternalError, match=r"Idle changed nothing, and _flag_of .* names no option"):
+    with pytest.raises(InternalError, match=r"Idle changed nothing, and flag_of .* names no option"):
         Conversion().run(parsed(NEG))
 
 

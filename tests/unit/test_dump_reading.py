@@ -20,7 +20,7 @@ from mo_loop.look.page.document import delta
 from mo_loop.look.records.node_link import node_link
 from mo_loop.look.records.opening import opened
 from mo_loop.text import parse, to_text
-from tests.harness import parsed
+from tests.harness import folded, parsed
 from tests.pages import after, document
 from tests.unit.test_dump import TEXT
 
@@ -41,7 +41,7 @@ LOOP = """main (float[3] x, int64 n) => (float[3] y) {
 def dumped(model: Any, folder: Path, **options: Any) -> Path:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        convert_model(model, static=True, observers=[Dumper(folder, ["json", "text"], **options)])
+        convert_model(model, **folded(), observers=[Dumper(folder, ["json", "text"], **options)])
     return folder
 
 
@@ -127,7 +127,7 @@ def test_layers_and_offsets(tmp_path: Path) -> None:
 def test_the_page_has_the_ids_of_the_file_for_port_maps(tmp_path: Path) -> None:
     """`internal_layer_id` of the .xml."""
     dumper = Dumper(tmp_path / "steps", ["json"], saved=True)
-    model = convert_model(parsed(LOOP), static=True, observers=[dumper])
+    model = convert_model(parsed(LOOP), **folded(), observers=[dumper])
     save_model(model, tmp_path / "m.xml", observers=[dumper])
     data = document((tmp_path / "steps" / "index.html").read_text("utf-8"))
     (loop,) = [node for node in after(data)[0].values() if node["op"] == "Loop"]
@@ -228,7 +228,7 @@ def test_the_text_of_a_whole_graph_can_be_parsed(name: str, tmp_path: Path) -> N
     whole = parse(sorted(folder.glob("*_written.txt"))[0].read_text("utf-8"))
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        graph = convert_model(MODELS / f"{name}.onnx").graph
+        graph = convert_model(MODELS / f"{name}.onnx", **folded()).graph
     assert to_text(whole, canonical=True) == to_text(graph, canonical=True)
 
 

@@ -17,14 +17,14 @@ from mo_loop.look.inspection.description import ControlFacts, Inspection, below
 from mo_loop.look.inspection.read import inspect
 from mo_loop.look.records.opening import opened
 from tests import MODELS
-from tests.harness import parsed
+from tests.harness import folded, parsed
 
 FILES = sorted(MODELS.glob("*/*.onnx"))
 
 
 def saved_ir(model: Any, folder: Path, **arguments: Any) -> Path:
     path = folder / "model.xml"
-    save_model(convert_model(model, **{"static": True, **arguments}), path)
+    save_model(convert_model(model, **folded(**arguments)), path)
     return path
 
 

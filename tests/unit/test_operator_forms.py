@@ -10,6 +10,7 @@ import pytest
 from mo_loop.api import convert_model
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import Iteration
+from tests.harness import folded
 from tools.benching.typical_operators import typical
 
 MOST = {
@@ -24,7 +25,7 @@ each tree and level, or for each node, would be thousands."""
 @pytest.mark.parametrize("dynamic", [False, True], ids=["static", "dynamic"])
 @pytest.mark.parametrize("name", MOST)
 def test_an_operator_is_few_operations_and_no_loop(name: str, dynamic: bool) -> None:
-    graph = convert_model(typical(name, dynamic)[0], static=True).graph
+    graph = convert_model(typical(name, dynamic)[0], **folded()).graph
     made = [node for scope in graph.scopes() for node in scope if not isinstance(node, Constant | Parameter | Result)]
     assert not [node for node in made if isinstance(node, Iteration)]
     assert len(made) <= MOST[name][dynamic]

@@ -19,7 +19,7 @@ from mo_loop.report.tensor_map import mapping
 from mo_loop.support.ordered_union import union
 from mo_loop.transforms import FunctionPass, Manager, MatcherPass, any_input, wrap_type
 from mo_loop.transforms.replace import copy_runtime_info, insert_after, replace_node
-from tests.harness import parsed
+from tests.harness import folded, parsed
 
 LOOP = """
 main (float[3] x, int64 n) => (float[3] y) {
@@ -37,7 +37,7 @@ def translated(text: str, **domains: int) -> Graph:
 
 
 def converted(text: str, **options: Any) -> Graph:
-    return convert_model(parsed(text), **{"static": True, **options}).graph
+    return convert_model(parsed(text), **folded(**options)).graph
 
 
 def only(graph: Graph, kind: type[Node]) -> Node:
@@ -91,7 +91,7 @@ def test_names_with_slashes() -> None:
     model.graph.node[1].input[0] = "/a/Loop_0"
     inner = loop.attribute[0].g
     inner.node[1].name, inner.node[1].output[0], inner.node[2].input[0] = "/d/Neg", "/d/Neg_0", "/d/Neg_0"
-    graph = convert_model(model, static=True).graph
+    graph = convert_model(model, **folded()).graph
     origin = only(graph, ops.Negative).origin
     assert origin == Origin(("/a/Loop", "b/c"), "/d/Neg", "Neg") and origin.path == "/a/Loop/b/c//d/Neg"
     rename_tensors(graph, {"/a/Loop/b/c//d/Neg_0": "negative", "/a/Loop_0": "last"})

@@ -19,7 +19,7 @@ from mo_loop.look.records.opening import opened
 from mo_loop.look.records.tensor_ports import TensorPort, port_of
 from tests import MODELS
 from tests.fuzz.control_flow.generator import generate
-from tests.harness import parsed
+from tests.harness import folded, parsed
 
 FILES = sorted(MODELS.glob("*/*.onnx"))
 
@@ -108,7 +108,7 @@ def test_loop() -> None:
 
 @pytest.mark.keeps_loops
 def test_loop_in_an_ir(tmp_path: Path) -> None:
-    save_model(convert_model(parsed(LOOP), static=True), tmp_path / "model.xml")
+    save_model(convert_model(parsed(LOOP), **folded()), tmp_path / "model.xml")
     loop = only(tmp_path / "model.xml")
     kinds = [each.kind for each in (*loop.inputs, *loop.outputs)]
     assert kinds == ["merged", "invariant", "invariant", "final", "concatenated"]
@@ -128,7 +128,7 @@ def test_scan_backwards(tmp_path: Path) -> None:
     scan = only(parsed(SCAN))
     assert scan.trip_count == "7 (dimension 0 of x)" and scan.condition is None
     assert scan.inputs[1].slicing == {"axis": 0, "stride": -1} == scan.outputs[1].slicing
-    save_model(convert_model(parsed(SCAN), static=True), tmp_path / "model.xml")
+    save_model(convert_model(parsed(SCAN), **folded()), tmp_path / "model.xml")
     iterator = only(tmp_path / "model.xml")
     assert iterator.operator == "TensorIterator" and iterator.trip_count == "7 (dimension 0 of x)"
     (sliced,) = [each for each in iterator.inputs if each.kind == "sliced"]
@@ -137,7 +137,7 @@ def test_scan_backwards(tmp_path: Path) -> None:
 
 @pytest.mark.keeps_loops
 def test_slices_of_several_elements(tmp_path: Path) -> None:
-    save_model(convert_model(parsed(SCAN), static=True), tmp_path / "model.xml")
+    save_model(convert_model(parsed(SCAN), **folded()), tmp_path / "model.xml")
     text = (tmp_path / "model.xml").read_text()
     assert 'stride="-1"' in text
     changed = text.replace('stride="-1"', 'stride="-2"').replace('part_size="1"', 'part_size="2"')

@@ -10,7 +10,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.dimension import open_symbols
+from mo_loop.graph.dimension import low, open_symbols
 from mo_loop.graph.origin import made_for
 from mo_loop.graph.shape import is_static, of_declared_sizes
 from mo_loop.graph.types import TensorType, string
@@ -44,15 +44,19 @@ class SpecializeLoops(FunctionPass):
         made: list[If] = []
         for node in loops:
             found = [known.get(value) for value in node.operands]
-            types = [each for each in found if isinstance(each, TensorType) and is_static(each.shape)]
+            types = [each for each in found if isinstance(each, TensorType) and each.shape is not None]
             if len(types) < len(node.operands):
-                self.refuse(node, "its inputs have sizes that do not follow from those of the model")
+                self.refuse(node, "it reads a sequence, or a tensor of unknown rank")
                 continue
             if node.acts or any(value.dtype is string for value in node.operands):
                 self.refuse(node, "it has states, or strings")
                 continue
             with made_for(node.origins):
-                made.append(_specialize(node, types))
+                branches = _specialize(node, types)
+            if branches is None:
+                self.refuse(node, "no size that it reads is known for the declared sizes")
+                continue
+            made.append(branches)
             known |= {new: known[old] for old, new in zip(node.outputs, made[-1].outputs, strict=True)}
             self.accept(node)
         if made:
@@ -66,14 +70,14 @@ class SpecializeLoops(FunctionPass):
 
 
 def _is_open(node: Iteration) -> bool:
-    """Whether a size, or a known number, that the loop reads follows from a declared size."""
-    return any(open_symbols(_dimensions(value)) for value in node.operands)
+    """Whether the number of iterations follows from declared sizes, or sizes of its outputs if it may not run.
 
-
-def _dimensions(value: Value) -> list[Any]:
-    type_ = value.type
-    known = getattr(type_, "known", None)
-    return [*(getattr(type_, "shape", None) or ()), *(() if known is None else known.flat)]
+    Forms for other loops hardly depend on sizes.
+    """
+    if open_symbols([node.count]):
+        return True
+    shapes = [output.shape or () for output in node.outputs if isinstance(output.type, TensorType)]
+    return low(node.count) == 0 and any(open_symbols(shape) for shape in shapes)
 
 
 def _of_declared_sizes(graph: Graph) -> dict[Value, Any] | None:
@@ -93,10 +97,12 @@ def _of_declared_sizes(graph: Graph) -> dict[Value, Any] | None:
     }
 
 
-def _specialize(node: Iteration, types: Sequence[TensorType]) -> If:
+def _specialize(node: Iteration, types: Sequence[TensorType]) -> If | None:
     graph, values = node.graph, list(dict.fromkeys(node.operands))
     of_value = dict(zip(node.operands, types, strict=True))
     conditions = [each for value in values for each in _conditions(value, of_value[value])]
+    if not conditions:
+        return None
     holds = conditions[0]
     for each in conditions[1:]:
         holds = ops.LogicalAnd(holds, each).output
@@ -115,7 +121,9 @@ def _specialize(node: Iteration, types: Sequence[TensorType]) -> If:
             x = parameters[-1].output
             inner[value] = _as_known(x, of_value[value]) if is_known else x
         body.adopt(graph, [node], inner)
-        body.touch(inner[node.outputs[0]].node)
+        copy = inner[node.outputs[0]].node
+        copy.name = ""  # the name of the layer whose outputs the model reads
+        body.touch(copy)
         entries.append(parameters)
         results.append([Result(inner[output]) for output in node.outputs])
     made = If(
@@ -131,14 +139,18 @@ def _as_known(x: Value, type_: TensorType) -> Value:
     """A value that has the sizes, and the numbers, of `type_`."""
     if type_.integers is not None:
         return Constant(np.array(type_.integers).reshape(type_.dims), graph=x.graph, dtype=x.dtype).output
-    return x if x.type.shape == type_.shape else ops.Reshape(x, np.array(type_.dims, np.int64)).output
+    sizes = [dim if isinstance(dim, int) else 0 for dim in type_.dims]  # 0 keeps one
+    if sizes == [dim if isinstance(dim, int) else 0 for dim in x.type.dims]:
+        return x
+    return ops.Reshape(x, sizes, special_zero=not is_static(type_.shape)).output
 
 
 def _conditions(value: Value, type_: TensorType) -> list[Value]:
     """Whether a value has the sizes, and the numbers, of `type_`; none for those that are known."""
     found = []
-    if value.type.shape != type_.shape:
-        found.append(_all_equal(ops.ShapeOf(value).output, type_.dims))
+    sizes = {axis: dim for axis, dim in enumerate(type_.dims) if isinstance(dim, int) and dim != value.type.dims[axis]}
+    if sizes:
+        found.append(_all_equal(ops.Gather(ops.ShapeOf(value), list(sizes), 0).output, list(sizes.values())))
     if type_.integers is not None and value.type.integers is None:
         numbers = value if value.rank == 1 else ops.Reshape(value, [-1]).output
         found.append(_all_equal(numbers, type_.integers))

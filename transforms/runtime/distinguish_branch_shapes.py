@@ -47,9 +47,10 @@ class DistinguishBranchShapes(FunctionPass):
         entries: list[Selected] = []
         for entry, output in zip(node.output_map, node.outputs, strict=True):
             entries += _distinguished(entry, output) if entry in lossy else [entry]
+        # Of one output, the node that restores the shape has the name.
         new = ops.If(
-            *node.inputs, graph=node.graph, name=node.name, then_body=node.then_body, else_body=node.else_body,
-            input_map=node.input_map, output_map=tuple(entries),
+            *node.inputs, graph=node.graph, name="" if len(node.outputs) == len(lossy) == 1 else node.name,
+            then_body=node.then_body, else_body=node.else_body, input_map=node.input_map, output_map=tuple(entries),
         )  # fmt: skip
         new.rt_info.update(node.rt_info)
         outputs = iter(new.outputs)
@@ -58,7 +59,10 @@ class DistinguishBranchShapes(FunctionPass):
             if entry in lossy:
                 value = _without_padding(value) if _longer_axis(entry) is None else value
                 value = reshaped(value, old.type.dims, lambda: next(outputs))
+            names = old.names
             replace_output(old, value)
+            if names and entry in lossy and len(node.outputs) > 1:  # the name of the node means all of its outputs
+                value.node.name = names[0]
         node.graph.remove(node)
         kept = set(_results(entries))
         for result in dict.fromkeys(_results(lossy)):

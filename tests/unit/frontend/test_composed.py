@@ -10,12 +10,12 @@ from mo_loop.frontend.ops.images.grid import sampled_at
 from mo_loop.frontend.ops.movement import flatten
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.types import TensorType, f32
-from tests.harness import parsed
+from tests.harness import folded, parsed
 from tests.unit.graphs import parameter
 
 
 def converted(text: str, opset: int = 22) -> Graph:
-    return convert_model(parsed(f"main {text}", opset), static=True).graph
+    return convert_model(parsed(f"main {text}", opset), **folded()).graph
 
 
 def tensor_of_unknown_rank(graph: Graph) -> Value:

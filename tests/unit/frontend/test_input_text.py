@@ -13,7 +13,7 @@ from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors, UsageError
 from mo_loop.frontend.input_text import dtype_of, parse_inputs, value_of
 from mo_loop.graph.types import ALL, f16, i64, string
-from tests.harness import parsed
+from tests.harness import folded, parsed
 
 MODEL = """
     main (float[N, 3] x, float[3, M] w, int64 k) => (float[N, M] y) {
@@ -85,7 +85,7 @@ class TestShapesAndTypes:
 
     @pytest.mark.keeps_loops
     def test_bodies_too(self) -> None:
-        converted = convert_model(parsed(LOOP), input="x[7]", static=True)
+        converted = convert_model(parsed(LOOP), input="x[7]", **folded())
         assert [str(each.value.type) for each in converted.graph.results] == ["f32[7]", "f32[?,7]"]
         (node,) = converted.graph.nodes_with_bodies()
         assert "f32[7]" in {str(each.output.type) for each in node.bodies[0].parameters}

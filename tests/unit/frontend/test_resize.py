@@ -7,12 +7,12 @@ import pytest
 from mo_loop import ops
 from mo_loop.api import convert_model
 from mo_loop.errors import ConversionErrors
-from tests.harness import parsed
+from tests.harness import folded, parsed
 
 
 def is_native(text: str) -> bool:
     """Whether the converted model has one Interpolate, not operations in its place."""
-    return len(convert_model(parsed(text, opset=19), static=True).graph.of(ops.Interpolate)) == 1
+    return len(convert_model(parsed(text, opset=19), **folded()).graph.of(ops.Interpolate)) == 1
 
 
 def resized(size: str, scales: str, **attributes: str) -> str:

@@ -13,13 +13,13 @@ from mo_loop.errors import TypeError_, UnsupportedError
 from mo_loop.frontend.ops.images.convolution import spatial_rank
 from mo_loop.graph import Graph, Node
 from mo_loop.graph.types import TensorType, f32
-from tests.harness import parsed
+from tests.harness import folded, parsed
 from tests.unit.graphs import parameter
 
 
 def converted(text: str, kind: type[Node]) -> Any:
     """The only node of a kind in the converted model."""
-    (node,) = (each for each in convert_model(parsed(text), static=True).graph.ordered() if isinstance(each, kind))
+    (node,) = (each for each in convert_model(parsed(text), **folded()).graph.ordered() if isinstance(each, kind))
     return node
 
 
