@@ -1,4 +1,4 @@
-"""What errors of a conversion advise: options to give, to change or to omit."""
+"""Advice in errors of a conversion: options to give, to change or to omit."""
 
 from __future__ import annotations
 

@@ -11,8 +11,9 @@ from typing import Any
 
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
-from mo_loop.frontend.cut import Cut
+from mo_loop.frontend.cut import Cut, Start
 from mo_loop.frontend.declared_types import type_from
+from mo_loop.frontend.input_sizes import InputSizes
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import main_graph
 from mo_loop.graph import Graph, Value
@@ -23,6 +24,21 @@ from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 from mo_loop.ops.sequences import Optional
 
 PACK = "give --sequence-io packed: it becomes its data and its shapes, two tensors"
+
+
+def made_start(graph: Graph, packed: bool, sizes: InputSizes, name: str, start: Start) -> Value:
+    """The node of an input: a Parameter, or a Constant if the input is frozen."""
+    origin = Origin(output=name)
+    if start.value is not None:
+        with made_for((origin,)):
+            value = Constant(start.value, graph=graph, dtype=start.type.dtype, name=name).output
+        value.define(origin)
+        return value
+    if not isinstance(start.type, TensorType):
+        return made_input(graph, name, start.type, packed)
+    value = made_input(graph, name, sizes.opened(name, start.type), packed)
+    value.node.__dict__["sizes"] = sizes.own(name, start.type)
+    return value
 
 
 def made_input(graph: Graph, name: str, type_: TensorType | SequenceType | OptionalType, packed: bool) -> Value:

@@ -28,7 +28,7 @@ T = TypeVar("T")
 
 @dataclass
 class InputSizes:
-    """What a conversion assumes of the sizes of inputs. With `all_fixed` every size is a number."""
+    """The assumptions of a conversion about the sizes of inputs. With `all_fixed` every size is a number."""
 
     all_fixed: bool = False
     is_dynamic: bool = False

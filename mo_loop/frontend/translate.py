@@ -24,11 +24,11 @@ from mo_loop.errors import (
 )
 from mo_loop.frontend import functions, refusals, registry
 from mo_loop.frontend.assumed_ranks import SHAPED, with_length, with_rank
-from mo_loop.frontend.boundary import made_input, make_result
+from mo_loop.frontend.boundary import made_start, make_result
 from mo_loop.frontend.consumers_into_branches import sink_consumers, split_outputs
 from mo_loop.frontend.context import Context, Translation, as_values
 from mo_loop.frontend.custom_translators import CustomTranslators, called, defined_at
-from mo_loop.frontend.cut import Cut, Start
+from mo_loop.frontend.cut import Cut
 from mo_loop.frontend.declared_ranks import of_declared_ranks, output_of_one_rank
 from mo_loop.frontend.declared_types import contradictions
 from mo_loop.frontend.doubts import Doubts
@@ -96,9 +96,9 @@ def translate(
         translation.budget.name(start.name)
         start = with_rank(start, scope, translation)
         if start.if_needed:
-            scope.lazy[start.name] = partial(_input_called, graph, packed, sizes), start
+            scope.lazy[start.name] = partial(made_start, graph, packed, sizes), start
         else:
-            scope.values[start.name] = _input(graph, start, packed, sizes)
+            scope.values[start.name] = made_start(graph, packed, sizes, start.name, start)
     translation.top = scope
     translation.statements(proto, scope, outputs)
     require_sizes_of_failures(graph)
@@ -111,25 +111,6 @@ def translate(
     if metadata:
         graph.rt_info["framework"] = metadata
     return graph
-
-
-def _input_called(graph: Graph, packed: bool, sizes: InputSizes, _: str, start: Start) -> Value:
-    return _input(graph, start, packed, sizes)
-
-
-def _input(graph: Graph, start: Start, packed: bool, sizes: InputSizes) -> Value:
-    """The node of an input: a Parameter, or a Constant if the input is frozen."""
-    if start.value is None and isinstance(start.type, TensorType):
-        value = made_input(graph, start.name, sizes.opened(start.name, start.type), packed)
-        value.node.__dict__["sizes"] = sizes.own(start.name, start.type)
-        return value
-    if start.value is None:
-        return made_input(graph, start.name, start.type, packed)
-    origin = Origin(output=start.name)
-    with made_for((origin,)):
-        value = Constant(start.value, graph=graph, dtype=start.type.dtype, name=start.name).output
-    value.define(origin)
-    return value
 
 
 class ModelTranslation(Translation):

@@ -13,7 +13,7 @@ The same class represents values of shape arithmetic that are not fully known (`
 negative, a dimension not: `low` and `high` are the bounds of a dimension, `least` and `most` those of a value.
 
 A size of an input that the model declares is a symbol too, because the IR may be given another size. It has the
-declared size as `now`, and prints as this number: decisions may use it if they say that they do (`Assumption`), or if
+declared size as `now`, and prints as this number: decisions may use it if they raise `Assumption`, or if
 they only choose between forms that are right for every size.
 
 >>> height = opened("x", 2, 224)

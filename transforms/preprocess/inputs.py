@@ -7,7 +7,8 @@ from typing import TypeVar
 
 from mo_loop.errors import UsageError
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.shape import is_static, merge_dim
+from mo_loop.graph.dimension import now
+from mo_loop.graph.shape import merge_dim
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.variables import ReadValue
@@ -101,7 +102,7 @@ def channel_axis(parameter: Parameter, count: int, flag: str) -> int:
         axis = layout.axis("C", len(type_.dims))
         if axis is None:
             raise UsageError(f"{flag}: the layout {layout} of the input {name!r} has no channels C")
-        if isinstance(type_.shape[axis], int) and type_.shape[axis] != count:
+        if now(type_.shape[axis]) not in (None, count):
             other = f"the input {name!r} of layout {layout} has {type_.shape[axis]}: {type_}"
             raise UsageError(f"{flag} is for {count} channels, {other}", hint=_FEWER)
         return axis
@@ -110,7 +111,7 @@ def channel_axis(parameter: Parameter, count: int, flag: str) -> int:
         return found[0]
     what = f"{len(found)} dimensions" if found else "no dimension"
     hint = f"say where the channels are: --layout '{name}({'nchw' if len(type_.shape) == 4 else 'nc...'})'"
-    if not found and is_static(type_.shape):  # no layout can change it
+    if not found and None not in map(now, type_.shape):  # no layout can change it
         hint = _FEWER
     raise UsageError(f"{flag} is for {count} channels, the input {name!r} has {what} of that size: {type_}", hint=hint)
 
@@ -121,7 +122,7 @@ _FEWER = "give as many numbers as the input has channels, or one for all of them
 def axes_of_size(type_: TensorType, size: int) -> list[int]:
     """The dimensions of that size, but not the first of four and more, which is the batch."""
     start = 1 if len(type_.dims) >= 4 else 0
-    return [axis for axis in range(start, len(type_.dims)) if type_.dims[axis] == size]
+    return [axis for axis in range(start, len(type_.dims)) if now(type_.dims[axis]) == size]
 
 
 # -- what was done before: a pass does nothing twice, and the file records the steps

@@ -9,6 +9,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import UsageError
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.dimension import now
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter
 from mo_loop.preprocessing.layout import layout_of
@@ -59,8 +60,7 @@ def _channels(parameter: Parameter) -> list[int]:
     layout = layout_of(parameter.output)
     if layout is not None:
         axis = layout.axis("C", len(type_.shape))
-        is_free = axis is not None and not isinstance(type_.shape[axis], int)
-        return [axis] if axis is not None and (is_free or type_.shape[axis] == CHANNELS) else []
+        return [axis] if axis is not None and now(type_.shape[axis]) in (None, CHANNELS) else []
     axes = axes_of_size(type_, CHANNELS) if len(type_.shape) == 4 else []
     if len(axes) > 1:
         raise UsageError(

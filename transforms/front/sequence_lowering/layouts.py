@@ -37,6 +37,7 @@ from mo_loop.transforms.front.sequence_lowering.shapes import (
     numbers,
     offsets,
     plus,
+    product,
     repeated,
     reshaped,
     rows,
@@ -205,7 +206,7 @@ class Packed:
         Element i has `before` blocks of `sizes[i]` rows of `after` numbers: row before*O[i] + p*sizes[i] + j - O[i].
         """
         graph = self.data.graph
-        before, after = (_product(graph, part) for part in (dims[:axis], dims[axis + 1 :]))
+        before, after = (product(graph, part) for part in (dims[:axis], dims[axis + 1 :]))
         row = ops.Range(np.int64(0), ops.Reshape(total, np.zeros(0, np.int64)), np.int64(1), output_type=i64).output
         element = _owner(row, ops.CumSum(sizes, 0).output)
         start = ops.Gather(offsets(sizes), element, 0).output
@@ -351,7 +352,7 @@ def _separated(layout: Joined, dims: Sequence[Value | int]) -> Value:
     O[i] + k mod sizes[i] of block k div sizes[i].
     """
     graph, axis = layout.data.graph, layout.axis
-    before, after = (_product(graph, part) for part in (dims[:axis], dims[axis + 1 :]))
+    before, after = (product(graph, part) for part in (dims[:axis], dims[axis + 1 :]))
     total = vector(graph, [dims[axis]])
     count = ops.Reshape(ops.Multiply(before, total), np.zeros(0, np.int64))
     row = ops.Range(numbers(graph, 0), count, numbers(graph, 1), output_type=i64).output
@@ -392,12 +393,3 @@ def _spliced(x: Value, axis: int, start: Value, stop: Value, *between: Value) ->
 
 def _static(dims: Sequence[Any]) -> tuple[int, ...]:
     return tuple(dim if isinstance(dim, int) else -1 for dim in dims)
-
-
-def _product(graph: Graph, dims: Sequence[Value | int]) -> Value:
-    """A product of dimensions, [1]."""
-    total = numbers(graph, [int(np.prod([dim for dim in dims if isinstance(dim, int)], dtype=np.int64))])
-    for dim in dims:
-        if not isinstance(dim, int):
-            total = ops.Multiply(total, dim).output
-    return total

@@ -175,3 +175,12 @@ def offsets(sizes: Value) -> Value:
 
 def column(values: Value) -> Value:
     return ops.Unsqueeze(values, [1]).output
+
+
+def product(graph: Graph, dims: Sequence[Value | int]) -> Value:
+    """A product of dimensions, [1]."""
+    total = numbers(graph, [int(np.prod([dim for dim in dims if isinstance(dim, int)], dtype=np.int64))])
+    for dim in dims:
+        if not isinstance(dim, int):
+            total = ops.Multiply(total, dim).output
+    return total
