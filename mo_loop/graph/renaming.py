@@ -9,7 +9,7 @@ tensors can exchange their names.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from typing import Any
 
 from mo_loop.errors import UsageError
@@ -28,30 +28,30 @@ def rename_tensors(graph: Graph, names: Mapping[str, str], is_known: Callable[[s
     """
     places: dict[Graph, dict[str, str]] = {}
     for old, new in names.items():
-        scope, name = _place(graph, old, is_known)
-        if name == new or not new.strip():
-            what = "is already its name" if new else "is not a valid name"
-            raise UsageError(f"{old!r} cannot be renamed: {new!r} {what}", hint="write old=new", code="ML202")
-        places.setdefault(scope, {})[name] = new
+        for scope, name in _places(graph, old, is_known):
+            if name == new or not new.strip():
+                what = "is already its name" if new else "is not a valid name"
+                raise UsageError(f"{old!r} cannot be renamed: {new!r} {what}", hint="write old=new", code="ML202")
+            places.setdefault(scope, {})[name] = new
     for scope, renamed in places.items():
         _require_free(scope, renamed)
     for scope, renamed in places.items():
         _rename(scope, renamed)
 
 
-def _place(graph: Graph, old: str, is_known: Callable[[str], bool]) -> tuple[Graph, str]:
-    """The graph that a name or scope path means, and the name of the tensor in it."""
-    known: dict[str, tuple[Graph, str]] = {}
+def _places(graph: Graph, old: str, is_known: Callable[[str], bool]) -> Iterable[tuple[Graph, str]]:
+    """The graphs that a name or scope path means, and the name of the tensor in each: a body may have copies."""
+    known = {name: {(graph, name): None} for name in _tensor_names(graph)}
+    in_main = frozenset(known)
     for scope in graph.scopes():
         for value in _values(scope):
-            for name in value.names:
-                path = name if scope is graph else Origin(scope.scope, output=name).path
-                known.setdefault(path, (scope, name))
-    for scope in graph.scopes():  # a tensor that was moved out of its body is found by its path in the model as well
-        for value in _values(scope):
-            for each in value.origins:
+            found = [] if scope is graph else [(Origin(scope.scope, output=name).path, name) for name in value.names]
+            for each in value.origins:  # that of a tensor which was moved out of its body
                 if each.output in value.names and len(each.scope) > len(scope.scope):
-                    known.setdefault(each.path, (scope, each.output))
+                    found.append((each.path, each.output))
+            for path, name in found:
+                if path not in in_main:
+                    known.setdefault(path, {})[scope, name] = None
     if old not in known:
         raise _missing(old, sorted(known), is_known(old))
     return known[old]

@@ -121,7 +121,13 @@ def check_compress(folder: Path) -> None:
 
 
 def check_unroll(folder: Path) -> None:
-    assert plain(folder).types.count("Add") + 2 == converted(folder, "--unroll", "3").types.count("Add")
+    loop, copies = (converted(folder, "--static", *flags).types.count("Add") for flags in ((), ("--unroll", "3")))
+    assert copies == loop + 2
+
+
+def check_static(folder: Path) -> None:
+    checked = "VariadicSplit"
+    assert checked in converted(folder, "--static").types and checked not in plain(folder).types
 
 
 def check_target(folder: Path) -> None:
@@ -389,7 +395,7 @@ CHECKS: dict[str, Callable[[Path], None]] = {
     "--explain-pass": check_explain_pass, "--profile": check_profile, "--profile-json": check_profile_json,
     "--visualize": check_visualize, "--visualize-after": check_visualize, "--visualize-shapes": check_visualize,
     "--visualize-types": check_visualize, "--check-passes": check_check_passes, "--format": check_format,
-    "--report": check_report,
+    "--report": check_report, "--static": check_static,
     "--quiet": check_quiet, "--verbose": check_verbose, "--version": check_version, "--debug": check_debug,
 }  # fmt: skip
 

@@ -220,7 +220,7 @@ class TestMapping:
             "[loop]", "five = Constant <value_ints = [5]> () dead = Neg (x) n2 = Mul (five, five) [loop]"
         )
         model = saved(parsed(text), tmp_path)
-        done = convert(model, "-o", target, "--mapping", tmp_path / "new" / "map.json")
+        done = convert(model, "-o", target, "--mapping", tmp_path / "new" / "map.json", "--static")
         assert done.returncode == 0, done.stderr
         rows = self.rows(tmp_path / "new" / "map.json")
         assert set(rows) == {

@@ -234,7 +234,7 @@ class TestVisualize:
 
     @pytest.mark.parametrize(
         ("flags", "there", "not_there"),
-        [("--visualize-shapes", '"[3]"', "f32"), ("--visualize-types", '"f32"', "[3]")],
+        [("--visualize-shapes", '"[3]"', "f32"), ("--visualize-types", '"f32"', '"[3]"')],
     )
     def test_shapes_and_types(
         self, flags: str, there: str, not_there: str, loop: Path, target: Path, tmp_path: Path

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from mo_loop import ops
 from mo_loop.errors import ConversionWarning
 from mo_loop.graph import Graph
+from mo_loop.graph.dimension import now
 from mo_loop.ops.base import Constant
 from mo_loop.transforms.function_pass import FunctionPass
 
@@ -31,7 +32,7 @@ class CheckBatch(FunctionPass):
 
 def _holds_one(node: ops.Reshape, batch: int) -> bool:
     x, pattern = node.operands
-    if not isinstance(pattern.node, Constant) or not x.shape or x.shape[0] != batch:
+    if not isinstance(pattern.node, Constant) or not x.shape or now(x.shape[0]) != batch:
         return False
     wanted = pattern.type.integers
     return bool(wanted) and wanted[0] == 1

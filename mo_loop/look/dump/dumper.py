@@ -93,8 +93,14 @@ class Dumper:
     def __call__(self, event: Step | Phase) -> None:
         """Write the translated graph and the changes of each pass."""
         run = self._run
-        if run is None or (isinstance(event, Phase) and event.name == "reading" and event.seconds is None):
+        begins = event.name if isinstance(event, Phase) and event.seconds is None else ""
+        if run is None or begins == "reading":
             run = self._begin()
+        elif begins == "translating" and run.graph is not None:  # another attempt, with more assumptions about sizes
+            title = run.document.title
+            run.end()
+            run = self._begin()
+            run.document.title = title
         if isinstance(event, Step):
             self._step(event, run)
         elif event.seconds is not None:
