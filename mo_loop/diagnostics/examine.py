@@ -33,6 +33,7 @@ from mo_loop.graph import Graph
 from mo_loop.options import ConvertOptions
 from mo_loop.support.garbage_collection import paused_collector
 from mo_loop.transforms.config import PassConfig
+from mo_loop.transforms.loops.specialize_loops import SpecializeLoops
 from mo_loop.transforms.pipelines import LOOPS
 
 
@@ -46,7 +47,7 @@ def examine(source: Any, options: ConvertOptions | None = None) -> CheckReport:
         ExtensionError: an extension cannot be loaded.
     """
     config = PassConfig()
-    config.disable(*LOOPS)  # the notes are about the loops of the model
+    config.disable(*LOOPS, SpecializeLoops)  # the notes are about the loops of the model
     seen = ir_checks.Seen(config)
     options = options or ConvertOptions()
     if options.config is not None:

@@ -44,7 +44,7 @@ class Symbol:
     """A quantity unknown until run time, `lo` <= it <= `hi` (None: no upper bound).
 
     `now` is its value for the sizes of the conversion, if it is known, and `sources` the symbols from which it follows
-    if its name does not say so.
+    if its name does not contain them.
     """
 
     __slots__ = ("_hash", "hi", "lo", "name", "now", "sources")
