@@ -11,6 +11,7 @@ import numpy as np
 from mo_loop.diagnostics.diagnostic import Diagnostic
 from mo_loop.diagnostics.state_checks import state_diagnostics
 from mo_loop.graph import Graph, Node, Value
+from mo_loop.graph.dimension import now
 from mo_loop.graph.origin import Origin
 from mo_loop.graph.types import TensorType, f64, i64, u32, u64
 from mo_loop.ops.arithmetic import Binary, Negative, Power
@@ -75,7 +76,7 @@ class Seen:
             self.states = list(state_diagnostics(event.graph))
         if isinstance(event, Phase) and event.name == "passes" and event.seconds is None and event.graph is not None:
             loops = (node for scope in event.graph.scopes() for node in scope.of(Loop))
-            self.uncounted_loops = {node.origin for node in loops if not isinstance(node.count, int)}
+            self.uncounted_loops = {node.origin for node in loops if now(node.count) is None}
 
     @property
     def packed(self) -> list[Origin]:

@@ -93,6 +93,23 @@ def test_no_findings_and_only_notes(fine: Path, growing: Path) -> None:
     assert "    where: loop (Loop)\n" in done.stdout
 
 
+def test_a_loop_over_declared_sizes(tmp_path: Path) -> None:
+    """Its number of steps is known, and each node of its body is counted once."""
+    text = """main (float[6,2] x, float[2] z) => (float[2] y) {
+      s = Shape <start = 0, end = 1> (x)
+      n = Squeeze (s)
+      y = Loop (n, "", z) <body = step (int64 i, bool c, float[2] a) => (bool d, float[2] b) {
+        d = Identity (c)
+        r = Gather (x, i)
+        q = Softmax (a)
+        b = Add (q, r)
+      }>
+    }"""
+    done = mo_loop("check", saved(parsed(text), tmp_path))
+    assert done.returncode == 0 and "note ML505: 1 operation loses NaN" in done.stdout
+    assert "ML520" not in done.stdout
+
+
 def test_several_models(broken: Path, fine: Path, tmp_path: Path) -> None:
     """A file that cannot be read is reported and does not stop the others; a file given twice is checked once."""
     (tmp_path / "text.onnx").write_text("no model")
