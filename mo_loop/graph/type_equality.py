@@ -36,7 +36,7 @@ class Renaming:
         made = (_is_within(a, self._old), _is_within(b, self._new))
         if not any(made):
             return a == b
-        if not all(made) or (a.lo, a.hi) != (b.lo, b.hi):
+        if not all(made) or (a.lo, a.hi, a.now) != (b.lo, b.hi, b.now):
             return False
         return self._forth.setdefault(a, b) == b and self._back.setdefault(b, a) == a
 

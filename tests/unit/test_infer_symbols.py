@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.dimension import Dimension, fresh, high, least, low, most, named, unknown
+from mo_loop.graph.dimension import Dimension, fresh, high, least, low, most, named, now, opened, unknown
 from mo_loop.graph.types import ElementType, TensorType, boolean, f32, i32, i64, known_array, u8, u32
 from mo_loop.ops import values
 from mo_loop.text import parse
@@ -35,6 +35,16 @@ class TestRenaming:
         graph.set_input(node, 0, b)
         graph.validate()
         assert node.output.shape == b.shape != a.shape
+
+    def test_a_size_whose_declared_value_is_no_longer_known_is_a_change(self) -> None:
+        graph = Graph()
+        of_input, unknown = opened("x", 0, 2), fresh()
+        a, b = tensor(graph, of_input), tensor(graph, unknown)
+        node = ops.Add(a, tensor(graph, opened("y", 0, 2)))
+        assert node.output.shape is not None and now(node.output.shape[0]) == 2
+        graph.set_input(node, 0, b)
+        graph.validate()
+        assert now(node.output.shape[0]) is None
 
     def test_another_order_is_a_change(self) -> None:
         graph = Graph()
