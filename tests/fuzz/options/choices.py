@@ -275,7 +275,7 @@ CHOICES: dict[str, Callable[[Rng, Plan], dict[str, Any] | None]] = {
     "transform": _transform, "compress_to_fp16": _compress, "quantization": _fixed(quantization="exact"),
     "target": _fixed(target="2024.6-2026.4"), "strict": _fixed(strict=True),
     "sequence_io": _fixed(sequence_io="packed"), "limits": _fixed(limits={"nodes": 10_000}),
-    "exact_order": _fixed(exact_order=True),
+    "exact_order": _fixed(exact_order=True), "static": _fixed(static=True),
 }  # fmt: skip
 """The options in the order in which they are drawn: a later one sees what an earlier one did."""
 
@@ -286,7 +286,7 @@ NOT_DRAWN = {"stateful_pairs": "drawn with stateful", "config": "passes are chos
 """The other options, and why."""
 
 CONDITIONS = ("input", "output", "compress_to_fp16", "quantization", "target", "strict", "sequence_io", "limits",
-              "exact_order")  # fmt: skip
+              "exact_order", "static")  # fmt: skip
 """Options that say how the IR is made or what is allowed; all others ask for a change."""
 
 FITTING = {
