@@ -335,14 +335,13 @@ class If(Control, opset=8):
     def infer(self, condition, *types):
         count = element_count(condition.shape)
         self.require(not isinstance(count, int) or count == 1, f"condition has {count} elements, not one")
-        never = {(0,): self.then_body, (1,): self.else_body}.get(condition.integers)  # it keeps its types
+        never = {(0,): self.then_body, (1,): self.else_body}.get(condition.integers)  # its inputs keep their types
         for entry, type_ in zip(self.input_map, types, strict=True):
             for parameter in (entry.then, entry.else_):
                 if parameter is not None and parameter.graph is not never:
                     parameter.retype(type_)
         for body in self.bodies:
-            if body is not never:
-                body.validate()
+            body.validate()
         visible = _symbols_of(types)
         outputs = []
         for number, entry in enumerate(self.output_map):

@@ -67,6 +67,26 @@ class TestTypes:
         graph.validate()
         assert loop.body.parameters[1].output.shape == (1,) and loop.output.shape == (2,) and not invariants(graph)
 
+    def test_a_change_in_a_branch_that_is_never_taken_is_inferred(self) -> None:
+        graph = parse("""
+            %x = Parameter : f32[2]
+            %y = If(true, %x) { input_map: [Branched(%a, %b)], output_map: [Selected(@a, @e)] }
+              then_body {
+                %a = Parameter
+                Result(%a)
+              }
+              else_body {
+                %b = Parameter
+                %e = Exp(%b)
+                Result(%e)
+              }
+            Result(%y)""")
+        (node,) = graph.of(ops.If)
+        (exp,) = node.else_body.of(ops.Exp)
+        node.else_body.set_input(exp, 0, ops.Concat(exp.operands[0], exp.operands[0], axis=0).output)
+        graph.validate()
+        assert exp.output.shape == (4,) and not invariants(graph)
+
     def test_through_two_levels(self) -> None:
         graph = parse(f"""
             %c = Parameter : boolean[] %m = Parameter : i64[] %x = Parameter : f32[2] %w = Parameter : f32[2]
