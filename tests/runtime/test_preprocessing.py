@@ -16,7 +16,7 @@ from mo_loop.api import Model, convert_model, save_model
 from mo_loop.compare.execution.isolated import isolated
 from mo_loop.errors import ConversionWarning, MoLoopError, UsageError
 from mo_loop.preprocessing.layout import Layout, layout_of, permutation
-from tests.harness import floats, oracle, parsed, refusal
+from tests.harness import floats, folded, oracle, parsed, refusal
 
 WEIGHTS = ",".join(f"{value:.6f}" for value in floats(4 * 3 * 3 * 3, seed=1))
 
@@ -68,20 +68,19 @@ def outputs_of(model: Any, sets: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def agrees(tmp_path: Path, text: str, steps: list[tuple[str, Any]], *feeds: dict[str, Any], **asked: Any) -> Model:
-    """Convert with `asked`, compare with the plain conversion after `steps`; returns the converted model."""
+    """Convert with `asked`, compare with the plain conversion after `steps`; returns the model for these sizes only."""
     model = parsed(text)
     plain, built = str(tmp_path / "plain.xml"), str(tmp_path / "built.xml")
     source = {"input": asked.pop("input")} if "input" in asked else {}
     save_model(convert_model(model, **source), plain)
-    converted = convert_model(model, **source, **asked)
-    save_model(converted, built)
+    save_model(convert_model(model, **source, **asked), built)
     wanted = isolated(prepared_by_openvino, plain, steps, list(feeds))
     found = isolated(run, built, list(feeds))
     for expected, actual in zip(wanted, found, strict=True):
         assert expected.keys() == actual.keys()
         for name, values in expected.items():
             np.testing.assert_allclose(actual[name], values, rtol=2e-5, atol=2e-5)
-    return converted
+    return convert_model(model, **folded(**source, **asked))
 
 
 def kinds(model: Model) -> list[str]:
@@ -308,6 +307,57 @@ def layouts_in(path: str) -> tuple[list[str], list[str]]:
     ends = (model.get_parameters(), model.get_results())
     parameters, results = ([each.get_layout().to_string() for each in end] for end in ends)
     return parameters, results
+
+
+def refused_sizes(path: str, shapes: list[dict[str, list[int]]]) -> list[bool]:
+    """Whether the runtime refuses the IR at `path` with each of these shapes."""
+    import openvino
+
+    found = []
+    for each in shapes:
+        try:
+            model = openvino.Core().read_model(path)
+            model.reshape(each)
+            compiled = openvino.Core().compile_model(model, "CPU")
+            compiled({name: np.zeros(shape, np.float32) for name, shape in each.items()})
+            found.append(False)
+        except RuntimeError:
+            found.append(True)
+    return found
+
+
+class TestOtherSizes:
+    """Options that are for a number of channels let an IR have this number alone."""
+
+    TWO = "main (float[1,3,4,5] a, float[1,3,4,5] b) => (float[1,3,4,5] y) { y = Add (a, b) }"
+
+    @pytest.mark.parametrize(
+        "asked", [{"mean_values": MEAN}, {"scale_values": SCALE}, {"reverse_input_channels": True}]
+    )
+    def test_of_the_channels(self, tmp_path: Path, asked: dict[str, Any]) -> None:
+        path = tmp_path / "model.xml"
+        model = convert_model(parsed(PLAIN), **asked)
+        save_model(model, path)
+        assert model.graph.rt_info["sizes"] == {"x": "?,3,?,?"}
+        shapes = [{"x": each} for each in ([2, 3, 4, 5], [1, 1, 8, 6], [1, 4, 8, 6])]
+        assert isolated(refused_sizes, str(path), shapes) == [False, True, True]
+
+    def test_of_another_layout(self, tmp_path: Path) -> None:
+        path = tmp_path / "model.xml"
+        save_model(convert_model(parsed(PLAIN), layout="nchw->nhwc", mean_values=MEAN), path)
+        shapes = [{"x": each} for each in ([2, 4, 5, 3], [1, 8, 6, 1])]
+        assert isolated(refused_sizes, str(path), shapes) == [False, True]
+
+    def test_of_inputs_of_the_same_sizes(self, tmp_path: Path) -> None:
+        path = tmp_path / "model.xml"
+        save_model(convert_model(parsed(self.TWO), mean_values={"b": MEAN}), path)
+        shapes = [{"a": [2, each, 4, 5], "b": [2, 3, 4, 5]} for each in (3, 4)]
+        assert isolated(refused_sizes, str(path), shapes) == [False, True]
+
+    def test_a_batch_may_change(self, tmp_path: Path) -> None:
+        path = tmp_path / "model.xml"
+        save_model(convert_model(parsed(CONVOLUTION), batch=2), path)
+        assert isolated(refused_sizes, str(path), [{"x": [5, 3, 8, 6]}]) == [False]
 
 
 class TestBatch:

@@ -8,7 +8,7 @@ from typing import TypeVar
 from mo_loop.errors import UsageError
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import now
-from mo_loop.graph.shape import merge_dim
+from mo_loop.graph.shape import is_static, merge_dim, of_declared_sizes
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.variables import ReadValue
@@ -76,15 +76,22 @@ def put_behind(parameter: Parameter, make: Callable[[Value], Node]) -> Node:
 
 
 def narrow(parameter: Parameter, axis: int, size: int) -> None:
-    """Set an unknown dimension of an input to `size`, the only size that the option allows.
+    """Set a dimension of an input to `size`, the only size that the option allows; WriteSizes adds a check of it.
 
-    Raises TypeError_ if the dimension cannot have this size.
+    Other inputs whose size is assumed to be the same get it too. Raises TypeError_ if the dimension cannot have this
+    size.
     """
-    shape = parameter.value_type.shape
-    if shape[axis] != size:
-        merged = merge_dim(shape[axis], size)
-        parameter.retype(TensorType(parameter.value_type.dtype, (*shape[:axis], merged, *shape[axis + 1 :])))
-        parameter.graph.validate_node(parameter)
+    graph, dim = parameter.graph, parameter.value_type.shape[axis]
+    if dim == size:
+        return
+    places = [(parameter, axis)]
+    if now(dim) is not None:
+        tensors = [each for each in graph.parameters if isinstance(each.value_type, TensorType)]
+        places = [(each, at) for each in tensors for at, own in enumerate(each.output.shape or ()) if own == dim]
+    for each, at in places:
+        shape = each.value_type.shape
+        each.retype(each.value_type.with_shape((*shape[:at], merge_dim(dim, size), *shape[at + 1 :])))
+        graph.validate_node(each)
 
 
 def channel_axis(parameter: Parameter, count: int, flag: str) -> int:
@@ -111,7 +118,7 @@ def channel_axis(parameter: Parameter, count: int, flag: str) -> int:
         return found[0]
     what = f"{len(found)} dimensions" if found else "no dimension"
     hint = f"say where the channels are: --layout '{name}({'nchw' if len(type_.shape) == 4 else 'nc...'})'"
-    if not found and None not in map(now, type_.shape):  # no layout can change it
+    if not found and is_static(of_declared_sizes(type_.shape)):  # no layout can change it
         hint = _FEWER
     raise UsageError(f"{flag} is for {count} channels, the input {name!r} has {what} of that size: {type_}", hint=hint)
 
