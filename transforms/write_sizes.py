@@ -55,9 +55,10 @@ class WriteSizes(FunctionPass):
             if each in assumed and (shape := of_declared_sizes(each.value_type.shape)) != each.value_type.shape:
                 each.retype(each.value_type.with_shape(shape))
                 changed = self.accept(each)
-        graph.validate()
-        for node in graph.of(If):
-            _forget_sizes(node)
+        if changed:
+            graph.validate()
+            for node in graph.of(If):
+                _forget_sizes(node)
         checked = [each for each, conditions in assumed.items() if conditions and each.output.dtype is not string]
         if checked:
             shape_of = cache(lambda parameter: ops.ShapeOf(parameter.output).output)

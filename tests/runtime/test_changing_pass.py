@@ -138,7 +138,7 @@ def test_weights_of_16_bits_are_told_apart() -> None:
 ])  # fmt: skip
 def test_bisection_skips_what_cannot_be_run(results: list[str], expected: tuple[int, int],
                                             monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:  # fmt: skip
-    trials = _Trials(MODEL, ConvertOptions(), [], [], (None, None), tmp_path)
+    trials = _Trials(MODEL, ConvertOptions(), [], [], (None, None), tmp_path, None)
     tried: list[int] = []
 
     def run(number: int) -> tuple[str, str]:

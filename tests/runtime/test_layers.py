@@ -27,6 +27,7 @@ from mo_loop.ops.base import Constant
 from mo_loop.ops.control import Iteration, Loop
 from mo_loop.options import ConvertOptions
 from tests.fuzz.control_flow.generator import generate
+from tests.harness import folded
 from tests.judging import RIGHT, UNJUDGED, UNSEEN, tried_number
 
 pytestmark = pytest.mark.keeps_loops
@@ -66,8 +67,9 @@ FUNCTION = """<ir_version: 10, opset_import: ["" : 18, "own" : 1]>
 
 
 def converted(text: str | onnx.ModelProto, *observers: Any, **options: Any) -> tuple[onnx.ModelProto, Graph]:
+    """A model and its graph for the declared sizes: the layers are those that the tests change."""
     model = parse_model(text) if isinstance(text, str) else text
-    return model, Conversion(ConvertOptions(**options), observers).run(model)
+    return model, Conversion(ConvertOptions(**folded(**options)), observers).run(model)
 
 
 def layers(graph: Graph, kind: type) -> list[Any]:
@@ -95,7 +97,8 @@ NESTED_FEEDS = {"x": X, "z": np.stack([X + k for k in range(3)]), "n": np.array(
 
 @pytest.mark.parametrize("text", [LOOP, NESTED, FUNCTION])
 def test_all_tensors_of_a_right_graph_agree(text: str) -> None:
-    model, graph = converted(text)
+    model = parse_model(text)
+    graph = Conversion(ConvertOptions(), ()).run(model)
     for trips in (0, 3):
         assert first_difference(model, graph, {**NESTED_FEEDS, "n": np.array(trips)}) is None
 
@@ -230,7 +233,7 @@ def test_a_loop_that_became_a_sequence_layer_is_compared_as_a_whole() -> None:
 def test_random_models_have_no_difference(index: int) -> None:
     """Lists, functions, Scan with axes and directions, loops without iterations, values of one layer for two nodes."""
     case = generate(2026, index)
-    _, graph = converted(case.model)
+    graph = Conversion(ConvertOptions(), ()).run(case.model)
     for feeds in case.feeds[:1]:
         assert isolated(first_difference, case.model.SerializeToString(), graph, feeds) is None
 
