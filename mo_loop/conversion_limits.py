@@ -212,16 +212,20 @@ class Budget:
         """For the writing of a graph: `seconds` are left of the time, and its files have `read` bytes."""
         self.limits = limits
         self._most_written = max(limits.output_bytes, _GROWTH * read)
+        self._longest = limits.name_length
+        self._end = time.monotonic() + (limits.time if seconds is None else seconds)
+        self.begin()
+
+    def begin(self) -> None:
+        """Begin to count: an attempt to convert the model begins. All attempts together have the time."""
         self.nodes = 0
         self.made = 0
-        self.next_look = min(_MADE_EVERY, limits.made_nodes + 1)
+        self.next_look = min(_MADE_EVERY, self.limits.made_nodes + 1)
         """The number of made nodes at which the graph calls `look`."""
         self.folded = 0
         self.unrolled = 0
-        self._look = min(_EVERY, limits.nodes + 1)
-        self._longest = limits.name_length
+        self._look = min(_EVERY, self.limits.nodes + 1)
         self._calls: Counter[Hashable] = Counter()
-        self._end = time.monotonic() + (limits.time if seconds is None else seconds)
 
     @property
     def remaining(self) -> Remaining:

@@ -211,8 +211,8 @@ class ConvertOptions:
 
     @property
     def fixes_sizes(self) -> bool:
-        """Whether the IR is for the declared sizes of the inputs alone: states that inputs become keep theirs."""
-        return self.static or self.makes_states
+        """Whether the IR is for the declared sizes of the inputs alone: states keep theirs."""
+        return self.static or self.makes_states or self.arguments_of("LowLatency2") is not None
 
     @property
     def finds_states(self) -> bool:

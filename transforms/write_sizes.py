@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop import ops
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim, fresh, now
 from mo_loop.graph.origin import made_for
 from mo_loop.graph.shape import of_declared_sizes
@@ -26,11 +26,10 @@ class WriteSizes(FunctionPass):
     """x : f32[h,w], where h is 224 and w is 8 in the model, and the graph needs w = 8  ->  x : f32[224,8], checked
 
     The IR may be given other sizes (`ov.Model.reshape`). Those that no decision depends on are only written. The others
-    are checked: VariadicSplit of Range(0, whether they are as assumed) into [1] has no result for another size. With
-    static shapes the runtime computes this once; another size is an error at reshape, or at inference.
+    are checked: VariadicSplit of Range(0, whether they are as assumed) into [1] has no result for another size. The
+    runtime computes this once if the checked sizes are static; another size is an error at reshape, or at inference.
 
-    A model that declares some sizes as unknown keeps those that it declares as they are, without checks. Of other
-    models the entry `sizes` of the rt_info has what each size may be: `<sizes><x value="?,3,?,?" /></sizes>`.
+    The entry `sizes` of the rt_info has what each size may be: `<sizes><x value="?,3,?,?" /></sizes>`.
 
         ?       any size, but not 0 if the declared size is not 0; the model itself may refuse sizes, such as other
                 channels of a convolution
@@ -48,7 +47,7 @@ class WriteSizes(FunctionPass):
             for each in graph.parameters for axis, size in enumerate(each.sizes or ()) if isinstance(size, Dim)
         }  # fmt: skip
         assumed = {each: list(_assumed(each, places)) for each in graph.parameters if each.sizes}
-        if places or any(assumed.values()):
+        if assumed:
             graph.rt_info["sizes"] = _texts(graph.parameters, [each for listed in assumed.values() for each in listed])
         changed = False
         for each in graph.parameters:
@@ -123,16 +122,13 @@ def _conditions(
     """Whether what is assumed of the sizes of one input holds, as vectors."""
     (parameter, _), _, _ = assumed[0]
     sizes = shape_of(parameter)
-    rank = len(parameter.value_type.dims)
-    least, free = np.zeros(rank, np.int64), np.ones(rank, np.int64)
-    for (_, axis), kind, other in assumed:
+    for kind, holds in (("is", ops.Equal), ("least", ops.GreaterEqual)):
+        numbers = {axis: other for (_, axis), each, other in assumed if each == kind and isinstance(other, int)}
+        if numbers:
+            yield holds(ops.Gather(sizes, list(numbers), 0), list(numbers.values())).output
+    for (_, axis), _, other in assumed:
         if isinstance(other, tuple):
             yield ops.Equal(ops.Gather(sizes, [axis], 0), ops.Gather(shape_of(other[0]), [other[1]], 0)).output
-        else:
-            least[axis], free[axis] = other, kind == "least"
-    if least.any() or not free.all():
-        wanted = sizes if free.all() else ops.Multiply(sizes, free).output
-        yield ops.Equal(sizes, ops.Maximum(wanted, least)).output
 
 
 def _zero_if(conditions: Sequence[Value]) -> Value:
@@ -145,12 +141,20 @@ def _zero_if(conditions: Sequence[Value]) -> Value:
 
 
 def _check(parameter: Parameter, zero: Value) -> None:
-    """Let all readers depend on `zero`, whose computation has the checks."""
+    """Let all readers depend on `zero`, whose computation has the checks.
+
+    The runtime does not compile a variable whose initial value depends on it.
+    """
     x = parameter.output
-    readers = [use for use in x.uses if not isinstance(use.node, ops.ShapeOf)]
-    rest = np.zeros(len(x.type.dims) - 1, np.int64)  # 0 keeps a size
-    target = ops.Concat(zero, rest, axis=0).output if rest.size else zero
-    checked = ops.Reshape(x, target, special_zero=True)
+    readers = [use for use in x.uses if not isinstance(use.node, ops.ShapeOf | ops.ReadValue)]
+    if not readers:
+        return
+    # ov.Model.reshape gives a Reshape to one dimension, or to two before a MatMul, another pattern.
+    is_small = len(x.type.dims) < 3
+    wide = ops.Unsqueeze(x, [0]).output if is_small else x
+    rest = np.zeros(len(wide.type.dims) - 1, np.int64)  # 0 keeps a size
+    checked: Node = ops.Reshape(wide, ops.Concat(zero, rest, axis=0), special_zero=True)
+    checked = ops.Squeeze(checked, [0]) if is_small else checked
     for reader, port in readers:
         reader.graph.set_input(reader, port, checked.output)
         if isinstance(reader, Result) and reader.output_names:

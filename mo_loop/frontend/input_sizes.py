@@ -14,16 +14,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, field
-from typing import Any, TypeVar
+from typing import TypeVar
 
+from mo_loop.conversion_limits import budget
 from mo_loop.errors import ExtensionError, InternalError, LimitError, MoLoopError, UsageError
-from mo_loop.graph import Graph, Node
-from mo_loop.graph.dimension import Assumption, Dim, Dimension, Symbol, open_symbols, opened
-from mo_loop.graph.shape import is_static
+from mo_loop.graph import Graph, Value
+from mo_loop.graph.dimension import Assumption, Dim, Dimension, Symbol, opened
+from mo_loop.graph.shape import assume_elements, assume_fixed
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.front import Failed
 
 T = TypeVar("T")
+
+FIXED = frozenset({"com.microsoft::DynamicSparseAttention"})
+"""The operators whose forms need the sizes of all inputs."""
 
 
 @dataclass
@@ -31,8 +35,6 @@ class InputSizes:
     """The assumptions of a conversion about the sizes of inputs. With `all_fixed` every size is a number."""
 
     all_fixed: bool = False
-    is_dynamic: bool = False
-    """Whether the model declares some sizes as unknown."""
     has_open: bool = False
     """Whether an input of the last attempt has a size that is not fixed."""
     _fixed: set[str] = field(default_factory=set)
@@ -40,31 +42,25 @@ class InputSizes:
     _equal: dict[str, Symbol] = field(default_factory=dict)
     """The name of a symbol -> the symbol that stands for it."""
 
-    def of_inputs(self, types: Iterable[Any]) -> None:
-        """Leave all sizes as they are declared, without checks, if the model declares some of them as unknown."""
-        shapes = [type_.shape for type_ in types if isinstance(type_, TensorType)]
-        self.is_dynamic = not self.all_fixed and not all(is_static(shape) for shape in shapes)
-
-    def own(self, name: str, type_: TensorType) -> tuple[Dimension | None, ...]:
-        """The symbol of each declared size of an input, its number if it is not checked; None for one not declared."""
+    def own(self, name: str, type_: TensorType) -> tuple[Dim | None, ...]:
+        """The symbol of each declared size of an input; None for a size that the model does not declare."""
         shape = type_.shape or ()
-        if self.is_dynamic:
-            return tuple(size if isinstance(size, int) else None for size in shape)
         return tuple(opened(name, axis, size) if isinstance(size, int) else None for axis, size in enumerate(shape))
 
     def opened(self, name: str, type_: TensorType) -> TensorType:
         """The type of an input with symbols for its declared sizes, as far as they are not fixed."""
-        if type_.shape is None or self.all_fixed or self.is_dynamic:
+        if type_.shape is None or self.all_fixed:
             return type_
         pairs = zip(type_.shape, self.own(name, type_), strict=True)
-        dims = tuple(self._dimension(own) if isinstance(own, Dim) else size for size, own in pairs)
+        dims = tuple(size if own is None else self._dimension(own) for size, own in pairs)
         self.has_open |= dims != type_.shape
         return type_.with_shape(dims)
 
     def _dimension(self, own: Dim) -> Dimension:
+        """Inputs without elements have forms of their own: a size of 0 is fixed."""
         assert own.symbol is not None and own.now is not None
         found = self._equal.get(own.symbol.name, own.symbol)
-        if found.name in self._fixed:
+        if found.name in self._fixed or own.now == 0:
             return own.now
         least = self._least.get(found.name, found.lo)
         return Dim(((Symbol(found.name, least, None, found.now), 1),))
@@ -104,6 +100,7 @@ def attempted(make: Callable[[InputSizes], T | None], sizes: InputSizes) -> T | 
     error is raised.
     """
     while True:
+        budget().begin()
         sizes.has_open = False
         try:
             made = make(sizes)
@@ -120,20 +117,28 @@ def attempted(make: Callable[[InputSizes], T | None], sizes: InputSizes) -> T | 
         sizes.all_fixed = True
 
 
+def require_sizes_of(operator: str, inputs: Iterable[Value | None]) -> None:
+    """Assumption if the operator needs sizes that are open: one of `FIXED`, or one of classical machine learning, whose
+    attributes are made for a number of features."""
+    if operator in FIXED:
+        assume_fixed(_dimensions(inputs))
+    elif operator.startswith("ai.onnx.ml::"):
+        shapes = [shape for each in inputs if each is not None and (shape := each.shape)]
+        assume_fixed(shape[-1] for shape in shapes)
+        assume_elements(dim for shape in shapes for dim in shape)  # the runtime does not compute trees of no rows
+
+
 def require_sizes_of_failures(graph: Graph) -> None:
     """Assumption if nodes could not be translated and sizes of inputs are open: fixed sizes may be what they need."""
-    found: set[Symbol] = set()
-    for scope in graph.scopes():
-        for node in scope.of(Failed):
-            if node.error is not None:
-                found |= open_symbols(_dimensions(node))
-    if found:
-        raise Assumption(fixed=found)
+    assume_fixed(
+        dim for scope in graph.scopes() for node in scope.of(Failed) if node.error is not None
+        for dim in _dimensions(node.inputs)
+    )  # fmt: skip
 
 
-def _dimensions(node: Node) -> Iterator[Dimension]:
-    """All sizes, and known numbers, of the inputs of a node."""
-    for value in node.inputs:
+def _dimensions(inputs: Iterable[Value | None]) -> Iterator[Dimension]:
+    """All sizes, and known numbers, of tensors."""
+    for value in inputs:
         type_ = None if value is None else value.type
         if isinstance(type_, TensorType):
             yield from type_.shape or ()

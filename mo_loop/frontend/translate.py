@@ -35,7 +35,7 @@ from mo_loop.frontend.doubts import Doubts
 from mo_loop.frontend.external_files import ExternalFiles
 from mo_loop.frontend.failed_nodes import as_declared, failed, with_advice
 from mo_loop.frontend.forced_ranks import Ranks
-from mo_loop.frontend.input_sizes import InputSizes, require_sizes_of_failures
+from mo_loop.frontend.input_sizes import InputSizes, require_sizes_of, require_sizes_of_failures
 from mo_loop.frontend.leading_ones import least_after
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.names_read import NamesRead
@@ -90,7 +90,6 @@ def translate(
         translation.refusal = certain_refusal(model, cut, translation.custom)
     sizes = sizes or InputSizes(all_fixed=True)
     starts = list(cut.parameters(model))
-    sizes.of_inputs(each.type for each in starts if each.value is None)
     scope.ranks = Ranks(proto, {each.name: getattr(each.type, "rank", None) for each in starts})
     for start in starts:
         translation.budget.name(start.name)
@@ -235,6 +234,7 @@ class ModelTranslation(Translation):
             if self.refusal is not None and context.op_type in SLOW:
                 self._define(context, failed(context, inputs, self.refusal))
                 return
+            require_sizes_of(registry.qualified(context.domain, context.op_type), inputs)
             if context.op_type in SHAPED:
                 inputs = with_length(context, inputs)
             try:

@@ -184,6 +184,20 @@ def has_equal_sizes_now(a: Sequence[Dimension], b: Sequence[Dimension]) -> bool:
     return len(a) == len(b) and all(x == y or (now(x) is not None and now(x) == now(y)) for x, y in pairs)
 
 
+def assume_fixed(dims: Iterable[Dimension]) -> None:
+    """Raise Assumption if dimensions follow from declared sizes of the model's inputs that may change."""
+    fixed = open_symbols(dims)
+    if fixed:
+        raise Assumption(fixed)
+
+
+def assume_elements(dims: Iterable[Dimension]) -> None:
+    """Raise Assumption if declared sizes of the model's inputs from which dimensions follow may become 0."""
+    least = {symbol: 1 for symbol in open_symbols(dims) if symbol.lo == 0}
+    if least:
+        raise Assumption(least=least.items())
+
+
 def assume_equal(a: Shape, b: Shape) -> None:
     """Raise Assumption if sizes differ, but not for the declared sizes of the model's inputs."""
     fixed: set[Symbol] = set()

@@ -47,7 +47,7 @@ def test_all_options_together(tmp_path: Path) -> None:
     [x] = graph.parameters
     assert x.output.shape == (5, 4, 6, 3) and str(layout_of(x.output)) == "[N,H,W,C]"
     assert constants(graph, ops.Subtract) == [[1, 2, 3]] and constants(graph, ops.Divide) == [[2, 4, 8]]
-    assert constants(graph, ops.Gather) == [[2, 1, 0]] and constants(graph, ops.Transpose) == [[0, 3, 1, 2]]
+    assert [2, 1, 0] in constants(graph, ops.Gather) and constants(graph, ops.Transpose) == [[0, 3, 1, 2]]
 
 
 def test_one_scale(tmp_path: Path) -> None:

@@ -517,7 +517,7 @@ class TestRefused:
     def test_inputs_that_are_not_images_can_be_named(self) -> None:
         text = """main (float[1,3,3,4] x, float[1,3,8,8] z) => (float[1,3,3,4] y, float[1,3,8,8] w) {
           y = Relu (x)  w = Relu (z) }"""
-        model = convert_model(parsed(text), reverse_input_channels=True, layout="x(????)")
+        model = convert_model(parsed(text), **folded(reverse_input_channels=True, layout="x(????)"))
         assert kinds(model).count("Gather") == 1
 
     def test_bounds_that_exclude_three_channels(self) -> None:

@@ -98,6 +98,19 @@ def test_one_may_change(tmp_path: Path) -> None:
     require_refused(tmp_path, {"x": floats(5, 4)}, {"x": floats(4, 6)})
 
 
+@pytest.mark.parametrize(("shape", "nodes"), [
+    ("4", "y = Add (x, x)"), ("2,4", "y = MatMul (x, w)"), ("4,2", "t = Transpose (x)  y = MatMul (t, w)"),
+    ("2,4", "s = Shape (x)  r = Reshape (x, s)  y = MatMul (r, w)"), ("3,2,4", "y = MatMul (x, w)"),
+])  # fmt: skip
+def test_checks_that_openvino_does_not_remove(shape: str, nodes: str, tmp_path: Path) -> None:
+    """`ov.Model.reshape` gives patterns of Reshapes before a MatMul, or to one dimension, other numbers."""
+    model = parsed(f"main (float[{shape}] x) => (y) <float[4,3] w = {{1,2,3,4,5,6,7,8,9,10,11,12}}> {{ {nodes} }}")
+    converted(model, tmp_path, static=True)
+    sizes = [int(each) for each in shape.split(",")]
+    require_right(model, tmp_path, {"x": floats(*sizes)})
+    require_refused(tmp_path, {"x": floats(*sizes[:-1], 5)}, {"x": floats(*sizes[:-1], 8)}, {"x": floats(8, *sizes[1:])})
+
+
 @pytest.mark.parametrize("name", ["a.b", 'a"<&> b', "a,b[0]=n1", "\u00e4", "value", "x y"])
 def test_names(name: str, tmp_path: Path) -> None:
     model = parsed("main (float[6,4] x, float k) => (float[6,4] y) { y = Mul (x, k) }")
@@ -109,7 +122,8 @@ def test_names(name: str, tmp_path: Path) -> None:
 
 def test_dynamic_sizes(tmp_path: Path) -> None:
     model = parsed("main (float[N,4] x, float[6,4] y) => (float[N,4] z) { z = Mul (x, y) }")
-    assert "sizes" not in convert_model(model).graph.rt_info  # the sizes that it declares are not checked
+    assert converted(model, tmp_path) == {"x": "?,?", "y": "?,?"}
+    require_right(model, tmp_path, {"x": floats(6, 4), "y": floats(6, 4)}, {"x": floats(3, 5), "y": floats(3, 5)})
     assert converted(model, tmp_path, static=True) == {"x": "?,4", "y": "6,4"}
 
 

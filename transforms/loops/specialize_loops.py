@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,9 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.dimension import low, open_symbols
+from mo_loop.graph.dimension import Dimension, low, open_symbols
 from mo_loop.graph.origin import made_for
-from mo_loop.graph.shape import is_static, of_declared_sizes
+from mo_loop.graph.shape import assume_elements, assume_fixed, is_static, of_declared_sizes
 from mo_loop.graph.types import TensorType, string
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import If, Iteration, Loop, TensorIterator
@@ -26,6 +26,8 @@ class SpecializeLoops(FunctionPass):
 
     The forms for a known number of steps and known sizes are faster, and wrong for others. With static shapes the
     runtime knows the condition, infers one branch and compiles it alone: the other one costs only its text in the file.
+    It would compile both if an input has a size that the model does not declare: then the sizes of loops are fixed.
+    Others are not 0: the runtime does not read all loops that it knows to run zero times.
     """
 
     bodies = "never"
@@ -37,7 +39,11 @@ class SpecializeLoops(FunctionPass):
         self.passes = list(after)
 
     def run_on_graph(self, graph: Graph) -> bool:
-        loops = [each for each in graph.nodes_with_bodies() if isinstance(each, Iteration) and _is_open(each)]
+        loops = [each for each in graph.nodes_with_bodies() if isinstance(each, Iteration)]
+        if not all(is_static(of_declared_sizes(each.output.shape)) for each in graph.parameters):
+            assume_fixed(dim for each in loops for dim in _sizes(each))
+        loops = [each for each in loops if _is_open(each)]
+        assume_elements(dim for each in loops for dim in _sizes(each))
         if not loops:
             return False
         known = _of_declared_sizes(graph) or {}
@@ -67,6 +73,13 @@ class SpecializeLoops(FunctionPass):
                     graph.touch(branches)
                     graph.validate()
         return bool(made)
+
+
+def _sizes(node: Iteration) -> Iterator[Dimension]:
+    """The sizes of what a loop reads and returns, and its number of iterations."""
+    yield node.count
+    for value in (*node.operands, *node.outputs):
+        yield from value.shape or ()
 
 
 def _is_open(node: Iteration) -> bool:
@@ -158,4 +171,5 @@ def _conditions(value: Value, type_: TensorType) -> list[Value]:
 
 
 def _all_equal(numbers: Value, wanted: Sequence[Any]) -> Value:
-    return ops.ReduceLogicalAnd(ops.Equal(numbers, np.array(wanted)), [0]).output
+    equal = ops.Equal(numbers, np.array(wanted, numbers.dtype.numpy))
+    return ops.ReduceLogicalAnd(equal, [0]).output

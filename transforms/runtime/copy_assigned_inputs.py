@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Use, Value
-from mo_loop.graph.shape import element_count, is_static
+from mo_loop.graph.shape import element_count, is_static, of_declared_sizes
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control
 from mo_loop.ops.reduction import Reduction
@@ -71,7 +71,7 @@ def _viewed(value: Value) -> Iterable[int]:
     """The ports of nodes that have the memory of a value."""
     node = value.node
     if isinstance(node, ops.Concat):
-        return range(len(node.inputs)) if is_static(value.shape) else ()
+        return range(len(node.inputs)) if is_static(of_declared_sizes(value.shape)) else ()
     if isinstance(node, Control):  # what it returns is a copy
         return ()
     is_view = is_in_place(node) or (isinstance(node, REMOVED) and _may_have_as_many(value, node.inputs[0]))

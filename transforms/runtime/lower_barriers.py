@@ -8,7 +8,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.dimension import Dimension, high, low
+from mo_loop.graph.dimension import Dimension, high, low, now
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import boolean, i64
 from mo_loop.ops.base import Constant, Parameter
@@ -38,7 +38,8 @@ class LowerBarriers(FunctionPass):
       symbol.
     - Numbers: x + zero, or x or zero > 0.
     - Memory of a Parameter: max(x, x), or LogicalOr(x, x) of booleans; they are neither removed nor computed in place.
-    - Memory of another static shape: such a Tile, then Reshape to the shape.
+    - Memory of another static shape: such a Tile, then Reshape to the shape, which is static again if the sizes of the
+      inputs are.
     - Memory of an output of a Loop: Slice to its own length, or to 2^30 + zero if the loop may not run. Of an If: Slice
       to an end beyond the length that depends on the condition, because an end within bounds would give the slice the
       symbol of the whole.
@@ -159,6 +160,8 @@ def _copied(x: Value, numbers: RunTimeNumbers) -> Value:
         end = ops.Add(numbers.zero(x.graph), FAR).output
         return ops.Slice(x, [0], end, [1], [axis]).output
     if not isinstance(x.node, If):
+        if None not in map(now, x.type.dims):  # the runtime removes a Slice of static shapes to its own length
+            return ops.Reshape(_repeated(x, (axis,), numbers), ops.ShapeOf(x)).output
         return _cut(x, (axis,))
     condition = x.node.operands[0]
     ends = [Constant(np.array([end]), graph=x.graph, dtype=i64) for end in (FAR, FAR - 1)]

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from functools import partial
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.dimension import Dimension
-from mo_loop.graph.shape import Shape
+from mo_loop.graph.dimension import Dimension, now
+from mo_loop.graph.shape import Shape, assume_fixed, of_declared_sizes
 from mo_loop.graph.types import i64
 from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.base import Constant
@@ -106,7 +107,14 @@ def _run_time_target(data: Value, pattern: Value) -> Value | None:
     """The pattern itself if all dimensions of `data` are 1 and the pattern has at least as many."""
     length = pattern.shape[0] if pattern.shape else None
     dims = data.shape or ()
-    return pattern if isinstance(length, int) and length >= len(dims) and all(dim == 1 for dim in dims) else None
+    if not isinstance(length, int) or length < len(dims) or any(now(dim) != 1 for dim in dims):
+        return None
+    known = pattern.type.known
+    if any(dim != 1 for dim in dims):
+        if known is not None and None not in map(now, known.flat):
+            return None
+        assume_fixed(dims)
+    return pattern
 
 
 def _exact_target(data: Value, pattern: Value) -> Value | None:
@@ -140,6 +148,16 @@ def _meets_one(target: Shape, data: Shape, other: Shape) -> bool:
     """Whether a size that may be 0 meets 1 in both operands, and no dimension of `other` enlarges the result."""
     if target is None or data is None or other is None or max(len(data), len(other)) > len(target):
         return False
+    if _meets(target, data, other):
+        return True
+    shapes = [of_declared_sizes(shape) or () for shape in (target, data, other)]
+    if not _meets(*shapes):
+        return False
+    assume_fixed((*data, *other))
+    return True
+
+
+def _meets(target: Sequence[Dimension], data: Sequence[Dimension], other: Sequence[Dimension]) -> bool:
     wide: list[list[Dimension]] = [[*[1] * (len(target) - len(shape)), *shape] for shape in (data, other)]
     alike = all(b in (1, a) for a, b in zip(*wide, strict=True))
     return alike and any(may_be_empty(dim) and a == b == 1 for dim, a, b in zip(target, *wide, strict=True))

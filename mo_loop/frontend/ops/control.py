@@ -16,7 +16,7 @@ from mo_loop.frontend.ops.conditional import as_condition, cannot_run, failed_ou
 from mo_loop.frontend.scope import Capture, Scope
 from mo_loop.frontend.vocabulary import Body, Context, Graph, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import now
-from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.shape import assume_fixed, normalise_axis
 from mo_loop.graph.types import UNKNOWN, TensorType, boolean, i64, tensor_of_known
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.front import Failed
@@ -132,6 +132,7 @@ def scan_8(
     length = elements.pop() if sequence_lens is not None else None
     longest = ops.Gather(ops.ShapeOf(elements[count]), [0], np.array(0))
     if length is not None:
+        assume_fixed(elements[count].type.dims[:1])  # a Reshape to it says that padding to it gives it
         length = ops.Reshape(length, [1])
         cut = [ops.Slice(each, [0], length, [1], [0]) for each in elements[count:]]
         elements = [*elements[:count], *cut]

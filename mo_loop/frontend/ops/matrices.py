@@ -7,6 +7,7 @@ import numpy as np
 from mo_loop.frontend.ops.elementwise.arithmetic import number
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.vocabulary import Graph, ModelError, Value, ops, translates
+from mo_loop.graph.shape import assume_fixed
 from mo_loop.graph.types import TensorType, f32, i64
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.port_map import Final, Invariant, Merged, Sliced
@@ -18,6 +19,7 @@ def det(x):
     rank = ranked(x, "Det")
     if rank < 2:
         raise ModelError(f"the determinant of a tensor of rank {rank}", code="ML227")
+    assume_fixed(x.type.dims[-2:])
     rows, columns = x.type.dims[-2:]
     if isinstance(rows, int) and isinstance(columns, int) and rows != columns:
         raise ModelError(f"the determinant of a matrix of {rows} rows and {columns} columns", code="ML227")

@@ -21,8 +21,8 @@ import numpy as np
 
 from mo_loop.frontend.ops.shared import FAR, converted, integers
 from mo_loop.frontend.vocabulary import Graph, Value, ops
-from mo_loop.graph.dimension import high
-from mo_loop.graph.shape import element_count, normalise_axis
+from mo_loop.graph.dimension import high, now
+from mo_loop.graph.shape import assume_fixed, element_count, normalise_axis
 from mo_loop.graph.types import ElementType, i32, i64, u32, u64
 from mo_loop.ops.lengths import dimension
 
@@ -66,6 +66,8 @@ def top(x: Value, k: Any, axis: int, mode: Mode, index: ElementType = i64, *, pl
         k = numbers[0]
     at = normalise_axis(axis, x.rank)
     size = x.type.dims[at]
+    if (now(size) or 0) > _LONGEST:
+        assume_fixed([size])
     length = high(size)
     count = k if isinstance(k, int) else None if k.known is None else high(k.known.item())
     if isinstance(k, int) and k < _FEW and isinstance(size, int) and _LONG <= size <= _LONGEST:

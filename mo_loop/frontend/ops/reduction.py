@@ -80,7 +80,7 @@ def _extreme_integer(cls, x: Value, axes: Sequence[int], keep: bool, *, largest:
     if not _has_elements(x, axes):
         # The extreme of no elements is the limit of the type.
         bound, last = (ops.Maximum, 0) if largest else (ops.Minimum, _LOWER)
-        best = bound(best, number(x, -(2**31) if largest else 2**31 - 1 - _LOWER))
+        best = bound(best, number(x, (-(2**31) if is_signed else 0) if largest else 2**31 - 1 - _LOWER))
         lower = bound(lower, number(x, last))
     extreme = best + lower
     return extreme if keep else ops.Squeeze(extreme, axes)

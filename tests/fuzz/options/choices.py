@@ -281,8 +281,7 @@ CHOICES: dict[str, Callable[[Rng, Plan], dict[str, Any] | None]] = {
 
 NOT_DRAWN = {"stateful_pairs": "drawn with stateful", "config": "passes are chosen one by one elsewhere",
              "extensions": "executes a file", "plugins": "depends on installed packages",
-             "allow_external": "about files", "external_data_dir": "about files",
-             "static": "the inputs have the declared sizes"}  # fmt: skip
+             "allow_external": "about files", "external_data_dir": "about files"}  # fmt: skip
 """The other options, and why."""
 
 CONDITIONS = ("input", "output", "compress_to_fp16", "quantization", "target", "strict", "sequence_io", "limits",

@@ -13,7 +13,7 @@ import pytest
 from mo_loop.api import convert_model
 from mo_loop.compare.oracle.oracle import Reference
 from mo_loop.frontend import functions
-from tests.harness import check_model, check_node, floats, parsed, refusal
+from tests.harness import check_model, check_node, floats, folded, parsed, refusal
 from tests.nodes import node_model
 from tests.pairs import every, pairs
 
@@ -209,12 +209,13 @@ def test_padded_caches_with_a_mask(mask: str, causal: int, dynamic: bool) -> Non
 
 
 def operations(given: dict[str, Any], attributes: dict[str, Any] | None = None, **more: Any) -> list[str]:
-    graph = convert_model(node_model("Attention", given, attributes, opset=25, **more)).graph
+    graph = convert_model(node_model("Attention", given, attributes, opset=25, **more), **folded()).graph
     return [type(each).__name__ for each in graph.ordered()]
 
 
 def test_caches_are_plain_concatenations() -> None:
-    graph = convert_model(node_model("Attention", with_past(tensors(4, 2)), opset=25, outputs=["y", "a", "b"])).graph
+    model = node_model("Attention", with_past(tensors(4, 2)), opset=25, outputs=["y", "a", "b"])
+    graph = convert_model(model, **folded()).graph
     joins = [each for each in graph.ordered() if type(each).__name__ == "Concat"]
     assert [[type(each.node).__name__ for each in join.inputs] for join in joins] == [["Parameter", "Parameter"]] * 2
 

@@ -17,7 +17,7 @@ from mo_loop.errors import MoLoopError
 from mo_loop.frontend.ops.classical import tree_forms
 from mo_loop.frontend.ops.classical.tree_forms import FormTime, Trees
 from tests.harness import check as checked
-from tests.harness import check_model
+from tests.harness import check_model, folded
 from tests.nodes import node_model
 from tests.pairs import every, pairs
 
@@ -254,7 +254,7 @@ def test_form_of_trees(kind: type[Grown], trees: int, depth: int, count: Any, fo
         for form in ("by_columns", "by_columns_rows_last", "in_order", "level_by_level"):
             spied = stack.enter_context(mock.patch.object(Trees, form, autospec=True, side_effect=getattr(Trees, form)))
             spies[form] = spied
-        graph = convert_model(model, input=f"x[{count},3]").graph
+        graph = convert_model(model, **folded(input=f"x[{count},3]")).graph
     assert [form for form, spied in spies.items() if spied.called] == forms
     assert len(graph.of(ops.If)) == len(forms) - 1
     for each in (1, 1000) if count == "?" else ():

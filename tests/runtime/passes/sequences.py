@@ -7,7 +7,7 @@ import numpy as np
 import onnx
 
 from mo_loop import convert_model, ops
-from tests.harness import Array, floats
+from tests.harness import Array, floats, folded
 
 
 def feeds(model: onnx.ModelProto, *lengths: int,
@@ -30,5 +30,5 @@ def feeds(model: onnx.ModelProto, *lengths: int,
 
 def loops(model: onnx.ModelProto, **options: Any) -> list[ops.Iteration]:
     """The loops that are left."""
-    graph = convert_model(model, **options).graph
+    graph = convert_model(model, **folded(**options)).graph
     return [loop for scope in graph.scopes() for loop in scope.of(ops.Iteration)]

@@ -11,7 +11,7 @@ from mo_loop import convert_model, ops
 from mo_loop.cli import main
 from mo_loop.errors import UsageError
 from mo_loop.graph import Node
-from tests.harness import check, floats, parsed
+from tests.harness import check, floats, folded, parsed
 from tests.runtime.passes.recurrent_models import feeds, loop, lstm_split, rnn, scan
 
 pytestmark = pytest.mark.keeps_loops
@@ -33,7 +33,7 @@ def counted(body: str, x: str = "4,3", n: str = "n = Constant<value=int64 {4}>()
 
 def kinds(model: Any, kind: type[Node], **arguments: Any) -> int:
     """The number of nodes of a class in the converted model, in all scopes."""
-    graph = convert_model(model, **arguments).graph
+    graph = convert_model(model, **folded(**arguments)).graph
     return sum(len(scope.of(kind)) for scope in graph.scopes())
 
 
@@ -75,7 +75,7 @@ def test_several_axes_and_tensors() -> None:
 def test_invariants_are_computed_once() -> None:
     model = counted(f"{ONE}\n xx = MatMul(x, m)\n e = Exp(xx)\n a = Gather<axis=0>(e, i)\n f = Softmax<axis=-1>(h)\n"
                     "fa = Mul(a, f)\n t = Add(s, fa)\n u = Unsqueeze(t, zero)", more=", float[3, 3] m")  # fmt: skip
-    graph = convert_model(model).graph
+    graph = convert_model(model, **folded()).graph
     assert len(graph.of(ops.MatMul)) == len(graph.of(ops.Exp)) == len(graph.of(ops.Softmax)) == 1
     check(model, {"x": floats(4, 3), "h": floats(3, seed=1), "m": floats(3, 3, seed=2)})
 
@@ -123,7 +123,7 @@ def test_a_while_loop_over_rows_counts(start: int, cast: bool) -> None:
             one = Constant<value=int64 {{1}}>()  k = Add (j, one)
             fk = {to_float} (k)
             more = Less (fk, fn)  a = Gather<axis=0> (x, j)  t = Add (s, a)  u = Neg (t) }}> }}""")
-    (found,) = convert_model(model).graph.of(ops.Loop)
+    (found,) = convert_model(model, **folded()).graph.of(ops.Loop)
     assert found.continues_always
     check(model, *({"x": floats(rows, 3, seed=rows), "h": floats(3)} for rows in (5, 1, 0, 2, 3)))
 

@@ -7,7 +7,7 @@ from mo_loop import convert_model, ops
 from mo_loop.ops.port_map import Concatenated
 from mo_loop.transforms.loops import loop_pass, memory_bound
 from mo_loop.transforms.loops.steps_per_iteration import StepsPerIteration
-from tests.harness import check, floats, parsed
+from tests.harness import check, floats, folded, parsed
 
 BLOCK = 8
 """Steps of 40 x 40 numbers that fit into the bound of these tests."""
@@ -50,7 +50,7 @@ def loop(length: str) -> onnx.ModelProto:
 def blocks_of(model: onnx.ModelProto) -> list[int]:
     """The sizes of the blocks of the loops that are left, each of which is one piece of an output: the Loop of the GPU
     plugin concatenates no other pieces."""
-    graph = convert_model(model).graph
+    graph = convert_model(model, **folded()).graph
     loops = [node for scope in graph.scopes() for node in scope.of(ops.Iteration)]
     assert not any(scope.of(ops.Tanh) for node in loops for scope in node.body.scopes() if scope.of(ops.Iteration))
     pieces = [entry for node in loops for entry in node.output_map if isinstance(entry, Concatenated)]
@@ -119,7 +119,7 @@ def test_work_before_and_behind_a_recurrence(length: str) -> None:
       final, y = Scan<num_scan_inputs = 1, body = step (float[40] s, float[40] a) => (float[40] t, float[40] o) {{
           {BODY} g = Sigmoid(r) w = Mul(s, g) t = Tanh(w) {outer} o = ReduceMax<keepdims = 0>(l, last)
         }}>(h, x) }}""", opset=18)
-    graph = convert_model(model).graph
+    graph = convert_model(model, **folded()).graph
     inner = [node for scope in graph.scopes() if scope.owner is not None for node in scope.of(ops.Iteration)]
     assert (20 if length == "100" else 16) in {node.count for node in inner}
     assert not any(node.body.of(kind) for node in inner for kind in (ops.Exp, ops.ReduceMax, ops.ReduceSum))

@@ -11,7 +11,7 @@ import pytest
 from mo_loop import convert_model, ops
 from mo_loop.transforms.front.recurrence import cells
 from mo_loop.transforms.front.recurrence.columns import NotACell
-from tests.harness import check
+from tests.harness import check, folded
 from tests.pairs import every
 from tests.runtime.passes.recurrent_models import (
     MIXTURES,
@@ -43,7 +43,7 @@ CELLS: dict[str, Cell] = {
 
 def fused(model: Any, name: str, *, count: int = 1, loops: int = 0) -> None:
     """Assert how many sequences of the kind that `name` begins with, and how many loops, the converted model has."""
-    graph = convert_model(model).graph
+    graph = convert_model(model, **folded()).graph
     kind = SEQUENCES[name.partition("_")[0]]
     found = [node for scope in graph.scopes() for node in scope.of(kind)]
     left = [node for scope in graph.scopes() for node in scope.of(ops.Iteration)]
@@ -205,7 +205,7 @@ def test_each_condition_of_a_cell_has_one_that_fails_it(monkeypatch: pytest.Monk
 
     monkeypatch.setattr(NotACell, "__init__", noted)
     for cell, old, new in UNLIKE.values():
-        convert_model(loop(replace(cell, body=cell.body.replace(old, new))))
+        convert_model(loop(replace(cell, body=cell.body.replace(old, new))), **folded())
     source = ast.parse(Path(cells.__file__).read_text("utf-8"))
     wanted = {node.lineno: ast.unparse(node) for node in ast.walk(source) if isinstance(node, ast.Raise)}
     assert not {line: text for line, text in wanted.items() if line not in raised}

@@ -10,7 +10,7 @@ import pytest
 from mo_loop import convert_model, ops
 from mo_loop.graph import Node
 from mo_loop.transforms.loops.steps_per_iteration import StepsPerIteration
-from tests.harness import check, floats, parsed
+from tests.harness import check, floats, folded, parsed
 
 
 @pytest.fixture(autouse=True)
@@ -65,7 +65,7 @@ def feeds(*lengths: int) -> list[dict[str, Any]]:
 
 
 def left_in_bodies(model: onnx.ModelProto, kinds: Mapping[type[Node], int]) -> dict[type[Node], int]:
-    graph = convert_model(model).graph
+    graph = convert_model(model, **folded()).graph
     assert sum(len(scope.of(ops.Iteration)) for scope in graph.scopes()) == 1
     return {kind: sum(len(scope.of(kind)) for scope in graph.scopes() if scope.owner is not None) for kind in kinds}
 
@@ -94,7 +94,7 @@ def test_a_projection_in_two_loops() -> None:
             last = Loop (m, "", h) <body = inner (int64 j, bool g, float[3] s) => (bool gg, float[3] t) {
               gg = Identity(g)  a = Gather<axis=0>(rows, j)  p = MatMul(a, w)
               q = Mul(s, p)  t = Tanh(q) }> }> }""")
-    graph = convert_model(model).graph
+    graph = convert_model(model, **folded()).graph
     assert not any(scope.of(ops.MatMul) for scope in graph.scopes() if scope.owner is not None)
     check(model, {"x": floats(5, 6, 4), "h": floats(3, seed=1), "w": floats(4, 3, seed=2)})
 
@@ -110,7 +110,7 @@ def test_sizes_of_no_steps(final: bool) -> None:
             => (bool goes, float[N, 3] t, float[N, 2] o) {{
             goes = Identity (go)  a = Gather<axis=0> (x, i)  m = Mul (s, a)
             t = Tanh (m)  o = MatMul ({"t" if final else "s"}, v) }}> }}""")
-    graph = convert_model(model).graph
+    graph = convert_model(model, **folded()).graph
     assert not any(scope.of(ops.MatMul) for scope in graph.scopes() if scope.owner is not None)
     sizes = ((4, 2), (0, 2), (1, 3), (0, 4), (3, 1))
     runs = [{"x": floats(t, n, 3), "h": floats(n, 3, seed=1), "v": floats(3, 2, seed=2)} for t, n in sizes]
@@ -196,7 +196,7 @@ def test_a_loop_that_a_step_may_end(name: str, length: str) -> None:
             a = Gather<axis=0>(x, i)
             {body}
             total = ReduceSum<keepdims=0>(t)  goes = Less(total, bound) }}> }}""")
-    graph = convert_model(model).graph
+    graph = convert_model(model, **folded()).graph
     bodies = [scope for scope in graph.scopes() if scope.owner is not None]
     assert {kind: sum(len(scope.of(kind)) for scope in bodies) for kind in left} == left
     weights = {"w": floats(4, 3, seed=1) / 4, "u": floats(3, 3, seed=2), "first": np.array([0]), "last": np.array([3])}

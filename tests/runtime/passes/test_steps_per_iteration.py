@@ -5,13 +5,13 @@ import pytest
 
 from mo_loop.api import convert_model
 from mo_loop.ops.control import Iteration
-from tests.harness import check, floats, parsed
+from tests.harness import check, floats, folded, parsed
 
 LENGTHS = (17, 0, 1, 16, 40, 15, 2)
 
 
 def steps_of(model: object) -> list[int]:
-    graph = convert_model(model).graph
+    graph = convert_model(model, **folded()).graph
     return [node.steps for scope in graph.scopes() for node in scope if isinstance(node, Iteration)]
 
 

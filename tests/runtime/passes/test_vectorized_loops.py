@@ -6,7 +6,7 @@ import pytest
 
 from mo_loop import convert_model, ops
 from mo_loop.transforms.loops.steps_per_iteration import StepsPerIteration
-from tests.harness import Array, check, floats, parsed
+from tests.harness import Array, check, floats, folded, parsed
 from tests.runtime.passes.sequences import feeds, loops
 
 
@@ -227,7 +227,7 @@ def test_repeated_pieces(name: str) -> None:
             f = Mul (v, e)  u = Tanh (f)  c = Gather<axis=0> (d, i)  k = Unsqueeze (c, zero)
             {how}
             t = Concat<axis={axis}> (s, p) }}> }}""")
-    assert bool(convert_model(model).graph.of(ops.ScatterElementsUpdate12)) == (name != "twice")
+    assert bool(convert_model(model, **folded()).graph.of(ops.ScatterElementsUpdate12)) == (name != "twice")
     runs = [([2, 0, 3, 1], 2), ([0, 0], 0), ([4], 1), ([], 2), ([1, 0, 0, 5, 2, 0], 3)]
     check(model, *(
         {"x": floats(len(d), 3), "d": np.array(d, np.int64), "h": floats(*((3, k) if axis else (k, 3)), seed=1),
@@ -263,7 +263,7 @@ def test_an_inner_loop_with_a_state(kind: str, length: str) -> None:
           y, v = Scan <num_scan_inputs=2, body = outer (float[{length}, 4] a, float[3] z)
             => (float[3] last, float[3, {length}] all) {{ {inner[kind]} }}> (x, h)
         }}""")
-    graph = convert_model(model).graph
+    graph = convert_model(model, **folded()).graph
     assert sum(len(scope.of(ops.Iteration)) for scope in graph.scopes()) == 1
     lengths = (6,) if length == "6" else (6, 1, 0, 3)
     check(model, *({"x": floats(5, n, 4), "h": floats(5, 3, seed=1), "w": floats(4, 3, seed=2)} for n in lengths))

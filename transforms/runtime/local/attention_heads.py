@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Use, Value
-from mo_loop.graph.shape import is_static
+from mo_loop.graph.shape import is_static, of_declared_sizes
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant, Result
 from mo_loop.ops.comparison import Comparison
@@ -109,7 +109,7 @@ class MaximumBehindAttention(MaximumRule):
     def place(self, node: ops.MatMul) -> Value | None:
         if not _is_attention(node):
             return None
-        rank, is_known = node.output.rank, is_static(node.output.shape)
+        rank, is_known = node.output.rank, is_static(of_declared_sizes(node.output.shape))
         for reader in _elementwise_readers(node.output):
             has_more = rank is not None and reader.output.rank is not None and reader.output.rank > rank
             is_compared = is_known and isinstance(reader, Comparison) and not _reads_constant(reader)
@@ -133,8 +133,8 @@ class MaximumBehindOneHead(MaximumRule):
     pattern = wrap_type(ops.MatMul)
 
     def place(self, node: ops.MatMul) -> Value | None:
-        dims = node.output.type.dims if is_static(node.output.shape) else ()
-        if not dims or math.prod(dims[:-2]) != 1 or not _is_attention(node):
+        dims = of_declared_sizes(node.output.shape)
+        if not dims or not is_static(dims) or math.prod(dims[:-2]) != 1 or not _is_attention(node):
             return None
         readers = [node, *_elementwise_readers(node.output)]
         is_result = any(isinstance(use.node, Result) for reader in readers for use in reader.output.uses)
@@ -169,9 +169,10 @@ def _is_constant_of_heads(value: Value) -> bool:
 
 def _has_as_many_queries_as_heads(value: Value) -> bool:
     """Whether `value` is [.., heads, queries, size], of which all are known."""
-    if (value.rank or 0) < 3 or not is_static(value.shape):
+    dims = of_declared_sizes(value.shape)
+    if dims is None or len(dims) < 3 or not is_static(dims):
         return False
-    heads, queries = value.type.dims[-3:-1]
+    heads, queries = dims[-3:-1]
     return heads == queries != 1
 
 

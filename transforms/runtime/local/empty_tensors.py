@@ -8,7 +8,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Node, Value
-from mo_loop.graph.shape import is_static, normalise_axis
+from mo_loop.graph.shape import assume_fixed, is_static, normalise_axis, of_declared_sizes
 from mo_loop.graph.types import i64, string
 from mo_loop.ops.base import Constant, Identity, Result
 from mo_loop.target import CRASH, Gap
@@ -110,8 +110,9 @@ class EmptyBroadcastToConstant(LocalRule):
     def form(self, node: ops.Broadcast) -> Node | None:
         output = node.output
         x = node.operands[0]
-        if not is_static(x.shape) or 0 not in x.type.dims or not is_static(output.shape):
+        if not is_static(x.shape) or 0 not in x.type.dims or not is_static(of_declared_sizes(output.shape)):
             return None
+        assume_fixed(output.type.dims)
         return Constant(np.zeros(output.type.dims), graph=node.graph, dtype=output.dtype)
 
 

@@ -7,7 +7,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import high
-from mo_loop.graph.shape import is_static, normalise_axis
+from mo_loop.graph.shape import assume_fixed, is_static, normalise_axis, of_declared_sizes
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.graph.types import u2, u4
 from mo_loop.ops.arithmetic import Binary
@@ -163,10 +163,14 @@ class TransposeToSqueezeUnsqueeze(LocalRule):
         x, places = node.operands[0], order_of(node)
         if x.shape is None or places is None:
             return None
-        ones = [axis for axis, dim in enumerate(x.shape) if dim == 1]
-        others = [axis for axis in places if axis not in ones]
-        if not ones or others != sorted(others) or not any(may_be_empty(x.shape[axis]) for axis in others):
+        for dims in (x.shape, of_declared_sizes(x.shape) or ()):
+            ones = [axis for axis, dim in enumerate(dims) if dim == 1]
+            others = [axis for axis in places if axis not in ones]
+            if ones and others == sorted(others) and any(may_be_empty(dims[axis]) for axis in others):
+                break
+        else:
             return None
+        assume_fixed(x.shape[axis] for axis in ones)
         return ops.Unsqueeze(ops.Squeeze(x, ones), [place for place, axis in enumerate(places) if axis in ones])
 
 
@@ -298,7 +302,7 @@ def _has_channels(x: Value) -> bool:
     """Whether `x` is another shape of a tensor of four dimensions of which only the first may be dynamic."""
     while isinstance(x.node, VIEWS):
         x = x.node.operands[0]
-        if x.rank == 4 and is_static(x.type.dims[1:]):
+        if x.rank == 4 and is_static(of_declared_sizes(x.type.dims[1:])):
             return True
     return False
 

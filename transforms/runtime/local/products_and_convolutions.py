@@ -8,7 +8,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Node, Use, Value
-from mo_loop.graph.dimension import low
+from mo_loop.graph.dimension import low, now
 from mo_loop.graph.shape import is_static
 from mo_loop.graph.tensor import ArrayTensor
 from mo_loop.ops.arithmetic import Binary, Unary
@@ -124,7 +124,7 @@ class PadTinyProduct(LocalRule):
         across, down = (-2 if node.transpose_a and a.rank > 1 else -1), (-1 if node.transpose_b else -2)
         rows = a.type.dims[-3 - across] if a.rank > 1 else 1
         inner, columns = b.type.dims[down], b.type.dims[-3 - down]
-        if any(low(each) > 2 for each in (rows, inner, a.type.dims[across], columns)) or columns == 1:
+        if any(low(each) > 2 for each in (rows, inner, a.type.dims[across], columns)) or now(columns) == 1:
             return None
         padded = (_padded(a, across), _padded(b, down))
         return ops.MatMul(*padded, transpose_a=node.transpose_a, transpose_b=node.transpose_b)
@@ -291,7 +291,7 @@ class MaximumBehindOneChannel(MaximumRule):
         if not isinstance(value.node, ops.Convolution | ops.ConvolutionBackpropData) or value.rank is None:
             return None
         _, channels, *_, width = value.type.dims
-        return Use(node, 0) if channels == 1 and not isinstance(width, int) and low(width) <= 1 else None
+        return Use(node, 0) if now(channels) == 1 and not isinstance(width, int) and low(width) <= 1 else None
 
 
 class AddOutputChannel(LocalRule):

@@ -22,6 +22,7 @@ from mo_loop.frontend.ops.elementwise.arithmetic import as_type
 from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import counted
 from mo_loop.frontend.vocabulary import Context, ModelError, Value, ops, translates
+from mo_loop.graph.shape import assume_fixed
 from mo_loop.graph.types import ElementType, bf16, boolean, f16, f32, f64, from_onnx
 from mo_loop.ops.lengths import as_i64, dimension, joined
 from mo_loop.ops.ranges import AtLeast1, Integers, NotNegativeOrNone, Positive, Rank3, Rank4, Vector
@@ -101,6 +102,7 @@ def _split(tensors: list[Value], heads: int | None, kv_heads: int | None) -> lis
 
 def _counts(q: Value, k: Value) -> tuple[Any, Any]:
     """The numbers of heads of Q, and of K and V: the same object if they are equal."""
+    assume_fixed((q.type.dims[1], k.type.dims[1]))
     heads = dimension(q, 1)
     if q.type.dims[1] == k.type.dims[1]:
         return heads, heads

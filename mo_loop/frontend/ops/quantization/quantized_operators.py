@@ -16,6 +16,8 @@ from mo_loop.frontend.ops.images.windows import WindowAttributes
 from mo_loop.frontend.ops.quantization.quantization import dequantize, quantize, real, requantized, unless_zero
 from mo_loop.frontend.ops.weight_layout import reshaped
 from mo_loop.frontend.vocabulary import MICROSOFT, ModelError, Value, ops, translates
+from mo_loop.graph.dimension import now
+from mo_loop.graph.shape import assume_fixed
 from mo_loop.graph.types import ElementType
 from mo_loop.ops.base import Constant
 from mo_loop.ops.exact import as_float, centred
@@ -164,7 +166,8 @@ def qlinear_average_pool(
     """
     at = given.over(len(kernel_shape))
     sizes = () if x.shape is None else x.shape[1:-1] if channels_last else x.shape[2:]
-    if tuple(sizes) == tuple(kernel_shape) and not any((*at.begin, *at.end)):
+    if tuple(map(now, sizes)) == tuple(kernel_shape) and not any((*at.begin, *at.end)):
+        assume_fixed(sizes)
         return qlinear_global_average_pool(x, x_scale, x_zero_point, y_scale, y_zero_point, channels_last=channels_last)
     if count_include_pad and ceil_mode and at.auto_pad == "explicit":
         more = zip(at.end, at.strides, kernel_shape, strict=True)
