@@ -79,6 +79,7 @@ from mo_loop.transforms.runtime.reshape_returned_inputs import ReshapeReturnedIn
 from mo_loop.transforms.runtime.reverse_behind_loops import ReverseBehindLoops
 from mo_loop.transforms.runtime.select_final_values import SelectFinalValues
 from mo_loop.transforms.runtime.separate_read_values import SeparateReadValues
+from mo_loop.transforms.runtime.separate_weight_orders import SeparateWeightOrders
 from mo_loop.transforms.runtime.share_initial_values import ShareInitialValues
 from mo_loop.transforms.runtime.weights_for_old_kernels import DivideStackedWeights, SpreadScales, UnsignedWeights
 from mo_loop.transforms.states.fuse_stateful_attention import FuseStatefulAttention
@@ -197,6 +198,7 @@ FRONT: tuple[type[FunctionPass], ...] = (
     UnsignedWeights,
     DivideStackedWeights,
     SpreadScales,  # the weights are where CompressWeights finds them
+    SeparateWeightOrders,  # after the passes that fold, merge and transpose constants
     CopyControlOutputs,  # their memory may go to a later node too early
     CopyInitialConstants,  # no later pass merges constants
     CopyComputedConstants,  # the runtime would overwrite what it computes once
