@@ -166,7 +166,6 @@ class Conversion:
 
         With `collect` it still raises errors that are not about the model: UsageError, ExtensionError, InternalError.
         """
-        forget()
         with check_names_on_error(model.proto), limited(self._limits) as used:
             with self._collected():
                 used.check_time()
@@ -189,6 +188,7 @@ class Conversion:
 
     def _attempt(self, model: OnnxModel, cut: Cut | None, sizes: InputSizes) -> Graph | None:
         """The graph; None if there are errors and `collect` is set. Assumption if it must assume more of `sizes`."""
+        forget()  # the types that are kept have the sizes of the attempt before
         self.errors, self._doubts = [], Doubts(self.options.strict)
         for name in ("manager", "skipped") if self._has_tried else ():  # passes keep what they found
             self.__dict__.pop(name, None)

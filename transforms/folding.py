@@ -27,8 +27,7 @@ import numpy as np
 
 from mo_loop.conversion_limits import budget
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.dimension import Assumption, open_symbols
-from mo_loop.graph.shape import element_count, is_static
+from mo_loop.graph.shape import assume_fixed, element_count, is_static
 from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, Tensor
 from mo_loop.graph.types import ElementType, TensorType, string
 from mo_loop.ops.arithmetic import Binary, Unary
@@ -238,8 +237,7 @@ def _is_known(output: Value) -> bool:
         return True
     if type_.shape is None or 0 not in type_.shape:
         return False
-    if sizes := open_symbols(type_.shape):
-        raise Assumption(fixed=sizes)
+    assume_fixed(type_.shape)
     return is_static(type_.shape)
 
 

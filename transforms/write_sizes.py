@@ -10,12 +10,13 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.dimension import Dim, fresh, now
+from mo_loop.graph.dimension import Dim, fresh, low, now
 from mo_loop.graph.origin import made_for
 from mo_loop.graph.shape import of_declared_sizes
-from mo_loop.graph.types import i64, string
+from mo_loop.graph.types import TensorType, i64, string
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import If
+from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.function_pass import FunctionPass
 
 Place = tuple[Parameter, int]
@@ -65,8 +66,13 @@ class WriteSizes(FunctionPass):
                 zero = _zero_if([each for parameter in checked for each in _conditions(shape_of, assumed[parameter])])
             for each in checked:
                 with made_for(each.origins):
-                    _check(each, zero)
-                changed = self.accept(each, "checks its sizes")
+                    made = _check(each.output, zero)
+                if made is not None:
+                    changed = self.accept(each, "checks its sizes")
+            if not zero.uses:  # the results do not depend on the inputs
+                for result in graph.results:
+                    _check_result(result, zero)
+                changed = True
         return changed
 
 
@@ -125,7 +131,8 @@ def _conditions(
     for kind, holds in (("is", ops.Equal), ("least", ops.GreaterEqual)):
         numbers = {axis: other for (_, axis), each, other in assumed if each == kind and isinstance(other, int)}
         if numbers:
-            yield holds(ops.Gather(sizes, list(numbers), 0), list(numbers.values())).output
+            read = sizes if len(numbers) == len(parameter.value_type.dims) else ops.Gather(sizes, list(numbers), 0)
+            yield holds(read, list(numbers.values())).output
     for (_, axis), _, other in assumed:
         if isinstance(other, tuple):
             yield ops.Equal(ops.Gather(sizes, [axis], 0), ops.Gather(shape_of(other[0]), [other[1]], 0)).output
@@ -140,22 +147,35 @@ def _zero_if(conditions: Sequence[Value]) -> Value:
     return ops.VariadicSplit(numbers, 0, np.array([1])).outputs[0]
 
 
-def _check(parameter: Parameter, zero: Value) -> None:
-    """Let all readers depend on `zero`, whose computation has the checks.
+def _check(x: Value, zero: Value) -> Node | None:
+    """Let all readers depend on `zero`, whose computation has the checks; None if there is none.
 
     The runtime does not compile a variable whose initial value depends on it.
     """
-    x = parameter.output
     readers = [use for use in x.uses if not isinstance(use.node, ops.ShapeOf | ops.ReadValue)]
     if not readers:
-        return
-    # ov.Model.reshape gives a Reshape to one dimension, or to two before a MatMul, another pattern.
-    is_small = len(x.type.dims) < 3
-    wide = ops.Unsqueeze(x, [0]).output if is_small else x
-    rest = np.zeros(len(wide.type.dims) - 1, np.int64)  # 0 keeps a size
-    checked: Node = ops.Reshape(wide, ops.Concat(zero, rest, axis=0), special_zero=True)
-    checked = ops.Squeeze(checked, [0]) if is_small else checked
+        return None
+    checked = _checked(x, zero)
     for reader, port in readers:
         reader.graph.set_input(reader, port, checked.output)
         if isinstance(reader, Result) and reader.output_names:
             checked.name = reader.output_names[0]
+    return checked
+
+
+def _check_result(result: Result, zero: Value) -> None:
+    """No Reshape: a result may be a constant, of which the runtime computes one too early."""
+    x = result.value
+    if isinstance(x.type, TensorType) and x.shape and x.dtype is not string and all(low(dim) > 0 for dim in x.shape):
+        result.graph.set_input(result, 0, ops.Slice(x, zero, [FAR], [1], [0]).output)
+
+
+def _checked(x: Value, zero: Value) -> Node:
+    rank = len(x.type.dims)
+    # ov.Model.reshape gives a Reshape to one dimension, or to two before a MatMul, another pattern.
+    if rank == 1:
+        return ops.Slice(x, zero, [FAR], [1], [0])
+    wide = ops.Unsqueeze(x, [0]).output if rank == 2 else x
+    rest = np.zeros(max(rank, 3) - 1, np.int64)  # 0 keeps a size
+    checked = ops.Reshape(wide, ops.Concat(zero, rest, axis=0), special_zero=True)
+    return ops.Squeeze(checked, [0]) if rank == 2 else checked

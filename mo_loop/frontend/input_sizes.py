@@ -12,7 +12,7 @@ The pass WriteSizes writes the declared sizes into the inputs of the IR, and che
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import TypeVar
 
@@ -20,7 +20,7 @@ from mo_loop.conversion_limits import budget
 from mo_loop.errors import ExtensionError, InternalError, LimitError, MoLoopError, UsageError
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import Assumption, Dim, Dimension, Symbol, opened
-from mo_loop.graph.shape import assume_elements, assume_fixed
+from mo_loop.graph.shape import assume_fixed
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.front import Failed
 
@@ -28,6 +28,11 @@ T = TypeVar("T")
 
 FIXED = frozenset({"com.microsoft::DynamicSparseAttention"})
 """The operators whose forms need the sizes of all inputs."""
+
+VECTORS = {
+    "ConstantOfShape": 0, "Expand": 1, "Pad": 1, "Reshape": 1, "Slice": 1, "Squeeze": 1, "Tile": 1, "Unsqueeze": 1,
+}  # fmt: skip
+"""Operator -> the first input that is a vector with a number for each axis, so that ranks depend on its length."""
 
 
 @dataclass
@@ -57,12 +62,12 @@ class InputSizes:
         return type_.with_shape(dims)
 
     def _dimension(self, own: Dim) -> Dimension:
-        """Inputs without elements have forms of their own: a size of 0 is fixed."""
+        """Inputs without elements have forms of their own: a size of 0 is fixed, and others do not become 0."""
         assert own.symbol is not None and own.now is not None
         found = self._equal.get(own.symbol.name, own.symbol)
         if found.name in self._fixed or own.now == 0:
             return own.now
-        least = self._least.get(found.name, found.lo)
+        least = self._least.get(found.name, 1)
         return Dim(((Symbol(found.name, least, None, found.now), 1),))
 
     def assume(self, needed: Assumption) -> None:
@@ -117,23 +122,24 @@ def attempted(make: Callable[[InputSizes], T | None], sizes: InputSizes) -> T | 
         sizes.all_fixed = True
 
 
-def require_sizes_of(operator: str, inputs: Iterable[Value | None]) -> None:
-    """Assumption if the operator needs sizes that are open: one of `FIXED`, or one of classical machine learning, whose
-    attributes are made for a number of features."""
+def require_sizes_of(operator: str, inputs: Sequence[Value | None]) -> None:
+    """Assumption if the operator needs sizes that are open: one of `FIXED` or `VECTORS`, or one of classical machine
+    learning, whose attributes are made for a number of features."""
     if operator in FIXED:
         assume_fixed(_dimensions(inputs))
     elif operator.startswith("ai.onnx.ml::"):
-        shapes = [shape for each in inputs if each is not None and (shape := each.shape)]
-        assume_fixed(shape[-1] for shape in shapes)
-        assume_elements(dim for shape in shapes for dim in shape)  # the runtime does not compute trees of no rows
+        assume_fixed(shape[-1] for each in inputs if each is not None and (shape := each.shape))
+    elif operator in VECTORS:
+        vectors = inputs[VECTORS[operator] :]
+        assume_fixed(each.type.dims[0] for each in vectors if each is not None and each.rank == 1)
 
 
 def require_sizes_of_failures(graph: Graph) -> None:
     """Assumption if nodes could not be translated and sizes of inputs are open: fixed sizes may be what they need."""
-    assume_fixed(
-        dim for scope in graph.scopes() for node in scope.of(Failed) if node.error is not None
-        for dim in _dimensions(node.inputs)
-    )  # fmt: skip
+    failed = [node for scope in graph.scopes() for node in scope.of(Failed) if node.error is not None]
+    for is_vector in (True, False):  # the length of a vector may decide a rank
+        inputs = [each for node in failed for each in node.inputs if each is not None]
+        assume_fixed(_dimensions(each for each in inputs if not is_vector or each.rank == 1))
 
 
 def _dimensions(inputs: Iterable[Value | None]) -> Iterator[Dimension]:

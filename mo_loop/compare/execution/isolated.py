@@ -30,9 +30,12 @@ class IsolatedError(Exception):
         self.status, self.error, self.message = status, error, message or text
 
 
-def isolated(function: Callable[..., T], *arguments: Any, limit: float = LIMIT) -> T:
-    """`function(*arguments)` in the worker, for at most `limit` seconds. The function is one of a module's own."""
-    outcome = _pool().call((function, arguments, os.getcwd()), limit)
+def isolated(function: Callable[..., T], *arguments: Any, limit: float = LIMIT, python: str | None = None) -> T:
+    """`function(*arguments)` in the worker, for at most `limit` seconds. The function is one of a module's own.
+
+    `python` is another interpreter for it.
+    """
+    outcome = _pool(python).call((function, arguments, os.getcwd()), limit)
     if not outcome.ok:
         said = f"{outcome.status} {outcome.stage}: {outcome.message}"
         text = f"{function.__qualname__}: {said}\n{outcome.detail}"
@@ -54,5 +57,5 @@ def serve(task: tuple[Any, ...]) -> Any:
 
 
 @functools.cache
-def _pool() -> Pool:
-    return Pool(f"{__name__}:serve", limit=LIMIT)
+def _pool(python: str | None = None) -> Pool:
+    return Pool(f"{__name__}:serve", limit=LIMIT, python=python)

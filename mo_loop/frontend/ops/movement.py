@@ -7,7 +7,7 @@ from mo_loop.frontend.leading_ones import SQUEEZED, decided
 from mo_loop.frontend.ops.shared import FAR, integers, near
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.dimension import may_be_one
-from mo_loop.graph.shape import assume_ones, element_count, normalise_axis
+from mo_loop.graph.shape import assume_fixed, assume_ones, element_count, normalise_axis
 from mo_loop.ops.infer import vector_length
 from mo_loop.ops.lengths import as_i64, dimension, joined
 from mo_loop.ops.ranges import Outputs, Positive
@@ -87,6 +87,7 @@ def squeeze_13(data, axes=None, *, node: Context):
     """The axes are an input."""
     if axes is None or integers(axes) is not None:
         return _squeeze(data, integers(axes), node)
+    assume_fixed(data.shape or ())
     rank, count = _ranks(data, axes)
     kept = _others(axes, rank, count)
     return ops.Reshape(data, ops.Gather(ops.ShapeOf(data), kept, 0))

@@ -16,7 +16,7 @@ from mo_loop.frontend.ops.normalisation import ranked
 from mo_loop.frontend.ops.shared import converted, counted, one_integer
 from mo_loop.frontend.ops.weight_layout import array_of
 from mo_loop.frontend.vocabulary import Context, ModelError, Value, ops, translates
-from mo_loop.graph.shape import normalise_axis, require_computable
+from mo_loop.graph.shape import assume_fixed, normalise_axis, require_computable
 from mo_loop.graph.types import ElementType, f32, f64, from_onnx, i32, i64
 from mo_loop.ops.lengths import as_value, dimension, joined, scalar
 from mo_loop.ops.ranges import AtLeast2, Integers, One, Vector
@@ -54,6 +54,7 @@ def dft_20(
     if known is not None:
         return _transformed(x, known, dft_length, bool(inverse), bool(onesided))
     rank = ranked(x, "DFT")
+    assume_fixed(x.type.dims[-1:])
     place = (scalar(axis) + rank) % rank
     others = ops.Convert(ops.NotEqual(np.arange(rank), place), destination_type=i32)
     _, order = ops.TopK11(others, rank, axis=0, mode="min", stable=True)
@@ -69,6 +70,7 @@ def _transformed(x: Value, axis: int, length: Value | None, inverse: bool, onesi
         narrow = converted(x, f32)
         return ops.Convert(_transformed(narrow, axis, length, inverse, onesided), destination_type=f64)
     rank = ranked(x, "DFT")
+    assume_fixed(x.type.dims[-1:])  # it says whether numbers are complex
     at = normalise_axis(axis, rank)
     if at == rank - 1:
         raise ModelError(f"axis {axis} is the axis of the real and imaginary parts", code="ML227")
@@ -172,6 +174,7 @@ def stft(
         raise ModelError(f"a signal of rank {rank}, not [batch, length, 1 or 2]", code="ML227")
     if rank == 2:
         signal = ops.Unsqueeze(signal, 2)
+    assume_fixed(signal.type.dims[-1:])
     total, step = dimension(signal, 1), _length(frame_step)
     if isinstance(step, int) and step < 1:
         raise ModelError(f"frames begin {step} elements apart", code="ML235")

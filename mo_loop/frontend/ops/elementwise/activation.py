@@ -9,7 +9,8 @@ import numpy as np
 from mo_loop.frontend.ops.elementwise.arithmetic import as_type, number
 from mo_loop.frontend.ops.ranking import first, first_of_any_length, is_row_of_any_length
 from mo_loop.frontend.vocabulary import ModelError, Value, one_to_one, ops, translates
-from mo_loop.graph.shape import assume_fixed, element_count, normalise_axis
+from mo_loop.graph.dimension import now
+from mo_loop.graph.shape import assume_equal, assume_fixed, element_count, normalise_axis
 from mo_loop.graph.types import f32, i64
 
 one_to_one({"Sigmoid": ops.Sigmoid, "Softplus": ops.SoftPlus, "Softsign": ops.SoftSign})
@@ -43,7 +44,9 @@ def prelu_7(x, slope):
     if not x.dtype.is_float or x.rank is None or slope.rank is None or not 0 < slope.rank <= x.rank:
         return ops.Select(x < 0, x * slope, x)
     dims = (1,) * (x.rank - slope.rank) + slope.type.dims
-    assume_fixed(size for own, each in zip(x.type.dims, dims, strict=True) if each != 1 for size in (own, each))
+    pairs = [pair for pair in zip(x.type.dims, dims, strict=True) if pair[1] != 1]
+    assume_equal(*(tuple(pair[place] for pair in pairs) for place in (0, 1)))
+    assume_fixed(size for pair in pairs if now(pair[0]) != now(pair[1]) for size in pair)
     if any(own == 1 != each for own, each in zip(x.type.dims, dims, strict=True)):  # ONNX Runtime repeats x
         return ops.Select(x < 0, x * slope, x)
     is_vector = x.rank > 1 and all(dim == 1 for i, dim in enumerate(dims) if i != 1)

@@ -2,6 +2,7 @@
 
 import itertools
 import math
+from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
@@ -13,6 +14,7 @@ from mo_loop.frontend.ops.images.convolution import convolved
 from mo_loop.frontend.ops.images.windows import Window, WindowAttributes
 from mo_loop.frontend.ops.shared import FAR
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
+from mo_loop.graph.dimension import Dimension, low
 from mo_loop.graph.types import f32, i64
 from mo_loop.ops.ranges import AboveZero, AtLeast3, NotNegative, Positive, Positives
 from mo_loop.target import NEVER, Gap, Processor
@@ -20,7 +22,8 @@ from mo_loop.target import NEVER, Gap, Processor
 AVOIDS = {
     "GlobalAveragePool": (
         Gap(
-            "mean-of-channels", "`ReduceMean` adds equal channels in different orders", "`AvgPool` over a known size",
+            "mean-of-channels", "`ReduceMean` adds equal channels in different orders",
+            "`AvgPool` over a known size, else the mean of rows",
             on={Processor.SSE41: NEVER},
         ),
     ),
@@ -28,6 +31,9 @@ AVOIDS = {
 """Operator -> the errors of the runtime that its translator avoids."""
 
 Ints = tuple[int, ...]
+
+_BLOCK = 16
+"""The most channels that the runtime computes together."""
 
 _FEW = 16
 """Up to so many places of a window, slices find the largest element and its index."""
@@ -268,13 +274,18 @@ def _root(x: Value, p: float) -> Value:
 @translates("GlobalAveragePool", since=1)
 def global_average_pool(x):
     """The mean of each channel."""
-    size = x.shape[2:] if x.shape is not None else ()
+    # ReduceMean of several axes adds in another order in the runtime's last, incomplete block of channels: then equal
+    # channels have different means, which a Softmax of large values turns into different classes.
+    dims: Sequence[Dimension] = x.shape or ()
+    size = dims[2:]
     if 1 <= len(size) <= 3 and all(isinstance(dim, int) and dim > 0 for dim in size):
-        # ReduceMean adds in another order in the runtime's last, incomplete block of channels: equal channels then
-        # have different means, which a Softmax of large values turns into different classes.
         none = (0,) * len(size)
         return ops.AvgPool(x, kernel=size, strides=(1,) * len(size), pads_begin=none, pads_end=none, exclude_pad=True)
-    return ops.ReduceMean(x, spatial_axes(x), keep_dims=True)
+    has_whole_blocks = len(dims) > 1 and isinstance(dims[1], int) and dims[1] % _BLOCK == 0
+    if len(size) < 2 or has_whole_blocks or not all(low(dim) > 0 for dim in dims):
+        return ops.ReduceMean(x, spatial_axes(x), keep_dims=True)
+    rows = ops.Reshape(x, [0, 0, -1], special_zero=True)
+    return ops.Unsqueeze(ops.ReduceMean(rows, [2], keep_dims=True), list(range(3, len(dims))))
 
 
 @translates("GlobalMaxPool", since=1)
