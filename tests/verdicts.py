@@ -20,7 +20,7 @@ import onnx
 from onnx import numpy_helper
 
 from mo_loop.api import Model, convert_model, save_model
-from mo_loop.compare.results.array_comparison import ROUNDING
+from mo_loop.compare.results.array_comparison import AMPLIFIED
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import MoLoopError, NotComparableError
 from mo_loop.support.workers import report_stage
@@ -91,7 +91,7 @@ def model_verdict(task: tuple[str, int, str | None]) -> tuple[str, str]:
     if not report.passed:
         differing = "; ".join(str(row.result) for row in side.worst if not row.result)
         return side.status, f"{side.message} {differing}; {text}"
-    roundings = [str(row.result) for row in side.worst if row.result.kind == ROUNDING]
+    roundings = [str(row.result) for row in side.worst if row.result.kind == AMPLIFIED]
     return (ROUNDS, "; ".join(roundings)) if roundings else (AGREES, text)
 
 
@@ -101,7 +101,7 @@ def _verdict(path: Path, ir: Path | None = None, *sets: Any) -> tuple[str, str]:
     except MoLoopError as error:  # ONNX Runtime does not run it, or it is not converted
         return NOT_COMPARED, f"{error.code}: {error.message}: {error.why}"
     rows = report.sides[0].worst
-    text = "; ".join(str(row.result) for row in rows if not row.result or row.result.kind == ROUNDING)
+    text = "; ".join(str(row.result) for row in rows if not row.result or row.result.kind == AMPLIFIED)
     return PASSES if report.passed else FAILS, text or report.sides[0].message
 
 

@@ -75,8 +75,9 @@ REFUSED = ("mean_values", "scale_values", "scale", "reverse_input_channels", "so
 @flags(
     Comparing, "rtol", "atol", is_argument=True,
     texts={
-        "rtol": "The relative tolerance.  [default: 1e-3; 1e-2 for 16 bits]",
-        "atol": "The absolute tolerance.  [default: 1e-5; 1e-2 for 16 bits]",
+        "rtol": "The relative tolerance of the outputs, which then decides alone.  [default: 1e-3; else the pieces of "
+        "the IR decide]",
+        "atol": "The absolute tolerance of the outputs, likewise.  [default: 1e-5 of the largest number]",
     },
 )  # fmt: skip
 @option(
@@ -85,8 +86,8 @@ REFUSED = ("mean_values", "scale_values", "scale", "reverse_input_channels", "so
 )  # fmt: skip
 @option(
     "--layers", group=COMPARISON, place=1, is_flag=True,
-    help="If outputs differ, find the first tensor that differs, in the order of the ONNX model, also inside bodies, "
-    "with its iteration. If only the outputs of --precision differ, the tensors of that precision are compared.",
+    help="Compare the pieces of the IR also where the outputs agree, and find the cause of a difference. If only the "
+    "outputs of --precision differ, the tensors of that precision are compared.",
 )  # fmt: skip
 @option(
     "--layers-memory", "--memory", "memory", group=COMPARISON, place=1, type=ByteSize(), metavar="SIZE",
@@ -134,6 +135,8 @@ def command(
     Without IR, the model is converted with the given options. ONNX Runtime and OpenVINO run the same inputs, all sets
     one after another on one compiled model, forwards and backwards. The table has, for each output, the largest
     differences, the mean, the cosine, the number of elements beyond the tolerance, and the worst element.
+    Where outputs differ, the IR is compared piece by piece: each piece gets the values of ONNX Runtime as its inputs.
+    The report names the piece that differs, or says that every piece agrees, or what could not be decided.
 
     An IR with states runs step by step, from a reset for each set, and its states are compared too.
 
@@ -147,7 +150,7 @@ def command(
     mo-loop verify model.onnx --layers --dump steps
     mo-loop verify model.onnx --save report --format markdown > report.md
 
-    Exit code 1: outputs differ, or OpenVINO cannot run the IR.
+    Exit code 1: the IR differs, or it is not decided whether it does, or OpenVINO cannot run it.
     """
     is_json = form == "json" and not quiet
     with reported(debug, as_json=is_json, writes=False, report_file=report_file), printed_warnings(quiet=quiet):

@@ -22,25 +22,26 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mo_loop.api import Model, read_model, save_model
-from mo_loop.compare.execution.isolated import IsolatedError, isolated
-from mo_loop.compare.execution.judge import PEER, brief
+from mo_loop.compare.execution.judge import PEER
 from mo_loop.compare.input_sets.generated import shapes_of
+from mo_loop.compare.input_sets.given import save
 from mo_loop.compare.input_sets.new_sizes import new_sizes, sizes_text
 from mo_loop.compare.interface import require_interface
 from mo_loop.compare.oracle.cut_model import cut_model
 from mo_loop.compare.oracle.graph_edits import of_unknown_sizes
-from mo_loop.compare.oracle.oracle import ONNX_RUNTIME
+from mo_loop.compare.oracle.half_weights import has_half_weights, with_half_weights
 from mo_loop.compare.packages import require_interpreter, require_packages
-from mo_loop.compare.results.array_comparison import ROUNDING
 from mo_loop.compare.results.output_rows import type_text
-from mo_loop.compare.results.report import AGAINST, DIFFERS, NOT_RESHAPABLE, InputSet, Report, Side
-from mo_loop.compare.results.verify_settings import F32, LIMIT, PRECISIONS, SETS, STEPS, Feeds, Settings, properties_of
+from mo_loop.compare.results.report import AGAINST, DIFFERS, NOT_RESHAPABLE, PASSED, InputSet, Report, Side
+from mo_loop.compare.results.verify_settings import F32, LIMIT, PRECISIONS, SETS, STEPS, Feeds, Settings
 from mo_loop.compare.sides.expected_sets import ExpectedSets
 from mo_loop.compare.sides.plain_side import PlainSide, save_sets
 from mo_loop.compare.stepping.state_variables import has_states
 from mo_loop.compare.stepping.stepwise import Stepwise, require_stepwise
+from mo_loop.compare.verdict.cause import cause_of
 from mo_loop.compare.verdict.comparison_notes import notes_about
-from mo_loop.compare.verdict.rounding import Rounding, alternatives, has_half_weights, rounded
+from mo_loop.compare.verdict.deciding import Deciding
+from mo_loop.compare.verdict.explaining import UNKNOWN, VANISHES, Pieces, passes_of, pieces_of
 from mo_loop.conversion import Conversion
 from mo_loop.errors import NotComparableError, UsageError
 from mo_loop.frontend.external_data import needs_permission, require_external_data, with_data
@@ -90,8 +91,8 @@ def verify(
             with output_0.pb, or arrays by name. Sets with outputs of their own (output_0.pb, arrays of an .npz) need
             none.
         custom_ops: Libraries with custom operators, which ONNX Runtime loads.
-        rtol: The relative tolerance. By default it is that of the type, and a difference beyond it passes if rounding
-            explains it (`mo_loop.compare.verdict.rounding`).
+        rtol: The relative tolerance of the outputs. By default it is that of the type, and outputs beyond it are
+            decided piece by piece (`mo_loop.compare.verdict.deciding`).
         atol: The absolute tolerance, likewise.
         tolerances: (rtol, atol) of single outputs.
         python: The interpreter of another OpenVINO release, which runs the IR.
@@ -101,7 +102,7 @@ def verify(
         against: Other converters to compare with: "ovc".
         save: A folder for the inputs and the outputs of all sides, as .npz.
         limit: Seconds that one call of a runtime may take.
-        layers: If outputs differ, find the first tensor that differs, also inside bodies, and its iteration.
+        layers: Compare the pieces also where the outputs agree.
         passes: If outputs differ, find the pass of the conversion that changed the numbers.
         memory: Bytes that the values of both sides may take for `layers`; by default a quarter of the machine's memory.
         dump: A folder for the dump of the conversion (docs/dump.md). Its page shows every tensor in the colour of its
@@ -181,7 +182,7 @@ class _Verification:
         with tempfile.TemporaryDirectory(prefix="mo-loop-") as name:
             folder = Path(name)
             target, converted = self._converted(folder)
-            source = self._reference(folder, any_sizes=sizes is not None)
+            source = self._reference(folder, converted, any_sizes=sizes is not None)
             if sizes is not None:
                 self.settings = replace(self.settings, sizes=new_sizes(sizes, self.model, converted))
             if has_states(converted.graph):
@@ -194,15 +195,18 @@ class _Verification:
             settings = self.settings
             shapes = {**shapes_of(converted), **settings.sizes}
             found = ExpectedSets(source, self.model, settings, self.notes, shapes)
-            plain, first = self._ran(found, target, source, converted)
+            plain, first = self._ran(found, target)
+            deciding = Deciding(self.path, source, self.ir, self.options, settings, self.notes)
+            first, pieces = deciding.decided(first, plain, found)
             sets, expected, oracle = found.sets, found.expected, found.oracle
             save_sets(settings.save, "inputs", {number: feeds.items() for number, (_, feeds) in enumerate(sets)})
             save_sets(settings.save, "onnxruntime", dict(enumerate(expected)))
             sides = [first]
             sides += [plain.ran(settings.precision, target)] if settings.precision != F32 else []
             sides += [plain.other(each, self.path, folder) for each in settings.against]
-            layers, passes = self._explained(source, sets, self._questionable(sides), plain.distances)
+            layers, passes = self._explained(deciding, sets, sides, plain.distances, pieces)
             page = self._page(layers)
+            self._save_piece(pieces)
             cause = self._cause(first, layers, converted, plain, folder)
         self.notes += notes_about(self.model, converted.graph, oracle, expected)
         return Report(
@@ -210,7 +214,7 @@ class _Verification:
             tuple(InputSet(name, {key: type_text(value) for key, value in feeds.items()}) for name, feeds in sets),
             plain.order, tuple(sides), (settings.rtol, settings.atol), tuple(dict.fromkeys(self.notes)),
             _versions(settings), time.perf_counter() - start, layers, passes, page, cause=cause,
-            sizes={name: sizes_text(each) for name, each in settings.sizes.items()},
+            sizes={name: sizes_text(each) for name, each in settings.sizes.items()}, pieces=pieces,
         )  # fmt: skip
 
     def _stepwise(self, target: Path, source: Path, converted: Model, start: float) -> Report:
@@ -258,16 +262,19 @@ class _Verification:
         converted = Model(Conversion(self.options).run(str(self.path)))
         target = folder / "model.xml"
         save_model(converted, target, self.options.compress_to_fp16)
-        return target, converted
+        return target, read_model(target) if self.options.compress_to_fp16 else converted
 
-    def _reference(self, folder: Path, *, any_sizes: bool) -> Path:
+    def _reference(self, folder: Path, converted: Model, *, any_sizes: bool) -> Path:
         """The file that ONNX Runtime runs: the model, or one that begins and ends where the conversion does."""
         cut = Conversion(self.options).cut(self.model)
         is_whole = cut.inputs is None and cut.outputs is None
-        if is_whole and not any_sizes and not needs_permission(self.model):
+        is_half = has_half_weights(converted.graph)
+        if is_whole and not any_sizes and not is_half and not needs_permission(self.model):
             return self.path
         whole = with_data(self.model)
         proto = whole if is_whole else cut_model(opened(whole), cut)
+        if is_half:
+            proto = with_half_weights(proto, converted.graph) or proto
         path = folder / "reference.onnx"
         path.write_bytes((of_unknown_sizes(proto) if any_sizes else proto).SerializeToString())
         self.model = load(str(path))
@@ -275,7 +282,7 @@ class _Verification:
 
     # -- the IR
 
-    def _ran(self, found: ExpectedSets, target: Path, source: Path, converted: Model) -> tuple[PlainSide, Side]:
+    def _ran(self, found: ExpectedSets, target: Path) -> tuple[PlainSide, Side]:
         """The IR with all sets in f32; once more with larger sizes for those that OpenVINO refuses."""
         plain = self._plain(found)
         side = plain.ran(F32, target)
@@ -285,30 +292,11 @@ class _Verification:
         if found.leave_out_misshapen(row for row in side.rows if row.result.kind == "shape"):
             plain = self._plain(found)
             side = plain.ran(F32, target)
-        side = self._rounded(side, plain, found, source, converted)
         if side.passed and not side.rows:
             raise NotComparableError(
                 "nothing could be compared", why=self.notes[-1], hint="give inputs: --input-data FILE.npz", 
             )  # fmt: skip
         return plain, side
-
-    def _rounded(self, side: Side, plain: PlainSide, found: ExpectedSets, source: Path, converted: Model) -> Side:
-        """The side after the differences that rounding explains are separated, with a note for each output."""
-        if side.status != DIFFERS or found.oracle != ONNX_RUNTIME or self.settings.has_tolerance:
-            return side
-        roundings: dict[int, Rounding] = {}
-        for number in {number for number, _ in plain.differing}:
-            try:
-                half = self.options.compress_to_fp16 or has_half_weights(converted)
-                others = isolated(alternatives, str(source), found.sets[number][1], half, limit=self.settings.limit)
-            except IsolatedError as error:
-                self.notes.append(f"whether rounding explains the difference is not known: {brief(error)}")
-                continue
-            roundings[number] = Rounding.of(found.expected[number], others)
-        side, left_out = rounded(side, plain.differing, roundings, found.expected)
-        self.notes += dict.fromkeys(str(row.result) for row in side.worst if row.result.kind == ROUNDING)
-        self.notes += left_out
-        return side
 
     def _plain(self, found: ExpectedSets) -> PlainSide:
         order = (*range(len(found.sets)), *reversed(range(len(found.sets))))
@@ -316,52 +304,64 @@ class _Verification:
 
     # -- reasons
 
-    def _questionable(self, sides: Sequence[Side]) -> Side:
-        """The side whose tensors are compared: the one in f32, but if it passes, the one in the other precision."""
-        own = [side for side in sides if not side.name.startswith(AGAINST)]
-        return own[-1] if own[0].passed else own[0]
-
     def _explained(
-        self, source: Path, sets: Sequence[tuple[str, Feeds]], side: Side,
-        distances: Mapping[tuple[str, int, str], Distance],
+        self, deciding: Deciding, sets: Sequence[tuple[str, Feeds]], sides: Sequence[Side],
+        distances: Mapping[tuple[str, int, str], Distance], pieces: Pieces | None,
     ) -> tuple[Any, Any]:  # fmt: skip
-        """The first tensor that differs and the pass that changed the numbers, if they are wanted and there are any.
+        """The first piece that differs and the pass that changed the numbers, if they are wanted and there are any.
 
-        For a page all tensors are compared, whether outputs differ or not.
+        For a page all tensors are compared, whether outputs differ or not. The side is the one in f32, but if it
+        passes, the one in the other precision.
         """
-        from mo_loop.compare.verdict.explaining import VANISHES, Question, layers_of, passes_of
-
         settings = self.settings
+        found: Any = None if pieces is None else pieces.difference
+        own = [side for side in sides if not side.name.startswith(AGAINST)]
+        side = own[-1] if own[0].passed else own[0]
         wanted = settings.dump is not None or ((settings.layers or settings.passes) and not side.passed)
         if not wanted or side.status == NOT_RESHAPABLE:
-            return None, None
+            return found, None
         precision = "" if side.name == F32 else side.name
-        # The sets that differ; all, in their order, if the IR failed or none does.
-        differing = sorted({row.set for row in side.rows if not row.result}) or range(len(sets))
-        ir = None if self.ir is None else str(self.ir.absolute())
-        question = Question(  # a worker that started earlier may be in another folder
-            str(self.path.absolute()), str(source.absolute()), ir, self.options,
-            [sets[number][0] for number in differing], [sets[number][1] for number in differing],
-            settings.rtol, settings.atol, settings.memory,
-            dump=None if settings.dump is None else str(settings.dump.absolute()), precision=precision,
-            properties=properties_of(precision, "CPU") if precision else None,
-            outputs=[
-                (output, found) for (name, number, output), found in distances.items()
-                if name == side.name and number in differing
-            ],
-            sizes=settings.sizes,
-        )  # fmt: skip
-        layers = layers_of(question, settings.limit) if settings.layers else None
+        if settings.layers and (found is None or settings.dump is not None):
+            found = self._layers(deciding, sets, side, precision, distances, pieces)
         if side.passed or precision:  # passes change the numbers in f32 too
-            return None if side.passed and layers == VANISHES else layers, None
-        vanishes = layers == VANISHES or getattr(layers, "vanishes", False)
-        passes = passes_of(question) if settings.passes or vanishes else None
-        return layers, passes
+            return None if side.passed and found == VANISHES else found, None
+        vanishes = found == VANISHES or getattr(found, "vanishes", False)
+        numbers = sorted({row.set for row in side.rows if not row.result}) or range(len(sets))
+        passes = passes_of(deciding.question(sets, numbers)) if settings.passes or vanishes else None
+        return found, passes
+
+    def _layers(
+        self, deciding: Deciding, sets: Sequence[tuple[str, Feeds]], side: Side, precision: str,
+        distances: Mapping[tuple[str, int, str], Distance], pieces: Pieces | None,
+    ) -> Any:  # fmt: skip
+        """The first tensor that differs, or a sentence; all tensors are compared if a page is to show them."""
+        # The sets that differ; all, in their order, if the IR failed or none does.
+        numbers = sorted({row.set for row in side.rows if not row.result}) or range(len(sets))
+        if pieces is not None and not precision and self.settings.dump is None:
+            return f"{UNKNOWN}{'; '.join(pieces.undecided)}" if pieces.undecided else VANISHES
+        outputs = [
+            (output, found) for (name, number, output), found in distances.items()
+            if name == side.name and number in numbers
+        ]  # fmt: skip
+        question = deciding.question(sets, numbers, precision, self.settings.dump, outputs)
+        runs = side.status in (PASSED, DIFFERS)
+        answer = pieces_of(question, self.settings.limit, runs=runs)
+        if answer.difference is not None:
+            return answer.difference
+        return f"{UNKNOWN}{'; '.join(answer.undecided)}" if answer.undecided else VANISHES
+
+    def _save_piece(self, pieces: Pieces | None) -> None:
+        """Write the piece that differs, as a model with its inputs, to the folder of `save`."""
+        folder = self.settings.save
+        if folder is None or pieces is None or pieces.piece is None:
+            return
+        model, inputs = pieces.piece
+        (folder / "piece.onnx").write_bytes(model)
+        save(folder / "piece.npz", inputs.items())
+        self.notes.append(f"{folder / 'piece.onnx'} is the piece that differs, and {folder / 'piece.npz'} its inputs")
 
     def _cause(self, side: Side, layers: Any, converted: Model, plain: PlainSide, folder: Path) -> str:
         """Why outputs differ, where `layers` is wanted."""
-        from mo_loop.compare.verdict.cause import cause_of
-
         if not self.settings.layers:
             return ""
 
@@ -379,8 +379,6 @@ class _Verification:
 
     def _page(self, layers: Any) -> str:
         """The path of the page with the differences; empty if there is none, or the comparison ended early."""
-        from mo_loop.compare.verdict.explaining import UNKNOWN
-
         if self.settings.dump is None or str(layers).startswith(UNKNOWN):
             return ""
         page = self.settings.dump / "index.html"

@@ -211,13 +211,14 @@ def _is_integer(value: Value | None) -> bool:
 
 
 def _lost_nan(graph: Graph) -> Iterator[Diagnostic]:
-    nodes = [node for node in _ordered(graph) if _loses_nan(node)]
+    nodes = [node for node in _ordered(graph) if loses_nan(node)]
     if nodes:
         text = "1 operation loses" if len(nodes) == 1 else f"{len(nodes)} operations lose"
         yield Diagnostic.of_code("ML505", f"{text} NaN", nodes[0].origin)
 
 
-def _loses_nan(node: Node) -> bool:
+def loses_nan(node: Node) -> bool:
+    """Whether the runtime gives a number for NaN where ONNX gives NaN."""
     if kind_of(node) not in _LOSES_NAN or not node.outputs[0].dtype.is_float:
         return False
     sources = {each.node.inputs[0] if isinstance(each.node, Negative) else each for each in node.inputs if each}

@@ -7,6 +7,7 @@
 `lockstep`          both sides, node by node        `findings`     what is compared, and what differs first
 `onnx_side`         the ONNX model in pieces        `onnx_loops`   its Loop, Scan and If
 `ir_side`           the IR in segments, on demand   `ir_loops`     its Loop and TensorIterator
+`piece_tolerance`   what rounding does in a piece   `onnx_pieces`  nodes that run at once
 `counterparts`      which nodes with bodies belong together
 `sizes`             how large the tensors of a piece are
 `history`           which passes made the layers of each ONNX node
@@ -15,10 +16,10 @@
 ==================  ===============================================================================
 """
 
-from mo_loop.compare.layers.first_difference import first_difference
+from mo_loop.compare.layers.first_difference import PieceFindings, compared, first_difference
 from mo_loop.compare.layers.heat import Heat
 from mo_loop.compare.layers.history import History
 from mo_loop.compare.layers.layer_difference import LayerDifference
 from mo_loop.look.ir_origins import assign_origins
 
-__all__ = ["Heat", "History", "LayerDifference", "assign_origins", "first_difference"]
+__all__ = ["Heat", "History", "LayerDifference", "PieceFindings", "assign_origins", "compared", "first_difference"]

@@ -1,12 +1,14 @@
 """The findings of a comparison, tensor by tensor: those that agree, those that are not compared, the first difference.
 
 The first difference ends the comparison (Different). With a Heat it continues past it, and every comparison is recorded
-there: each side keeps its own values.
+there: each side keeps its own values. Without one, each piece of the IR begins with the values of ONNX Runtime, and is
+compared with the tolerance of the piece (piece_tolerance.py), or with the one that is given.
 """
 
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -36,7 +38,12 @@ from mo_loop.compare.layers.layer_difference import (
     elements_of,
 )
 from mo_loop.compare.layers.onnx_side import OnnxFrame
+from mo_loop.compare.layers.piece_model import piece_model
+from mo_loop.compare.layers.piece_tolerance import RTOL as PIECE_RTOL
+from mo_loop.compare.layers.piece_tolerance import PieceTolerance, base_tolerance
+from mo_loop.compare.oracle.oracle_errors import RANDOM_OPERATORS
 from mo_loop.compare.results.array_comparison import ATOL, RTOL, SMALL_FLOAT, ArrayComparison, compare, is_limited
+from mo_loop.diagnostics.ir_checks import loses_nan
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.origin import Origin
 from mo_loop.ops.base import Constant, Parameter
@@ -44,6 +51,9 @@ from mo_loop.ops.control import Control
 
 Iterations = tuple[tuple[str, int], ...]
 """The path and the iteration of each enclosing loop."""
+
+HALF = 2.0**-10
+"""The relative distance of numbers in f16."""
 
 MISSING = "have no counterpart in the IR: they were fused, removed, or are in a loop that the IR does not have"
 LISTS = "are sequences or optionals"
@@ -77,6 +87,19 @@ class Findings:
         self._first: LayerDifference | None = None
         self._vanishing: LayerDifference | None = None
         self._limited: dict[str, None] = {}
+        self.undecided: dict[str, str] = {}
+        """Tensors of which the comparison shows nothing, with the reason."""
+        self.lost_nan: dict[str, None] = {}
+        """Layers in which the runtime has numbers where ONNX has NaN."""
+        self._tolerance = PieceTolerance()
+        self.keeps_piece = False
+        self.piece: tuple[bytes, Mapping[str, Any]] | None = None
+        """The piece that differs, as a model with its inputs."""
+
+    @property
+    def is_forced(self) -> bool:
+        """Whether each piece of the IR begins with the values of ONNX Runtime."""
+        return self.heat is None
 
     @property
     def answer(self) -> LayerDifference | None:
@@ -86,12 +109,19 @@ class Findings:
     # -- comparing
 
     def agrees(
-        self, frame: OnnxFrame, place: int, name: str, inner: OnnxFrame, ir: IrFrame | None, role: str, at: Iterations
-    ) -> bool:
-        """Whether a tensor of `inner` was compared and agrees; a difference belongs to the node `place` of `frame`."""
+        self, frame: OnnxFrame, place: int, name: str, inner: OnnxFrame, ir: IrFrame | None, role: str, at: Iterations,
+        computed: Mapping[Value, Any] | None = None,
+    ) -> bool:  # fmt: skip
+        """Whether a tensor of `inner` was compared and agrees; a difference belongs to the node `place` of `frame`.
+
+        `computed` has the results of pieces where the next ones begin with other values.
+        """
         key = (inner.plan.scope, name)
         expected = inner.values[name]
         found = [] if ir is None else ir.find(key)
+        if role == OUTPUT and frame.plan.nodes[place].op_type in RANDOM_OPERATORS:
+            self.undecided.setdefault(Origin(*key[:1], output=name).path, "its numbers are drawn at random")
+            return False
         if expected is None or isinstance(expected, list):
             self.missed.setdefault(key, LISTS)
             return False
@@ -101,7 +131,7 @@ class Findings:
                 was_compared = True
                 continue
             try:
-                actual = holder.get(value)
+                actual = computed[value] if computed and value in computed else holder.get(value)
             except IrRunError as error:
                 if error.stage == "compile":
                     self.missed.setdefault(key, NOT_ALONE)
@@ -111,7 +141,7 @@ class Findings:
                 with suppress(IrRunError):
                     actual = holder.compute_alone(value)
             actual = as_element(value, actual, expected)
-            agrees = self.compare(frame, place, key, expected, actual, (holder, value), role, at) and agrees
+            agrees = self.compare(frame, place, key, expected, actual, (holder, value), role, at, inner) and agrees
             was_compared = True
         if was_compared:
             self.compared.add(key)
@@ -122,9 +152,9 @@ class Findings:
 
     def compare(
         self, frame: OnnxFrame, place: int, key: Key, expected: Any, actual: Any, where: tuple[IrFrame, Value],
-        role: str, at: Iterations,
+        role: str, at: Iterations, inner: OnnxFrame | None = None,
     ) -> bool:  # fmt: skip
-        """Whether a tensor agrees, after the comparison was recorded.
+        """Whether a tensor of `inner` (by default `frame`) agrees, after the comparison was recorded.
 
         The first one that differs is computed once more, apart from its neighbours: a wrong layer can overwrite values
         that are computed together with it. If the tensor is right alone, it is the answer only if no other one differs.
@@ -135,36 +165,80 @@ class Findings:
             if measured.worst <= SURELY_CLOSE or self._first is not None:
                 self.heat.add(value, key, measured)
                 return measured.worst <= 1
-        result = self._different(key[1], expected, actual)
+        held = inner or frame
+        result = self._different(held, key[1], expected, actual, where)
         if result is not None and role == OUTPUT and not isinstance(value.node, Constant | Parameter | Control):
             with suppress(IrRunError):
                 alone = holder.compute_alone(value)
-                again = self._different(key[1], expected, alone)
+                again = self._different(held, key[1], expected, alone, where)
                 if again is None and self._vanishing is None:
                     kind, text, elements = self._told(result, expected, actual)
                     seen = self._difference(frame, place, key[1], kind, text, at, role, elements)
                     self._vanishing = replace(seen, vanishes=True)
                 result, actual = again, alone
+                if self.is_forced:
+                    holder.force({value: expected})
         if self.heat is not None:
             self.heat.add(value, key, self._measured(expected, actual))
         if result is None:
             return True
+        if self.keeps_piece and self.piece is None:
+            self.piece = piece_model(frame, place, key[1])
         kind, text, elements = self._told(result, expected, actual)
         self.found(frame, place, key[1], kind, text, at, (value.node, value.index), role, elements)
         return False
 
-    def _different(self, name: str, expected: Any, actual: Any) -> ArrayComparison | None:
-        """The difference of two arrays; None if they agree."""
+    def _different(
+        self, frame: OnnxFrame, name: str, expected: Any, actual: Any, where: tuple[IrFrame, Value]
+    ) -> ArrayComparison | None:
+        """The difference of two arrays; None if they agree, or nothing follows from the comparison."""
         rtol, atol = self.tolerances
-        if is_close(expected, actual, RTOL if rtol is None else rtol, ATOL if atol is None else atol):
+        of_piece = self.is_forced and (rtol, atol) == (None, None)
+        quick = (PIECE_RTOL, 0.0) if of_piece else (RTOL if rtol is None else rtol, ATOL if atol is None else atol)
+        if is_close(expected, actual, *quick):
             return None
+        if of_piece:
+            rtol, atol = base_tolerance(np.asarray(expected).dtype, _largest(expected))
+            actual = self._with_nan(expected, actual, where)
         result = compare(expected, actual, name, rtol=rtol, atol=atol)
         if result or (result.kind == "shape" and _are_empty(expected, actual)):
             return None
-        if result.kind == "values" and is_limited(expected, actual):
+        if result.kind == "values" and (is_limited(expected, actual) or _equal_in_32_bits(expected, actual)):
             self._limited[name] = None
             return None
+        if of_piece and result.kind == "values" and np.asarray(expected).dtype.kind not in "OSUc":
+            return self._beyond(frame, name, expected, actual, result, where)
         return result
+
+    def _beyond(
+        self, frame: OnnxFrame, name: str, expected: Any, actual: Any, result: ArrayComparison,
+        where: tuple[IrFrame, Value],
+    ) -> ArrayComparison | None:  # fmt: skip
+        """The difference, unless the rounding of the piece explains it, or is so large that nothing follows."""
+        beyond = self._tolerance.beyond(frame, name, expected, actual, HALF if self._is_half(where) else 0.0)
+        if beyond is not None and beyond.undecided:
+            self.undecided.setdefault(Origin(frame.plan.scope, output=name).path, beyond.undecided)
+            return None
+        return None if beyond is None else result
+
+    @staticmethod
+    def _is_half(where: tuple[IrFrame, Value]) -> bool:
+        """Whether the piece has weights that are stored as f16: products of weights, which the model does not have."""
+        holder, value = where
+        return any("decompression" in node.rt_info for node in holder.piece(value))
+
+    def _with_nan(self, expected: Any, actual: Any, where: tuple[IrFrame, Value]) -> Any:
+        """The array of the IR, with NaN where the runtime is known to lose it (ML505)."""
+        left, right = np.asarray(expected), np.asarray(actual)
+        if left.shape != right.shape or left.dtype.kind not in "fV" or right.dtype.kind not in "fV":
+            return actual
+        lost = np.isnan(left) & ~np.isnan(right)
+        if not lost.any():
+            return actual
+        holder, value = where
+        losing = [node.path for node in holder.piece(value) if node.outputs and loses_nan(node)]
+        self.lost_nan.update(dict.fromkeys(losing))
+        return np.where(lost, left, right) if losing else actual
 
     def _measured(self, expected: Any, actual: Any) -> Distance:
         """The distance of two arrays; 0 for those that are equal for `_different`."""
@@ -236,6 +310,24 @@ class Findings:
             compared=len(self.compared),
             not_compared=dict(Counter(self.missed.values())),
         )  # fmt: skip
+
+
+def _largest(value: Any) -> float:
+    """The largest finite number of an array, in its absolute value."""
+    array = np.asarray(value)
+    if array.dtype.kind in "OSUc" or not array.size:
+        return 0.0
+    wide = np.abs(array.astype(np.float64))
+    return float(wide.max(where=np.isfinite(wide), initial=0.0))
+
+
+def _equal_in_32_bits(expected: Any, actual: Any) -> bool:
+    """Whether integers are equal where 32 bits hold those of ONNX: what the device computes with others has no use."""
+    left = np.asarray(expected)
+    if left.dtype not in (np.int64, np.uint64):
+        return False
+    held = left == np.clip(left, 0 if left.dtype == np.uint64 else -(1 << 31), (1 << 31) - 1)
+    return bool(not held.all() and np.array_equal(left[held], np.asarray(actual)[held]))
 
 
 def _are_empty(expected: Any, actual: Any) -> bool:

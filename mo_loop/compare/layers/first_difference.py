@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any
 
@@ -60,16 +60,56 @@ def first_difference(
         OnnxError: a node of the ONNX model does not run.
         KeyError: an input of the IR has no value.
     """
+    return compared(
+        model, graph, feeds, rtol=rtol, atol=atol, memory=memory, history=history, one_by_one=one_by_one, heat=heat,
+        properties=properties,
+    ).difference  # fmt: skip
+
+
+@dataclass(frozen=True)
+class PieceFindings:
+    """The result of comparing all pieces: the first difference, or None.
+
+    `undecided` has tensors of which the comparison shows nothing, with the reason, `lost_nan` the layers in which the
+    runtime has numbers for NaN, `count` is the number of tensors that were compared. `piece` is the piece that differs,
+    as a model with its inputs, if it is wanted.
+    """
+
+    difference: LayerDifference | None = None
+    undecided: Mapping[str, str] = field(default_factory=dict)
+    lost_nan: tuple[str, ...] = ()
+    count: int = 0
+    piece: tuple[bytes, Mapping[str, Any]] | None = None
+
+
+def compared(
+    model: Any,
+    graph: Graph,
+    feeds: Mapping[str, Any],
+    *,
+    rtol: float | None = None,
+    atol: float | None = None,
+    memory: int | None = None,
+    history: History | None = None,
+    one_by_one: bool = False,
+    heat: Heat | None = None,
+    properties: Mapping[str, Any] | None = None,
+    with_piece: bool = False,
+) -> PieceFindings:
+    """All that is found by comparing the pieces, up to the first difference; the arguments are those of
+    `first_difference`."""
     loaded = model if isinstance(model, OnnxModel) else load(model)
     side = IrSide() if properties is None else IrSide(partial(Compiled, properties=properties))
     lockstep = Lockstep(
         loaded, graph, rtol=rtol, atol=atol, memory=memory or default_memory(), side=side, one_by_one=one_by_one,
         heat=heat,
     )  # fmt: skip
+    lockstep.findings.keeps_piece = with_piece
     found = lockstep.run(feeds, _fed(graph, feeds))
-    if found is None or history is None:
-        return found
-    return replace(found, passes=history.passes_of(Origin(found.scope, found.node, found.operator)))
+    if found is not None and history is not None:
+        found = replace(found, passes=history.passes_of(Origin(found.scope, found.node, found.operator)))
+    findings = lockstep.findings
+    return PieceFindings(found, findings.undecided, tuple(findings.lost_nan), len(findings.compared), findings.piece)
 
 
 def default_memory() -> int:

@@ -12,7 +12,7 @@ segment like any other, unless it was driven: then its outputs are values alread
 from __future__ import annotations
 
 import io
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -47,6 +47,7 @@ class IrSide:
     def __init__(self, compile_: Callable[[Any], Any] = Compiled) -> None:
         self._indexes: dict[Graph, dict[Key, list[Value]]] = {}
         self._controls: dict[Graph, list[Any]] = {}
+        self._fixed: dict[Graph, set[Node]] = {}
         self.segments: dict[Any, Any] = {}
         self.compile = compile_
 
@@ -60,6 +61,18 @@ class IrSide:
                         found.setdefault((each.scope, each.output), []).append(value)
             self._indexes[graph] = found
         return self._indexes[graph]
+
+    def is_fixed(self, value: Value) -> bool:
+        """Whether a value depends on constants alone: the runtime may need it as one, such as weights."""
+        graph = value.graph
+        if graph not in self._fixed:
+            found: set[Node] = set()
+            for node in graph.ordered():
+                inputs = [each for each in node.inputs if each is not None]
+                if isinstance(node, Constant) or (inputs and all(each.node in found for each in inputs)):
+                    found.add(node)
+            self._fixed[graph] = found
+        return value.node in self._fixed[graph]
 
     def controls(self, graph: Graph) -> list[Any]:
         """The nodes with bodies."""
@@ -128,6 +141,55 @@ class IrFrame:
                 raise
             self._run(more, inputs, missing)
 
+    def need_apart(self, given: Mapping[Value, Any]) -> dict[Value, Any]:
+        """Compute each of these values from the values before it: those of `given`, and those that exist.
+
+        One compiled graph has all pieces: a value that is given is the result of one piece, and the input of others.
+        Afterwards the values that are given exist, with the arrays that are given. Returns what was computed.
+        """
+        found = {value: self.values[value] for value in given if value in self.values}
+        for value in given:
+            if value not in found and value.node in self.branches and not self._has_run(value):
+                found[value] = self.values[value]
+        wanted = [value for value in given if value not in found]
+        if wanted:
+            cut = {value: self.fit(value, given[value]) for value in wanted}
+            cut = {value: array for value, array in cut.items() if array is not None}
+            nodes, inputs = self._region(wanted, {**self.values, **cut}, set(wanted))
+            found.update(self._run(nodes, inputs, wanted, cut))
+        self.force(given)
+        return {value: found[value] for value in given}
+
+    def force(self, given: Mapping[Value, Any]) -> None:
+        """Replace arrays by those that are given, where they have the form of the value."""
+        for value, array in given.items():
+            fitting = self.fit(value, array)
+            if fitting is not None:
+                self.values[value] = fitting
+
+    def fit(self, value: Value, array: Any) -> Any:
+        """An array of the ONNX model as one of this value; None if its shape is another one, or it has to stay."""
+        if isinstance(array, list) or array is None or self.side.is_fixed(value) or value.dtype.numpy is None:
+            return None
+        array = np.asarray(array)
+        known = self.values.get(value)
+        if known is not None and known.shape != array.shape:
+            return array.astype(known.dtype).reshape(known.shape) if known.size == array.size else None
+        dims = value.shape
+        if dims is not None and len(dims) != array.ndim:
+            return None
+        if array.dtype in (np.int64, np.uint64):  # the device has 32 bits: it limits results, and cuts off inputs
+            array = np.clip(array, -(1 << 31) if array.dtype == np.int64 else 0, (1 << 31) - 1)
+        is_text = array.dtype.kind in "OSU"
+        return array if is_text or array.dtype == value.dtype.numpy else array.astype(value.dtype.numpy)
+
+    def piece(self, value: Value) -> list[Node]:
+        """The nodes that compute a value from the values that exist; none for a value that the caller gives."""
+        if isinstance(value.node, Parameter):
+            return []
+        known = {each: array for each, array in self.values.items() if each is not value}
+        return list(self._region([value], known)[0])
+
     def compute_alone(self, value: Value) -> Any:
         """Compute a value once more, apart from the values that were computed together with it."""
         known = {each: array for each, array in self.values.items() if each is not value}
@@ -140,11 +202,22 @@ class IrFrame:
         self.values[value] = array
         return array
 
-    def _region(self, wanted: Iterable[Value], known: Mapping[Value, Any]) -> tuple[dict[Node, None], list[Value]]:
-        """The nodes that compute `wanted` from known values, and the known values that they read."""
+    def _region(
+        self, wanted: Iterable[Value], known: Mapping[Value, Any], apart: Collection[Value] = ()
+    ) -> tuple[dict[Node, None], list[Value]]:
+        """The nodes that compute `wanted` from known values, and the known values that they read.
+
+        The nodes of values in `apart` are computed although they are known to their readers.
+        """
         nodes: dict[Node, None] = {}
         inputs: dict[Value, None] = {}
-        stack = list(wanted)
+        stack: list[Value] = []
+        for value in wanted:
+            if value in apart and value in known:
+                nodes[value.node] = None
+                stack += [each for each in value.node.inputs if each is not None]
+            else:
+                stack.append(value)
         while stack:
             value = stack.pop()
             if value in known:
@@ -171,7 +244,15 @@ class IrFrame:
         self.values[value] = branch.get(result.value)
         return False
 
-    def _run(self, nodes: Mapping[Node, None], inputs: Sequence[Value], wanted: Sequence[Value]) -> None:
+    def _run(
+        self, nodes: Mapping[Node, None], inputs: Sequence[Value], wanted: Sequence[Value],
+        cut: Mapping[Value, Any] | None = None,
+    ) -> dict[Value, Any]:  # fmt: skip
+        """Run nodes; values of `cut` have these arrays for the nodes that read them, whatever is computed.
+
+        Returns the arrays of the computed values, which exist afterwards.
+        """
+        cut = cut or {}
         asked = set(wanted)
         read_later = [
             value
@@ -181,8 +262,9 @@ class IrFrame:
             if value in asked or any(use.node not in nodes and use.node not in self._done for use in value.uses)
         ]
         outputs = list(dict.fromkeys([*(each for each in wanted if each not in self.values), *read_later]))
+        computed: dict[Value, Any] = {}
         if outputs:
-            arrays = [self.values[value] for value in inputs]
+            arrays = [cut[value] if value in cut else self.values[value] for value in inputs]
             key = (self.graph, tuple(outputs), tuple(inputs), tuple(np.ndim(each) for each in arrays))
             segment = self.side.segments.get(key)
             if segment is None:
@@ -193,8 +275,10 @@ class IrFrame:
                 found = segment.run(arrays)
             except Exception as error:  # the runtime's errors share no base class
                 raise IrRunError("run", essential(str(error)).rstrip(".")) from error
-            self.values.update(zip(outputs, (array for _, array in found), strict=True))
+            computed = dict(zip(outputs, (array for _, array in found), strict=True))
+            self.values.update(computed)
         self._done.update(node for node in nodes if not isinstance(node, Constant))
+        return computed
 
     def _compiled(
         self, nodes: Mapping[Node, None], inputs: Sequence[Value], arrays: Sequence[Any], outputs: Sequence[Value]
@@ -205,9 +289,10 @@ class IrFrame:
         values: dict[Value, Value] = {}
         for value, array in zip(inputs, arrays, strict=True):
             values[value] = Parameter(graph=graph, type=_type_for(value, array)).output
-        graph.adopt(self.graph, nodes, values)
+        made = _Copies(values)
+        graph.adopt(self.graph, nodes, made)
         for value in outputs:
-            Result(values[value])
+            Result(made.computed[value])
         xml, data = io.StringIO(), io.BytesIO()
         try:
             XmlWriter(xml, Weights(data)).write(graph)
@@ -254,6 +339,20 @@ class IrFrame:
             self.values[value] = array
             self._given.add(value)
         self._done.add(node)
+
+
+class _Copies(dict[Value, Value]):
+    """Values in a segment: readers get the Parameter of a value that is an input, also if its node is computed too."""
+
+    def __init__(self, inputs: Mapping[Value, Value]) -> None:
+        super().__init__(inputs)
+        self.computed: dict[Value, Value] = {}
+
+    def update(self, pairs: Any) -> None:
+        """Add the outputs of a node."""
+        for value, copy in pairs:
+            self.computed[value] = copy
+            self.setdefault(value, copy)
 
 
 def _type_for(value: Value, array: Any) -> TensorType:

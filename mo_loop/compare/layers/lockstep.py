@@ -1,19 +1,21 @@
 """Runs an ONNX model and its IR side by side, node by node of the ONNX model, and compares the values that both sides
 have.
 
-A graph runs in pieces (onnx_side.py); after each, the values of the IR that contain its tensors are computed
-(ir_side.py) and compared. A Loop, Scan or If that has a counterpart is driven on both sides, iteration by iteration;
-one without a counterpart (unrolled, fused with its neighbours) runs on both sides as a whole, and its outputs are
-compared. Values that nothing reads any more are dropped, so that the memory is that of a few pieces.
+A graph of the model runs in parts (onnx_side.py); after each, the values of the IR that contain its tensors are
+computed (ir_side.py) and compared. The IR computes each of them from the values of ONNX Runtime for the tensors before
+it, so that a piece is what lies between tensors that both sides have, and no difference grows. A Loop, Scan or If that
+has a counterpart is driven on both sides, iteration by iteration; one without a counterpart (unrolled, fused with its
+neighbours) is a piece. Values that nothing reads any more are dropped where memory is short.
 
-The first difference ends the comparison (findings.py). With a Heat it continues; a branch that only one side takes and
-iterations that only one side runs are then not compared, and a layer that OpenVINO does not run ends it.
+The first difference ends the comparison (findings.py). With a Heat it continues, and each side keeps its own values; a
+branch that only one side takes and iterations that only one side runs are then not compared, and a layer that OpenVINO
+does not run ends it.
 """
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from contextlib import AbstractContextManager, nullcontext
+from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
 from mo_loop.compare.layers.counterparts import counterpart
@@ -65,8 +67,8 @@ class Lockstep:
         ir = IrFrame(self.side, self.ir, ir_feeds)
         values = {**self._frozen(plan, feeds), **feeds}
         frame = OnnxFrame(plan, values)
-        for name in values:
-            frame.agreed.add(name)
+        frame.agreed.update(values)
+        frame.cut.update(values)
         try:
             self._nodes(frame, ir, ())
             self._model_outputs(frame, ir)
@@ -102,16 +104,25 @@ class Lockstep:
                     end = plan.end_of_piece(frame, place, Sizes(plan, ir, self._budget()).fits)
                 frame.compute(place, end)
             self._compare_outputs(frame, ir, range(place, end), at)
-            frame.release(end)
-            if ir is not None:
-                ir.release()
+            self._release(frame, ir, end)
             place = end
         del self._frames[-2:]
 
+    def _release(self, frame: OnnxFrame, ir: IrFrame | None, end: int) -> None:
+        """Forget what no node reads any more. A piece is computed once more for its tolerance: while there is memory,
+        the values that it begins with are kept."""
+        if self.findings.is_forced and self._alive() < self.memory // 2:
+            return
+        frame.release(end)
+        if ir is not None:
+            ir.release()
+
+    def _alive(self) -> int:
+        return sum(each.size for each in self._frames if each is not None)
+
     def _budget(self) -> int:
         """The bytes that the tensors of the next piece may have: both sides hold each, and the runtime copies it."""
-        alive = sum(each.size for each in self._frames if each is not None)
-        return max(self.memory - alive, self.memory // 8) // 6
+        return max(self.memory - self._alive(), self.memory // 8) // 6
 
     def _call(self, frame: OnnxFrame, ir: IrFrame | None, place: int, at: Iterations) -> None:
         node, plan = frame.plan.nodes[place], frame.plan.called_plan(place)
@@ -119,6 +130,7 @@ class Lockstep:
         given = {inner: frame.get(outer) for inner, outer in zip(names, node.input, strict=False) if outer}
         inner = OnnxFrame(plan, given)
         inner.agreed.update(name for name, outer in zip(names, node.input, strict=False) if frame.has_agreed(outer))
+        inner.sources = {name: (frame, outer) for name, outer in zip(names, node.input, strict=False) if outer}
         self._nodes(inner, ir, at)
         _define(frame, place, [inner.get(name) for name in plan.graph.output_names])
 
@@ -174,11 +186,14 @@ class Lockstep:
                 break
             now = (*at, (path, loop.count))
             inner = loop.begin()
+            inner.sources = loop.sources()
             inner_ir = None if other is None else self._tried(frame, place, now, other.begin)
             with self._recorded(other, loop, inner):
                 self._compare_body_inputs(frame, place, inner, inner_ir, now)
                 self._nodes(inner, inner_ir, now)
             loop.end(inner)
+            if inner.cut.issuperset(inner.plan.graph.output_names):
+                inner.sources = {}  # nothing begins before this iteration
             if other is not None:
                 self._end(other, inner_ir, frame, place, now)
         if other is not None:
@@ -248,28 +263,60 @@ class Lockstep:
         for name in inner.plan.graph.input_names:
             if name in inner.values and self.findings.agrees(frame, place, name, inner, ir, BODY_INPUT, at):
                 inner.agreed.add(name)
+                self._begin_at(inner, ir, name)
 
     def _compare_outputs(self, frame: OnnxFrame, ir: IrFrame | None, places: range, at: Iterations) -> None:
         names = [(place, name) for place in places for name in frame.plan.nodes[place].output if name]
+        computed: dict[Value, Any] = {}
         if ir is not None:
-            self._compute_together(frame, ir, [name for _, name in names], at)
+            computed = self._compute_together(frame, ir, [name for _, name in names], at)
         for place, name in names:
-            if name in frame.values and self.findings.agrees(frame, place, name, frame, ir, OUTPUT, at):
+            if name in frame.values and self.findings.agrees(frame, place, name, frame, ir, OUTPUT, at, computed):
                 frame.agreed.add(name)
 
-    def _compute_together(self, frame: OnnxFrame, ir: IrFrame, names: Sequence[str], at: Iterations) -> None:
-        """Compute the tensors of a piece at once. If that fails, each is computed alone, where the error counts."""
-        wanted: dict[IrFrame, list[Value]] = {}
+    def _begin_at(self, frame: OnnxFrame, ir: IrFrame | None, name: str) -> None:
+        """Give the values of the IR that contain a tensor the numbers of ONNX Runtime, for the pieces after it."""
+        if not self.findings.is_forced or ir is None:
+            return
+        for holder, value in ir.find((frame.plan.scope, name)):
+            holder.force({value: frame.values[name]})
+            frame.cut.add(name)
+
+    def _compute_together(
+        self, frame: OnnxFrame, ir: IrFrame, names: Sequence[str], at: Iterations
+    ) -> dict[Value, Any]:
+        """Compute the tensors of a part at once. If that fails, each is computed alone, where the error counts.
+
+        Returns the results of pieces, where the next ones begin with those of ONNX Runtime.
+        """
+        wanted: dict[IrFrame, dict[Value, str]] = {}
         when = "".join(f", iteration {number} of {path}" for path, number in at)
         report_stage(f"computing {Origin(frame.plan.scope, output=names[0]).path if names else ''}{when}")
         for name in names:
             for holder, value in ir.find((frame.plan.scope, name)):
-                wanted.setdefault(holder, []).append(value)
+                wanted.setdefault(holder, {})[value] = name
+        computed: dict[Value, Any] = {}
         for holder, values in wanted.items():
-            try:
-                holder.need(values)
-            except IrRunError:
+            if self.findings.is_forced:
+                computed.update(self._apart(frame, holder, values))
                 continue
+            with suppress(IrRunError):
+                holder.need(list(values))
+        return computed
+
+    def _apart(self, frame: OnnxFrame, holder: IrFrame, values: Mapping[Value, str]) -> dict[Value, Any]:
+        """Compute values, each from those of ONNX Runtime before it; with an error, each is computed alone."""
+        varying = {value: name for value, name in values.items() if not isinstance(value.node, Constant)}
+        given = {value: frame.values.get(name) for value, name in varying.items()}
+        try:
+            computed = holder.need_apart(given)
+        except IrRunError:
+            computed = {}
+            for value, array in given.items():
+                with suppress(IrRunError):
+                    computed.update(holder.need_apart({value: array}))
+        frame.cut.update(values[value] for value in computed)
+        return computed
 
     def _model_outputs(self, frame: OnnxFrame, ir: IrFrame) -> None:
         """The outputs of the model, which may be connected to other values than those that were compared."""

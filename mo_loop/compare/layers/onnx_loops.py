@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.layers.onnx_side import OnnxError, OnnxFrame, OnnxPlan, Piece
+from mo_loop.compare.layers.onnx_pieces import OnnxError, Piece
+from mo_loop.compare.layers.onnx_side import OnnxFrame, OnnxPlan
 
 
 class OnnxLoop:
@@ -19,6 +20,7 @@ class OnnxLoop:
         self.node = frame.plan.nodes[place]
         self.plan: OnnxPlan = frame.plan.body(place, "body")
         self.count = 0
+        self._before: OnnxFrame | None = None
         self._goes = True
         self._is_scan = self.node.op_type == "Scan"
         given = given or [frame.get(name) if name else None for name in self.node.input]
@@ -74,6 +76,16 @@ class OnnxLoop:
             given = [number, np.full(self._declared_shape(1), True), *self.states]
         return OnnxFrame(self.plan, dict(zip(names, given, strict=False)), self.frame)
 
+    def sources(self) -> dict[str, tuple[OnnxFrame, str]]:
+        """The tensors that the states of the next iteration are: outputs of the last one, or inputs of the node."""
+        first = 0 if self._is_scan else 2
+        names = self.plan.graph.input_names[first : first + len(self.states)]
+        if self._before is None:
+            pairs = zip(names, self.node.input[first:], strict=False)
+            return {name: (self.frame, outer) for name, outer in pairs if outer}
+        results = self.plan.graph.output_names[0 if self._is_scan else 1 :]
+        return {name: (self._before, result) for name, result in zip(names, results, strict=False)}
+
     def _declared_shape(self, place: int) -> tuple[int, ...]:
         """The iteration number and the condition are scalars, unless the body declares another rank."""
         inputs = self.plan.graph.proto.input
@@ -94,6 +106,7 @@ class OnnxLoop:
             self.states = results[1 : self.first_part]
         for parts, value in zip(self._parts, results[self.first_part :], strict=True):
             parts.append(value)
+        self._before = inner
         self.count += 1
 
     def outputs(self) -> list[Any]:
@@ -146,6 +159,10 @@ class OnnxMap:
         self.count = 0
         self._given = [frame.get(name) for name in self.node.input]
         self._rows: list[list[Any]] = []
+
+    def sources(self) -> dict[str, tuple[OnnxFrame, str]]:
+        """No tensor of another frame: the elements of a sequence have none in the IR."""
+        return {}
 
     def goes_on(self) -> bool:
         """Whether there is another element."""

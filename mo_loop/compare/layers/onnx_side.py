@@ -12,27 +12,18 @@ bodies and calls of functions are pieces of their own, which the caller drives.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from functools import cached_property
 from typing import Any
 
-import numpy as np
-
-from mo_loop.compare.oracle.oracle import OnnxRuntime, Reference, not_implemented
+from mo_loop.compare.layers.onnx_pieces import OF_LISTS, Piece, all_nodes, evaluated
 from mo_loop.frontend.functions import bound_attributes, without_absent
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.node_order import in_order, listed_order, needed
-from mo_loop.frontend.onnx_graphs import OnnxGraph, body_protos, called, domain_of, function_graph
-from mo_loop.frontend.registry import FAMILIES
+from mo_loop.frontend.onnx_graphs import OnnxGraph, called, domain_of, function_graph
 from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.graph.origin import Origin
-
-OF_LISTS = frozenset(FAMILIES["sequences"].split())
-"""Operators that make or read sequences and optionals."""
-
-ALONE = ("SequenceInsert", "SplitToSequence")
-"""Operators that the reference evaluator computes differently from ONNX Runtime."""
 
 DRIVEN = ("Loop", "Scan", "If", "SequenceMap")
 LARGEST = 1 << 30
@@ -70,6 +61,12 @@ class OnnxPlan:
 
     def origin(self, place: int) -> Origin:
         return self.graph.origin_of(self.nodes[place])
+
+    @cached_property
+    def makers(self) -> dict[str, int]:
+        """The place of the node that makes each tensor."""
+        found = {name: place for place, node in enumerate(self.nodes) for name in node.output if name}
+        return {name: place for name, place in found.items() if name not in self._given}
 
     @cached_property
     def constants(self) -> dict[str, Any]:
@@ -152,7 +149,7 @@ class OnnxPlan:
         """The values of an initializer or Constant node."""
         held = self.constants[name]
         if hasattr(held, "op_type"):
-            return _evaluated(held, self.graph)[0]
+            return evaluated(held, self.graph)[0]
         if hasattr(held, "indices"):
             return dense_from_sparse(held, self.model.files).array()
         return tensor_from(held, self.model.files).array()
@@ -167,6 +164,10 @@ class OnnxFrame:
         self.outer = outer
         self.agreed: set[str] = set()
         """The tensors that were compared and agree."""
+        self.cut: set[str] = set()
+        """The tensors whose values both sides have: the next pieces begin there."""
+        self.sources: dict[str, tuple[OnnxFrame, str]] = {}
+        """The tensors of other frames that inputs of a body are."""
 
     def get(self, name: str) -> Any:
         """The value of a tensor of this graph or of one around it. KeyError if it has none."""
@@ -217,119 +218,6 @@ class OnnxFrame:
         return sum(size_of(value) for value in self.values.values())
 
 
-class Piece:
-    """Nodes without bodies that run at once."""
-
-    def __init__(self, plan: OnnxPlan, frame: OnnxFrame, places: range) -> None:
-        self.plan = plan
-        self.places = places
-        nodes = [plan.nodes[place] for place in places]
-        self.outputs = [name for node in nodes for name in node.output if name]
-        made = set(self.outputs)
-        read = dict.fromkeys(name for place in places for name in plan.reads[place] if name not in made)
-        inserts = plan.nodes[places[0]].op_type == "SequenceInsert"
-        self.constants = [name for name in read if not inserts and frame.constant(name) is not None]
-        self.inputs = [name for name in read if name not in set(self.constants)]
-        self.parts: list[Piece] | None = None
-        self._runner: Any = None
-
-    def run(self, frame: OnnxFrame) -> dict[str, Any]:
-        """The values of all tensors that the nodes make."""
-        if self.parts is not None:
-            return self._run_parts(frame)
-        feeds = {name: frame.get(name) for name in self.inputs}
-        if self._is_split:
-            self.parts = [Piece(self.plan, frame, range(place, place + 1)) for place in self.places]
-            return self._run_parts(frame)
-        try:
-            if self._runner is None:
-                self._runner = self._made(frame, feeds)
-            return dict(self._runner.run(feeds))
-        except Exception as error:  # the errors of ONNX Runtime share no base class
-            if len(self.places) == 1:
-                return self._run_by_reference(frame, feeds, error)
-        # One of the nodes has no kernel, or fails: each runs alone, and the one that fails is known.
-        self.parts = [Piece(self.plan, frame, range(place, place + 1)) for place in self.places]
-        return self._run_parts(frame)
-
-    @property
-    def _is_split(self) -> bool:
-        """Whether each node runs alone, because one of them does not run in the reference evaluator."""
-        return len(self.places) > 1 and any(self.plan.nodes[place].op_type in ALONE for place in self.places)
-
-    def _run_parts(self, frame: OnnxFrame) -> dict[str, Any]:
-        found: dict[str, Any] = {}
-        for part in self.parts or ():
-            found |= part.run(OnnxFrame(frame.plan, {**frame.values, **found}, frame.outer))
-        return found
-
-    def _run_by_reference(self, frame: OnnxFrame, feeds: dict[str, Any], error: Exception) -> dict[str, Any]:
-        if isinstance(self._runner, Reference) or not not_implemented(error):
-            node = self.plan.nodes[self.places[0]]
-            raise OnnxError(self.plan.graph.path_of(node), " ".join(str(error).split())) from error
-        try:
-            self._runner = Reference(self._model(frame, feeds))
-            return dict(self._runner.run(feeds))
-        except Exception as other:  # the evaluator raises what its operators raise
-            raise OnnxError(self.plan.graph.path_of(self.plan.nodes[self.places[0]]), str(other)) from other
-
-    def _made(self, frame: OnnxFrame, feeds: dict[str, Any]) -> Any:
-        nodes = [self.plan.nodes[place] for place in self.places]
-        # In a piece of several nodes, those that run alone are split off.
-        if nodes[0].op_type == "SequenceInsert":
-            return _Insertion(nodes[0])
-        if nodes[0].op_type == "SplitToSequence":
-            return OnnxRuntime(self._model(frame, feeds), arena=False)
-        lists = any(value is None or isinstance(value, list) for value in feeds.values())
-        if lists or any(node.op_type in OF_LISTS and not domain_of(node) for node in nodes):
-            return Reference(self._model(frame, feeds))
-        return OnnxRuntime(self._model(frame, feeds), arena=self.plan.is_repeated)
-
-    def _model(self, frame: OnnxFrame, feeds: dict[str, Any]) -> Any:
-        from onnx import helper
-
-        plan = self.plan
-        nodes: list[Any] = []
-        tensors: list[Any] = []
-        for name in self.constants:
-            owner, held = frame.constant(name) or (plan, None)
-            if hasattr(held, "op_type"):
-                nodes.append(held)
-            else:
-                tensors.append(_tensor_proto(name, owner.array(name)))
-        nodes += [plan.nodes[place] for place in self.places]
-        inputs = [_value_info(name, value) for name, value in feeds.items()]
-        outputs = [helper.make_empty_tensor_value_info(name) for name in self.outputs]
-        graph = helper.make_graph(nodes, "piece", inputs, outputs, tensors)
-        domains = {domain_of(node) for node in _all_nodes(nodes)} | {""}
-        imports = [helper.make_opsetid(domain, plan.graph.opsets.get(domain, 1)) for domain in sorted(domains)]
-        functions = [each for each in plan.model.functions.values() if each.domain in domains]
-        imports += [helper.make_opsetid(each, 1) for each in sorted({f.domain for f in functions} - domains)]
-        version = max(plan.model.proto.ir_version, 8)
-        return helper.make_model(graph, opset_imports=imports, ir_version=version, functions=functions)
-
-
-class _Insertion:
-    """SequenceInsert, which the reference evaluator does not compute for empty sequences. Spec: SequenceInsert-11."""
-
-    def __init__(self, node: Any) -> None:
-        self._node = node
-
-    def run(self, feeds: Mapping[str, Any]) -> list[tuple[str, Any]]:
-        items, tensor, *rest = (feeds[name] for name in self._node.input if name)
-        place = len(items) if not rest else int(np.asarray(rest[0]).reshape(-1)[0])
-        place += len(items) if place < 0 else 0
-        return [(self._node.output[0], [*items[:place], tensor, *items[place:]])]
-
-
-class OnnxError(Exception):
-    """A node of the ONNX model cannot be run alone."""
-
-    def __init__(self, path: str, text: str) -> None:
-        super().__init__(f"{path}: {text}")
-        self.path = path
-
-
 def size_of(value: Any) -> int:
     """The bytes of an array, or of the arrays of a list."""
     if isinstance(value, list):
@@ -341,20 +229,13 @@ def _has(names: Any, number: int) -> bool:
     return number < len(names) and bool(names[number])
 
 
-def _all_nodes(nodes: Any) -> Iterator[Any]:
-    for node in nodes:
-        yield node
-        for body in body_protos(node):
-            yield from _all_nodes(body.node)
-
-
 def _bound(node: Any, attributes: Mapping[str, Any]) -> Any:
     """The node with the values of the attributes that it, or a node in its bodies, takes from the call."""
-    if not any(each.ref_attr_name for inner in _all_nodes([node]) for each in inner.attribute):
+    if not any(each.ref_attr_name for inner in all_nodes([node]) for each in inner.attribute):
         return node
     copy = type(node)()
     copy.CopyFrom(node)
-    for inner in list(_all_nodes([copy])):
+    for inner in list(all_nodes([copy])):
         kept = []
         for each in inner.attribute:
             source = attributes.get(each.ref_attr_name) if each.ref_attr_name else each
@@ -367,33 +248,3 @@ def _bound(node: Any, attributes: Mapping[str, Any]) -> Any:
         del inner.attribute[:]
         inner.attribute.extend(kept)
     return copy
-
-
-def _evaluated(node: Any, graph: OnnxGraph) -> list[Any]:
-    from onnx import helper
-
-    name = node.output[0]
-    made = helper.make_graph([node], "constant", [], [helper.make_empty_tensor_value_info(name)])
-    imports = [helper.make_opsetid("", graph.opsets.get("", 1))]
-    return [value for _, value in Reference(helper.make_model(made, opset_imports=imports, ir_version=8)).run({})]
-
-
-def _tensor_proto(name: str, array: Any) -> Any:
-    from onnx import numpy_helper
-
-    array = np.asarray(array)
-    if array.dtype == object:
-        array = np.array(
-            [each if isinstance(each, bytes) else str(each).encode() for each in array.ravel()], object
-        ).reshape(array.shape)
-    return numpy_helper.from_array(array, name)
-
-
-def _value_info(name: str, value: Any) -> Any:
-    from onnx import TensorProto, helper
-
-    if value is None or isinstance(value, list):
-        return helper.make_empty_tensor_value_info(name)
-    dtype = np.asarray(value).dtype
-    kind = TensorProto.STRING if dtype.kind in "SUO" else helper.np_dtype_to_tensor_dtype(dtype)
-    return helper.make_tensor_value_info(name, kind, None)

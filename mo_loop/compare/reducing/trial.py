@@ -22,8 +22,8 @@ import numpy as np
 
 from mo_loop.compare.reducing.candidate import Candidate
 from mo_loop.compare.reducing.condition import COMMAND, CRASHES, DIFFERS, FAILS, UNCOMPILABLE, UNREADABLE, Condition
-from mo_loop.compare.results.array_comparison import compare_all, is_limited
-from mo_loop.compare.results.output_rows import by_wanted_name
+from mo_loop.compare.results.array_comparison import compare_all, is_limited, tolerance_of_ends
+from mo_loop.conversion import Conversion
 from mo_loop.options import ConvertOptions
 from mo_loop.support.workers import CRASH, OK, TIMEOUT, Pool, report_stage
 
@@ -115,7 +115,6 @@ def _is_valid(candidate: Candidate) -> bool:
 
 def _code(path: Path, options: ConvertOptions, code: str) -> bool:
     """Whether the conversion fails, with this code if it is not empty."""
-    from mo_loop.conversion import Conversion
     from mo_loop.errors import ConversionErrors, MoLoopError
 
     try:
@@ -151,7 +150,6 @@ def _refused(task: _Task, path: Path) -> str:
 def _written(task: _Task, path: Path) -> Path:
     """The .xml of the candidate."""
     from mo_loop.api import Model, save_model
-    from mo_loop.conversion import Conversion
 
     report_stage("convert")
     target = path.with_suffix(".xml")
@@ -184,16 +182,23 @@ def _runs_badly(task: _Task, path: Path) -> bool:
 
 
 def _differs(task: _Task, path: Path, feeds: Any, expected: Any, found: Any) -> bool:
-    """Whether an output differs by more than rounding explains, as `verify` judges."""
-    from mo_loop.compare.verdict.rounding import Rounding, alternatives
+    """Whether an output differs, and a piece does, as `verify` decides."""
+    from mo_loop.compare.layers import compared
+    from mo_loop.compare.verdict.amplification import amplification, explains
 
-    results = compare_all(_arrays(expected), _arrays(found), rtol=task.rtol, atol=task.atol)
+    ends = {name: tolerance_of_ends(value) for name, value in _arrays(expected)}
+    is_given = (task.rtol, task.atol) != (None, None)
+    results = compare_all(
+        _arrays(expected), _arrays(found), rtol=task.rtol, atol=task.atol, tolerances=None if is_given else ends
+    )
     wrong = [each for each in results if not each and not _is_limit(each.name, expected, found)]
-    if not wrong or any(each.kind != "values" for each in wrong) or (task.rtol, task.atol) != (None, None):
+    if not wrong or any(each.kind != "values" for each in wrong) or is_given:
         return bool(wrong)
-    moved = Rounding.of(expected, alternatives(str(path), feeds, task.options.compress_to_fp16))
-    have = by_wanted_name(expected, found)
-    return not all(moved.explains(each.name, dict(expected)[each.name], have[each.name]) for each in wrong)
+    answer = compared(str(path), Conversion(task.options).run(str(path)), feeds)
+    if answer.difference is not None or answer.undecided:
+        return answer.difference is not None
+    moves = amplification(str(path), feeds)
+    return not all(explains(moves, each.name, each.largest_abs) for each in wrong)
 
 
 def _arrays(named: Any) -> list[tuple[str, Any]]:

@@ -22,7 +22,7 @@ RTOL, ATOL, SMALL_FLOAT = 1e-3, 1e-5, 1e-2
 NamedArray = tuple[str, Any]
 """An array, or its placeholder, with the name of its input or output."""
 
-EQUAL, ROUNDING = "equal", "rounding"
+EQUAL, AMPLIFIED = "equal", "amplified"
 
 Named = list[NamedArray]
 """The inputs or outputs of one inference, in their order."""
@@ -32,7 +32,8 @@ Named = list[NamedArray]
 class ArrayComparison:
     """The result for one array. It is false in a boolean context if the arrays differ.
 
-    `kind` is one of "equal", "rounding" (values differ, but rounding explains it), "shape", "type", "values",
+    `kind` is one of "equal", "amplified" (values differ, and every piece
+    of the model agrees), "shape", "type", "values",
     "missing". `largest_abs`, `largest_rel` and `mean_abs` are the largest differences and the mean difference of finite
     pairs, `cosine` is the cosine of the angle between both arrays as vectors of their finite pairs. `snr` is the ratio
     of the expected values to the differences in decibels, None where there are none; `top1` is the share of rows whose
@@ -57,10 +58,10 @@ class ArrayComparison:
     pair: tuple[str, str] = ("", "")
 
     def __bool__(self) -> bool:
-        return self.kind in (EQUAL, ROUNDING)
+        return self.kind in (EQUAL, AMPLIFIED)
 
     def __str__(self) -> str:
-        if self.kind == ROUNDING:
+        if self.kind == AMPLIFIED:
             return f"{self.name}: {self.message}"
         if self:
             return f"{self.name}: equal (largest difference {self.largest_abs:.3g}, relative {self.largest_rel:.3g})"
@@ -93,6 +94,19 @@ def tolerance(dtype: np.dtype) -> tuple[float, float]:
     if not _is_float(dtype):
         return 0.0, 0.0
     return (RTOL, ATOL) if dtype.itemsize > 2 else (SMALL_FLOAT, SMALL_FLOAT)
+
+
+def tolerance_of_ends(expected: Any) -> tuple[float, float]:
+    """The relative and absolute tolerance of an output, by its type and its largest number."""
+    array = np.asarray(expected)
+    rtol, atol = tolerance(array.dtype)
+    if not rtol or array.dtype.kind == "c" or not array.size:
+        return rtol, atol
+    if array.dtype.itemsize == 2:  # two roundings of a number, and one of a quarter of the largest
+        unit = 2.0**-10 if array.dtype == np.float16 else 2.0**-7
+        rtol, atol = 2 * unit, unit / 4
+    wide = np.abs(array.astype(np.float64))
+    return rtol, atol * float(wide.max(where=np.isfinite(wide), initial=0.0))
 
 
 def compare_all(

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.results.array_comparison import ArrayComparison, Named, compare_all
+from mo_loop.compare.results.array_comparison import ArrayComparison, Named, compare_all, tolerance_of_ends
 from mo_loop.compare.results.report import Row
 from mo_loop.compare.results.sequence_values import flat
 from mo_loop.compare.results.verify_settings import Settings
@@ -15,15 +15,17 @@ from mo_loop.graph.types import name_of
 
 
 def rows_of(
-    number: int, inference: int, expected: Named, found: Named, settings: Settings, notes: list[str]
-) -> Iterator[Row]:
+    number: int, inference: int, expected: Named, found: Named, settings: Settings, notes: list[str],
+    *, of_scale: bool = False,
+) -> Iterator[Row]:  # fmt: skip
     """A row for each expected output of the set of this number; `notes` get the remarks that do not count as
-    differences."""
+    differences. With `of_scale` the absolute tolerance is relative to the largest number of an output."""
     wanted, found = flat(expected), flat(found)
     have, by_name = by_wanted_name(wanted, found), dict(wanted)
-    for result in compare_all(
-        wanted, found, rtol=settings.rtol, atol=settings.atol, tolerances=settings.tolerances
-    ):
+    tolerances = settings.tolerances
+    if of_scale and not settings.has_tolerance:
+        tolerances = {name: tolerance_of_ends(value) for name, value in wanted if isinstance(value, np.ndarray)}
+    for result in compare_all(wanted, found, rtol=settings.rtol, atol=settings.atol, tolerances=tolerances):
         left, right = by_name.get(result.name), have.get(result.name)
         if result.kind == "shape" and np.size(np.asarray(left)) == np.size(np.asarray(right)) == 0:
             # ONNX Runtime writes 0 for dimensions that it cannot infer, if there was no iteration.

@@ -15,6 +15,9 @@ from mo_loop.compare.results.array_comparison import ArrayComparison
 from mo_loop.support.shown_result import PLAIN, ShownResult, Style
 
 PASSED, DIFFERS = "passed", "differs"
+NOT_DECIDED = "not decided"
+"""The status of a side whose outputs differ, and of which a piece cannot be compared."""
+
 NOT_RESHAPABLE = "not reshapable"
 """The status of a side whose IR cannot be given the sizes of `--sizes`."""
 
@@ -57,8 +60,8 @@ class Row:
 class Side:
     """The result of one IR: `name` has the converter and the precision.
 
-    `status` is "passed", "differs", "refused" (by its converter), "not reshapable", "not compilable", "fails" (at an
-    inference), "crash", "hang" or "memory"; `message` has the details.
+    `status` is "passed", "differs", "not decided", "refused" (by its converter), "not reshapable", "not compilable",
+    "fails" (at an inference), "crash", "hang" or "memory"; `message` has the details.
     """
 
     name: str
@@ -99,12 +102,12 @@ class Report(ShownResult):
 
     `model` and `ir` are paths, `ir` empty if the model was converted for it. `oracle` is the source of the expected
     values. `sides[0]` is the IR that is verified, in f32; the others are its device's other precision, and other
-    converters. `tolerance` is (relative, absolute), None for the usual one of each type. `notes` are sentences about
-    limits of the comparison. `layers` and `passes` are the answers of `--layers` and `--passes`, `cause` says in a
-    sentence why outputs differ, `page` is the path of the page of `--dump`, `sizes` are those that inputs were given as
-    text. Where the IR has states, a set is a
-    sequence, `steps` are the numbers of steps of the sequences, and `order` has the sequences as they ran, each from a
-    reset.
+    converters. `tolerance` is (relative, absolute), None for the usual one of each type. `notes` are sentences
+    about limits of the comparison. `pieces` is the answer of the pieces, where they were compared. `layers` and
+    `passes` are the answers of `--layers` and `--passes`, `cause` says in a sentence why outputs differ, `page` is
+    the path of the page of `--dump`, `sizes` are those that inputs were given as text. Where the IR has states, a
+    set is a sequence, `steps` are the numbers of steps of the sequences, and `order` has the sequences as they ran,
+    each from a reset.
     """
 
     model: str
@@ -124,6 +127,12 @@ class Report(ShownResult):
     steps: tuple[int, ...] = ()
     cause: str = ""
     sizes: Mapping[str, str] = field(default_factory=dict)
+    pieces: Any = None
+
+    @property
+    def verdict(self) -> str:
+        """"agrees", "differs" or "not decided"; a side that does not run differs."""
+        return "agrees" if self.passed else NOT_DECIDED if self.status == NOT_DECIDED else DIFFERS
 
     @property
     def inferences(self) -> int:
@@ -164,6 +173,7 @@ class Report(ShownResult):
         """Plain data for JSON. Differences that are not finite are strings."""
         found = {
             "schema": SCHEMA, "version": VERSION, "passed": self.passed, "status": self.status,
+            "verdict": self.verdict,
             "exit_code": self.exit_code, "model": self.model, "ir": self.ir, "oracle": self.oracle,
             "device": self.device,
             "tolerance": {"rtol": self.tolerance[0], "atol": self.tolerance[1]}, "notes": list(self.notes),
@@ -176,6 +186,8 @@ class Report(ShownResult):
         for name, answer in (("layers", self.layers), ("passes", self.passes)):
             if answer is not None:
                 found[name] = answer if isinstance(answer, str) else answer.as_json()
+        if self.pieces is not None:
+            found["pieces"] = self.pieces.as_json()
         if self.cause:
             found["cause"] = self.cause
         if self.sizes:

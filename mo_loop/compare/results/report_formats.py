@@ -5,6 +5,7 @@ from __future__ import annotations
 import xml.etree.ElementTree as ET
 from collections.abc import Callable, Iterator, Sequence
 
+from mo_loop.compare.results.array_comparison import AMPLIFIED
 from mo_loop.compare.results.report import AGAINST, Report, Row, Side
 from mo_loop.support.printable import aligned, cell, printable, xml_text
 
@@ -26,6 +27,8 @@ SHORTEST = 16
 
 GAP = 2
 """The spaces between columns."""
+
+AGREES = "every output agrees"
 
 SHOWS = "shows how far every tensor is from that of the ONNX model."
 
@@ -79,18 +82,19 @@ def _table(rows: Sequence[Sequence[str]], table: Table, width: int | None) -> st
 
 def _needs_words(row: Row) -> bool:
     """Whether the numbers of a row do not show the fault."""
-    return row.result.kind in ("shape", "type", "missing")
+    return row.result.kind in ("shape", "type", "missing", AMPLIFIED)
 
 
 def title(report: Report) -> str:
     """The result in a few words."""
     if report.passed:
-        return "every output agrees"
+        amplified = [row for side in report.sides for row in side.worst if row.result.kind == AMPLIFIED]
+        return max(amplified, key=lambda row: row.result.largest_abs).result.message if amplified else AGREES
     first, *others = report.sides
     if first.passed:
         bad = [each.name for each in others if not each.passed and not each.name.startswith(AGAINST)]
         return f"every output agrees in f32, not in {', '.join(bad)}: the precision of the device makes the difference"
-    return "outputs differ" if first.status == "differs" else f"{first.status}: {first.message}"
+    return f"{first.status}: {first.message}" if first.message else "outputs differ"
 
 
 def summary(report: Report) -> str:
@@ -131,7 +135,7 @@ def _cells(report: Report, row: Row) -> tuple[str, ...]:
     result = row.result
     kind = row.found if row.found == row.expected else f"{row.found} instead of {row.expected}"
     name = _place(report, row)
-    if _needs_words(row):
+    if _needs_words(row) and row.result.kind != AMPLIFIED:
         return (row.output, kind, *[""] * (len(HEAD) - 3), name)
     worst = "" if result.worst is None else f"[{', '.join(map(str, result.worst))}]"
     return (
@@ -158,6 +162,8 @@ def differences(report: Report) -> str:
         if side.message:
             lines.append(heading(report, side))
         lines += [f"{row.result} (inputs: {_place(report, row)})" for row in side.worst if not row.result]
+    if getattr(report.layers, "brief", ""):
+        lines.append(f"the first piece that differs: {report.layers.brief}")
     return "\n".join(map(printable, lines))
 
 
@@ -206,7 +212,7 @@ def as_junit(report: Report) -> str:
     suites = ET.Element("testsuites", {"name": "mo-loop verify"})
     for side in report.sides:
         cases = [(row.output, "" if row.result else "failure", _failure(report, row)) for row in side.worst]
-        if side.status not in ("passed", "differs"):
+        if side.message or (side.status != "differs" and not side.passed):
             cases.append((side.status, "error", side.message))
         kinds = [kind for _, kind, _ in cases]
         counts = {
@@ -219,6 +225,7 @@ def as_junit(report: Report) -> str:
                 suite, "testcase", {"classname": xml_text(report.model), "name": xml_text(name), "time": "0"}
             )
             if kind:
-                ET.SubElement(case, kind, {"type": side.status, "message": xml_text(text.partition("\n")[0])})
+                failure = ET.SubElement(case, kind, {"type": side.status, "message": xml_text(text.partition("\n")[0])})
+                failure.text = None if report.layers is None else xml_text(str(report.layers))
     ET.indent(suites, " ")
     return '<?xml version="1.0" encoding="UTF-8"?>\n' + ET.tostring(suites, "unicode") + "\n"

@@ -64,7 +64,9 @@ class PlainSide:
                 found[number] = outputs
                 self._measure(run.name, number, outputs)
                 expected = self._expected[number]
-                rows = list(rows_of(number, inference, expected, outputs, self._settings, self._notes))
+                rows = list(rows_of(
+                    number, inference, expected, outputs, self._settings, self._notes, of_scale=precision == F32
+                ))  # fmt: skip
                 run.add(rows)
                 if not all(row.result for row in rows):
                     self.differing.append((number, outputs))

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from mo_loop.compare.execution.processor import has_vnni, instruction_set
-from mo_loop.compare.results.array_comparison import ROUNDING
+from mo_loop.compare.results.array_comparison import AMPLIFIED
 from mo_loop.compare.results.report import DIFFERS, Side
 from mo_loop.compare.verdict.explaining import VANISHES
 from mo_loop.graph import Graph
@@ -20,7 +20,7 @@ def cause_of(side: Side, layers: Any, graph: Graph, disabled: set[str], exact: C
     `layers` is the answer of `--layers`, `disabled` are the names of passes that did not run. `exact` runs the model
     converted with `--quantization exact` on the same sets; None if that is the conversion already.
     """
-    rounded = [row for row in side.worst if row.result.kind == ROUNDING]
+    rounded = [row for row in side.worst if row.result.kind == AMPLIFIED]
     if side.passed:
         return f"rounding: {rounded[0].result}" if rounded else ""
     if side.status != DIFFERS:

@@ -1,7 +1,8 @@
-"""Why outputs differ: the first tensor, and the pass. For a report that found a difference.
+"""Whether the pieces of an IR agree with those of the ONNX model, and which pass changed the numbers.
 
     question = Question("model.onnx", "model.onnx", None, options, names, sets)
-    answer = first_tensor(question)                                             # in a worker process
+    answer = pieces_of(question, limit, runs=True)
+    answer.status                                       # "agrees", "differs" or "not decided"
 
 With a folder, all tensors are compared, and a page in it shows how far each is from that of the ONNX model.
 """
@@ -17,8 +18,9 @@ from typing import Any
 
 from mo_loop.api import compressed, read_model
 from mo_loop.compare.execution.isolated import IsolatedError
-from mo_loop.compare.layers import History, LayerDifference, assign_origins, first_difference
+from mo_loop.compare.layers import History, LayerDifference, PieceFindings, assign_origins, compared
 from mo_loop.compare.layers.distance import Distance
+from mo_loop.compare.layers.layer_difference import FAILED
 from mo_loop.compare.results.verify_settings import Sizes
 from mo_loop.compare.verdict.heat_page import HeatPage
 from mo_loop.compare.verdict.passes import PassDifference, changing_pass
@@ -37,7 +39,7 @@ CONVERTED_RIGHT = "The conversion of the model gives the right numbers: the IR t
 CONVERTED_AGAIN = (
     "The IR of another conversion of the model gives the right numbers: the difference does not show every time."
 )
-UNKNOWN = "The cause is not known: "
+UNKNOWN = "the pieces are not compared: "
 
 
 @dataclass(frozen=True)
@@ -47,7 +49,8 @@ class Question:
     `names` are those of the sets. `reference` is the model that ONNX Runtime runs: the model itself, or one that is cut
     as the conversion is. With `one_by_one` every tensor is computed alone, so that a crash has a place. `dump` is a
     folder for the page. OpenVINO computes in `precision` (empty: f32), with `properties`. `outputs` are those of the
-    whole IR, with their differences, `sizes` those that inputs of the IR are given.
+    whole IR, with their differences, `sizes` those that inputs of the IR are given. `with_piece` asks for the piece
+    that differs as a model.
     """
 
     model: str
@@ -65,23 +68,55 @@ class Question:
     properties: Mapping[str, Any] | None = None
     outputs: Sequence[tuple[str, Distance]] = ()
     sizes: Sizes | None = None
+    with_piece: bool = False
 
 
-def layers_of(question: Question, limit: float) -> LayerDifference | str:
-    """The first tensor that differs, found in a worker process within `limit` seconds; a sentence if there is none."""
-    with Pool(f"{__name__}:first_tensor", limit=limit) as pool:
+@dataclass(frozen=True)
+class Pieces:
+    """The verdict of the pieces. `difference` is the first piece that differs; `undecided` are sentences about those
+    that could not be compared; `lost_nan` are layers in which the runtime has numbers for NaN; `count` tensors were
+    compared. `piece` is the model of the piece that differs, with its inputs."""
+
+    difference: LayerDifference | None = None
+    undecided: tuple[str, ...] = ()
+    lost_nan: tuple[str, ...] = ()
+    count: int = 0
+    piece: tuple[bytes, Mapping[str, Any]] | None = None
+
+    @property
+    def status(self) -> str:
+        """The verdict in a word."""
+        return "differs" if self.difference is not None else "not decided" if self.undecided else "agrees"
+
+    def as_json(self) -> dict[str, Any]:
+        """All but the difference, which the report has as `layers`."""
+        return {"status": self.status, "undecided": list(self.undecided), "lost_nan": list(self.lost_nan),
+                "compared": self.count}  # fmt: skip
+
+
+def pieces_of(question: Question, limit: float, *, runs: bool) -> Pieces:
+    """Compare the pieces, in a worker process, within `limit` seconds.
+
+    With `runs` the whole IR runs, so that a piece that does not is not a difference.
+    """
+    with Pool(f"{__name__}:compared_sets", limit=limit) as pool:
         outcome = pool.call(question)
         if outcome.status == CRASH:  # once more, so that the stage names the tensor
             outcome = pool.call(replace(question, one_by_one=True))
         if not outcome.ok:
             at = f" at the stage {outcome.stage!r}" if outcome.stage else ""
-            return f"{UNKNOWN}{outcome.message}{at}."
-        found: LayerDifference | None = outcome.value
-        if found is not None and found.steps > 1 and question.ir is None and question.dump is None:
+            return Pieces(undecided=(f"{outcome.message}{at}",))
+        found: PieceFindings = outcome.value
+        undecided = tuple(f"{name}: {why}" for name, why in found.undecided.items())
+        first = found.difference
+        if first is not None and first.kind == FAILED and runs:
+            return Pieces(None, (*undecided, f"{first.path}: {first.message}"), found.lost_nan, found.count)
+        if first is not None and first.steps > 1 and question.ir is None and question.dump is None:
             # In a conversion with one step in each iteration, the difference is in a step.
-            apart: LayerDifference | None = pool.call(replace(question, options=_single_steps(question.options))).value
-            found = found if apart is None else replace(apart, steps=found.steps, apart=True)
-    return VANISHES if found is None else found
+            apart: PieceFindings | None = pool.call(replace(question, options=_single_steps(question.options))).value
+            if apart is not None and apart.difference is not None:
+                first = replace(apart.difference, steps=first.steps, apart=True)
+    return Pieces(first, undecided, found.lost_nan, found.count, found.piece)
 
 
 def _single_steps(options: ConvertOptions) -> ConvertOptions:
@@ -90,29 +125,36 @@ def _single_steps(options: ConvertOptions) -> ConvertOptions:
     return replace(options, config=config)
 
 
-def first_tensor(question: Question) -> LayerDifference | None:
+def compared_sets(question: Question) -> PieceFindings:
     """Compare the sets in turn, in the worker, until one shows a tensor that differs."""
     history = History()
     page = None if question.dump is None else HeatPage(question.dump, question.precision)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         graph = _graph(question, history, page)
+    total = PieceFindings()
     try:
         for name, feeds in zip(question.names, question.sets, strict=True):
             if page is not None:
                 page.heat.sets.append(name)
-            found = first_difference(
+            found = compared(
                 question.reference, graph, feeds, rtol=question.rtol, atol=question.atol, memory=question.memory,
                 history=history, one_by_one=question.one_by_one, heat=None if page is None else page.heat,
-                properties=question.properties,
+                properties=question.properties, with_piece=question.with_piece,
             )  # fmt: skip
-            if found is not None:
-                return replace(found, precision=question.precision)
+            first = found.difference
+            total = PieceFindings(
+                None if first is None else replace(first, precision=question.precision),
+                {**total.undecided, **found.undecided}, tuple(dict.fromkeys((*total.lost_nan, *found.lost_nan))),
+                max(total.count, found.count), found.piece,
+            )  # fmt: skip
+            if first is not None:
+                break
     finally:
         if page is not None:
             page.add_outputs(graph, question.outputs, VANISHES)
             page.write()
-    return None
+    return total
 
 
 def _graph(question: Question, history: History, page: HeatPage | None) -> Graph:

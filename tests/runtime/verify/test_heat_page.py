@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 
 from mo_loop.api import convert_model, save_model
+from mo_loop.compare import verifying
 from mo_loop.compare.layers import first_difference
 from mo_loop.compare.layers.distance import Distance
 from mo_loop.compare.results.report import Report
@@ -120,11 +121,11 @@ def test_a_comparison_that_crashes_promises_no_page(model: Path, tmp_path: Path,
                                                     monkeypatch: pytest.MonkeyPatch) -> None:  # fmt: skip
     """The page of the conversion is there by then, and has no differences."""
 
-    def crashed(question: explaining.Question, limit: float) -> str:
+    def crashed(question: explaining.Question, limit: float, *, runs: bool) -> explaining.Pieces:
         Path(str(question.dump), "index.html").write_text("")
-        return f"{explaining.UNKNOWN}the process crashed."
+        return explaining.Pieces(undecided=("the process crashed",))
 
-    monkeypatch.setattr(explaining, "layers_of", crashed)
+    monkeypatch.setattr(verifying, "pieces_of", crashed)
     report = verify(model, inputs=[FEEDS], dump=tmp_path / "steps")
     assert report.page == "" and "the process crashed" in as_text(report) and "index.html" not in as_text(report)
 

@@ -1,0 +1,121 @@
+"""Whether a model amplifies rounding so far that it explains a difference of its outputs, where every piece agrees.
+
+    moves = amplification("model.onnx", feeds)              # {"y": 0.31}: the largest movement of each output
+    explains(moves, "y", 0.02)
+
+Pieces that agree one by one can differ as a whole only if the model amplifies what rounding does in them, or if the
+runtime computes them differently together: it fuses layers, or they share memory. So the outputs of ONNX Runtime itself
+have to move if the result of every node is changed by a few roundings. This shows which of both it is, no more: the
+pieces decide whether the IR is right.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from typing import Any
+
+import numpy as np
+import onnx
+
+from mo_loop.compare.layers.piece_tolerance import unit_of
+from mo_loop.compare.oracle.graph_edits import replace_entries
+from mo_loop.compare.oracle.oracle import OnnxRuntime, with_copies
+from mo_loop.frontend.onnx_graphs import body_protos
+
+CHANGE = 16
+"""The change of each result, in units of the last place of its type."""
+
+DRAWS = 3
+
+LARGEST_RATIO = 50.0
+"""A difference above this multiple of the movement is not that of rounding: where a model amplifies nothing, the ratio
+of a difference above the tolerances is above 100."""
+
+UNITS = {onnx.TensorProto.FLOAT: 2.0**-23, onnx.TensorProto.FLOAT16: 2.0**-10, onnx.TensorProto.DOUBLE: 2.0**-23}
+"""The relative distance of numbers by the type of ONNX; OpenVINO computes f64 in f32."""
+
+
+def amplification(model: str, feeds: Mapping[str, Any]) -> dict[str, float]:
+    """The largest movement of the numbers of each output; infinite where its shape changes, or not every number stays
+    finite. Runs native code: call it in a worker."""
+    expected = dict(OnnxRuntime(with_copies(model), arena=False).run(feeds))
+    whole = onnx.load(model)
+    moves = dict.fromkeys(expected, 0.0)
+    for seed in range(DRAWS):
+        random = np.random.default_rng(seed)
+        moved = {name: _moved(value, random) for name, value in feeds.items()}
+        for source in (with_copies(_with_moved_results(whole, seed)), with_copies(model)):
+            try:
+                found = dict(OnnxRuntime(source, arena=False).run(moved))
+            except Exception:  # the errors of ONNX Runtime share no base class: other numbers, other sizes
+                continue
+            for name, value in expected.items():
+                moves[name] = max(moves[name], _apart(value, found[name]))
+            break
+    return moves
+
+
+def explains(moves: Mapping[str, float], name: str, largest: float) -> bool:
+    """Whether the movement of an output explains its largest difference."""
+    return largest <= LARGEST_RATIO * moves.get(name, 0.0)
+
+
+def _apart(left: Any, right: Any) -> float:
+    if not isinstance(left, np.ndarray) or not isinstance(right, np.ndarray) or left.dtype.kind in "OSU":
+        return 0.0
+    if left.shape != right.shape:
+        return np.inf
+    a, b = left.astype(np.float64), right.astype(np.float64)
+    with np.errstate(invalid="ignore"):
+        found = np.where((a == b) | (np.isnan(a) & np.isnan(b)), 0.0, np.abs(a - b))
+    return float(np.where(np.isnan(found), np.inf, found).max(initial=0.0))
+
+
+def _moved(value: Any, random: np.random.Generator) -> Any:
+    unit = unit_of(value.dtype) if isinstance(value, np.ndarray) else 0.0
+    if not unit:
+        return value
+    return (value.astype(np.float64) * (1 + CHANGE * unit * random.uniform(-1, 1, value.shape))).astype(value.dtype)
+
+
+def _with_moved_results(model: Any, seed: int) -> Any:
+    """A copy of the model in which each floating-point result of a node is changed at random, bodies included."""
+    copy = onnx.ModelProto()
+    copy.CopyFrom(model)
+    typed = copy
+    with suppress(Exception), warnings.catch_warnings(action="ignore"):  # those of the inference share no base class
+        typed = onnx.shape_inference.infer_shapes(copy, data_prop=True)
+    for number, (graph, source) in enumerate(zip(_graphs(copy.graph), _graphs(typed.graph), strict=True)):
+        types = {each.name: each.type.tensor_type.elem_type for each in (*source.value_info, *source.output)}
+        nodes: list[Any] = []
+        for place, node in enumerate(graph.node):
+            nodes.append(node)
+            for port, name in enumerate(node.output):
+                if types.get(name) in UNITS and node.op_type != "Constant":
+                    seeds = float(1 + seed + DRAWS * (number + place + port))
+                    nodes += _changes(node, port, CHANGE * UNITS[types[name]], seeds)
+        replace_entries(graph.node, nodes)
+    return copy
+
+
+def _changes(node: Any, port: int, size: float, seed: float) -> list[Any]:
+    """The nodes that change an output of a node; its name is that of the changed result."""
+    name = node.output[port]
+    node.output[port] = f"{name}/exact"
+    make = onnx.helper.make_node
+    return [
+        make("RandomUniformLike", [f"{name}/exact"], [f"{name}/random"], low=-size, high=size, seed=seed),
+        make("Mul", [f"{name}/exact", f"{name}/random"], [f"{name}/change"]),
+        make("Add", [f"{name}/exact", f"{name}/change"], [name]),
+    ]
+
+
+def _graphs(graph: Any) -> Iterator[Any]:
+    """A graph and all bodies in it, outer ones first."""
+    pending = [graph]
+    while pending:
+        each = pending.pop(0)
+        yield each
+        pending += [body for node in each.node for body in body_protos(node)]

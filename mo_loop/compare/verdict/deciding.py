@@ -1,0 +1,133 @@
+"""The verdict about an IR: the ends decide where they agree, the pieces where they do not.
+
+    deciding = Deciding(path, source, ir, options, settings, notes)
+    side, pieces = deciding.decided(side, plain, found)        # the side with its final status
+
+`agrees` needs agreement of the ends, or of every piece while the model itself amplifies rounding. A piece that differs
+is a fault; without one, a piece that cannot be compared leaves the verdict open.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from mo_loop.compare.execution.isolated import IsolatedError, isolated
+from mo_loop.compare.execution.judge import brief
+from mo_loop.compare.results.array_comparison import AMPLIFIED
+from mo_loop.compare.results.report import DIFFERS, NOT_DECIDED, PASSED, Row, Side
+from mo_loop.compare.results.verify_settings import Feeds, Settings, properties_of
+from mo_loop.compare.sides.expected_sets import GIVEN, ExpectedSets
+from mo_loop.compare.sides.plain_side import PlainSide
+from mo_loop.compare.verdict.amplification import amplification, explains
+from mo_loop.compare.verdict.explaining import Pieces, Question, pieces_of
+from mo_loop.options import ConvertOptions
+
+if TYPE_CHECKING:
+    from mo_loop.compare.layers.distance import Distance
+
+UNIT = 2.0**-24
+"""The largest relative error of one rounding of f32."""
+
+HINT = "give other inputs (--input-data), or tolerances for the outputs (--rtol, --atol)"
+
+
+class Deciding:
+    """The verdicts of one verification. `source` is the model that ONNX Runtime runs, `ir` the IR that was given."""
+
+    def __init__(
+        self, path: Path, source: Path, ir: Path | None, options: ConvertOptions, settings: Settings, notes: list[str]
+    ) -> None:  # fmt: skip
+        self.path, self.source, self.ir = path, source, ir
+        self.options, self.settings, self.notes = options, settings, notes
+
+    def decided(self, side: Side, plain: PlainSide, found: ExpectedSets) -> tuple[Side, Pieces | None]:
+        """The side with the verdict, and the answer of the pieces where they were compared."""
+        settings, ends_differ = self.settings, side.status == DIFFERS
+        if settings.has_tolerance or found.oracle == GIVEN or side.status not in (PASSED, DIFFERS):
+            return side, None  # the ends decide alone
+        if not ends_differ and not settings.layers:
+            return side, None
+        numbers = sorted({row.set for row in side.rows if not row.result}) or sorted({row.set for row in side.rows})
+        pieces = pieces_of(self.question(found.sets, numbers), settings.limit, runs=True)
+        self.notes += [f"{layer}: the runtime has numbers where ONNX has NaN (ML505)" for layer in pieces.lost_nan]
+        if pieces.status == "differs":
+            assert pieces.difference is not None
+            message = "" if ends_differ else f"the outputs agree, and a piece does not: {pieces.difference.brief}"
+            return replace(side, status=DIFFERS, message=message), pieces
+        if not ends_differ:
+            self.notes += [f"not compared by itself: {each}" for each in pieces.undecided]
+            return side, pieces
+        if pieces.status == "not decided":
+            return replace(side, status=NOT_DECIDED, message=self._open(pieces)), pieces
+        return self._amplified(side, plain, found, pieces), pieces
+
+    def question(
+        self, sets: Sequence[tuple[str, Feeds]], numbers: Sequence[int], precision: str = "", dump: Path | None = None,
+        outputs: Sequence[tuple[str, Distance]] = (),
+    ) -> Question:  # fmt: skip
+        """The question about the sets of these numbers. A worker that started earlier may be in another folder."""
+        settings = self.settings
+        return Question(
+            str(self.path.absolute()), str(self.source.absolute()),
+            None if self.ir is None else str(self.ir.absolute()), self.options,
+            [sets[number][0] for number in numbers], [sets[number][1] for number in numbers],
+            settings.rtol, settings.atol, settings.memory, dump=None if dump is None else str(dump.absolute()),
+            precision=precision, properties=properties_of(precision, "CPU") if precision else None, outputs=outputs,
+            sizes=settings.sizes, with_piece=settings.save is not None,
+        )  # fmt: skip
+
+    def _open(self, pieces: Pieces) -> str:
+        first, *more = pieces.undecided
+        others = f" (and {len(more)} more)" if more else ""
+        return f"the outputs differ, and a piece cannot be compared: {first}{others}; {HINT}"
+
+    # -- agreement of every piece
+
+    def _amplified(self, side: Side, plain: PlainSide, found: ExpectedSets, pieces: Pieces) -> Side:
+        """The side after rows are separated that differ because the model amplifies rounding."""
+        moves: dict[int, Mapping[str, float]] = {}
+        for number in sorted({number for number, _ in plain.differing}):
+            try:
+                feeds = found.sets[number][1]
+                moves[number] = isolated(amplification, str(self.source), feeds, limit=self.settings.limit)
+            except IsolatedError as error:
+                self.notes.append(f"whether the model amplifies rounding is not known: {brief(error)}")
+        rows = []
+        for row in side.rows:
+            if not row.result and self._is_amplified(row, moves.get(row.set, {}), bool(pieces.lost_nan)):
+                expected = dict(found.expected[row.set]).get(row.output)
+                row = replace(row, result=replace(row.result, kind=AMPLIFIED, message=_words(row, expected)))
+            rows.append(row)
+        status = PASSED if all(row.result for row in rows) else DIFFERS
+        return replace(side, rows=tuple(rows), status=status)
+
+    @staticmethod
+    def _is_amplified(row: Row, moves: Mapping[str, float], loses_nan: bool) -> bool:
+        if row.result.kind == "shape":
+            return math.isinf(moves.get(row.output, 0.0))
+        if row.result.kind != "values":
+            return False
+        return loses_nan or explains(moves, row.output, row.result.largest_abs)
+
+
+def _words(row: Row, expected: Any) -> str:
+    """The difference of an output whose pieces all agree."""
+    if row.result.kind == "shape":
+        return f"agrees in every piece; rounding alone changes the shape: {row.result.message}"
+    array = np.asarray(expected)
+    scale = 0.0
+    if array.size and array.dtype.kind not in "OSU":
+        wide = np.abs(array.astype(np.float64))
+        scale = float(wide.max(where=np.isfinite(wide), initial=0.0))
+    relative = row.result.largest_abs / scale if scale else 0.0
+    power = math.ceil(math.log10(relative / UNIT)) if relative > UNIT else 0
+    return (
+        f"agrees in every piece; the model itself amplifies rounding by 10^{power}: "
+        f"outputs differ by {row.result.largest_abs:.3g}"
+    )
