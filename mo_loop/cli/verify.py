@@ -33,10 +33,6 @@ from mo_loop.support.flags import COMPARISON, FILES, PASSES, REPORTS
 if TYPE_CHECKING:
     from mo_loop.compare.results.report import Report
 
-REFUSED = ("mean_values", "scale_values", "scale", "reverse_input_channels", "source_layout", "target_layout", "batch")
-"""Options of the conversion that make the IR compute something else than the model."""
-
-
 @click.command(cls=GroupedCommand)
 @click.argument("model", type=click.Path(), metavar="MODEL")
 @click.argument("ir", type=click.Path(), metavar="[IR]", required=False)
@@ -212,8 +208,3 @@ def _formatted(report: Report, form: str) -> str:
         return text
     head, _, rest = text.partition("\n")
     return f"{painted(head, bold=True, fg='green' if report.passed else 'red')}\n{rest}"
-
-
-for each in command.params:
-    if each.name in REFUSED:  # verify refuses them, with the reason
-        each.hidden = True  # type: ignore[attr-defined]  # a parameter of click.Option

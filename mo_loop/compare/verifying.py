@@ -30,6 +30,12 @@ from mo_loop.compare.interface import require_interface
 from mo_loop.compare.oracle.cut_model import cut_model
 from mo_loop.compare.oracle.graph_edits import of_unknown_sizes
 from mo_loop.compare.oracle.half_weights import has_half_weights, with_half_weights
+from mo_loop.compare.oracle.recorded_conversion import (
+    has_preprocessing,
+    recorded,
+    with_preprocessing,
+    with_renamed_ports,
+)
 from mo_loop.compare.packages import require_interpreter, require_packages
 from mo_loop.compare.results.output_rows import type_text
 from mo_loop.compare.results.report import AGAINST, DIFFERS, NOT_RESHAPABLE, PASSED, InputSet, Report, Side
@@ -175,7 +181,6 @@ class _Verification:
         self.notes: list[str] = []
         self.model: OnnxModel = load(str(path), options.allowed_folders)
         require_external_data(self.model)  # ONNX Runtime and onnx read it too
-        self._require_comparable()
 
     def run(self, sizes: Any = None) -> Report:
         start = time.perf_counter()
@@ -233,21 +238,6 @@ class _Verification:
 
     # -- both models
 
-    def _require_comparable(self) -> None:
-        """UsageError for options that make the IR compute something else than the model does."""
-        options = self.options
-        given = {
-            "--mean-values": options.mean_values, "--scale-values": options.scale_values, "--scale": options.scale,
-            "--reverse-input-channels": options.reverse_input_channels or None,
-            "--layout": options.layout if "->" in str(options.layout) else None,
-        }  # fmt: skip
-        for flag, value in given.items():
-            if value is not None:
-                raise UsageError(
-                    f"verify does not compare with {flag}", why="the IR then computes more than the model",
-                    hint="verify the conversion without it",
-                )  # fmt: skip
-
     def _converted(self, folder: Path) -> tuple[Path, Model]:
         """The path of the IR, and its graph."""
         if self.ir is not None:
@@ -265,16 +255,23 @@ class _Verification:
         return target, read_model(target) if self.options.compress_to_fp16 else converted
 
     def _reference(self, folder: Path, converted: Model, *, any_sizes: bool) -> Path:
-        """The file that ONNX Runtime runs: the model, or one that begins and ends where the conversion does."""
-        cut = Conversion(self.options).cut(self.model)
+        """The file that ONNX Runtime runs: the model with the parameters of the conversion, as the IR records them."""
+        ir = converted.graph
+        options = self.options if self.ir is None else recorded(ir, self.options)
+        any_sizes = any_sizes or options.batch is not None
+        cut = Conversion(options).cut(self.model)
         is_whole = cut.inputs is None and cut.outputs is None
-        is_half = has_half_weights(converted.graph)
-        if is_whole and not any_sizes and not is_half and not needs_permission(self.model):
+        has_changes = any_sizes or has_preprocessing(ir) or has_half_weights(ir) or bool(options.rename)
+        if is_whole and not has_changes and not needs_permission(self.model):
             return self.path
         whole = with_data(self.model)
-        proto = whole if is_whole else cut_model(opened(whole), cut)
-        if is_half:
-            proto = with_half_weights(proto, converted.graph) or proto
+        kept = {name for port in converted.inputs for name in (str(port), *port.names)}
+        proto = whole if is_whole else cut_model(opened(whole), cut, kept)
+        proto = with_renamed_ports(proto, options.rename)
+        if has_preprocessing(ir):
+            proto = with_preprocessing(proto, ir)
+        if has_half_weights(ir):
+            proto = with_half_weights(proto, ir) or proto
         path = folder / "reference.onnx"
         path.write_bytes((of_unknown_sizes(proto) if any_sizes else proto).SerializeToString())
         self.model = load(str(path))

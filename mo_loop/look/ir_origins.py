@@ -10,12 +10,13 @@ Where this gives nothing (the IR of another converter, a changed model), values 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import fields, replace
 from typing import Any
 
 from mo_loop.conversion import Conversion
 from mo_loop.errors import MoLoopError
+from mo_loop.frontend.input_text import value_of
 from mo_loop.frontend.model import load
 from mo_loop.frontend.onnx_graphs import OnnxGraph, label, main_graph
 from mo_loop.graph import Graph, Node
@@ -23,6 +24,7 @@ from mo_loop.graph.origin import Origin
 from mo_loop.ir.xml import layer_names, layer_order
 from mo_loop.ops.control import If
 from mo_loop.options import ConvertOptions
+from mo_loop.support.option_texts import parts, unquoted
 from mo_loop.target import Target
 from mo_loop.transforms.common.compress_float_constants import CompressFloatConstants
 from mo_loop.transforms.config import PassConfig
@@ -74,10 +76,31 @@ def _options_of(recorded: Mapping[str, Any], target: str) -> ConvertOptions:
             config = values.setdefault("config", PassConfig())
             (config.disable if name == "disable_pass" else config.enable)(*str(text).split(","))
         elif name in kinds and name not in ("extensions", "compress_to_fp16"):
-            values[name] = _value(str(text), kinds[name])
+            values[name] = _READERS.get(name, lambda each, name=name: _value(each, kinds[name]))(str(text))
     if target not in ("", str(Target())):
         values["target"] = target
     return ConvertOptions(**values)
+
+
+def _names(text: str) -> Any:
+    """Names as they were given: a text, or a list that is recorded in brackets."""
+    return [unquoted(each) for each in parts(text[1:-1])] if text.startswith("[") and text.endswith("]") else text
+
+
+def _pairs(text: str) -> dict[str, str]:
+    """The mapping that is recorded as name=value, separated by commas."""
+    return {name: value for name, _, value in (each.rpartition("=") for each in parts(text))}
+
+
+def _frozen(text: str) -> dict[str, Any]:
+    """The values of inputs; UsageError for a large array, of which only the type is recorded."""
+    return {name: value_of(value) for name, value in _pairs(text).items()}
+
+
+_READERS: Mapping[str, Callable[[str], Any]] = {
+    "output": _names, "freeze": _frozen, "rename": _pairs, "stateful_pairs": _pairs,
+}  # fmt: skip
+"""The options whose values are not texts or numbers."""
 
 
 def _value(text: str, default: Any) -> Any:

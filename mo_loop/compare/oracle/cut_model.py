@@ -5,6 +5,7 @@ cut_model(load("model.onnx"), Cut.of(model, "hidden", "logits"))          # a Mo
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,11 @@ from mo_loop.frontend.inferred_types import types_of
 from mo_loop.frontend.model import OnnxModel
 
 
-def cut_model(model: OnnxModel, cut: Cut) -> Any:
+def cut_model(model: OnnxModel, cut: Cut, kept: Collection[str] = ()) -> Any:
     """A copy of the model that begins and ends at the tensors of `cut`; None if it is the model itself.
 
-    The declared shapes of changed inputs are removed. UsageError if the type of an inner tensor is not known.
+    The declared shapes of changed inputs are removed. Inputs in `kept` stay although no node reads them. UsageError if
+    the type of an inner tensor is not known.
     """
     if cut.inputs is None and cut.outputs is None:
         return None
@@ -51,7 +53,7 @@ def cut_model(model: OnnxModel, cut: Cut) -> Any:
         del graph.output[:]
         graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in cut.outputs)
     needed = sweep(graph)
-    for each in [entry for entry in graph.input if entry.name not in needed]:
+    for each in [entry for entry in graph.input if entry.name not in needed and entry.name not in kept]:
         graph.input.remove(each)
     del graph.value_info[:]
     return proto
