@@ -38,8 +38,9 @@ from mo_loop.compare.oracle.recorded_conversion import (
 )
 from mo_loop.compare.packages import require_interpreter, require_packages
 from mo_loop.compare.results.output_rows import type_text
-from mo_loop.compare.results.report import AGAINST, DIFFERS, NOT_RESHAPABLE, PASSED, InputSet, Report, Side
+from mo_loop.compare.results.report import AGAINST, DIFFERS, NOT_DECIDED, NOT_RESHAPABLE, PASSED, InputSet, Report, Side
 from mo_loop.compare.results.verify_settings import F32, LIMIT, PRECISIONS, SETS, STEPS, Feeds, Settings
+from mo_loop.compare.sides.default_run import default_run
 from mo_loop.compare.sides.expected_sets import ExpectedSets
 from mo_loop.compare.sides.plain_side import PlainSide, save_sets
 from mo_loop.compare.stepping.state_variables import has_states
@@ -208,6 +209,9 @@ class _Verification:
             save_sets(settings.save, "onnxruntime", dict(enumerate(expected)))
             sides = [first]
             sides += [plain.ran(settings.precision, target)] if settings.precision != F32 else []
+            defaults = None
+            if first.status in (PASSED, DIFFERS, NOT_DECIDED) and settings.precision == F32:
+                defaults = default_run(sets, expected, plain.refused, settings, target, converted.graph)
             sides += [plain.other(each, self.path, folder) for each in settings.against]
             layers, passes = self._explained(deciding, sets, sides, plain.distances, pieces)
             page = self._page(layers)
@@ -220,6 +224,7 @@ class _Verification:
             plain.order, tuple(sides), (settings.rtol, settings.atol), tuple(dict.fromkeys(self.notes)),
             _versions(settings), time.perf_counter() - start, layers, passes, page, cause=cause,
             sizes={name: sizes_text(each) for name, each in settings.sizes.items()}, pieces=pieces,
+            defaults=defaults,
         )  # fmt: skip
 
     def _stepwise(self, target: Path, source: Path, converted: Model, start: float) -> Report:

@@ -15,7 +15,7 @@ inference does not show.
 from __future__ import annotations
 
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -82,6 +82,17 @@ class Compiled:
         found = []
         for port, names in zip(self._model.outputs, self.output_names, strict=True):
             found.append((names[0], from_tensor(self._request.get_tensor(port))))
+        return found
+
+    def values_of(self, properties: Iterable[str]) -> dict[str, str]:
+        """The values of properties that the device has, as text: f32, bf16, 32."""
+        found = {}
+        for name in properties:
+            try:
+                value = self._model.get_property(name)
+            except RuntimeError:  # another device
+                continue
+            found[name] = value.get_type_name() if hasattr(value, "get_type_name") else str(value)
         return found
 
     def states(self) -> dict[str, np.ndarray]:

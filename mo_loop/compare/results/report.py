@@ -103,11 +103,11 @@ class Report(ShownResult):
     `model` and `ir` are paths, `ir` empty if the model was converted for it. `oracle` is the source of the expected
     values. `sides[0]` is the IR that is verified, in f32; the others are its device's other precision, and other
     converters. `tolerance` is (relative, absolute), None for the usual one of each type. `notes` are sentences
-    about limits of the comparison. `pieces` is the answer of the pieces, where they were compared. `layers` and
-    `passes` are the answers of `--layers` and `--passes`, `cause` says in a sentence why outputs differ, `page` is
-    the path of the page of `--dump`, `sizes` are those that inputs were given as text. Where the IR has states, a
-    set is a sequence, `steps` are the numbers of steps of the sequences, and `order` has the sequences as they ran,
-    each from a reset.
+    about limits of the comparison. `defaults` is the run with the defaults of the device, `pieces` the answer of
+    the pieces, where they were compared. `layers` and `passes` are the answers of `--layers` and `--passes`,
+    `cause` says in a sentence why outputs differ, `page` is the path of the page of `--dump`, `sizes` are those
+    that inputs were given as text. Where the IR has states, a set is a sequence, `steps` are the numbers of steps
+    of the sequences, and `order` has the sequences as they ran, each from a reset.
     """
 
     model: str
@@ -128,6 +128,7 @@ class Report(ShownResult):
     cause: str = ""
     sizes: Mapping[str, str] = field(default_factory=dict)
     pieces: Any = None
+    defaults: Any = None
 
     @property
     def verdict(self) -> str:
@@ -188,6 +189,8 @@ class Report(ShownResult):
                 found[name] = answer if isinstance(answer, str) else answer.as_json()
         if self.pieces is not None:
             found["pieces"] = self.pieces.as_json()
+        if self.defaults is not None:
+            found["defaults"] = self.defaults.as_json()
         if self.cause:
             found["cause"] = self.cause
         if self.sizes:

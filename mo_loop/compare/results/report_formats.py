@@ -50,6 +50,8 @@ def _lines(report: Report, table: Table, width: int | None) -> Iterator[str]:
             yield _table([HEAD, *(_cells(report, row) for row in side.worst)], table, width)
         yield from (printable(f"    {row.output}: {row.result.message}") for row in side.worst if _needs_words(row))
         yield from (printable(f"    {each}") for each in first_difference(report, side))
+    if report.defaults is not None:
+        yield printable(f"  {report.defaults}")
     for answer in (report.layers, report.passes):
         if answer is not None:
             yield from (printable(f"  {line}") for line in str(answer).splitlines())
@@ -189,6 +191,8 @@ def _markdown(report: Report) -> Iterator[str]:
             for row in side.worst:
                 yield f"| {' | '.join(cell(each) for each in _cells(report, row))} |"
         yield from (f"\n{cell(each)}" for each in first_difference(report, side))
+    if report.defaults is not None:
+        yield f"\n{cell(str(report.defaults))}"
     for answer in (report.layers, report.passes):
         if answer is not None:
             yield f"\n{cell(str(answer))}"

@@ -23,7 +23,7 @@ from mo_loop.options import ConvertOptions
 from tests import MODELS
 from tests.cli.commands import saved
 from tests.harness import floats, parsed
-from tests.pages import after, document
+from tests.pages import document
 from tests.processor import fail_or_skip
 
 LOOP = """main (float[N,2] x, int64 n) => (float[N,2] y, int64[K] z) <float[2] w = {0.5, 2.0}, int64[2] k = {5, 6}> {
@@ -239,6 +239,29 @@ def test_the_cost_of_a_precision_is_told_apart(tmp_path: Path) -> None:
     if not bf16.passed:  # a processor without bf16 computes in f32
         assert report.exit_code == 1
         assert "the precision of the device makes the difference" in as_text(report)
+
+
+def test_a_run_with_the_defaults_of_the_device_has_a_line(tmp_path: Path) -> None:
+    model = parsed("main (float[N,64] x) => (float[N,64] y) { y = MatMul (x, w) }")
+    model.graph.initializer.append(onnx.numpy_helper.from_array(floats(64, 64), "w"))
+    report = verify(saved(model, tmp_path), sets=1)
+    assert report.passed, "the line is no part of the verdict"
+    line = next(each for each in as_text(report).splitlines() if "with the device's defaults" in each)
+    assert str(report.defaults) in line and "defaults, " in as_markdown(report)
+    hint = {} if report.defaults.relative < 1e-4 else {"INFERENCE_PRECISION_HINT": "bf16"}
+    assert report.to_dict()["defaults"].get("properties", {}) == hint, "and no word of a quantisation"
+    assert verify(saved(model, tmp_path), sets=1, precision="default").defaults is None, "it has a table then"
+
+
+def test_a_default_run_that_rounds_activations_names_the_property(tmp_path: Path) -> None:
+    """8-bit weights: the device rounds activations in groups, where it has the instructions."""
+    text = """main (float[N,1024] x) => (float[N,64] y) { f = Cast <to = 1> (q) k = Mul (f, s) y = MatMul (x, k) }"""
+    weights = np.random.default_rng(0).integers(-127, 128, (1024, 64)).astype(np.int8)
+    model = parsed(text)
+    for name, value in (("q", weights), ("s", np.full(64, 0.001, np.float32))):
+        model.graph.initializer.append(onnx.numpy_helper.from_array(value, name))
+    report = verify(saved(model, tmp_path), sets=1)
+    assert report.passed and report.defaults.properties["DYNAMIC_QUANTIZATION_GROUP_SIZE"] != "0"
 
 
 def test_another_converter_does_not_decide(model: Path) -> None:
