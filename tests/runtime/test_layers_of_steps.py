@@ -4,11 +4,13 @@ from pathlib import Path
 
 import numpy as np
 import onnx
+import pytest
 from onnx.parser import parse_model
 
 from mo_loop import ops
-from mo_loop.compare.layers import LayerDifference
+from mo_loop.compare.layers import LayerDifference, compared
 from mo_loop.compare.verifying import verify
+from mo_loop.ops.control import Iteration
 from mo_loop.options import ConvertOptions
 from mo_loop.transforms.config import PassConfig
 from tests.runtime.test_layers import LOOP, X, converted, found_in, layers, replaced
@@ -58,3 +60,33 @@ def test_verify_names_the_step_by_a_conversion_with_one_step_in_each_iteration(t
     assert isinstance(found, LayerDifference) and report.status == "differs"
     assert (found.path, found.steps, found.apart, found.iterations) == ("loop/step/a", 16, True, (("loop", 0),))
     assert "has 16 steps: this is the first difference of a conversion with one step" in str(found)
+
+
+CHAOS = """<ir_version: 9, opset_import: ["" : 18]>
+    main (float[5] x) => (float[5] y) <int64 n = {COUNT}, float one = {1.0}, float r = {RATE}> {
+      [loop] y = Loop (n, "", x) <body = step (int64 i, bool c, float[5] v) => (bool d, float[5] w) {
+        d = Identity (c)  o = Sub (one, v)  p = Mul (v, o)  w = Mul (r, p) }> }"""
+
+
+@pytest.mark.parametrize(("count", "wrong"), [(100, "1.5"), (100, "3.98"), (37, "1.5")])
+def test_steps_that_amplify_rounding_hide_no_other_factor(count: int, wrong: str) -> None:
+    """After 100 steps the numbers of a right IR have nothing in common with those of ONNX either."""
+    x = np.random.default_rng(0).random(5).astype(np.float32)
+    text = CHAOS.replace("COUNT", str(count))
+    model, graph = converted(text.replace("RATE", "3.99"))
+    assert compared(model, graph, {"x": x}).difference is None
+    _, other = converted(text.replace("RATE", wrong))
+    found = compared(model, other, {"x": x})
+    assert found.difference is not None and found.difference.steps > 1
+    assert found.difference.iterations == (("loop", 0),)
+
+
+def test_a_loop_without_shared_tensors_that_amplifies_rounding_decides_nothing() -> None:
+    x = np.random.default_rng(0).random(5).astype(np.float32)
+    text = CHAOS.replace("COUNT", "24")
+    model, _ = converted(text.replace("RATE", "3.99"))
+    _, other = converted(text.replace("RATE", "3.98"))
+    assert not layers(other, Iteration), "it is written out"
+    found = compared(model, other, {"x": x})
+    assert found.difference is None
+    assert "a twentieth" in found.undecided["y"]

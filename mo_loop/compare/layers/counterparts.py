@@ -8,31 +8,37 @@ from mo_loop.graph.origin import Origin
 from mo_loop.ops.control import Control, If, Iteration
 
 
-def counterpart(ir: IrFrame, origin: Origin, kind: type[Control]) -> tuple[IrFrame, Control] | None:
+def counterpart(
+    ir: IrFrame, origin: Origin, kind: type[Control], *, several: bool = False
+) -> tuple[IrFrame, Control] | None:
     """A node that was not driven yet, with its frame: `ir`, the branches taken in it, or a frame around it.
+
+    With `several` it is a loop with several steps in each iteration, else one with one.
 
     A loop can be in a branch of an If that the conversion made for it: then the If is entered.
     """
     frame: IrFrame | None = ir
     while frame is not None:
-        found = _in_frame(frame, origin, kind)
+        found = _in_frame(frame, origin, kind, several)
         if found is not None:
             return found
         frame = frame.outer
     return None
 
 
-def _in_frame(frame: IrFrame, origin: Origin, kind: type[Control]) -> tuple[IrFrame, Control] | None:
+def _in_frame(
+    frame: IrFrame, origin: Origin, kind: type[Control], several: bool
+) -> tuple[IrFrame, Control] | None:
     guards = []
     for node in sorted(frame.side.controls(frame.graph), key=lambda each: _rank(each, origin)):
         if node in frame.driven or not is_for(node, origin):
             continue
-        if isinstance(node, kind) and _has_single_steps(node):
+        if isinstance(node, kind) and _has_steps(node, several):
             return frame, node
-        if isinstance(node, If) and any(_holds(body, origin, kind) for body in node.bodies):
+        if isinstance(node, If) and any(_holds(body, origin, kind, several) for body in node.bodies):
             guards.append(node)
     for branch in (*map(frame.enter, guards), *frame.branches.values()):
-        found = _in_frame(branch, origin, kind)
+        found = _in_frame(branch, origin, kind, several)
         if found is not None:
             return found
     return None
@@ -49,12 +55,12 @@ def _rank(node: Node, origin: Origin) -> int:
     return next(own, len(node.origins))
 
 
-def _holds(graph: Graph, origin: Origin, kind: type[Control]) -> bool:
+def _holds(graph: Graph, origin: Origin, kind: type[Control], several: bool) -> bool:
     """Whether a graph or a body in it has a node of the kind for an ONNX node."""
     nodes = (node for each in graph.scopes() for node in each.nodes_with_bodies())
-    return any(isinstance(node, kind) and _has_single_steps(node) and is_for(node, origin) for node in nodes)
+    return any(isinstance(node, kind) and _has_steps(node, several) and is_for(node, origin) for node in nodes)
 
 
-def _has_single_steps(node: Control) -> bool:
-    """Whether an iteration is one of the model: a loop of several steps in each is compared as a whole."""
-    return not isinstance(node, Iteration) or node.steps == 1
+def _has_steps(node: Control, several: bool) -> bool:
+    """Whether an iteration is one of the model, or has several."""
+    return not isinstance(node, Iteration) or (node.steps > 1) == several

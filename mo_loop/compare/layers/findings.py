@@ -8,7 +8,7 @@ compared with the tolerance of the piece (piece_tolerance.py), or with the one t
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from dataclasses import replace
 from typing import Any
@@ -187,6 +187,19 @@ class Findings:
         kind, text, elements = self._told(result, expected, actual)
         self.found(frame, place, key[1], kind, text, at, (value.node, value.index), role, elements)
         return False
+
+    def compare_state(
+        self, frame: OnnxFrame, place: int, name: str, expected: Any, actual: Any, again: Callable[[Any], Any],
+        where: tuple[IrFrame, Node], at: Iterations,
+    ) -> None:  # fmt: skip
+        """Compare the state of a loop after some steps, which `again` computes from changed states."""
+        holder, layer = where
+        state = OnnxFrame(frame.plan, {name: expected}, frame)
+        state.again[name] = again
+        result = self._different(state, name, expected, actual, (holder, layer.outputs[0]))
+        if result is not None:
+            kind, text, elements = self._told(result, expected, actual)
+            self.found(frame, place, name, kind, text, at, (layer, 0), OUTPUT, elements)
 
     def _different(
         self, frame: OnnxFrame, name: str, expected: Any, actual: Any, where: tuple[IrFrame, Value]

@@ -81,6 +81,18 @@ class IrLoop:
         self._goes = not isinstance(node, Loop) or bool(np.asarray(results[node.condition]).reshape(-1)[0])
         self.count += 1
 
+    def state(self, entry: Merged) -> Any:
+        """The value with which a state begins the next iteration."""
+        return self._states[entry]
+
+    def set_state(self, entry: Merged, value: Any) -> None:
+        """Let a state begin the next iteration, or end, with the numbers of `value`."""
+        array = np.asarray(self._states[entry])
+        fitting = np.asarray(value).astype(array.dtype).reshape(array.shape)
+        self._states[entry] = fitting
+        if entry.result in self._last:
+            self._last[entry.result] = fitting
+
     def finish(self) -> None:
         """Make the outputs."""
         self.frame.set_outputs(self.node, [self._output(number) for number in range(len(self.node.output_map))])

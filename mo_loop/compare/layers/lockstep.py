@@ -24,6 +24,7 @@ from mo_loop.compare.layers.heat import Heat
 from mo_loop.compare.layers.ir_loops import IrLoop
 from mo_loop.compare.layers.ir_side import IrFrame, IrRunError, IrSide
 from mo_loop.compare.layers.layer_difference import BODY_INPUT, BRANCH, COUNT, MODEL_OUTPUT, OUTPUT, LayerDifference
+from mo_loop.compare.layers.loops_of_steps import LoopOfSteps
 from mo_loop.compare.layers.onnx_loops import BatchedScan, OnnxLoop, OnnxMap, branch_of, outputs_of_no_iterations
 from mo_loop.compare.layers.onnx_side import OnnxFrame, OnnxPlan
 from mo_loop.compare.layers.sizes import Sizes
@@ -171,6 +172,8 @@ class Lockstep:
     ) -> None:
         node = frame.plan.nodes[place]
         loop = OnnxMap(frame, place) if node.op_type == "SequenceMap" else OnnxLoop(frame, place)
+        if found is None and isinstance(loop, OnnxLoop) and self._of_steps(frame, ir, place, loop, at):
+            return
         other: IrLoop | None = None
         if found is not None and loop.goes_on():
             holder, layer = found
@@ -204,6 +207,44 @@ class Lockstep:
             found_there = [self._in_ir(frame, ir, name) for name in node.output]
             outputs = outputs_of_no_iterations(frame, place, loop, found_there)
         _define(frame, place, outputs)
+
+    def _of_steps(
+        self, frame: OnnxFrame, ir: IrFrame | None, place: int, loop: OnnxLoop, at: Iterations
+    ) -> bool:
+        """Compare a loop that has several steps in each iteration of the IR; False if there is none."""
+        if ir is None or not self.findings.is_forced or not loop.goes_on():
+            return False
+        found = counterpart(ir, frame.plan.origin(place), Iteration, several=True)
+        if found is None:
+            return False
+        holder, layer = found
+        assert isinstance(layer, Iteration)
+        try:
+            other = IrLoop(holder, layer)
+        except IrRunError:
+            return False
+        steps = LoopOfSteps.of(loop, other)
+        if steps is None:
+            return False
+        holder.driven.add(layer)
+
+        def run(inner: OnnxFrame) -> None:
+            self._nodes(inner, None, at)
+
+        path = frame.plan.graph.path_of(frame.plan.nodes[place])
+        while steps.goes_on():
+            now = (*at, (path, loop.count))
+            self._tried(frame, place, now, lambda: steps.advance(run))
+            for number, expected, actual, again in steps.states(run):
+                name = frame.plan.nodes[place].output[number]
+                self.findings.compare_state(frame, place, name, expected, actual, again, (holder, layer), now)
+            steps.begin_at_states()
+        if not other.goes_on():  # else the IR continues, which its outputs show
+            self._tried(frame, place, at, other.finish)
+        steps.rest(run)
+        _define(frame, place, loop.outputs())
+        frame.again.update(steps.again(run))
+        return True
 
     def _recorded(
         self, other: IrLoop | None, loop: OnnxLoop | OnnxMap, inner: OnnxFrame

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from contextlib import suppress
 from typing import Any
 
@@ -76,10 +77,23 @@ class OnnxLoop:
             given = [number, np.full(self._declared_shape(1), True), *self.states]
         return OnnxFrame(self.plan, dict(zip(names, given, strict=False)), self.frame)
 
+    @property
+    def state_names(self) -> list[str]:
+        """The inputs of the body that are states."""
+        first = 0 if self._is_scan else 2
+        return self.plan.graph.input_names[first : first + len(self.states)]
+
+    def resumed(self, states: list[Any], count: int) -> OnnxLoop:
+        """The same loop before iteration `count`, with these states and without outputs."""
+        other = copy.copy(self)
+        other.states, other.count, other._goes, other._parts = states, count, True, [[] for _ in self._parts]
+        other._before = None
+        return other
+
     def sources(self) -> dict[str, tuple[OnnxFrame, str]]:
         """The tensors that the states of the next iteration are: outputs of the last one, or inputs of the node."""
         first = 0 if self._is_scan else 2
-        names = self.plan.graph.input_names[first : first + len(self.states)]
+        names = self.state_names
         if self._before is None:
             pairs = zip(names, self.node.input[first:], strict=False)
             return {name: (self.frame, outer) for name, outer in pairs if outer}

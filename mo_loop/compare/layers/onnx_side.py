@@ -12,7 +12,7 @@ bodies and calls of functions are pieces of their own, which the caller drives.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
 
@@ -168,6 +168,8 @@ class OnnxFrame:
         """The tensors whose values both sides have: the next pieces begin there."""
         self.sources: dict[str, tuple[OnnxFrame, str]] = {}
         """The tensors of other frames that inputs of a body are."""
+        self.again: dict[str, Callable[[Any], Any]] = {}
+        """The computations of tensors from changed inputs, with a source of random numbers, where nodes do not do."""
 
     def get(self, name: str) -> Any:
         """The value of a tensor of this graph or of one around it. KeyError if it has none."""

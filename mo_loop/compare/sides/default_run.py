@@ -1,6 +1,6 @@
 """What users run: the IR once more with the defaults of its device, which may compute in another precision.
 
-    run = default_run(sets, expected, settings, Path("model.xml"))
+    run = default_run(sets, expected, {2}, settings, Path("model.xml"), graph)     # set 2 is refused
     print(run)          # with the device's defaults, y differs by 0.012 (0.4% of its largest number): ...
 
 It is no part of the verdict, unless `--precision default` asks for it.
