@@ -31,7 +31,8 @@ ASPECTS = ("names", "shapes", "weights", "metadata")
 @option("--scope", group=COMPARISON, metavar="PATH", help="Compare only this body and the bodies in it.")
 @option(
     "--tolerance", group=COMPARISON, type=click.FloatRange(min=0), default=0.0, metavar="X",
-    help="Weights may differ by this part of the largest magnitude in the constant, 0.001 for example.",
+    help="Weights may differ by this part of the largest magnitude in the constant, 0.001 for example. It does not "
+    "matter then whether an IR stores them as f16.",
 )  # fmt: skip
 @format_option("text", "json")
 @allow_external_option()

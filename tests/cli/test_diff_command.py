@@ -7,10 +7,11 @@ from pathlib import Path
 
 import onnx
 import pytest
+from onnx import numpy_helper
 
 from mo_loop.api import Model, convert_model, save_model
 from mo_loop.look.differences.change import ASPECTS
-from tests.harness import parsed
+from tests.harness import floats, parsed
 
 from .commands import NESTED, saved
 from .installed import installed, mo_loop
@@ -141,6 +142,19 @@ def test_bad_input(folder: Path, arguments: list[str], words: str) -> None:
     done = mo_loop("diff", *arguments, cwd=folder)
     assert done.returncode == 2 and not done.stdout
     assert words in done.stderr and "Traceback" not in done.stderr
+
+
+def test_weights_in_f16_are_within_the_tolerance_of_the_help(tmp_path: Path) -> None:
+    model = parsed("main (float[N,64] x) => (float[N,8] y) { a = MatMul (x, w) b = Add (a, c) y = Relu (b) }")
+    for name, shape in (("w", (64, 8)), ("c", (8,))):
+        model.graph.initializer.append(numpy_helper.from_array(floats(*shape), name))
+    saved(model, tmp_path)
+    for name, flags in (("fp32.xml", ()), ("fp16.xml", ("--compress-to-fp16",))):
+        assert mo_loop("convert", "model.onnx", "-o", name, "-q", *flags, cwd=tmp_path).returncode == 0
+    assert "no difference" in mo_loop("diff", "fp32.xml", "fp16.xml", "--tolerance", "0.001", cwd=tmp_path).stdout
+    done = mo_loop("diff", "fp32.xml", "fp16.xml", "--tolerance", "0.00001", cwd=tmp_path)
+    assert done.returncode == 1 and "2 changed in 1 scope" in done.stdout, "only weights"
+    assert "operator Const -> Convert" in mo_loop("diff", "fp32.xml", "fp16.xml", cwd=tmp_path).stdout
 
 
 def test_an_ir_without_its_weights(folder: Path) -> None:

@@ -2,8 +2,9 @@
 
     best = ReductionSearch(candidate, trials, seconds=120, better=print).run()
 
-Each phase removes parts of one kind; the phases repeat until none finds anything. Nodes are removed in halves, quarters
-and so on (delta debugging), several trials at a time.
+The search begins at the nodes that the error or the piece names (suspects.py). Each phase removes parts of one kind;
+the phases repeat until none finds anything. Nodes are removed in halves, quarters and so on (delta debugging), several
+trials at a time. No candidate has more nodes than the model.
 """
 
 from __future__ import annotations
@@ -19,6 +20,7 @@ from mo_loop.compare.reducing.inner_values import graph_at, inferred, places, re
 from mo_loop.compare.reducing.nodes import with_nodes, with_outputs
 from mo_loop.compare.reducing.smaller_bodies import unwrapped, without_body_nodes, without_port
 from mo_loop.compare.reducing.smaller_sizes import lengths, plainer_weights, shortened, with_fewer_iterations
+from mo_loop.compare.reducing.suspects import windows
 from mo_loop.compare.reducing.trial import Trials
 
 T = TypeVar("T")
@@ -32,13 +34,15 @@ class ReductionSearch:
     ) -> None:
         """`better` is called with each smaller candidate that shows the condition."""
         self.best = start
+        self._most = start.size.all_nodes
         self._trials = trials
         self._end = time.monotonic() + seconds
         self._better = better
 
     def run(self) -> Candidate:
         """The smallest candidate that was found."""
-        phases = (self._sets, self._outputs, self._unwrap, self._nodes, self._bodies, self._ports, self._sizes)
+        phases = (self._sets, self._outputs, self._nodes, self._unwrap, self._bodies, self._ports, self._sizes)
+        self._named()
         while True:
             before = self.best
             for phase in phases:
@@ -56,7 +60,7 @@ class ReductionSearch:
             tried = [each for each in islice(source, self._trials.jobs)]
             if not tried:
                 return False
-            smaller = [each for each in tried if each is not None and each.size < self.best.size]
+            smaller = [each for each in tried if each is not None and self._is_smaller(each)]
             place = self._trials.first(smaller)
             if place is not None:
                 self.best = smaller[place]
@@ -87,7 +91,7 @@ class ReductionSearch:
             if self._is_late():
                 return None
             batch = [(part, made) for part in parts[start : start + self._trials.jobs]
-                     if (made := build(part)) is not None and made.size < self.best.size]  # fmt: skip
+                     if (made := build(part)) is not None and self._is_smaller(made)]  # fmt: skip
             place = self._trials.first([made for _, made in batch])
             if place is not None:
                 part, self.best = batch[place]
@@ -95,7 +99,19 @@ class ReductionSearch:
                 return part
         return None
 
+    def _is_smaller(self, candidate: Candidate) -> bool:
+        return candidate.size < self.best.size and candidate.size.all_nodes <= self._most
+
     # -- the phases
+
+    def _named(self) -> None:
+        """The node that the error or the verdict names, with as many nodes around it as the condition needs."""
+        base = self.best
+        numbers = self._trials.suspects(base)
+        if not numbers or len(base.proto.graph.node) < 2:
+            return
+        values, types = self._values(), inferred(base.proto)
+        self._takes(with_nodes(base, kept, values, types) for kept in windows(base.proto.graph, numbers[0]))
 
     def _sets(self) -> None:
         """One set of inputs instead of several."""

@@ -8,7 +8,6 @@ A candidate that ONNX Runtime does not run shows nothing: it is not a model with
 
 from __future__ import annotations
 
-import os
 import shlex
 import subprocess
 import tempfile
@@ -20,12 +19,18 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.reducing.candidate import Candidate
+from mo_loop.compare.execution.isolated import IsolatedError, isolated
+from mo_loop.compare.reducing.candidate import Candidate, graphs
 from mo_loop.compare.reducing.condition import COMMAND, CRASHES, DIFFERS, FAILS, UNCOMPILABLE, UNREADABLE, Condition
+from mo_loop.compare.reducing.suspects import suspects
 from mo_loop.compare.results.array_comparison import compare_all, is_limited, tolerance_of_ends
 from mo_loop.conversion import Conversion
+from mo_loop.errors import UsageError
 from mo_loop.options import ConvertOptions
 from mo_loop.support.workers import CRASH, OK, TIMEOUT, Pool, report_stage
+
+NOT_FOUND = 127
+"""The exit code of a shell that does not find a command."""
 
 RUNNING = "run the IR"
 """The stage of a worker in which a crash is one of the IR."""
@@ -38,6 +43,10 @@ class _Task:
     options: ConvertOptions
     rtol: float | None
     atol: float | None
+
+
+class MissingCommand(Exception):
+    """The shell does not find the command of a condition."""
 
 
 class Trials:
@@ -64,6 +73,13 @@ class Trials:
         answers = list(self._threads.map(self._shows, candidates))
         return next((place for place, answer in enumerate(answers) if answer), None)
 
+    def suspects(self, candidate: Candidate) -> list[int]:
+        """The numbers of the nodes that the error or the verdict names; empty if it names none."""
+        try:
+            return isolated(suspects, candidate, self._condition, self._options, *self._tolerance)
+        except IsolatedError:
+            return []
+
     def close(self) -> None:
         """End the workers."""
         self._pool.close()
@@ -75,6 +91,11 @@ class Trials:
         self.slowest = max(self.slowest, outcome.seconds)
         if outcome.status == OK:
             return bool(outcome.value)
+        if outcome.error == MissingCommand.__name__:
+            raise UsageError(
+                f"the command of --if is not there: {outcome.message.partition(': ')[2] or outcome.message}",
+                hint="give a command that the shell finds, with {} for the path of the model", code="ML202",
+            )  # fmt: skip
         return (
             self._condition.kind == CRASHES and outcome.stage == RUNNING and outcome.status in (CRASH, TIMEOUT)
         )
@@ -97,8 +118,11 @@ def shows(task: _Task) -> bool:
 
 
 def _exits_well(command: str, path: Path) -> bool:
-    arguments = [part.replace("{}", str(path)) for part in shlex.split(command)]
-    done = subprocess.run(arguments, stdin=subprocess.DEVNULL, capture_output=True, env=os.environ, check=False)
+    """Whether a command of the shell exits with 0. MissingCommand if the shell does not find it."""
+    text = command.replace("{}", shlex.quote(str(path)))
+    done = subprocess.run(text, shell=True, stdin=subprocess.DEVNULL, capture_output=True, check=False)
+    if done.returncode == NOT_FOUND:
+        raise MissingCommand(done.stderr.decode(errors="replace").strip() or text)
     return done.returncode == 0
 
 
@@ -106,8 +130,15 @@ def _is_valid(candidate: Candidate) -> bool:
     """Whether the candidate follows the rules of ONNX that need no types; it may have unknown operators."""
     import onnx
 
+    proto = candidate.copy()
+    for graph in graphs(proto):  # the checker wants types that the converter does not need
+        for port in (*graph.input, *graph.output):
+            if not port.type.WhichOneof("value"):
+                port.type.tensor_type.elem_type = onnx.TensorProto.FLOAT
+            if port.type.WhichOneof("value") == "tensor_type":
+                port.type.tensor_type.shape.SetInParent()
     try:
-        onnx.checker.check_model(candidate.proto)
+        onnx.checker.check_model(proto)
     except onnx.checker.ValidationError as error:
         return "No Op registered" in str(error) or "No opset import" in str(error)
     return True

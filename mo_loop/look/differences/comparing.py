@@ -29,7 +29,8 @@ def diff(
         new: Another model of the same kind.
         ignore: The aspects to ignore: "names", "shapes", "weights", "metadata".
         scope: The path of a body; only this body and those in it count.
-        tolerance: Weights may differ by this part of the largest magnitude in the constant.
+        tolerance: Weights may differ by this part of the largest magnitude in the constant. Above 0 it does not matter
+            whether an IR stores them as f16.
         allow_external: More folders whose files may hold external data.
 
     Returns:
@@ -40,8 +41,8 @@ def diff(
     """
     with paused_collector():
         found = compare(
-            opened(old, allowed=allow_external), opened(new, allowed=allow_external), ignore=ignore, scope=scope,
-            tolerance=tolerance,
+            *(opened(each, allowed=allow_external, widened=tolerance > 0) for each in (old, new)),
+            ignore=ignore, scope=scope, tolerance=tolerance,
         )  # fmt: skip
     return Difference(_side(found.old), _side(found.new), len(found.pairs.items), found.changes)
 

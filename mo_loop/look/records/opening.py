@@ -12,6 +12,7 @@ from typing import Any
 from mo_loop.errors import FileError, InputError, UsageError
 from mo_loop.graph import Graph
 from mo_loop.look.records.structure import DUMP, IR, ONNX, Structure
+from mo_loop.look.records.wide_weights import widen
 from mo_loop.support.files import refuse_device
 
 _WORDS = {ONNX: "an ONNX model", IR: "an IR", DUMP: "a dump"}
@@ -20,24 +21,34 @@ _HEAD = 4096
 
 
 def opened(
-    source: Any, unread: list[FileError] | None = None, *, weights: bool = True, allowed: Sequence[str] = ()
-) -> Structure:
+    source: Any, unread: list[FileError] | None = None, *, weights: bool = True, allowed: Sequence[str] = (),
+    widened: bool = False,
+) -> Structure:  # fmt: skip
     """The structure of a model. With `unread` an ONNX model can be without the files of its weights; the errors are
     added to it. Without `weights` those of an ONNX model and its attributes are not read, and tensors that it does not
     declare have the types that inference finds. `allowed` are folders besides that of the model whose files may hold
-    external data.
+    external data. With `widened` the weights that an IR stores as f16 are constants in their former type.
 
     Raises:
         FileError: the file cannot be read, or is of another kind.
         InputError: the model is damaged.
     """
     if isinstance(source, Graph):
-        return _of_graph(source, IR, source.name or "graph")
+        return _of_graph(_copied(source, widened), IR, source.name or "graph")
     if isinstance(getattr(source, "graph", None), Graph):
-        return _of_graph(source.graph, IR, source.graph.name or "model")
+        return _of_graph(_copied(source.graph, widened), IR, source.graph.name or "model")
     if isinstance(source, str | os.PathLike):
-        return _of_file(Path(source), os.fspath(source), unread, weights, allowed)
+        return _of_file(Path(source), os.fspath(source), unread, weights, allowed, widened)
     return _of_onnx(source, "model", unread, weights, allowed)
+
+
+def _copied(graph: Graph, widened: bool) -> Graph:
+    """The graph of the caller, or a copy with other weights."""
+    if not widened:
+        return graph
+    copy = graph.clone()
+    widen(copy)
+    return copy
 
 
 def require_same_kind(old: Structure, new: Structure) -> None:
@@ -54,7 +65,7 @@ def require_same_kind(old: Structure, new: Structure) -> None:
 
 
 def _of_file(
-    path: Path, source: str, unread: list[FileError] | None, weights: bool, allowed: Sequence[str]
+    path: Path, source: str, unread: list[FileError] | None, weights: bool, allowed: Sequence[str], widened: bool
 ) -> Structure:
     refuse_device(path)
     kind = kind_of(path)
@@ -62,6 +73,8 @@ def _of_file(
         from mo_loop.ir.reader import read_with_ids
 
         graph, layers = read_with_ids(path)
+        if widened:
+            widen(graph)
         structure = _of_graph(graph, IR, source)
         structure.layers = layers
         return structure

@@ -2,6 +2,7 @@
 
 from collections import Counter
 from dataclasses import replace
+from itertools import pairwise
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +19,7 @@ from mo_loop.compare.reducing.inner_values import inferred, places
 from mo_loop.compare.reducing.nodes import with_nodes
 from mo_loop.compare.reducing.reducing import Reduced, reduce
 from mo_loop.compare.reducing.smaller_bodies import unwrapped, without_body_nodes
+from mo_loop.compare.reducing.suspects import windows
 from mo_loop.compare.reducing.trial import _differs, _Task
 from mo_loop.compare.results.array_comparison import compare
 from mo_loop.compare.verdict.amplification import amplification
@@ -201,3 +203,45 @@ def test_a_sequence_is_no_input_where_nothing_has_values() -> None:
     made = with_nodes(start, [5], [], types)
     assert made is not None
     assert [each.name for each in made.proto.graph.input] == ["q"]
+
+
+def long_chain(count: int) -> onnx.ModelProto:
+    """`count` layers of three nodes, and an operator that no one has in the middle."""
+    lines = []
+    for number in range(count):
+        lines.append(f"a{number} = MatMul (x{number}, w)")
+        lines[-1] += f" b{number} = Tanh (a{number}) x{number + 1} = Add (b{number}, x0)"
+    lines[count // 2] += f" q = Unheard (x{count // 2 + 1})"
+    lines[count // 2 + 1] = lines[count // 2 + 1].replace(f"(x{count // 2 + 1},", "(q,")
+    model = parsed(f"main (float[N,4] x0) => (float[N,4] x{count}) {{ {' '.join(lines)} }}")
+    model.graph.initializer.append(numpy_helper.from_array(floats(4, 4), "w"))
+    return model
+
+
+def test_the_search_begins_at_the_node_that_the_error_names(tmp_path: Path) -> None:
+    found = reduce(saved(long_chain(200), tmp_path), "fails ML302")
+    assert [node.op_type for node in found.best.proto.graph.node] == ["Unheard"]
+    assert found.trials < 10
+
+
+def test_a_node_that_needs_others_keeps_those_near_it() -> None:
+    graph = long_chain(20).graph
+    number = next(place for place, node in enumerate(graph.node) if node.op_type == "Unheard")
+    found = list(windows(graph, number))
+    assert found[0] == [number] and all(set(a) < set(b) for a, b in pairwise(found))
+    assert len(found[1]) == 3 and len(found[-1]) < len(graph.node)
+
+
+def test_no_candidate_has_more_nodes_than_the_model(tmp_path: Path) -> None:
+    path = saved(parsed(NESTED), tmp_path)
+    sizes: list[int] = []
+    found = reduce(path, "grep -q Loop {}", better=lambda each, _: sizes.append(each.size.all_nodes))
+    assert sizes and max(sizes) <= found.start.size.all_nodes
+
+
+def test_a_condition_is_a_command_of_the_shell(tmp_path: Path) -> None:
+    path = saved(parsed("main (float[2] x) => (float[2] y) { a = Neg (x) b = Abs (a) y = Tanh (b) }"), tmp_path)
+    found = reduce(path, "cat {} | grep -q Abs && ! grep -q Unheard {}")
+    assert [node.op_type for node in found.best.proto.graph.node] == ["Abs"]
+    with pytest.raises(UsageError, match=r"the command of --if is not there: .*no-such-command"):
+        reduce(path, "no-such-command {}")
