@@ -1,0 +1,95 @@
+"""The verdict of `verify` about a planted fault.
+
+    found = fault_trial((5, 17))            # seed and number; runs native code: call it in a worker
+    found.result                            # FOUND, OTHER_PLACE, NOT_DECIDED, MISSED; UNSEEN faults do not count
+"""
+
+from __future__ import annotations
+
+import tempfile
+import warnings
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import onnx
+
+from mo_loop.api import convert_model, save_model
+from mo_loop.compare.oracle.oracle import OnnxRuntime
+from mo_loop.compare.verifying import verify
+from mo_loop.errors import MoLoopError
+from tests.fuzz.faults.models import KINDS
+from tests.fuzz.faults.planting import plant
+
+FOUND, OTHER_PLACE, NOT_DECIDED, MISSED = "found", "another place", "not decided", "missed"
+UNSEEN = "changes no output"
+
+
+class Trial(NamedTuple):
+    """`kind` is that of the model, `fault` that of the fault and its place, `text` what `verify` says."""
+
+    kind: str
+    fault: str
+    result: str
+    text: str = ""
+
+
+def fault_trial(task: tuple[int, int]) -> Trial:
+    """Plant a fault and let `verify` judge the IR of the changed model."""
+    seed, number = task
+    rng = np.random.default_rng((seed, number))
+    kind = list(KINDS)[number % len(KINDS)]
+    with warnings.catch_warnings(action="ignore"):
+        model, feeds = KINDS[kind](rng)
+        fault = plant(model, rng)
+        if fault is None:
+            return Trial(kind, "none", UNSEEN)
+        what = f"{fault.kind} at {fault.nodes[0]}"
+        if not _is_seen(model, fault.model, feeds):
+            return Trial(kind, what, UNSEEN)
+        with tempfile.TemporaryDirectory() as name:
+            path, ir = Path(name, "model.onnx"), Path(name, "wrong.xml")
+            onnx.save(model, path)
+            try:
+                save_model(convert_model(fault.model), ir)
+                report = verify(path, ir, inputs=[feeds], **NAMING)
+            except MoLoopError as error:
+                return Trial(kind, what, UNSEEN, str(error))
+    return Trial(kind, what, *_judged(report, fault.nodes))
+
+
+NAMING: dict[str, Any] = {}
+"""More arguments of `verify`."""
+
+
+def _judged(report: Any, nodes: tuple[str, ...]) -> tuple[str, str]:
+    if report.passed:
+        return MISSED, str(report).splitlines()[0]
+    found = report.layers
+    if not hasattr(found, "path"):
+        return NOT_DECIDED, report.sides[0].message or str(found)
+    own = nodes[0].rpartition("/")[2]
+    is_named = found.path in nodes or any(each.rpartition(" (")[0] == own for each in found.between)
+    return (FOUND if is_named else OTHER_PLACE), str(found)
+
+
+def _is_seen(right: onnx.ModelProto, wrong: onnx.ModelProto, feeds: Any) -> bool:
+    """Whether the fault moves an output beyond the tolerance of the ends."""
+    try:
+        expected, found = (OnnxRuntime(each).run(feeds) for each in (right, wrong))
+    except Exception:  # the errors of ONNX Runtime share no base class: the changed model does not run
+        return False
+    return any(_differs(value, other) for (_, value), (_, other) in zip(expected, found, strict=True))
+
+
+def _differs(value: Any, other: Any) -> bool:
+    if not isinstance(value, np.ndarray) or not isinstance(other, np.ndarray) or value.shape != other.shape:
+        return isinstance(value, np.ndarray) and isinstance(other, np.ndarray)
+    if value.dtype.kind != "f":
+        return value.dtype.kind in "iub" and not np.array_equal(value, other)
+    a, b = value.astype(np.float64), other.astype(np.float64)
+    if not (np.isfinite(a).all() and np.isfinite(b).all()):
+        return False
+    small = value.dtype == np.float16
+    scale = np.abs(a).max(initial=0.0)
+    return bool((np.abs(a - b) > (2e-3 if small else 1e-3) * np.abs(a) + (1e-3 if small else 1e-5) * scale).any())
