@@ -238,6 +238,13 @@ def test_random_models_have_no_difference(index: int) -> None:
         assert isolated(first_difference, case.model.SerializeToString(), graph, feeds) is None
 
 
+def test_two_loops_of_the_ir_for_one_of_the_model_are_one_piece() -> None:
+    """Each has a part of the iterations, so that one ends before ONNX does."""
+    case = generate(5301, 225)
+    graph = Conversion(ConvertOptions(), ()).run(case.declared)
+    assert first_difference(case.declared, graph, case.feeds[0]) is None
+
+
 @pytest.mark.parametrize("number", range(2))
 def test_planted_faults_are_found(number: int) -> None:
     """`make faults` plants many more."""

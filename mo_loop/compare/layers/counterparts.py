@@ -44,6 +44,12 @@ def _in_frame(
     return None
 
 
+def loops_for(graph: Graph, origin: Origin) -> int:
+    """The number of loops that were made for an ONNX node."""
+    nodes = (node for each in graph.scopes() for node in each.nodes_with_bodies())
+    return sum(isinstance(node, Iteration) and is_for(node, origin) for node in nodes)
+
+
 def is_for(node: Node, origin: Origin) -> bool:
     """Whether a layer was made for an ONNX node."""
     return any(each.scope == origin.scope and each.node == origin.node for each in node.origins)

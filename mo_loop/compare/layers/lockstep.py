@@ -18,7 +18,7 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
-from mo_loop.compare.layers.counterparts import counterpart
+from mo_loop.compare.layers.counterparts import counterpart, loops_for
 from mo_loop.compare.layers.findings import Different, Findings, Iterations
 from mo_loop.compare.layers.heat import Heat
 from mo_loop.compare.layers.ir_loops import IrLoop
@@ -291,6 +291,8 @@ class Lockstep:
     def _other_count(
         self, frame: OnnxFrame, place: int, loop: OnnxLoop | OnnxMap, goes: bool, at: Iterations, node: Node
     ) -> None:
+        if self.findings.is_forced and loops_for(self.ir, frame.plan.origin(place)) > 1:
+            return  # each has a part of the iterations: together they are one piece
         now = (*at, (frame.plan.graph.path_of(frame.plan.nodes[place]), loop.count))
         ends, continues = ("OpenVINO", "ONNX Runtime") if goes else ("ONNX Runtime", "OpenVINO")
         text = f"{ends} ends the loop after {loop.count} iterations, {continues} continues"
