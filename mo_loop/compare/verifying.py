@@ -39,7 +39,7 @@ from mo_loop.compare.oracle.recorded_conversion import (
 from mo_loop.compare.packages import require_interpreter, require_packages
 from mo_loop.compare.results.output_rows import type_text
 from mo_loop.compare.results.report import AGAINST, DIFFERS, NOT_DECIDED, NOT_RESHAPABLE, PASSED, InputSet, Report, Side
-from mo_loop.compare.results.verify_settings import F32, LIMIT, PRECISIONS, SETS, STEPS, Feeds, Settings
+from mo_loop.compare.results.verify_settings import F32, LIMIT, PRECISIONS, SETS, STEPS, Feeds, VerifyOptions
 from mo_loop.compare.sides.default_run import default_run
 from mo_loop.compare.sides.expected_sets import ExpectedSets
 from mo_loop.compare.sides.plain_side import PlainSide, save_sets
@@ -132,7 +132,7 @@ def verify(
     _require(precision, against, sets, steps)
     if python is not None:
         require_interpreter(python)
-    settings = Settings(
+    settings = VerifyOptions(
         tuple(inputs), sets, seed, rtol, atol, device, precision, tuple(against), None if save is None else Path(save),
         limit, layers or dump is not None, passes, memory, None if dump is None else Path(dump), steps,
         tuple(expected), tuple(os.fspath(each) for each in custom_ops), tolerances or {}, python,
@@ -174,7 +174,7 @@ def _as_file(model: Any) -> Iterator[Path]:
 class _Verification:
     """One run of `verify`."""
 
-    def __init__(self, path: Path, ir: Path | None, options: ConvertOptions, settings: Settings) -> None:
+    def __init__(self, path: Path, ir: Path | None, options: ConvertOptions, settings: VerifyOptions) -> None:
         self.path = path
         self.ir = ir
         self.options = options
@@ -387,7 +387,7 @@ class _Verification:
         return str(page) if page.exists() else ""
 
 
-def _versions(settings: Settings) -> dict[str, str]:
+def _versions(settings: VerifyOptions) -> dict[str, str]:
     found = {}
     openvino = ("openvino",) if settings.python is None else ()
     for package in ("mo_loop", *openvino, "onnxruntime", "onnx", "numpy"):

@@ -10,12 +10,12 @@ import numpy as np
 from mo_loop.compare.results.array_comparison import ArrayComparison, Named, compare_all, tolerance_of_ends
 from mo_loop.compare.results.report import Row
 from mo_loop.compare.results.sequence_values import flat
-from mo_loop.compare.results.verify_settings import Settings
+from mo_loop.compare.results.verify_settings import VerifyOptions
 from mo_loop.graph.types import name_of
 
 
 def rows_of(
-    number: int, inference: int, expected: Named, found: Named, settings: Settings, notes: list[str],
+    number: int, inference: int, expected: Named, found: Named, settings: VerifyOptions, notes: list[str],
     *, of_scale: bool = False,
 ) -> Iterator[Row]:  # fmt: skip
     """A row for each expected output of the set of this number; `notes` get the remarks that do not count as

@@ -1,4 +1,4 @@
-"""The settings of `verify`, and the resulting properties of the runtime."""
+"""VerifyOptions: the arguments of `verify`, and the resulting properties of the runtime."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ PRECISIONS = (F32, "f16", "bf16", DEFAULT)
 
 
 @dataclass(frozen=True)
-class Settings:
+class VerifyOptions:
     """The arguments of `verify`, without the model."""
 
     inputs: Sequence[Any] = ()

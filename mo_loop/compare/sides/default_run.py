@@ -21,7 +21,7 @@ from mo_loop.compare.execution.runtime import Compiled, compile_ir
 from mo_loop.compare.results.array_comparison import Named
 from mo_loop.compare.results.output_rows import by_wanted_name
 from mo_loop.compare.results.sequence_values import flat, packed, unpacked
-from mo_loop.compare.results.verify_settings import DEFAULT, Feeds, Settings, Sizes
+from mo_loop.compare.results.verify_settings import DEFAULT, Feeds, Sizes, VerifyOptions
 from mo_loop.compare.sides.side_run import compiled
 from mo_loop.graph import Graph
 from mo_loop.transforms.low_precision.rounded_activations import rounded_products
@@ -68,8 +68,8 @@ class _WithProperties:
 
 
 def default_run(
-    sets: Sequence[tuple[str, Feeds]], expected: Sequence[Named], refused: set[int], settings: Settings, target: Path,
-    graph: Graph,
+    sets: Sequence[tuple[str, Feeds]], expected: Sequence[Named], refused: set[int], settings: VerifyOptions,
+    target: Path, graph: Graph,
 ) -> DefaultRun:  # fmt: skip
     """Run each set once, but for those in `refused`, whose sizes the runtime does not take. `graph` is that of the IR.
     """

@@ -26,7 +26,7 @@ from mo_loop.compare.results.array_comparison import Named, compare_all
 from mo_loop.compare.results.output_rows import shape_in
 from mo_loop.compare.results.report import Row
 from mo_loop.compare.results.sequence_values import packed
-from mo_loop.compare.results.verify_settings import F32, Feeds, Settings
+from mo_loop.compare.results.verify_settings import F32, Feeds, VerifyOptions
 from mo_loop.compare.sides.plain_side import is_empty
 from mo_loop.compare.sides.side_run import compiled
 from mo_loop.errors import InputError, NotComparableError
@@ -40,7 +40,7 @@ class ExpectedSets:
     """`sets` are (name, arrays), `expected` their outputs, `oracle` is the source of them."""
 
     def __init__(
-        self, source: Path, model: OnnxModel, settings: Settings, notes: list[str],
+        self, source: Path, model: OnnxModel, settings: VerifyOptions, notes: list[str],
         shapes: Mapping[str, Sequence[Known] | None],
     ) -> None:  # fmt: skip
         """`source` is the file of `model`; `shapes` are those of the inputs of the IR.

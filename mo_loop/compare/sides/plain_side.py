@@ -21,7 +21,7 @@ from mo_loop.compare.results.array_comparison import Named
 from mo_loop.compare.results.output_rows import by_wanted_name, rows_of
 from mo_loop.compare.results.report import AGAINST, ENDED, Side
 from mo_loop.compare.results.sequence_values import flat, packed, unpacked
-from mo_loop.compare.results.verify_settings import F32, Feeds, Settings
+from mo_loop.compare.results.verify_settings import F32, Feeds, VerifyOptions
 from mo_loop.compare.sides.side_run import SideRun, compiled
 from mo_loop.support.workers import Pool
 
@@ -33,8 +33,8 @@ class PlainSide:
     """Runs IR with the same sets, in one `order`; `notes` get the remarks that do not count as differences."""
 
     def __init__(
-        self, sets: Sequence[tuple[str, Feeds]], expected: Sequence[Named], order: Sequence[int], settings: Settings,
-        notes: list[str],
+        self, sets: Sequence[tuple[str, Feeds]], expected: Sequence[Named], order: Sequence[int],
+        settings: VerifyOptions, notes: list[str],
     ) -> None:  # fmt: skip
         self._sets, self._expected, self.order = sets, expected, tuple(order)
         self._settings, self._notes = settings, notes

@@ -23,12 +23,12 @@ from mo_loop.compare.execution.isolated import IsolatedError
 from mo_loop.compare.execution.judge import brief
 from mo_loop.compare.execution.runtime import ReshapeError, compile_ir
 from mo_loop.compare.results.report import DIFFERS, ENDED, NOT_RESHAPABLE, PASSED, Row, Side
-from mo_loop.compare.results.verify_settings import Settings, properties_of
+from mo_loop.compare.results.verify_settings import VerifyOptions, properties_of
 from mo_loop.support.workers import Pool
 
 
 def compiled(
-    settings: Settings, target: Path, precision: str, make: Callable[..., Any] = compile_ir, **more: str
+    settings: VerifyOptions, target: Path, precision: str, make: Callable[..., Any] = compile_ir, **more: str
 ) -> Hosted:
     """The object of `make` for an IR in a precision on the device, with more properties, in a worker process."""
     pool = Pool(SERVE, limit=settings.limit, python=settings.python)

@@ -14,7 +14,7 @@ from mo_loop.compare.input_sets.given import save
 from mo_loop.compare.results.array_comparison import Named
 from mo_loop.compare.results.output_rows import by_wanted_name, rows_of, type_text
 from mo_loop.compare.results.report import InputSet, Row, Side
-from mo_loop.compare.results.verify_settings import F32, Feeds, Settings
+from mo_loop.compare.results.verify_settings import F32, Feeds, VerifyOptions
 from mo_loop.compare.sides.side_run import SideRun, compiled
 from mo_loop.compare.stepping.stateful_runtime import StateTask, Stepped
 
@@ -49,7 +49,7 @@ class SteppedSide:
     """Runs an IR. `names` are the outputs of the ONNX model that it must have; `notes` get the remarks that do not
     count as differences."""
 
-    def __init__(self, target: Path, names: Sequence[str], settings: Settings, notes: list[str]) -> None:
+    def __init__(self, target: Path, names: Sequence[str], settings: VerifyOptions, notes: list[str]) -> None:
         self._target, self._names, self._settings, self._notes = target, names, settings, notes
 
     def ran(self, precision: str, sequences: Sequence[SequenceRun], order: Sequence[int]) -> Side:

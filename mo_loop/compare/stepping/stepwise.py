@@ -33,7 +33,7 @@ from mo_loop.compare.oracle.checked_oracle import Oracle
 from mo_loop.compare.results.array_comparison import Named
 from mo_loop.compare.results.output_rows import by_wanted_name
 from mo_loop.compare.results.report import Side
-from mo_loop.compare.results.verify_settings import F32, Feeds, Settings
+from mo_loop.compare.results.verify_settings import F32, Feeds, VerifyOptions
 from mo_loop.compare.stepping.cache_steps import PLANS, CacheInputs, CacheStep, StepPlan, reordering
 from mo_loop.compare.stepping.slice_steps import SliceInputs, wanted_after
 from mo_loop.compare.stepping.state_variables import Carried, matched, state_variables
@@ -56,7 +56,7 @@ class Compared:
     notes: list[str]
 
 
-def require_stepwise(settings: Settings) -> None:
+def require_stepwise(settings: VerifyOptions) -> None:
     """UsageError for options that compare single inferences: tensors inside an IR depend on the steps before."""
     asked = {
         "--dump": settings.dump is not None, "--layers": settings.layers, "--passes": settings.passes,
@@ -75,7 +75,7 @@ class Stepwise:
     """One verification. `source` is the file that ONNX Runtime runs, `model` its contents; `target` is the IR."""
 
     def __init__(
-        self, path: Path, source: Path, model: OnnxModel, target: Path, converted: Model, settings: Settings
+        self, path: Path, source: Path, model: OnnxModel, target: Path, converted: Model, settings: VerifyOptions
     ) -> None:
         self._path, self._source, self._model = path, source, model
         self._target, self._converted, self._settings = target, converted, settings

@@ -21,7 +21,7 @@ from mo_loop.compare.execution.isolated import IsolatedError, isolated
 from mo_loop.compare.execution.judge import brief
 from mo_loop.compare.results.array_comparison import AMPLIFIED
 from mo_loop.compare.results.report import DIFFERS, NOT_DECIDED, PASSED, Row, Side
-from mo_loop.compare.results.verify_settings import Feeds, Settings, properties_of
+from mo_loop.compare.results.verify_settings import Feeds, VerifyOptions, properties_of
 from mo_loop.compare.sides.expected_sets import GIVEN, ExpectedSets
 from mo_loop.compare.sides.plain_side import PlainSide
 from mo_loop.compare.verdict.amplification import amplification, explains
@@ -41,7 +41,8 @@ class Deciding:
     """The verdicts of one verification. `source` is the model that ONNX Runtime runs, `ir` the IR that was given."""
 
     def __init__(
-        self, path: Path, source: Path, ir: Path | None, options: ConvertOptions, settings: Settings, notes: list[str]
+        self, path: Path, source: Path, ir: Path | None, options: ConvertOptions, settings: VerifyOptions,
+        notes: list[str],
     ) -> None:  # fmt: skip
         self.path, self.source, self.ir = path, source, ir
         self.options, self.settings, self.notes = options, settings, notes
