@@ -137,6 +137,7 @@ fuzz-bytes: $(VENV)/.installed-verify ## convert damaged files, fail where one i
 faults: $(VENV)/.installed-verify ## plant faults in converted models, fail where too few of them are found
 	$(PY) tools/find_faults.py $(ARGS)
 	$(PY) tools/find_faults.py --verdicts $(ARGS)
+	$(PY) tools/fuzz_verify.py $(ARGS)
 
 reduce: $(VENV)/.installed-verify ## reduce models with planted faults, and count the nodes that are left
 	$(PY) tools/check_reduce.py $(ARGS)

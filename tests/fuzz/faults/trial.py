@@ -15,7 +15,7 @@ import numpy as np
 import onnx
 
 from mo_loop.api import convert_model, save_model
-from mo_loop.compare.oracle.oracle import OnnxRuntime
+from mo_loop.compare.oracle.oracle import OnnxRuntime, with_copies
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import MoLoopError
 from tests.fuzz.faults.models import KINDS
@@ -76,7 +76,7 @@ def _judged(report: Any, nodes: tuple[str, ...]) -> tuple[str, str]:
 def _is_seen(right: onnx.ModelProto, wrong: onnx.ModelProto, feeds: Any) -> bool:
     """Whether the fault moves an output beyond the tolerance of the ends."""
     try:
-        expected, found = (OnnxRuntime(each).run(feeds) for each in (right, wrong))
+        expected, found = (OnnxRuntime(with_copies(each)).run(feeds) for each in (right, wrong))
     except Exception:  # the errors of ONNX Runtime share no base class: the changed model does not run
         return False
     return any(_differs(value, other) for (_, value), (_, other) in zip(expected, found, strict=True))
