@@ -38,11 +38,12 @@ from mo_loop.compare.oracle.recorded_conversion import (
 )
 from mo_loop.compare.packages import require_interpreter, require_packages
 from mo_loop.compare.results.output_rows import type_text
-from mo_loop.compare.results.report import AGAINST, DIFFERS, NOT_DECIDED, NOT_RESHAPABLE, PASSED, InputSet, Report, Side
+from mo_loop.compare.results.report import AGAINST, DIFFERS, NOT_RESHAPABLE, PASSED, InputSet, Report, Side
 from mo_loop.compare.results.verify_settings import F32, LIMIT, PRECISIONS, SETS, STEPS, Feeds, VerifyOptions
 from mo_loop.compare.sides.default_run import default_run
 from mo_loop.compare.sides.expected_sets import ExpectedSets
 from mo_loop.compare.sides.plain_side import PlainSide, save_sets
+from mo_loop.compare.sides.side_run import worker_pool
 from mo_loop.compare.stepping.state_variables import has_states
 from mo_loop.compare.stepping.stepwise import Stepwise, require_stepwise
 from mo_loop.compare.verdict.cause import cause_of
@@ -54,6 +55,7 @@ from mo_loop.errors import NotComparableError, UsageError
 from mo_loop.frontend.external_data import needs_permission, require_external_data, with_data
 from mo_loop.frontend.model import OnnxModel, load, opened
 from mo_loop.options import ConvertOptions
+from mo_loop.support.workers import Pool
 
 if TYPE_CHECKING:
     from mo_loop.compare.layers.distance import Distance
@@ -152,10 +154,9 @@ def _require(precision: str, against: Sequence[str], sets: int, steps: int) -> N
     unknown = [each for each in against if each != PEER]
     if unknown:
         raise UsageError(f"the converter {unknown[0]!r} is not known", hint=f"give {PEER}")
-    if sets < 1:
-        raise UsageError(f"{sets} sets of inputs cannot be compared", hint="give at least 1")
-    if steps < 1:
-        raise UsageError(f"sequences of {steps} steps cannot be compared", hint="give at least 1")
+    for count, what in ((sets, f"{sets} sets of inputs"), (steps, f"sequences of {steps} steps")):
+        if count < 1:
+            raise UsageError(f"{what} cannot be compared", hint="give at least 1")
 
 
 @contextmanager
@@ -201,7 +202,11 @@ class _Verification:
             settings = self.settings
             shapes = {**shapes_of(converted), **settings.sizes}
             found = ExpectedSets(source, self.model, settings, self.notes, shapes)
-            plain, first = self._ran(found, target)
+            with worker_pool(settings) as pool:
+                plain, first = self._ran(found, target, pool)
+                defaults = None
+                if first.status in (PASSED, DIFFERS) and settings.precision == F32:
+                    defaults = default_run(found, plain.refused, settings, target, converted.graph, plain.pool)
             deciding = Deciding(self.path, source, self.ir, self.options, settings, self.notes)
             first, pieces = deciding.decided(first, plain, found)
             sets, expected, oracle = found.sets, found.expected, found.oracle
@@ -209,9 +214,6 @@ class _Verification:
             save_sets(settings.save, "onnxruntime", dict(enumerate(expected)))
             sides = [first]
             sides += [plain.ran(settings.precision, target)] if settings.precision != F32 else []
-            defaults = None
-            if first.status in (PASSED, DIFFERS, NOT_DECIDED) and settings.precision == F32:
-                defaults = default_run(sets, expected, plain.refused, settings, target, converted.graph)
             sides += [plain.other(each, self.path, folder) for each in settings.against]
             layers, passes = self._explained(deciding, sets, sides, plain.distances, pieces)
             page = self._page(layers)
@@ -284,15 +286,15 @@ class _Verification:
 
     # -- the IR
 
-    def _ran(self, found: ExpectedSets, target: Path) -> tuple[PlainSide, Side]:
+    def _ran(self, found: ExpectedSets, target: Path, pool: Pool) -> tuple[PlainSide, Side]:
         """The IR with all sets in f32; once more with larger sizes for those that OpenVINO refuses."""
-        plain = self._plain(found)
+        plain = self._plain(found, pool)
         side = plain.ran(F32, target)
         if plain.refused and found.enlarge(plain.refused, target):
-            plain = self._plain(found)
+            plain = self._plain(found, plain.pool)
             side = plain.ran(F32, target)
         if found.leave_out_misshapen(row for row in side.rows if row.result.kind == "shape"):
-            plain = self._plain(found)
+            plain = self._plain(found, plain.pool)
             side = plain.ran(F32, target)
         if side.passed and not side.rows:
             raise NotComparableError(
@@ -300,9 +302,9 @@ class _Verification:
             )  # fmt: skip
         return plain, side
 
-    def _plain(self, found: ExpectedSets) -> PlainSide:
+    def _plain(self, found: ExpectedSets, pool: Pool | None) -> PlainSide:
         order = (*range(len(found.sets)), *reversed(range(len(found.sets))))
-        return PlainSide(found.sets, found.expected, order, self.settings, self.notes)
+        return PlainSide(found.sets, found.expected, order, self.settings, self.notes, pool)
 
     # -- reasons
 

@@ -37,13 +37,16 @@ class Hosted:
     """An object in a worker process, with a method `run`. `make(*arguments)` creates it."""
 
     def __init__(
-        self, make: Callable[..., Any], *arguments: Any, pool: Pool | None = None, limit: float = LIMIT
-    ) -> None:
-        """`make` is a function or class of a module. Objects in one `pool` replace each other.
+        self, make: Callable[..., Any], *arguments: Any, pool: Pool | None = None, limit: float = LIMIT,
+        keeps_pool: bool = False,
+    ) -> None:  # fmt: skip
+        """`make` is a function or class of a module. Objects in one `pool` replace each other; with `keeps_pool` it
+        stays for the next one.
 
         Raises IsolatedError if the object cannot be made, or the process crashes or exceeds `limit` seconds.
         """
         self._pool = Pool(SERVE, limit=limit) if pool is None else pool
+        self._keeps_pool = keeps_pool
         self._make = _Make(make, arguments)
         self._is_lost = False
         self.facts = self._call(self._make)
@@ -60,6 +63,11 @@ class Hosted:
     def close(self) -> None:
         """End the worker."""
         self._pool.close()
+
+    def release(self) -> None:
+        """End the worker, unless another object takes its place."""
+        if not self._keeps_pool:
+            self._pool.close()
 
     def _call(self, task: Any) -> Any:
         outcome = self._pool.call(self._make if self._is_lost else task)

@@ -1,6 +1,6 @@
 """What users run: the IR once more with the defaults of its device, which may compute in another precision.
 
-    run = default_run(sets, expected, {2}, settings, Path("model.xml"), graph)     # set 2 is refused
+    run = default_run(found, {2}, settings, Path("model.xml"), graph, pool)     # set 2 is refused
     print(run)          # with the device's defaults, y differs by 0.012 (0.4% of its largest number): ...
 
 It is no part of the verdict, unless `--precision default` asks for it.
@@ -8,7 +8,7 @@ It is no part of the verdict, unless `--precision default` asks for it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
@@ -21,9 +21,11 @@ from mo_loop.compare.execution.runtime import Compiled, compile_ir
 from mo_loop.compare.results.array_comparison import Named
 from mo_loop.compare.results.output_rows import by_wanted_name
 from mo_loop.compare.results.sequence_values import flat, packed, unpacked
-from mo_loop.compare.results.verify_settings import DEFAULT, Feeds, Sizes, VerifyOptions
+from mo_loop.compare.results.verify_settings import DEFAULT, Sizes, VerifyOptions
+from mo_loop.compare.sides.expected_sets import ExpectedSets
 from mo_loop.compare.sides.side_run import compiled
 from mo_loop.graph import Graph
+from mo_loop.support.workers import Pool
 from mo_loop.transforms.low_precision.rounded_activations import rounded_products
 
 GROUP_SIZE = "DYNAMIC_QUANTIZATION_GROUP_SIZE"
@@ -68,31 +70,31 @@ class _WithProperties:
 
 
 def default_run(
-    sets: Sequence[tuple[str, Feeds]], expected: Sequence[Named], refused: set[int], settings: VerifyOptions,
-    target: Path, graph: Graph,
-) -> DefaultRun:  # fmt: skip
-    """Run each set once, but for those in `refused`, whose sizes the runtime does not take. `graph` is that of the IR.
-    """
+    found: ExpectedSets, refused: set[int], settings: VerifyOptions, target: Path, graph: Graph, pool: Pool | None
+) -> DefaultRun:
+    """Run each set once, but for those in `refused`, whose sizes the runtime does not take. `graph` is that of the IR,
+    `pool` the process in which it ran, None if that has ended."""
     try:
-        worker = compiled(settings, target, DEFAULT, _WithProperties)
+        worker = compiled(settings, target, DEFAULT, _WithProperties, pool)
     except IsolatedError as error:
         return DefaultRun(error=brief(error))
     worst = DefaultRun()
     try:
         known = {name for names in worker.facts[0] for name in names}
-        for number, (_, feeds) in enumerate(sets):
+        for number, (_, feeds) in enumerate(found.sets):
             if number in refused:
                 continue
-            wanted = flat(expected[number])
-            found = by_wanted_name(wanted, flat(unpacked(worker.run(packed(feeds, known)), expected[number])))
+            wanted = flat(found.expected[number])
+            outputs = unpacked(worker.run(packed(feeds, known)), found.expected[number])
+            have = by_wanted_name(wanted, flat(outputs))
             for name, value in wanted:
-                largest, relative = _apart(value, found.get(name))
+                largest, relative = _apart(value, have.get(name))
                 if relative > worst.relative:
                     worst = DefaultRun(name, largest, relative)
     except IsolatedError as error:
         return DefaultRun(error=brief(error))
     finally:
-        worker.close()
+        worker.release()
     changed = {name: value for name, value in worker.facts[2].items() if value != KNOWN[name]}
     if not rounded_products(graph):  # no layer whose activations the device would round
         changed.pop(GROUP_SIZE, None)

@@ -34,10 +34,12 @@ class PlainSide:
 
     def __init__(
         self, sets: Sequence[tuple[str, Feeds]], expected: Sequence[Named], order: Sequence[int],
-        settings: VerifyOptions, notes: list[str],
+        settings: VerifyOptions, notes: list[str], pool: Pool | None = None,
     ) -> None:  # fmt: skip
+        """`pool` has the process of the run in f32, which stays for another run of the same IR."""
         self._sets, self._expected, self.order = sets, expected, tuple(order)
         self._settings, self._notes = settings, notes
+        self.pool = pool
         self.refused: set[int] = set()
         """The sets that the IR which ran last does not run because of their sizes."""
         self.differing: list[tuple[int, Named]] = []
@@ -55,7 +57,8 @@ class PlainSide:
             for inference, number in enumerate(self.order):
                 if number in refused:
                     continue
-                run.worker = run.worker or compiled(self._settings, target, precision)
+                shared = self.pool if precision == F32 and not name else None
+                run.worker = run.worker or compiled(self._settings, target, precision, shared=shared)
                 run.reaches(f"inference {inference} ({self._sets[number][0]})")
                 outputs = self._outputs(run, run.worker, number)
                 if outputs is None:
@@ -96,7 +99,7 @@ class PlainSide:
             # limit, not a difference.
             self._notes.append(f"OpenVINO ({run.name}) does not run the inputs {set_name}: {brief(error)}")
             worker.close()  # an inference after one that failed can fail for the same reason
-            run.worker = None
+            run.worker = self.pool = None
             return None
 
     def _measure(self, side: str, number: int, found: Named) -> None:

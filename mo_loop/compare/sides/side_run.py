@@ -28,13 +28,21 @@ from mo_loop.support.workers import Pool
 
 
 def compiled(
-    settings: VerifyOptions, target: Path, precision: str, make: Callable[..., Any] = compile_ir, **more: str
-) -> Hosted:
-    """The object of `make` for an IR in a precision on the device, with more properties, in a worker process."""
-    pool = Pool(SERVE, limit=settings.limit, python=settings.python)
+    settings: VerifyOptions, target: Path, precision: str, make: Callable[..., Any] = compile_ir,
+    shared: Pool | None = None, **more: str,
+) -> Hosted:  # fmt: skip
+    """The object of `make` for an IR in a precision on the device, with more properties, in a worker process: one of
+    its own, or that of the `shared` pool."""
+    pool = worker_pool(settings) if shared is None else shared
     properties = properties_of(precision, settings.device) | more
     sizes = (settings.sizes,) if settings.sizes else ()  # an IR with states has a `make` that takes none
-    return Hosted(make, str(target), properties, settings.device, *sizes, pool=pool)
+    arguments = (str(target), properties, settings.device, *sizes)
+    return Hosted(make, *arguments, pool=pool, keeps_pool=shared is not None)
+
+
+def worker_pool(settings: VerifyOptions) -> Pool:
+    """The process in which an IR runs."""
+    return Pool(SERVE, limit=settings.limit, python=settings.python)
 
 
 class SideRun:
@@ -71,7 +79,7 @@ class SideRun:
         self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
     ) -> bool:
         if self.worker is not None:
-            self.worker.close()
+            self.worker.release()
         if error is None:
             self._status = PASSED if all(row.result for row in self._rows.values()) else DIFFERS
         if not isinstance(error, IsolatedError):

@@ -69,7 +69,7 @@ class SteppedSide:
         settings = self._settings
         # Caches that the device fuses with attention are u8 otherwise.
         more = {"KV_CACHE_PRECISION": F32} if precision == F32 and settings.device.startswith("CPU") else {}
-        return compiled(settings, self._target, precision, STEPPED, **more)
+        return compiled(settings, self._target, precision, STEPPED, None, **more)
 
     def _rows(
         self, number: int, inference: int, step: int, run: StepRun, outputs: Named, states: Mapping[str, np.ndarray],
