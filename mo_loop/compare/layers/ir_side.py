@@ -192,15 +192,20 @@ class IrFrame:
 
     def compute_alone(self, value: Value) -> Any:
         """Compute a value once more, apart from the values that were computed together with it."""
-        known = {each: array for each, array in self.values.items() if each is not value}
-        nodes, inputs = self._region([value], known)
-        segment = self._compiled(nodes, inputs, [self.values[each] for each in inputs], [value])
-        try:
-            ((_, array),) = segment.run([self.values[each] for each in inputs])
-        except Exception as error:  # the runtime's errors share no base class
-            raise IrRunError("run", essential(str(error)).rstrip(".")) from error
+        (array,) = self.computed_from(value, [lambda each: each])
         self.values[value] = array
         return array
+
+    def computed_from(self, value: Value, changes: Sequence[Callable[[Any], Any]]) -> list[Any]:
+        """The arrays of a value for each of `changes`, functions that change the arrays of its piece's inputs."""
+        known = {each: array for each, array in self.values.items() if each is not value}
+        nodes, inputs = self._region([value], known)
+        arrays = [self.values[each] for each in inputs]
+        segment = self._compiled(nodes, inputs, arrays, [value])
+        try:
+            return [segment.run([change(each) for each in arrays])[0][1] for change in changes]
+        except Exception as error:  # the runtime's errors share no base class
+            raise IrRunError("run", essential(str(error)).rstrip(".")) from error
 
     def _region(
         self, wanted: Iterable[Value], known: Mapping[Value, Any], apart: Collection[Value] = ()

@@ -59,10 +59,12 @@ FIRST_ALONE = frozenset(("Resize", "Upsample", "Range"))
 
 @dataclass(frozen=True)
 class Beyond:
-    """A tensor that rounding does not explain: `count` elements; `undecided` is why nothing follows from it."""
+    """A tensor that rounding does not explain: `count` elements; `undecided` is why nothing follows from it, `moved` is
+    then the largest movement that rounding causes."""
 
     count: int = 0
     undecided: str = ""
+    moved: float = 0.0
 
 
 class PieceTolerance:
@@ -100,7 +102,8 @@ class PieceTolerance:
         count = int((apart > wide).sum())
         shows_nothing = np.count_nonzero(moved > MEANINGLESS * scale) > MOST * moved.size
         if shows_nothing and not (apart > FAR * wide).any():
-            return Beyond(undecided="rounding alone changes it by more than a twentieth of its largest element")
+            text = "rounding alone changes it by more than a twentieth of its largest element"
+            return Beyond(undecided=text, moved=float(moved.max(where=np.isfinite(moved), initial=0.0)))
         return Beyond(count) if count else None
 
     def _moved(self, frame: OnnxFrame, name: str, expected: Any, coarsest: float) -> Any:
@@ -242,14 +245,20 @@ class _Draw:
     def _changed(self, value: Any) -> Any:
         if isinstance(value, list):
             return [self._changed(each) for each in value]
-        array = np.asarray(value) if value is not None else None
-        unit = 0.0 if array is None else unit_of(array.dtype)
-        if array is None or not unit:
-            return value
-        self.changes = True
-        signs = self._random.integers(0, 2, array.shape) * 2.0 - 1.0
-        with np.errstate(over="ignore", invalid="ignore"):
-            return np.asarray(array.astype(np.float64) * (1 + max(self._amplitude, unit) * signs)).astype(array.dtype)
+        found = value if value is None else changed(np.asarray(value), self._random, self._amplitude)
+        self.changes = self.changes or found is not value
+        return found
+
+
+def changed(array: Any, random: np.random.Generator, amplitude: float = AMPLITUDE) -> Any:
+    """The array with each number changed at random by `amplitude` of itself, or a unit of its type; the array itself if
+    it has no floating-point numbers."""
+    unit = unit_of(array.dtype)
+    if not unit:
+        return array
+    signs = random.integers(0, 2, array.shape) * 2.0 - 1.0
+    with np.errstate(over="ignore", invalid="ignore"):
+        return np.asarray(array.astype(np.float64) * (1 + max(amplitude, unit) * signs)).astype(array.dtype)
 
 
 def _quantises(node: Any) -> bool:
