@@ -118,8 +118,20 @@ def gain(place: Place, rng: np.random.Generator) -> bool:
 
 
 def offset(place: Place, rng: np.random.Generator) -> bool:
-    """A thousandth of a largest number that is around 3."""
-    return _behind(place, "Add", rng.choice([3e-3, -5e-3, 0.02]))
+    """A thousandth of the largest number, or more."""
+    if not _behind(place, "Add", rng.choice([1e-3, -2e-3, 5e-3])):
+        return False
+    add = place.proto.node[place.number + 1]
+    exact, part = add.input
+    names = [f"{place.name}/{each}" for each in ("sizes", "largest", "offset")]
+    add.input[1] = names[2]
+    for node in (
+        helper.make_node("Mul", [names[1], part], names[2:]),
+        helper.make_node("ReduceMax", names[:1], names[1:2], keepdims=0),
+        helper.make_node("Abs", [exact], names[:1]),
+    ):
+        _insert(place, node)
+    return True
 
 
 def swapped_axes(place: Place, rng: np.random.Generator) -> bool:
