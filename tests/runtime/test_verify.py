@@ -207,3 +207,17 @@ def test_the_worker_has_the_folder_of_its_caller(tmp_path: Path, monkeypatch: py
     isolated(os.getcwd)
     monkeypatch.chdir(tmp_path)
     assert isolated(os.getcwd) == str(tmp_path)
+
+
+def test_integers_of_four_bits_share_the_bytes_of_onnx_runtime() -> None:
+    import ml_dtypes
+
+    numbers = np.array([-8, 7, 3, -1, 0]).astype(ml_dtypes.int4)
+    ((_, wide),) = OnnxRuntime(parsed("main (int4[5] x) => (float[5] y) { y = Cast <to = 1> (x) }", opset=21)).run(
+        {"x": numbers}
+    )
+    assert wide.tolist() == [-8, 7, 3, -1, 0]
+    ((_, narrow),) = OnnxRuntime(parsed("main (float[5] x) => (int4[5] y) { y = Cast <to = 22> (x) }", opset=21)).run(
+        {"x": wide}
+    )
+    assert narrow.dtype == numbers.dtype and narrow.astype(int).tolist() == [-8, 7, 3, -1, 0]

@@ -175,6 +175,8 @@ class IrFrame:
         known = self.values.get(value)
         if known is not None and known.shape != array.shape:
             return array.astype(known.dtype).reshape(known.shape) if known.size == array.size else None
+        if array.dtype.name.lstrip("u") in ("int1", "int2", "int4"):
+            return None
         dims = value.shape
         if dims is not None and len(dims) != array.ndim:
             return None

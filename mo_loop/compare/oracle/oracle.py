@@ -279,8 +279,10 @@ class OnnxRuntime:
             if not _is_ml_dtype(dtype):
                 found.append(value.numpy())
                 continue
-            data = ctypes.string_at(value.data_ptr(), int(np.prod(value.shape())) * dtype.itemsize)
-            found.append(np.frombuffer(data, dtype=dtype).reshape(value.shape()).copy())
+            size, bits = int(np.prod(value.shape())), _bits(dtype)
+            data = ctypes.string_at(value.data_ptr(), -(-size * bits // 8))
+            flat = _unpacked(data, size, dtype) if bits < 8 else np.frombuffer(data, dtype=dtype)
+            found.append(flat.reshape(value.shape()).copy())
         return found
 
 
@@ -363,4 +365,28 @@ def _is_ml_dtype(dtype: np.dtype) -> bool:
 def _raw(array: np.ndarray) -> np.ndarray:
     # np.ascontiguousarray turns a scalar into an array of rank 1.
     whole = np.asarray(array, order="C")
+    if _is_ml_dtype(array.dtype) and _bits(array.dtype) < 8:
+        return _packed(whole)
     return whole.view(np.uint16 if array.dtype.itemsize == 2 else np.uint8) if _is_ml_dtype(array.dtype) else whole
+
+
+def _bits(dtype: np.dtype) -> int:
+    """The bits of an element, of which several share a byte below 8."""
+    return int(dtype.name[-1]) if dtype.name.lstrip("u") in ("int2", "int4") else 8 * dtype.itemsize
+
+
+def _packed(array: np.ndarray) -> np.ndarray:
+    """The elements in the first bytes of an array of the same shape, the first one in the lowest bits."""
+    bits, size = _bits(array.dtype), array.size
+    codes = array.astype(np.int8).view(np.uint8).ravel() & ((1 << bits) - 1)
+    rows = np.concatenate([codes, np.zeros(-size % (8 // bits), np.uint8)]).reshape(-1, 8 // bits)
+    data = np.bitwise_or.reduce(rows << (np.arange(8 // bits, dtype=np.uint8) * bits), axis=1).astype(np.uint8)
+    return np.concatenate([data, np.zeros(size - len(data), np.uint8)]).reshape(array.shape)
+
+
+def _unpacked(data: bytes, size: int, dtype: np.dtype) -> np.ndarray:
+    bits = _bits(dtype)
+    shifts = np.arange(8 // bits, dtype=np.uint8) * bits
+    codes = (np.frombuffer(data, np.uint8)[:, None] >> shifts & ((1 << bits) - 1)).ravel()[:size].astype(np.int8)
+    signed = np.where(codes >= 1 << (bits - 1), codes - (1 << bits), codes) if dtype.name[0] == "i" else codes
+    return signed.astype(dtype)
