@@ -13,6 +13,7 @@ from mo_loop.compare.verifying import verify
 from mo_loop.ops.control import Iteration
 from mo_loop.options import ConvertOptions
 from mo_loop.transforms.config import PassConfig
+from tests import MODELS
 from tests.runtime.test_layers import LOOP, X, converted, found_in, layers, replaced
 
 
@@ -101,3 +102,9 @@ def test_a_loop_that_amplifies_nothing_is_no_chaotic_one(rate: str) -> None:
     _, calm = converted(text.replace("RATE", rate))
     found = compared(model, calm, {"x": x})
     assert found.difference is not None and found.difference.tensor == "y"
+
+
+def test_a_state_that_nothing_reads_may_run_past_the_last_step() -> None:
+    exported = MODELS / "tensorflow" / "for_range.onnx"
+    report = verify(exported, sets=2, layers=True)
+    assert report and report.pieces.status == "agrees", report
