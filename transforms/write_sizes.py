@@ -32,7 +32,7 @@ class WriteSizes(FunctionPass):
 
     The entry `sizes` of the rt_info has what each size may be: `<sizes><x value="?,3,?,?" /></sizes>`.
 
-        ?       any size, but not 0 if the declared size is not 0; the model itself may refuse sizes, such as other
+        ?       any size; not 0 in a loop over slices and for some operators; the model may refuse sizes, such as other
                 channels of a convolution
         3       this size
         4..     at least 4
@@ -150,10 +150,10 @@ def _zero_if(conditions: Sequence[Value]) -> Value:
 def _check(x: Value, zero: Value) -> Node | None:
     """Let all readers depend on `zero`, whose computation has the checks; None if there is none.
 
-    The runtime does not compile a variable whose initial value depends on it.
+    The runtime does not compile a variable whose initial value depends on it, and misreads the size of 0 in a Reshape.
     """
     readers = [use for use in x.uses if not isinstance(use.node, ops.ShapeOf | ops.ReadValue)]
-    if not readers:
+    if not readers or 0 in x.type.dims:
         return None
     checked = _checked(x, zero)
     for reader, port in readers:

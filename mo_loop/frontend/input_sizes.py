@@ -20,7 +20,7 @@ from mo_loop.conversion_limits import budget
 from mo_loop.errors import ExtensionError, InternalError, LimitError, MoLoopError, UsageError
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import Assumption, Dim, Dimension, Symbol, opened
-from mo_loop.graph.shape import assume_fixed
+from mo_loop.graph.shape import assume_elements, assume_fixed
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.front import Failed
 
@@ -28,6 +28,11 @@ T = TypeVar("T")
 
 FIXED = frozenset({"com.microsoft::DynamicSparseAttention"})
 """The operators whose forms need the sizes of all inputs."""
+
+OF_ELEMENTS = frozenset({
+    "ConvInteger", "GRU", "GridSample", "LSTM", "NegativeLogLikelihoodLoss", "RNN", "SoftmaxCrossEntropyLoss",
+})  # fmt: skip
+"""The operators of which the runtime does not compute tensors without elements: it ends the process, or is wrong."""
 
 VECTORS = {
     "ConstantOfShape": 0, "Expand": 1, "Pad": 1, "Reshape": 1, "Slice": 1, "Squeeze": 1, "Tile": 1, "Unsqueeze": 1,
@@ -62,12 +67,12 @@ class InputSizes:
         return type_.with_shape(dims)
 
     def _dimension(self, own: Dim) -> Dimension:
-        """Inputs without elements have forms of their own: a size of 0 is fixed, and others do not become 0."""
+        """Inputs without elements have forms of their own: a size of 0 is fixed."""
         assert own.symbol is not None and own.now is not None
         found = self._equal.get(own.symbol.name, own.symbol)
         if found.name in self._fixed or own.now == 0:
             return own.now
-        least = self._least.get(found.name, 1)
+        least = self._least.get(found.name, found.lo)
         return Dim(((Symbol(found.name, least, None, found.now), 1),))
 
     def assume(self, needed: Assumption) -> None:
@@ -123,12 +128,15 @@ def attempted(make: Callable[[InputSizes], T | None], sizes: InputSizes) -> T | 
 
 
 def require_sizes_of(operator: str, inputs: Sequence[Value | None]) -> None:
-    """Assumption if the operator needs sizes that are open: one of `FIXED` or `VECTORS`, or one of classical machine
-    learning, whose attributes are made for a number of features."""
+    """Assumption if the operator needs sizes that are open: one of `FIXED`, `OF_ELEMENTS` or `VECTORS`, or one of
+    classical machine learning, whose attributes are made for a number of features."""
     if operator in FIXED:
         assume_fixed(_dimensions(inputs))
     elif operator.startswith("ai.onnx.ml::"):
         assume_fixed(shape[-1] for each in inputs if each is not None and (shape := each.shape))
+        assume_elements(_dimensions(inputs))
+    elif operator in OF_ELEMENTS:
+        assume_elements(_dimensions(inputs))
     elif operator in VECTORS:
         vectors = inputs[VECTORS[operator] :]
         assume_fixed(each.type.dims[0] for each in vectors if each is not None and each.rank == 1)

@@ -191,6 +191,13 @@ def assume_fixed(dims: Iterable[Dimension]) -> None:
         raise Assumption(fixed)
 
 
+def assume_elements(dims: Iterable[Dimension]) -> None:
+    """Raise Assumption if declared sizes of the model's inputs from which dimensions follow may become 0."""
+    least = {symbol: 1 for symbol in open_symbols(dims) if symbol.lo == 0}
+    if least:
+        raise Assumption(least=least.items())
+
+
 def assume_equal(a: Shape, b: Shape) -> None:
     """Raise Assumption if sizes differ, but not for the declared sizes of the model's inputs."""
     fixed: set[Symbol] = set()

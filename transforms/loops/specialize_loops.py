@@ -12,11 +12,11 @@ from mo_loop.errors import MoLoopError
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.dimension import Dimension, low, open_symbols
 from mo_loop.graph.origin import made_for
-from mo_loop.graph.shape import assume_fixed, is_static, of_declared_sizes
+from mo_loop.graph.shape import assume_elements, assume_fixed, is_static, of_declared_sizes
 from mo_loop.graph.types import TensorType, string
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.control import If, Iteration, Loop, TensorIterator
-from mo_loop.ops.port_map import Branched, Selected
+from mo_loop.ops.port_map import Branched, Concatenated, Selected, Sliced
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.replace import replace_node
 
@@ -27,6 +27,8 @@ class SpecializeLoops(FunctionPass):
     The forms for a known number of steps and known sizes are faster, and wrong for others. With static shapes the
     runtime knows the condition, infers one branch and compiles it alone: the other one costs only its text in the file.
     It would compile both if an input has a size that the model does not declare: then the sizes of loops are fixed.
+    Others are not 0 if the loop has slices: the runtime ends the process when it evaluates a loop of tensors without
+    elements.
     """
 
     bodies = "never"
@@ -42,6 +44,7 @@ class SpecializeLoops(FunctionPass):
         if not all(is_static(of_declared_sizes(each.output.shape)) for each in graph.parameters):
             assume_fixed(dim for each in loops for dim in _sizes(each))
         loops = [each for each in loops if _is_open(each)]
+        assume_elements(dim for each in loops if _has_slices(each) for dim in _sizes(each))
         if not loops:
             return False
         known = _of_declared_sizes(graph) or {}
@@ -71,6 +74,10 @@ class SpecializeLoops(FunctionPass):
                     graph.touch(branches)
                     graph.validate()
         return bool(made)
+
+
+def _has_slices(node: Iteration) -> bool:
+    return any(isinstance(each, Sliced | Concatenated) for each in (*node.input_map, *node.output_map))
 
 
 def _sizes(node: Iteration) -> Iterator[Dimension]:

@@ -3,7 +3,7 @@ have.
 
 A graph of the model runs in parts (onnx_side.py); after each, the values of the IR that contain its tensors are
 computed (ir_side.py) and compared. The IR computes each of them from the values of ONNX Runtime for the tensors before
-it, so that a piece is what lies between tensors that both sides have, and no difference grows. A Loop, Scan or If that
+it, so that a piece lies between tensors that both sides have, and no difference grows. A Loop, Scan or If that
 has a counterpart is driven on both sides, iteration by iteration; one without a counterpart (unrolled, fused with its
 neighbours) is a piece. Values that nothing reads any more are dropped where memory is short.
 

@@ -27,7 +27,7 @@ AMPLITUDE = 2.5e-5
 """The relative change of inputs: some hundred roundings of f32, as sums are added in any order."""
 
 RTOL, ATOL = 1e-4, 1e-5
-"""What rounding of f32 does in a function of one number: relative to it, and to 1 for functions that go through 0."""
+"""The effect of rounding of f32 in a function of one number: relative to it, and to 1 for those that go through 0."""
 
 FACTOR = 4.0
 """A few random changes show a part of the largest possible effect."""
@@ -76,7 +76,7 @@ class PieceTolerance:
     def beyond(
         self, frame: OnnxFrame, name: str, expected: Any, actual: Any, coarsest: float = 0.0
     ) -> Beyond | None:
-        """What is beyond the tolerance of the piece that makes a tensor; None if nothing is.
+        """The difference beyond the tolerance of the piece that makes a tensor; None if there is none.
 
         The arrays have the same shape and type; numbers that are not finite are equal where both sides have them.
         `coarsest` is the relative rounding of weights in the piece, where it is above that of the inputs.

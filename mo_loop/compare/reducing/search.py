@@ -4,7 +4,8 @@
 
 The search begins at the nodes that the error or the piece names (suspects.py). Each phase removes parts of one kind;
 the phases repeat until none finds anything. Nodes are removed in halves, quarters and so on (delta debugging), several
-trials at a time. No candidate has more nodes than the model.
+trials at a time. No candidate has more nodes than the model, unless
+it is small.
 """
 
 from __future__ import annotations
@@ -25,6 +26,9 @@ from mo_loop.compare.reducing.trial import Trials
 
 T = TypeVar("T")
 
+_SMALL = 8
+"""A model of at most so many nodes may have more for a while: a body in place of its loop has Identity nodes."""
+
 
 class ReductionSearch:
     """The search for a smaller candidate. `best` is the smallest so far, `seconds` the time for all of it."""
@@ -34,7 +38,7 @@ class ReductionSearch:
     ) -> None:
         """`better` is called with each smaller candidate that shows the condition."""
         self.best = start
-        self._most = start.size.all_nodes
+        self._most = max(start.size.all_nodes, _SMALL)
         self._trials = trials
         self._end = time.monotonic() + seconds
         self._better = better

@@ -1,9 +1,9 @@
-"""What users run: the IR once more with the defaults of its device, which may compute in another precision.
+"""The IR as users run it: once more with the defaults of its device, which may compute in another precision.
 
     run = default_run(found, {2}, settings, Path("model.xml"), graph, pool)     # set 2 is refused
     print(run)          # with the device's defaults, y differs by 0.012 (0.4% of its largest number): ...
 
-It is no part of the verdict, unless `--precision default` asks for it.
+The verdict does not depend on it, unless `--precision default` asks for it.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from mo_loop.frontend.ops.images.convolution import convolved
 from mo_loop.frontend.ops.images.windows import Window, WindowAttributes
 from mo_loop.frontend.ops.shared import FAR
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.graph.dimension import Dimension, low
+from mo_loop.graph.dimension import Dimension, low, now
 from mo_loop.graph.types import f32, i64
 from mo_loop.ops.ranges import AboveZero, AtLeast3, NotNegative, Positive, Positives
 from mo_loop.target import NEVER, Gap, Processor
@@ -282,7 +282,7 @@ def global_average_pool(x):
         none = (0,) * len(size)
         return ops.AvgPool(x, kernel=size, strides=(1,) * len(size), pads_begin=none, pads_end=none, exclude_pad=True)
     has_whole_blocks = len(dims) > 1 and isinstance(dims[1], int) and dims[1] % _BLOCK == 0
-    if len(size) < 2 or has_whole_blocks or not all(low(dim) > 0 for dim in dims):
+    if len(size) < 2 or has_whole_blocks or not all((now(dim) or low(dim)) > 0 for dim in dims):
         return ops.ReduceMean(x, spatial_axes(x), keep_dims=True)
     rows = ops.Reshape(x, [0, 0, -1], special_zero=True)
     return ops.Unsqueeze(ops.ReduceMean(rows, [2], keep_dims=True), list(range(3, len(dims))))
