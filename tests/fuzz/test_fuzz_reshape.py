@@ -15,9 +15,6 @@ MODELS = {
     "transformers": ["bert", "vit", "gpt2_dynamo"],
 }
 
-NOT_RIGHT = {"conv_lstm": "the runtime computes something of the steps in place, where their shapes are static"}
-"""Models whose IR is wrong for the declared sizes, and why."""
-
 
 def faults(found: Found) -> list[Change]:
     """The changes that are not right, but for sizes of 0, which the runtime refuses in many operations."""
@@ -30,10 +27,7 @@ def test_exported_models(folder: str, name: str) -> None:
     feeds = exported.models[name].sets[0]
     model = of_known_sizes(onnx.load(exported.path(name)), feeds)
     found = isolated(judge, Task(name, model.SerializeToString(), feeds, SEED, most=6, peer=False))
-    if name in NOT_RIGHT:
-        assert "for the declared sizes wrong" in found.refused
-    else:
-        assert not found.refused and found.changes and faults(found) == [], found
+    assert not found.refused and found.changes and faults(found) == [], found
 
 
 @pytest.mark.sweep(8)
