@@ -13,7 +13,8 @@ from mo_loop.frontend.context import Context, Translation
 from mo_loop.frontend.cut import Start
 from mo_loop.frontend.scope import Scope
 from mo_loop.graph import Value
-from mo_loop.graph.dimension import Assumption, fresh, open_symbols
+from mo_loop.graph.dimension import fresh
+from mo_loop.graph.shape import assume_fixed
 from mo_loop.graph.types import TensorType
 
 SHAPED = {"Reshape": 1, "Expand": 1, "ConstantOfShape": 0, "Squeeze": 1, "Unsqueeze": 1}
@@ -44,8 +45,7 @@ def with_length(context: Context, inputs: list[Value | None]) -> list[Value | No
     vector = inputs[place] if place < len(inputs) and not context.domain else None
     if vector is None or vector.rank != 1 or isinstance(vector.type.dims[0], int):
         return inputs
-    if sizes := open_symbols(vector.type.dims):
-        raise Assumption(fixed=sizes)
+    assume_fixed(vector.type.dims)
     count = _forced_rank(context.outputs[0], context.scope, context.translation)
     data = inputs[0]
     if count is not None and context.op_type in ("Squeeze", "Unsqueeze") and data is not None:

@@ -34,10 +34,9 @@ OF_ELEMENTS = frozenset({
 })  # fmt: skip
 """The operators of which the runtime does not compute tensors without elements: it ends the process, or is wrong."""
 
-VECTORS = {
-    "ConstantOfShape": 0, "Expand": 1, "Pad": 1, "Reshape": 1, "Slice": 1, "Squeeze": 1, "Tile": 1, "Unsqueeze": 1,
-}  # fmt: skip
-"""Operator -> the first input that is a vector with a number for each axis, so that ranks depend on its length."""
+OF_VECTORS = frozenset({"Pad", "Slice", "Tile"})
+"""The operators whose other inputs are vectors with a number for each axis. Those whose vector decides the rank of the
+output are SHAPED in assumed_ranks.py."""
 
 
 @dataclass
@@ -128,7 +127,7 @@ def attempted(make: Callable[[InputSizes], T | None], sizes: InputSizes) -> T | 
 
 
 def require_sizes_of(operator: str, inputs: Sequence[Value | None]) -> None:
-    """Assumption if the operator needs sizes that are open: one of `FIXED`, `OF_ELEMENTS` or `VECTORS`, or one of
+    """Assumption if the operator needs sizes that are open: one of `FIXED`, `OF_ELEMENTS` or `OF_VECTORS`, or one of
     classical machine learning, whose attributes are made for a number of features."""
     if operator in FIXED:
         assume_fixed(_dimensions(inputs))
@@ -137,9 +136,8 @@ def require_sizes_of(operator: str, inputs: Sequence[Value | None]) -> None:
         assume_elements(_dimensions(inputs))
     elif operator in OF_ELEMENTS:
         assume_elements(_dimensions(inputs))
-    elif operator in VECTORS:
-        vectors = inputs[VECTORS[operator] :]
-        assume_fixed(each.type.dims[0] for each in vectors if each is not None and each.rank == 1)
+    elif operator in OF_VECTORS:
+        assume_fixed(each.type.dims[0] for each in inputs[1:] if each is not None and each.rank == 1)
 
 
 def require_sizes_of_failures(graph: Graph) -> None:

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from mo_loop import ops
 from mo_loop.conversion_limits import budget
 from mo_loop.graph import Graph, Node
-from mo_loop.graph.dimension import Assumption, Dimension, now, open_symbols
-from mo_loop.graph.shape import normalise_axis
+from mo_loop.graph.dimension import Dimension, now, open_symbols
+from mo_loop.graph.shape import assume_fixed, normalise_axis
 from mo_loop.ops.control import If, Iteration
 from mo_loop.ops.port_map import Sliced
 from mo_loop.transforms.folding import fold_constants
@@ -114,9 +114,7 @@ class UnrollLoops(FunctionPass):
         draws = [each for scope in node.body.scopes() for each in scope.of(ops.RandomUniform)]
         if any(each.global_seed or each.op_seed for each in draws):
             return self.refuse(node, "it draws random numbers from a seed: every copy would draw the same ones")
-        sizes = open_symbols(_lengths(node))
-        if sizes:
-            raise Assumption(fixed=sizes)
+        assume_fixed(_lengths(node))
         if any(isinstance(each, Sliced) and not is_cut_evenly(each, value) for each, value in node.fed):
             return self.refuse(node, "the length of a sliced input is unknown, or its slices have other sizes than 1")
         return True

@@ -13,9 +13,9 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.errors import ConversionErrors, ConversionWarning, UnsupportedError, UsageError
 from mo_loop.graph import Graph, Node, Value
-from mo_loop.graph.dimension import Assumption, Dim, open_symbols
+from mo_loop.graph.dimension import Dim
 from mo_loop.graph.origin import Origin
-from mo_loop.graph.shape import is_static
+from mo_loop.graph.shape import assume_fixed, is_static
 from mo_loop.ops.base import Constant
 from mo_loop.ops.control import If, Iteration, Loop
 from mo_loop.ops.port_map import Merged
@@ -125,9 +125,8 @@ class LowLatency2(FunctionPass):
         length = length_of(node)
         if self.leaves(node):
             return False
-        sizes = open_symbols([length]) if isinstance(length, Dim) else set()
-        if sizes and (not isinstance(node, Iteration) or has_states(node) or _recurrences(node.body)):
-            raise Assumption(fixed=sizes)  # whether it is one step
+        if isinstance(length, Dim) and (not isinstance(node, Iteration) or has_states(node) or _recurrences(node.body)):
+            assume_fixed([length])  # whether it is one step
         if length != 1 and (inner := single_step_inside(node)) is not None:
             why = f"is in the body of {node.type} {node.label}, which stays: each of its iterations would need a state"
             self._errors.append(refusal(inner, why, "export the outer loop as a dimension of the inner one (a batch)"))

@@ -8,8 +8,8 @@ from typing import TypeAlias
 from mo_loop import ops
 from mo_loop.errors import ConversionErrors, UnsupportedError
 from mo_loop.graph import Graph
-from mo_loop.graph.dimension import Assumption, Dim, Dimension, Symbol, open_symbols, substituted
-from mo_loop.graph.shape import normalise_axis, symbols_of
+from mo_loop.graph.dimension import Dim, Dimension, Symbol, now, substituted
+from mo_loop.graph.shape import assume_fixed, normalise_axis, symbols_of
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Op, Parameter
 from mo_loop.ops.control import Control, If, Iteration, Loop
@@ -34,8 +34,8 @@ def length_of(node: Recurrence) -> Dimension | None:
         return None
     else:
         length = x.shape[1]
-    if isinstance(length, Dim) and length.now == 1 and (sizes := open_symbols([length])):
-        raise Assumption(fixed=sizes)
+    if now(length) == 1:
+        assume_fixed([length])
     return length
 
 

@@ -8,8 +8,7 @@ from mo_loop import ops as operations
 from mo_loop.frontend.ops.conditional import one_element
 from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
-from mo_loop.graph.dimension import Assumption, open_symbols
-from mo_loop.graph.shape import element_count, normalise_axis
+from mo_loop.graph.shape import assume_fixed, element_count, normalise_axis
 from mo_loop.graph.types import OptionalType, SequenceType, TensorType, boolean, f32, from_onnx, i32, i64, string
 from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Parameter
@@ -75,9 +74,8 @@ def split_to_sequence(input, split=None, *, keepdims: int = 1, axis: int = 0, no
         split = None if _size_of_pieces(split, node.scope) == 1 else split
     elif split is not None and _has_open_length(split) and _only_number(split, node.scope) == 1:
         split, keepdims = None, 1
-    pieces = open_symbols([input.type.dims[normalise_axis(axis, input.rank)]])
-    if pieces:  # forms for a known number of elements are much smaller and faster
-        raise Assumption(fixed=pieces)
+    # Forms for a known number of elements are much smaller and faster.
+    assume_fixed([input.type.dims[normalise_axis(axis, input.rank)]])
     if split is not None and split.dtype is not i64:
         split = ops.Convert(split, destination_type=i64)
     return ops.SplitToSequence(input, split, axis=axis, keepdims=bool(keepdims) or split is not None)

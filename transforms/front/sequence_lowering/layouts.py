@@ -20,7 +20,8 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.graph import Graph, Value
-from mo_loop.graph.dimension import Assumption, fresh, open_symbols
+from mo_loop.graph.dimension import fresh
+from mo_loop.graph.shape import assume_fixed
 from mo_loop.graph.types import ElementType, SequenceType, TensorType, i64
 from mo_loop.ops.base import Constant
 from mo_loop.transforms.front.sequence_lowering.shapes import (
@@ -255,8 +256,7 @@ class ElementKind:
         element = type_.element
         if element.dtype is None or element.shape is None:
             return None
-        if sizes := open_symbols(element.shape):
-            raise Assumption(fixed=sizes)
+        assume_fixed(element.shape)
         return cls(element.dtype, tuple(d if isinstance(d, int) else -1 for d in element.shape), always_packed)
 
     @property

@@ -20,9 +20,7 @@ from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, type_matches
 from mo_loop.transforms.replace import drop_dead, replace_node
 from mo_loop.transforms.runtime.inference import may_be_empty
-from mo_loop.transforms.runtime.local.rule import LocalRule
-
-VIEWS = ops.Reshape | ops.Squeeze | ops.Unsqueeze
+from mo_loop.transforms.runtime.local.rule import VIEWS, LocalRule
 
 
 class ReduceBeforeTranspose(LocalRule):

@@ -18,9 +18,7 @@ from mo_loop.target import CRASH, ERROR, NEVER, Gap, Processor, ReleaseRange, wi
 from mo_loop.transforms.operands import order_of
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, rank_equals
-from mo_loop.transforms.runtime.local.rule import LocalRule, MaximumRule, is_doubled, is_of_rows
-
-VIEWS = ops.Reshape | ops.Squeeze | ops.Unsqueeze
+from mo_loop.transforms.runtime.local.rule import VIEWS, LocalRule, MaximumRule, is_doubled, is_of_rows
 
 FUSED = (Unary, Binary, ops.Squeeze, ops.Unsqueeze, ops.Reshape)
 """Operations that the runtime may compute as a part of the convolution before them."""
