@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mo_loop.api import Model, read_model, save_model
-from mo_loop.compare.execution.judge import PEER
 from mo_loop.compare.input_sets.generated import shapes_of
 from mo_loop.compare.input_sets.given import save
 from mo_loop.compare.input_sets.new_sizes import new_sizes, sizes_text
@@ -39,7 +38,7 @@ from mo_loop.compare.oracle.recorded_conversion import (
 from mo_loop.compare.packages import require_interpreter, require_packages
 from mo_loop.compare.results.output_rows import type_text
 from mo_loop.compare.results.report import AGAINST, DIFFERS, NOT_RESHAPABLE, PASSED, InputSet, Report, Side
-from mo_loop.compare.results.verify_settings import F32, LIMIT, PRECISIONS, SETS, STEPS, Feeds, VerifyOptions
+from mo_loop.compare.results.verify_settings import F32, Feeds, VerifyOptions
 from mo_loop.compare.sides.default_run import default_run
 from mo_loop.compare.sides.expected_sets import ExpectedSets
 from mo_loop.compare.sides.plain_side import PlainSide, save_sets
@@ -55,73 +54,20 @@ from mo_loop.errors import NotComparableError, UsageError
 from mo_loop.frontend.external_data import needs_permission, require_external_data, with_data
 from mo_loop.frontend.model import OnnxModel, load, opened
 from mo_loop.options import ConvertOptions
+from mo_loop.support.signatures import made_of, takes
 from mo_loop.support.workers import Pool
 
 if TYPE_CHECKING:
-    from mo_loop.compare.layers.distance import Distance
+    from mo_loop.compare.layers.heat import Distance
 
 
-def verify(
-    model: Any,
-    ir: str | os.PathLike[str] | None = None,
-    *,
-    inputs: Sequence[str | os.PathLike[str] | Mapping[str, Any]] = (),
-    sets: int = SETS,
-    seed: int = 0,
-    rtol: float | None = None,
-    atol: float | None = None,
-    device: str = "CPU",
-    precision: str = F32,
-    against: Sequence[str] = (),
-    save: str | os.PathLike[str] | None = None,
-    limit: float = LIMIT,
-    layers: bool = False,
-    passes: bool = False,
-    memory: int | None = None,
-    dump: str | os.PathLike[str] | None = None,
-    steps: int = STEPS,
-    expected: Sequence[str | os.PathLike[str] | Mapping[str, Any]] = (),
-    custom_ops: Sequence[str | os.PathLike[str]] = (),
-    tolerances: Mapping[str, tuple[float, float]] | None = None,
-    python: str | None = None,
-    sizes: Any = None,
-    options: ConvertOptions | Mapping[str, Any] | None = None,
-) -> Report:
+@takes(VerifyOptions)
+def verify(model: Any, ir: Any = None, **arguments: Any) -> Report:
     """Run an ONNX model in ONNX Runtime and its IR in OpenVINO on the same inputs, and compare the outputs.
 
     Args:
         model: Path of an .onnx file, the bytes of one, or an `onnx.ModelProto`.
-        ir: The .xml of its IR. Without it the model is converted with `options`.
-        inputs: Sets of inputs: .npz files, .npy files, folders of .pb in the layout of ONNX's tests, or arrays by name.
-            Without them, `sets` of them are generated from `seed`.
-        sets: The number of generated sets.
-        seed: The seed of generated inputs.
-        expected: Outputs that replace those of ONNX Runtime, for each set of `inputs` in order: .npz files, folders
-            with output_0.pb, or arrays by name. Sets with outputs of their own (output_0.pb, arrays of an .npz) need
-            none.
-        custom_ops: Libraries with custom operators, which ONNX Runtime loads.
-        rtol: The relative tolerance of the outputs. By default it is that of the type, and outputs beyond it are
-            decided piece by piece (`mo_loop.compare.verdict.deciding`).
-        atol: The absolute tolerance, likewise.
-        tolerances: (rtol, atol) of single outputs.
-        python: The interpreter of another OpenVINO release, which runs the IR.
-        device: The device of OpenVINO.
-        precision: "f32", "f16", "bf16" or "default". Another precision than f32 is compared in addition to f32, so that
-            its cost does not count as an error of the conversion.
-        against: Other converters to compare with: "ovc".
-        save: A folder for the inputs and the outputs of all sides, as .npz.
-        limit: Seconds that one call of a runtime may take.
-        layers: Compare the pieces also where the outputs agree.
-        passes: If outputs differ, find the pass of the conversion that changed the numbers.
-        memory: Bytes that the values of both sides may take for `layers`; by default a quarter of the machine's memory.
-        dump: A folder for the dump of the conversion (docs/dump.md). Its page shows every tensor in the colour of its
-            difference, also if the outputs agree. It implies `layers`.
-        steps: The steps of each sequence, for an IR with states. The IR runs step by step, from a reset for each of the
-            `sets`. `layers`, `passes`, `dump` and `against` are refused. `inputs` are the steps of one sequence; for a
-            model with a loop over a sequence, each of them is a whole sequence.
-        sizes: Sizes that inputs of the IR are given before it runs, as the option `input` of a conversion writes them:
-            "x[8,3,320,?]". ONNX Runtime runs the model with inputs of any size. An IR with states is refused.
-        options: The options of the conversion, as ConvertOptions or by name: {"target": "2026.4"}.
+        arguments: The options, which follow.
 
     Returns:
         The results of all sides and outputs. The report is true if every output agrees.
@@ -131,31 +77,16 @@ def verify(
         NotComparableError: there are no inputs that both sides run, or no expected values.
         UnsupportedError: the model cannot be converted.
     """
-    _require(precision, against, sets, steps)
-    if python is not None:
-        require_interpreter(python)
-    settings = VerifyOptions(
-        tuple(inputs), sets, seed, rtol, atol, device, precision, tuple(against), None if save is None else Path(save),
-        limit, layers or dump is not None, passes, memory, None if dump is None else Path(dump), steps,
-        tuple(expected), tuple(os.fspath(each) for each in custom_ops), tolerances or {}, python,
-    )  # fmt: skip
+    require_packages()
+    settings = made_of(VerifyOptions, {"ir": ir, **arguments}, "verify")
+    if settings.python is not None:
+        require_interpreter(settings.python)
     if settings.dump is not None:  # it is written at the end; an error is reported now
         from mo_loop.look.dump.run_folder import RunFolder
 
         RunFolder(settings.dump).begin()
     with _as_file(model) as path:
-        return _Verification(path, None if ir is None else Path(ir), ConvertOptions.of(options), settings).run(sizes)
-
-
-def _require(precision: str, against: Sequence[str], sets: int, steps: int) -> None:
-    require_packages()
-    if precision not in PRECISIONS:
-        raise UsageError(f"precision is {precision!r}", hint=f"give one of {', '.join(PRECISIONS)}")
-    if unknown := [each for each in against if each != PEER]:
-        raise UsageError(f"the converter {unknown[0]!r} is not known", hint=f"give {PEER}")
-    for count, what in ((sets, f"{sets} sets of inputs"), (steps, f"sequences of {steps} steps")):
-        if count < 1:
-            raise UsageError(f"{what} cannot be compared", hint="give at least 1")
+        return _Verification(path, settings).run()
 
 
 @contextmanager
@@ -174,23 +105,24 @@ def _as_file(model: Any) -> Iterator[Path]:
 class _Verification:
     """One run of `verify`."""
 
-    def __init__(self, path: Path, ir: Path | None, options: ConvertOptions, settings: VerifyOptions) -> None:
+    def __init__(self, path: Path, settings: VerifyOptions) -> None:
         self.path = path
-        self.ir = ir
-        self.options = options
+        self.ir = None if settings.ir is None else Path(settings.ir)
+        self.options = options = ConvertOptions.of(settings.options)
         self.settings = settings
         self.notes: list[str] = []
         self.model: OnnxModel = load(str(path), options.allowed_folders)
         require_external_data(self.model)  # ONNX Runtime and onnx read it too
 
-    def run(self, sizes: Any = None) -> Report:
+    def run(self) -> Report:
         start = time.perf_counter()
         with tempfile.TemporaryDirectory(prefix="mo-loop-") as name:
             folder = Path(name)
             target, converted = self._converted(folder)
+            sizes = self.settings.sizes
             source = self._reference(folder, converted, any_sizes=sizes is not None)
-            if sizes is not None:
-                self.settings = replace(self.settings, sizes=new_sizes(sizes, self.model, converted))
+            given = {} if sizes is None else new_sizes(sizes, self.model, converted)
+            self.settings = settings = replace(self.settings, sizes=given)
             if has_states(converted.graph):
                 if sizes is not None:
                     raise UsageError(
@@ -198,7 +130,6 @@ class _Verification:
                         hint="convert the model with these sizes: --input",
                     )  # fmt: skip
                 return self._stepwise(target, source, converted, start)
-            settings = self.settings
             shapes = {**shapes_of(converted), **settings.sizes}
             found = ExpectedSets(source, self.model, settings, self.notes, shapes)
             with worker_pool(settings) as pool:
@@ -206,7 +137,7 @@ class _Verification:
                 defaults = None
                 if first.status in (PASSED, DIFFERS) and settings.precision == F32:
                     defaults = default_run(found, plain.refused, settings, target, converted.graph, plain.pool)
-            deciding = Deciding(self.path, source, self.ir, self.options, settings, self.notes)
+            deciding = Deciding(self.path, source, settings, self.notes)
             first, pieces = deciding.decided(first, plain, found)
             sets, expected, oracle = found.sets, found.expected, found.oracle
             save_sets(settings.save, "inputs", {number: feeds.items() for number, (_, feeds) in enumerate(sets)})
@@ -356,10 +287,9 @@ class _Verification:
 
     def _save_piece(self, pieces: Pieces | None) -> None:
         """Write the piece that differs, as a model with its inputs, to the folder of `save`."""
-        folder = self.settings.save
-        if folder is None or pieces is None or pieces.piece is None:
+        if self.settings.save is None or pieces is None or pieces.piece is None:
             return
-        model, inputs = pieces.piece
+        folder, (model, inputs) = Path(self.settings.save), pieces.piece
         (folder / "piece.onnx").write_bytes(model)
         save(folder / "piece.npz", inputs.items())
         self.notes.append(f"{folder / 'piece.onnx'} is the piece that differs, and {folder / 'piece.npz'} its inputs")
@@ -385,7 +315,7 @@ class _Verification:
         """The path of the page with the differences; empty if there is none, or the comparison ended early."""
         if self.settings.dump is None or str(layers).startswith(UNKNOWN):
             return ""
-        page = self.settings.dump / "index.html"
+        page = Path(self.settings.dump) / "index.html"
         return str(page) if page.exists() else ""
 
 

@@ -58,6 +58,11 @@ def flag(
     return field(default=default, metadata={"flag": made, "recorded": recorded})
 
 
+def argument(default: Any, text: str) -> Any:
+    """A field with this default that the command line does not have; `text` is for the documentation."""
+    return field(default=default, metadata={"text": text})
+
+
 def flags_of(cls: type) -> dict[str, Flag]:
     """The name of each field that has a flag."""
     return {each.name: each.metadata["flag"] for each in fields(cls) if "flag" in each.metadata}

@@ -30,7 +30,7 @@ def takes(arguments: Callable[P, object]) -> Callable[[Callable[..., R]], Callab
     def decorated(function: Callable[..., R]) -> Callable[Concatenate[Any, P], R]:
         own, more = signature(function), signature(arguments).parameters
         first = [each for each in own.parameters.values() if each.kind is not each.VAR_KEYWORD]
-        named = [each.replace(kind=each.KEYWORD_ONLY) for each in more.values()]
+        named = [each.replace(kind=each.KEYWORD_ONLY) for each in more.values() if each.name not in own.parameters]
         function.__signature__ = own.replace(parameters=[*first, *named])  # type: ignore[attr-defined]
         last = next(each.name for each in own.parameters.values() if each.kind is each.VAR_KEYWORD)
         head, _, rest = (function.__doc__ or "").partition(f"        {last}: ")

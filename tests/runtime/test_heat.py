@@ -12,7 +12,7 @@ from mo_loop import ops
 from mo_loop.compare.execution.isolated import isolated
 from mo_loop.compare.execution.runtime import Compiled
 from mo_loop.compare.layers import Heat, LayerDifference, first_difference
-from mo_loop.compare.layers.distance import BEYOND
+from mo_loop.compare.layers.heat import BEYOND
 from mo_loop.compare.layers.ir_side import IrSide
 from mo_loop.graph import Graph, Value
 from mo_loop.graph.tensor import ArrayTensor

@@ -7,8 +7,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from mo_loop.compare.layers.distance import BEYOND, BLOCK, EXACT, distance
-from mo_loop.compare.layers.heat import CURVES, POINTS, Curves
+from mo_loop.compare.layers.heat import BEYOND, BLOCK, CURVES, EXACT, POINTS, Curves, distance
 from mo_loop.compare.results.array_comparison import compare
 
 F32 = np.float32

@@ -19,6 +19,7 @@ from typing import Any
 
 from mo_loop.compare.execution.inferred import Inferred
 from mo_loop.compare.results.array_comparison import Named, compare_all, paired
+from mo_loop.compare.results.verify_settings import PEER as PEER
 from mo_loop.support.workers import TaskOutcome, report_stage
 
 PASSED, REFUSED, BUG, FAILED, WRONG = "passed", "refused", "bug", "fails", "wrong"
@@ -243,7 +244,7 @@ def convert_with_ovc(source: Path, target: Path, _: Arrays | None = None) -> Non
     openvino.save_model(openvino.convert_model(str(source)), str(target), compress_to_fp16=False)
 
 
-OURS, PEER = "mo_loop", "ovc"
+OURS = "mo_loop"
 CONVERTERS: dict[str, Callable[..., Inferred | None]] = {OURS: convert_with_mo_loop, PEER: convert_with_ovc}
 
 

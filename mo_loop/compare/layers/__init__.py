@@ -8,17 +8,12 @@
 `onnx_side`         the ONNX model in pieces        `onnx_loops`   its Loop, Scan and If
 `ir_side`           the IR in segments, on demand   `ir_loops`     its Loop and TensorIterator
 `piece_tolerance`   what rounding does in a piece   `onnx_pieces`  nodes that run at once
-`counterparts`      which nodes with bodies belong together
-`sizes`             how large the tensors of a piece are
-`history`           which passes made the layers of each ONNX node
-`heat`              the differences of all tensors  `distance`     how far two arrays are apart
-`layer_difference`  the answer                      `answer`       the facts besides the tensor
+`heat`              the distances of all tensors    `layer_difference`  the answer
 ==================  ===============================================================================
 """
 
-from mo_loop.compare.layers.first_difference import PieceFindings, compared, first_difference
+from mo_loop.compare.layers.first_difference import History, PieceFindings, compared, first_difference
 from mo_loop.compare.layers.heat import Heat
-from mo_loop.compare.layers.history import History
 from mo_loop.compare.layers.layer_difference import LayerDifference
 from mo_loop.look.ir_origins import assign_origins
 

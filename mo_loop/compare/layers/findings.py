@@ -16,17 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.layers.answer import (
-    is_close,
-    is_overwritten,
-    layers_of,
-    message,
-    other_weights,
-    steps_of,
-    uncompared,
-)
-from mo_loop.compare.layers.distance import Distance, distance
-from mo_loop.compare.layers.heat import Heat
+from mo_loop.compare.layers.heat import Distance, Heat, distance
 from mo_loop.compare.layers.ir_loops import as_element
 from mo_loop.compare.layers.ir_side import IrFrame, IrRunError, IrSide, Key
 from mo_loop.compare.layers.layer_difference import (
@@ -37,13 +27,20 @@ from mo_loop.compare.layers.layer_difference import (
     Elements,
     LayerDifference,
     elements_of,
+    is_close,
+    is_overwritten,
+    layers_of,
+    message,
+    other_weights,
+    steps_of,
+    uncompared,
 )
 from mo_loop.compare.layers.onnx_side import OnnxFrame
 from mo_loop.compare.layers.piece_model import piece_model
 from mo_loop.compare.layers.piece_tolerance import DRAWS, PieceTolerance, base_tolerance, changed
 from mo_loop.compare.layers.piece_tolerance import RTOL as PIECE_RTOL
 from mo_loop.compare.oracle.oracle_errors import RANDOM_OPERATORS
-from mo_loop.compare.results.array_comparison import ATOL, RTOL, SMALL_FLOAT, ArrayComparison, compare, is_limited
+from mo_loop.compare.results.array_comparison import ATOL, RTOL, ArrayComparison, compare, is_limited
 from mo_loop.diagnostics.ir_checks import loses_nan
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.origin import Origin
@@ -284,14 +281,6 @@ class Findings:
             return Distance(0.0, size=found.size)
         return found
 
-    def _elements(self, expected: Any, actual: Any) -> Elements:
-        array = np.asarray(expected)
-        usual = (RTOL, ATOL) if array.dtype.itemsize > 2 else (SMALL_FLOAT, SMALL_FLOAT)
-        rtol, atol = (
-            default if given is None else given for given, default in zip(self.tolerances, usual, strict=True)
-        )
-        return elements_of(expected, actual, rtol, atol)
-
     # -- the answer
 
     def found(
@@ -320,7 +309,7 @@ class Findings:
 
     def _told(self, result: ArrayComparison, expected: Any, actual: Any) -> tuple[str, str, Elements | None]:
         """The kind of a difference, its description, and the elements that differ."""
-        elements = self._elements(expected, actual) if result.kind == "values" else None
+        elements = elements_of(expected, actual, *self.tolerances) if result.kind == "values" else None
         return result.kind, message(result, elements), elements
 
     def _difference(

@@ -12,58 +12,20 @@ import numpy as np
 
 from mo_loop.compare.execution.runtime import Compiled
 from mo_loop.compare.layers.heat import Heat
-from mo_loop.compare.layers.history import History
 from mo_loop.compare.layers.ir_side import IrSide
 from mo_loop.compare.layers.layer_difference import LayerDifference
 from mo_loop.compare.layers.lockstep import Lockstep
 from mo_loop.frontend.model import OnnxModel, load
-from mo_loop.graph import Graph, Value
+from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.origin import Origin
 from mo_loop.support.packed_sequences import pack_sequence
+from mo_loop.transforms.manager import Phase, Step
 
 
-def first_difference(
-    model: Any,
-    graph: Graph,
-    feeds: Mapping[str, Any],
-    *,
-    rtol: float | None = None,
-    atol: float | None = None,
-    memory: int | None = None,
-    history: History | None = None,
-    one_by_one: bool = False,
-    heat: Heat | None = None,
-    properties: Mapping[str, Any] | None = None,
-) -> LayerDifference | None:
-    """The first tensor that differs, in the order of the ONNX model; None if all tensors agree.
-
-    A tensor that is wrong only when it is computed together with its neighbours is the answer if there is no other
-    one; then `vanishes` is set.
-    If it is None although the outputs of the whole model differ, the difference vanishes when inner tensors become
-    outputs: the runtime computes them in place, or fuses layers; `changing_pass` (compare/verdict/passes.py) finds
-    the pass.
-    It runs native code: call it in a worker process.
-
-    Args:
-        model: the ONNX model, as a path, bytes or an `onnx.ModelProto`.
-        graph: its IR, converted in this process, or read from files with `assign_origins`.
-        feeds: the inputs by name; a sequence is a list.
-        rtol, atol: tolerances, as for `mo_loop.compare.results.array_comparison`.
-        memory: the bytes that the values of both sides may take; a quarter of the machine's memory by default.
-        history: an observer of the conversion, which has recorded the passes.
-        one_by_one: run each node alone. If the worker process crashes, its stage then names the tensor and the
-            iteration ("computing loop/step/y, iteration 2 of loop"); else it names the first tensor of some.
-        properties: of OpenVINO, for example its precision; f32 by default.
-        heat: takes every comparison; the models are then compared after the first difference too.
-
-    Raises:
-        OnnxError: a node of the ONNX model does not run.
-        KeyError: an input of the IR has no value.
-    """
-    return compared(
-        model, graph, feeds, rtol=rtol, atol=atol, memory=memory, history=history, one_by_one=one_by_one, heat=heat,
-        properties=properties,
-    ).difference  # fmt: skip
+def first_difference(model: Any, graph: Graph, feeds: Mapping[str, Any], **how: Any) -> LayerDifference | None:
+    """The first tensor that differs, in the order of the ONNX model; None if all tensors agree. The arguments are those
+    of `compared`."""
+    return compared(model, graph, feeds, **how).difference
 
 
 @dataclass(frozen=True)
@@ -96,8 +58,30 @@ def compared(
     properties: Mapping[str, Any] | None = None,
     with_piece: bool = False,
 ) -> PieceFindings:
-    """All that is found by comparing the pieces, up to the first difference; the arguments are those of
-    `first_difference`."""
+    """All that is found by comparing the pieces, up to the first difference.
+
+    A tensor that is wrong only when it is computed together with its neighbours is the difference if there is no other
+    one; then `vanishes` is set. If there is none although the outputs of the whole model differ, the runtime computes
+    tensors in place, or fuses layers. It runs native code: call it in a worker process.
+
+    Args:
+        model: the ONNX model, as a path, bytes or an `onnx.ModelProto`.
+        graph: its IR, converted in this process, or read from files with `assign_origins`.
+        feeds: the inputs by name; a sequence is a list.
+        rtol: the relative tolerance, as for `mo_loop.compare.results.array_comparison`; by default that of the pieces.
+        atol: the absolute tolerance, likewise.
+        memory: the bytes that the values of both sides may take; a quarter of the machine's memory by default.
+        history: an observer of the conversion, which has recorded the passes.
+        one_by_one: run each node alone. If the worker process crashes, its stage then names the tensor and the
+            iteration ("computing loop/step/y, iteration 2 of loop"); else it names the first tensor of some.
+        heat: takes every comparison; the models are then compared after the first difference too.
+        properties: of OpenVINO, for example its precision; f32 by default.
+        with_piece: keep the piece that differs.
+
+    Raises:
+        OnnxError: a node of the ONNX model does not run.
+        KeyError: an input of the IR has no value.
+    """
     loaded = model if isinstance(model, OnnxModel) else load(model)
     side = IrSide() if properties is None else IrSide(partial(Compiled, properties=properties))
     lockstep = Lockstep(
@@ -139,3 +123,50 @@ def _array(name: str, feeds: Mapping[str, Any]) -> Any:
     if part in ("data", "shapes") and isinstance(feeds.get(base), list):
         return pack_sequence(feeds[base])[part == "shapes"]
     return None
+
+
+Place = tuple[tuple[str, ...], str]
+
+
+class History:
+    """An observer of one conversion. It can be pickled."""
+
+    def __init__(self) -> None:
+        self._passes: dict[Place, dict[str, None]] = {}
+        self._nodes: dict[Node, None] = {}
+
+    def __call__(self, event: Step | Phase) -> None:
+        if isinstance(event, Phase):
+            if event.name == "translating" and event.graph is not None:
+                self._nodes = _all_nodes(event.graph)
+            elif event.name == "passes" and event.seconds is not None:
+                self._nodes = {}
+            return
+        if not event.changed:
+            return
+        now = _all_nodes(event.graph)
+        name = _name(event)
+        for node in (
+            *(each for each in now if each not in self._nodes),
+            *(each for each in self._nodes if each not in now),
+        ):
+            for origin in node.origins:
+                self._passes.setdefault((origin.scope, origin.node), {})[name] = None
+        self._nodes = now
+
+    def passes_of(self, origin: Origin) -> tuple[str, ...]:
+        """The passes that made, replaced or removed a layer of an ONNX node, in the order in which they ran."""
+        return tuple(self._passes.get((origin.scope, origin.node), ()))
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {"_passes": self._passes, "_nodes": {}}
+
+
+def _name(step: Step) -> str:
+    """The name of the pass; of a pass that contains others, with those that changed something, if they are few."""
+    inner = [name for name, count in step.matchers if count]
+    return f"{step.name} ({', '.join(inner)})" if 0 < len(inner) <= 3 else step.name
+
+
+def _all_nodes(graph: Graph) -> dict[Node, None]:
+    return {node: None for each in graph.scopes() for node in each.ordered()}

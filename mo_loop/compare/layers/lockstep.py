@@ -18,16 +18,14 @@ from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
 from typing import Any
 
-from mo_loop.compare.layers.counterparts import counterpart, loops_for
 from mo_loop.compare.layers.findings import Different, Findings, Iterations
 from mo_loop.compare.layers.heat import Heat
-from mo_loop.compare.layers.ir_loops import IrLoop
+from mo_loop.compare.layers.ir_loops import IrLoop, counterpart, loops_for
 from mo_loop.compare.layers.ir_side import IrFrame, IrRunError, IrSide
 from mo_loop.compare.layers.layer_difference import BODY_INPUT, BRANCH, COUNT, MODEL_OUTPUT, OUTPUT, LayerDifference
 from mo_loop.compare.layers.loops_of_steps import LoopOfSteps
 from mo_loop.compare.layers.onnx_loops import BatchedScan, OnnxLoop, OnnxMap, branch_of, outputs_of_no_iterations
 from mo_loop.compare.layers.onnx_side import OnnxFrame, OnnxPlan
-from mo_loop.compare.layers.sizes import Sizes
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import main_graph
 from mo_loop.graph import Graph, Node, Value
@@ -102,7 +100,7 @@ class Lockstep:
                 self._call(frame, ir, place, at)
             else:
                 if not self.one_by_one:
-                    end = plan.end_of_piece(frame, place, Sizes(plan, ir, self._budget()).fits)
+                    end = plan.end_of_piece(frame, place, self._budget())
                 frame.compute(place, end)
             self._compare_outputs(frame, ir, range(place, end), at)
             self._release(frame, ir, end)

@@ -12,6 +12,7 @@ bodies and calls of functions are pieces of their own, which the caller drives.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Any
@@ -26,6 +27,9 @@ from mo_loop.frontend.tensor_protos import dense_from_sparse, tensor_from
 from mo_loop.graph.origin import Origin
 
 DRIVEN = ("Loop", "Scan", "If", "SequenceMap")
+FIRST = 64
+"""The most nodes of the first piece of a graph whose sizes are not known."""
+
 LARGEST = 1 << 30
 """The most bytes of weights in the model of one piece: a message has at most 2 GB."""
 
@@ -52,6 +56,8 @@ class OnnxPlan:
         self.last_use = {name: place for place, read in enumerate(self.reads) for name in read}
         self._bodies: dict[int, dict[str, OnnxPlan]] = {}
         self._ends: dict[int, int] = {}
+        self.sizes: dict[int, int] = {}
+        """The bytes of the results of nodes when they ran last."""
         self._pieces: dict[tuple[int, int], Piece] = {}
         self._given = given
 
@@ -111,25 +117,34 @@ class OnnxPlan:
             self._bodies[place] = {"": OnnxPlan(graph, self.model)}
         return self._bodies[place][""]
 
-    def end_of_piece(self, frame: OnnxFrame, start: int, sizes: Any) -> int:
+    def end_of_piece(self, frame: OnnxFrame, start: int, budget: int) -> int:
         """The place after the piece that begins at `start`: its nodes have no bodies and call no functions.
 
-        `sizes(place)` returns whether the node is too large for a piece that has begun.
+        Its results take about `budget` bytes: as many as in the last run of the graph; in the first one each counts
+        like the largest value before it, and a piece has at most as many nodes as all before it together.
         """
         if start in self._ends:
             return self._ends[start]
         lists = self._is_of_lists(start, frame, set())
         made: set[str] = set(self.nodes[start].output) if lists else set()
-        end = start + 1
+        largest = max(map(size_of, frame.values.values()), default=0)
+        left, weights, end = budget - self.sizes.get(start, largest), LARGEST - self._weights(start), start + 1
         while end < len(self.nodes) and not self.is_driven(end) and self.function(end) is None:
-            if self._is_of_lists(end, frame, made) != lists or not sizes(end):
+            left, weights = left - self.sizes.get(end, largest), weights - self._weights(end)
+            is_long = end not in self.sizes and end - start >= max(FIRST, start)
+            if is_long or min(left, weights) < 0 or self._is_of_lists(end, frame, made) != lists:
                 break
             if lists:
                 made.update(self.nodes[end].output)
             end += 1
-        if self.is_repeated:
+        if self.is_repeated and end - 1 in self.sizes:
             self._ends[start] = end
         return end
+
+    def _weights(self, place: int) -> int:
+        """About the bytes of the initializers that a node reads."""
+        held = [self.constants[name] for name in self.nodes[place].input if name in self.constants]
+        return sum(8 * math.prod(each.dims) for each in held if hasattr(each, "data_type"))
 
     def _is_of_lists(self, place: int, frame: OnnxFrame, made: set[str]) -> bool:
         node = self.nodes[place]
@@ -205,7 +220,10 @@ class OnnxFrame:
 
     def compute(self, start: int, end: int) -> None:
         """Run the nodes of a piece."""
-        self.values.update(self.plan.piece(self, start, end).run(self))
+        found = self.plan.piece(self, start, end).run(self)
+        self.values.update(found)
+        for place in range(start, end):
+            self.plan.sizes[place] = sum(size_of(found.get(name)) for name in self.plan.nodes[place].output)
 
     def release(self, place: int) -> None:
         """Forget the values that no node from `place` on reads."""

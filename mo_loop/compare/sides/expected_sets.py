@@ -9,6 +9,7 @@ Without given inputs, sets are generated that ONNX Runtime accepts, and whose va
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -70,7 +71,8 @@ class ExpectedSets:
         """ONNX Runtime in a process; None if it does not run the model, and is not needed."""
         settings = self._settings
         try:
-            oracle = Hosted(Oracle, str(self._source), settings.custom_ops, limit=settings.limit)
+            libraries = [os.fspath(each) for each in settings.custom_ops]
+            oracle = Hosted(Oracle, str(self._source), libraries, limit=settings.limit)
         except IsolatedError as error:
             if not is_needed:
                 self._notes.append(f"ONNX Runtime does not run the model: {brief(error)}")

@@ -26,7 +26,7 @@ from mo_loop.compare.sides.side_run import SideRun, compiled
 from mo_loop.support.workers import Pool
 
 if TYPE_CHECKING:
-    from mo_loop.compare.layers.distance import Distance
+    from mo_loop.compare.layers.heat import Distance
 
 
 class PlainSide:
@@ -106,7 +106,7 @@ class PlainSide:
         """Keep how far the outputs are apart, if a page is to show it."""
         if self._settings.dump is None:
             return
-        from mo_loop.compare.layers.distance import distance
+        from mo_loop.compare.layers.heat import distance
 
         wanted = flat(self._expected[number])
         have = by_wanted_name(wanted, flat(found))
@@ -119,12 +119,12 @@ class PlainSide:
                 self.distances[side, number, name] = measured
 
 
-def save_sets(folder: Path | None, side: str, found: Mapping[int, Iterable[tuple[str, Any]]]) -> None:
+def save_sets(folder: Any, side: str, found: Mapping[int, Iterable[tuple[str, Any]]]) -> None:
     """Write the arrays of each set to a folder, if there is one."""
     if folder is None:
         return
     for number, arrays in found.items():
-        save(folder / f"set{number}-{side.replace(' ', '-')}.npz", arrays)
+        save(Path(folder) / f"set{number}-{side.replace(' ', '-')}.npz", arrays)
 
 
 def convert_otherwise(task: tuple[str, str]) -> None:

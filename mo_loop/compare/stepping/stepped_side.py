@@ -96,9 +96,9 @@ class SteppedSide:
     def _save(
         self, precision: str, number: int, place: int, step: StepRun, outputs: Named, states: Mapping[str, np.ndarray]
     ) -> None:
-        folder = self._settings.save
-        if folder is None:
+        if self._settings.save is None:
             return
+        folder = Path(self._settings.save)
         name = f"sequence{number + 1}-step{place + 1}"
         save(folder / f"{name}-inputs.npz", step.feeds.items())
         save(folder / f"{name}-onnxruntime.npz", [*step.wanted(outputs), *_named_states(step.states)])

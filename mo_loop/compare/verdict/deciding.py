@@ -1,6 +1,6 @@
 """The verdict about an IR: the ends decide where they agree, the pieces where they do not.
 
-    deciding = Deciding(path, source, ir, options, settings, notes)
+    deciding = Deciding(path, source, settings, notes)
     side, pieces = deciding.decided(side, plain, found)        # the side with its final status
 
 `agrees` needs agreement of the ends, or of every piece while the model itself amplifies rounding. A piece that differs
@@ -10,6 +10,7 @@ is a fault; without one, a piece that cannot be compared leaves the verdict open
 from __future__ import annotations
 
 import math
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -21,7 +22,7 @@ from mo_loop.compare.execution.isolated import IsolatedError, isolated
 from mo_loop.compare.execution.judge import brief
 from mo_loop.compare.results.array_comparison import AMPLIFIED
 from mo_loop.compare.results.report import DIFFERS, NOT_DECIDED, PASSED, Row, Side
-from mo_loop.compare.results.verify_settings import Feeds, VerifyOptions, properties_of
+from mo_loop.compare.results.verify_settings import Feeds, VerifyOptions
 from mo_loop.compare.sides.expected_sets import GIVEN, ExpectedSets
 from mo_loop.compare.sides.plain_side import PlainSide
 from mo_loop.compare.verdict.amplification import amplification, explains
@@ -29,7 +30,7 @@ from mo_loop.compare.verdict.explaining import Pieces, Question, pieces_of
 from mo_loop.options import ConvertOptions
 
 if TYPE_CHECKING:
-    from mo_loop.compare.layers.distance import Distance
+    from mo_loop.compare.layers.heat import Distance
 
 UNIT = 2.0**-24
 """The largest relative error of one rounding of f32."""
@@ -38,14 +39,12 @@ HINT = "give other inputs (--input-data), or tolerances for the outputs (--rtol,
 
 
 class Deciding:
-    """The verdicts of one verification. `source` is the model that ONNX Runtime runs, `ir` the IR that was given."""
+    """The verdicts of one verification. `source` is the model that ONNX Runtime runs."""
 
     def __init__(
-        self, path: Path, source: Path, ir: Path | None, options: ConvertOptions, settings: VerifyOptions,
-        notes: list[str],
-    ) -> None:  # fmt: skip
-        self.path, self.source, self.ir = path, source, ir
-        self.options, self.settings, self.notes = options, settings, notes
+        self, path: Path, source: Path, settings: VerifyOptions, notes: list[str]
+    ) -> None:
+        self.path, self.source, self.settings, self.notes = path, source, settings, notes
 
     def decided(self, side: Side, plain: PlainSide, found: ExpectedSets) -> tuple[Side, Pieces | None]:
         """The side with the verdict, and the answer of the pieces where they were compared."""
@@ -69,18 +68,16 @@ class Deciding:
         return self._amplified(side, plain, found, pieces), pieces
 
     def question(
-        self, sets: Sequence[tuple[str, Feeds]], numbers: Sequence[int], precision: str = "", dump: Path | None = None,
+        self, sets: Sequence[tuple[str, Feeds]], numbers: Sequence[int], precision: str = "", dump: Any = None,
         outputs: Sequence[tuple[str, Distance]] = (),
     ) -> Question:  # fmt: skip
         """The question about the sets of these numbers. A worker that started earlier may be in another folder."""
         settings = self.settings
         return Question(
-            str(self.path.absolute()), str(self.source.absolute()),
-            None if self.ir is None else str(self.ir.absolute()), self.options,
-            [sets[number][0] for number in numbers], [sets[number][1] for number in numbers],
-            settings.rtol, settings.atol, settings.memory, dump=None if dump is None else str(dump.absolute()),
-            precision=precision, properties=properties_of(precision, "CPU") if precision else None, outputs=outputs,
-            sizes=settings.sizes, with_piece=settings.save is not None,
+            os.path.abspath(self.path), os.path.abspath(self.source),
+            None if settings.ir is None else os.path.abspath(settings.ir), ConvertOptions.of(settings.options),
+            [sets[number] for number in numbers], settings, None if dump is None else os.path.abspath(dump), precision,
+            outputs,
         )  # fmt: skip
 
     def _open(self, pieces: Pieces) -> str:

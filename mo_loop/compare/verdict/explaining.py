@@ -1,6 +1,6 @@
 """Whether the pieces of an IR agree with those of the ONNX model, and which pass changed the numbers.
 
-    question = Question("model.onnx", "model.onnx", None, options, names, sets)
+    question = Question("model.onnx", "model.onnx", None, options, [("set 0", feeds)], settings)
     answer = pieces_of(question, limit, runs=True)
     answer.status                                       # "agrees", "differs" or "not decided"
 
@@ -19,9 +19,9 @@ from typing import Any
 from mo_loop.api import compressed, read_model
 from mo_loop.compare.execution.isolated import IsolatedError
 from mo_loop.compare.layers import History, LayerDifference, PieceFindings, assign_origins, compared
-from mo_loop.compare.layers.distance import Distance
+from mo_loop.compare.layers.heat import Distance
 from mo_loop.compare.layers.layer_difference import FAILED
-from mo_loop.compare.results.verify_settings import Sizes
+from mo_loop.compare.results.verify_settings import VerifyOptions, properties_of
 from mo_loop.compare.verdict.heat_page import HeatPage
 from mo_loop.compare.verdict.passes import PassDifference, changing_pass
 from mo_loop.conversion import Conversion
@@ -46,29 +46,21 @@ UNKNOWN = "the pieces are not compared: "
 class Question:
     """A model, its IR or None, the options of the conversion, and the sets of inputs whose outputs differ.
 
-    `names` are those of the sets. `reference` is the model that ONNX Runtime runs: the model itself, or one that is cut
-    as the conversion is. With `one_by_one` every tensor is computed alone, so that a crash has a place. `dump` is a
-    folder for the page. OpenVINO computes in `precision` (empty: f32), with `properties`. `outputs` are those of the
-    whole IR, with their differences, `sizes` those that inputs of the IR are given. `with_piece` asks for the piece
-    that differs as a model.
+    `reference` is the model that ONNX Runtime runs: the model itself, or one that is cut as the conversion is. `dump`
+    is a folder for the page. OpenVINO computes in `precision` (empty: f32). `outputs` are those of the whole IR, with
+    their differences. With `one_by_one` every tensor is computed alone, so that a crash has a place.
     """
 
     model: str
     reference: str
     ir: str | None
     options: ConvertOptions
-    names: Sequence[str]
-    sets: Sequence[Mapping[str, Any]]
-    rtol: float | None = None
-    atol: float | None = None
-    memory: int | None = None
-    one_by_one: bool = False
+    sets: Sequence[tuple[str, Mapping[str, Any]]]
+    settings: VerifyOptions
     dump: str | None = None
     precision: str = ""
-    properties: Mapping[str, Any] | None = None
     outputs: Sequence[tuple[str, Distance]] = ()
-    sizes: Sizes | None = None
-    with_piece: bool = False
+    one_by_one: bool = False
 
 
 @dataclass(frozen=True)
@@ -132,15 +124,16 @@ def compared_sets(question: Question) -> PieceFindings:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         graph = _graph(question, history, page)
-    total = PieceFindings()
+    total, settings = PieceFindings(), question.settings
+    properties = properties_of(question.precision, "CPU") if question.precision else None
     try:
-        for name, feeds in zip(question.names, question.sets, strict=True):
+        for name, feeds in question.sets:
             if page is not None:
                 page.heat.sets.append(name)
             found = compared(
-                question.reference, graph, feeds, rtol=question.rtol, atol=question.atol, memory=question.memory,
+                question.reference, graph, feeds, rtol=settings.rtol, atol=settings.atol, memory=settings.memory,
                 history=history, one_by_one=question.one_by_one, heat=None if page is None else page.heat,
-                properties=question.properties, with_piece=question.with_piece,
+                properties=properties, with_piece=settings.save is not None,
             )  # fmt: skip
             first = found.difference
             total = PieceFindings(
@@ -173,10 +166,11 @@ def _graph(question: Question, history: History, page: HeatPage | None) -> Graph
 
 def passes_of(question: Question) -> PassDifference | str:
     """The pass that changed the numbers; a sentence if there is none, or it cannot be found."""
+    settings = question.settings
     try:
         found = changing_pass(
-            question.model, question.options, question.sets, rtol=question.rtol, atol=question.atol,
-            reference=question.reference, sizes=question.sizes,
+            question.model, question.options, [feeds for _, feeds in question.sets], rtol=settings.rtol,
+            atol=settings.atol, reference=question.reference, sizes=settings.sizes,
         )  # fmt: skip
     except IsolatedError as error:
         return f"{UNKNOWN}{str(error).splitlines()[0]}"

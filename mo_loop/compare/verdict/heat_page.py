@@ -12,7 +12,7 @@ import os
 from collections.abc import Iterable
 
 from mo_loop.compare.layers import Heat
-from mo_loop.compare.layers.distance import Distance
+from mo_loop.compare.layers.heat import Distance
 from mo_loop.graph import Graph
 from mo_loop.look.dump.dumper import Dumper
 

@@ -9,7 +9,7 @@ import pytest
 from mo_loop.api import convert_model, save_model
 from mo_loop.compare import verifying
 from mo_loop.compare.layers import first_difference
-from mo_loop.compare.layers.distance import Distance
+from mo_loop.compare.layers.heat import Distance
 from mo_loop.compare.results.report import Report
 from mo_loop.compare.results.report_formats import as_text
 from mo_loop.compare.verdict import explaining
