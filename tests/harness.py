@@ -27,10 +27,7 @@ import onnx.parser
 import pytest
 
 from mo_loop.api import convert_model, save_model
-from mo_loop.compare.execution.inferred import Inferred
 from mo_loop.compare.execution.isolated import IsolatedError, isolated
-from mo_loop.compare.execution.judge import Sample, judge_ir
-from mo_loop.compare.execution.other_release import CompiledElsewhere
 from mo_loop.compare.execution.runtime import run_ir
 from mo_loop.compare.oracle.oracle import Expected, expected_values
 from mo_loop.compare.results.array_comparison import Named
@@ -47,6 +44,7 @@ from tests.known_results import passed, values
 from tests.nodes import node_model
 from tests.processor import fail_or_skip
 from tests.release import RELEASE
+from tests.samples import CompiledElsewhere, Inferred, Sample, judge_ir
 from tests.together import later
 from tools.runtimes import chosen_interpreter
 

@@ -22,11 +22,11 @@ from pathlib import Path
 from typing import Any
 
 import mo_loop
-from mo_loop.compare.execution.judge import Sample
 from mo_loop.compare.execution.processor import CPUINFO, LIMIT
 from mo_loop.graph import Graph
 from mo_loop.ir.xml import in_memory
 from tests import ROOT
+from tests.samples import Sample
 
 FOLDER = os.environ.get("MO_LOOP_TEST_RESULTS", str(ROOT / "build" / "test-results"))
 LIBRARIES = ("openvino", "onnxruntime", "onnx", "numpy")

@@ -15,10 +15,10 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.compare.execution.isolated import IsolatedError, isolated
-from mo_loop.compare.execution.judge import CRASH, Sample, Verdict, judge_ir, judge_results
 from mo_loop.support.workers import report_stage
 from tests.known_results import Known, passed
 from tests.processor import fail_or_skip, is_of_the_processor
+from tests.samples import CRASH, Sample, Verdict, judge_ir, judge_results
 
 MOST = 24
 """So many models are one model at most."""

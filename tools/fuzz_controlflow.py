@@ -30,8 +30,6 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.compare.execution.isolated import FILLED
-from mo_loop.compare.execution.judge import CONVERTERS, EXCUSED, Sample, Verdict, settle
 from mo_loop.support.workers import Pool, TaskOutcome
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.pipelines import LOOPS
@@ -39,6 +37,7 @@ from tests.fuzz.control_flow.features import rare
 from tests.fuzz.control_flow.options import add_common, add_numbers, numbers_of, parse
 from tests.fuzz.control_flow.page import page
 from tests.fuzz.control_flow.report import counted, groups, keep, pattern, rates, tally
+from tests.samples import CONVERTERS, EXCUSED, FILLED, Sample, Verdict, settle
 
 MEMORY = 6 << 30
 MOST_EXCUSED = 0.01
@@ -57,7 +56,7 @@ def main(arguments: list[str] | None = None) -> int:
     limits: dict[str, Any] = {"jobs": options.jobs, "limit": options.limit, "memory": MEMORY}
     with (
         Pool("tests.fuzz.control_flow.oracle:oracle", **limits) as oracle,
-        Pool("mo_loop.compare.execution.judge:judge", env=FILLED, **limits) as judge,
+        Pool("tests.samples:judge", env=FILLED, **limits) as judge,
     ):
         tasks = [(options.seed, index, options.lists, options.widens, options.recurs) for index in numbers_of(options)]
         samples = _samples(oracle, tasks, skipped)

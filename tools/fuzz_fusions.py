@@ -26,8 +26,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.compare.execution.isolated import FILLED
-from mo_loop.compare.execution.judge import PASSED, Verdict, verdict_of
 from mo_loop.support.printable import aligned
 from mo_loop.support.workers import Pool, TaskOutcome
 from tests.fuzz import SKIPPED
@@ -36,6 +34,7 @@ from tests.fuzz.control_flow.report import groups
 from tests.fuzz.fusions.drawing import F16, F32, INT8, Cell
 from tests.fuzz.fusions.followers import cells
 from tests.fuzz.fusions.trial import UNSETTLED, Row, Task
+from tests.samples import FILLED, PASSED, Verdict, verdict_of
 
 TOGETHER = 24
 ISAS = ("SSE41", "AVX2", "AVX512_CORE", "AVX512_CORE_VNNI")

@@ -21,8 +21,6 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.compare.execution.isolated import FILLED
-from mo_loop.compare.execution.judge import CONVERTERS, OURS, PASSED, Sample, Verdict, settle
 from mo_loop.support.workers import Pool
 from tests.fuzz import SKIPPED
 from tests.fuzz.control_flow.options import add_common, add_numbers, numbers_of, parse, require_known
@@ -30,6 +28,7 @@ from tests.fuzz.control_flow.report import counted, groups, keep, pattern
 from tests.fuzz.graphs import draw
 from tests.fuzz.graphs.patterns import PATTERNS
 from tests.fuzz.graphs.trial import Task, sample_of
+from tests.samples import CONVERTERS, FILLED, OURS, PASSED, Sample, Verdict, settle
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -28,11 +28,18 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.compare.execution.isolated import FILLED
-from mo_loop.compare.execution.judge import (
+from mo_loop.support.printable import aligned
+from mo_loop.support.workers import Pool
+from tests.fuzz.control_flow.options import add_common, add_quantization, parse, require_known
+from tests.fuzz.control_flow.report import counted, groups, keep, pattern
+from tests.fuzz.operators.known import KNOWN, known
+from tests.fuzz.operators.table import FAMILIES, operators_of
+from tests.fuzz.operators.trial import Trial
+from tests.samples import (
     BUG,
     CRASH,
     FAILED,
+    FILLED,
     HANG,
     NOT_COMPILABLE,
     NOT_READABLE,
@@ -42,13 +49,6 @@ from mo_loop.compare.execution.judge import (
     Verdict,
     settle,
 )
-from mo_loop.support.printable import aligned
-from mo_loop.support.workers import Pool
-from tests.fuzz.control_flow.options import add_common, add_quantization, parse, require_known
-from tests.fuzz.control_flow.report import counted, groups, keep, pattern
-from tests.fuzz.operators.known import KNOWN, known
-from tests.fuzz.operators.table import FAMILIES, operators_of
-from tests.fuzz.operators.trial import Trial
 
 MEMORY = 6 << 30
 MOST_SKIPPED = 0.04
@@ -103,7 +103,7 @@ def run(
     limits: dict[str, Any] = {"jobs": jobs, "limit": limit, "memory": MEMORY}
     with (
         Pool("tests.fuzz.operators.trial:oracle", **limits) as oracle,
-        Pool("mo_loop.compare.execution.judge:judge", env=NO_TELEMETRY | FILLED, **limits) as judge,
+        Pool("tests.samples:judge", env=NO_TELEMETRY | FILLED, **limits) as judge,
     ):
         trials: dict[str, Trial] = {}
         python = None if options is None else options.python

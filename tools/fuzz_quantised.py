@@ -25,13 +25,13 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
-from mo_loop.compare.execution.judge import CONVERTERS, OURS
 from mo_loop.support.printable import aligned
 from mo_loop.support.workers import Pool
 from tests.fuzz.control_flow.options import add_common, add_quantization, parse
 from tests.fuzz.quantised import draw
 from tests.fuzz.quantised.measuring import Found, Task, verdict_of
 from tests.fuzz.quantised.styles import STYLES
+from tests.samples import CONVERTERS, OURS
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -26,11 +26,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import numpy as np
 import onnx
 
-from mo_loop.compare.execution.isolated import FILLED
-from mo_loop.compare.execution.judge import Sample
 from mo_loop.support.workers import Pool
 from tests.fuzz.control_flow.options import add_common, add_numbers, numbers_of, parse
 from tests.fuzz.reshaping import ERROR, LEFT_OUT, RIGHT, SIGNAL, WRONG, Found, Task, judge, of_known_sizes
+from tests.samples import FILLED, Sample
 
 __all__ = ["judge"]
 

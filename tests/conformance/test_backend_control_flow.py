@@ -13,10 +13,10 @@ import pytest
 
 from mo_loop.api import convert_model
 from mo_loop.compare.execution.isolated import isolated
-from mo_loop.compare.execution.judge import judge
 from mo_loop.errors import MoLoopError
 from tests.conformance.cases import Entry, collect
 from tests.conformance.expectations import differences, read
+from tests.samples import judge
 
 PATTERN = "^test_(if|loop|scan|range|sequence_map|linear_attention)"
 MODULES = "^(if|loop|scan|range|sequence_map|linear_attention)"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from mo_loop.compare.execution.isolated import isolated
-from mo_loop.compare.execution.judge import judge
 from tests.conformance.cases import Entry, collect
 from tests.conformance.expectations import differences, read
+from tests.samples import judge
 
 PATTERN = "equence|ptional|^test_loop.*seq|^test_if_(seq|opt)|^test_identity_(seq|opt)"
 MODULES = "sequence|optional|^(if|loop|identity)"

@@ -19,13 +19,14 @@ from typing import Any
 import numpy as np
 import onnx
 
-from mo_loop.compare.execution.isolated import IsolatedError, isolated
-from mo_loop.compare.execution.judge import CONVERTERS, OURS, PEER, brief, empty_alike
+from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated
 from mo_loop.compare.oracle.graph_edits import of_unknown_sizes
 from mo_loop.compare.oracle.oracle import expected_values
-from mo_loop.compare.results.array_comparison import Named, compare_all
+from mo_loop.compare.results.array_comparison import Named, compare_all, empty_alike
+from mo_loop.compare.results.verify_settings import PEER
 from mo_loop.support.workers import report_stage
 from tests.fuzz.reshaped import BATCH, BOUNDS, NUMBERS, UNKNOWN, run_reshaped
+from tests.samples import CONVERTERS, OURS
 
 RIGHT, WRONG, ERROR, SIGNAL, LEFT_OUT = "right", "wrong", "error", "signal", "left out"
 WAYS = (NUMBERS, NUMBERS, UNKNOWN, BOUNDS)

@@ -7,9 +7,9 @@ import numpy as np
 import onnx
 import pytest
 
-from mo_loop.compare.execution.judge import Sample
 from tests.fuzz.control_flow.generator import Case, generate
 from tests.fuzz.control_flow.oracle import oracle
+from tests.samples import Sample
 
 COUNT = 150
 

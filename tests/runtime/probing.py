@@ -34,8 +34,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.api import convert_model
-from mo_loop.compare.execution.isolated import FILLED
-from mo_loop.compare.execution.judge import brief
+from mo_loop.compare.execution.isolated import brief
 from mo_loop.compare.execution.runtime import run_ir
 from mo_loop.compare.results.array_comparison import compare
 from mo_loop.graph import Graph
@@ -53,6 +52,7 @@ from mo_loop.transforms.manager import Manager
 from mo_loop.transforms.pipelines import LOOPS, default_pipeline
 from tests.harness import parsed
 from tests.processor import NO_LIMIT, processor
+from tests.samples import FILLED
 
 FOLDER = Path(__file__).parent / "probes"
 SECTION = re.compile(r"^# (infer|limit|rtol|skips|opset|threads|unlike|without|graph|onnx)\b", re.MULTILINE)

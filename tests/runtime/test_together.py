@@ -9,10 +9,10 @@ import pytest
 
 from mo_loop.api import convert_model, save_model
 from mo_loop.compare.execution.isolated import isolated
-from mo_loop.compare.execution.judge import Sample
 from tests import known_results, together
 from tests.harness import check_node, f32
 from tests.nodes import node_model
+from tests.samples import Sample
 
 
 @pytest.fixture(autouse=True)

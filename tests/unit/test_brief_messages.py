@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from mo_loop.compare.execution.isolated import IsolatedError, isolated
-from mo_loop.compare.execution.judge import brief
+from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated
 from mo_loop.errors import InputError
 
 NATIVE = {

@@ -10,11 +10,10 @@ import numpy as np
 import pytest
 
 from mo_loop.api import convert_model, save_model
-from mo_loop.compare.execution.inferred import Inferred
-from mo_loop.compare.execution.judge import Sample
 from tests import known_results
 from tests.harness import parsed
 from tests.known_results import passed, values
+from tests.samples import Inferred, Sample
 
 TEXT = "m (float[N,2] x) => (float[N,2] y) { y = Mul (x, x) }"
 X = np.ones((3, 2), np.float32)

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.execution.isolated import FILLED, LIMIT, IsolatedError
+from mo_loop.compare.execution.isolated import LIMIT, IsolatedError
 from mo_loop.support.workers import Pool
 
 Feeds = Mapping[str, Any] | Sequence[Any]
@@ -78,11 +78,6 @@ class Hosted:
             self._is_lost = self._is_lost or outcome.status != "error"
             raise IsolatedError(outcome.message, outcome.status, outcome.error)
         return outcome.value
-
-
-def pool_of(python: str) -> Pool:
-    """Workers of another interpreter, in which glibc fills memory that it allocates and frees."""
-    return Pool(SERVE, limit=LIMIT, python=python, env=FILLED)
 
 
 def serve(task: Any) -> Any:

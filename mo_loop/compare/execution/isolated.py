@@ -2,22 +2,21 @@
 
     found = isolated(run_ir, "model.xml", [{"x": x}])
 
-There is one worker. It is kept for the next call, and replaced after a crash or a hang.
+There is one worker. It is kept for the next call, and replaced after a crash or a hang. `brief` shortens an error to
+its essential part.
 """
 
 from __future__ import annotations
 
 import functools
 import os
+import re
 from collections.abc import Callable
 from typing import Any, TypeVar
 
 from mo_loop.support.workers import Pool
 
 LIMIT = 120.0
-FILLED = {"MALLOC_PERTURB_": "165"}
-"""Environment of workers: glibc fills memory that it allocates and frees, so that reading it always gives wrong values.
-"""
 T = TypeVar("T")
 
 
@@ -59,3 +58,31 @@ def serve(task: tuple[Any, ...]) -> Any:
 @functools.cache
 def _pool(python: str | None = None) -> Pool:
     return Pool(f"{__name__}:serve", limit=LIMIT, python=python)
+
+
+def brief(error: BaseException) -> str:
+    """The essential part of a message, as one line without the call sites of native exceptions.
+
+    Of a group of errors, the parts with their codes.
+    """
+    parts = getattr(error, "errors", [error] if hasattr(error, "exit_code") else None)
+    if parts:
+        return " | ".join(dict.fromkeys(f"{part.code}: {part.message}" for part in parts))
+    # The message of an error in a worker process begins with its class.
+    if hasattr(error, "status"):
+        return essential(getattr(error, "message", str(error)))
+    return essential(f"{type(error).__name__}: {error}")
+
+
+_SIGNATURE = r"(?:[\w:<>*&]+ ){0,3}\S+::\S+\([^()]*\)(?: const)?"
+_CALL_SITE = re.compile(rf"(?:Check '.*' failed at )?(?:/\S+|\bsrc/\S+)\.(?:cc|cpp|h|hpp):\d+:?(?: {_SIGNATURE})?\s*")
+_PREFIX = re.compile(r"(?:RuntimeError|onnxruntime\.capi\.\S+?): +")
+_NOT_ESSENTIAL = ("Exception from src", "Check '", "While validating", "where:", "in:", "help:")
+
+
+def essential(text: str) -> str:
+    """The first line of a message and its last two, each once, without files of C++ and the names of other parts."""
+    lines = [line.strip() for line in _PREFIX.sub("", text, count=1).splitlines() if line.strip()]
+    kept = [line for line in lines if not line.startswith(_NOT_ESSENTIAL)] or lines
+    found = dict.fromkeys(_CALL_SITE.sub("", re.sub("^why: +", "", line)).rstrip() for line in kept[:1] + kept[1:][-2:])
+    return " | ".join(found)[:400]

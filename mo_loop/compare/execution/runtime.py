@@ -17,11 +17,12 @@ from __future__ import annotations
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mo_loop.compare.results.verify_settings import Size, Sizes
+if TYPE_CHECKING:
+    from mo_loop.compare.results.verify_settings import Size, Sizes
 
 PROPERTIES: Mapping[str, Any] = {
     "INFERENCE_PRECISION_HINT": "f32",

@@ -18,8 +18,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from mo_loop.compare.execution.isolated import IsolatedError
-from mo_loop.compare.execution.judge import brief
+from mo_loop.compare.execution.isolated import IsolatedError, brief
 from mo_loop.compare.input_sets.generated import Generator
 from mo_loop.compare.input_sets.roles import constant_integers
 from mo_loop.errors import NotComparableError

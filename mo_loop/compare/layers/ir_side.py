@@ -17,7 +17,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.execution.judge import essential
+from mo_loop.compare.execution.isolated import essential
 from mo_loop.compare.execution.runtime import Compiled
 from mo_loop.compare.layers.onnx_side import size_of
 from mo_loop.graph import Graph, Node, Value

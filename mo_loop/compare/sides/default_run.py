@@ -15,8 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.execution.isolated import IsolatedError
-from mo_loop.compare.execution.judge import brief
+from mo_loop.compare.execution.isolated import IsolatedError, brief
 from mo_loop.compare.execution.runtime import Compiled, compile_ir
 from mo_loop.compare.results.array_comparison import Named
 from mo_loop.compare.results.output_rows import by_wanted_name

@@ -15,8 +15,7 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.compare.execution.hosted_object import Hosted
-from mo_loop.compare.execution.isolated import IsolatedError, isolated
-from mo_loop.compare.execution.judge import brief
+from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated
 from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
 from mo_loop.compare.input_sets.generated import Generator, Known
 from mo_loop.compare.input_sets.given import read_outputs, read_sets, take_outputs

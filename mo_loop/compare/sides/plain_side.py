@@ -7,6 +7,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,8 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from mo_loop.compare.execution.hosted_object import Hosted
-from mo_loop.compare.execution.isolated import IsolatedError
-from mo_loop.compare.execution.judge import brief, convert_with_ovc
+from mo_loop.compare.execution.isolated import IsolatedError, brief
 from mo_loop.compare.input_sets.given import save
 from mo_loop.compare.results.array_comparison import Named
 from mo_loop.compare.results.output_rows import by_wanted_name, rows_of
@@ -129,8 +129,15 @@ def save_sets(folder: Any, side: str, found: Mapping[int, Iterable[tuple[str, An
 
 def convert_otherwise(task: tuple[str, str]) -> None:
     """Convert with OpenVINO's own converter, in a worker."""
-    source, target = task
-    convert_with_ovc(Path(source), Path(target))
+    convert_with_ovc(*map(Path, task))
+
+
+def convert_with_ovc(source: Path, target: Path, _: Any = None) -> None:
+    """Write the IR of OpenVINO's own converter to `target`, without the processes that it starts for telemetry."""
+    os.environ["CI"] = "true"
+    import openvino
+
+    openvino.save_model(openvino.convert_model(str(source)), str(target), compress_to_fp16=False)
 
 
 WINDOWS = (

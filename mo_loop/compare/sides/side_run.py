@@ -19,8 +19,7 @@ from types import TracebackType
 from typing import Any
 
 from mo_loop.compare.execution.hosted_object import SERVE, Hosted
-from mo_loop.compare.execution.isolated import IsolatedError
-from mo_loop.compare.execution.judge import brief
+from mo_loop.compare.execution.isolated import IsolatedError, brief
 from mo_loop.compare.execution.runtime import ReshapeError, compile_ir
 from mo_loop.compare.results.report import DIFFERS, ENDED, NOT_RESHAPABLE, PASSED, Row, Side
 from mo_loop.compare.results.verify_settings import VerifyOptions, properties_of

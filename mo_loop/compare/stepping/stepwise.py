@@ -24,8 +24,7 @@ import numpy as np
 
 from mo_loop.api import Model
 from mo_loop.compare.execution.hosted_object import Hosted
-from mo_loop.compare.execution.isolated import IsolatedError
-from mo_loop.compare.execution.judge import brief
+from mo_loop.compare.execution.isolated import IsolatedError, brief
 from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
 from mo_loop.compare.input_sets.generated import shapes_of
 from mo_loop.compare.input_sets.given import input_names, read_sets

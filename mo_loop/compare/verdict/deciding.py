@@ -18,8 +18,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from mo_loop.compare.execution.isolated import IsolatedError, isolated
-from mo_loop.compare.execution.judge import brief
+from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated
 from mo_loop.compare.results.array_comparison import AMPLIFIED
 from mo_loop.compare.results.report import DIFFERS, NOT_DECIDED, PASSED, Row, Side
 from mo_loop.compare.results.verify_settings import Feeds, VerifyOptions

@@ -19,11 +19,10 @@ from pathlib import Path
 from typing import Any
 
 from mo_loop.api import Model, save_model
-from mo_loop.compare.execution.isolated import IsolatedError, isolated
-from mo_loop.compare.execution.judge import brief, empty_alike
+from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated
 from mo_loop.compare.execution.runtime import run_ir
 from mo_loop.compare.oracle.oracle import expected_values
-from mo_loop.compare.results.array_comparison import ArrayComparison, Named, compare_all
+from mo_loop.compare.results.array_comparison import ArrayComparison, Named, compare_all, empty_alike
 from mo_loop.compare.results.sequence_values import flat, packed, unpacked
 from mo_loop.compare.results.verify_settings import Sizes
 from mo_loop.conversion import Conversion

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import numpy as np
 
-from mo_loop.compare.execution.judge import CLASSES, PASSED, Sample, Verdict
 from mo_loop.support.printable import aligned
+from tests.samples import CLASSES, PASSED, Sample, Verdict
 
 
 def pattern(message: str) -> str:

@@ -14,8 +14,8 @@ from typing import Any
 import numpy as np
 from onnx import ModelProto, TensorProto, helper, numpy_helper
 
-from mo_loop.compare.execution.judge import Sample
 from mo_loop.support.workers import report_stage
+from tests.samples import Sample
 
 from .networks import Sizes, decoder, encoder, gpt2, outside, whisper_encoder
 

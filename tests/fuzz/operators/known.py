@@ -12,9 +12,9 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any
 
-from mo_loop.compare.execution.judge import CRASH, FAILED, NOT_COMPILABLE, REFUSED, WRONG
 from mo_loop.compare.oracle.oracle_errors import SHAPE, row
 from mo_loop.frontend.operator_limitations import LIMITS
+from tests.samples import CRASH, FAILED, NOT_COMPILABLE, REFUSED, WRONG
 
 Test = Callable[[Any], bool]
 

@@ -1,7 +1,7 @@
 """One model with expected values: convert it, run the IR, compare, and give the result as one word.
 
     sample = Sample("scan", model_bytes, feeds=[{"x": x}], expected=[[("y", y)]], order=(0, 0))
-    with Pool("mo_loop.compare.execution.judge:judge", limit=60) as pool:
+    with Pool("tests.samples:judge", limit=60) as pool:
         verdict = settle(pool.call(("mo_loop", sample)), pool.call)      # passed, refused, bug, wrong, crash, hang ...
 
 `judge` and `judge_ir` run native code: call them in a worker process.
@@ -9,18 +9,23 @@
 
 from __future__ import annotations
 
-import os
-import re
+import functools
 import tempfile
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
-from mo_loop.compare.execution.inferred import Inferred
-from mo_loop.compare.results.array_comparison import Named, compare_all, paired
-from mo_loop.compare.results.verify_settings import PEER as PEER
-from mo_loop.support.workers import TaskOutcome, report_stage
+import numpy as np
+
+from mo_loop.compare.execution.hosted_object import SERVE, Feeds, Hosted
+from mo_loop.compare.execution.isolated import LIMIT, brief
+from mo_loop.compare.execution.runtime import compile_ir, read_ir
+from mo_loop.compare.results.array_comparison import Named, compare_all, empty_alike
+from mo_loop.compare.results.verify_settings import PEER
+from mo_loop.compare.sides.plain_side import convert_with_ovc
+from mo_loop.graph import Graph
+from mo_loop.support.workers import Pool, TaskOutcome, report_stage
 
 PASSED, REFUSED, BUG, FAILED, WRONG = "passed", "refused", "bug", "fails", "wrong"
 NOT_READABLE, NOT_COMPILABLE = "not readable", "not compilable"
@@ -28,6 +33,49 @@ CRASH, HANG, EXCUSED = "crash", "hang", "excused"
 CLASSES = (PASSED, EXCUSED, REFUSED, BUG, NOT_READABLE, NOT_COMPILABLE, FAILED, WRONG, CRASH, HANG)
 
 Arrays = dict[str, Any]
+
+FILLED = {"MALLOC_PERTURB_": "165"}
+"""Environment of workers: glibc fills memory that it allocates and frees, so that reading it always gives wrong values.
+"""
+
+
+class Inferred:
+    """The types of a graph's inputs and outputs, without the graph: small enough for another process."""
+
+    def __init__(self, graph: Graph) -> None:
+        self._inputs = [(node.name, node.output.shape) for node in graph.parameters]
+        self._names = [name for name, _ in self._inputs]
+        self._outputs = [(str(node.value.type), node.value.shape) for node in graph.results]
+
+    def contradiction(self, feeds: Mapping[str, Any] | Sequence[Any], found: Sequence[tuple[str, Any]]) -> str:
+        """The first output whose array has not the inferred shape, in words; empty if there is none."""
+        lengths = self._lengths(feeds if isinstance(feeds, Mapping) else dict(zip(self._names, feeds, strict=True)))
+        for (text, shape), (name, array) in zip(self._outputs, found, strict=True):
+            if shape is None:
+                continue
+            fits = [_fits(dim, length, lengths) for dim, length in zip(shape, array.shape, strict=False)]
+            if len(shape) != array.ndim or not all(fits):
+                return f"{name} is inferred as {text} and has the shape {list(array.shape)}"
+        return ""
+
+    def _lengths(self, feeds: Mapping[str, Any]) -> dict[Any, int]:
+        """Symbol -> its value in these inputs."""
+        lengths: dict[Any, int] = {}
+        for name, shape in self._inputs:
+            if name not in feeds or shape is None:
+                continue
+            for dim, length in zip(shape, np.shape(feeds[name]), strict=True):
+                if not isinstance(dim, int) and dim.symbol is not None:
+                    lengths[dim.symbol] = length
+        return lengths
+
+
+def _fits(dim: Any, length: int, lengths: Mapping[Any, int]) -> bool:
+    if isinstance(dim, int):
+        return dim == length
+    if all(symbol in lengths for symbol in dim.symbols()):
+        return bool(dim.const + sum(factor * lengths[symbol] for symbol, factor in dim.terms) == length)
+    return bool(dim.lo <= length and (dim.hi is None or length <= dim.hi))
 
 
 @dataclass
@@ -105,10 +153,32 @@ def _without(source: Path, sample: Sample) -> list[Named]:
     return [compiled.run(feeds) for feeds in sample.feeds]
 
 
-def _compiled(target: str | Path, python: str | None) -> Any:
-    from mo_loop.compare.execution.other_release import CompiledElsewhere
-    from mo_loop.compare.execution.runtime import compile_ir
+class CompiledElsewhere(Hosted):
+    """A compiled model in the worker of an interpreter; the next one compiled there replaces it."""
 
+    def __init__(self, path: str | Path, python: str) -> None:
+        """Raises IsolatedError if the IR does not compile, or the process crashes."""
+        super().__init__(compile_ir, str(path), pool=_pool(python))
+
+    def run(self, feeds: Feeds) -> list[tuple[str, np.ndarray]]:
+        """As `Hosted.run`. Arrays are sent in C order: another release of numpy may not read those of Fortran order."""
+        if isinstance(feeds, Mapping):
+            return super().run({name: np.asarray(value, order="C") for name, value in feeds.items()})
+        return super().run([np.asarray(value, order="C") for value in feeds])
+
+
+def read_elsewhere(path: str | Path, python: str) -> None:
+    """Raises IsolatedError if an interpreter's OpenVINO does not read an .xml file."""
+    Hosted(read_ir, str(path), pool=_pool(python))
+
+
+@functools.cache
+def _pool(python: str) -> Pool:
+    """Workers of another interpreter, in which glibc fills memory that it allocates and frees."""
+    return Pool(SERVE, limit=LIMIT, python=python, env=FILLED)
+
+
+def _compiled(target: str | Path, python: str | None) -> Any:
     return compile_ir(target) if python is None else CompiledElsewhere(target, python)
 
 
@@ -137,9 +207,6 @@ def judge_ir(target: str | Path, sample: Sample) -> Verdict:
 
 def _is_read(target: str | Path, python: str | None) -> bool:
     """Whether OpenVINO reads a file that it does not compile."""
-    from mo_loop.compare.execution.other_release import read_elsewhere
-    from mo_loop.compare.execution.runtime import read_ir
-
     try:
         read_ir(target) if python is None else read_elsewhere(target, python)
     except Exception:  # the runtime's errors share no base class
@@ -173,18 +240,6 @@ def _counts(result: Any, sample: Sample, expected: Named, found: Named) -> bool:
         return sample.values
     return sample.exact or not empty_alike(result.name, expected, found)
 
-
-def empty_alike(name: str, expected: Named, found: Named) -> bool:
-    """Two empty results that differ only where ONNX Runtime has another dimension or rank after no iterations.
-
-    It writes 0 for such a dimension, and [0] for an unknown rank.
-    """
-    left, right = dict(expected).get(name), (paired(expected, found) or {}).get(name)
-    if left is None or right is None or left.size or right.size or left.dtype != right.dtype:
-        return False
-    if left.shape == (0,):
-        return True
-    return left.ndim == right.ndim and all(a in (0, b) for a, b in zip(left.shape, right.shape, strict=True))
 
 
 def settle(outcome: TaskOutcome, again: Callable[[Any], TaskOutcome]) -> Verdict:
@@ -236,44 +291,9 @@ def convert_with_mo_loop(source: Path, target: Path, arguments: Arrays | None = 
     return Inferred(converted.graph)
 
 
-def convert_with_ovc(source: Path, target: Path, _: Arrays | None = None) -> None:
-    """Write the IR of OpenVINO's own converter to `target`, without the processes that it starts for telemetry."""
-    os.environ["CI"] = "true"
-    import openvino
-
-    openvino.save_model(openvino.convert_model(str(source)), str(target), compress_to_fp16=False)
-
-
 OURS = "mo_loop"
 CONVERTERS: dict[str, Callable[..., Inferred | None]] = {OURS: convert_with_mo_loop, PEER: convert_with_ovc}
 
-
-def brief(error: BaseException) -> str:
-    """The essential part of a message, as one line without the call sites of native exceptions.
-
-    Of a group of errors, the parts with their codes.
-    """
-    parts = getattr(error, "errors", [error] if hasattr(error, "exit_code") else None)
-    if parts:
-        return " | ".join(dict.fromkeys(f"{part.code}: {part.message}" for part in parts))
-    # The message of an error in a worker process begins with its class.
-    if hasattr(error, "status"):
-        return essential(getattr(error, "message", str(error)))
-    return essential(f"{type(error).__name__}: {error}")
-
-
-_SIGNATURE = r"(?:[\w:<>*&]+ ){0,3}\S+::\S+\([^()]*\)(?: const)?"
-_CALL_SITE = re.compile(rf"(?:Check '.*' failed at )?(?:/\S+|\bsrc/\S+)\.(?:cc|cpp|h|hpp):\d+:?(?: {_SIGNATURE})?\s*")
-_PREFIX = re.compile(r"(?:RuntimeError|onnxruntime\.capi\.\S+?): +")
-_NOT_ESSENTIAL = ("Exception from src", "Check '", "While validating", "where:", "in:", "help:")
-
-
-def essential(text: str) -> str:
-    """The first line of a message and its last two, each once, without files of C++ and the names of other parts."""
-    lines = [line.strip() for line in _PREFIX.sub("", text, count=1).splitlines() if line.strip()]
-    kept = [line for line in lines if not line.startswith(_NOT_ESSENTIAL)] or lines
-    found = dict.fromkeys(_CALL_SITE.sub("", re.sub("^why: +", "", line)).rstrip() for line in kept[:1] + kept[1:][-2:])
-    return " | ".join(found)[:400]
 
 
 def _last_line(text: str) -> str:
