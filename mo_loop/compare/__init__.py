@@ -11,7 +11,7 @@
 `verifying`    `mo-loop verify`: a model, its IR and several sets of inputs; `report`, `report_formats` show the result
 `generated`    inputs made from the types of a model, and from `roles`; `given` reads those of files
 `stepwise`     an IR with states, compared with ONNX Runtime: `cache_steps` and `slice_steps` are its inputs
-`cut_model`    the ONNX model between other inputs and outputs; `graph_edits` are shared with `mo_loop.compare.reducing`
+`graph_edits`  the ONNX model between other inputs and outputs, and with the weights of an IR in f16
 =============  ====================================================================================
 
 OpenVINO, ONNX Runtime and onnx are imported inside functions, so importing this package is fast.

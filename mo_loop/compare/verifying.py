@@ -22,13 +22,9 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from mo_loop.api import Model, read_model, save_model
-from mo_loop.compare.input_sets.generated import shapes_of
+from mo_loop.compare.input_sets.generated import new_sizes, shapes_of, sizes_text
 from mo_loop.compare.input_sets.given import save
-from mo_loop.compare.input_sets.new_sizes import new_sizes, sizes_text
-from mo_loop.compare.interface import require_interface
-from mo_loop.compare.oracle.cut_model import cut_model
-from mo_loop.compare.oracle.graph_edits import of_unknown_sizes
-from mo_loop.compare.oracle.half_weights import has_half_weights, with_half_weights
+from mo_loop.compare.oracle.graph_edits import cut_model, has_half_weights, of_unknown_sizes, with_half_weights
 from mo_loop.compare.oracle.recorded_conversion import (
     has_preprocessing,
     recorded,
@@ -45,8 +41,7 @@ from mo_loop.compare.sides.plain_side import PlainSide, save_sets
 from mo_loop.compare.sides.side_run import worker_pool
 from mo_loop.compare.stepping.state_variables import has_states
 from mo_loop.compare.stepping.stepwise import Stepwise, require_stepwise
-from mo_loop.compare.verdict.cause import cause_of
-from mo_loop.compare.verdict.comparison_notes import notes_about
+from mo_loop.compare.verdict.cause import cause_of, notes_about
 from mo_loop.compare.verdict.deciding import Deciding
 from mo_loop.compare.verdict.explaining import UNKNOWN, VANISHES, Pieces, passes_of, pieces_of
 from mo_loop.conversion import Conversion
@@ -59,6 +54,10 @@ from mo_loop.support.workers import Pool
 
 if TYPE_CHECKING:
     from mo_loop.compare.layers.heat import Distance
+
+from collections.abc import Iterable
+
+from mo_loop.compare.input_sets.given import input_names
 
 
 @takes(VerifyOptions)
@@ -136,7 +135,7 @@ class _Verification:
                 plain, first = self._ran(found, target, pool)
                 defaults = None
                 if first.status in (PASSED, DIFFERS) and settings.precision == F32:
-                    defaults = default_run(found, plain.refused, settings, target, converted.graph, plain.pool)
+                    defaults = default_run(plain, found, settings, target, converted.graph)
             deciding = Deciding(self.path, source, settings, self.notes)
             first, pieces = deciding.decided(first, plain, found)
             sets, expected, oracle = found.sets, found.expected, found.oracle
@@ -328,3 +327,35 @@ def _versions(settings: VerifyOptions) -> dict[str, str]:
         except PackageNotFoundError:
             continue
     return found
+
+
+def require_interface(model: OnnxModel, ir: Model, path: str) -> None:
+    """UsageError if the IR has an input that the model has not, or no output of the model.
+
+    A converter may drop an input that nothing reads, and rename one that the model returns. Of an IR with states,
+    `Stepwise` finds whether it fits.
+    """
+    if has_states(ir.graph):
+        return
+    inputs, outputs = input_names(model), [entry.name for entry in model.proto.graph.output]
+    foreign = [port for port in ir.inputs if not _names(port).intersection(inputs)]
+    common = [port for port in ir.outputs if _names(port).intersection(outputs)]
+    is_short = len(ir.inputs) != len(inputs) or len(ir.outputs) != len(outputs)
+    if (foreign and is_short) or not (common or len(ir.outputs) == len(outputs)):
+        raise UsageError(
+            f"{path} is not the IR of this model",
+            why=f"the model has {_interface(inputs, outputs)}, the IR has {_interface(ir.inputs, ir.outputs)}",
+            hint="give the IR of this model, or none: then the model is converted",
+        )
+
+
+def _names(port: Any) -> set[str]:
+    return {str(port), *port.names}
+
+
+def _interface(inputs: Iterable[Any], outputs: Iterable[Any]) -> str:
+    return f"inputs {_listed(inputs)} and outputs {_listed(outputs)}"
+
+
+def _listed(names: Iterable[Any]) -> str:
+    return ", ".join(map(str, names)) or "none"

@@ -11,8 +11,7 @@ import pytest
 from mo_loop.compare.execution.isolated import IsolatedError
 from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
 from mo_loop.compare.input_sets.generated import Generator, size_of
-from mo_loop.compare.input_sets.input_values import COUNTS, Input, values_of
-from mo_loop.compare.input_sets.roles import Role, roles
+from mo_loop.compare.input_sets.roles import COUNTS, Input, Role, roles, values_of
 from mo_loop.compare.stepping.slice_steps import _stepped_axis
 from mo_loop.errors import InputError, UnsupportedError
 from mo_loop.frontend.model import load

@@ -16,6 +16,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -30,6 +31,10 @@ PROPERTIES: Mapping[str, Any] = {
     "NUM_STREAMS": 1,
     "DYNAMIC_QUANTIZATION_GROUP_SIZE": "0",  # OpenVINO 2024.6 takes no number
 }
+
+GROUP_SIZE = "DYNAMIC_QUANTIZATION_GROUP_SIZE"
+KNOWN = {"INFERENCE_PRECISION_HINT": "f32", GROUP_SIZE: "0"}
+"""The properties that change numbers, with their values in `PROPERTIES`."""
 
 ONE_THREAD: Mapping[str, Any] = {"INFERENCE_NUM_THREADS": 1}
 """For times, and for models that are known to be right."""
@@ -57,9 +62,9 @@ class Compiled:
         self._request = self._model.create_infer_request()
 
     @property
-    def facts(self) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]]]:
-        """For each input all its names, and for each output."""
-        return self.input_names, self.output_names
+    def facts(self) -> tuple[list[tuple[str, ...]], list[tuple[str, ...]], dict[str, str]]:
+        """For each input all its names, and for each output; the values of the `KNOWN` properties, as text."""
+        return self.input_names, self.output_names, dict(self._values_of(KNOWN))
 
     @property
     def input_names(self) -> list[tuple[str, ...]]:
@@ -85,16 +90,11 @@ class Compiled:
             found.append((names[0], from_tensor(self._request.get_tensor(port))))
         return found
 
-    def values_of(self, properties: Iterable[str]) -> dict[str, str]:
-        """The values of properties that the device has, as text: f32, bf16, 32."""
-        found = {}
+    def _values_of(self, properties: Iterable[str]) -> Iterator[tuple[str, str]]:
         for name in properties:
-            try:
+            with suppress(RuntimeError):  # another device
                 value = self._model.get_property(name)
-            except RuntimeError:  # another device
-                continue
-            found[name] = value.get_type_name() if hasattr(value, "get_type_name") else str(value)
-        return found
+                yield name, value.get_type_name() if hasattr(value, "get_type_name") else str(value)
 
     def states(self) -> dict[str, np.ndarray]:
         """The values of the variables by their ids, as the last inference left them; copies."""

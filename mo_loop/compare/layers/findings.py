@@ -40,7 +40,7 @@ from mo_loop.compare.layers.piece_model import piece_model
 from mo_loop.compare.layers.piece_tolerance import DRAWS, PieceTolerance, base_tolerance, changed
 from mo_loop.compare.layers.piece_tolerance import RTOL as PIECE_RTOL
 from mo_loop.compare.oracle.oracle_errors import RANDOM_OPERATORS
-from mo_loop.compare.results.array_comparison import ATOL, RTOL, ArrayComparison, compare, is_limited
+from mo_loop.compare.results.array_comparison import ATOL, RTOL, ArrayComparison, compare, is_limited, largest_number
 from mo_loop.diagnostics.ir_checks import loses_nan
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.origin import Origin
@@ -215,7 +215,7 @@ class Findings:
         if is_close(expected, actual, *quick):
             return None
         if of_piece:
-            rtol, atol = base_tolerance(np.asarray(expected).dtype, _largest(expected))
+            rtol, atol = base_tolerance(np.asarray(expected).dtype, largest_number(expected))
             actual = self._with_nan(expected, actual, where)
         result = compare(expected, actual, name, rtol=rtol, atol=atol)
         if result or (result.kind == "shape" and _are_empty(expected, actual)):
@@ -341,15 +341,6 @@ class Findings:
 def _is_random(node: Any) -> bool:
     """Whether a node draws numbers; Dropout does in training, which an input tells."""
     return node.op_type in RANDOM_OPERATORS or (node.op_type == "Dropout" and len(node.input) > 2)
-
-
-def _largest(value: Any) -> float:
-    """The largest finite number of an array, in its absolute value."""
-    array = np.asarray(value)
-    if array.dtype.kind in "OSUc" or not array.size:
-        return 0.0
-    wide = np.abs(array.astype(np.float64))
-    return float(wide.max(where=np.isfinite(wide), initial=0.0))
 
 
 def _equal_in_32_bits(expected: Any, actual: Any) -> bool:

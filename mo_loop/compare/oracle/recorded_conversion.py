@@ -10,15 +10,15 @@ it had before. UsageError names a parameter that cannot be applied.
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import onnx
 
+from mo_loop.compare.oracle.graph_edits import rename_reads
 from mo_loop.errors import UsageError
-from mo_loop.frontend.onnx_graphs import body_protos
 from mo_loop.graph import Graph
 from mo_loop.look.ir_origins import recorded_options
 from mo_loop.ops.base import Parameter
@@ -105,7 +105,7 @@ def _before(graph: Any, port: Any, parameter: Parameter, steps: Mapping[str, Any
     name, kind = port.name, port.type.tensor_type
     dtype = onnx.helper.tensor_dtype_to_np_dtype(kind.elem_type)
     inner = f"{name} (preprocessed)"
-    _rename_reads(graph, name, inner)
+    rename_reads(graph, name, inner)
     nodes: list[Any] = []
 
     def add(operator: str, constant: np.ndarray | None, **attributes: Any) -> None:
@@ -146,7 +146,7 @@ def _after(graph: Any, port: Any, source: Layout, target: Layout) -> None:
     inner = f"{name} (of the model)"
     for node in graph.node:
         node.output[:] = [inner if each == name else each for each in node.output]
-    _rename_reads(graph, name, inner)
+    rename_reads(graph, name, inner)
     order = [int(each) for each in permutation(source, target, len(kind.shape.dim))]
     graph.node.append(onnx.helper.make_node("Transpose", [inner], [name], perm=order))
     kind.shape.CopyFrom(onnx.TensorShapeProto(dim=[kind.shape.dim[axis] for axis in order]))
@@ -176,22 +176,5 @@ def with_renamed_ports(model: Any, rename: Mapping[str, str] | None) -> Any:
             each.name = new if each.name == old else each.name
         for node in copy.graph.node:
             node.output[:] = [new if each == old else each for each in node.output]
-        _rename_reads(copy.graph, old, new)
+        rename_reads(copy.graph, old, new)
     return copy
-
-
-def _rename_reads(graph: Any, old: str, new: str) -> None:
-    """Let the nodes of a graph, and of bodies that do not hide the name, read another tensor."""
-    for node in graph.node:
-        node.input[:] = [new if each == old else each for each in node.input]
-        for body in body_protos(node):
-            if old not in set(_made_in(body)):
-                _rename_reads(body, old, new)
-                for port in body.output:  # a body can return an outer tensor
-                    port.name = new if port.name == old else port.name
-
-
-def _made_in(graph: Any) -> Iterator[str]:
-    yield from (each.name for each in (*graph.input, *graph.initializer))
-    for node in graph.node:
-        yield from node.output

@@ -6,7 +6,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import warnings
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -14,6 +15,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from mo_loop.compare.oracle.graph_edits import graphs_in, replace_entries, sweep
+from mo_loop.frontend.names_read import NamesRead
 from mo_loop.frontend.onnx_graphs import body_protos
 from mo_loop.support.files import write_whole
 
@@ -110,11 +113,7 @@ def made(proto: Any, sets: Sequence[Feeds]) -> Candidate:
 
 def graphs(proto: Any) -> Iterator[Any]:
     """The main graph and all bodies, outer ones first."""
-    pending = [proto.graph]
-    while pending:
-        graph = pending.pop(0)
-        yield graph
-        pending += [body for node in graph.node for body in body_protos(node)]
+    return graphs_in(proto.graph)
 
 
 def bodies_of(node: Any) -> list[Any]:
@@ -137,12 +136,8 @@ def is_plain(tensor: Any) -> bool:
 
 def names_needed(graph: Any) -> set[str]:
     """The names that the nodes and outputs of a graph read, bodies included."""
-    needed = {each.name for each in graph.output}
-    for node in graph.node:
-        needed.update(node.input)
-        for body in body_protos(node):
-            needed |= names_needed(body)
-    return needed
+    names = NamesRead()
+    return {each.name for each in graph.output}.union(*(names.of_node(node) for node in graph.node))
 
 
 def strip(proto: Any) -> None:
@@ -164,3 +159,152 @@ def strip(proto: Any) -> None:
         proto.functions.remove(function)
     proto.doc_string = ""
     del proto.metadata_props[:]
+
+
+Place = tuple[tuple[int, int], ...]
+"""The place of a body: for each level the number of the node and that of the body in it."""
+
+
+def recorded(candidate: Candidate) -> list[Feeds]:
+    """All tensors of the main graph for each set of inputs, as far as ONNX Runtime gives them."""
+    import onnx
+
+    from mo_loop.compare.oracle.checked_oracle import Oracle
+
+    proto = candidate.copy()
+    names = [name for node in proto.graph.node for name in node.output if name]
+    del proto.graph.output[:]
+    proto.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in dict.fromkeys(names))
+    constants = {each.name: onnx.numpy_helper.to_array(each) for each in proto.graph.initializer}
+    oracle = Oracle(proto.SerializeToString())
+    found: list[Feeds] = []
+    for feeds in candidate.sets:
+        inner = {name: value for name, value in oracle.run(feeds) if isinstance(value, np.ndarray)}
+        found.append({**constants, **feeds, **inner})
+    return found
+
+
+def inferred(proto: Any) -> dict[tuple[Place, str], Any]:
+    """The TypeProto of each tensor that ONNX types, by the place of its graph and its name."""
+    import onnx
+
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            typed = onnx.shape_inference.infer_shapes(proto, data_prop=True)
+    except Exception:  # an operator of another domain, or a model that contradicts itself
+        typed = proto
+    found: dict[tuple[Place, str], Any] = {}
+    pending: list[tuple[Place, Any]] = [((), typed.graph)]
+    while pending:
+        path, graph = pending.pop()
+        for each in (*graph.value_info, *graph.output, *graph.input):
+            if each.type.WhichOneof("value"):
+                found[path, each.name] = each.type
+        for each in graph.initializer:
+            found[path, each.name] = onnx.helper.make_tensor_type_proto(each.data_type, each.dims)
+        for number, node in enumerate(graph.node):
+            pending += [((*path, (number, place)), body) for place, body in enumerate(body_protos(node))]
+    return found
+
+
+def graph_at(proto: Any, path: Place) -> Any:
+    """The graph at a place."""
+    graph = proto.graph
+    for number, place in path:
+        graph = list(body_protos(graph.node[number]))[place]
+    return graph
+
+
+def places(proto: Any) -> list[Place]:
+    """The places of all bodies, outer ones first."""
+    found: list[Place] = []
+    pending: list[Place] = [()]
+    while pending:
+        path = pending.pop(0)
+        for number, node in enumerate(graph_at(proto, path).node):
+            inner = [(*path, (number, place)) for place, _ in enumerate(body_protos(node))]
+            found += inner
+            pending += inner
+    return found
+
+
+def likely_shape(type_: Any) -> tuple[int, ...] | None:
+    """The shape of a TypeProto, with 1 for dimensions that are not known; None if the rank is not known."""
+    if type_ is None or type_.WhichOneof("value") != "tensor_type" or not type_.tensor_type.HasField("shape"):
+        return None
+    return tuple(each.dim_value if each.HasField("dim_value") else 1 for each in type_.tensor_type.shape.dim)
+
+
+def with_outputs(candidate: Candidate, kept: Collection[str]) -> Candidate:
+    """The candidate with these outputs, and the nodes that they need."""
+    proto = candidate.copy()
+    for each in [entry for entry in proto.graph.output if entry.name not in kept]:
+        proto.graph.output.remove(each)
+    sweep(proto.graph)
+    return made(proto, candidate.sets)
+
+
+def with_nodes(
+    candidate: Candidate, kept: Sequence[int], values: Sequence[Feeds], types: Mapping[tuple[Place, str], Any]
+) -> Candidate | None:
+    """The candidate with these nodes of its main graph; None if a value that they read is not known.
+
+    A value that no node reads any more becomes an output, so that its faults stay visible.
+    """
+    import onnx
+
+    proto = candidate.copy()
+    graph = proto.graph
+    nodes = [graph.node[number] for number in kept]
+    defined = {name for node in nodes for name in node.output if name}
+    present = defined | {each.name for each in (*graph.input, *graph.initializer)}
+    names = NamesRead()
+    read = [name for node in nodes for name in sorted(names.of_node(node))]
+    for name in dict.fromkeys(read):
+        if name in present:
+            continue
+        if not all(name in each for each in values) or not (values or _is_tensor(types.get(((), name)))):
+            return None
+        entry = graph.input.add(name=name)
+        entry.type.CopyFrom(_type(types.get(((), name)), [each[name] for each in values]))
+        present.add(name)
+    before = {each.name: each for each in graph.output}
+    outputs = [before[name] for name in before if name in defined]
+    used = set(read)
+    free = [name for node in nodes for name in node.output if name and name not in used and name not in before]
+    entries = [*outputs, *(onnx.helper.make_empty_tensor_value_info(name) for name in free)]
+    replace_entries(graph.output, [_copy(each, types.get(((), each.name))) for each in entries])
+    replace_entries(graph.node, nodes)
+    if not graph.output:
+        return None
+    sets = [{**each, **feeds} for feeds, each in zip(candidate.sets, values, strict=True)]
+    return made(proto, sets or candidate.sets)
+
+
+def _copy(entry: Any, type_: Any) -> Any:
+    import onnx
+
+    found = onnx.ValueInfoProto()
+    found.CopyFrom(entry)
+    if type_ is not None and not found.type.WhichOneof("value"):
+        found.type.CopyFrom(type_)
+    return found
+
+
+def _is_tensor(declared: Any) -> bool:
+    return declared is not None and declared.WhichOneof("value") == "tensor_type"
+
+
+def _type(declared: Any, arrays: Sequence[Any]) -> Any:
+    """The inferred type; without one the type of the arrays, whose dimensions are known where all agree."""
+    import onnx
+
+    if _is_tensor(declared):
+        return declared
+    first = np.asarray(arrays[0])
+    shapes = [np.shape(each) for each in arrays]
+    dims: list[int | None] = [
+        size if all(len(each) > place and each[place] == size for each in shapes) else None
+        for place, size in enumerate(first.shape)
+    ]
+    return onnx.helper.make_tensor_type_proto(onnx.helper.np_dtype_to_tensor_dtype(first.dtype), dims)

@@ -22,9 +22,8 @@ from mo_loop.compare.input_sets.given import read_sets
 from mo_loop.compare.oracle.checked_oracle import Oracle
 from mo_loop.compare.packages import require_packages
 from mo_loop.compare.reducing.candidate import Candidate, graphs
-from mo_loop.compare.reducing.condition import Condition
 from mo_loop.compare.reducing.search import ReductionSearch
-from mo_loop.compare.reducing.trial import Trials
+from mo_loop.compare.reducing.trial import Condition, Trials
 from mo_loop.conversion import Conversion
 from mo_loop.errors import InputError, MoLoopError, NotComparableError, UsageError
 from mo_loop.frontend.external_data import needs_permission, with_data

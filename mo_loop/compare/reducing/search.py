@@ -2,10 +2,9 @@
 
     best = ReductionSearch(candidate, trials, seconds=120, better=print).run()
 
-The search begins at the nodes that the error or the piece names (suspects.py). Each phase removes parts of one kind;
-the phases repeat until none finds anything. Nodes are removed in halves, quarters and so on (delta debugging), several
-trials at a time. No candidate has more nodes than the model, unless
-it is small.
+The search begins at the nodes that the error or the piece names. Each phase removes parts of one kind; the phases
+repeat until none finds anything. Nodes are removed in halves, quarters and so on (delta debugging), several trials at a
+time. No candidate has more nodes than the model.
 """
 
 from __future__ import annotations
@@ -13,22 +12,33 @@ from __future__ import annotations
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from itertools import islice
-from typing import TypeVar
+from typing import Any, TypeVar
 
 from mo_loop.compare.execution.isolated import IsolatedError, isolated
-from mo_loop.compare.reducing.candidate import Candidate, Feeds, bodies_of
-from mo_loop.compare.reducing.inner_values import graph_at, inferred, places, recorded
-from mo_loop.compare.reducing.nodes import with_nodes, with_outputs
-from mo_loop.compare.reducing.smaller_bodies import unwrapped, without_body_nodes, without_port
-from mo_loop.compare.reducing.smaller_sizes import lengths, plainer_weights, shortened, with_fewer_iterations
-from mo_loop.compare.reducing.suspects import windows
+from mo_loop.compare.reducing.candidate import (
+    Candidate,
+    Feeds,
+    bodies_of,
+    graph_at,
+    inferred,
+    places,
+    recorded,
+    with_nodes,
+    with_outputs,
+)
+from mo_loop.compare.reducing.smaller_bodies import (
+    lengths,
+    plainer_weights,
+    shortened,
+    unwrapped,
+    with_fewer_iterations,
+    without_body_nodes,
+    without_port,
+)
 from mo_loop.compare.reducing.trial import Trials
+from mo_loop.frontend.names_read import NamesRead
 
 T = TypeVar("T")
-
-_SMALL = 8
-"""A model of at most so many nodes may have more for a while: a body in place of its loop has Identity nodes."""
-
 
 class ReductionSearch:
     """The search for a smaller candidate. `best` is the smallest so far, `seconds` the time for all of it."""
@@ -38,7 +48,7 @@ class ReductionSearch:
     ) -> None:
         """`better` is called with each smaller candidate that shows the condition."""
         self.best = start
-        self._most = max(start.size.all_nodes, _SMALL)
+        self._most = start.size.all_nodes
         self._trials = trials
         self._end = time.monotonic() + seconds
         self._better = better
@@ -57,20 +67,24 @@ class ReductionSearch:
     def _is_late(self) -> bool:
         return time.monotonic() > self._end
 
+    def _first(self, made: Iterable[tuple[T, Candidate | None]]) -> T | None:
+        """What belongs to the first smaller candidate that shows the condition, which is the best then."""
+        source = iter(made)
+        while not self._is_late():
+            tried = list(islice(source, self._trials.jobs))
+            if not tried:
+                return None
+            smaller = [(what, each) for what, each in tried if each is not None and self._is_smaller(each)]
+            place = self._trials.first([each for _, each in smaller])
+            if place is not None:
+                what, self.best = smaller[place]
+                self._better(self.best)
+                return what
+        return None
+
     def _takes(self, candidates: Iterable[Candidate | None]) -> bool:
         """Whether one of the candidates shows the condition; it is then the best, if it is smaller."""
-        source = iter(candidates)
-        while not self._is_late():
-            tried = [each for each in islice(source, self._trials.jobs)]
-            if not tried:
-                return False
-            smaller = [each for each in tried if each is not None and self._is_smaller(each)]
-            place = self._trials.first(smaller)
-            if place is not None:
-                self.best = smaller[place]
-                self._better(self.best)
-                return True
-        return False
+        return self._first((True, each) for each in candidates) is not None
 
     def _reduce(self, items: Sequence[T], build: Callable[[Sequence[T]], Candidate | None]) -> None:
         """Delta debugging: the smallest part of `items` from which `build` makes a candidate with the condition."""
@@ -80,7 +94,7 @@ class ReductionSearch:
             chunks = [kept[len(kept) * n // count : len(kept) * (n + 1) // count] for n in range(count)]
             rests = [[each for each in kept if each not in chunk] for chunk in chunks] if count > 2 else []
             parts = [part for part in (*(chunks if count <= 8 else ()), *rests) if part]
-            found = self._part(parts, build)
+            found = self._first((part, build(part)) for part in parts)
             if found is not None:
                 count = 2 if found in chunks else max(count - 1, 2)
                 kept = found
@@ -88,20 +102,6 @@ class ReductionSearch:
                 return
             else:
                 count = min(2 * count, len(kept))
-
-    def _part(self, parts: Sequence[list[T]], build: Callable[[Sequence[T]], Candidate | None]) -> list[T] | None:
-        """The first part whose candidate shows the condition."""
-        for start in range(0, len(parts), self._trials.jobs):
-            if self._is_late():
-                return None
-            batch = [(part, made) for part in parts[start : start + self._trials.jobs]
-                     if (made := build(part)) is not None and self._is_smaller(made)]  # fmt: skip
-            place = self._trials.first([made for _, made in batch])
-            if place is not None:
-                part, self.best = batch[place]
-                self._better(self.best)
-                return part
-        return None
 
     def _is_smaller(self, candidate: Candidate) -> bool:
         return candidate.size < self.best.size and candidate.size.all_nodes <= self._most
@@ -185,3 +185,25 @@ class ReductionSearch:
         self._takes(with_fewer_iterations(self.best))
         while self._takes(plainer_weights(self.best)):
             pass
+
+
+def windows(graph: Any, number: int) -> Iterator[list[int]]:
+    """The node alone, and the nodes within 1, 2, 4 ... steps before and after it; the last one has less than all."""
+    names = NamesRead()
+    makers: dict[str, int] = {}
+    readers: dict[str, list[int]] = {}
+    reads = [names.of_node(node) for node in graph.node]
+    for place, node in enumerate(graph.node):
+        makers.update((name, place) for name in node.output if name)
+        for name in reads[place]:
+            readers.setdefault(name, []).append(place)
+    kept, edge, distance, wanted = {number}, {number}, 0, 0
+    while edge and len(kept) < len(graph.node):
+        if distance == wanted:
+            yield sorted(kept)
+            wanted = max(1, 2 * wanted)
+        before = {makers[name] for place in edge for name in reads[place] if name in makers}
+        after = {each for place in edge for name in graph.node[place].output for each in readers.get(name, ())}
+        edge = (before | after) - kept
+        kept |= edge
+        distance += 1

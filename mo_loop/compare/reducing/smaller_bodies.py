@@ -1,26 +1,35 @@
-"""Fewer nodes and ports in bodies, and bodies in place of their Loop, Scan or If.
+"""Fewer nodes and ports in bodies, bodies in place of their Loop, Scan or If, and smaller numbers.
 
 An output of a removed node of a body is replaced by one of its inputs with the same type and shape, or by a constant.
 """
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
 from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.oracle.graph_edits import replace_entries
-from mo_loop.compare.reducing.candidate import Candidate, made, names_needed
-from mo_loop.compare.reducing.inner_values import Path, graph_at, likely_shape
+from mo_loop.compare.oracle.graph_edits import rename_reads, replace_entries
+from mo_loop.compare.reducing.candidate import (
+    Candidate,
+    Place,
+    graph_at,
+    graphs,
+    is_plain,
+    likely_shape,
+    made,
+    names_needed,
+)
 from mo_loop.frontend.names_read import names_defined_in
 from mo_loop.frontend.onnx_graphs import body_protos, operator_of
 
 _BOOL = 9  # TensorProto.BOOL
-Types = Mapping[tuple[Path, str], Any]
+Types = Mapping[tuple[Place, str], Any]
 
 
-def without_body_nodes(candidate: Candidate, path: Path, removed: Collection[int], types: Types) -> Candidate | None:
+def without_body_nodes(candidate: Candidate, path: Place, removed: Collection[int], types: Types) -> Candidate | None:
     """The candidate without these nodes of a body; None if nothing can replace their outputs."""
     proto = candidate.copy()
     graph = graph_at(proto, path)
@@ -51,7 +60,7 @@ def without_body_nodes(candidate: Candidate, path: Path, removed: Collection[int
     return made(proto, candidate.sets)
 
 
-def _alike(name: str, node: Any, path: Path, types: Types, other: Mapping[str, str]) -> str:
+def _alike(name: str, node: Any, path: Place, types: Types, other: Mapping[str, str]) -> str:
     """An input of the node whose type and shape may be those of the output `name`; empty if there is none."""
     wanted = types.get((path, name))
     if wanted is not None and wanted.tensor_type.elem_type == _BOOL:
@@ -94,23 +103,16 @@ def _constant(graph: Any, name: str, type_: Any) -> str:
 
 
 def _rename(graph: Any, old: str, new: str) -> None:
-    """Let every reader of a name read another one, in bodies too unless they define the name themselves."""
-    for node in graph.node:
-        for place, each in enumerate(node.input):
-            if each == old:
-                node.input[place] = new
-        for body in body_protos(node):
-            if old not in names_defined_in(body):
-                _rename(body, old, new)
+    """Let every reader of a name read another one, and outputs of the graph have it."""
+    rename_reads(graph, old, new)
     for entry in graph.output:
-        if entry.name == old:
-            entry.name = new
+        entry.name = new if entry.name == old else entry.name
 
 
 # -- a body in place of its node
 
 
-def unwrapped(candidate: Candidate, path: Path) -> Iterator[Candidate]:
+def unwrapped(candidate: Candidate, path: Place) -> Iterator[Candidate]:
     """The candidate with the body at this place instead of its Loop, Scan or If.
 
     The body of a loop is its first iteration.
@@ -134,7 +136,28 @@ def unwrapped(candidate: Candidate, path: Path) -> Iterator[Candidate]:
     nodes = [*outer.node[:number], *inline.nodes, *outer.node[number + 1 :]]
     replace_entries(outer.node, nodes)
     outer.initializer.extend(inline.initializers)
+    _join(outer, {name for node in inline.body.node for name in node.output}, [*inline.before, *inline.after])
     yield made(proto, candidate.sets)
+
+
+def _join(graph: Any, made: set[str], added: Collection[Any]) -> None:
+    """Remove the Identity nodes among `added`: readers take their inputs, and nodes that make one of `made` the names
+    of outputs."""
+    outputs = {each.name for each in graph.output}
+    for node in [each for each in added if each.op_type == "Identity"]:
+        (target,) = node.output
+        (own,) = [each for each in graph.node if target in each.output]
+        source = own.input[0]
+        if target in outputs and source not in made:
+            continue
+        graph.node.remove(own)
+        if target not in outputs:
+            rename_reads(graph, target, source)
+            continue
+        made.discard(source)
+        rename_reads(graph, source, target)
+        for each in graph.node:
+            each.output[:] = [target if name == source else name for name in each.output]
 
 
 class _Inline:
@@ -241,7 +264,7 @@ class _Inline:
 # -- fewer ports
 
 
-def without_port(candidate: Candidate, path: Path, number: int) -> Iterator[Candidate]:
+def without_port(candidate: Candidate, path: Place, number: int) -> Iterator[Candidate]:
     """The candidate without one state or one concatenated output of a Loop; `path` is the place of its graph.
 
     A state whose final value is needed stays; its readers in the body read the initial value.
@@ -271,3 +294,100 @@ def without_port(candidate: Candidate, path: Path, number: int) -> Iterator[Cand
         del body.output[place + 1]
         del own.output[place]
         yield made(proto, candidate.sets)
+
+
+SEED = 0
+
+
+def lengths(candidate: Candidate) -> list[int]:
+    """The sizes of dimensions above 1, the most frequent last."""
+    found: Counter[int] = Counter()
+    for graph in graphs(candidate.proto):
+        found.update(dim for each in graph.initializer for dim in each.dims if dim > 1)
+    for feeds in candidate.sets:
+        found.update(dim for value in feeds.values() for dim in np.shape(value) if dim > 1)
+    return sorted(found, key=lambda size: (found[size], size))
+
+
+def shortened(candidate: Candidate, old: int, new: int) -> Candidate:
+    """The candidate with dimensions of `new` elements instead of `old`."""
+    proto = candidate.copy()
+    for graph in graphs(proto):
+        for each in (*graph.input, *graph.output):
+            kind = each.type.tensor_type
+            for dim in kind.shape.dim if kind.HasField("shape") else ():
+                if dim.dim_value == old:
+                    dim.dim_value = new
+        for tensor in (*graph.initializer, *(a.t for node in graph.node for a in node.attribute if a.HasField("t"))):
+            _set(tensor, lambda array: _cut(array, old, new))
+    sets = [{name: _cut_input(value, old, new) for name, value in feeds.items()} for feeds in candidate.sets]
+    return made(proto, sets)
+
+
+def with_fewer_iterations(candidate: Candidate) -> Iterator[Candidate]:
+    """The candidate with a smaller value of an integer scalar, an input or a constant: most often a trip count."""
+    for name in {name: None for feeds in candidate.sets for name in feeds}:
+        values = [feeds[name] for feeds in candidate.sets]
+        if not all(_is_count(value) for value in values):
+            continue
+        for count in (1, 2, 3):
+            sets = [{**feeds, name: np.minimum(feeds[name], count).astype(np.asarray(feeds[name]).dtype)}
+                    for feeds in candidate.sets]  # fmt: skip
+            yield Candidate(candidate.model, tuple(sets))
+    for place, graph in enumerate(graphs(candidate.proto)):
+        for number, tensor in enumerate(graph.initializer):
+            if tensor.data_type == 7 and int(np.prod(tensor.dims)) == 1:
+                for count in (1, 2, 3):
+                    proto = candidate.copy()
+                    own = list(graphs(proto))[place].initializer[number]
+                    _set(own, lambda array, count=count: np.minimum(array, count))
+                    yield made(proto, candidate.sets)
+
+
+def _is_count(value: Any) -> bool:
+    array = np.asarray(value)
+    return array.dtype.kind in "iu" and array.size == 1 and int(array.reshape(-1)[0]) > 1
+
+
+def plainer_weights(candidate: Candidate) -> Iterator[Candidate]:
+    """The candidate with one weight without content: all ones, or random numbers of a fixed seed."""
+    for place, graph in enumerate(graphs(candidate.proto)):
+        for number, tensor in enumerate(graph.initializer):
+            if is_plain(tensor) or tensor.data_type not in (1, 10, 11):
+                continue
+            for change in (_ones, _random):
+                proto = candidate.copy()
+                _set(list(graphs(proto))[place].initializer[number], change)
+                yield made(proto, candidate.sets)
+
+
+def _ones(array: np.ndarray) -> np.ndarray:
+    return np.ones_like(array)
+
+
+def _random(array: np.ndarray) -> np.ndarray:
+    # Quarters between -1 and 1: a few bytes in any text.
+    return (np.random.default_rng(SEED).integers(-4, 5, array.shape) / 4).astype(array.dtype)
+
+
+def _cut(array: np.ndarray, old: int, new: int) -> np.ndarray:
+    if array.dtype.kind in "iu" and array.ndim <= 1 and array.size <= 8:  # a shape, an axis length, an end of a slice
+        return np.where(array == old, np.array(new, array.dtype), array) if array.size else array
+    return array[tuple(slice(0, new) if dim == old else slice(None) for dim in array.shape)]
+
+
+def _cut_input(value: Any, old: int, new: int) -> Any:
+    return value if isinstance(value, list) else _cut(np.asarray(value), old, new)
+
+
+def _set(tensor: Any, change: Any) -> None:
+    """Replace the data of a TensorProto."""
+    import onnx
+
+    try:
+        array = onnx.numpy_helper.to_array(tensor)
+    except (TypeError, ValueError):  # weights in other files
+        return
+    changed = np.asarray(change(array))
+    if changed.shape != array.shape or not np.array_equal(changed, array):
+        tensor.CopyFrom(onnx.numpy_helper.from_array(np.ascontiguousarray(changed).reshape(changed.shape), tensor.name))

@@ -8,10 +8,11 @@ A candidate that ONNX Runtime does not run shows nothing: it is not a model with
 
 from __future__ import annotations
 
+import re
 import shlex
 import subprocess
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -20,12 +21,13 @@ from typing import Any
 import numpy as np
 
 from mo_loop.compare.execution.isolated import IsolatedError, isolated
+from mo_loop.compare.layers import compared
 from mo_loop.compare.reducing.candidate import Candidate, graphs
-from mo_loop.compare.reducing.condition import COMMAND, CRASHES, DIFFERS, FAILS, UNCOMPILABLE, UNREADABLE, Condition
-from mo_loop.compare.reducing.suspects import suspects
 from mo_loop.compare.results.array_comparison import compare_all, is_limited, tolerance_of_ends
 from mo_loop.conversion import Conversion
-from mo_loop.errors import UsageError
+from mo_loop.errors import ConversionErrors, MoLoopError, UsageError
+from mo_loop.frontend.onnx_graphs import label
+from mo_loop.graph.origin import Origin
 from mo_loop.options import ConvertOptions
 from mo_loop.support.workers import CRASH, OK, TIMEOUT, Pool, report_stage
 
@@ -101,6 +103,36 @@ class Trials:
         )
 
 
+def suspects(
+    candidate: Candidate, condition: Condition, options: ConvertOptions, rtol: float | None, atol: float | None
+) -> list[int]:
+    """The nodes that the errors of the conversion name, or the piece that differs, in their order; empty for other
+    conditions. Runs native code."""
+    with tempfile.TemporaryDirectory() as name:
+        path = Path(name, "model.onnx")
+        path.write_bytes(candidate.model)
+        if condition.kind == FAILS:
+            found = [each for each in _errors(path, options) if condition.detail in ("", each.code)]
+            origins = [each.origin for each in found if each.origin is not None]
+        elif condition.kind == DIFFERS:
+            origins = list(_of_pieces(path, options, candidate, rtol, atol))
+        else:
+            return []
+    tops = {origin.scope[0] if origin.scope else origin.node for origin in origins}
+    return [number for number, node in enumerate(candidate.proto.graph.node) if label(node) in tops]
+
+
+def _of_pieces(
+    path: Path, options: ConvertOptions, candidate: Candidate, rtol: float | None, atol: float | None
+) -> Iterator[Origin]:
+    graph = Conversion(options).run(str(path))
+    for feeds in candidate.sets:
+        found = compared(str(path), graph, feeds, rtol=rtol, atol=atol).difference
+        if found is not None:
+            yield Origin(found.scope, found.node)
+            return
+
+
 def shows(task: _Task) -> bool:
     """Whether a candidate shows the condition. Runs in a worker."""
     kind = task.condition.kind
@@ -111,7 +143,9 @@ def shows(task: _Task) -> bool:
         if kind == COMMAND:
             return _exits_well(task.condition.detail, path)
         if kind == FAILS:
-            return _is_valid(task.candidate) and _code(path, task.options, task.condition.detail)
+            return _is_valid(task.candidate) and any(
+                task.condition.detail in ("", each.code) for each in _errors(path, task.options)
+            )
         if kind in (UNREADABLE, UNCOMPILABLE):
             return _is_valid(task.candidate) and _refused(task, path) == kind
         return _runs_badly(task, path)
@@ -144,19 +178,17 @@ def _is_valid(candidate: Candidate) -> bool:
     return True
 
 
-def _code(path: Path, options: ConvertOptions, code: str) -> bool:
-    """Whether the conversion fails, with this code if it is not empty."""
-    from mo_loop.errors import ConversionErrors, MoLoopError
-
+def _errors(path: Path, options: ConvertOptions) -> list[MoLoopError]:
+    """The errors with which the conversion ends; none if it succeeds."""
     try:
         Conversion(options).run(str(path))
     except ConversionErrors as errors:
-        return not code or any(each.code == code for each in errors.errors)
+        return list(errors.errors)
     except MoLoopError as error:
-        return not code or error.code == code
-    except Exception:
-        return code in ("", "ML499")
-    return False
+        return [error]
+    except Exception as error:
+        return [MoLoopError(str(error), code="ML499")]
+    return []
 
 
 def _refused(task: _Task, path: Path) -> str:
@@ -214,7 +246,6 @@ def _runs_badly(task: _Task, path: Path) -> bool:
 
 def _differs(task: _Task, path: Path, feeds: Any, expected: Any, found: Any) -> bool:
     """Whether an output differs, and a piece does, as `verify` decides."""
-    from mo_loop.compare.layers import compared
     from mo_loop.compare.verdict.amplification import amplification, explains
 
     ends = {name: tolerance_of_ends(value) for name, value in _arrays(expected)}
@@ -247,3 +278,49 @@ def _is_limit(name: str, expected: Any, found: Any) -> bool:
     if np.size(left) == 0 == np.size(right):
         return True
     return is_limited(left, right)
+
+
+DIFFERS, FAILS, CRASHES, COMMAND = "differs", "fails", "crashes", "command"
+UNREADABLE, UNCOMPILABLE = "unreadable", "uncompilable"
+
+_TEXTS = {
+    DIFFERS: "the numbers differ", CRASHES: "the IR crashes or hangs",
+    UNREADABLE: "OpenVINO does not read the IR", UNCOMPILABLE: "OpenVINO does not compile the IR",
+}  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Condition:
+    """One of the kinds; `detail` is the code or the command."""
+
+    kind: str
+    detail: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> Condition:
+        """From the text of `--if`. UsageError if it cannot be understood."""
+        word, _, rest = text.strip().partition(" ")
+        if word in _TEXTS and not rest:
+            return cls(word)
+        if word == FAILS and re.fullmatch(r"(ML\d{3})?", rest.strip()):
+            return cls(FAILS, rest.strip())
+        try:
+            parts = shlex.split(text)
+        except ValueError as error:
+            raise UsageError(f"--if {text!r} cannot be understood", why=str(error), hint=_HINT) from None
+        if not any("{}" in part for part in parts):
+            raise UsageError(f"--if {text!r} cannot be understood", why="a command contains {}", hint=_HINT)
+        return cls(COMMAND, text)
+
+    @property
+    def runs_ir(self) -> bool:
+        """Whether the IR is run, so that inputs are needed."""
+        return self.kind in (DIFFERS, CRASHES)
+
+    def __str__(self) -> str:
+        if self.kind == FAILS:
+            return f"the conversion fails with {self.detail}" if self.detail else "the conversion fails"
+        return _TEXTS.get(self.kind, self.detail)
+
+
+_HINT = 'write differs, crashes, unreadable, uncompilable, fails, fails ML302, or a command with {} for the model'

@@ -96,6 +96,15 @@ def tolerance(dtype: np.dtype) -> tuple[float, float]:
     return (RTOL, ATOL) if dtype.itemsize > 2 else (SMALL_FLOAT, SMALL_FLOAT)
 
 
+def largest_number(value: Any) -> float:
+    """The largest finite number of an array, in its absolute value; 0 for texts and complex numbers."""
+    array = np.asarray(value)
+    if array.dtype.kind in "OSUc" or not array.size:
+        return 0.0
+    wide = np.abs(array.astype(np.float64))
+    return float(wide.max(where=np.isfinite(wide), initial=0.0))
+
+
 def tolerance_of_ends(expected: Any) -> tuple[float, float]:
     """The relative and absolute tolerance of an output, by its type and its largest number."""
     array = np.asarray(expected)
@@ -105,8 +114,7 @@ def tolerance_of_ends(expected: Any) -> tuple[float, float]:
     if array.dtype.itemsize == 2:  # two roundings of a number, and one of a quarter of the largest
         unit = 2.0**-10 if array.dtype == np.float16 else 2.0**-7
         rtol, atol = 2 * unit, unit / 4
-    wide = np.abs(array.astype(np.float64))
-    return rtol, atol * float(wide.max(where=np.isfinite(wide), initial=0.0))
+    return rtol, atol * largest_number(array)
 
 
 def compare_all(

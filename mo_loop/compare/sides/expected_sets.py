@@ -17,15 +17,13 @@ from typing import Any
 from mo_loop.compare.execution.hosted_object import Hosted
 from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated
 from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
-from mo_loop.compare.input_sets.generated import Generator, Known
+from mo_loop.compare.input_sets.generated import Generator, Known, sizes_text
 from mo_loop.compare.input_sets.given import read_outputs, read_sets, take_outputs
-from mo_loop.compare.input_sets.new_sizes import sizes_text
 from mo_loop.compare.oracle.checked_oracle import Oracle, UnstableError, misshapen_by
 from mo_loop.compare.oracle.oracle import ONNX_RUNTIME
 from mo_loop.compare.results.array_comparison import Named, compare_all
-from mo_loop.compare.results.output_rows import shape_in
+from mo_loop.compare.results.output_rows import packed, shape_in
 from mo_loop.compare.results.report import Row
-from mo_loop.compare.results.sequence_values import packed
 from mo_loop.compare.results.verify_settings import F32, Feeds, VerifyOptions
 from mo_loop.compare.sides.plain_side import is_empty
 from mo_loop.compare.sides.side_run import compiled

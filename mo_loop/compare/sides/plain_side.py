@@ -18,9 +18,8 @@ from mo_loop.compare.execution.hosted_object import Hosted
 from mo_loop.compare.execution.isolated import IsolatedError, brief
 from mo_loop.compare.input_sets.given import save
 from mo_loop.compare.results.array_comparison import Named
-from mo_loop.compare.results.output_rows import by_wanted_name, rows_of
+from mo_loop.compare.results.output_rows import by_wanted_name, flat, packed, rows_of, unpacked
 from mo_loop.compare.results.report import AGAINST, ENDED, Side
-from mo_loop.compare.results.sequence_values import flat, packed, unpacked
 from mo_loop.compare.results.verify_settings import F32, Feeds, VerifyOptions
 from mo_loop.compare.sides.side_run import SideRun, compiled
 from mo_loop.support.workers import Pool
@@ -42,13 +41,17 @@ class PlainSide:
         self.pool = pool
         self.refused: set[int] = set()
         """The sets that the IR which ran last does not run because of their sizes."""
+        self.properties: Mapping[str, str] = {}
+        """The values of the properties of the device that change numbers, where the IR ran last."""
         self.differing: list[tuple[int, Named]] = []
         """(number of the set, outputs) of the inferences of the IR that ran last whose outputs differ."""
         self.distances: dict[tuple[str, int, str], Distance] = {}
         """The worst distance of an output, by the side and the number of the set; only for a dump."""
 
-    def ran(self, precision: str, target: Path, name: str = "") -> Side:
-        """Run an IR and compare."""
+    def ran(self, precision: str, target: Path, name: str = "", *, shares: bool | None = None) -> Side:
+        """Run an IR and compare; the one that is verified runs in the process of `pool` in f32, others if it `shares`.
+        """
+        shares = precision == F32 and not name if shares is None else shares
         run = SideRun(name or precision)
         found: dict[int, Named] = {}
         refused = self.refused = set()
@@ -57,8 +60,9 @@ class PlainSide:
             for inference, number in enumerate(self.order):
                 if number in refused:
                     continue
-                shared = self.pool if precision == F32 and not name else None
+                shared = self.pool if shares else None
                 run.worker = run.worker or compiled(self._settings, target, precision, shared=shared)
+                self.properties = run.worker.facts[2]
                 run.reaches(f"inference {inference} ({self._sets[number][0]})")
                 outputs = self._outputs(run, run.worker, number)
                 if outputs is None:

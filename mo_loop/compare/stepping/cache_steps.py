@@ -20,8 +20,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.compare.input_sets.generated import UNNAMED, Generator, bound_sizes, expression_in, input_of, size_of
-from mo_loop.compare.input_sets.input_values import Input, possible
-from mo_loop.compare.input_sets.roles import CHOICE, INDEX, MASK
+from mo_loop.compare.input_sets.roles import CHOICE, INDEX, MASK, Input, possible
 from mo_loop.compare.stepping.state_variables import Carried
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import all_graphs, operator_of

@@ -17,8 +17,7 @@ import numpy as np
 
 from mo_loop.api import Model
 from mo_loop.compare.input_sets.generated import Generator, bound_sizes, shapes_of, size_of
-from mo_loop.compare.input_sets.input_values import Input, possible
-from mo_loop.compare.input_sets.roles import COUNT, LENGTH
+from mo_loop.compare.input_sets.roles import COUNT, LENGTH, Input, possible
 from mo_loop.compare.results.array_comparison import Named
 from mo_loop.compare.stepping.state_variables import Carried
 from mo_loop.errors import InputError

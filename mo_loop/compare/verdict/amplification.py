@@ -12,7 +12,7 @@ pieces decide whether the IR is right.
 from __future__ import annotations
 
 import warnings
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from contextlib import suppress
 from typing import Any
 
@@ -20,9 +20,8 @@ import numpy as np
 import onnx
 
 from mo_loop.compare.layers.piece_tolerance import unit_of
-from mo_loop.compare.oracle.graph_edits import replace_entries
+from mo_loop.compare.oracle.graph_edits import graphs_in, replace_entries
 from mo_loop.compare.oracle.oracle import OnnxRuntime, with_copies
-from mo_loop.frontend.onnx_graphs import body_protos
 
 CHANGE = 16
 """The change of each result, in units of the last place of its type."""
@@ -87,7 +86,7 @@ def _with_moved_results(model: Any, seed: int) -> Any:
     typed = copy
     with suppress(Exception), warnings.catch_warnings(action="ignore"):  # those of the inference share no base class
         typed = onnx.shape_inference.infer_shapes(copy, data_prop=True)
-    for number, (graph, source) in enumerate(zip(_graphs(copy.graph), _graphs(typed.graph), strict=True)):
+    for number, (graph, source) in enumerate(zip(graphs_in(copy.graph), graphs_in(typed.graph), strict=True)):
         types = {each.name: each.type.tensor_type.elem_type for each in (*source.value_info, *source.output)}
         nodes: list[Any] = []
         for place, node in enumerate(graph.node):
@@ -110,12 +109,3 @@ def _changes(node: Any, port: int, size: float, seed: float) -> list[Any]:
         make("Mul", [f"{name}/exact", f"{name}/random"], [f"{name}/change"]),
         make("Add", [f"{name}/exact", f"{name}/change"], [name]),
     ]
-
-
-def _graphs(graph: Any) -> Iterator[Any]:
-    """A graph and all bodies in it, outer ones first."""
-    pending = [graph]
-    while pending:
-        each = pending.pop(0)
-        yield each
-        pending += [body for node in each.node for body in body_protos(node)]

@@ -16,10 +16,8 @@ from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
 from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated
-from mo_loop.compare.results.array_comparison import AMPLIFIED
+from mo_loop.compare.results.array_comparison import AMPLIFIED, largest_number
 from mo_loop.compare.results.report import DIFFERS, NOT_DECIDED, PASSED, Row, Side
 from mo_loop.compare.results.verify_settings import Feeds, VerifyOptions
 from mo_loop.compare.sides.expected_sets import GIVEN, ExpectedSets
@@ -117,11 +115,7 @@ def _words(row: Row, expected: Any) -> str:
     """The difference of an output whose pieces all agree."""
     if row.result.kind == "shape":
         return f"agrees in every piece; rounding alone changes the shape: {row.result.message}"
-    array = np.asarray(expected)
-    scale = 0.0
-    if array.size and array.dtype.kind not in "OSU":
-        wide = np.abs(array.astype(np.float64))
-        scale = float(wide.max(where=np.isfinite(wide), initial=0.0))
+    scale = largest_number(expected)
     relative = row.result.largest_abs / scale if scale else 0.0
     power = math.ceil(math.log10(relative / UNIT)) if relative > UNIT else 0
     return (

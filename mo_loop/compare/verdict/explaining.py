@@ -10,22 +10,23 @@ With a folder, all tensors are compared, and a page in it shows how far each is 
 from __future__ import annotations
 
 import copy
+import os
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from mo_loop.api import compressed, read_model
 from mo_loop.compare.execution.isolated import IsolatedError
-from mo_loop.compare.layers import History, LayerDifference, PieceFindings, assign_origins, compared
+from mo_loop.compare.layers import Heat, History, LayerDifference, PieceFindings, assign_origins, compared
 from mo_loop.compare.layers.heat import Distance
 from mo_loop.compare.layers.layer_difference import FAILED
 from mo_loop.compare.results.verify_settings import VerifyOptions, properties_of
-from mo_loop.compare.verdict.heat_page import HeatPage
 from mo_loop.compare.verdict.passes import PassDifference, changing_pass
 from mo_loop.conversion import Conversion
 from mo_loop.graph import Graph
+from mo_loop.look.dump.dumper import Dumper
 from mo_loop.options import ConvertOptions
 from mo_loop.support.workers import CRASH, Pool
 from mo_loop.transforms.config import PassConfig
@@ -177,3 +178,27 @@ def passes_of(question: Question) -> PassDifference | str:
     if found is not None:
         return found
     return CONVERTED_AGAIN if question.ir is None else CONVERTED_RIGHT
+
+
+class HeatPage:
+    """The page in a folder, with the files of a dump."""
+
+    def __init__(self, folder: str | os.PathLike[str], precision: str = "") -> None:
+        self.dumper = Dumper(folder)
+        self.heat = Heat()
+        self.heat.precision = precision
+
+    def add_outputs(self, graph: Graph, outputs: Iterable[tuple[str, Distance]], vanishes: str) -> None:
+        """Add the differences of the outputs of the whole IR; `vanishes` is noted if no other tensor differs."""
+        agree = all(found.worst <= 1 for found, _ in self.heat.tensors.values())
+        results = {name: result for result in graph.results for name in (*result.output_names, *result.value.names)}
+        for name, found in outputs:
+            if name not in results:
+                continue
+            self.heat.add(results[name].value, ((), name), found)
+            if agree and found.worst > 1:
+                self.heat.notes[vanishes] = None
+
+    def write(self) -> None:
+        """Write the differences so far."""
+        self.dumper.colour(self.heat.as_json, self.heat.notes)

@@ -23,7 +23,7 @@ from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated
 from mo_loop.compare.execution.runtime import run_ir
 from mo_loop.compare.oracle.oracle import expected_values
 from mo_loop.compare.results.array_comparison import ArrayComparison, Named, compare_all, empty_alike
-from mo_loop.compare.results.sequence_values import flat, packed, unpacked
+from mo_loop.compare.results.output_rows import flat, packed, unpacked
 from mo_loop.compare.results.verify_settings import Sizes
 from mo_loop.conversion import Conversion
 from mo_loop.errors import MoLoopError

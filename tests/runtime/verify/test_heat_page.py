@@ -13,7 +13,7 @@ from mo_loop.compare.layers.heat import Distance
 from mo_loop.compare.results.report import Report
 from mo_loop.compare.results.report_formats import as_text
 from mo_loop.compare.verdict import explaining
-from mo_loop.compare.verdict.heat_page import HeatPage
+from mo_loop.compare.verdict.explaining import HeatPage
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import FileError
 from mo_loop.options import ConvertOptions

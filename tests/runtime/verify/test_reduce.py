@@ -13,14 +13,11 @@ from onnx import numpy_helper
 
 from mo_loop.compare.oracle.checked_oracle import Oracle
 from mo_loop.compare.oracle.oracle import OnnxRuntime
-from mo_loop.compare.reducing.candidate import Candidate, graphs
-from mo_loop.compare.reducing.condition import Condition
-from mo_loop.compare.reducing.inner_values import inferred, places
-from mo_loop.compare.reducing.nodes import with_nodes
+from mo_loop.compare.reducing.candidate import Candidate, graphs, inferred, places, with_nodes
 from mo_loop.compare.reducing.reducing import Reduced, reduce
+from mo_loop.compare.reducing.search import windows
 from mo_loop.compare.reducing.smaller_bodies import unwrapped, without_body_nodes
-from mo_loop.compare.reducing.suspects import windows
-from mo_loop.compare.reducing.trial import _differs, _Task
+from mo_loop.compare.reducing.trial import Condition, _differs, _Task
 from mo_loop.compare.results.array_comparison import compare
 from mo_loop.compare.verdict.amplification import amplification
 from mo_loop.errors import InputError, NotComparableError, UsageError
