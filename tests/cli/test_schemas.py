@@ -11,6 +11,7 @@ from typing import Any
 
 import click
 import jsonschema
+import onnx
 import pytest
 
 from mo_loop.cli import COMMANDS, main
@@ -27,6 +28,7 @@ def valid(document: Any) -> str:
     """The name of a document that fits its schema."""
     validator = jsonschema.Draft202012Validator({**SCHEMA["$defs"][key_of(document)], "$defs": SCHEMA["$defs"]})
     assert [error.message for error in validator.iter_errors(document)] == []
+    assert set(document) - set(SCHEMA["$defs"][key_of(document)]["properties"]) == set(), "keys without a description"
     name: str = document["schema"]
     return name
 
@@ -65,6 +67,19 @@ def test_documents_on_stdout(arguments: tuple[Any, ...], name: str, tmp_path: Pa
     for file in ("map.json", "profile.json"):
         if (tmp_path / file).exists():
             valid(json.loads((tmp_path / file).read_text("utf-8")))
+
+
+def test_the_document_of_an_ir_that_differs(tmp_path: Path) -> None:
+    """With all answers that it can have: a piece, a pass, a page, and the run with the defaults of the device."""
+    text = """<ir_version: 8, opset_import: ["" : 17]>
+        main (float[3] x) => (float[3] y) <float w = {2.0}> { y = Mul (x, w) }"""
+    for name, number in (("model", "2.0"), ("other", "3.0")):
+        onnx.save(onnx.parser.parse_model(text.replace("2.0", number)), tmp_path / f"{name}.onnx")
+    mo_loop("convert", "other.onnx", "-o", "other.xml", "--quiet", cwd=tmp_path)
+    asked = ("--layers", "--passes", "--dump", "steps", "--sets", "1", "--format", "json")
+    document = json.loads(mo_loop("verify", "model.onnx", "other.xml", *asked, cwd=tmp_path).stdout)
+    assert valid(document) == "mo-loop verify"
+    assert {"verdict", "pieces", "defaults", "layers", "passes", "page", "cause"} <= set(document)
 
 
 def test_no_command_is_left_out() -> None:
