@@ -29,7 +29,6 @@ import pytest
 from mo_loop.api import convert_model, save_model
 from mo_loop.compare.execution.isolated import IsolatedError, isolated
 from mo_loop.compare.execution.runtime import run_ir
-from mo_loop.compare.oracle.oracle import Expected, expected_values
 from mo_loop.compare.results.array_comparison import Named
 from mo_loop.errors import ConversionErrors, MoLoopError, NotComparableError
 from mo_loop.graph.verifier import invariants
@@ -40,6 +39,7 @@ from mo_loop.text import parse
 from mo_loop.transforms.config import PassConfig
 from mo_loop.transforms.pipelines import LOOPS, RULES
 from mo_loop.transforms.runtime.lower_barriers import LowerBarriers
+from tests.expected import Expected, expected_values
 from tests.known_results import passed, values
 from tests.nodes import node_model
 from tests.processor import fail_or_skip

@@ -18,8 +18,7 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.execution.hosted_object import SERVE, Feeds, Hosted
-from mo_loop.compare.execution.isolated import LIMIT, brief
+from mo_loop.compare.execution.isolated import LIMIT, SERVE, Hosted, brief
 from mo_loop.compare.execution.runtime import compile_ir, read_ir
 from mo_loop.compare.results.array_comparison import Named, compare_all, empty_alike
 from mo_loop.compare.results.verify_settings import PEER
@@ -160,7 +159,7 @@ class CompiledElsewhere(Hosted):
         """Raises IsolatedError if the IR does not compile, or the process crashes."""
         super().__init__(compile_ir, str(path), pool=_pool(python))
 
-    def run(self, feeds: Feeds) -> list[tuple[str, np.ndarray]]:
+    def run(self, feeds: Any) -> Any:
         """As `Hosted.run`. Arrays are sent in C order: another release of numpy may not read those of Fortran order."""
         if isinstance(feeds, Mapping):
             return super().run({name: np.asarray(value, order="C") for name, value in feeds.items()})

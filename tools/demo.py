@@ -34,10 +34,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 import mo_loop
 from mo_loop.compare.execution.isolated import isolated
 from mo_loop.compare.execution.runtime import run_ir
-from mo_loop.compare.oracle.oracle import expected_values
 from mo_loop.compare.results.array_comparison import ArrayComparison
 from mo_loop.compare.results.array_comparison import compare as compare_arrays
 from mo_loop.frontend.onnx_graphs import body_protos
+from tests.expected import expected_values
 
 MODEL = """
 <ir_version: 9, opset_import: ["": 18]>

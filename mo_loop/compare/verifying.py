@@ -37,8 +37,7 @@ from mo_loop.compare.results.report import AGAINST, DIFFERS, NOT_RESHAPABLE, PAS
 from mo_loop.compare.results.verify_settings import F32, Feeds, VerifyOptions
 from mo_loop.compare.sides.default_run import default_run
 from mo_loop.compare.sides.expected_sets import ExpectedSets
-from mo_loop.compare.sides.plain_side import PlainSide, save_sets
-from mo_loop.compare.sides.side_run import worker_pool
+from mo_loop.compare.sides.plain_side import PlainSide, save_sets, worker_pool
 from mo_loop.compare.stepping.state_variables import has_states
 from mo_loop.compare.stepping.stepwise import Stepwise, require_stepwise
 from mo_loop.compare.verdict.cause import cause_of, notes_about

@@ -121,7 +121,7 @@ def input_set(model: Path) -> tuple[str, dict[str, Any]]:
     Beside it: NAME.npz, a cases.toml (tools/export_real.py), or test_data_set_*; else they are generated.
     """
     from mo_loop.api import convert_model
-    from mo_loop.compare.execution.hosted_object import Hosted
+    from mo_loop.compare.execution.isolated import Hosted
     from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
     from mo_loop.compare.input_sets.generated import Generator, shapes_of
     from mo_loop.compare.input_sets.given import read_sets

@@ -2,8 +2,13 @@
 
     found = isolated(run_ir, "model.xml", [{"x": x}])
 
-There is one worker. It is kept for the next call, and replaced after a crash or a hang. `brief` shortens an error to
-its essential part.
+    compiled = Hosted(compile_ir, "model.xml")          # an object in the worker
+    compiled.run({"x": x})
+    compiled.close()
+
+The worker of `isolated` is kept for the next call, and replaced after a crash or a hang. That of a Hosted makes the
+object once and keeps it; after a crash or a hang, the next call makes it again. `brief` shortens an error to its
+essential part.
 """
 
 from __future__ import annotations
@@ -55,9 +60,70 @@ def serve(task: tuple[Any, ...]) -> Any:
     return function(*arguments)
 
 
+SERVE = f"{__name__}:serve"
+"""The function of the workers."""
+
+
+class Hosted:
+    """An object in a worker process, with a method `run`. `make(*arguments)` creates it; `facts` is its attribute of
+    that name."""
+
+    def __init__(
+        self, make: Callable[..., Any], *arguments: Any, pool: Pool | None = None, limit: float = LIMIT,
+        keeps_pool: bool = False,
+    ) -> None:  # fmt: skip
+        """`make` is a function or class of a module. Objects in one `pool` replace each other; with `keeps_pool` it
+        stays for the next one.
+
+        Raises IsolatedError if the object cannot be made, or the process crashes or exceeds `limit` seconds.
+        """
+        self._pool = Pool(SERVE, limit=limit) if pool is None else pool
+        self._keeps_pool = keeps_pool
+        self._make = _create, (make, arguments)
+        self._is_lost = False
+        self.facts = self._call(self._make)
+
+    def run(self, feeds: Any) -> Any:
+        """One call of its `run`. Raises IsolatedError if it fails, or the process crashes or exceeds the limit."""
+        return self._call((_run, (feeds,)))
+
+    def close(self) -> None:
+        """End the worker."""
+        self._pool.close()
+
+    def release(self) -> None:
+        """End the worker, unless another object takes its place."""
+        if not self._keeps_pool:
+            self._pool.close()
+
+    def _call(self, task: Any) -> Any:
+        outcome = self._pool.call(self._make if self._is_lost else task)
+        if self._is_lost and outcome.ok:  # the process that had the object ended with the call before
+            self._is_lost = False
+            outcome = self._pool.call(task)
+        if not outcome.ok:
+            self._is_lost = self._is_lost or outcome.status != "error"
+            raise IsolatedError(outcome.message, outcome.status, outcome.error)
+        return outcome.value
+
+
+_made: list[Any] = []
+"""The object of a worker."""
+
+
+def _create(make: Callable[..., Any], arguments: tuple[Any, ...]) -> Any:
+    _made[:] = []
+    _made.append(make(*arguments))
+    return getattr(_made[0], "facts", None)
+
+
+def _run(feeds: Any) -> Any:
+    return _made[0].run(feeds)
+
+
 @functools.cache
 def _pool(python: str | None = None) -> Pool:
-    return Pool(f"{__name__}:serve", limit=LIMIT, python=python)
+    return Pool(SERVE, limit=LIMIT, python=python)
 
 
 def brief(error: BaseException) -> str:

@@ -218,7 +218,7 @@ def to_tensor(array: Any, element_type: Any) -> Any:
     if values.size == 0:
         return tensor
     if kind in _EXTENDED:
-        raw = np.frombuffer(_pack(values.astype(_extended(kind)), _EXTENDED[kind][1]), dtype=np.uint8)
+        raw = np.frombuffer(pack(values.astype(_extended(kind)), _EXTENDED[kind][1]), dtype=np.uint8)
         tensor.data.reshape(-1).view(np.uint8)[:] = raw
         return tensor
     tensor.data[...] = values.astype(tensor.data.dtype, copy=False)
@@ -239,10 +239,10 @@ def from_tensor(tensor: Any) -> np.ndarray:
     size = int(np.prod(shape))
     if size == 0:
         return np.empty(shape, dtype=_extended(kind))
-    return _unpack(tensor.data.tobytes(), kind, size).reshape(shape)
+    return unpack(tensor.data.tobytes(), _extended(kind), _EXTENDED[kind][1], size).reshape(shape)
 
 
-def _pack(values: np.ndarray, bits: int) -> bytes:
+def pack(values: np.ndarray, bits: int) -> bytes:
     """Elements of fewer than 8 bits share a byte, the first in the lowest bits."""
     if bits >= 8:
         return values.tobytes()
@@ -253,18 +253,16 @@ def _pack(values: np.ndarray, bits: int) -> bytes:
     return np.bitwise_or.reduce(codes << shifts, axis=1).astype(np.uint8).tobytes()
 
 
-def _unpack(data: bytes, kind: str, size: int) -> np.ndarray:
-    bits = _EXTENDED[kind][1]
+def unpack(data: bytes, dtype: np.dtype, bits: int, size: int) -> np.ndarray:
+    """The elements of a type that numpy lacks, which share bytes below 8 bits."""
     if bits >= 8:
-        return np.frombuffer(data, dtype=_extended(kind), count=size).copy()
+        return np.frombuffer(data, dtype=dtype, count=size).copy()
     shifts = np.arange(8 // bits, dtype=np.uint8) * bits
     codes = (np.frombuffer(data, np.uint8)[:, None] >> shifts & ((1 << bits) - 1)).ravel()[:size]
-    if kind.startswith("i"):
+    if dtype.name.startswith("int"):
         codes = np.where(codes >= 1 << (bits - 1), codes.astype(np.int16) - (1 << bits), codes)
-        return codes.astype(np.int8).astype(_extended(kind))
-    if kind.startswith("u"):
-        return codes.astype(_extended(kind))
-    return codes.astype(np.uint8).view(_extended(kind))
+        return codes.astype(np.int8).astype(dtype)
+    return codes.astype(dtype) if dtype.name.startswith("uint") else codes.astype(np.uint8).view(dtype)
 
 
 def _extended(kind: str) -> np.dtype:

@@ -24,7 +24,7 @@ from mo_loop.compare.layers.ir_loops import IrLoop, counterpart, loops_for
 from mo_loop.compare.layers.ir_side import IrFrame, IrRunError, IrSide
 from mo_loop.compare.layers.layer_difference import BODY_INPUT, BRANCH, COUNT, MODEL_OUTPUT, OUTPUT, LayerDifference
 from mo_loop.compare.layers.loops_of_steps import LoopOfSteps
-from mo_loop.compare.layers.onnx_loops import BatchedScan, OnnxLoop, OnnxMap, branch_of, outputs_of_no_iterations
+from mo_loop.compare.layers.onnx_loops import OnnxLoop, OnnxMap, branch_of, outputs_of_no_iterations
 from mo_loop.compare.layers.onnx_side import OnnxFrame, OnnxPlan
 from mo_loop.frontend.model import OnnxModel
 from mo_loop.frontend.onnx_graphs import main_graph
@@ -137,9 +137,6 @@ class Lockstep:
 
     def _driven(self, frame: OnnxFrame, ir: IrFrame | None, place: int, at: Iterations) -> None:
         node = frame.plan.nodes[place]
-        if node.op_type == "Scan" and frame.plan.graph.opsets.get("", 1) < 9:
-            self._batched_scan(frame, place, at)
-            return
         kind = If if node.op_type == "If" else Iteration
         found = None if ir is None else counterpart(ir, frame.plan.origin(place), kind)
         if node.op_type == "If":
@@ -261,19 +258,6 @@ class Lockstep:
             except IrRunError:
                 continue
         return None
-
-    def _batched_scan(self, frame: OnnxFrame, place: int, at: Iterations) -> None:
-        """A Scan of opset 8: only its outputs are compared."""
-        scan = BatchedScan(frame, place)
-        samples = []
-        for sample in range(len(scan.lengths)):
-            loop = scan.sample(frame, place, sample)
-            while loop.goes_on():
-                inner = loop.begin()
-                self._nodes(inner, None, at)
-                loop.end(inner)
-            samples.append(loop.outputs())
-        _define(frame, place, scan.outputs(samples))
 
     def _end(self, other: IrLoop, inner: IrFrame | None, frame: OnnxFrame, place: int, at: Iterations) -> None:
         assert inner is not None

@@ -23,7 +23,7 @@ import numpy as np
 from mo_loop.compare.layers.ir_loops import IrLoop
 from mo_loop.compare.layers.onnx_loops import OnnxLoop
 from mo_loop.compare.layers.onnx_side import OnnxFrame
-from mo_loop.compare.layers.piece_tolerance import unit_of
+from mo_loop.compare.layers.piece_tolerance import changed, unit_of
 from mo_loop.ops.port_map import Merged
 
 UNITS = 4
@@ -114,7 +114,4 @@ class LoopOfSteps:
 
 
 def _changed(value: Any, random: np.random.Generator) -> Any:
-    unit = unit_of(value.dtype) if isinstance(value, np.ndarray) else 0.0
-    if not unit:
-        return value
-    return (value.astype(np.float64) * (1 + UNITS * unit * random.choice([-1.0, 1.0], value.shape))).astype(value.dtype)
+    return changed(value, random, UNITS * unit_of(value.dtype)) if isinstance(value, np.ndarray) else value

@@ -15,8 +15,7 @@ from mo_loop.compare.layers.onnx_side import OnnxFrame, OnnxPlan
 class OnnxLoop:
     """One run of a Loop or Scan, as `IrLoop` (ir_loops.py) is of a loop of the IR."""
 
-    def __init__(self, frame: OnnxFrame, place: int, given: list[Any] | None = None) -> None:
-        """`given` replaces the inputs of the node."""
+    def __init__(self, frame: OnnxFrame, place: int) -> None:
         self.frame = frame
         self.node = frame.plan.nodes[place]
         self.plan: OnnxPlan = frame.plan.body(place, "body")
@@ -24,7 +23,7 @@ class OnnxLoop:
         self._before: OnnxFrame | None = None
         self._goes = True
         self._is_scan = self.node.op_type == "Scan"
-        given = given or [frame.get(name) if name else None for name in self.node.input]
+        given = [frame.get(name) if name else None for name in self.node.input]
         if self._is_scan:
             self._set_scan(given)
         else:
@@ -45,8 +44,6 @@ class OnnxLoop:
         arrays = given[count:]
         axes = self._per_item("scan_input_axes", arrays)
         directions = self._per_item("scan_input_directions", arrays)
-        if not any(directions):
-            directions = self._per_item("directions", arrays)  # of opset 8
         self._pieces = [
             (array, axis % max(array.ndim, 1), bool(backward))
             for array, axis, backward in zip(arrays, axes, directions, strict=True)
@@ -195,38 +192,6 @@ class OnnxMap:
     def outputs(self) -> list[Any]:
         """The sequences."""
         return [[row[column] for row in self._rows] for column in range(len(self.plan.graph.output_names))]
-
-
-class BatchedScan:
-    """A Scan of opset 8: over the batch, and for each sample over its sequence."""
-
-    def __init__(self, frame: OnnxFrame, place: int) -> None:
-        self.node = frame.plan.nodes[place]
-        lengths = frame.get(self.node.input[0]) if self.node.input[0] else None
-        self._values: list[Any] = [frame.get(name) for name in self.node.input[1:]]
-        self._count = len(self._values) - _attribute(self.node, "num_scan_inputs", 0)
-        self._longest = self._values[self._count].shape[1]
-        batch = len(self._values[0])
-        self.lengths = [self._longest] * batch if lengths is None else [int(each) for each in lengths]
-
-    def sample(self, frame: OnnxFrame, place: int, number: int) -> OnnxLoop:
-        """The loop over the sequence of one sample."""
-        states = [value[number] for value in self._values[: self._count]]
-        scanned = [value[number][: self.lengths[number]] for value in self._values[self._count :]]
-        return OnnxLoop(frame, place, [*states, *scanned])
-
-    def outputs(self, samples: list[list[Any]]) -> list[Any]:
-        """The outputs of all samples, with zeros past the end of shorter sequences."""
-        found = []
-        for number, rows in enumerate(zip(*samples, strict=True)):
-            padded = rows
-            if number >= self._count:
-                padded = tuple(self._padded(row) for row in rows)
-            found.append(np.stack(padded))
-        return found
-
-    def _padded(self, row: Any) -> Any:
-        return np.pad(row, [(0, self._longest - len(row)), *[(0, 0)] * (row.ndim - 1)])
 
 
 def branch_of(frame: OnnxFrame, place: int) -> str:

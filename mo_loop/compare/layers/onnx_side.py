@@ -87,9 +87,10 @@ class OnnxPlan:
         return {name: each for name, each in found.items() if name not in self._given}
 
     def is_driven(self, place: int) -> bool:
-        """Whether the node has bodies that are run step by step."""
+        """Whether the node has bodies that are run step by step; a Scan of opset 8, over a batch, runs as a whole."""
         node = self.nodes[place]
-        return node.op_type in DRIVEN and not domain_of(node)
+        is_batched = node.op_type == "Scan" and self.graph.opsets.get("", 1) < 9
+        return node.op_type in DRIVEN and not domain_of(node) and not is_batched
 
     def function(self, place: int) -> Any:
         """The function of the model that a node calls; None for an operator."""

@@ -71,10 +71,7 @@ class Oracle:
         """The values of one set. UnstableError if they depend on the earlier contents of the memory."""
         if not isinstance(self._evaluator, OnnxRuntime):
             return self._evaluator.run(feeds)
-        found = []
-        for byte in FILLS:
-            with filled(byte):
-                found.append(self._evaluator.run(feeds))
+        found = _twice(self._evaluator, feeds)
         names = unstable(*found)
         if names:
             who = culprit(with_copies(self._model), feeds) or f"the output {names[0]!r} depends on uninitialised memory"
@@ -82,21 +79,34 @@ class Oracle:
         return found[0]
 
 
+def values_of_sets(model: Any, sets: Sequence[Mapping[str, Any]]) -> list[Named]:
+    """The values of each set."""
+    oracle = Oracle(model)
+    return [oracle.run(feeds) for feeds in sets]
+
+
+def _twice(runtime: OnnxRuntime, feeds: Mapping[str, Any]) -> list[Named]:
+    """The values of two runs with other contents of the memory."""
+    found = []
+    for byte in FILLS:
+        with filled(byte):
+            found.append(runtime.run(feeds))
+    return found
+
+
 @contextmanager
 def filled(byte: int) -> Iterator[None]:
     """Memory that is allocated within has this byte everywhere, where the C library can do it (glibc)."""
-    _fill(byte)
+    try:
+        fill = ctypes.CDLL(None).mallopt
+    except (OSError, AttributeError, TypeError):  # another C library
+        yield
+        return
+    fill(_M_PERTURB, byte)
     try:
         yield
     finally:
-        _fill(0)
-
-
-def _fill(byte: int) -> None:
-    try:
-        ctypes.CDLL(None).mallopt(_M_PERTURB, byte)
-    except (OSError, AttributeError, TypeError):  # another C library
-        return
+        fill(_M_PERTURB, 0)
 
 
 def unstable(first: Named, second: Named) -> list[str]:
@@ -123,7 +133,9 @@ def culprit(model: Any, feeds: Mapping[str, Any], shows: str = UNSTABLE) -> str:
     inner = [name for node in proto.graph.node for name in node.output if name and name not in outputs]
     proto.graph.output.extend(onnx.helper.make_empty_tensor_value_info(name) for name in inner)
     try:
-        wrong = _unstable_values(proto, feeds) if shows == UNSTABLE else _misshapen_values(proto, feeds)
+        runtime = OnnxRuntime(proto, arena=False)
+        is_unstable = shows == UNSTABLE
+        wrong = set(unstable(*_twice(runtime, feeds)) if is_unstable else misshapen(proto, feeds, runtime.run(feeds)))
     except Exception:  # the errors of ONNX Runtime and of onnx share no base class; the name is a help, no result
         return ""
     for node in proto.graph.node:
@@ -141,19 +153,6 @@ def _described(node: Any, shows: str) -> str:
     else:
         why = "its values depend on uninitialised memory" if shows == UNSTABLE else "its shape is not that of ONNX"
     return f"{node.op_type} {node.name or node.output[0]!r}: {why}"
-
-
-def _unstable_values(proto: Any, feeds: Mapping[str, Any]) -> set[str]:
-    runtime = OnnxRuntime(proto, arena=False)
-    found = []
-    for byte in FILLS:
-        with filled(byte):
-            found.append(runtime.run(feeds))
-    return set(unstable(*found))
-
-
-def _misshapen_values(proto: Any, feeds: Mapping[str, Any]) -> set[str]:
-    return misshapen(proto, feeds, OnnxRuntime(proto, arena=False).run(feeds))
 
 
 def misshapen_by(

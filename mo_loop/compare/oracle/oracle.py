@@ -1,29 +1,27 @@
 """Expected values of an ONNX model: from ONNX Runtime, or from the reference evaluator of the onnx package.
 
-    expected = expected_values(model, [{"x": x}, {"x": y}])
-    expected.values[1]                 # [("out", array)], in the order of the model's outputs
-    expected.source, expected.reason   # who computed them, and why it was not ONNX Runtime
+    OnnxRuntime(model).run({"x": x})                # [("out", array)], in the order of the model's outputs
+    Reference(model).run({"x": x})                  # the same by the evaluator of the onnx package
 
 A value is an array, a list of arrays for a sequence, or None for an empty optional. The maps of ZipMap are the array
 from which it made them.
 
-The values do not depend on the CPU. Sums of products of 8-bit integers saturate in ONNX Runtime on a CPU with AVX2 and
-without VNNI; the reference evaluator computes them in integers of 32 bits, so models with `EXACT_OPERATORS` go there.
-ONNX Runtime itself is exact with weights that are constants: its optimiser makes unsigned weights of signed ones
-(session.x64quantprecision), which it does from the level `extended` on.
+Sums of products of 8-bit integers saturate in ONNX Runtime on a CPU with AVX2 and without VNNI; the reference evaluator
+computes them in integers of 32 bits. ONNX Runtime is exact with weights that are constants: its optimiser makes
+unsigned weights of signed ones (session.x64quantprecision), which it does from the level `extended` on.
 """
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 from onnx.external_data_helper import uses_external_data
 
+from mo_loop.compare.execution.runtime import pack, unpack
 from mo_loop.compare.oracle.oracle_errors import EXACT_OPERATORS
 from mo_loop.compare.results.array_comparison import Named, NamedArray
 from mo_loop.errors import NotComparableError
@@ -61,34 +59,6 @@ IN_PLACE = {"SparseAttention": {1: 3, 2: 4}}
 """Operators that run only if outputs have the memory of inputs: for each of these output ports, the input port."""
 
 _NOT_IN_PLACE = "past_key->DataRaw() == present_key->DataRaw()"
-
-
-@dataclass(frozen=True)
-class Expected:
-    """The outputs of a model for each set of inputs; `reason` is why `source` is not ONNX Runtime."""
-
-    values: list[Named]
-    source: str = ONNX_RUNTIME
-    reason: str = ""
-
-
-def expected_values(model: Any, sets: Sequence[Mapping[str, Any]]) -> Expected:
-    """The values of ONNX Runtime, or of the reference evaluator where ONNX Runtime has no exact implementation.
-
-    Every other error of ONNX Runtime is raised: a model that it refuses has no expected values. NotComparableError for
-    operators that the evaluator does not have either.
-    """
-    exact = exact_operators(model)
-    if exact:
-        return _by_reference(model, sets, f"{', '.join(exact)}: exact integer arithmetic")
-    try:
-        runtime = OnnxRuntime(model)
-        return Expected([runtime.run(feeds) for feeds in sets])
-    except Exception as error:  # its errors share no base class
-        text = not_implemented(error)
-        if not text:
-            raise
-        return _by_reference(model, sets, text)
 
 
 def with_copies(model: Any) -> Any:
@@ -138,16 +108,6 @@ def not_implemented(error: Exception) -> str:
     return text if any(mark in text for mark in NOT_IMPLEMENTED) else ""
 
 
-def exact_operators(model: Any) -> list[str]:
-    """The operators of the model whose sums of products saturate in ONNX Runtime on some processors."""
-    return sorted(EXACT_OPERATORS.intersection(_operators(model)))
-
-
-def _by_reference(model: Any, sets: Sequence[Mapping[str, Any]], reason: str) -> Expected:
-    evaluator = reference_for(model, reason)
-    return Expected([evaluator.run(feeds) for feeds in sets], REFERENCE, reason)
-
-
 def reference_for(model: Any, reason: str) -> Reference:
     """The evaluator for a model that ONNX Runtime does not run for this reason; NotComparableError if it cannot."""
     try:
@@ -172,7 +132,7 @@ def _unknown(model: Any) -> list[str]:
     return sorted(qualified(domain, op) for domain, op in unknown if not has(op, domain))
 
 
-def _operators(model: Any) -> Iterator[str]:
+def operators_of(model: Any) -> Iterator[str]:
     """The operator of every node, bodies and functions included."""
     from mo_loop.frontend.onnx_graphs import graph_protos
 
@@ -212,7 +172,7 @@ class OnnxRuntime:
         options.add_session_config_entry("session.x64quantprecision", "1")
         for each in custom_ops:
             options.register_custom_ops_library(each)
-        if optimise in ("none", "basic") and INTEGER_OPERATORS.intersection(_operators(model)):
+        if optimise in ("none", "basic") and INTEGER_OPERATORS.intersection(operators_of(model)):
             optimise = "extended"
             options.add_session_config_entry("session.disable_quant_qdq", "1")  # pairs around f32 stay in f32
         options.graph_optimization_level = getattr(onnxruntime.GraphOptimizationLevel, _LEVELS[optimise])
@@ -281,8 +241,7 @@ class OnnxRuntime:
                 continue
             size, bits = int(np.prod(value.shape())), _bits(dtype)
             data = ctypes.string_at(value.data_ptr(), -(-size * bits // 8))
-            flat = _unpacked(data, size, dtype) if bits < 8 else np.frombuffer(data, dtype=dtype)
-            found.append(flat.reshape(value.shape()).copy())
+            found.append(unpack(data, dtype, bits, size).reshape(value.shape()))
         return found
 
 
@@ -377,16 +336,5 @@ def _bits(dtype: np.dtype) -> int:
 
 def _packed(array: np.ndarray) -> np.ndarray:
     """The elements in the first bytes of an array of the same shape, the first one in the lowest bits."""
-    bits, size = _bits(array.dtype), array.size
-    codes = array.astype(np.int8).view(np.uint8).ravel() & ((1 << bits) - 1)
-    rows = np.concatenate([codes, np.zeros(-size % (8 // bits), np.uint8)]).reshape(-1, 8 // bits)
-    data = np.bitwise_or.reduce(rows << (np.arange(8 // bits, dtype=np.uint8) * bits), axis=1).astype(np.uint8)
-    return np.concatenate([data, np.zeros(size - len(data), np.uint8)]).reshape(array.shape)
-
-
-def _unpacked(data: bytes, size: int, dtype: np.dtype) -> np.ndarray:
-    bits = _bits(dtype)
-    shifts = np.arange(8 // bits, dtype=np.uint8) * bits
-    codes = (np.frombuffer(data, np.uint8)[:, None] >> shifts & ((1 << bits) - 1)).ravel()[:size].astype(np.int8)
-    signed = np.where(codes >= 1 << (bits - 1), codes - (1 << bits), codes) if dtype.name[0] == "i" else codes
-    return signed.astype(dtype)
+    data = np.frombuffer(pack(array, _bits(array.dtype)), np.uint8)
+    return np.concatenate([data, np.zeros(array.size - len(data), np.uint8)]).reshape(array.shape)

@@ -26,16 +26,14 @@ Feeds = Mapping[str, Any]
 class Size(NamedTuple):
     """The size of a candidate; a smaller one is smaller in the first number that differs.
 
-    `bodies` are graphs in nodes; `nodes` are those of all graphs without Identity, `all_nodes` with it; `outputs`, and
-    `ports` of control flow, are those that a reader must examine; `content` counts weights that are not filled with one
-    number, `elements` all numbers of weights and inputs.
+    `bodies` are graphs in nodes; `nodes` are those of all graphs without Identity, `all_nodes` with it; `content`
+    counts weights that are not filled with one number, `elements` all numbers of weights and inputs.
     """
 
     bodies: int
     nodes: int
     all_nodes: int
     outputs: int
-    ports: int
     content: int
     elements: int
 
@@ -70,8 +68,7 @@ class Candidate:
         elements = sum(int(np.prod(each.dims)) for each in weights)
         return Size(
             len(found) - 1, sum(node.op_type != "Identity" for node in nodes), len(nodes),
-            len(self.proto.graph.output), sum(len(node.input) + len(node.output) for node in nodes if bodies_of(node)),
-            sum(not is_plain(each) for each in weights),
+            len(self.proto.graph.output), sum(not is_plain(each) for each in weights),
             elements + sum(int(np.size(value)) for feeds in self.sets[:1] for value in feeds.values()),
         )  # fmt: skip
 
@@ -114,11 +111,6 @@ def made(proto: Any, sets: Sequence[Feeds]) -> Candidate:
 def graphs(proto: Any) -> Iterator[Any]:
     """The main graph and all bodies, outer ones first."""
     return graphs_in(proto.graph)
-
-
-def bodies_of(node: Any) -> list[Any]:
-    """The bodies of a node."""
-    return list(body_protos(node))
 
 
 def is_plain(tensor: Any) -> bool:

@@ -18,7 +18,6 @@ from mo_loop.compare.execution.isolated import IsolatedError, isolated
 from mo_loop.compare.reducing.candidate import (
     Candidate,
     Feeds,
-    bodies_of,
     graph_at,
     inferred,
     places,
@@ -33,7 +32,6 @@ from mo_loop.compare.reducing.smaller_bodies import (
     unwrapped,
     with_fewer_iterations,
     without_body_nodes,
-    without_port,
 )
 from mo_loop.compare.reducing.trial import Trials
 from mo_loop.frontend.names_read import NamesRead
@@ -55,7 +53,7 @@ class ReductionSearch:
 
     def run(self) -> Candidate:
         """The smallest candidate that was found."""
-        phases = (self._sets, self._outputs, self._nodes, self._unwrap, self._bodies, self._ports, self._sizes)
+        phases = (self._sets, self._outputs, self._nodes, self._unwrap, self._bodies, self._sizes)
         self._named()
         while True:
             before = self.best
@@ -68,18 +66,18 @@ class ReductionSearch:
         return time.monotonic() > self._end
 
     def _first(self, made: Iterable[tuple[T, Candidate | None]]) -> T | None:
-        """What belongs to the first smaller candidate that shows the condition, which is the best then."""
+        """The item of the first smaller candidate that shows the condition, which is the best then."""
         source = iter(made)
         while not self._is_late():
             tried = list(islice(source, self._trials.jobs))
             if not tried:
                 return None
-            smaller = [(what, each) for what, each in tried if each is not None and self._is_smaller(each)]
+            smaller = [(item, each) for item, each in tried if each is not None and self._is_smaller(each)]
             place = self._trials.first([each for _, each in smaller])
             if place is not None:
-                what, self.best = smaller[place]
+                item, self.best = smaller[place]
                 self._better(self.best)
-                return what
+                return item
         return None
 
     def _takes(self, candidates: Iterable[Candidate | None]) -> bool:
@@ -164,17 +162,6 @@ class ReductionSearch:
             return without_body_nodes(base, path, set(numbers) - set(kept), types)
 
         self._reduce(numbers, build)
-
-    def _ports(self) -> None:
-        while self._takes(self._without_ports()):
-            pass
-
-    def _without_ports(self) -> Iterator[Candidate]:
-        base = self.best
-        for path in ((), *places(base.proto)):
-            for number, node in enumerate(graph_at(base.proto, path).node):
-                if bodies_of(node):
-                    yield from without_port(base, path, number)
 
     def _sizes(self) -> None:
         base = self.best

@@ -1,4 +1,4 @@
-"""Fewer nodes and ports in bodies, bodies in place of their Loop, Scan or If, and smaller numbers.
+"""Fewer nodes in bodies, bodies in place of their Loop, Scan or If, and smaller numbers.
 
 An output of a removed node of a body is replaced by one of its inputs with the same type and shape, or by a constant.
 """
@@ -261,44 +261,6 @@ class _Inline:
         nodes.append(onnx.helper.make_node("Identity", [source], [target]))
 
 
-# -- fewer ports
-
-
-def without_port(candidate: Candidate, path: Place, number: int) -> Iterator[Candidate]:
-    """The candidate without one state or one concatenated output of a Loop; `path` is the place of its graph.
-
-    A state whose final value is needed stays; its readers in the body read the initial value.
-    """
-    node = graph_at(candidate.proto, path).node[number]
-    if operator_of(node) != "Loop":
-        return
-    states = len(node.input) - 2
-    for place, name in enumerate(node.output):
-        proto = candidate.copy()
-        graph = graph_at(proto, path)
-        own = graph.node[number]
-        if name and name in names_needed(graph):
-            if graph is not proto.graph or name not in {each.name for each in graph.output}:
-                continue
-            if len(graph.output) == 1:
-                continue
-            for each in [entry for entry in graph.output if entry.name == name]:
-                graph.output.remove(each)
-            if name in names_needed(graph):
-                continue
-        body = next(iter(body_protos(own)))
-        if place < states:
-            _rename(body, body.input[place + 2].name, own.input[place + 2])
-            del body.input[place + 2]
-            del own.input[place + 2]
-        del body.output[place + 1]
-        del own.output[place]
-        yield made(proto, candidate.sets)
-
-
-SEED = 0
-
-
 def lengths(candidate: Candidate) -> list[int]:
     """The sizes of dimensions above 1, the most frequent last."""
     found: Counter[int] = Counter()
@@ -320,15 +282,18 @@ def shortened(candidate: Candidate, old: int, new: int) -> Candidate:
                     dim.dim_value = new
         for tensor in (*graph.initializer, *(a.t for node in graph.node for a in node.attribute if a.HasField("t"))):
             _set(tensor, lambda array: _cut(array, old, new))
-    sets = [{name: _cut_input(value, old, new) for name, value in feeds.items()} for feeds in candidate.sets]
+    sets = [
+        {name: value if isinstance(value, list) else _cut(np.asarray(value), old, new) for name, value in each.items()}
+        for each in candidate.sets
+    ]
     return made(proto, sets)
 
 
 def with_fewer_iterations(candidate: Candidate) -> Iterator[Candidate]:
     """The candidate with a smaller value of an integer scalar, an input or a constant: most often a trip count."""
     for name in {name: None for feeds in candidate.sets for name in feeds}:
-        values = [feeds[name] for feeds in candidate.sets]
-        if not all(_is_count(value) for value in values):
+        arrays = [np.asarray(feeds[name]) for feeds in candidate.sets]
+        if not all(each.dtype.kind in "iu" and each.size == 1 and each.item() > 1 for each in arrays):
             continue
         for count in (1, 2, 3):
             sets = [{**feeds, name: np.minimum(feeds[name], count).astype(np.asarray(feeds[name]).dtype)}
@@ -344,40 +309,27 @@ def with_fewer_iterations(candidate: Candidate) -> Iterator[Candidate]:
                     yield made(proto, candidate.sets)
 
 
-def _is_count(value: Any) -> bool:
-    array = np.asarray(value)
-    return array.dtype.kind in "iu" and array.size == 1 and int(array.reshape(-1)[0]) > 1
-
-
 def plainer_weights(candidate: Candidate) -> Iterator[Candidate]:
     """The candidate with one weight without content: all ones, or random numbers of a fixed seed."""
     for place, graph in enumerate(graphs(candidate.proto)):
         for number, tensor in enumerate(graph.initializer):
             if is_plain(tensor) or tensor.data_type not in (1, 10, 11):
                 continue
-            for change in (_ones, _random):
+            for change in (np.ones_like, _random):
                 proto = candidate.copy()
                 _set(list(graphs(proto))[place].initializer[number], change)
                 yield made(proto, candidate.sets)
 
 
-def _ones(array: np.ndarray) -> np.ndarray:
-    return np.ones_like(array)
-
-
 def _random(array: np.ndarray) -> np.ndarray:
     # Quarters between -1 and 1: a few bytes in any text.
-    return (np.random.default_rng(SEED).integers(-4, 5, array.shape) / 4).astype(array.dtype)
+    return (np.random.default_rng(0).integers(-4, 5, array.shape) / 4).astype(array.dtype)
 
 
 def _cut(array: np.ndarray, old: int, new: int) -> np.ndarray:
     if array.dtype.kind in "iu" and array.ndim <= 1 and array.size <= 8:  # a shape, an axis length, an end of a slice
         return np.where(array == old, np.array(new, array.dtype), array) if array.size else array
     return array[tuple(slice(0, new) if dim == old else slice(None) for dim in array.shape)]
-
-
-def _cut_input(value: Any, old: int, new: int) -> Any:
-    return value if isinstance(value, list) else _cut(np.asarray(value), old, new)
 
 
 def _set(tensor: Any, change: Any) -> None:

@@ -14,8 +14,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
-from mo_loop.compare.execution.hosted_object import Hosted
-from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated
+from mo_loop.compare.execution.isolated import Hosted, IsolatedError, brief, isolated
 from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
 from mo_loop.compare.input_sets.generated import Generator, Known, sizes_text
 from mo_loop.compare.input_sets.given import read_outputs, read_sets, take_outputs
@@ -25,8 +24,7 @@ from mo_loop.compare.results.array_comparison import Named, compare_all
 from mo_loop.compare.results.output_rows import packed, shape_in
 from mo_loop.compare.results.report import Row
 from mo_loop.compare.results.verify_settings import F32, Feeds, VerifyOptions
-from mo_loop.compare.sides.plain_side import is_empty
-from mo_loop.compare.sides.side_run import compiled
+from mo_loop.compare.sides.plain_side import compiled, is_empty
 from mo_loop.errors import InputError, NotComparableError
 from mo_loop.frontend.model import OnnxModel
 

@@ -3,7 +3,7 @@
     stepped = Stepped("model.xml")
     outputs, states = stepped.run(StateTask({"x": x}, reset=True))     # states: {"pastpresent": array}
 
-A worker process serves both classes (mo_loop/compare/execution/hosted_object.py).
+A worker process serves both classes (mo_loop/compare/execution/isolated.py).
 """
 
 from __future__ import annotations

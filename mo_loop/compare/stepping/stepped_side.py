@@ -9,13 +9,13 @@ from typing import Any
 
 import numpy as np
 
-from mo_loop.compare.execution.hosted_object import Hosted
+from mo_loop.compare.execution.isolated import Hosted
 from mo_loop.compare.input_sets.given import save
 from mo_loop.compare.results.array_comparison import Named
 from mo_loop.compare.results.output_rows import by_wanted_name, rows_of, type_text
 from mo_loop.compare.results.report import InputSet, Row, Side
 from mo_loop.compare.results.verify_settings import F32, Feeds, VerifyOptions
-from mo_loop.compare.sides.side_run import SideRun, compiled
+from mo_loop.compare.sides.plain_side import SideRun, compiled
 from mo_loop.compare.stepping.stateful_runtime import StateTask, Stepped
 
 Wanted = Callable[[Named], Named]
@@ -60,7 +60,7 @@ class SteppedSide:
             worker = run.worker = self._stepped(precision)
             for inference, (number, place, step) in enumerate(steps):
                 run.reaches(f"step {place + 1} of {sequences[number].name}")
-                outputs, states = worker.ask(StateTask(step.feeds, reset=not place, states=bool(step.states)))
+                outputs, states = worker.run(StateTask(step.feeds, reset=not place, states=bool(step.states)))
                 run.add(self._rows(number, inference, place + 1, step, outputs, states, precision))
                 self._save(precision, number, place, step, outputs, states)
         return run.side()

@@ -23,8 +23,7 @@ from typing import Any
 import numpy as np
 
 from mo_loop.api import Model
-from mo_loop.compare.execution.hosted_object import Hosted
-from mo_loop.compare.execution.isolated import IsolatedError, brief
+from mo_loop.compare.execution.isolated import Hosted, IsolatedError, brief
 from mo_loop.compare.input_sets.accepted_sets import SetSearch, sizes_in
 from mo_loop.compare.input_sets.generated import shapes_of
 from mo_loop.compare.input_sets.given import input_names, read_sets
@@ -227,7 +226,7 @@ class Stepwise:
         if initial is None:
             return {}
         try:
-            found: dict[str, np.ndarray] = initial.ask(feeds)
+            found: dict[str, np.ndarray] = initial.run(feeds)
             return found
         except IsolatedError as error:
             self._notes.append(f"the IR does not compute its initial states: {brief(error)}")

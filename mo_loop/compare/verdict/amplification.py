@@ -19,7 +19,7 @@ from typing import Any
 import numpy as np
 import onnx
 
-from mo_loop.compare.layers.piece_tolerance import unit_of
+from mo_loop.compare.layers.piece_tolerance import changed, unit_of
 from mo_loop.compare.oracle.graph_edits import graphs_in, replace_entries
 from mo_loop.compare.oracle.oracle import OnnxRuntime, with_copies
 
@@ -73,10 +73,7 @@ def _apart(left: Any, right: Any) -> float:
 
 
 def _moved(value: Any, random: np.random.Generator) -> Any:
-    unit = unit_of(value.dtype) if isinstance(value, np.ndarray) else 0.0
-    if not unit:
-        return value
-    return (value.astype(np.float64) * (1 + CHANGE * unit * random.uniform(-1, 1, value.shape))).astype(value.dtype)
+    return changed(value, random, CHANGE * unit_of(value.dtype)) if isinstance(value, np.ndarray) else value
 
 
 def _with_moved_results(model: Any, seed: int) -> Any:

@@ -122,8 +122,7 @@ def compared_sets(question: Question) -> PieceFindings:
     """Compare the sets in turn, in the worker, until one shows a tensor that differs."""
     history = History()
     page = None if question.dump is None else HeatPage(question.dump, question.precision)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
+    with warnings.catch_warnings(action="ignore"):
         graph = _graph(question, history, page)
     total, settings = PieceFindings(), question.settings
     properties = properties_of(question.precision, "CPU") if question.precision else None

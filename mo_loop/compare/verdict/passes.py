@@ -12,8 +12,8 @@ from __future__ import annotations
 
 import tempfile
 import warnings
-from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager, suppress
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import Any
@@ -21,7 +21,7 @@ from typing import Any
 from mo_loop.api import Model, save_model
 from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated
 from mo_loop.compare.execution.runtime import run_ir
-from mo_loop.compare.oracle.oracle import expected_values
+from mo_loop.compare.oracle.checked_oracle import values_of_sets
 from mo_loop.compare.results.array_comparison import ArrayComparison, Named, compare_all, empty_alike
 from mo_loop.compare.results.output_rows import flat, packed, unpacked
 from mo_loop.compare.results.verify_settings import Sizes
@@ -122,7 +122,7 @@ def changing_pass(
     """
     source = model if reference is None else reference
     source = source.SerializeToString() if hasattr(source, "SerializeToString") else source
-    expected = isolated(expected_values, source, list(feeds_sets)).values
+    expected = isolated(values_of_sets, source, list(feeds_sets))
     with tempfile.TemporaryDirectory(prefix="mo-loop-") as folder:
         trials = _Trials(model, options or ConvertOptions(), feeds_sets, expected, (rtol, atol), Path(folder), sizes)
         return trials.answer()
@@ -151,9 +151,7 @@ class _Trials:
         self.reasons: dict[int, str] = {}
 
     def answer(self) -> PassDifference | None:
-        steps = _Changes()
-        graph = self._converted(self.options, [steps])
-        self.steps = steps.found
+        graph = self._converted(self.options, [self._keep])
         last = len(self.steps)
         result, text = self._ran(graph)
         self.results[last] = result
@@ -172,7 +170,11 @@ class _Trials:
             return replace(found, kind=TRANSLATION, passes=())
         if len(names) > 1:
             return replace(found, kind=RANGE)
-        return replace(found, rules=self._rules(high), without=self._without(names[0]))
+        return replace(found, rules=self._rules(high), without=self._with(disabled=[names[0]]))
+
+    def _keep(self, event: Step | Phase) -> None:
+        if isinstance(event, Step) and event.changed:
+            self.steps.append(event)
 
     def _name(self, number: int) -> str:
         return "translation" if not number else self.steps[number - 1].name
@@ -228,9 +230,6 @@ class _Trials:
         matched = [name for name, count in self.steps[number - 1].matchers if count]
         return tuple(name for name in matched if self._with(disabled=[name]) == AGREES)
 
-    def _without(self, name: str) -> str:
-        return self._with(disabled=[name])
-
     def _with(self, *, enabled: Sequence[str] = (), disabled: Sequence[str] = ()) -> str:
         """The result of the whole conversion with other passes."""
         config = PassConfig()
@@ -246,7 +245,7 @@ class _Trials:
     # -- one run
 
     def _converted(self, options: ConvertOptions, observers: Sequence[Observer] = ()) -> Graph:
-        with _quiet():
+        with warnings.catch_warnings(action="ignore"):
             return Conversion(options, observers).run(self.model)
 
     def _ran(self, graph: Graph, compress: bool = False) -> tuple[str, str]:
@@ -273,17 +272,6 @@ class _Trials:
             if not result and not empty_alike(result.name, wanted, found):
                 return result
         return None
-
-
-class _Changes:
-    """An observer that keeps the steps that changed something."""
-
-    def __init__(self) -> None:
-        self.found: list[Step] = []
-
-    def __call__(self, event: Step | Phase) -> None:
-        if isinstance(event, Step) and event.changed:
-            self.found.append(event)
 
 
 class _Taker:
@@ -320,10 +308,3 @@ def _completed(graph: Graph) -> Graph:
 def _line(error: BaseException) -> str:
     """An error in one line, without a full stop."""
     return " ".join(brief(error).split()).rstrip(".")
-
-
-@contextmanager
-def _quiet() -> Iterator[None]:
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        yield

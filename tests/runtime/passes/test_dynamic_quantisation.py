@@ -11,7 +11,7 @@ import onnxruntime
 import pytest
 
 from mo_loop import Model, convert_model, save_model
-from mo_loop.compare.execution.hosted_object import Hosted
+from mo_loop.compare.execution.isolated import Hosted
 from mo_loop.compare.execution.runtime import compile_ir
 from mo_loop.ops.base import Constant
 from mo_loop.support.workers import Pool
@@ -28,7 +28,7 @@ SETS = ("SSE41", "AVX2", "AVX512_CORE", "AVX512_CORE_VNNI")
 @functools.cache
 def _worker(instructions: str) -> Pool:
     env = {"ONEDNN_MAX_CPU_ISA": instructions}
-    return Pool("mo_loop.compare.execution.hosted_object:serve", env=env, limit=120, python=chosen_interpreter())
+    return Pool("mo_loop.compare.execution.isolated:serve", env=env, limit=120, python=chosen_interpreter())
 
 
 def results_of(model: Model, sets: list[dict[str, Array]], instructions: str = "ALL") -> list[Array]:

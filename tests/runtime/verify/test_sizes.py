@@ -11,13 +11,13 @@ import pytest
 from mo_loop.api import convert_model, save_model
 from mo_loop.compare.execution.isolated import isolated
 from mo_loop.compare.oracle.graph_edits import of_unknown_sizes
-from mo_loop.compare.oracle.oracle import expected_values
 from mo_loop.compare.results.report import NOT_RESHAPABLE
 from mo_loop.compare.results.report_formats import as_text
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import NotComparableError, UsageError
 from mo_loop.ops.base import Constant
 from tests.cli.commands import saved
+from tests.expected import expected_values
 from tests.harness import floats, parsed
 from tests.runtime.verify.stateful_models import HISTORIES, HISTORY, with_states
 
