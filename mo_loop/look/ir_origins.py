@@ -127,28 +127,44 @@ def _converted(model: Any, options: ConvertOptions, observers: Iterable[Observer
 def _by_layers(source: Graph, target: Graph) -> bool:
     """Take the origins of the layers with the same path and type; whether most layers have one.
 
-    The name of a layer without a name of its own has a number in it, which means the same layer only if both graphs
-    have as many.
+    An output that has other tensor names is not a tensor that the file names elsewhere.
     """
     pairs = [(source, target)]
     matched = total = 0
     while pairs:
         a, b = pairs.pop()
-        order = layer_order(a)
-        names = zip(order, layer_names(order), strict=True)
-        known = {(name, _type(node)): node for node, name in names if node.name or len(order) == len(b)}
+        twins = _twins(a, b)
         b.scope = a.scope
+        tensors = {name for node in b.ordered() for value in node.outputs for name in value.names}
         for node in b.ordered():
             total += 1
-            twin = known.get((node.name, _type(node)))
+            twin = twins.get(node)
             if twin is None or len(twin.outputs) != len(node.outputs):
                 continue
             matched += 1
             node.origins = twin.origins
             for mine, other in zip(node.outputs, twin.outputs, strict=True):
-                mine.origins = other.origins
+                elsewhere = () if set(mine.names) == set(other.names) else tensors.difference(mine.names)
+                mine.origins = tuple(each for each in other.origins if each.output not in elsewhere)
             pairs += zip(twin.bodies, node.bodies, strict=False)
     return 2 * matched > total
+
+
+def _twins(source: Graph, target: Graph) -> dict[Node, Node]:
+    """The layer of `source` for each of `target` that has one of the same path and type.
+
+    The name of a layer without a name of its own has a number in it, which means the same layer only if both graphs
+    have as many. Those with bodies that are left are the same in their order, if they have the same types.
+    """
+    order = layer_order(source)
+    names = zip(order, layer_names(order), strict=True)
+    known = {(name, _type(node)): node for node, name in names if node.name or len(order) == len(target)}
+    found = {node: known[node.name, _type(node)] for node in target.ordered() if (node.name, _type(node)) in known}
+    left = [node for node in source.nodes_with_bodies() if node not in set(found.values())]
+    others = [node for node in target.nodes_with_bodies() if node not in found]
+    if [_type(node) for node in left] == [_type(node) for node in others]:
+        found.update(zip(others, left, strict=True))
+    return found
 
 
 def _type(node: Node) -> str:

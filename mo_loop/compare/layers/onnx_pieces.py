@@ -108,7 +108,8 @@ class Piece:
             else:
                 tensors.append(_tensor_proto(name, owner.array(name)))
         nodes += [plan.nodes[place] for place in self.places]
-        inputs = [_value_info(name, value) for name, value in feeds.items()]
+        has_bodies = any(plan.is_driven(place) for place in self.places)  # ONNX Runtime needs the shapes in a Scan
+        inputs = [_value_info(name, value, has_bodies) for name, value in feeds.items()]
         outputs = [helper.make_empty_tensor_value_info(name) for name in self.outputs]
         graph = helper.make_graph(nodes, "piece", inputs, outputs, tensors)
         domains = {domain_of(node) for node in all_nodes(nodes)} | {""}
@@ -167,11 +168,11 @@ def _tensor_proto(name: str, array: Any) -> Any:
     return numpy_helper.from_array(array, name)
 
 
-def _value_info(name: str, value: Any) -> Any:
+def _value_info(name: str, value: Any, has_shape: bool) -> Any:
     from onnx import TensorProto, helper
 
     if value is None or isinstance(value, list):
         return helper.make_empty_tensor_value_info(name)
     dtype = np.asarray(value).dtype
     kind = TensorProto.STRING if dtype.kind in "SUO" else helper.np_dtype_to_tensor_dtype(dtype)
-    return helper.make_tensor_value_info(name, kind, None)
+    return helper.make_tensor_value_info(name, kind, np.shape(value) if has_shape else None)

@@ -7,7 +7,8 @@ A piece begins at tensors that both sides have with the same values, so nothing 
 that are within a few roundings of their type agree. For others the nodes of the piece are computed again from inputs
 that are changed at random, each by AMPLITUDE of itself: an accumulation moves by the size of what it adds and the root
 of the number of its terms, a function by its slope, and a number between two steps of a quantisation to the other
-step. Operators that only move or select numbers compute nothing, so their inputs are not changed: ties stay ties.
+step. Sums and products of two numbers are rounded once, so their inputs are changed by one unit of their type.
+Operators that only move or select numbers compute nothing, so their inputs are not changed: ties stay ties.
 """
 
 from __future__ import annotations
@@ -52,6 +53,9 @@ EXACT = frozenset({
     "Tile", "TopK", "Transpose", "Trilu", "Unique", "Unsqueeze", "Where", "Xor",
 })  # fmt: skip
 """Operators that move, select or compare numbers, or compute each result with at most one rounding."""
+
+ARITHMETIC = frozenset(("Add", "Div", "Mul", "Reciprocal", "Sqrt", "Sub", "Sum"))
+"""Operators that round each result once and add nothing up: their inputs are changed by one unit of their type."""
 
 SPECTRA = frozenset(("DFT", "STFT"))
 """Operators whose results are sums over a whole signal with rounded factors: 0 is as far off as the largest."""
@@ -118,7 +122,7 @@ class PieceTolerance:
         depend on any."""
         moved, failed = None, None
         for seed in range(DRAWS):
-            draw = _Draw(np.random.default_rng(seed), max(AMPLITUDE, coarsest))
+            draw = _Draw(np.random.default_rng(seed), coarsest)
             try:
                 value = draw.value(frame, name)
             except OnnxError as error:  # such as a division of integers that became 0
@@ -167,10 +171,10 @@ class _Undecided(Exception):
 
 
 class _Draw:
-    """One computation of a piece from inputs that are changed at random."""
+    """One computation of a piece from inputs that are changed at random, at least by `coarsest` of themselves."""
 
-    def __init__(self, random: np.random.Generator, amplitude: float) -> None:
-        self._random, self._amplitude = random, amplitude
+    def __init__(self, random: np.random.Generator, coarsest: float) -> None:
+        self._random, self._coarsest = random, coarsest
         self._end: tuple[int, str] | None = None
         self._made: dict[tuple[int, str], Any] = {}
         self.changes = False
@@ -232,7 +236,8 @@ class _Draw:
         rounds = node.op_type not in EXACT or bool(node.domain)
         if rounds:
             only = set(node.input[:1]) if node.op_type in FIRST_ALONE else set(given)
-            given = {each: self._changed(value) if each in only else value for each, value in given.items()}
+            least = 0.0 if node.op_type in ARITHMETIC and not node.domain else AMPLITUDE
+            given = {each: self._changed(value, least) if each in only else value for each, value in given.items()}
         inner = OnnxFrame(frame.plan, {**frame.values, **given}, frame.outer)
         piece = Piece(frame.plan, inner, range(place, place + 1))
         if rounds and _quantises(node) and piece.constants:
@@ -247,7 +252,7 @@ class _Draw:
         model = piece.model(frame, feeds)
         for tensor in [each for each in model.graph.initializer if each.data_type == 1 and len(each.dims) < 2]:
             array = numpy_helper.to_array(tensor)
-            feeds[tensor.name] = self._changed(array)
+            feeds[tensor.name] = self._changed(array, AMPLITUDE)
             model.graph.input.append(helper.make_tensor_value_info(tensor.name, 1, array.shape))
             model.graph.initializer.remove(tensor)
         try:
@@ -255,10 +260,12 @@ class _Draw:
         except Exception:  # the errors of ONNX Runtime share no base class: an input that has to be a constant
             return piece.run(frame)
 
-    def _changed(self, value: Any) -> Any:
+    def _changed(self, value: Any, amplitude: float) -> Any:
         if isinstance(value, list):
-            return [self._changed(each) for each in value]
-        found = value if value is None else changed(np.asarray(value), self._random, self._amplitude)
+            return [self._changed(each, amplitude) for each in value]
+        found = value
+        if value is not None:
+            found = changed(np.asarray(value), self._random, max(amplitude, self._coarsest))
         self.changes = self.changes or found is not value
         return found
 

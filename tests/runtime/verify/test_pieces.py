@@ -1,0 +1,65 @@
+"""The first piece that differs in the IR of a changed model."""
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import onnx
+import pytest
+
+from mo_loop.api import Model, read_model, save_model
+from mo_loop.compare.execution.isolated import isolated
+from mo_loop.compare.layers import LayerDifference, assign_origins, compared
+from mo_loop.conversion import Conversion
+from mo_loop.options import ConvertOptions
+from mo_loop.transforms.config import PassConfig
+from tests.harness import parsed
+
+LARGE = np.linspace(2000, 4000, 64, dtype=np.float32)
+
+
+def found_in(
+    right: onnx.ModelProto, wrong: onnx.ModelProto, feeds: dict[str, Any], path: Path, *without: str
+) -> LayerDifference:
+    """The first difference between a model and the IR of another one, which is converted without these passes; fails if
+    a piece is not decided."""
+    config = PassConfig()
+    config.disable(*without)
+    save_model(Model(Conversion(ConvertOptions(config=config)).run(wrong.SerializeToString())), path / "wrong.xml")
+    found = isolated(_compared, right.SerializeToString(), str(path / "wrong.xml"), feeds)
+    assert not found.undecided
+    assert found.difference is not None
+    return found.difference
+
+
+def _compared(model: bytes, ir: str, feeds: dict[str, Any]) -> Any:
+    graph = read_model(ir).graph
+    assign_origins(graph, model)
+    return compared(model, graph, feeds)
+
+
+@pytest.mark.parametrize("change", ["Mul (e, k)", "Add (e, k)"])
+def test_a_difference_of_large_numbers_is_rounded_once(tmp_path: Path, change: str) -> None:
+    text = "main (float[64] a, float[64] b) => (float[64] y) <float k = {1.01}> { %s y = Tanh (s) }"
+    feeds = {"a": LARGE, "b": LARGE + np.linspace(-0.3, 0.3, 64, dtype=np.float32)}
+    wrong = parsed(text % f"e = Sub (a, b) s = {change}")
+    assert found_in(parsed(text % "s = Sub (a, b)"), wrong, feeds, tmp_path).tensor == "s"
+
+
+def test_a_tensor_that_the_file_names_elsewhere_does_not_agree(tmp_path: Path) -> None:
+    text = """main (float[8] x, float[4] s, int64 n) => (float[4] y) <float k = {1.01}> {
+      [loop] y = Loop (n, "", s) <body = step (int64 i, bool c, float[4] t) => (bool d, float[4] u) {
+        d = Identity (c) h = Sin (t) [mean] %s = ReduceMean <keepdims = 0> (x) %s u = Add (h, m) }> }"""
+    wrong = parsed(text % ("e", "[more] m = Mul (e, k)"))
+    feeds = {"x": np.arange(8, dtype=np.float32), "s": np.ones(4, np.float32), "n": np.int64(5)}
+    found = found_in(parsed(text % ("m", "")), wrong, feeds, tmp_path, "StepsPerIteration")
+    assert "m" not in found.agreeing
+    assert found.path == "loop/step/mean" or "mean (ReduceMean)" in found.between
+
+
+def test_a_scan_without_declared_shapes_is_computed_once_more(tmp_path: Path) -> None:
+    text = """main (float[5,3] x, float[3] b) => (float[5,3] y) <float k = {1.01}> {
+      [scan] y = Scan <num_scan_inputs = 1, body = step (e) => (z) { s = Sin (e) p = Mul (s, b) %s }> (x) }"""
+    wrong = parsed(text % "q = Mul (p, k) z = Relu (q)")
+    feeds = {"x": np.ones((5, 3), np.float32), "b": np.ones(3, np.float32)}
+    assert found_in(parsed(text % "z = Relu (p)"), wrong, feeds, tmp_path).path.startswith("scan")
