@@ -14,16 +14,16 @@ from __future__ import annotations
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mo_loop.api import Model, read_model, save_model
 from mo_loop.compare.input_sets.generated import new_sizes, shapes_of, sizes_text
-from mo_loop.compare.input_sets.given import save
+from mo_loop.compare.input_sets.given import input_names, save
 from mo_loop.compare.oracle.graph_edits import cut_model, has_half_weights, of_unknown_sizes, with_half_weights
 from mo_loop.compare.oracle.recorded_conversion import (
     has_preprocessing,
@@ -34,10 +34,10 @@ from mo_loop.compare.oracle.recorded_conversion import (
 from mo_loop.compare.packages import require_interpreter, require_packages
 from mo_loop.compare.results.output_rows import type_text
 from mo_loop.compare.results.report import AGAINST, DIFFERS, NOT_RESHAPABLE, PASSED, InputSet, Report, Side
-from mo_loop.compare.results.verify_settings import F32, Feeds, VerifyOptions
-from mo_loop.compare.sides.default_run import default_run
+from mo_loop.compare.results.verify_settings import F32, VerifyOptions
 from mo_loop.compare.sides.expected_sets import ExpectedSets
-from mo_loop.compare.sides.plain_side import PlainSide, save_sets, worker_pool
+from mo_loop.compare.sides.plain_side import PlainSide, default_run, save_sets
+from mo_loop.compare.sides.side_run import worker_pool
 from mo_loop.compare.stepping.state_variables import has_states
 from mo_loop.compare.stepping.stepwise import Stepwise, require_stepwise
 from mo_loop.compare.verdict.cause import cause_of, notes_about
@@ -50,13 +50,6 @@ from mo_loop.frontend.model import OnnxModel, load, opened
 from mo_loop.options import ConvertOptions
 from mo_loop.support.signatures import made_of, takes
 from mo_loop.support.workers import Pool
-
-if TYPE_CHECKING:
-    from mo_loop.compare.layers.heat import Distance
-
-from collections.abc import Iterable
-
-from mo_loop.compare.input_sets.given import input_names
 
 
 @takes(VerifyOptions)
@@ -134,16 +127,16 @@ class _Verification:
                 plain, first = self._ran(found, target, pool)
                 defaults = None
                 if first.status in (PASSED, DIFFERS) and settings.precision == F32:
-                    defaults = default_run(plain, found, settings, target, converted.graph)
+                    defaults = default_run(plain, settings, target, converted.graph)
             deciding = Deciding(self.path, source, settings, self.notes)
-            first, pieces = deciding.decided(first, plain, found)
+            first, pieces = deciding.decided(first, plain)
             sets, expected, oracle = found.sets, found.expected, found.oracle
             save_sets(settings.save, "inputs", {number: feeds.items() for number, (_, feeds) in enumerate(sets)})
             save_sets(settings.save, "onnxruntime", dict(enumerate(expected)))
             sides = [first]
             sides += [plain.ran(settings.precision, target)] if settings.precision != F32 else []
             sides += [plain.other(each, self.path, folder) for each in settings.against]
-            layers, passes = self._explained(deciding, sets, sides, plain.distances, pieces)
+            layers, passes = self._explained(deciding, sides, plain, pieces)
             page = self._page(layers)
             self._save_piece(pieces)
             cause = self._cause(first, layers, converted, plain, folder)
@@ -217,13 +210,11 @@ class _Verification:
 
     def _ran(self, found: ExpectedSets, target: Path, pool: Pool) -> tuple[PlainSide, Side]:
         """The IR with all sets in f32; once more with larger sizes for those that OpenVINO refuses."""
-        plain = self._plain(found, pool)
+        plain = PlainSide(found, self.settings, self.notes, pool)
         side = plain.ran(F32, target)
         if plain.refused and found.enlarge(plain.refused, target):
-            plain = self._plain(found, plain.pool)
             side = plain.ran(F32, target)
         if found.leave_out_misshapen(row for row in side.rows if row.result.kind == "shape"):
-            plain = self._plain(found, plain.pool)
             side = plain.ran(F32, target)
         if side.passed and not side.rows:
             raise NotComparableError(
@@ -231,16 +222,11 @@ class _Verification:
             )  # fmt: skip
         return plain, side
 
-    def _plain(self, found: ExpectedSets, pool: Pool | None) -> PlainSide:
-        order = (*range(len(found.sets)), *reversed(range(len(found.sets))))
-        return PlainSide(found.sets, found.expected, order, self.settings, self.notes, pool)
-
     # -- reasons
 
     def _explained(
-        self, deciding: Deciding, sets: Sequence[tuple[str, Feeds]], sides: Sequence[Side],
-        distances: Mapping[tuple[str, int, str], Distance], pieces: Pieces | None,
-    ) -> tuple[Any, Any]:  # fmt: skip
+        self, deciding: Deciding, sides: Sequence[Side], plain: PlainSide, pieces: Pieces | None
+    ) -> tuple[Any, Any]:
         """The first piece that differs and the pass that changed the numbers, if they are wanted and there are any.
 
         For a page all tensors are compared, whether outputs differ or not. The side is the one in f32, but if it
@@ -255,33 +241,15 @@ class _Verification:
             return found, None
         precision = "" if side.name == F32 else side.name
         if settings.layers and (found is None or settings.dump is not None):
-            found = self._layers(deciding, sets, side, precision, distances, pieces)
+            if pieces is None or precision or settings.dump is not None:
+                question = deciding.question(side, plain, precision, settings.dump)
+                pieces = pieces_of(question, settings.limit, runs=side.status in (PASSED, DIFFERS))
+            open_ones = f"{UNKNOWN}{'; '.join(pieces.undecided)}" if pieces.undecided else VANISHES
+            found = open_ones if pieces.difference is None else pieces.difference
         if side.passed or precision:  # passes change the numbers in f32 too
             return None if side.passed and found == VANISHES else found, None
         vanishes = found == VANISHES or getattr(found, "vanishes", False)
-        numbers = sorted({row.set for row in side.rows if not row.result}) or range(len(sets))
-        passes = passes_of(deciding.question(sets, numbers)) if settings.passes or vanishes else None
-        return found, passes
-
-    def _layers(
-        self, deciding: Deciding, sets: Sequence[tuple[str, Feeds]], side: Side, precision: str,
-        distances: Mapping[tuple[str, int, str], Distance], pieces: Pieces | None,
-    ) -> Any:  # fmt: skip
-        """The first tensor that differs, or a sentence; all tensors are compared if a page is to show them."""
-        # The sets that differ; all, in their order, if the IR failed or none does.
-        numbers = sorted({row.set for row in side.rows if not row.result}) or range(len(sets))
-        if pieces is not None and not precision and self.settings.dump is None:
-            return f"{UNKNOWN}{'; '.join(pieces.undecided)}" if pieces.undecided else VANISHES
-        outputs = [
-            (output, found) for (name, number, output), found in distances.items()
-            if name == side.name and number in numbers
-        ]  # fmt: skip
-        question = deciding.question(sets, numbers, precision, self.settings.dump, outputs)
-        runs = side.status in (PASSED, DIFFERS)
-        answer = pieces_of(question, self.settings.limit, runs=runs)
-        if answer.difference is not None:
-            return answer.difference
-        return f"{UNKNOWN}{'; '.join(answer.undecided)}" if answer.undecided else VANISHES
+        return found, passes_of(deciding.question(side, plain)) if settings.passes or vanishes else None
 
     def _save_piece(self, pieces: Pieces | None) -> None:
         """Write the piece that differs, as a model with its inputs, to the folder of `save`."""

@@ -24,7 +24,7 @@ from mo_loop.compare.results.array_comparison import Named, compare_all
 from mo_loop.compare.results.output_rows import packed, shape_in
 from mo_loop.compare.results.report import Row
 from mo_loop.compare.results.verify_settings import F32, Feeds, VerifyOptions
-from mo_loop.compare.sides.plain_side import compiled, is_empty
+from mo_loop.compare.sides.side_run import compiled, is_empty
 from mo_loop.errors import InputError, NotComparableError
 from mo_loop.frontend.model import OnnxModel
 

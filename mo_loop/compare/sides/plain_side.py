@@ -1,6 +1,6 @@
 """An IR without states on its device: all sets on one compiled model, compared after every inference.
 
-    plain = PlainSide(sets, expected, (0, 1, 1, 0), settings, notes)
+    plain = PlainSide(found, settings, notes)                      # the ExpectedSets
     side = plain.ran("f32", Path("model.xml"))
     other = plain.other("ovc", Path("model.onnx"), folder)         # the IR of another converter
 """
@@ -9,41 +9,39 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from mo_loop.compare.execution.isolated import Hosted, IsolatedError, brief
+from mo_loop.compare.execution.runtime import GROUP_SIZE, KNOWN
 from mo_loop.compare.input_sets.given import save
-from mo_loop.compare.results.array_comparison import Named
+from mo_loop.compare.results.array_comparison import Named, largest_number
 from mo_loop.compare.results.output_rows import by_wanted_name, flat, packed, rows_of, unpacked
-from mo_loop.compare.results.report import AGAINST, ENDED, Side
-from mo_loop.compare.results.verify_settings import F32, Feeds, VerifyOptions
+from mo_loop.compare.results.report import AGAINST, DIFFERS, ENDED, PASSED, Side
+from mo_loop.compare.results.verify_settings import DEFAULT, F32, VerifyOptions
+from mo_loop.compare.sides.expected_sets import ExpectedSets
+from mo_loop.compare.sides.side_run import SideRun, compiled, is_empty
+from mo_loop.graph import Graph
 from mo_loop.support.workers import Pool
+from mo_loop.transforms.low_precision.rounded_activations import rounded_products
 
 if TYPE_CHECKING:
     from mo_loop.compare.layers.heat import Distance
 
-import time
-from collections.abc import Callable
-from types import TracebackType
-
-from mo_loop.compare.execution.isolated import SERVE
-from mo_loop.compare.execution.runtime import ReshapeError, compile_ir
-from mo_loop.compare.results.report import DIFFERS, NOT_RESHAPABLE, PASSED, Row
-from mo_loop.compare.results.verify_settings import properties_of
-
 
 class PlainSide:
-    """Runs IR with the same sets, in one `order`; `notes` get the remarks that do not count as differences."""
+    """Runs IR with the same sets; `notes` get the remarks that do not count as differences."""
 
     def __init__(
-        self, sets: Sequence[tuple[str, Feeds]], expected: Sequence[Named], order: Sequence[int],
-        settings: VerifyOptions, notes: list[str], pool: Pool | None = None,
+        self, found: ExpectedSets, settings: VerifyOptions, notes: list[str], pool: Pool | None = None,
+        order: Sequence[int] | None = None,
     ) -> None:  # fmt: skip
-        """`pool` has the process of the run in f32, which stays for another run of the same IR."""
-        self._sets, self._expected, self.order = sets, expected, tuple(order)
+        """By default all sets run forwards and backwards. `pool` has the process of the run in f32, which stays for
+        another run of the same IR."""
+        self.found, self._order = found, order
         self._settings, self._notes = settings, notes
         self.pool = pool
         self.refused: set[int] = set()
@@ -55,6 +53,12 @@ class PlainSide:
         self.distances: dict[tuple[str, int, str], Distance] = {}
         """The worst distance of an output, by the side and the number of the set; only for a dump."""
 
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The numbers of the sets in the order of the inferences."""
+        numbers = range(len(self.found.sets))
+        return (*numbers, *reversed(numbers)) if self._order is None else tuple(self._order)
+
     def ran(self, precision: str, target: Path, name: str = "", *, shares: bool | None = None) -> Side:
         """Run an IR and compare; the one that is verified runs in the process of `pool` in f32, others if it `shares`.
         """
@@ -63,6 +67,7 @@ class PlainSide:
         found: dict[int, Named] = {}
         refused = self.refused = set()
         self.differing = []
+        self.distances = {key: each for key, each in self.distances.items() if key[0] != run.name}
         with run:
             for inference, number in enumerate(self.order):
                 if number in refused:
@@ -70,14 +75,14 @@ class PlainSide:
                 shared = self.pool if shares else None
                 run.worker = run.worker or compiled(self._settings, target, precision, shared=shared)
                 self.properties = run.worker.facts[2]
-                run.reaches(f"inference {inference} ({self._sets[number][0]})")
+                run.reaches(f"inference {inference} ({self.found.sets[number][0]})")
                 outputs = self._outputs(run, run.worker, number)
                 if outputs is None:
                     refused.add(number)
                     continue
                 found[number] = outputs
                 self._measure(run.name, number, outputs)
-                expected = self._expected[number]
+                expected = self.found.expected[number]
                 rows = list(rows_of(
                     number, inference, expected, outputs, self._settings, self._notes, of_scale=precision == F32
                 ))  # fmt: skip
@@ -99,10 +104,10 @@ class PlainSide:
 
     def _outputs(self, run: SideRun, worker: Hosted, number: int) -> Named | None:
         """The outputs for a set; None, with a note, if the runtime refuses its sizes: one is 0, or below a window."""
-        set_name, feeds = self._sets[number]
+        set_name, feeds = self.found.sets[number]
         known = {name for names in worker.facts[0] for name in names}
         try:
-            return unpacked(worker.run(packed(feeds, known)), self._expected[number])
+            return unpacked(worker.run(packed(feeds, known)), self.found.expected[number])
         except IsolatedError as error:
             if error.status != "error" or not (is_empty(feeds) or is_too_small(error)):
                 raise
@@ -119,7 +124,7 @@ class PlainSide:
             return
         from mo_loop.compare.layers.heat import distance
 
-        wanted = flat(self._expected[number])
+        wanted = flat(self.found.expected[number])
         have = by_wanted_name(wanted, flat(found))
         for name, expected in wanted:
             if name not in have:
@@ -165,76 +170,47 @@ def is_too_small(error: Exception) -> bool:
     return any(each in str(error) for each in WINDOWS)
 
 
-def is_empty(feeds: Mapping[str, Any]) -> bool:
-    """Whether an input has no elements."""
-    return any(np.size(value) == 0 for value in feeds.values() if not isinstance(value, list))
+@dataclass(frozen=True)
+class DefaultRun:
+    """The output with the largest difference, relative to its largest number; `properties` are the values of those that
+    differ from the run in f32, `error` is why the IR does not run."""
+
+    output: str = ""
+    largest_abs: float = 0.0
+    relative: float = 0.0
+    properties: Mapping[str, str] = field(default_factory=dict)
+    error: str = ""
+
+    def as_json(self) -> dict[str, Any]:
+        """All fields; a difference that is not finite is text."""
+        found = {key: value for key, value in asdict(self).items() if value or isinstance(value, float)}
+        return {key: str(value) if value in (np.inf, -np.inf) else value for key, value in found.items()}
+
+    def __str__(self) -> str:
+        if self.error:
+            return f"with the device's defaults the IR does not run: {self.error}"
+        values = ", ".join(f"{name} is {value}" for name, value in self.properties.items())
+        why = f": {values}" if values else ", whose properties are those of the run in f32"
+        what = f"{self.output} differs by {self.largest_abs:.3g} ({self.relative:.2g} of its largest number)"
+        return f"with the device's defaults, {what if self.output else 'nothing differs'}{why}"
 
 
-def compiled(
-    settings: VerifyOptions, target: Path, precision: str, make: Callable[..., Any] = compile_ir,
-    shared: Pool | None = None, **more: str,
-) -> Hosted:  # fmt: skip
-    """The object of `make` for an IR in a precision on the device, with more properties, in a worker process: one of
-    its own, or that of the `shared` pool."""
-    pool = worker_pool(settings) if shared is None else shared
-    properties = properties_of(precision, settings.device) | more
-    sizes = (settings.sizes,) if settings.sizes else ()  # an IR with states has a `make` that takes none
-    arguments = (str(target), properties, settings.device, *sizes)
-    return Hosted(make, *arguments, pool=pool, keeps_pool=shared is not None)
-
-
-def worker_pool(settings: VerifyOptions) -> Pool:
-    """The process in which an IR runs."""
-    return Pool(SERVE, limit=settings.limit, python=settings.python)
-
-
-class SideRun:
-    """A side of this name. `worker` runs its IR; until an inference is reached, an error means that none compiles."""
-
-    def __init__(self, name: str) -> None:
-        self.name = name
-        self.worker: Hosted | None = None
-        self._start = time.perf_counter()
-        self._rows: dict[tuple[int, str], Row] = {}
-        self._status, self._place = "not compilable", ""
-        self._message = ""
-
-    def reaches(self, place: str) -> None:
-        """The inference that begins: an error from now on is one of it."""
-        self._status, self._place = "fails", f"{place}: "
-
-    def add(self, rows: Iterable[Row]) -> None:
-        """Keep the rows that are worse than those before of the same set and output."""
-        for row in rows:
-            known = self._rows.get((row.set, row.output))
-            if known is None or _is_worse(row, known):
-                self._rows[row.set, row.output] = row
-
-    def side(self) -> Side:
-        """The result."""
-        seconds = time.perf_counter() - self._start
-        return Side(self.name, self._status, self._message, tuple(self._rows.values()), seconds)
-
-    def __enter__(self) -> None:
-        return None
-
-    def __exit__(
-        self, _: type[BaseException] | None, error: BaseException | None, __: TracebackType | None
-    ) -> bool:
-        if self.worker is not None:
-            self.worker.release()
-        if error is None:
-            self._status = PASSED if all(row.result for row in self._rows.values()) else DIFFERS
-        if not isinstance(error, IsolatedError):
-            return False
-        self._status, self._message = ENDED.get(error.status, self._status), self._place + brief(error)
-        if error.error == ReshapeError.__name__:
-            self._status, self._message = NOT_RESHAPABLE, self._message.partition(": ")[2]
-        return True
-
-
-def _is_worse(row: Row, known: Row) -> bool:
-    """Whether a row replaces another one: the first one that differs, else the one with the largest difference."""
-    if not known.result:
-        return False
-    return not row.result or row.result.largest_abs > known.result.largest_abs
+def default_run(plain: PlainSide, settings: VerifyOptions, target: Path, graph: Graph) -> DefaultRun:
+    """Run each set once, but for those whose sizes the runtime does not take. `graph` is that of the IR, `plain` ran it
+    in f32, in a process that may still be there."""
+    found = plain.found
+    order = [number for number in range(len(found.sets)) if number not in plain.refused]
+    again = PlainSide(found, replace(settings, save=None, dump=None), [], plain.pool, order)
+    side = again.ran(DEFAULT, target, shares=True)
+    if side.status not in (PASSED, DIFFERS):
+        return DefaultRun(error=side.message)
+    worst = DefaultRun()
+    for row in side.rows:
+        largest = np.inf if row.result.kind == "shape" else row.result.largest_abs
+        scale = largest_number(dict(flat(found.expected[row.set])).get(row.output, 0.0))
+        if largest / (scale or 1.0) > worst.relative:
+            worst = DefaultRun(row.output, largest, largest / (scale or 1.0))
+    changed = {name: value for name, value in again.properties.items() if value != KNOWN[name]}
+    if not rounded_products(graph):  # no layer whose activations the device would round
+        changed.pop(GROUP_SIZE, None)
+    return replace(worst, properties=changed)

@@ -15,7 +15,7 @@ from mo_loop.compare.results.array_comparison import Named
 from mo_loop.compare.results.output_rows import by_wanted_name, rows_of, type_text
 from mo_loop.compare.results.report import InputSet, Row, Side
 from mo_loop.compare.results.verify_settings import F32, Feeds, VerifyOptions
-from mo_loop.compare.sides.plain_side import SideRun, compiled
+from mo_loop.compare.sides.side_run import SideRun, compiled
 from mo_loop.compare.stepping.stateful_runtime import StateTask, Stepped
 
 Wanted = Callable[[Named], Named]

@@ -1,7 +1,7 @@
 """The verdict about an IR: the ends decide where they agree, the pieces where they do not.
 
     deciding = Deciding(path, source, settings, notes)
-    side, pieces = deciding.decided(side, plain, found)        # the side with its final status
+    side, pieces = deciding.decided(side, plain)               # the side with its final status
 
 `agrees` needs agreement of the ends, or of every piece while the model itself amplifies rounding. A piece that differs
 is a fault; without one, a piece that cannot be compared leaves the verdict open.
@@ -11,23 +11,20 @@ from __future__ import annotations
 
 import math
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from mo_loop.compare.execution.isolated import IsolatedError, brief, isolated
 from mo_loop.compare.results.array_comparison import AMPLIFIED, largest_number
 from mo_loop.compare.results.report import DIFFERS, NOT_DECIDED, PASSED, Row, Side
-from mo_loop.compare.results.verify_settings import Feeds, VerifyOptions
-from mo_loop.compare.sides.expected_sets import GIVEN, ExpectedSets
+from mo_loop.compare.results.verify_settings import VerifyOptions
+from mo_loop.compare.sides.expected_sets import GIVEN
 from mo_loop.compare.sides.plain_side import PlainSide
 from mo_loop.compare.verdict.amplification import amplification, explains
 from mo_loop.compare.verdict.explaining import Pieces, Question, pieces_of
 from mo_loop.options import ConvertOptions
-
-if TYPE_CHECKING:
-    from mo_loop.compare.layers.heat import Distance
 
 UNIT = 2.0**-24
 """The largest relative error of one rounding of f32."""
@@ -43,15 +40,14 @@ class Deciding:
     ) -> None:
         self.path, self.source, self.settings, self.notes = path, source, settings, notes
 
-    def decided(self, side: Side, plain: PlainSide, found: ExpectedSets) -> tuple[Side, Pieces | None]:
+    def decided(self, side: Side, plain: PlainSide) -> tuple[Side, Pieces | None]:
         """The side with the verdict, and the answer of the pieces where they were compared."""
         settings, ends_differ = self.settings, side.status == DIFFERS
-        if settings.has_tolerance or found.oracle == GIVEN or side.status not in (PASSED, DIFFERS):
+        if settings.has_tolerance or plain.found.oracle == GIVEN or side.status not in (PASSED, DIFFERS):
             return side, None  # the ends decide alone
         if not ends_differ and not settings.layers:
             return side, None
-        numbers = sorted({row.set for row in side.rows if not row.result}) or sorted({row.set for row in side.rows})
-        pieces = pieces_of(self.question(found.sets, numbers), settings.limit, runs=True)
+        pieces = pieces_of(self.question(side, plain), settings.limit, runs=True)
         self.notes += [f"{layer}: the runtime has numbers where ONNX has NaN (ML505)" for layer in pieces.lost_nan]
         if pieces.status == "differs":
             assert pieces.difference is not None
@@ -62,14 +58,18 @@ class Deciding:
             return side, pieces
         if pieces.status == "not decided":
             return replace(side, status=NOT_DECIDED, message=self._open(pieces)), pieces
-        return self._amplified(side, plain, found, pieces), pieces
+        return self._amplified(side, plain, pieces), pieces
 
-    def question(
-        self, sets: Sequence[tuple[str, Feeds]], numbers: Sequence[int], precision: str = "", dump: Any = None,
-        outputs: Sequence[tuple[str, Distance]] = (),
-    ) -> Question:  # fmt: skip
-        """The question about the sets of these numbers. A worker that started earlier may be in another folder."""
-        settings = self.settings
+    def question(self, side: Side, plain: PlainSide, precision: str = "", dump: Any = None) -> Question:
+        """The question about the sets in which a side differs, else all that it ran, else all.
+
+        A worker that started earlier may be in another folder.
+        """
+        settings, sets = self.settings, plain.found.sets
+        numbers = sorted({row.set for row in side.rows if not row.result} or {row.set for row in side.rows})
+        numbers = numbers or list(range(len(sets)))
+        outputs = [(name, each) for (other, number, name), each in plain.distances.items()
+                   if other == side.name and number in numbers]  # fmt: skip
         return Question(
             os.path.abspath(self.path), os.path.abspath(self.source),
             None if settings.ir is None else os.path.abspath(settings.ir), ConvertOptions.of(settings.options),
@@ -84,8 +84,9 @@ class Deciding:
 
     # -- agreement of every piece
 
-    def _amplified(self, side: Side, plain: PlainSide, found: ExpectedSets, pieces: Pieces) -> Side:
+    def _amplified(self, side: Side, plain: PlainSide, pieces: Pieces) -> Side:
         """The side after rows are separated that differ because the model amplifies rounding."""
+        found = plain.found
         moves: dict[int, Mapping[str, float]] = {}
         for number in sorted({number for number, _ in plain.differing}):
             try:
