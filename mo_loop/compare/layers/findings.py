@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Mapping
 from contextlib import suppress
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
@@ -69,6 +69,15 @@ TINY = 1e-30
 NOT_ALONE = "cannot be computed by OpenVINO apart from their neighbours"
 
 
+@dataclass(frozen=True)
+class Spot:
+    """The node to which a difference belongs, by its number in a graph (-1: none), and the iterations around it."""
+
+    frame: OnnxFrame
+    place: int
+    at: Iterations = ()
+
+
 class Different(Exception):
     """The first difference; the comparison ends."""
 
@@ -115,17 +124,17 @@ class Findings:
     # -- comparing
 
     def agrees(
-        self, frame: OnnxFrame, place: int, name: str, inner: OnnxFrame, ir: IrFrame | None, role: str, at: Iterations,
+        self, spot: Spot, name: str, inner: OnnxFrame, ir: IrFrame | None, role: str,
         computed: Mapping[Value, Any] | None = None,
     ) -> bool:  # fmt: skip
-        """Whether a tensor of `inner` was compared and agrees; a difference belongs to the node `place` of `frame`.
+        """Whether a tensor of `inner` was compared and agrees.
 
         `computed` has the results of pieces where the next ones begin with other values.
         """
         key = (inner.plan.scope, name)
         expected = inner.values[name]
         found = [] if ir is None else ir.find(key)
-        if role == OUTPUT and _is_random(frame.plan.nodes[place]):
+        if role == OUTPUT and _is_random(spot.frame.plan.nodes[spot.place]):
             self.undecided.setdefault(Origin(*key[:1], output=name).path, "its numbers are drawn at random")
             return False
         if expected is None or isinstance(expected, list) or np.asarray(expected).dtype.name in PACKED:
@@ -142,12 +151,12 @@ class Findings:
                 if error.stage == "compile":
                     self.missed.setdefault(key, NOT_ALONE)
                     continue
-                raise self.failed(error, frame, place, name, at, role) from error
+                raise self.failed(error, spot, name, role) from error
             if is_overwritten(actual) and role == OUTPUT:
                 with suppress(IrRunError):
                     actual = holder.compute_alone(value)
             actual = as_element(value, actual, expected)
-            agrees = self.compare(frame, place, key, expected, actual, (holder, value), role, at, inner) and agrees
+            agrees = self.compare(spot, key, expected, actual, (holder, value), role, inner) and agrees
             was_compared = True
         if was_compared:
             self.compared.add(key)
@@ -157,10 +166,10 @@ class Findings:
         return was_compared and agrees
 
     def compare(
-        self, frame: OnnxFrame, place: int, key: Key, expected: Any, actual: Any, where: tuple[IrFrame, Value],
-        role: str, at: Iterations, inner: OnnxFrame | None = None,
+        self, spot: Spot, key: Key, expected: Any, actual: Any, where: tuple[IrFrame, Value], role: str,
+        inner: OnnxFrame | None = None,
     ) -> bool:  # fmt: skip
-        """Whether a tensor of `inner` (by default `frame`) agrees, after the comparison was recorded.
+        """Whether a tensor of `inner` (by default the graph of the node) agrees, after the comparison was recorded.
 
         The first one that differs is computed once more, apart from its neighbours: a wrong layer can overwrite values
         that are computed together with it. If the tensor is right alone, it is the answer only if no other one differs.
@@ -171,7 +180,7 @@ class Findings:
             if measured.worst <= SURELY_CLOSE or self._first is not None:
                 self.heat.add(value, key, measured)
                 return measured.worst <= 1
-        held = inner or frame
+        held = inner or spot.frame
         result = self._different(held, key[1], expected, actual, where)
         if result is not None and role == OUTPUT and not isinstance(value.node, Constant | Parameter | Control):
             with suppress(IrRunError):
@@ -179,7 +188,7 @@ class Findings:
                 again = self._different(held, key[1], expected, alone, where)
                 if again is None and self._vanishing is None:
                     kind, text, elements = self._told(result, expected, actual)
-                    seen = self._difference(frame, place, key[1], kind, text, at, role, elements)
+                    seen = self._difference(spot, key[1], kind, text, role, elements)
                     self._vanishing = replace(seen, vanishes=True)
                 result, actual = again, alone
                 if self.is_forced:
@@ -189,23 +198,23 @@ class Findings:
         if result is None:
             return True
         if self.keeps_piece and self.piece is None:
-            self.piece = piece_model(frame, place, key[1])
+            self.piece = piece_model(spot.frame, spot.place, key[1])
         kind, text, elements = self._told(result, expected, actual)
-        self.found(frame, place, key[1], kind, text, at, (value.node, value.index), role, elements)
+        self.found(spot, key[1], kind, text, (value.node, value.index), role, elements)
         return False
 
     def compare_state(
-        self, frame: OnnxFrame, place: int, name: str, expected: Any, actual: Any, again: Callable[[Any], Any],
-        where: tuple[IrFrame, Node], at: Iterations,
+        self, spot: Spot, name: str, expected: Any, actual: Any, again: Callable[[Any], Any],
+        where: tuple[IrFrame, Node],
     ) -> None:  # fmt: skip
         """Compare the state of a loop after some steps, which `again` computes from changed states."""
         holder, layer = where
-        state = OnnxFrame(frame.plan, {name: expected}, frame)
+        state = OnnxFrame(spot.frame.plan, {name: expected}, spot.frame)
         state.again[name] = again
         result = self._different(state, name, expected, actual, (holder, layer.outputs[0]))
         if result is not None:
             kind, text, elements = self._told(result, expected, actual)
-            self.found(frame, place, name, kind, text, at, (layer, 0), OUTPUT, elements)
+            self.found(spot, name, kind, text, (layer, 0), OUTPUT, elements)
 
     def _different(
         self, frame: OnnxFrame, name: str, expected: Any, actual: Any, where: tuple[IrFrame, Value]
@@ -286,25 +295,23 @@ class Findings:
     # -- the answer
 
     def found(
-        self, frame: OnnxFrame, place: int, name: str, kind: str, text: str, at: Iterations, where: tuple[Node, int],
-        role: str = OUTPUT, elements: Elements | None = None,
+        self, spot: Spot, name: str, kind: str, text: str, where: tuple[Node, int], role: str = OUTPUT,
+        elements: Elements | None = None,
     ) -> None:  # fmt: skip
         """Keep the first difference, and end the comparison if differences are not recorded."""
         if self._first is None:
-            self._first = self._difference(frame, place, name, kind, text, at, role, elements)
+            self._first = self._difference(spot, name, kind, text, role, elements)
             if self.heat is not None:
                 self.heat.begin(*where, str(self._first))
         if self.heat is None:
             raise Different(self._first)
         if kind in (COUNT, BRANCH):
-            path = frame.plan.graph.path_of(frame.plan.nodes[place])
+            path = spot.frame.plan.graph.path_of(spot.frame.plan.nodes[spot.place])
             self.heat.notes[f"{path}: {text}. Work that only one side does is not compared."] = None
 
-    def failed(
-        self, error: IrRunError, frame: OnnxFrame, place: int, name: str, at: Iterations, role: str = OUTPUT
-    ) -> Different:
+    def failed(self, error: IrRunError, spot: Spot, name: str, role: str = OUTPUT) -> Different:
         """The difference of a part that OpenVINO does not run; it ends the comparison."""
-        difference = self._difference(frame, place, name, FAILED, f"OpenVINO: {error}", at, role)
+        difference = self._difference(spot, name, FAILED, f"OpenVINO: {error}", role)
         if self.heat is not None:
             self.heat.notes[f"The comparison ends at {difference.brief}."] = None
         return Different(self._first or difference)
@@ -315,10 +322,9 @@ class Findings:
         return result.kind, message(result, elements), elements
 
     def _difference(
-        self, frame: OnnxFrame, place: int, name: str, kind: str, text: str, at: Iterations, role: str = OUTPUT,
-        elements: Elements | None = None,
-    ) -> LayerDifference:  # fmt: skip
-        plan = frame.plan
+        self, spot: Spot, name: str, kind: str, text: str, role: str = OUTPUT, elements: Elements | None = None
+    ) -> LayerDifference:
+        frame, place, plan = spot.frame, spot.place, spot.frame.plan
         node = plan.nodes[place] if place >= 0 else None
         origin = plan.origin(place) if node is not None else Origin(plan.scope)
         reads = sorted(plan.reads[place]) if node is not None else []
@@ -328,7 +334,7 @@ class Findings:
                 self.heat.add(value, key, measured)
         return LayerDifference(
             kind, text, origin.scope, origin.node, origin.operator, name or next(iter(node.output if node else ()), ""),
-            role, at, elements,
+            role, spot.at, elements,
             agreeing=tuple(each for each in reads if frame.has_agreed(each)),
             differing_weights=tuple(dict.fromkeys(name for (_, name), _, _ in weights)),
             between=tuple(uncompared(frame, place)) if place >= 0 else (),

@@ -16,9 +16,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager, nullcontext, suppress
+from functools import partial
 from typing import Any
 
-from mo_loop.compare.layers.findings import Different, Findings, Iterations
+from mo_loop.compare.layers.findings import Different, Findings, Iterations, Spot
 from mo_loop.compare.layers.heat import Heat
 from mo_loop.compare.layers.ir_loops import IrLoop, counterpart, loops_for
 from mo_loop.compare.layers.ir_side import IrFrame, IrRunError, IrSide
@@ -137,65 +138,61 @@ class Lockstep:
 
     def _driven(self, frame: OnnxFrame, ir: IrFrame | None, place: int, at: Iterations) -> None:
         node = frame.plan.nodes[place]
-        kind = If if node.op_type == "If" else Iteration
+        kind, spot = If if node.op_type == "If" else Iteration, Spot(frame, place, at)
         found = None if ir is None else counterpart(ir, frame.plan.origin(place), kind)
-        if node.op_type == "If":
-            self._if(frame, ir, place, found, at)
-        else:
-            self._loop(frame, ir, place, found, at)
+        (self._if if kind is If else self._loop)(spot, ir, found)
 
-    def _if(
-        self, frame: OnnxFrame, ir: IrFrame | None, place: int, found: tuple[IrFrame, Any] | None, at: Iterations
-    ) -> None:
+    def _if(self, spot: Spot, ir: IrFrame | None, found: tuple[IrFrame, Any] | None) -> None:
+        frame, place = spot.frame, spot.place
         attribute = branch_of(frame, place)
         plan = frame.plan.body(place, attribute)
         inner_ir = ir
         if found is not None:
             holder, node = found
-            inner_ir = branch = self._tried(frame, place, at, lambda: holder.enter(node))
+            inner_ir = branch = self._tried(spot, lambda: holder.enter(node))
             taken = "then_branch" if branch.graph is node.then_body else "else_branch"
             if taken != attribute:
                 text = f"ONNX Runtime takes {attribute}, OpenVINO {taken}"
-                self.findings.found(frame, place, "", BRANCH, text, at, (node, 0))
+                self.findings.found(spot, "", BRANCH, text, (node, 0))
                 inner_ir = None
         inner = OnnxFrame(plan, {}, frame)
-        self._nodes(inner, inner_ir, at)
+        self._nodes(inner, inner_ir, spot.at)
         _define(frame, place, [inner.get(name) for name in plan.graph.output_names])
 
-    def _loop(
-        self, frame: OnnxFrame, ir: IrFrame | None, place: int, found: tuple[IrFrame, Any] | None, at: Iterations
-    ) -> None:
+    def _loop(self, spot: Spot, ir: IrFrame | None, found: tuple[IrFrame, Any] | None) -> None:
+        frame, place = spot.frame, spot.place
         node = frame.plan.nodes[place]
         loop = OnnxMap(frame, place) if node.op_type == "SequenceMap" else OnnxLoop(frame, place)
-        if found is None and isinstance(loop, OnnxLoop) and self._of_steps(frame, ir, place, loop, at):
+        if found is None and isinstance(loop, OnnxLoop) and self._of_steps(spot, ir, loop):
             return
         other: IrLoop | None = None
         if found is not None and loop.goes_on():
             holder, layer = found
-            other = self._tried(frame, place, at, lambda: IrLoop(holder, layer))
+            other = self._tried(spot, lambda: IrLoop(holder, layer))
             holder.driven.add(layer)
         path = frame.plan.graph.path_of(node)
         while True:
             goes = loop.goes_on()
             if other is not None and other.goes_on() != goes:
-                self._other_count(frame, place, loop, goes, at, other.node)
+                self._other_count(spot, loop, goes, other.node)
                 other = None  # its outputs are those of the whole loop
             if not goes:
                 break
-            now = (*at, (path, loop.count))
+            now = Spot(frame, place, (*spot.at, (path, loop.count)))
             inner = loop.begin()
             inner.sources = loop.sources()
-            inner_ir = None if other is None else self._tried(frame, place, now, other.begin)
+            inner_ir = None if other is None else self._tried(now, other.begin)
             with self._recorded(other, loop, inner):
-                self._compare_body_inputs(frame, place, inner, inner_ir, now)
-                self._nodes(inner, inner_ir, now)
+                self._compare_body_inputs(now, inner, inner_ir)
+                self._nodes(inner, inner_ir, now.at)
             loop.end(inner)
             if inner.cut.issuperset(inner.plan.graph.output_names):
                 inner.sources = {}  # nothing begins before this iteration
             if other is not None:
-                self._end(other, inner_ir, frame, place, now)
+                assert inner_ir is not None
+                self._tried(now, partial(other.end, inner_ir))
         if other is not None:
-            self._tried(frame, place, at, other.finish)
+            self._tried(spot, other.finish)
         if loop.count or isinstance(loop, OnnxMap):
             outputs = loop.outputs()
         else:
@@ -203,12 +200,11 @@ class Lockstep:
             outputs = outputs_of_no_iterations(frame, place, loop, found_there)
         _define(frame, place, outputs)
 
-    def _of_steps(
-        self, frame: OnnxFrame, ir: IrFrame | None, place: int, loop: OnnxLoop, at: Iterations
-    ) -> bool:
+    def _of_steps(self, spot: Spot, ir: IrFrame | None, loop: OnnxLoop) -> bool:
         """Compare a loop that has several steps in each iteration of the IR; False if there is none."""
         if ir is None or not self.findings.is_forced or not loop.goes_on():
             return False
+        frame, place = spot.frame, spot.place
         found = counterpart(ir, frame.plan.origin(place), Iteration, several=True)
         if found is None:
             return False
@@ -224,18 +220,18 @@ class Lockstep:
         holder.driven.add(layer)
 
         def run(inner: OnnxFrame) -> None:
-            self._nodes(inner, None, at)
+            self._nodes(inner, None, spot.at)
 
         path = frame.plan.graph.path_of(frame.plan.nodes[place])
         while steps.goes_on():
-            now = (*at, (path, loop.count))
-            self._tried(frame, place, now, lambda: steps.advance(run))
+            now = Spot(frame, place, (*spot.at, (path, loop.count)))
+            self._tried(now, lambda: steps.advance(run))
             for number, expected, actual, again in steps.states(run):
                 name = frame.plan.nodes[place].output[number]
-                self.findings.compare_state(frame, place, name, expected, actual, again, (holder, layer), now)
+                self.findings.compare_state(now, name, expected, actual, again, (holder, layer))
             steps.begin_at_states()
         if not other.goes_on():  # else the IR continues, which its outputs show
-            self._tried(frame, place, at, other.finish)
+            self._tried(spot, other.finish)
         steps.rest(run)
         _define(frame, place, loop.outputs())
         frame.again.update(steps.again(run))
@@ -259,34 +255,27 @@ class Lockstep:
                 continue
         return None
 
-    def _end(self, other: IrLoop, inner: IrFrame | None, frame: OnnxFrame, place: int, at: Iterations) -> None:
-        assert inner is not None
-        self._tried(frame, place, at, lambda: other.end(inner))
-
-    def _tried(self, frame: OnnxFrame, place: int, at: Iterations, action: Any) -> Any:
+    def _tried(self, spot: Spot, action: Any) -> Any:
         """Run `action` of the IR for a node with bodies; an error of the runtime is a difference of this node."""
         try:
             return action()
         except IrRunError as error:
-            raise self.findings.failed(error, frame, place, "", at) from error
+            raise self.findings.failed(error, spot, "") from error
 
-    def _other_count(
-        self, frame: OnnxFrame, place: int, loop: OnnxLoop | OnnxMap, goes: bool, at: Iterations, node: Node
-    ) -> None:
+    def _other_count(self, spot: Spot, loop: OnnxLoop | OnnxMap, goes: bool, node: Node) -> None:
+        frame, place = spot.frame, spot.place
         if self.findings.is_forced and loops_for(self.ir, frame.plan.origin(place)) > 1:
             return  # each has a part of the iterations: together they are one piece
-        now = (*at, (frame.plan.graph.path_of(frame.plan.nodes[place]), loop.count))
+        now = Spot(frame, place, (*spot.at, (frame.plan.graph.path_of(frame.plan.nodes[place]), loop.count)))
         ends, continues = ("OpenVINO", "ONNX Runtime") if goes else ("ONNX Runtime", "OpenVINO")
         text = f"{ends} ends the loop after {loop.count} iterations, {continues} continues"
-        self.findings.found(frame, place, "", COUNT, text, now, (node, 0))
+        self.findings.found(now, "", COUNT, text, (node, 0))
 
     # -- comparing
 
-    def _compare_body_inputs(
-        self, frame: OnnxFrame, place: int, inner: OnnxFrame, ir: IrFrame | None, at: Iterations
-    ) -> None:
+    def _compare_body_inputs(self, spot: Spot, inner: OnnxFrame, ir: IrFrame | None) -> None:
         for name in inner.plan.graph.input_names:
-            if name in inner.values and self.findings.agrees(frame, place, name, inner, ir, BODY_INPUT, at):
+            if name in inner.values and self.findings.agrees(spot, name, inner, ir, BODY_INPUT):
                 inner.agreed.add(name)
                 self._begin_at(inner, ir, name)
 
@@ -296,7 +285,8 @@ class Lockstep:
         if ir is not None:
             computed = self._compute_together(frame, ir, [name for _, name in names], at)
         for place, name in names:
-            if name in frame.values and self.findings.agrees(frame, place, name, frame, ir, OUTPUT, at, computed):
+            spot = Spot(frame, place, at)
+            if name in frame.values and self.findings.agrees(spot, name, frame, ir, OUTPUT, computed):
                 frame.agreed.add(name)
 
     def _begin_at(self, frame: OnnxFrame, ir: IrFrame | None, name: str) -> None:
@@ -353,9 +343,9 @@ class Lockstep:
             expected = frame.values.get(name)
             if result is None or expected is None or isinstance(expected, list):
                 continue
-            place, value = makers.get(name, -1), result.value
-            actual = self._tried(frame, place, (), lambda value=value: ir.get(value))
-            self.findings.compare(frame, place, (plan.scope, name), expected, actual, (ir, value), MODEL_OUTPUT, ())
+            spot, value = Spot(frame, makers.get(name, -1)), result.value
+            actual = self._tried(spot, partial(ir.get, value))
+            self.findings.compare(spot, (plan.scope, name), expected, actual, (ir, value), MODEL_OUTPUT)
 
 
 def _define(frame: OnnxFrame, place: int, outputs: Sequence[Any]) -> None:
