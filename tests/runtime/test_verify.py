@@ -142,7 +142,8 @@ def failing(how: str) -> None:
 
 
 def failing_task(task: Any) -> None:
-    failing(task.arguments[0])
+    _, (_, arguments) = task
+    failing(arguments[0])
 
 
 def test_a_worker_that_crashes_is_replaced() -> None:
