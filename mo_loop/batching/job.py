@@ -116,13 +116,10 @@ def _compared(done: Done, task: Task) -> Done:
     if comparing is None:
         return done
     from mo_loop.compare.results.report_formats import differences
-    from mo_loop.compare.verifying import verify
+    from mo_loop.compare.verifying import verified
 
     try:
-        report = verify(
-            task.source, task.draft, inputs=comparing.inputs, sets=comparing.sets, seed=comparing.seed,
-            rtol=comparing.rtol, atol=comparing.atol, limit=comparing.seconds, options=task.work.options,
-        )  # fmt: skip
+        report = verified(task.source, comparing.for_model(task.draft, task.work.options))
     except NotComparableError as error:
         if comparing.strict:
             raise

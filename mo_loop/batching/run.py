@@ -184,7 +184,7 @@ class Batch:
         work = self._work_of(model)
         known = None if self._force else self.outputs.known(model, work)
         entry = None if self._force or known is not None else self.outputs.current(model, work)
-        limit = self._limits.seconds + (work.comparing.seconds if work.comparing else 0.0)
+        limit = self._limits.seconds + (work.comparing.limit if work.comparing else 0.0)
         task = self.outputs.task(model, work, self._durable)
         earlier = None
         if self._engine.needs_earlier and entry is None:

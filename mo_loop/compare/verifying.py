@@ -68,8 +68,12 @@ def verify(model: Any, ir: Any = None, **arguments: Any) -> Report:
         NotComparableError: there are no inputs that both sides run, or no expected values.
         UnsupportedError: the model cannot be converted.
     """
+    return verified(model, made_of(VerifyOptions, {"ir": ir, **arguments}, "verify"))
+
+
+def verified(model: Any, settings: VerifyOptions) -> Report:
+    """The report of `verify`."""
     require_packages()
-    settings = made_of(VerifyOptions, {"ir": ir, **arguments}, "verify")
     if settings.python is not None:
         require_interpreter(settings.python)
     if settings.dump is not None:  # it is written at the end; an error is reported now
