@@ -1,6 +1,6 @@
 """Expected values of random models with control flow. Runs in a worker process.
 
-`oracle` returns a `Sample` for mo_loop/compare/execution/judge.py, or the reason to skip the model.
+`oracle` returns a `Sample` for tests/samples.py, or the reason to skip the model.
 """
 
 import contextlib

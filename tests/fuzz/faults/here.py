@@ -16,7 +16,7 @@ from contextlib import contextmanager
 from typing import Any
 from unittest.mock import patch
 
-from mo_loop.compare.execution import hosted_object, isolated
+from mo_loop.compare.execution import isolated
 from mo_loop.support.workers.messages import ERROR, OK, TaskOutcome
 
 
@@ -38,14 +38,14 @@ class Here:
         module, _, name = function.partition(":")
         self._function = getattr(importlib.import_module(module), name)
         self._made: list[Any] = []
-        """The object that the worker has made (hosted_object.py)."""
+        """The object that the worker has made (isolated.py)."""
 
     def start(self) -> None:
         return None
 
     def run(self, task: Any, limit: float) -> TaskOutcome:
         """Run one task, without a limit."""
-        hosted_object._made = self._made
+        isolated._made = self._made
         try:
             return TaskOutcome(task, OK, self._function(copy.copy(task)))
         except Exception as error:

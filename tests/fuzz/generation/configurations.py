@@ -1,6 +1,6 @@
 """Random configurations of the operators that generate text, with the expected values of ONNX Runtime.
 
-    oracle((seed, index, "GreedySearch"))      # a Sample for compare/execution/judge.py, or the reason to skip it
+    oracle((seed, index, "GreedySearch"))      # a Sample for tests/samples.py, or the reason to skip it
 
 Each is a model of one node whose decoder is a small random network. Optional inputs, attributes, constants, dimensions
 and prompts are drawn. A configuration whose tokens change with a relative change of 1e-5 in the weights is skipped.
