@@ -3,6 +3,7 @@
     python tools/fuzz_verify.py --count 300 --seed 53
     python tools/fuzz_verify.py --first 120 --count 20 --verbose
     python tools/fuzz_verify.py --right models suite operators --count 150
+    python tools/fuzz_verify.py --count 30 --converter 2024.6.0
 
 The models are those of tests/fuzz/faults/models.py: random graphs and control flow, sums that amplify rounding,
 detectors with ties, chaotic and recurrent loops of 100 steps, 8-bit networks. A fault that moves no output of ONNX
@@ -23,6 +24,7 @@ from typing import Any
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
+from mo_loop.compare.execution.judge import OURS
 from mo_loop.compare.results.report import DIFFERS, NOT_DECIDED, PASSED
 from mo_loop.support.workers import CRASH, Pool
 from tests.fuzz.faults.right import NO_MODEL, REFUSED, SOURCES, RightTrial, tasks
@@ -39,6 +41,7 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--seed", type=int, default=53)
     parser.add_argument("--first", type=int, default=0, help="the number of the first fault")
     parser.add_argument("--right", nargs="+", choices=SOURCES, help="judge right models of these sources")
+    parser.add_argument("--converter", default=OURS, help="which writes the IR: ovc, a release, a folder of a version")
     parser.add_argument("--verbose", "-v", action="store_true", help="print all verdicts, not only the wrong ones")
     options = parser.parse_args(arguments)
     return _right(options) if options.right else _faults(options)
@@ -50,7 +53,7 @@ def _faults(options: Any) -> int:
     number = options.first
     with Pool("tests.fuzz.faults.trial:fault_trial", limit=LIMIT) as pool:
         while counts.total() - counts[UNSEEN] < options.count:
-            outcome = pool.call((options.seed, number))
+            outcome = pool.call((options.seed, number, options.converter))
             trial = outcome.value if outcome.ok else Trial("?", "?", outcome.status, outcome.message)
             counts[trial.result] += 1
             kinds[trial.kind, trial.result] += 1
@@ -69,7 +72,7 @@ def _right(options: Any) -> int:
     for source in options.right:
         counts: Counter[str] = Counter()
         with Pool("tests.fuzz.faults.right:right_trial", limit=LIMIT) as pool:
-            for task in tasks(source, options.count, options.seed):
+            for task in tasks(source, options.count, options.seed, options.converter):
                 outcome = pool.call(task)
                 if outcome.status == CRASH:
                     outcome = pool.call(task._replace(is_here=False))

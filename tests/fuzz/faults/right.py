@@ -16,10 +16,12 @@ from typing import Any, NamedTuple
 
 import onnx
 
+from mo_loop.compare.execution.judge import OURS
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import MoLoopError
 from tests.conformance.cases import RANDOM, collect
 from tests.fuzz.control_flow.generator import generate
+from tests.fuzz.faults.converters import NotWritten, write_ir
 from tests.fuzz.faults.here import here
 from tests.fuzz.graphs import draw as draw_graph
 from tests.fuzz.operators.table import FAMILIES, operators_of
@@ -38,6 +40,7 @@ class RightTask(NamedTuple):
     source: str
     name: str | int
     seed: int = 0
+    converter: str = OURS
     is_here: bool = True
     """Whether it runs in the process that calls, which a crash of ONNX Runtime ends; else `verify` has other inputs."""
 
@@ -51,14 +54,14 @@ class RightTrial(NamedTuple):
     open: int = 0
 
 
-def tasks(source: str, count: int, seed: int) -> Iterator[RightTask]:
+def tasks(source: str, count: int, seed: int, converter: str = OURS) -> Iterator[RightTask]:
     """The models of a source: all, or `count` random ones."""
     names: Sequence[str | int] = range(count)
     if source == "models":
         names = [str(path.relative_to(MODELS)) for path in sorted(MODELS.rglob("*.onnx"))]
     elif source == "suite":
         names = [each.name for each in collect(SUITE) if not RANDOM.search(each.name)]
-    return (RightTask(source, name, seed) for name in names)
+    return (RightTask(source, name, seed, converter) for name in names)
 
 
 def right_trial(task: RightTask) -> RightTrial:
@@ -72,10 +75,13 @@ def right_trial(task: RightTask) -> RightTrial:
             path = Path(name, "model.onnx") if not isinstance(model, Path) else model
             if not isinstance(model, Path):
                 path.write_bytes(model)
+            ir = None if task.converter == OURS else Path(name, "model.xml")
             try:
-                report = verify(path, inputs=feeds, sets=2, layers=True, options=arguments)
-            except MoLoopError as error:
-                return RightTrial(REFUSED, f"{error.code} {error}")
+                if ir is not None:
+                    write_ir(path, ir, task.converter)
+                report = verify(path, ir, inputs=feeds, sets=2, layers=True, options=arguments)
+            except (MoLoopError, NotWritten) as error:
+                return RightTrial(REFUSED, str(error))
     undecided = () if report.pieces is None else report.pieces.undecided
     return RightTrial(report.status, "" if report.passed else _told(report), len(undecided))
 

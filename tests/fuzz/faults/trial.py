@@ -1,6 +1,6 @@
 """The verdict of `verify` about a planted fault.
 
-    found = fault_trial((5, 17))            # seed and number; runs native code in this process: call it in a worker
+    found = fault_trial((5, 17, "ovc"))     # seed, number, converter; runs native code here: call it in a worker
     found.result                            # FOUND, OTHER_PLACE, NOT_DECIDED, MISSED; UNSEEN faults do not count
 """
 
@@ -14,10 +14,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import onnx
 
-from mo_loop.api import convert_model, save_model
 from mo_loop.compare.oracle.oracle import OnnxRuntime, with_copies
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import MoLoopError
+from tests.fuzz.faults.converters import NotWritten, write_ir
 from tests.fuzz.faults.here import here
 from tests.fuzz.faults.models import KINDS
 from tests.fuzz.faults.planting import plant
@@ -37,9 +37,9 @@ class Trial(NamedTuple):
     text: str = ""
 
 
-def fault_trial(task: tuple[int, int]) -> Trial:
-    """Plant a fault and let `verify` judge the IR of the changed model."""
-    seed, number = task
+def fault_trial(task: tuple[int, int, str]) -> Trial:
+    """Plant a fault and let `verify` judge the IR of the changed model, which a converter (converters.py) writes."""
+    seed, number, converter = task
     rng = np.random.default_rng((seed, number))
     kind = list(KINDS)[number % len(KINDS)]
     with warnings.catch_warnings(action="ignore"):
@@ -50,13 +50,14 @@ def fault_trial(task: tuple[int, int]) -> Trial:
             return Trial(kind, "none", UNSEEN)
         what = f"{fault.kind} at {fault.nodes[0]}"
         with tempfile.TemporaryDirectory() as name:
-            path, ir = Path(name, "model.onnx"), Path(name, "wrong.xml")
+            path, changed, ir = (Path(name, each) for each in ("model.onnx", "changed.onnx", "wrong.xml"))
             onnx.save(model, path)
+            onnx.save(fault.model, changed)
             try:
-                save_model(convert_model(fault.model), ir)
+                write_ir(changed, ir, converter)
                 with here():
                     report = verify(path, ir, inputs=[feeds])
-            except MoLoopError as error:
+            except (MoLoopError, NotWritten) as error:
                 return Trial(kind, what, UNSEEN, str(error))
     return Trial(kind, what, *_judged(report, fault.nodes))
 
