@@ -23,14 +23,14 @@ import numpy as np
 from mo_loop.compare.layers.ir_loops import IrLoop
 from mo_loop.compare.layers.onnx_loops import OnnxLoop
 from mo_loop.compare.layers.onnx_side import OnnxFrame
-from mo_loop.compare.layers.piece_tolerance import changed, unit_of
+from mo_loop.compare.layers.piece_tolerance import Source, changed, unit_of
 from mo_loop.ops.port_map import Merged
 
 UNITS = 4
 """The change of states, in units in the last place of their types."""
 
 Run = Callable[[OnnxFrame], None]
-Again = Callable[[np.random.Generator], Any]
+Again = Callable[[Source], Any]
 
 
 class LoopOfSteps:
@@ -102,7 +102,7 @@ class LoopOfSteps:
         states, count = self._begin
         steps = self._loop.count - count
 
-        def computed(random: np.random.Generator) -> Any:
+        def computed(random: Source) -> Any:
             loop = self._loop.resumed([_changed(each, random) for each in states], count)
             for _ in range(steps):
                 frame = loop.begin()
@@ -113,5 +113,5 @@ class LoopOfSteps:
         return computed
 
 
-def _changed(value: Any, random: np.random.Generator) -> Any:
+def _changed(value: Any, random: Source) -> Any:
     return changed(value, random, UNITS * unit_of(value.dtype)) if isinstance(value, np.ndarray) else value

@@ -9,7 +9,7 @@ import pytest
 
 from mo_loop.api import Model, read_model, save_model
 from mo_loop.compare.execution.isolated import isolated
-from mo_loop.compare.layers import LayerDifference, assign_origins, compared
+from mo_loop.compare.layers import LayerDifference, PieceFindings, assign_origins, compared
 from mo_loop.conversion import Conversion
 from mo_loop.options import ConvertOptions
 from mo_loop.transforms.config import PassConfig
@@ -18,15 +18,19 @@ from tests.harness import parsed
 LARGE = np.linspace(2000, 4000, 64, dtype=np.float32)
 
 
-def found_in(
+def pieces(
     right: onnx.ModelProto, wrong: onnx.ModelProto, feeds: dict[str, Any], path: Path, *without: str
-) -> LayerDifference:
-    """The first difference between a model and the IR of another one, which is converted without these passes; fails if
-    a piece is not decided."""
+) -> PieceFindings:
+    """The pieces of a model and the IR of another one, which is converted without these passes."""
     config = PassConfig()
     config.disable(*without)
     save_model(Model(Conversion(ConvertOptions(config=config)).run(wrong.SerializeToString())), path / "wrong.xml")
-    found = isolated(_compared, right.SerializeToString(), str(path / "wrong.xml"), feeds)
+    return isolated(_compared, right.SerializeToString(), str(path / "wrong.xml"), feeds)
+
+
+def found_in(*arguments: Any) -> LayerDifference:
+    """The first piece that differs; fails if one is not decided."""
+    found = pieces(*arguments)
     assert not found.undecided
     assert found.difference is not None
     return found.difference
@@ -63,3 +67,21 @@ def test_a_scan_without_declared_shapes_is_computed_once_more(tmp_path: Path) ->
     wrong = parsed(text % "q = Mul (p, k) z = Relu (q)")
     feeds = {"x": np.ones((5, 3), np.float32), "b": np.ones(3, np.float32)}
     assert found_in(parsed(text % "z = Relu (p)"), wrong, feeds, tmp_path).path.startswith("scan")
+
+
+@pytest.mark.parametrize("change", ["1.0000001", "0.9999999"])
+def test_numbers_between_two_steps_may_be_rounded_to_either(tmp_path: Path, change: str) -> None:
+    text = f"""main (float[400] x) => (float[400] y) <float s = {{0.5}}, uint8 z = {{128}}, float k = {{{change}}}> {{
+      %s q = QuantizeLinear (%s, s, z) y = DequantizeLinear (q, s, z) }}"""
+    feeds = {"x": np.arange(-50, 50, 0.25, dtype=np.float32)}
+    found = pieces(parsed(text % ("", "x")), parsed(text % ("e = Mul (x, k)", "e")), feeds, tmp_path)
+    assert found.difference is None and not found.undecided
+
+
+def test_steps_are_as_exact_as_the_largest(tmp_path: Path) -> None:
+    text = """main (float[256] x) => (float[256] y)
+      <float s = {12.05}, uint8 z = {128}, float k = {0.0001}> {
+      q = QuantizeLinear (x, s, z) %s = DequantizeLinear (q, s, z) %s }"""
+    feeds = {"x": np.arange(-1000, 1048, 8, dtype=np.float32)}
+    found = pieces(parsed(text % ("y", "")), parsed(text % ("e", "y = Add (e, k)")), feeds, tmp_path)
+    assert found.difference is None and not found.undecided
