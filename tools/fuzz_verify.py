@@ -26,9 +26,9 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.compare.execution.judge import OURS
 from mo_loop.compare.results.report import DIFFERS, NOT_DECIDED, PASSED
-from mo_loop.support.workers import CRASH, Pool
+from mo_loop.support.workers import CRASH, Pool, TaskOutcome
 from tests.fuzz.faults.right import NO_MODEL, REFUSED, SOURCES, RightTrial, tasks
-from tests.fuzz.faults.trial import FOUND, UNSEEN, Trial
+from tests.fuzz.faults.trial import FOUND, UNSEEN, FaultTask, Trial
 
 LEAST, MOST_OPEN = 0.99, 0.01
 LIMIT = 300.0
@@ -53,7 +53,7 @@ def _faults(options: Any) -> int:
     number = options.first
     with Pool("tests.fuzz.faults.trial:fault_trial", limit=LIMIT) as pool:
         while counts.total() - counts[UNSEEN] < options.count:
-            outcome = pool.call((options.seed, number, options.converter))
+            outcome = _judged(pool, FaultTask(options.seed, number, options.converter))
             trial = outcome.value if outcome.ok else Trial("?", "?", outcome.status, outcome.message)
             counts[trial.result] += 1
             kinds[trial.kind, trial.result] += 1
@@ -67,15 +67,19 @@ def _faults(options: Any) -> int:
     return int(counts[FOUND] < LEAST * seen)
 
 
+def _judged(pool: Pool, task: Any) -> TaskOutcome:
+    """The outcome of a trial in the process of the pool, or in processes of its own if that one crashes."""
+    outcome = pool.call(task)
+    return pool.call(task._replace(is_here=False)) if outcome.status == CRASH else outcome
+
+
 def _right(options: Any) -> int:
     total: Counter[str] = Counter()
     for source in options.right:
         counts: Counter[str] = Counter()
         with Pool("tests.fuzz.faults.right:right_trial", limit=LIMIT) as pool:
             for task in tasks(source, options.count, options.seed, options.converter):
-                outcome = pool.call(task)
-                if outcome.status == CRASH:
-                    outcome = pool.call(task._replace(is_here=False))
+                outcome = _judged(pool, task)
                 trial = outcome.value if outcome.ok else RightTrial(outcome.status, outcome.message)
                 counts[trial.verdict] += 1
                 counts["with tensors that are not compared"] += trial.verdict == PASSED and trial.open > 0

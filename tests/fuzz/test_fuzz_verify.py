@@ -3,11 +3,10 @@
 import pytest
 
 from mo_loop.compare.execution.isolated import isolated
-from mo_loop.compare.execution.judge import OURS
 from mo_loop.compare.results.report import PASSED
 from tests.fuzz.faults.models import KINDS
 from tests.fuzz.faults.right import NO_MODEL, REFUSED, SOURCES, RightTask, right_trial
-from tests.fuzz.faults.trial import FOUND, UNSEEN, fault_trial
+from tests.fuzz.faults.trial import FOUND, UNSEEN, FaultTask, fault_trial
 
 SEED = 53
 
@@ -15,7 +14,7 @@ SEED = 53
 @pytest.mark.sweep(5)
 @pytest.mark.parametrize("number", range(2 * len(KINDS)))
 def test_planted_faults_differ_with_their_piece(number: int) -> None:
-    found = isolated(fault_trial, (SEED, number, OURS), limit=300)
+    found = isolated(fault_trial, FaultTask(SEED, number), limit=300)
     assert found.result in (FOUND, UNSEEN), found
 
 

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable, Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
@@ -23,7 +23,8 @@ FLOATS = (onnx.TensorProto.FLOAT, onnx.TensorProto.FLOAT16)
 
 @dataclass(frozen=True)
 class Fault:
-    """`nodes` are the path of the changed node and those of the nodes with bodies that hold it."""
+    """`nodes` are the path of the changed node, those of the nodes with bodies that hold it, and for a state that of
+    the node that made it."""
 
     model: onnx.ModelProto
     kind: str
@@ -41,6 +42,8 @@ class Place:
     owners: tuple[str, ...]
     dtype: int
     shape: tuple[int, ...] | None
+    more: list[str] = field(default_factory=list)
+    """Paths of other nodes whose outputs the change moves first."""
 
     @property
     def node(self) -> Any:
@@ -60,7 +63,7 @@ def plant(model: onnx.ModelProto, rng: np.random.Generator) -> Fault | None:
         for number in rng.permutation(len(found))[:20]:
             place = found[number]
             if CHANGES[kind](place, rng):
-                return Fault(changed, str(kind), (place.path, *place.owners))
+                return Fault(changed, str(kind), (place.path, *place.owners, *place.more))
     return None
 
 
@@ -194,6 +197,8 @@ def stale_state(place: Place, rng: np.random.Generator) -> bool:
     result, start = body.output[shift + state], body.input[first + state]
     if result.name == start.name or any(each.name == result.name for each in (*body.input, *body.initializer)):
         return False
+    makers = [inner for inner in body.node if result.name in inner.output]
+    place.more.extend(f"{place.path}/{body.name}/{label(inner)}" for inner in makers)
     for inner in body.node:
         inner.output[:] = [f"{each}/lost" if each == result.name else each for each in inner.output]
         inner.input[:] = [f"{each}/lost" if each == result.name else each for each in inner.input]

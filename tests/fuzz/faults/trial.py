@@ -1,6 +1,6 @@
 """The verdict of `verify` about a planted fault.
 
-    found = fault_trial((5, 17, "ovc"))     # seed, number, converter; runs native code here: call it in a worker
+    found = fault_trial(FaultTask(5, 17))   # seed and number; runs native code: call it in a worker
     found.result                            # FOUND, OTHER_PLACE, NOT_DECIDED, MISSED; UNSEEN faults do not count
 """
 
@@ -8,12 +8,14 @@ from __future__ import annotations
 
 import tempfile
 import warnings
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
 
+from mo_loop.compare.execution.judge import OURS
 from mo_loop.compare.oracle.oracle import OnnxRuntime, with_copies
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import MoLoopError
@@ -37,9 +39,18 @@ class Trial(NamedTuple):
     text: str = ""
 
 
-def fault_trial(task: tuple[int, int, str]) -> Trial:
-    """Plant a fault and let `verify` judge the IR of the changed model, which a converter (converters.py) writes."""
-    seed, number, converter = task
+class FaultTask(NamedTuple):
+    """The converter (converters.py) writes the IR of the changed model. A crash ends the process, if it `is_here`."""
+
+    seed: int
+    number: int
+    converter: str = OURS
+    is_here: bool = True
+
+
+def fault_trial(task: FaultTask) -> Trial:
+    """Plant a fault and let `verify` judge the IR of the changed model."""
+    seed, number, converter, is_here = task
     rng = np.random.default_rng((seed, number))
     kind = list(KINDS)[number % len(KINDS)]
     with warnings.catch_warnings(action="ignore"):
@@ -55,7 +66,7 @@ def fault_trial(task: tuple[int, int, str]) -> Trial:
             onnx.save(fault.model, changed)
             try:
                 write_ir(changed, ir, converter)
-                with here():
+                with here() if is_here else nullcontext():
                     report = verify(path, ir, inputs=[feeds])
             except (MoLoopError, NotWritten) as error:
                 return Trial(kind, what, UNSEEN, str(error))
