@@ -36,7 +36,7 @@ from mo_loop.compare.layers.layer_difference import (
 )
 from mo_loop.compare.layers.onnx_side import OnnxFrame
 from mo_loop.compare.layers.piece_model import piece_model
-from mo_loop.compare.layers.piece_tolerance import DRAWS, PieceTolerance, base_tolerance, changed
+from mo_loop.compare.layers.piece_tolerance import DRAWS, PieceTolerance, Run, base_tolerance, changed
 from mo_loop.compare.layers.piece_tolerance import RTOL as PIECE_RTOL
 from mo_loop.compare.oracle.oracle_errors import RANDOM_OPERATORS
 from mo_loop.compare.results.array_comparison import ArrayComparison, compare, is_limited, largest_number
@@ -90,9 +90,10 @@ class Findings:
     """The findings of one comparison so far."""
 
     def __init__(
-        self, graph: Graph, side: IrSide, tolerances: tuple[float | None, float | None], heat: Heat | None = None
-    ) -> None:
-        """`graph` is that of the IR."""
+        self, graph: Graph, side: IrSide, tolerances: tuple[float | None, float | None], run: Run,
+        heat: Heat | None = None,
+    ) -> None:  # fmt: skip
+        """`graph` is that of the IR; `run` computes a body of the ONNX model."""
         self.ir = graph
         self.side = side
         self.tolerances = tolerances
@@ -106,7 +107,7 @@ class Findings:
         """Tensors of which the comparison shows nothing, with the reason."""
         self.lost_nan: dict[str, None] = {}
         """Layers in which the runtime has numbers where ONNX has NaN."""
-        self._tolerance = PieceTolerance()
+        self._tolerance = PieceTolerance(run)
         self.keeps_piece = False
         self.piece: tuple[bytes, Mapping[str, Any]] | None = None
         """The piece that differs, as a model with its inputs."""

@@ -57,7 +57,7 @@ class Lockstep:
         self.side = side
         self.one_by_one = one_by_one
         self.heat = heat
-        self.findings = Findings(graph, side, (rtol, atol), heat)
+        self.findings = Findings(graph, side, (rtol, atol), lambda body: self._nodes(body, None, ()), heat)
         self._frames: list[Any] = []
 
     def run(self, feeds: Mapping[str, Any], ir_feeds: Mapping[Value, Any]) -> LayerDifference | None:

@@ -92,6 +92,11 @@ class OnnxPlan:
         is_batched = node.op_type == "Scan" and self.graph.opsets.get("", 1) < 9
         return node.op_type in DRIVEN and not domain_of(node) and not is_batched
 
+    def is_loop(self, place: int) -> bool:
+        """Whether the node is a Loop, or a Scan without a batch, which those of opset 8 have."""
+        is_batched = self.nodes[place].op_type == "Scan" and self.graph.opsets.get("", 1) < 9
+        return self.is_driven(place) and self.nodes[place].op_type in ("Loop", "Scan") and not is_batched
+
     def function(self, place: int) -> Any:
         """The function of the model that a node calls; None for an operator."""
         return called(self.model, self.nodes[place])

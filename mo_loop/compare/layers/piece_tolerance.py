@@ -1,6 +1,6 @@
 """The tolerance of one piece: how far its rounding alone can move a tensor that it makes.
 
-    tolerance = PieceTolerance()
+    tolerance = PieceTolerance(run)
     beyond = tolerance.beyond(frame, "y", expected, actual) # None: they agree; else a Beyond
 
 A piece begins at tensors that both sides have with the same values, so nothing that came before it counts. Numbers
@@ -13,12 +13,13 @@ Operators that only move or select numbers compute nothing, so their inputs are 
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
+from mo_loop.compare.layers.onnx_loops import OnnxLoop
 from mo_loop.compare.layers.onnx_pieces import OnnxError, Piece
 from mo_loop.compare.layers.onnx_side import OnnxFrame
 from mo_loop.compare.oracle.oracle import OnnxRuntime
@@ -66,6 +67,9 @@ FIRST_ALONE = frozenset(("Resize", "Upsample", "Range"))
 """Operators whose other floating-point inputs decide about sizes."""
 
 
+Run = Callable[[OnnxFrame], None]
+
+
 @dataclass(frozen=True)
 class Beyond:
     """A tensor that rounding does not explain: `count` elements; `undecided` is why nothing follows from it, `moved` is
@@ -77,7 +81,10 @@ class Beyond:
 
 
 class PieceTolerance:
-    """Tolerances of the pieces of one comparison."""
+    """Tolerances of the pieces of one comparison; `run` computes a body whose loop ONNX Runtime does not run alone."""
+
+    def __init__(self, run: Run) -> None:
+        self._run = run
 
     def beyond(
         self, frame: OnnxFrame, name: str, expected: Any, actual: Any, coarsest: float = 0.0
@@ -123,8 +130,9 @@ class PieceTolerance:
         """The largest movement of each element when the piece is computed from changed inputs; None: it does not
         depend on any."""
         moved, failed = None, None
-        for source in (OneSign(1), OneSign(0), *map(np.random.default_rng, range(DRAWS))):
-            draw = _Draw(source, coarsest)
+        sources: list[Source] = [OneSign(1), OneSign(0), *map(np.random.default_rng, range(DRAWS))]
+        for source in sources:
+            draw = _Draw(source, coarsest, self._run)
             try:
                 value = draw.value(frame, name)
             except OnnxError as error:  # such as a division of integers that became 0
@@ -189,8 +197,8 @@ Source = np.random.Generator | OneSign
 class _Draw:
     """One computation of a piece from inputs that are changed at random, at least by `coarsest` of themselves."""
 
-    def __init__(self, random: Source, coarsest: float) -> None:
-        self._random, self._coarsest = random, coarsest
+    def __init__(self, random: Source, coarsest: float, run: Run) -> None:
+        self._random, self._coarsest, self._run = random, coarsest, run
         self._end: tuple[int, str] | None = None
         self._made: dict[tuple[int, str], Any] = {}
         self.changes = False
@@ -258,7 +266,16 @@ class _Draw:
         piece = Piece(frame.plan, inner, range(place, place + 1))
         if rounds and _quantises(node) and piece.constants and not isinstance(self._random, OneSign):
             return iter(self._with_changed_steps(piece, inner).items())
-        return iter(piece.run(inner).items())
+        try:
+            return iter(piece.run(inner).items())
+        except OnnxError:
+            if not frame.plan.is_loop(place) or not (loop := OnnxLoop(inner, place)).goes_on():
+                raise
+        while loop.goes_on():
+            body = loop.begin()
+            self._run(body)
+            loop.end(body)
+        return zip(node.output, loop.outputs(), strict=False)
 
     def _with_changed_steps(self, piece: Piece, frame: OnnxFrame) -> dict[str, Any]:
         """The outputs of an operator that quantises, whose constants, such as steps, are changed as well."""

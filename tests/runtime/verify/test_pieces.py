@@ -69,6 +69,16 @@ def test_a_scan_without_declared_shapes_is_computed_once_more(tmp_path: Path) ->
     assert found_in(parsed(text % "z = Relu (p)"), wrong, feeds, tmp_path).path.startswith("scan")
 
 
+def test_a_scan_that_onnx_runtime_does_not_run_alone_is_computed_step_by_step(tmp_path: Path) -> None:
+    text = """main (float[3,5] x, float[3] b) => (float[5,3] y) <float k = {1.01}, int64 zero = {0}> {
+      both = SequenceConstruct (b, b)
+      [scan] y = Scan <num_scan_inputs = 1, scan_input_axes = [1], body = step (float[3] e) => (float[3] z) {
+        s = Sin (e) a = SequenceAt (both, zero) p = Mul (s, a) %s }> (x) }"""
+    wrong = parsed(text % "q = Mul (p, k) z = Relu (q)")
+    feeds = {"x": np.ones((3, 5), np.float32), "b": np.ones(3, np.float32)}
+    assert found_in(parsed(text % "z = Relu (p)"), wrong, feeds, tmp_path).path.startswith("scan")
+
+
 @pytest.mark.parametrize("change", ["1.0000001", "0.9999999"])
 def test_numbers_between_two_steps_may_be_rounded_to_either(tmp_path: Path, change: str) -> None:
     text = f"""main (float[400] x) => (float[400] y) <float s = {{0.5}}, uint8 z = {{128}}, float k = {{{change}}}> {{
