@@ -25,6 +25,7 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from mo_loop.compare.execution.judge import OURS
+
 from mo_loop.compare.results.report import DIFFERS, NOT_DECIDED, PASSED
 from mo_loop.support.workers import CRASH, Pool, TaskOutcome
 from tests.fuzz.faults.right import NO_MODEL, REFUSED, SOURCES, RightTrial, tasks

@@ -11,6 +11,7 @@ import sys
 from pathlib import Path
 
 from mo_loop.compare.execution.judge import CONVERTERS
+
 from tools.runtimes import interpreter
 
 _RELEASE = """import sys, openvino

@@ -15,8 +15,8 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import onnx
-
 from mo_loop.compare.execution.judge import OURS
+
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import MoLoopError
 from tests.conformance.cases import RANDOM, collect

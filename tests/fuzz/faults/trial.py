@@ -14,8 +14,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 import onnx
-
 from mo_loop.compare.execution.judge import OURS
+
 from mo_loop.compare.oracle.oracle import OnnxRuntime, with_copies
 from mo_loop.compare.verifying import verify
 from mo_loop.errors import MoLoopError
