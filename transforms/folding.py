@@ -35,7 +35,7 @@ from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
 from mo_loop.ops.casting import Convert
 from mo_loop.ops.comparison import Classification
 from mo_loop.ops.control import Control
-from mo_loop.ops.movement import Reshape, Squeeze, Unsqueeze
+from mo_loop.ops.views import Reshape, Squeeze, Unsqueeze
 
 Step = Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
 

@@ -9,7 +9,7 @@ from importlib import import_module
 from typing import Any
 
 FAMILIES: dict[str, str] = {
-    "base": "Op Parameter Result Constant Identity",
+    "base": "Op Elementwise Movement SameElements View Parameter Result Constant Identity",
     "control": "Loop TensorIterator If Control Iteration",
     "port_map": "Invariant Merged Sliced Final Concatenated Branched Selected",
     "front": "AtLeast Barrier Failed Scan",
@@ -30,8 +30,8 @@ FAMILIES: dict[str, str] = {
     "linear": "MatMul Einsum Inverse",
     "dot_product_attention": "ScaledDotProductAttention",
     "normalisation": "MVN BatchNormInference LRN NormalizeL2 GroupNormalization",
-    "movement": "Reshape Squeeze Unsqueeze Transpose Concat Split VariadicSplit Slice ShapeOf ReverseSequence "
-    "SpaceToDepth DepthToSpace",
+    "views": "ShapeOf Reshape Squeeze Unsqueeze",
+    "movement": "Transpose Concat Split VariadicSplit Slice ReverseSequence SpaceToDepth DepthToSpace",
     "filling": "Broadcast Tile Pad Pad12 Range Eye",
     "indexing": "Gather GatherElements GatherND ScatterUpdate ScatterElementsUpdate ScatterElementsUpdate12 "
     "ScatterNDUpdate ScatterNDUpdate15 NonZero OneHot TopK TopK11 Unique",

@@ -9,7 +9,7 @@ from mo_loop.graph.shape import broadcast_dim
 from mo_loop.graph.types import TensorType
 from mo_loop.ops import values
 from mo_loop.ops.arithmetic import Unary
-from mo_loop.ops.base import Op
+from mo_loop.ops.base import Elementwise, Op
 from mo_loop.ops.element_kinds import FLOATS, NUMBERS
 from mo_loop.ops.infer import elementwise, wide
 
@@ -18,7 +18,7 @@ class ReLU(Unary, opset=1, rule=lambda x: values.maximum(x, 0), numpy=lambda x: 
     """max(x, 0). Spec: ReLU-1."""
 
 
-class PReLU(Op, opset=1):
+class PReLU(Elementwise, opset=1):
     """x, or slope * x where x is negative; a vector of slopes has one for each channel, others broadcast to x, and the
     runtime repeats x along an unknown dimension that is 1. Spec: PReLU-1."""
 
@@ -54,7 +54,7 @@ class Elu(Unary, opset=1):
         return np.where(x < 0, self.alpha * np.expm1(np.minimum(x, 0)), x).astype(x.dtype)
 
 
-class Scaled(Op, abstract=True):
+class Scaled(Elementwise, abstract=True):
     """Functions with two scalars of the type of x as inputs."""
 
     def infer(self, x, alpha, beta):
@@ -103,7 +103,7 @@ class HSwish(Unary, opset=4, types={"x": NUMBERS}, numpy=lambda x: x * np.clip(x
     """x * min(max(x + 3, 0), 6) / 6. Spec: HSwish-4."""
 
 
-class Swish(Op, opset=4, types={"x": FLOATS}):
+class Swish(Elementwise, opset=4, types={"x": FLOATS}):
     """x / (1 + e^(-beta * x)), beta a scalar, 1 if absent. Spec: Swish-4."""
 
     def infer(self, x, beta=None):
@@ -146,7 +146,7 @@ class Gelu(Unary, opset=7, types={"x": FLOATS}):
 _erf = np.vectorize(math.erf, otypes=[np.float64])
 
 
-class AlongAxis(Op, abstract=True):
+class AlongAxis(Op, abstract=True, along="axis", keeps_axes=True):
     """Functions of all elements along one axis."""
 
     axis: int

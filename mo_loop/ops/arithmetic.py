@@ -7,14 +7,14 @@ import numpy as np
 
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.ops import values
-from mo_loop.ops.base import Op
+from mo_loop.ops.base import Elementwise, Op
 from mo_loop.ops.element_kinds import NUMBERS
 from mo_loop.ops.infer import elementwise, wide
 
 _NUMBERS = {"a": NUMBERS, "b": NUMBERS}
 
 
-class Binary(Op, abstract=True):
+class Binary(Elementwise, abstract=True):
     """Two tensors of the same element type, broadcast as in numpy."""
 
     auto_broadcast: Literal["numpy", "none"] = "numpy"
@@ -97,7 +97,7 @@ class SquaredDifference(Binary, opset=1, types=_NUMBERS, numpy=lambda a, b: np.s
     """(a - b)^2. Spec: SquaredDifference-1."""
 
 
-class Unary(Op, abstract=True):
+class Unary(Elementwise, abstract=True):
     """One input; the output has the same type and shape."""
 
     def infer(self, x):
@@ -207,7 +207,7 @@ class Round(Unary, opset=5):
         return (np.sign(x) * np.floor(np.abs(x) + 0.5)).astype(x.dtype)
 
 
-class CumSum(Op, opset=3, index=("axis",)):
+class CumSum(Op, opset=3, index=("axis",), along="axis", keeps_axes=True):
     """Cumulative sums along an axis, a scalar input. Spec: CumSum-3."""
 
     exclusive: bool = False

@@ -25,7 +25,7 @@ from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dimension, fresh_symbols
 from mo_loop.graph.inference_cache import inferred_once, unique
 from mo_loop.graph.origin import Origin
-from mo_loop.graph.shape import Shape, require_sizes
+from mo_loop.graph.shape import Shape, normalise_axis, require_sizes
 from mo_loop.graph.tensor import ArrayTensor, Tensor
 from mo_loop.graph.types import KNOWN_LIMIT, UNKNOWN, ElementType, TensorType, boolean, known_array
 from mo_loop.ops.element_kinds import Kind
@@ -71,8 +71,10 @@ class Op(Node):
     class name), `index` (input ports whose scalars and arrays become i64), `ranks` (input port -> its rank, or ranks),
     `single` (input ports of one number: a scalar or a vector of length 1), `types` (input port -> the element types
     that it takes), `abstract` (a base class of a family), `random` (two equal nodes are not the same value), `kept` (a
-    node without readers stays: a sink, which has an effect when it runs), `rule` (one value of the result from one of
-    each input, for shape arithmetic), `numpy` (the function that folds it). Families read the last two."""
+    node without readers stays: a sink, which has an effect when it runs), `along` (the input or attribute that has the
+    axes of the first input along which it works), `keeps_axes` (the results have the axes of the first input), `rule`
+    (one value of the result from one of each input, for shape arithmetic), `numpy` (the function that folds it).
+    Families read the last two. The bases `Elementwise`, `Movement` and `View` below state facts of several families."""
 
     type: ClassVar[str] = ""
     opset: ClassVar[int] = 0
@@ -81,6 +83,9 @@ class Op(Node):
     """Attribute name -> default; `Op.REQUIRED` without a default."""
     index_ports: ClassVar[frozenset[int]] = frozenset()
     random: ClassVar[bool] = False
+    named_along: ClassVar[str] = ""
+    """The class keyword `along`."""
+    keeps_axes: ClassVar[bool] = False
     port_info: ClassVar[Mapping[tuple[str, int], Any]] = {}
     """The rt_info of ports: ("input" or "output", index) -> rt_info."""
     abstract: ClassVar[bool] = True
@@ -103,7 +108,7 @@ class Op(Node):
     def __init_subclass__(
         cls, *, opset: int = 0, type: str = "", index: Sequence[str] = (), abstract: bool = False,
         random: bool = False, kept: bool = False, ranks: Mapping[str, int | tuple[int, ...]] | None = None,
-        single: Sequence[str] = (), types: Mapping[str, Kind] | None = None,
+        single: Sequence[str] = (), types: Mapping[str, Kind] | None = None, along: str = "", keeps_axes: bool = False,
         rule: Callable[..., Any] | None = None, numpy: Callable[..., Any] | None = None,
     ) -> None:  # fmt: skip
         super().__init_subclass__()
@@ -112,6 +117,8 @@ class Op(Node):
         cls.opset = opset
         cls.random = random
         cls.is_kept = kept
+        cls.named_along = along or cls.named_along
+        cls.keeps_axes = keeps_axes or cls.keeps_axes
         if rule is not None:
             cls._rule = staticmethod(rule)
         if numpy is not None:
@@ -228,6 +235,45 @@ class Op(Node):
     def evaluate(self, *inputs: np.ndarray[Any, Any] | None):
         """The operation in numpy: arrays in, an array or a tuple out; NotImplemented without a numpy form."""
         return NotImplemented
+
+    # -- axes
+
+    def integers(self, name: str) -> tuple[int, ...] | None:
+        """The numbers of an attribute or an input; None for an input that is absent or not known."""
+        if name in self.attributes:
+            return (self.__dict__[name],)
+        port = self._ports.index(name)
+        value = self.inputs[port] if port < len(self.inputs) else None
+        return None if value is None else value.type.integers
+
+    @property
+    def port_along(self) -> int | None:
+        """The input with the axes along which the operation works; None if an attribute has them, or there are none."""
+        return self._ports.index(self.named_along) if self.named_along in self._ports else None
+
+    @property
+    def along(self) -> tuple[int, ...] | None:
+        """The axes of the first input along which the operation works, as a reduction does, from the front; None if
+        they or the rank are not known."""
+        axes, rank = self.integers(self.named_along) if self.named_along else (), self.operands[0].rank
+        return None if axes is None or rank is None else tuple(normalise_axis(axis, rank) for axis in axes)
+
+    def axis_map(self, port: int) -> tuple[int | None, ...]:
+        """For each axis of the results, the axis of an input of whose slices it consists, perhaps of some of them, or
+        in another order; None where there is none, or it is not known. Empty if the rank of the results is unknown."""
+        return self._from_end(port) if self.keeps_axes and port == 0 else self._no_axes
+
+    @property
+    def _no_axes(self) -> tuple[int | None, ...]:
+        return (None,) * (self.outputs[0].rank or 0)
+
+    def _from_end(self, port: int) -> tuple[int | None, ...]:
+        """The axes of an input, which are those of the results counted from the end."""
+        value = self.inputs[port]
+        if value is None or value.rank is None:
+            return self._no_axes
+        new = len(self._no_axes) - value.rank
+        return (*[None] * new, *range(max(-new, 0), value.rank))
 
     def infer_types(self) -> Sequence[Any]:
         return self._inferred([None if value is None else value.type for value in self.inputs])
@@ -468,7 +514,27 @@ class Constant(Op, opset=1, type="Const"):
         return {"element_type": self.tensor.dtype, "shape": self.tensor.shape}
 
 
-class Identity(Op, opset=1, type="Convert"):
+class Elementwise(Op, abstract=True):
+    """Each element of the result depends on one element of each input; inputs are broadcast as in numpy, but for
+    vectors with a number for each channel."""
+
+    def axis_map(self, port):
+        return self._from_end(port)
+
+
+class Movement(Op, abstract=True):
+    """The results consist of elements of the first input, each perhaps several times; other inputs say of which."""
+
+
+class SameElements(Movement, abstract=True):
+    """The result consists of the elements of the first input in their order."""
+
+
+class View(SameElements, abstract=True):
+    """The elements of the first input in their order, in another shape."""
+
+
+class Identity(SameElements, opset=1, type="Convert", keeps_axes=True):
     """The input unchanged, as a node with its own name.
 
     The IR has Identity since opset 16; it is written as a Convert to the same type, which older runtimes have."""

@@ -4,11 +4,11 @@
 import numpy as np
 
 from mo_loop.graph.types import ElementType, TensorType, boolean
-from mo_loop.ops.base import Op
+from mo_loop.ops.base import Elementwise
 from mo_loop.ops.values import each, fitting, truth
 
 
-class Convert(Op, opset=1):
+class Convert(Elementwise, opset=1):
     """The same values in another element type. Spec: Convert-1."""
 
     destination_type: ElementType

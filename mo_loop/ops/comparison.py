@@ -6,7 +6,7 @@ import numpy as np
 from mo_loop.graph.types import TensorType, boolean
 from mo_loop.ops import values
 from mo_loop.ops.arithmetic import Binary, Unary
-from mo_loop.ops.base import Op
+from mo_loop.ops.base import Elementwise
 from mo_loop.ops.element_kinds import FLOATS, INTEGERS
 from mo_loop.ops.infer import elementwise, same_dtype
 
@@ -103,7 +103,7 @@ class BitwiseRightShift(Bitwise, opset=15, types={"a": INTEGERS}, numpy=np.right
     """Spec: BitwiseRightShift-15."""
 
 
-class Select(Op, opset=1):
+class Select(Elementwise, opset=1):
     """`then` where the condition holds, `otherwise` elsewhere. Spec: Select-1."""
 
     auto_broadcast: str = "numpy"
@@ -116,7 +116,7 @@ class Select(Op, opset=1):
         return np.where(*inputs)
 
 
-class Classification(Op, abstract=True):
+class Classification(Elementwise, abstract=True):
     """Tests of each number; the result is boolean."""
 
     def infer(self, x):

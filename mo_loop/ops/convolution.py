@@ -10,7 +10,7 @@ from mo_loop.ops.infer import same_dtype
 from mo_loop.ops.window import Windowed, span
 
 
-class _Filtered(Windowed, abstract=True):
+class _Filtered(Windowed, abstract=True, keeps_axes=True):
     """A window with filters; those of groups have the number of groups as their first dimension."""
 
     dilations: tuple[int, ...]
@@ -18,6 +18,9 @@ class _Filtered(Windowed, abstract=True):
     _in_groups: ClassVar[bool] = False
     _outputs_first: ClassVar[bool] = True
     """Whether the output channels of the filters come before their input channels."""
+
+    def axis_map(self, port):
+        return tuple(None if axis == 1 else axis for axis in super().axis_map(port))
 
     def _result(self, x, filters, asked=None):
         dtype = same_dtype(x, filters)

@@ -10,7 +10,7 @@ from mo_loop.ops.element_kinds import FLOATS
 from mo_loop.ops.infer import same_dtype, wide
 
 
-class ScaledDotProductAttention(Op, opset=13, single=("scale",), types={"query": FLOATS}):
+class ScaledDotProductAttention(Op, opset=13, single=("scale",), types={"query": FLOATS}, keeps_axes=True):
     """softmax(scale * Q K^T + mask) V over the last two dimensions.
 
     The other dimensions broadcast. Q is [.., L, size], K is [.., S, size] and V is [.., S, width]; the result is

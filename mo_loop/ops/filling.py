@@ -8,12 +8,14 @@ import numpy as np
 from mo_loop.graph.dimension import Dimension, fresh, least, low, most
 from mo_loop.graph.shape import broadcast, is_static, merge_dim
 from mo_loop.graph.types import KNOWN_LIMIT, ElementType, TensorType, known_array, tensor_of_known
-from mo_loop.ops.base import Op
+from mo_loop.ops.base import Movement, Op
 from mo_loop.ops.element_kinds import NUMBERS
 from mo_loop.ops.infer import dims_of, same_dtype, vector_length
 
 
-class Broadcast(Op, opset=3, index=("target_shape", "axes_mapping"), ranks={"target_shape": 1, "axes_mapping": 1}):
+class Broadcast(
+    Movement, opset=3, index=("target_shape", "axes_mapping"), ranks={"target_shape": 1, "axes_mapping": 1}
+):
     """Elements repeated to a shape; `bidirectional` lets dimensions of 1 in the target grow. Spec: Broadcast-3."""
 
     mode: Literal["numpy", "explicit", "bidirectional"] = "numpy"
@@ -57,8 +59,11 @@ class Broadcast(Op, opset=3, index=("target_shape", "axes_mapping"), ranks={"tar
         shape = tuple(int(dim) for dim in inputs[1])
         return np.broadcast_to(inputs[0], np.broadcast_shapes(inputs[0].shape, shape))
 
+    def axis_map(self, port):
+        return self._no_axes if port or self.mode == "explicit" else self._from_end(port)
 
-class Tile(Op, opset=1, index=("repeats",)):
+
+class Tile(Movement, opset=1, index=("repeats",), keeps_axes=True):
     """The whole tensor repeated along each dimension. Spec: Tile-1."""
 
     def infer(self, x, repeats):
@@ -82,7 +87,7 @@ class Tile(Op, opset=1, index=("repeats",)):
         return np.tile(inputs[0], tuple(int(time) for time in inputs[1]))
 
 
-class Pad(Op, opset=1, index=("begin", "end"), ranks={"begin": 1, "end": 1, "value": 0}):
+class Pad(Op, opset=1, index=("begin", "end"), ranks={"begin": 1, "end": 1, "value": 0}, keeps_axes=True):
     """Elements added before and after. Spec: Pad-1."""
 
     pad_mode: Literal["constant", "edge", "reflect", "symmetric"] = "constant"

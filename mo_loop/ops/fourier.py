@@ -14,7 +14,7 @@ from mo_loop.ops.base import Op
 _VECTORS = {"axes": 1, "signal_size": 1}
 
 
-class Fourier(Op, abstract=True):
+class Fourier(Op, abstract=True, along="axes"):
     """Base of the transforms. `signal_size` has for each axis the length to which the signal is sliced or padded with
     zeros; -1 keeps the length."""
 
@@ -52,7 +52,7 @@ class Fourier(Op, abstract=True):
         return result
 
 
-class DFT(Fourier, opset=7, index=("axes", "signal_size"), ranks=_VECTORS):
+class DFT(Fourier, opset=7, index=("axes", "signal_size"), ranks=_VECTORS, keeps_axes=True):
     """Complex to complex. Spec: DFT-7."""
 
     def infer(self, x, axes, signal_size=None):

@@ -8,7 +8,7 @@ from mo_loop.graph import Graph
 from mo_loop.graph.dimension import Dimension, Symbol, fresh, high, low
 from mo_loop.graph.shape import normalise_axis
 from mo_loop.graph.types import UNKNOWN, TensorType
-from mo_loop.ops.base import Op
+from mo_loop.ops.base import Op, SameElements
 from mo_loop.ops.control import Iteration, iteration_count
 from mo_loop.ops.joining import exported
 from mo_loop.ops.port_map import Concatenated, Sliced
@@ -37,7 +37,7 @@ class Failed(Op):
         return self.assumed or (UNKNOWN,) * self.count
 
 
-class Barrier(Op):
+class Barrier(Op, keeps_axes=True):
     """x unchanged; it hides a fact from the runtime, or prevents an optimisation.
 
     - `bounds` without axes: the bounds of the elements, which are integers
@@ -61,7 +61,7 @@ class Barrier(Op):
         return x.with_shape(tuple(fresh() if axis in hidden else dim for axis, dim in enumerate(x.shape)))
 
 
-class AtLeast(Op):
+class AtLeast(SameElements, keeps_axes=True):
     """x unchanged; its sizes are at least `sizes`, which inference cannot see. LowerBarriers removes it."""
 
     sizes: tuple[int, ...]

@@ -7,14 +7,14 @@ import numpy as np
 from mo_loop.graph.dimension import Dimension, fresh, high, low
 from mo_loop.graph.shape import element_count, merge, merge_dim, normalise_axis
 from mo_loop.graph.types import KNOWN_LIMIT, ElementType, TensorType, i64, known_array
-from mo_loop.ops.base import Op
+from mo_loop.ops.base import Movement, Op
 from mo_loop.ops.element_kinds import WIDE_INTEGERS
 from mo_loop.ops.infer import capped, dims_of, same_dtype
 
 Reduction = Literal["none", "sum", "prod", "min", "max", "mean"]
 
 
-class Gather(Op, opset=8, index=("indices", "axis"), single=("axis",)):
+class Gather(Movement, opset=8, index=("indices", "axis"), single=("axis",), along="axis"):
     """Slices selected by index along an axis; negative indices count from the end. Spec: Gather-8."""
 
     batch_dims: int = 0
@@ -48,6 +48,14 @@ class Gather(Op, opset=8, index=("indices", "axis"), single=("axis",)):
             return NotImplemented
         return _taken(data, indices, normalise_axis(int(axis), data.ndim), batches)
 
+    def axis_map(self, port):
+        data, indices = self.operands[:2]
+        if port or not self.along or self.batch_dims or indices.rank is None:
+            return self._no_axes
+        (at,) = self.along
+        taken = (at,) if indices.rank == 1 else (None,) * indices.rank
+        return (*range(at), *taken, *range(at + 1, data.type.known_rank))
+
 
 def _taken(data, indices, axis: int, batches: int):
     """The elements along an axis, for each of the leading `batches` dimensions apart."""
@@ -57,7 +65,9 @@ def _taken(data, indices, axis: int, batches: int):
     return np.stack([_taken(each, places, axis - 1, batches - 1) for each, places in pairs])
 
 
-class GatherElements(Op, opset=6, index=("indices",), types={"indices": WIDE_INTEGERS}):
+class GatherElements(
+    Movement, opset=6, index=("indices",), types={"indices": WIDE_INTEGERS}, along="axis", keeps_axes=True
+):
     """out[i, j] = data[indices[i, j], j] for axis 0, likewise for other axes. Spec: GatherElements-6."""
 
     axis: int
@@ -82,7 +92,7 @@ class GatherElements(Op, opset=6, index=("indices",), types={"indices": WIDE_INT
         return data[tuple(places)]
 
 
-class GatherND(Op, opset=8, index=("indices",)):
+class GatherND(Movement, opset=8, index=("indices",)):
     """Slices of data; the last dimension of the indices is their position. Spec: GatherND-8."""
 
     batch_dims: int = 0
@@ -109,7 +119,7 @@ class GatherND(Op, opset=8, index=("indices",)):
         return data[tuple(np.moveaxis(indices, -1, 0))]
 
 
-class ScatterUpdate(Op, opset=3, index=("indices", "axis"), single=("axis",)):
+class ScatterUpdate(Op, opset=3, index=("indices", "axis"), single=("axis",), along="axis", keeps_axes=True):
     """Whole slices of data replaced along an axis. Spec: ScatterUpdate-3."""
 
     def infer(self, data, indices, updates, axis):
@@ -131,7 +141,9 @@ class ScatterUpdate(Op, opset=3, index=("indices", "axis"), single=("axis",)):
         return result
 
 
-class ScatterElementsUpdate(Op, opset=3, index=("indices", "axis"), single=("axis",)):
+class ScatterElementsUpdate(
+    Op, opset=3, index=("indices", "axis"), single=("axis",), along="axis", keeps_axes=True
+):
     """data[indices[i, j], j] = updates[i, j] for axis 0, likewise for other axes. Spec: ScatterElementsUpdate-3."""
 
     def infer(self, data, indices, updates, axis):
@@ -169,7 +181,7 @@ class ScatterElementsUpdate12(
         return super().evaluate(*inputs) if self.reduction == "none" else NotImplemented
 
 
-class ScatterNDUpdate(Op, opset=4, index=("indices",)):
+class ScatterNDUpdate(Op, opset=4, index=("indices",), keeps_axes=True):
     """Slices of data replaced; the last dimension of the indices is their position. Spec: ScatterNDUpdate-4."""
 
     def infer(self, data, indices, updates):
@@ -268,7 +280,7 @@ class OneHot(Op, opset=1, index=("indices", "depth"), ranks={"depth": 0, "on": 0
         return np.where(np.expand_dims(indices, at) == steps, on, off)
 
 
-class TopK(Op, opset=3, index=("k",), ranks={"k": 0}):
+class TopK(Op, opset=3, index=("k",), ranks={"k": 0}, along="axis", keeps_axes=True):
     """The k largest or smallest along an axis, and their indices; equal ones in any order. Spec: TopK-3."""
 
     axis: int

@@ -30,6 +30,17 @@ class MatMul(Op, opset=1):
         b = np.swapaxes(b, -1, -2) if self.transpose_b and b.ndim > 1 else b
         return np.asarray(np.matmul(a, b)).astype(inputs[0].dtype)
 
+    def axis_map(self, port):
+        """The rows of the first operand, the columns of the second one, and the batch dimensions of both."""
+        places, rank, other = list(self._no_axes), self.operands[port].rank, self.operands[1 - port].rank
+        if rank is None or other is None or rank < 2:
+            return self._no_axes
+        batches = len(places) - (2 if other > 1 else 1)
+        places[batches - rank + 2 : batches] = range(rank - 2)
+        is_last = self.transpose_a if port == 0 else not self.transpose_b
+        places[batches + (port == 1 and other > 1)] = rank - 1 if is_last else rank - 2
+        return tuple(places)
+
 
 def product_shape(
     a: tuple[Dimension, ...], b: tuple[Dimension, ...], transpose_a: bool = False, transpose_b: bool = False
@@ -68,6 +79,12 @@ class Einsum(Op, opset=7):
     """Sums of products over the subscripts that the result does not have. Spec: Einsum-7."""
 
     equation: str
+
+    def axis_map(self, port):
+        terms, result = subscripts(self.equation)
+        return self._no_axes if "." in self.equation else tuple(
+            terms[port].index(each) if each in terms[port] else None for each in result
+        )  # fmt: skip
 
     def infer(self, *xs):
         dtype = same_dtype(*xs)

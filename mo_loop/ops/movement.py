@@ -1,4 +1,4 @@
-"""Operations that move elements without changing them: Reshape, Transpose, Concat, Split, Slice and others."""
+"""Operations that move elements without changing them: Transpose, Concat, Split, Slice and others."""
 
 import functools
 from typing import Any, Literal
@@ -7,155 +7,16 @@ import numpy as np
 
 from mo_loop.errors import TypeError_
 from mo_loop.graph.dimension import Dim, Dimension, fresh, high, low
-from mo_loop.graph.shape import MOST_DIMENSIONS, element_count, merge_dim, normalise_axis
-from mo_loop.graph.types import ElementType, TensorType, i64, tensor_of_known
-from mo_loop.ops.base import Op
+from mo_loop.graph.shape import merge_dim, normalise_axis
+from mo_loop.graph.types import ElementType, TensorType
+from mo_loop.ops.base import Movement, Op
 from mo_loop.ops.infer import capped, dims_of, same_dtype, vector_length
 from mo_loop.ops.ranges import MOST_OUTPUTS, Outputs
 from mo_loop.ops.slicing import sliced_dim
 from mo_loop.ops.values import fitting, values_of
 
 
-class ShapeOf(Op, opset=3):
-    """The dimensions as a vector. Spec: ShapeOf-3."""
-
-    output_type: ElementType = i64
-
-    def infer(self, x):
-        if x.shape is None:
-            return TensorType(self.output_type, (fresh(),))
-        return tensor_of_known(self.output_type, x.shape)
-
-
-class Reshape(Op, opset=1, index=("pattern",), ranks={"pattern": (0, 1)}):
-    """The same elements in another shape; -1 is the rest, with `special_zero` 0 copies a dimension. Spec: Reshape-1."""
-
-    special_zero: bool = False
-
-    def infer(self, x, pattern):
-        if pattern.known is None:
-            length = vector_length(pattern)
-            if pattern.shape == ():
-                length = 1
-            return TensorType(x.dtype, tuple(fresh() for _ in range(length)) if isinstance(length, int) else None)
-        shape = self._resolved(x, dims_of(pattern.known))
-        known = None
-        if x.known is not None and all(isinstance(dim, int) for dim in shape):
-            known = x.known.reshape(shape)
-        return TensorType(x.dtype, shape, known)
-
-    def _resolved(self, x, pattern: tuple[Any, ...]) -> tuple[Dimension, ...]:
-        shape: list[Dimension] = []
-        for i, item in enumerate(pattern):
-            if self.special_zero and item == 0:
-                self.require(x.shape is None or i < len(x.shape), f"0 at {i} copies no dimension of rank {x.rank}")
-                shape.append(fresh() if x.shape is None else x.shape[i])
-            elif isinstance(item, int) and item < -1:
-                self.require(False, f"{item} is not a dimension")
-            else:
-                shape.append(item)
-        # A symbol is a size, so it is assumed not to be the special value -1 or 0. An unknown value can be either; if
-        # it is the only one, it is the remaining size in both cases.
-        doubtful = [i for i, dim in enumerate(shape) if isinstance(dim, Dim) and dim.is_fresh and dim.lo < 0]
-        for i in doubtful:
-            shape[i] = -1 if len(doubtful) == 1 and -1 not in shape and not self.special_zero else fresh()
-        total = element_count(x.shape)
-        vague = [(i, dim) for i, dim in enumerate(shape) if isinstance(dim, Dim)]
-        if isinstance(total, int) and len(vague) == 1 and not {-1, 0} & set(shape):
-            shape[vague[0][0]] = -1  # the other sizes determine it
-        holes = [i for i, dim in enumerate(shape) if dim == -1]
-        self.require(len(holes) <= 1, "more than one -1")
-        if holes:
-            rest = element_count(tuple(dim for dim in shape if dim != -1))
-            assert rest is not None
-            shape[holes[0]] = self._quotient(x, total, rest, tuple(dim for dim in shape if dim != -1))
-        elif isinstance(total, int):
-            made = element_count(tuple(shape))
-            self.require(not isinstance(made, int) or made == total, f"{total} elements into {list(shape)}")
-        return tuple(shape)
-
-    def _quotient(self, x, total, rest: Dimension, others: tuple[Dimension, ...]) -> Dimension:
-        if total is None:
-            return fresh()
-        if isinstance(total, int) and isinstance(rest, int):
-            if rest == 0:
-                self.require(total == 0, f"{total} elements into a shape with a size of 0")
-                return 0
-            self.require(total % rest == 0, f"{total} elements do not divide by {rest}")
-            return total // rest
-        # Cancel the common factors of both products; the rest is the dimension.
-        left, right = list(x.shape), list(others)
-        for dim in others:
-            if dim in left:
-                left.remove(dim)
-                right.remove(dim)
-        over = element_count(tuple(right))
-        product = element_count(tuple(left))
-        assert over is not None and product is not None
-        if isinstance(over, int) and over > 0:
-            return product // over
-        return fresh()
-
-    def evaluate(self, *inputs):
-        x, pattern = inputs
-        shape = [x.shape[i] if d == 0 and self.special_zero else int(d) for i, d in enumerate(np.atleast_1d(pattern))]
-        if not x.size and 0 in shape:  # numpy does not determine -1 here; for the runtime it is 0
-            shape = [max(size, 0) for size in shape]
-        return x.reshape(shape)
-
-
-class Squeeze(Op, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
-    """Removes dimensions of 1, those at `axes`, or all if there are none. Spec: Squeeze-1."""
-
-    def infer(self, x, axes=None):
-        if x.shape is None:
-            return TensorType(x.dtype, None)
-        if axes is None or axes.integers == ():
-            if not all(isinstance(dim, int) or low(dim) > 1 for dim in x.shape):
-                return TensorType(x.dtype, None)
-            gone = {i for i, dim in enumerate(x.shape) if dim == 1}
-        elif axes.integers is None:
-            return TensorType(x.dtype, None)
-        else:
-            gone = {normalise_axis(axis, len(x.shape)) for axis in axes.integers}
-        for i in gone:
-            self.require(not isinstance(x.shape[i], int) or x.shape[i] == 1, f"dimension {i} is {x.shape[i]}, not 1")
-        shape = tuple(dim for i, dim in enumerate(x.shape) if i not in gone)
-        known = None
-        if x.known is not None:
-            known = x.known.reshape(shape) if all(isinstance(dim, int) for dim in shape) else None
-        return TensorType(x.dtype, shape, known)
-
-    def evaluate(self, *inputs):
-        axes = tuple(int(a) for a in np.atleast_1d(inputs[1])) if len(inputs) > 1 and inputs[1] is not None else ()
-        return np.squeeze(inputs[0], axis=axes or None)
-
-
-class Unsqueeze(Op, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
-    """Inserts dimensions of 1 at `axes` of the result. Spec: Unsqueeze-1."""
-
-    def infer(self, x, axes):
-        self.require(axes.shape != (0,), "no axes")
-        if x.shape is None:
-            return TensorType(x.dtype, None)
-        if axes.integers is None:
-            count = element_count(axes.shape)
-            if not isinstance(count, int):
-                return TensorType(x.dtype, None)
-            self.require(count <= MOST_DIMENSIONS, f"{count} dimensions are inserted")
-            return TensorType(x.dtype, tuple(fresh() for _ in range(len(x.shape) + count)))
-        rank = len(x.shape) + len(axes.integers)
-        places = {normalise_axis(axis, rank) for axis in axes.integers}
-        self.require(len(places) == len(axes.integers), f"axes {axes.integers} repeat")
-        rest = iter(x.shape)
-        shape = tuple(1 if i in places else next(rest) for i in range(rank))
-        return TensorType(x.dtype, shape, None if x.known is None else x.known.reshape(shape))
-
-    def evaluate(self, *inputs):
-        return np.expand_dims(inputs[0], tuple(int(axis) for axis in np.atleast_1d(inputs[1])))
-
-
-class Transpose(Op, opset=1, index=("order",), ranks={"order": 1}):
+class Transpose(Movement, opset=1, index=("order",), ranks={"order": 1}):
     """Dimensions in another order; an empty order reverses them. Spec: Transpose-1."""
 
     def infer(self, x, order):
@@ -174,8 +35,12 @@ class Transpose(Op, opset=1, index=("order",), ranks={"order": 1}):
     def evaluate(self, *inputs):
         return np.transpose(inputs[0], tuple(int(a) for a in inputs[1]) or None)
 
+    def axis_map(self, port):
+        order = None if port else self.integers("order")
+        return self._no_axes if order is None else order or tuple(reversed(range(len(self._no_axes))))
 
-class Concat(Op, opset=1):
+
+class Concat(Op, opset=1, along="axis"):
     """Tensors concatenated along an axis. Spec: Concat-1."""
 
     axis: int
@@ -205,9 +70,13 @@ class Concat(Op, opset=1):
     def evaluate(self, *inputs):
         return np.concatenate(inputs, axis=self.axis)
 
+    def axis_map(self, port):
+        return self._from_end(port)
+
 
 class Slice(
-    Op, opset=8, index=("start", "stop", "step", "axes"), ranks={"start": 1, "stop": 1, "step": 1, "axes": 1}
+    Movement, opset=8, keeps_axes=True, index=("start", "stop", "step", "axes"),
+    ranks={"start": 1, "stop": 1, "step": 1, "axes": 1},
 ):
     """Every `step`-th element from `start` to before `stop`, clamped to the tensor. Spec: Slice-8."""
 
@@ -262,7 +131,7 @@ def _slice(size: int, start: int, stop: int, step: int) -> slice:
     return slice(max(start, -size) if step < 0 else start, stop, step)
 
 
-class Split(Op, opset=1, index=("axis",), ranks={"axis": 0}):
+class Split(Movement, opset=1, index=("axis",), ranks={"axis": 0}, along="axis", keeps_axes=True):
     """`num_splits` equal pieces along an axis. Spec: Split-1."""
 
     num_splits: Outputs
@@ -280,7 +149,9 @@ class Split(Op, opset=1, index=("axis",), ranks={"axis": 0}):
         return tuple(np.split(inputs[0], self.num_splits, axis=int(inputs[1])))
 
 
-class VariadicSplit(Op, opset=1, index=("axis", "lengths"), single=("axis",), ranks={"lengths": 1}):
+class VariadicSplit(
+    Movement, opset=1, index=("axis", "lengths"), single=("axis",), ranks={"lengths": 1}, along="axis", keeps_axes=True
+):
     """Pieces of the given lengths along an axis; -1 is the rest. Spec: VariadicSplit-1."""
 
     def infer(self, x, axis, lengths):
@@ -332,7 +203,9 @@ def _pieces(x, axis: int, sizes: list[Any]) -> tuple[TensorType, ...]:
     return tuple(TensorType(x.dtype, shape, part) for shape, part in zip(shapes, parts, strict=True))
 
 
-class ReverseSequence(Op, opset=1, index=("lengths",), ranks={"lengths": 1}):
+class ReverseSequence(
+    Movement, opset=1, index=("lengths",), ranks={"lengths": 1}, along="seq_axis", keeps_axes=True
+):
     """The first `lengths[i]` elements along `seq_axis` reversed, i along `batch_axis`. Spec: ReverseSequence-1."""
 
     batch_axis: int = 0
@@ -347,7 +220,7 @@ class ReverseSequence(Op, opset=1, index=("lengths",), ranks={"lengths": 1}):
         return x
 
 
-class DepthToSpace(Op, opset=1):
+class DepthToSpace(Movement, opset=1):
     """Blocks of channels moved into the spatial dimensions. Spec: DepthToSpace-1."""
 
     mode: Literal["blocks_first", "depth_first"]
@@ -363,7 +236,7 @@ class DepthToSpace(Op, opset=1):
         return TensorType(x.dtype, (x.shape[0], depth // block**spatial, *(dim * block for dim in x.shape[2:])))
 
 
-class SpaceToDepth(Op, opset=1):
+class SpaceToDepth(Movement, opset=1):
     """Spatial blocks moved into the channels. Spec: SpaceToDepth-1."""
 
     mode: Literal["blocks_first", "depth_first"]

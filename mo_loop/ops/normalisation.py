@@ -24,7 +24,7 @@ def _require_axes(x, axes) -> None:
         normalise_axis(axis, len(x.shape))
 
 
-class MVN(Op, opset=6, index=("axes",), ranks={"axes": 1}):
+class MVN(Op, opset=6, index=("axes",), ranks={"axes": 1}, along="axes", keeps_axes=True):
     """(x - mean) / deviation over some axes. Spec: MVN-6."""
 
     normalize_variance: bool = True
@@ -47,7 +47,7 @@ class MVN(Op, opset=6, index=("axes",), ranks={"axes": 1}):
         return (centred / deviation).astype(inputs[0].dtype)
 
 
-class BatchNormInference(Op, opset=5, types={"x": FLOATS}):
+class BatchNormInference(Op, opset=5, types={"x": FLOATS}, keeps_axes=True):
     """(x - mean) / sqrt(variance + epsilon) * gamma + beta, for each channel. Spec: BatchNormInference-5."""
 
     epsilon: float
@@ -67,7 +67,7 @@ class BatchNormInference(Op, opset=5, types={"x": FLOATS}):
         return ((x - mean) / np.sqrt(variance + self.epsilon) * gamma + beta).astype(inputs[0].dtype)
 
 
-class LRN(Op, opset=1, index=("axes",), ranks={"axes": 1}):
+class LRN(Op, opset=1, index=("axes",), ranks={"axes": 1}, along="axes", keeps_axes=True):
     """x / (bias + alpha / size * sum of squares in a window over some axes) ^ beta. Spec: LRN-1."""
 
     alpha: float
@@ -80,7 +80,7 @@ class LRN(Op, opset=1, index=("axes",), ranks={"axes": 1}):
         return TensorType(x.dtype, x.shape)
 
 
-class NormalizeL2(Op, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
+class NormalizeL2(Op, opset=1, index=("axes",), ranks={"axes": (0, 1)}, along="axes", keeps_axes=True):
     """x / sqrt(sum of squares over some axes, with eps). Spec: NormalizeL2-1."""
 
     eps: float
@@ -98,7 +98,7 @@ class NormalizeL2(Op, opset=1, index=("axes",), ranks={"axes": (0, 1)}):
         return (x / np.sqrt(total)).astype(inputs[0].dtype)
 
 
-class GroupNormalization(Op, opset=12, ranks={"scale": 1, "bias": 1}):
+class GroupNormalization(Op, opset=12, ranks={"scale": 1, "bias": 1}, keeps_axes=True):
     """Normalisation over groups of channels, then a scale and bias for each channel. Spec: GroupNormalization-12.
 
     The runtime refuses it inside bodies, so translators compose it from other operations."""

@@ -10,7 +10,7 @@ Rounding = Literal["floor", "ceil", "ceil_torch"]
 """`ceil_torch`, of opset 14, drops a last window that starts in the padding."""
 
 
-class Pooling(Windowed, abstract=True):
+class Pooling(Windowed, abstract=True, keeps_axes=True):
     """A window over each channel of x [N, C, D...]."""
 
     kernel: tuple[int, ...]

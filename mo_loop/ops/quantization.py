@@ -10,7 +10,7 @@ from mo_loop.errors import TypeError_
 from mo_loop.graph import Value
 from mo_loop.graph.shape import broadcast, normalise_axis, require_computable
 from mo_loop.graph.types import ElementType, TensorType, f8e4m3, f8e5m2, f32, i32, u8
-from mo_loop.ops.base import Constant, Op
+from mo_loop.ops.base import Constant, Elementwise, Op
 from mo_loop.ops.linear import product_shape
 from mo_loop.ops.values import range_of
 
@@ -46,7 +46,7 @@ def require_parameters(x: TensorType, parameters: Sequence[TensorType | None], a
             raise TypeError_(f"the scale or zero point {each} of {x} along axis {axis}", code="ML235")
 
 
-class Quantize(Op):
+class Quantize(Op, keeps_axes=True):
     """y = clamp(round(x / scale) + zero point) in the type `to`, halves to even. As QuantizeLinear-23 of ONNX.
 
     With `rounds_sum` y = clamp(round(x / scale + zero point)), as some kernels of ONNX Runtime compute it: halves
@@ -83,7 +83,7 @@ class Quantize(Op):
         return np.clip(np.nan_to_num(y, posinf=np.inf), *limits(self.to)).astype(self.to.numpy)
 
 
-class Dequantize(Op):
+class Dequantize(Op, keeps_axes=True):
     """y = (x - zero point) * scale in the type `to`. As DequantizeLinear-23 of ONNX; attributes as in Quantize.
 
     An `expanded` constant is for the runtime a constant of the type `to`: if it recognises weights of 8 bits, it
@@ -118,7 +118,7 @@ class IntegerMatMul(Op):
         return TensorType(i32, product_shape(a.shape, b.shape))
 
 
-class RoundedOrExact(Op):
+class RoundedOrExact(Op, keeps_axes=True):
     """One value in two forms: `rounded`, which is faster, and `exact`. The mode of quantisation decides between them.
 
     They may differ by a rounding error. If the result is an integer that other nodes than Convert read, it is `exact`.
@@ -128,7 +128,7 @@ class RoundedOrExact(Op):
         return exact
 
 
-class FakeQuantize(Op, opset=1):
+class FakeQuantize(Elementwise, opset=1):
     """x clamped to a range and rounded to `levels` values in it, mapped to another range. Spec: FakeQuantize-1."""
 
     levels: int

@@ -16,13 +16,20 @@ _AXES = {"axes": (0, 1)}
 """The ranks of the axes of a reduction."""
 
 
-class Reduction(Op, abstract=True):
+class Reduction(Op, abstract=True, along="axes"):
     """Input `axes` is a scalar or vector of axes; an empty one reduces nothing."""
 
     keep_dims: bool = False
 
     def infer(self, x, axes):
         return TensorType(x.dtype, reduced(x.shape, axes.integers, self.keep_dims))
+
+    def axis_map(self, port):
+        gone = self.along
+        if port or gone is None:
+            return self._no_axes
+        axes = enumerate(self.operands[0].type.dims)
+        return tuple(None if axis in gone else axis for axis, _ in axes if self.keep_dims or axis not in gone)
 
     def evaluate(self, *inputs):
         if self._numpy is None:

@@ -12,7 +12,7 @@ Coordinates = Literal["half_pixel", "pytorch_half_pixel", "asymmetric", "tf_half
 NearestMode = Literal["round_prefer_floor", "round_prefer_ceil", "floor", "ceil", "simple"]
 
 
-class Resizing(Op, abstract=True):
+class Resizing(Op, abstract=True, along="axes", keeps_axes=True):
     """The base of all versions of Interpolate."""
 
     shape_calculation_mode: Literal["sizes", "scales"]

@@ -12,7 +12,7 @@ from mo_loop.graph.shape import element_count
 from mo_loop.graph.types import TensorType
 from mo_loop.ops.base import Constant, Parameter
 from mo_loop.ops.control import Control
-from mo_loop.ops.movement import ShapeOf
+from mo_loop.ops.views import ShapeOf
 
 EXPORT = "export the model with fixed ranks"
 

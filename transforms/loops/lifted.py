@@ -119,6 +119,26 @@ def again(node: Op, *values: Any, **changes: Any) -> Any:
     return made.outputs[0] if len(made.outputs) == 1 else made.outputs
 
 
+def shifted(node: Op, xs: Sequence[Lifted], steps: Steps, several: bool = False) -> Any:
+    """f(x, axes)  ->  f(x, axes + 1), where the axes are an attribute or an input. Other inputs are the same in every
+    step, or with `several` tensors with the same axes."""
+    name, port = node.named_along, node.port_along
+    axes = (getattr(node, name),) if port is None else numbers(xs[port])
+    if axes is None or (not several and any(x.varies for x in xs[1:])):
+        return None
+    values: list[Any] = [steps.each(x) if several and at != port else x.value for at, x in enumerate(xs)]
+    places = vector(*(axis_behind(axis, xs[0].rank) for axis in axes))
+    if port is None:
+        return again(node, *values, **{name: places[0]})
+    values[port] = places if xs[port].rank else places[0]
+    return again(node, *values)
+
+
+def beside(node: Op, xs: Sequence[Lifted], steps: Steps) -> Any:
+    """f(x, y, axis)  ->  f(x, y, axis + 1), of tensors with the same axes"""
+    return shifted(node, xs, steps, several=True)
+
+
 def numbers(x: Lifted | None) -> tuple[int, ...] | None:
     """The integers of an input that are known and the same in every step."""
     return None if x is None or x.varies else x.value.type.integers

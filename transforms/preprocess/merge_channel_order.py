@@ -119,16 +119,13 @@ def _passed(use: Use, at: Ordered, plan: ChannelMerge) -> list[Ordered]:
         return _grouped(node, at, plan)
     if type(node) is ops.Convolution and use.port == 0:
         return _absorbed(node, at, CHANNEL, plan)
-    if isinstance(node, Unary | Identity | ops.Convert) and len(node.inputs) == 1:
-        return [at._replace(value=node.output)]
+    if isinstance(node, Unary | Identity | ops.Convert | ops.Transpose) and at.axis in node.axis_map(use.port):
+        return [at._replace(value=node.output, axis=node.axis_map(use.port).index(at.axis))]
     if isinstance(node, Binary):
         return _with_constant(node, 1 - use.port, at, plan)
-    if isinstance(node, ops.Transpose | ops.Pad) and use.port == 0:
-        counts = [value.type.integers for value in node.inputs[1:3] if value is not None]
-        if isinstance(node, ops.Transpose) and counts[0]:
-            return [at._replace(value=node.output, axis=counts[0].index(at.axis))]
-        if isinstance(node, ops.Pad) and all(each and each[at.axis] == 0 for each in counts):
-            return [at._replace(value=node.output)]
+    pads = [node.integers(name) for name in ("begin", "end")] if isinstance(node, ops.Pad) and not use.port else []
+    if pads and all(each and each[at.axis] == 0 for each in pads):
+        return [at._replace(value=node.output)]
     plan.refused = f"{node.path} depends on the order of the channels"
     return []
 

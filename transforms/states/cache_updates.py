@@ -22,7 +22,6 @@ from mo_loop.ops.base import Parameter
 from mo_loop.ops.control import If, Iteration
 from mo_loop.ops.port_map import Final, Merged
 from mo_loop.ops.recurrent import Cell, Sequence
-from mo_loop.transforms.operands import integers
 
 
 @dataclass(frozen=True)
@@ -103,63 +102,14 @@ def _of_first(rule: Callable[[Any, Trail], Trail | None]) -> Rule:
 # -- movement
 
 
-def _unchanged(node: Node, trail: Trail) -> Trail:
-    return trail
-
-
-def _unknown(node: Node, trail: Trail) -> Trail:
-    """The axes are not known after the node."""
-    return replace(trail, axes=(None,) * (_rank(node.outputs[0]) or 0))
+def _moved(node: Any, trail: Trail) -> Trail:
+    return replace(trail, axes=tuple(None if own is None else trail.axes[own] for own in node.axis_map(0)))
 
 
 def _converted(node: Node, trail: Trail) -> Trail | None:
     """Through f16 and back is the same state; through an integer it is another tensor."""
     source, target = node.operands[0].dtype, node.outputs[0].dtype
     return trail if source is target or (source.is_float and target.is_float) else None
-
-
-def _transposed(node: Node, trail: Trail) -> Trail:
-    order = integers(node, 1)
-    if order is None or len(order) != _rank(node.outputs[0]):
-        return _unknown(node, trail)
-    return replace(trail, axes=tuple(trail.axes[i] for i in order))
-
-
-def _reshaped(node: Node, trail: Trail) -> Trail | None:
-    """Equal dimensions at the front and at the end keep their axes."""
-    old, new = node.operands[0].shape, node.outputs[0].shape
-    if old is None or new is None:
-        return None
-    room = min(len(old), len(new))
-    front = next((i for i in range(room) if old[i] != new[i]), room)
-    end = next((i for i in range(room - front) if old[-1 - i] != new[-1 - i]), room - front)
-    rest = (None,) * (len(new) - front - end)
-    return replace(trail, axes=(*trail.axes[:front], *rest, *trail.axes[len(old) - end :]))
-
-
-def _squeezed(node: Node, trail: Trail) -> Trail | None:
-    """Known axes identify the dimensions; sizes of 1 cannot."""
-    is_wider = isinstance(node, ops.Unsqueeze)
-    given, wider = integers(node, 1), _rank(node.outputs[0] if is_wider else node.operands[0])
-    if given is None or wider is None:
-        return _reshaped(node, trail)
-    own = {axis % wider for axis in given}
-    if not is_wider:
-        return replace(trail, axes=tuple(trail.axes[axis] for axis in range(wider) if axis not in own))
-    rest = iter(trail.axes)
-    return replace(trail, axes=tuple(None if axis in own else next(rest) for axis in range(wider)))
-
-
-def _gathered(node: Node, trail: Trail) -> Trail | None:
-    """Reordered by a vector of indices, or one element along an axis."""
-    axis, (data, index) = integers(node, 2), node.operands[:2]
-    if axis is None or data.rank is None or getattr(node, "batch_dims", None):
-        return _unknown(node, trail)
-    if index.rank is None:
-        return None
-    at = axis[0] % data.rank
-    own = (trail.axes[at],) if index.rank == 1 else (None,) * index.rank
-    return replace(trail, axes=(*trail.axes[:at], *own, *trail.axes[at + 1 :]))
 
 
 def _concatenated(node: Node, found: Found) -> dict[Value, Trails]:
@@ -278,13 +228,11 @@ def _either(a: Trail, b: Trail) -> Trail:
 
 
 _RULES: tuple[tuple[Any, Rule], ...] = (
-    ((ops.Identity, ops.Barrier, ops.AtLeast, ops.Split, ops.VariadicSplit), _of_first(_unchanged)),
+    (
+        (ops.SameElements, ops.Barrier, ops.Transpose, ops.Gather, ops.Split, ops.VariadicSplit), _of_first(_moved)
+    ),
     (ops.Convert, _of_first(_converted)),
     (ops.Concat, _concatenated),
-    (ops.Transpose, _of_first(_transposed)),
-    (ops.Reshape, _of_first(_reshaped)),
-    ((ops.Squeeze, ops.Unsqueeze), _of_first(_squeezed)),
-    (ops.Gather, _of_first(_gathered)),
     (
         (ops.Slice, ops.ScatterUpdate, ops.ScatterElementsUpdate, ops.ScatterElementsUpdate12, ops.ScatterNDUpdate,
          ops.ScatterNDUpdate15),

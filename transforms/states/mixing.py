@@ -21,6 +21,7 @@ from mo_loop.ops.fourier import Fourier
 from mo_loop.ops.pooling import Pooling
 from mo_loop.ops.recurrent import Sequence
 from mo_loop.ops.reduction import Reduction
+from mo_loop.ops.resize import Resizing
 from mo_loop.ops.slicing import FAR
 from mo_loop.transforms.operands import behind, integers
 
@@ -56,8 +57,7 @@ def _reads_lengths(node: Node, port: int) -> bool:
     if not isinstance(node, Comparison):
         return False
     other = node.inputs[1 - port]
-    moved = (ops.Unsqueeze, ops.Reshape, ops.Convert)
-    return other is not None and isinstance(behind(other, moved).node, ops.Range)
+    return other is not None and isinstance(behind(other, (ops.View, ops.Convert)).node, ops.Range)
 
 
 def _rank(node: Node, port: int = 0) -> int:
@@ -65,20 +65,9 @@ def _rank(node: Node, port: int = 0) -> int:
     return 0 if value is None or value.shape is None else len(value.shape)
 
 
-def _is_among(axis: int, axes: tuple[int, ...] | None, rank: int) -> bool:
-    return axes is not None and axis in (normalise_axis(each, rank) for each in axes)
-
-
-def _of_attribute(text: str) -> Callable[[Any, int, int], str]:
-    """The rule of an operation along the axis of its attribute `axis`."""
-    return lambda node, port, axis: text if port == 0 and normalise_axis(node.axis, _rank(node)) == axis else ""
-
-
-def _of_input(text: str, place: int) -> Callable[[Any, int, int], str]:
-    """The rule of an operation along the axes that an input has."""
-    return lambda node, port, axis: (
-        text if port == 0 and _is_among(axis, integers(node, place), _rank(node)) else ""
-    )  # fmt: skip
+def _along(text: str) -> Callable[[Any, int, int], str]:
+    """The rule of an operation that works along axes."""
+    return lambda node, port, axis: text if port == 0 and axis in (node.along or ()) else ""
 
 
 def _sliced(node: ops.Slice, port: int, axis: int) -> str:
@@ -125,37 +114,26 @@ def _attended(node: Node, port: int, axis: int) -> str:
 
 
 def _einsum(node: ops.Einsum, port: int, axis: int) -> str:
-    inputs, arrow, output = node.equation.replace(" ", "").partition("->")
-    terms = inputs.split(",")
-    if not arrow or "." in inputs or port >= len(terms) or axis >= len(terms[port]):
-        return ""
-    return "" if terms[port][axis] in output else "sums over all steps"
+    return "" if "." in node.equation or axis in node.axis_map(port) else "sums over all steps"
 
 
 def _grouped(node: Node, port: int, axis: int) -> str:
     return "normalises over all steps" if port == 0 and axis >= 1 else ""
 
 
-def _reversed(node: ops.ReverseSequence, port: int, axis: int) -> str:
-    at = normalise_axis(node.seq_axis, _rank(node))
-    return "reads the sequence backwards" if port == 0 and at == axis else ""
-
-
 _RULES: tuple[tuple[Any, Callable[[Any, int, int], str]], ...] = (
-    (Reduction, _of_input("reduces all steps to one value", 1)),
-    (AlongAxis, _of_attribute("normalises over all steps")),
-    (ops.TopK, _of_attribute("chooses among all steps")),
-    (ops.CumSum, _of_input("adds up the steps", 1)),
-    ((ops.MVN, ops.NormalizeL2, ops.LRN), _of_input("normalises over all steps", 1)),
+    (Reduction, _along("reduces all steps to one value")),
+    ((AlongAxis, ops.MVN, ops.NormalizeL2, ops.LRN), _along("normalises over all steps")),
+    (ops.TopK, _along("chooses among all steps")),
+    (ops.CumSum, _along("adds up the steps")),
     (ops.GroupNormalization, _grouped),
     ((ops.Convolution, ops.ConvolutionBackpropData, Pooling), _in_windows),
     (ops.MatMul, _multiplied),
     (ops.Einsum, _einsum),
     (ops.ScaledDotProductAttention, _attended),
     (ops.Slice, _sliced),
-    ((ops.Split, ops.VariadicSplit), _of_input("splits the sequence", 1)),
-    (ops.ReverseSequence, _reversed),
-    (Fourier, _of_input("transforms the whole sequence", 1)),
-    (ops.Interpolate, _of_input("resizes the sequence", 3)),
-    (ops.Interpolate11, _of_input("resizes the sequence", 2)),
+    ((ops.Split, ops.VariadicSplit), _along("splits the sequence")),
+    (ops.ReverseSequence, _along("reads the sequence backwards")),
+    (Fourier, _along("transforms the whole sequence")),
+    (Resizing, _along("resizes the sequence")),
 )

@@ -16,19 +16,14 @@ from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from mo_loop import ops
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim, Symbol
 from mo_loop.graph.shape import normalise_axis
-from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant, Op, Parameter, Result
 from mo_loop.ops.control import If, Iteration
-from mo_loop.ops.pooling import Pooling
 from mo_loop.ops.port_map import Concatenated, Sliced
 from mo_loop.ops.recurrent import Sequence
-from mo_loop.ops.reduction import Reduction
 from mo_loop.support.reached import reached
-from mo_loop.transforms.operands import integers
 from mo_loop.transforms.states.mixing import mixing, serves_lengths
 from mo_loop.transforms.states.step_indices import indexed_data
 
@@ -132,69 +127,9 @@ def _results(node: Node, port: int, axis: int) -> list[Axis]:
         return [(node.outputs[0], 2)] if (port, axis) == (0, 1) else []
     if isinstance(node, Iteration):
         return _behind_loop(node, value, axis)
-    rank, output = len(value.shape), node.outputs[0] if node.outputs else None
-    if output is None or output.shape is None:
+    if not isinstance(node, Op):
         return []
-    if isinstance(node, ops.Split | ops.VariadicSplit) and port == 0:
-        return [(each, axis) for each in node.outputs]
-    at = _moved(node, port, axis, rank, len(output.shape))
-    return [] if at is None else [(each, at) for each in node.outputs]
-
-
-def _moved(node: Node, port: int, axis: int, rank: int, new: int) -> int | None:
-    """The axis of the result of a node of the main kinds."""
-    if isinstance(node, Unary | Binary | ops.Select | ops.PReLU | ops.FakeQuantize):
-        return axis + new - rank
-    if isinstance(node, ops.MatMul):
-        return axis + new - rank if rank > 1 and new >= rank else None
-    if port != 0 and not isinstance(node, ops.Concat):
-        return None
-    if isinstance(node, ops.Transpose):
-        order = integers(node, 1)
-        return order.index(axis) if order is not None and axis in order else None
-    if isinstance(node, ops.Squeeze | ops.Unsqueeze):
-        return _squeezed(node, axis, rank, new)
-    if isinstance(node, ops.Reshape):
-        return _reshaped(node, axis)
-    if isinstance(node, ops.Gather):
-        place = integers(node, 2)
-        at = None if place is None else normalise_axis(place[0], rank)
-        return None if at is None or at == axis else axis if axis < at else axis + new - rank
-    if isinstance(node, Reduction):
-        axes = integers(node, 1)
-        gone = {normalise_axis(each, rank) for each in axes or ()}
-        return None if axes is None else axis if node.keep_dims else axis - sum(each < axis for each in gone)
-    if isinstance(node, ops.Broadcast):
-        return axis + new - rank if node.mode != "explicit" else None
-    if isinstance(node, ops.Convolution | ops.ConvolutionBackpropData | Pooling):
-        return axis if axis != 1 else None
-    source = node.inputs[0]
-    return axis if (source is not None and source.shape == node.outputs[0].shape) or _keeps_rank(node) else None
-
-
-def _keeps_rank(node: Node) -> bool:
-    return isinstance(node, ops.Concat | ops.Slice | ops.Pad | ops.Tile | ops.Identity | ops.Convert | ops.Barrier)
-
-
-def _squeezed(node: Node, axis: int, rank: int, new: int) -> int | None:
-    axes = integers(node, 1)
-    if axes is None:
-        return None
-    if isinstance(node, ops.Squeeze):
-        gone = {normalise_axis(each, rank) for each in axes}
-        return None if axis in gone else axis - sum(each < axis for each in gone)
-    added = {normalise_axis(each, new) for each in axes}
-    return [each for each in range(new) if each not in added][axis]
-
-
-def _reshaped(node: Node, axis: int) -> int | None:
-    """Equal dimensions at the front and at the end keep their axes."""
-    value = node.operands[0]
-    old, new = value.type.dims, node.outputs[0].type.dims
-    if old[: axis + 1] == new[: axis + 1]:
-        return axis
-    rest = len(old) - axis
-    return len(new) - rest if rest <= len(new) and old[axis:] == new[len(new) - rest :] else None
+    return [(each, at) for each in node.outputs for at, own in enumerate(node.axis_map(port)) if own == axis]
 
 
 def _behind_loop(node: Iteration, value: Value, axis: int) -> list[Axis]:

@@ -6,11 +6,10 @@ from collections.abc import Sequence
 
 from mo_loop import ops
 from mo_loop.graph import Value
-from mo_loop.ops.activation import AlongAxis, Scaled
-from mo_loop.ops.arithmetic import Binary, Unary
-from mo_loop.ops.comparison import Classification
+from mo_loop.ops.activation import AlongAxis
+from mo_loop.ops.arithmetic import Binary
 from mo_loop.ops.reduction import Reduction
-from mo_loop.transforms.loops.lifted import Lifted, Rule, Steps, again, axis_behind, numbers, vector
+from mo_loop.transforms.loops.lifted import Lifted, Rule, Steps, again, shifted, vector
 
 
 def broadcasting(node: Binary, xs: Sequence[Lifted], steps: Steps) -> Value:
@@ -41,43 +40,15 @@ def with_slopes(node: ops.PReLU, xs: Sequence[Lifted], steps: Steps) -> Value | 
     return again(node, x.value, slope.value)
 
 
-def along_axis(node: AlongAxis, xs: Sequence[Lifted], steps: Steps) -> Value:
-    """softmax(x, axis)  ->  softmax(x, axis + 1)"""
-    (x,) = xs
-    made: Value = again(node, x.value, axis=axis_behind(node.axis, x.rank))
-    return made
-
-
-def over_axes(node: ops.Op, xs: Sequence[Lifted], steps: Steps) -> Value | None:
-    """sum(x, axes)  ->  sum(x, axes + 1)"""
-    x, axes = xs
-    known = numbers(axes)
-    if known is None:
-        return None
-    made: Value = again(node, x.value, vector(*(axis_behind(axis, x.rank) for axis in known)))
-    return made
-
-
-def cumulative(node: ops.CumSum, xs: Sequence[Lifted], steps: Steps) -> Value | None:
-    """cumsum(x, axis)  ->  cumsum(x, axis + 1)"""
-    x, axis = xs
-    known = numbers(axis)
-    return None if known is None else again(node, x.value, vector(axis_behind(known[0], x.rank))[0])
-
-
 RULES: dict[type, Rule] = {
     Binary: broadcasting,
     ops.Select: broadcasting,
-    Unary: of_first,
-    Classification: of_first,
-    Scaled: of_first,
-    ops.Convert: of_first,
+    ops.Elementwise: of_first,
     ops.Identity: of_first,
-    ops.Swish: of_first,
     ops.PReLU: with_slopes,
-    AlongAxis: along_axis,
-    Reduction: over_axes,
-    ops.MVN: over_axes,
-    ops.NormalizeL2: over_axes,
-    ops.CumSum: cumulative,
+    AlongAxis: shifted,
+    Reduction: shifted,
+    ops.MVN: shifted,
+    ops.NormalizeL2: shifted,
+    ops.CumSum: shifted,
 }

@@ -3,11 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
 
 from mo_loop import ops
 from mo_loop.graph import Value
-from mo_loop.transforms.loops.lifted import Lifted, Rule, Steps, again, axis_behind, moved, numbers, unsqueezed, vector
+from mo_loop.transforms.loops.lifted import (
+    Lifted,
+    Rule,
+    Steps,
+    again,
+    axis_behind,
+    beside,
+    moved,
+    numbers,
+    shifted,
+    unsqueezed,
+    vector,
+)
 from mo_loop.transforms.operands import behind
 
 
@@ -40,28 +51,12 @@ def is_count(value: Value) -> bool:
     )
 
 
-def along_axis(node: Any, xs: Sequence[Lifted], steps: Steps) -> Value:
-    """elements by index along an axis, an attribute"""
-    made: Value = again(node, *map(steps.each, xs), axis=axis_behind(node.axis, xs[0].rank))
-    return made
-
-
 def gather_nd(node: ops.GatherND, xs: Sequence[Lifted], steps: Steps) -> Value:
     """data[indices], where the last dimension of the indices is a position"""
     data, indices = xs
     if not data.varies and not node.batch_dims:
         return again(node, data.value, indices.value)
     made: Value = again(node, steps.each(data), steps.each(indices), batch_dims=node.batch_dims + 1)
-    return made
-
-
-def scatter_elements(node: ops.ScatterElementsUpdate, xs: Sequence[Lifted], steps: Steps) -> Value | None:
-    """elements replaced by index along an axis, an input"""
-    *tensors, axis = xs
-    known = numbers(axis)
-    if known is None:
-        return None
-    made: Value = again(node, *map(steps.each, tensors), vector(axis_behind(known[0], xs[0].rank))[0])
     return made
 
 
@@ -75,19 +70,11 @@ def one_hot(node: ops.OneHot, xs: Sequence[Lifted], steps: Steps) -> Value | Non
     return made
 
 
-def top_k(node: ops.TopK, xs: Sequence[Lifted], steps: Steps) -> Any:
-    """the k largest along an axis"""
-    x, k = xs
-    if k.varies:
-        return None
-    return again(node, x.value, k.value, axis=axis_behind(node.axis, x.rank))
-
-
 RULES: dict[type, Rule] = {
     ops.Gather: gather,
-    ops.GatherElements: along_axis,
+    ops.GatherElements: beside,
     ops.GatherND: gather_nd,
-    ops.ScatterElementsUpdate: scatter_elements,
+    ops.ScatterElementsUpdate: beside,
     ops.OneHot: one_hot,
-    ops.TopK: top_k,
+    ops.TopK: shifted,
 }

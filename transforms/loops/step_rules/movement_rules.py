@@ -17,7 +17,9 @@ from mo_loop.transforms.loops.lifted import (
     Steps,
     again,
     axis_behind,
+    beside,
     numbers,
+    shifted,
     squeezed,
     unsqueezed,
     vector,
@@ -84,12 +86,6 @@ def transpose(node: ops.Transpose, xs: Sequence[Lifted], steps: Steps) -> Value 
     return made
 
 
-def concat(node: ops.Concat, xs: Sequence[Lifted], steps: Steps) -> Value:
-    """concat(a, b, axis)  ->  concat(a, b, axis + 1)"""
-    made: Value = again(node, *map(steps.each, xs), axis=axis_behind(node.axis, xs[0].rank))
-    return made
-
-
 def slice_(node: ops.Slice, xs: Sequence[Lifted], steps: Steps) -> Value | None:
     """x[start:stop:step] along axes  ->  the same along axes + 1"""
     x, *bounds = xs
@@ -106,16 +102,6 @@ def slice_(node: ops.Slice, xs: Sequence[Lifted], steps: Steps) -> Value | None:
     places = vector(*(axis_behind(axis, x.rank) for axis in known))
     made: Value = again(node, x.value, *(each.value for each in bounds[:3]), places)
     return made
-
-
-def split(node: ops.Split, xs: Sequence[Lifted], steps: Steps) -> Any:
-    """split(x, axis)  ->  split(x, axis + 1), in equal pieces or in pieces of given lengths"""
-    x, axis, *lengths = xs
-    known = numbers(axis)
-    if known is None or any(each.varies for each in lengths):
-        return None
-    made = again(node, x.value, vector(axis_behind(known[0], x.rank))[0], *(each.value for each in lengths))
-    return made if isinstance(made, tuple) else (made,)
 
 
 def pad(node: ops.Pad, xs: Sequence[Lifted | None], steps: Steps) -> Value | None:
@@ -171,10 +157,10 @@ RULES: dict[type, Rule] = {
     ops.Squeeze: squeeze,
     ops.Unsqueeze: unsqueeze,
     ops.Transpose: transpose,
-    ops.Concat: concat,
+    ops.Concat: beside,
     ops.Slice: slice_,
-    ops.Split: split,
-    ops.VariadicSplit: split,
+    ops.Split: shifted,
+    ops.VariadicSplit: shifted,
     ops.Pad: pad,
     ops.Tile: tile,
     ops.Broadcast: broadcast,
