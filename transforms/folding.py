@@ -31,18 +31,14 @@ from mo_loop.graph.shape import assume_fixed, element_count, is_static
 from mo_loop.graph.tensor import ArrayTensor, DeferredTensor, Tensor
 from mo_loop.graph.types import ElementType, TensorType, string
 from mo_loop.ops.arithmetic import Binary, Unary
-from mo_loop.ops.base import Constant, Identity, Op, Parameter, Result
+from mo_loop.ops.base import Constant, Op, Parameter, Result, SameElements
 from mo_loop.ops.casting import Convert
 from mo_loop.ops.comparison import Classification
 from mo_loop.ops.control import Control
-from mo_loop.ops.views import Reshape, Squeeze, Unsqueeze
 
 Step = Callable[[np.ndarray[Any, Any]], np.ndarray[Any, Any]]
 
 UNTOUCHED = (Constant, Parameter, Result, Control)
-
-RESHAPING = (Identity, Reshape, Squeeze, Unsqueeze)
-"""Operations that return the bytes of their first input; the .bin file holds them once."""
 
 ELEMENT_BY_ELEMENT = (Convert, Unary, Binary, Classification)
 """Operations that can be computed block by block, given one large constant and others of one element."""
@@ -183,7 +179,7 @@ class ConstantFolder:
         made = _size(node, used)
         if made is None:
             raise Left("the size of the result is unknown")
-        if isinstance(node, RESHAPING):
+        if isinstance(node, SameElements):  # the .bin file holds the bytes once
             return [_constants(node)[0].node.tensor.reshaped(node.output.type.dims)]
         self._limit_growth(node, made)
         if max(made, *(value.node.tensor.nbytes for value in _constants(node))) > self._limits.large:

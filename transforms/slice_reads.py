@@ -105,7 +105,7 @@ def _items_made(node: Node, derived: dict[Value, Items]) -> Items | None:
         if any(part is None for part in parts) or node.output.rank != 1:
             return None
         return tuple(item for part in parts if part is not None for item in part)
-    if isinstance(node, ops.Unsqueeze | ops.Squeeze | ops.Reshape | ops.Identity | ops.Convert):
+    if isinstance(node, ops.SameElements | ops.Convert):
         kept = _items(node.inputs[0], derived)
         known = node.output.dtype in (i32, i64) and node.output.rank in (0, 1)
         return kept if known and kept is not None and len(kept) == 1 else None

@@ -15,7 +15,7 @@ from mo_loop.graph.dimension import now
 from mo_loop.graph.origin import Origin
 from mo_loop.graph.types import TensorType, f64, i64, u32, u64
 from mo_loop.ops.arithmetic import Binary, Negative, Power
-from mo_loop.ops.base import Constant, Parameter
+from mo_loop.ops.base import Constant, Parameter, SameElements
 from mo_loop.ops.casting import Convert
 from mo_loop.ops.control import If, Iteration, Loop
 from mo_loop.ops.filling import Broadcast
@@ -37,8 +37,6 @@ _LOOKED_AT = 1 << 20
 
 _SATURATING = frozenset(("Slice", "StridedSlice", "Minimum", "Maximum", "Clamp"))
 """Operations whose result is the same if a constant above 32 bits becomes the limit of 32 bits."""
-
-_VIEWS = frozenset(("Reshape", "Squeeze", "Unsqueeze", "Convert"))
 
 _CHANGING = frozenset(("SequenceInsert", "SequenceErase"))
 """ONNX operators that change a list."""
@@ -254,7 +252,7 @@ def _source(value: Value) -> Value:
         node = value.node
         first = node.inputs[0] if node.inputs else None
         is_copy = kind_of(node) in ("Maximum", "LogicalOr") and node.inputs[0] is node.inputs[1]
-        if first is None or not (kind_of(node) in _VIEWS or is_copy):
+        if first is None or not (isinstance(node, SameElements | Convert) or is_copy):
             return value
         value = first
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
+from mo_loop import ops
 from mo_loop.diagnostics.diagnostic import Diagnostic
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.dimension import Dim, Dimension, now
@@ -17,9 +18,6 @@ from mo_loop.transforms.states.step_axes import mixing_along
 
 _SHOWN = 3
 """The number of pairs that a message names."""
-
-_SAME_ELEMENTS = frozenset(("Reshape", "Squeeze", "Unsqueeze", "Transpose", "Convert"))
-"""Operations whose result has the elements, and so the sequence, of their first input."""
 
 
 def state_diagnostics(graph: Graph) -> Iterator[Diagnostic]:
@@ -108,7 +106,7 @@ def _source(value: Value) -> Node:
     """The node that makes the elements of a value, outside of the branches that the value is in."""
     while True:
         node, owner = value.node, value.graph.owner
-        if getattr(node, "type", "") in _SAME_ELEMENTS and node.inputs and node.inputs[0] is not None:
+        if isinstance(node, ops.SameElements | ops.Transpose | ops.Convert) and node.inputs[0] is not None:
             value = node.inputs[0]
         elif isinstance(node, Parameter) and isinstance(owner, If) and (outer := owner.outer(node)) is not None:
             value = outer

@@ -17,16 +17,17 @@ FAMILIES: dict[str, str] = {
     "SplitToSequence ConcatFromSequence SequenceExtend StackedSequence JoinedSequence PackedSequence PackSequence "
     "Optional OptionalHasElement OptionalGetElement",
     "opaque": "Opaque OpaqueSink",
-    "arithmetic": "Add Subtract Multiply Divide FloorMod Mod Power Maximum Minimum SquaredDifference Abs Ceiling Floor "
-    "Negative Sign Sqrt Exp Log Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Asinh Acosh Atanh Erf Round CumSum",
+    "arithmetic": "Unary Binary Add Subtract Multiply Divide FloorMod Mod Power Maximum Minimum SquaredDifference "
+    "Abs Ceiling Floor Negative Sign Sqrt Exp Log Sin Cos Tan Asin Acos Atan Sinh Cosh Tanh Asinh Acosh Atanh Erf "
+    "Round CumSum",
     "comparison": "Equal NotEqual Greater GreaterEqual Less LessEqual LogicalAnd LogicalOr LogicalXor LogicalNot "
     "BitwiseAnd BitwiseOr BitwiseXor BitwiseNot BitwiseLeftShift BitwiseRightShift Select IsNaN IsInf IsFinite",
     "casting": "Convert",
     "quantization": "FakeQuantize Quantize Dequantize DynamicQuantize IntegerMatMul RoundedOrExact",
-    "reduction": "ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceLogicalAnd "
+    "reduction": "Reduction ReduceSum ReduceMean ReduceMax ReduceMin ReduceProd ReduceL1 ReduceL2 ReduceLogicalAnd "
     "ReduceLogicalOr",
-    "activation": "ReLU PReLU Sigmoid Elu Selu HardSigmoid Clamp HSigmoid HSwish Swish Mish SoftPlus SoftSign Gelu "
-    "Softmax LogSoftmax",
+    "activation": "AlongAxis ReLU PReLU Sigmoid Elu Selu HardSigmoid Clamp HSigmoid HSwish Swish Mish SoftPlus "
+    "SoftSign Gelu Softmax LogSoftmax",
     "linear": "MatMul Einsum Inverse",
     "dot_product_attention": "ScaledDotProductAttention",
     "normalisation": "MVN BatchNormInference LRN NormalizeL2 GroupNormalization",
@@ -36,8 +37,8 @@ FAMILIES: dict[str, str] = {
     "indexing": "Gather GatherElements GatherND ScatterUpdate ScatterElementsUpdate ScatterElementsUpdate12 "
     "ScatterNDUpdate ScatterNDUpdate15 NonZero OneHot TopK TopK11 Unique",
     "embedding": "EmbeddingBagOffsetsSum EmbeddingBagPackedSum",
-    "convolution": "Convolution GroupConvolution ConvolutionBackpropData GroupConvolutionBackpropData",
-    "pooling": "MaxPool MaxPool8 MaxPool14 AvgPool AvgPool14",
+    "convolution": "Filtered Convolution GroupConvolution ConvolutionBackpropData GroupConvolutionBackpropData",
+    "pooling": "Pooling MaxPool MaxPool8 MaxPool14 AvgPool AvgPool14",
     "resize": "Interpolate Interpolate11",
     "detection": "NonMaxSuppression NonMaxSuppression9 ROIAlign ROIAlign9 ROIPooling GridSample DeformableConvolution "
     "Col2Im",

@@ -10,7 +10,7 @@ from mo_loop.ops.infer import same_dtype
 from mo_loop.ops.window import Windowed, span
 
 
-class _Filtered(Windowed, abstract=True, keeps_axes=True):
+class Filtered(Windowed, abstract=True, keeps_axes=True):
     """A window with filters; those of groups have the number of groups as their first dimension."""
 
     dilations: tuple[int, ...]
@@ -44,7 +44,7 @@ class _Filtered(Windowed, abstract=True, keeps_axes=True):
         raise NotImplementedError
 
 
-class Convolution(_Filtered, opset=1, types={"x": NUMBERS}):
+class Convolution(Filtered, opset=1, types={"x": NUMBERS}):
     """Correlation of x [N, C, D...] with filters [O, C, K...]. Spec: Convolution-1."""
 
     def infer(self, x, filters):
@@ -60,7 +60,7 @@ class GroupConvolution(Convolution, opset=1):
     _in_groups = True
 
 
-class ConvolutionBackpropData(_Filtered, opset=1, index=("output_shape",), types={"x": NUMBERS}):
+class ConvolutionBackpropData(Filtered, opset=1, index=("output_shape",), types={"x": NUMBERS}):
     """The transpose of a convolution: x [N, C, D...], filters [C, O, K...].
 
     `output_shape` gives the spatial dimensions, from which the pads then follow. Spec: ConvolutionBackpropData-1.

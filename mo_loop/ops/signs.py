@@ -11,9 +11,7 @@ _MOST = 64
 """Values before the one in question that are looked at; if there are more, nothing is proven."""
 
 _OF_FIRST = (
-    ops.Barrier, ops.Broadcast, ops.CumSum, ops.Gather, ops.GatherElements, ops.GatherND, ops.Mod, ops.ReduceMax,
-    ops.ReduceMin, ops.ReduceProd, ops.ReduceSum, ops.Reshape, ops.ReverseSequence, ops.Slice, ops.Split, ops.Squeeze,
-    ops.Tile, ops.Transpose, ops.Unsqueeze, ops.VariadicSplit,
+    ops.Movement, ops.Barrier, ops.CumSum, ops.Mod, ops.ReduceMax, ops.ReduceMin, ops.ReduceProd, ops.ReduceSum,
 )  # fmt: skip
 """Operations whose results are not negative if the numbers of their first input are not."""
 

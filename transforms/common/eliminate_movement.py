@@ -14,9 +14,6 @@ from mo_loop.transforms.pattern import Match, any_input, any_of, constant, wrap_
 from mo_loop.transforms.predicates import Predicate, has_static_rank
 from mo_loop.transforms.rewrite import MatcherPass
 
-RESHAPING = (ops.Reshape, ops.Squeeze, ops.Unsqueeze)
-"""Operations that change only the shape."""
-
 REDUCING = (
     ops.ReduceSum, ops.ReduceMean, ops.ReduceMax, ops.ReduceMin, ops.ReduceProd, ops.ReduceLogicalAnd,
     ops.ReduceLogicalOr,
@@ -71,11 +68,11 @@ def is_sorted(order: tuple[int, ...]) -> bool:
 class EliminateReshape(Elimination):  # before MergeReshapes: a tensor that gets its old shape again needs no Reshape
     """reshape(... reshape(x)) to the shape of x  ->  x; likewise for Squeeze and Unsqueeze"""
 
-    pattern = wrap_type(RESHAPING)
+    pattern = wrap_type(ops.View)
 
     def matched(self, match: Match) -> bool:
         node = match.root
-        while isinstance(node, RESHAPING):
+        while isinstance(node, ops.View):
             value = node.operands[0]
             if is_alike(match.root.output, value):
                 return self.bypass(match, value)
@@ -90,7 +87,7 @@ class MergeReshapes(MatcherPass):
     """
 
     x, sizes = any_input(), any_input()
-    middle = wrap_type(RESHAPING, x, ...)
+    middle = wrap_type(ops.View, x, ...)
     pattern = wrap_type(ops.Reshape, middle, sizes)
 
     def matched(self, match: Match) -> bool:

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from mo_loop import ops
 from mo_loop.graph import Value
-from mo_loop.ops.base import Constant, Identity
+from mo_loop.ops.base import Constant
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.replace import drop_dead
-
-FORMS = (Identity, ops.Convert, ops.Reshape, ops.Squeeze, ops.Unsqueeze)
-"""Operations that make another form of a constant without moving its elements."""
 
 
 class TransposeMatMul(FunctionPass):
@@ -43,7 +40,7 @@ class TransposeMatMul(FunctionPass):
 def _is_constant(value: Value) -> bool:
     """Whether a value is a constant, or one that is converted, dequantised or reshaped."""
     node = value.node
-    while isinstance(node, FORMS) and node.inputs[0] is not None:
+    while isinstance(node, ops.SameElements | ops.Convert) and node.inputs[0] is not None:
         node = node.inputs[0].node
     parts = node.inputs if isinstance(node, ops.Dequantize) else (node.outputs[0],)
     return all(each is None or isinstance(each.node, Constant) for each in parts)

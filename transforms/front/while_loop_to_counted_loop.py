@@ -12,8 +12,6 @@ from mo_loop.ops.port_map import Invariant, Merged
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.port_maps import ENDLESS
 
-RESHAPING = (ops.Convert, ops.Identity, ops.Squeeze, ops.Unsqueeze, ops.Reshape)
-
 
 class WhileLoopToCountedLoop(FunctionPass):
     """j = a; while j < n: ...; j = j + 1  ->  for i in range(n - a): j = i + a
@@ -100,7 +98,7 @@ def _is_same(limit: Value, start: int, other: Value, other_start: int) -> bool:
 
 def _plain(value: Value) -> Value:
     """The integer before conversions and reshapes that do not change it."""
-    while isinstance(value.node, RESHAPING):
+    while isinstance(value.node, ops.SameElements | ops.Convert):
         source = value.node.operands[0]
         if isinstance(value.node, ops.Convert) and not (source.dtype in (i32, i64) or source.dtype is boolean):
             break

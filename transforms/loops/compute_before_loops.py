@@ -79,7 +79,7 @@ def _chosen(draft: Draft) -> list[Value]:
     return _joined(found, lifting)
 
 
-PIECES = (ops.Split, ops.VariadicSplit, ops.Slice, ops.Gather, ops.Squeeze, ops.Unsqueeze, ops.Reshape, ops.Convert)
+PIECES = (ops.Split, ops.VariadicSplit, ops.Slice, ops.Gather, ops.View, ops.Convert)
 
 
 def _joined(values: Iterable[Value], lifting: Lifting) -> list[Value]:

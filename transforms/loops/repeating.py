@@ -257,12 +257,9 @@ def reads_of_index(node: Iteration) -> list[ops.Gather]:
         for use in number.uses:
             if isinstance(use.node, ops.Gather) and use.port == 1 and use.node.operands[0] in outer:
                 reads.append(use.node)
-            elif isinstance(use.node, _SAME_NUMBER) and use.node.output.dtype in (i32, i64):
+            elif isinstance(use.node, ops.SameElements | ops.Convert) and use.node.output.dtype in (i32, i64):
                 numbers.append(use.node.output)
     return [each for each in reads if not each.batch_dims and _axis(each) is not None]
-
-
-_SAME_NUMBER = (ops.Convert, ops.Reshape, ops.Squeeze, ops.Unsqueeze, ops.Identity)
 
 
 def read_as_slices(node: Iteration, reads: Sequence[ops.Gather]) -> None:

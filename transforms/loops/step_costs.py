@@ -38,7 +38,7 @@ def numbers_touched(body: Graph) -> int:
             at = -1 if node.transpose_b or len(weights.shape) == 1 else -2
             depth = weights.shape[at]
             written += written * (depth if isinstance(depth, int) else 1) // LANES
-        elif isinstance(node, ops.Convolution | ops.GroupConvolution | ops.ConvolutionBackpropData) and weights:
+        elif isinstance(node, ops.Filtered) and weights:
             written += written * _elements(weights) // (LANES * max(1, _size(node.outputs[0], 1)))
         total += written
     return total

@@ -7,26 +7,20 @@ from collections.abc import Collection, Iterable
 from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import Dimension
-from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant, Parameter, Result
 from mo_loop.ops.recurrent import Recurrent
 from mo_loop.transforms.loops.memory_bound import size_of, usual
 from mo_loop.transforms.loops.step_costs import LANES
 
-CHEAP = (
-    Constant, Parameter, Result, ops.Squeeze, ops.Unsqueeze, ops.Reshape, ops.Transpose, ops.Identity, ops.Convert,
-    ops.Slice, ops.Gather, ops.ShapeOf, ops.Broadcast, ops.Tile, ops.Concat, ops.AtLeast, ops.Barrier,
-)  # fmt: skip
+CHEAP = (Constant, Parameter, Result, ops.Movement, ops.Convert, ops.ShapeOf, ops.Concat, ops.Barrier)
 """Operations that only move elements."""
 
-DEAR = (ops.MatMul, ops.Einsum, ops.Convolution, ops.GroupConvolution, ops.ConvolutionBackpropData, Recurrent)
+DEAR = (ops.MatMul, ops.Einsum, ops.Filtered, Recurrent)
 """Operations that take longer than an iteration, and less time for all steps together."""
 
-ELEMENTWISE = (Binary, Unary, ops.Select, ops.PReLU, ops.Swish)
-"""Operations of which the runtime executes several as one."""
-
 SHARE = 0.25
-"""The cost of one of those in an iteration, relative to an input or an output of the loop."""
+"""The cost of an operation of elements in an iteration, relative to an input or an output of the loop: the runtime
+executes several as one."""
 
 PRODUCT = 2
 """The cost of a small product in an iteration."""
@@ -60,7 +54,9 @@ def is_work(nodes: Collection[Node]) -> bool:
 def is_worth(gone: Collection[Node], ports_less: int, ports_more: int) -> bool:
     """Whether a loop is faster without some nodes and ports of its body, and with some other ports."""
     work = [node for node in gone if not isinstance(node, CHEAP)]
-    saved = sum(PRODUCT if isinstance(node, DEAR) else SHARE if isinstance(node, ELEMENTWISE) else 1 for node in work)
+    saved = sum(
+        PRODUCT if isinstance(node, DEAR) else SHARE if isinstance(node, ops.Elementwise) else 1 for node in work
+    )
     return saved + ports_less > ports_more or any(map(_reads_large, work))
 
 

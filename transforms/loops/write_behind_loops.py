@@ -25,7 +25,7 @@ from mo_loop.transforms.port_maps import drop_unused_ports
 from mo_loop.transforms.replace import move_readers, replace_output
 from mo_loop.transforms.slice_reads import Index
 
-MOVEMENT = (ops.Unsqueeze, ops.Squeeze, ops.Reshape, ops.Broadcast, ops.Identity, ops.Convert)
+MOVEMENT = (ops.SameElements, ops.Broadcast, ops.Convert)
 """Operations whose result has no other numbers than their first input."""
 
 

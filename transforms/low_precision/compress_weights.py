@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Use
 from mo_loop.ops.base import Result
-from mo_loop.ops.convolution import Convolution, ConvolutionBackpropData
+from mo_loop.ops.convolution import ConvolutionBackpropData
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.low_precision.saturation import (
     PRODUCTS,
@@ -87,7 +87,7 @@ def _products(use: Use) -> Iterator[Node]:
     """The products whose second operand is the value that is read, or has its elements."""
     if isinstance(use.node, PRODUCTS):
         yield from [use.node] if use.port == 1 else []
-    elif isinstance(use.node, ops.Reshape | ops.Transpose | ops.Convert | ops.Squeeze | ops.Unsqueeze):
+    elif isinstance(use.node, ops.View | ops.Transpose | ops.Convert):
         for each in use.node.output.uses:
             yield from _products(each)
 
@@ -100,8 +100,7 @@ def _groups(use: Use, weights: StoredWeights) -> int | None:
         return None
     if shape[2:] != weights.shape[1:] or not isinstance(shape[0], int) or not node.outputs[0].is_used:
         return None
-    convolutions = (Convolution, ConvolutionBackpropData)
-    return shape[0] if all(isinstance(each.node, convolutions) for each in node.outputs[0].uses) else None
+    return shape[0] if all(isinstance(each.node, ops.Filtered) for each in node.outputs[0].uses) else None
 
 
 def _fits(use: Use, axes: set[int], block_axis: int | None, has_zero_points: bool) -> bool:
@@ -115,7 +114,7 @@ def _fits(use: Use, axes: set[int], block_axis: int | None, has_zero_points: boo
         block = None if block_axis is None else order.index(block_axis)
         moved = {order.index(axis) for axis in axes}
         return all(_fits(each, moved, block, has_zero_points) for each in node.output.uses)
-    if isinstance(node, ops.Reshape | ops.Convert | ops.Squeeze | ops.Unsqueeze):
+    if isinstance(node, ops.View | ops.Convert):
         return not axes and all(_fits(each, set(), None, has_zero_points) for each in node.output.uses)
     if isinstance(node, ops.MatMul):
         if rank < 2:

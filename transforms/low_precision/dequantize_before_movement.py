@@ -11,10 +11,7 @@ from mo_loop.support.reached import reached
 from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.replace import drop_dead, replace_output
 
-MOVING = (
-    ops.Reshape, ops.Transpose, ops.Squeeze, ops.Unsqueeze, ops.Slice, ops.DepthToSpace, ops.Gather, ops.MaxPool,
-    ops.MaxPool8, ops.MaxPool14,
-)  # fmt: skip
+MOVING = (ops.View, ops.Transpose, ops.Slice, ops.DepthToSpace, ops.Gather, ops.MaxPool, ops.MaxPool8)
 """Operations whose first output has elements of their first input only."""
 
 

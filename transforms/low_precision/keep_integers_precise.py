@@ -26,9 +26,8 @@ PRECISE = "precise"
 """The name of the mark in the rt_info of a layer."""
 
 _KEEPING = (
-    Binary, Reduction, ops.Abs, ops.Negative, ops.Sign, ops.Clamp, ops.ReLU, ops.Select, ops.CumSum, ops.Range,
-    ops.Reshape, ops.Transpose, ops.Squeeze, ops.Unsqueeze, ops.Concat, ops.Slice, ops.Split, ops.VariadicSplit,
-    ops.Gather, ops.GatherElements, ops.GatherND, ops.Broadcast, ops.Tile, ops.Pad, ops.Convert,
+    Binary, Reduction, ops.Movement, ops.Abs, ops.Negative, ops.Sign, ops.Clamp, ops.ReLU, ops.Select, ops.CumSum,
+    ops.Range, ops.Concat, ops.Pad, ops.Convert,
 )  # fmt: skip
 _ROUNDING = (ops.Floor, ops.Ceiling, ops.Round)
 _DIVIDING = (ops.Divide, ops.Power, ops.ReduceMean, ops.ReduceL2)

@@ -22,7 +22,7 @@ from mo_loop.errors import ConversionWarning
 from mo_loop.graph import Graph, Node, Value
 from mo_loop.graph.shape import Shape
 from mo_loop.ops.base import Constant
-from mo_loop.ops.convolution import Convolution, ConvolutionBackpropData, GroupConvolution, GroupConvolutionBackpropData
+from mo_loop.ops.convolution import ConvolutionBackpropData, GroupConvolution, GroupConvolutionBackpropData
 from mo_loop.ops.linear import MatMul
 from mo_loop.ops.quantization import Array, FakeQuantize, pairs_exceed
 from mo_loop.transforms.operands import behind
@@ -30,12 +30,11 @@ from mo_loop.transforms.operands import behind
 LEVELS = 256
 """The levels of a FakeQuantize that the runtime computes in 8 bits."""
 
-PRODUCTS = (MatMul, Convolution, ConvolutionBackpropData)
+PRODUCTS = (MatMul, ops.Filtered)
 
 _KEEPING = (
-    ops.Reshape, ops.Transpose, ops.Squeeze, ops.Unsqueeze, ops.Slice, ops.Gather, ops.Split,
-    ops.VariadicSplit, ops.Concat, ops.DepthToSpace, ops.MaxPool, ops.MaxPool8, ops.MaxPool14, ops.AvgPool, ops.Pad,
-    ops.Interpolate, ops.ReLU,
+    ops.View, ops.Transpose, ops.Slice, ops.Gather, ops.Split, ops.VariadicSplit, ops.Concat, ops.DepthToSpace,
+    ops.Pooling, ops.Pad, ops.Interpolate, ops.ReLU,
 )  # fmt: skip
 """Operations that the runtime computes in 8 bits between a FakeQuantize and a product."""
 

@@ -18,7 +18,7 @@ from mo_loop.ops.control import If
 from mo_loop.ops.reduction import Reduction
 
 ELEMENTWISE = (Unary, Binary, Select, Classification, Identity, ops.Convert)
-FOR_ALL_NUMBERS = (Parameter, Result, Constant, Reduction, ops.ShapeOf, ops.Unsqueeze, ops.Squeeze, ops.Reshape)
+FOR_ALL_NUMBERS = (Parameter, Result, Constant, Reduction, ops.ShapeOf, ops.View)
 """Operations that read the numbers of their first input alone, if the other ones are constants."""
 
 

@@ -23,10 +23,6 @@ ELEMENTWISE = (Binary, Select, PReLU)
 first input of the chain may be any input of its nodes."""
 
 
-PASSED_ON = (ops.Transpose, ops.Reshape, ops.Squeeze, ops.Unsqueeze)
-"""Operations between compressed weights and the product that reads them."""
-
-
 class CopyComputedConstants(FunctionPass):
     """Maximum(v, x)  ->  Maximum(Barrier(v, memory), x), where v depends on constants alone and x does not
        MatMul(c, w)  ->  MatMul(Barrier(c, memory), w), where c is constant and w compressed
@@ -115,7 +111,7 @@ def _is_folded(node: Node) -> bool:
 
 def _is_compressed(value: Value | None) -> bool:
     """Whether a value has at most 8 bits, with scales, in the file."""
-    while value is not None and isinstance(value.node, PASSED_ON):
+    while value is not None and isinstance(value.node, ops.View | ops.Transpose):
         value = value.node.inputs[0]
     return value is not None and isinstance(value.node, ops.Dequantize)
 

@@ -20,7 +20,7 @@ IN_PLACE = frozenset({
 })  # fmt: skip
 """Operations that write into the memory of their input, or whose output is a view of it."""
 
-VIEWS = (ops.Reshape, ops.Squeeze, ops.Unsqueeze, ops.AtLeast)
+VIEWS = (ops.View, ops.AtLeast)
 """Operations whose output is the memory of their input, if nothing else reads that."""
 
 UNCONVERTED = (f32, i32)

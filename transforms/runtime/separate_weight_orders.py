@@ -19,9 +19,9 @@ from mo_loop.transforms.function_pass import FunctionPass
 from mo_loop.transforms.low_precision.weights import is_weights
 from mo_loop.transforms.replace import drop_dead
 
-VIEWS = (ops.Convert, ops.Dequantize, ops.Reshape, ops.Squeeze, ops.Unsqueeze)
+VIEWS = (ops.View, ops.Convert, ops.Dequantize)
 """Operations after which the runtime may read the bytes of the constant itself."""
-KINDS = (ops.MatMul, ops.Convolution, ops.ConvolutionBackpropData)
+KINDS = (ops.MatMul, ops.Filtered)
 
 
 @dataclass

@@ -120,7 +120,7 @@ def _appended_flat(value: Value, initial: Value) -> Node:
 def _reaches_attention(cache: Value) -> bool:
     """Whether attention reads it, directly or through operations that repeat and move its heads."""
     is_read = consumed_by(ops.ScaledDotProductAttention)
-    moving = (ops.Unsqueeze, ops.Broadcast, ops.Multiply, ops.Reshape, ops.Transpose)
+    moving = (ops.View, ops.Broadcast, ops.Multiply, ops.Transpose)
     return any(map(is_read, reached(
         [cache], lambda value: [use.node.outputs[0] for use in value.uses if isinstance(use.node, moving)]
     )))  # fmt: skip

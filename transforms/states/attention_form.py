@@ -155,5 +155,4 @@ def _is_finite_mask(mask: Value) -> bool:
     if isinstance(node, ops.Select):
         numbers = [None if value is None else scalar(value) for value in node.inputs[1:]]
         return all(number is not None and math.isfinite(number) for number in numbers)
-    moved = isinstance(node, ops.Unsqueeze | ops.Broadcast | ops.Reshape | ops.Slice)
-    return moved and node.inputs[0] is not None and _is_finite_mask(node.inputs[0])
+    return isinstance(node, ops.Movement) and node.inputs[0] is not None and _is_finite_mask(node.inputs[0])

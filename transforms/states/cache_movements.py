@@ -32,7 +32,7 @@ _MOST = 1 << 22
 _SIZES = ((2, 3, 5, 7, 11, 13), (3, 5, 4, 9, 6, 10))
 """Sizes of unknown dimensions, in the order in which they are met."""
 
-_MOVES = (ops.Identity, ops.Reshape, ops.Squeeze, ops.Unsqueeze, ops.Transpose, ops.Broadcast, ops.Tile, ops.Gather)
+_MOVES = (ops.SameElements, ops.Transpose, ops.Broadcast, ops.Tile, ops.Gather)
 
 Array = np.ndarray[Any, Any]
 

@@ -238,7 +238,7 @@ def _recurrences(graph: Graph) -> list[Any]:
 
 def _is_zero(value: Value) -> bool:
     """Whether all elements are known to be 0."""
-    node = behind(value, (ops.Broadcast, ops.Reshape, ops.Transpose, ops.Squeeze, ops.Unsqueeze)).node
+    node = behind(value, (ops.View, ops.Broadcast, ops.Transpose)).node
     return isinstance(node, Constant) and node.output.dtype.bits > 0 and not node.array.any()
 
 

@@ -127,7 +127,7 @@ _RULES: tuple[tuple[Any, Callable[[Any, int, int], str]], ...] = (
     (ops.TopK, _along("chooses among all steps")),
     (ops.CumSum, _along("adds up the steps")),
     (ops.GroupNormalization, _grouped),
-    ((ops.Convolution, ops.ConvolutionBackpropData, Pooling), _in_windows),
+    ((ops.Filtered, ops.Pooling), _in_windows),
     (ops.MatMul, _multiplied),
     (ops.Einsum, _einsum),
     (ops.ScaledDotProductAttention, _attended),

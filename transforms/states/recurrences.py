@@ -91,7 +91,7 @@ def _name_of_trip_count(node: Recurrence) -> str:
                 return source.name
             value = owner.outer(source) if isinstance(owner, Control) else None
         else:
-            is_same = isinstance(source, ops.Convert | ops.Identity | ops.Squeeze | ops.Unsqueeze | ops.Reshape)
+            is_same = isinstance(source, ops.SameElements | ops.Convert)
             value = source.inputs[0] if is_same else None
     return ""
 

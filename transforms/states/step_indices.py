@@ -26,8 +26,6 @@ _INDEXED = (
     ops.ScatterElementsUpdate,
 )  # fmt: skip
 
-_RESHAPING = (ops.Identity, ops.Squeeze, ops.Unsqueeze, ops.Reshape)
-
 IsStep = Callable[[Dimension], bool]
 
 
@@ -193,7 +191,7 @@ def _plain(value: Value, loop: Iteration, last: Dimension | None) -> Value:
 def _before(value: Value, loop: Iteration, last: Dimension | None) -> Value | None:
     node = value.node
     inputs = list(node.operands)
-    if isinstance(node, _RESHAPING):
+    if isinstance(node, ops.SameElements):
         return inputs[0]
     if isinstance(node, ops.Convert):
         is_same = inputs[0].dtype.is_integer and value.dtype.is_integer and value.dtype.bits >= 32

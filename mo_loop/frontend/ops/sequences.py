@@ -10,17 +10,7 @@ from mo_loop.frontend.scope import Scope
 from mo_loop.frontend.vocabulary import Context, ModelError, UnsupportedError, Value, ops, translates
 from mo_loop.graph.shape import assume_fixed, element_count, normalise_axis
 from mo_loop.graph.types import OptionalType, SequenceType, TensorType, boolean, f32, from_onnx, i32, i64, string
-from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Parameter
-
-OF_ELEMENTS = (Binary, Unary, operations.Select, operations.Convert)
-"""Operations each of whose elements depends on one element of each input."""
-
-MOVES = (
-    operations.Broadcast, operations.Concat, operations.Gather, operations.Identity, operations.Reshape,
-    operations.Slice, operations.Squeeze, operations.Tile, operations.Transpose, operations.Unsqueeze,
-)  # fmt: skip
-"""Operations whose elements are elements of the first input, of Concat those of any input."""
 
 Type: TypeAlias = TensorType | SequenceType | OptionalType
 """The type that an attribute holds."""
@@ -97,11 +87,11 @@ def _only_number(value: Value, scope: Scope | None, depth: int = 8) -> Any:
     if isinstance(node, Parameter):
         captured = next((each.outer for each in scope.captures if each.parameter is node), None)
         return None if captured is None else _only_number(captured, scope.outer, depth)
-    if not isinstance(node, (*OF_ELEMENTS, *MOVES)):
+    if not isinstance(node, operations.Elementwise | operations.Movement | operations.Concat):
         return None
-    read: Any = node.inputs if isinstance(node, (*OF_ELEMENTS, operations.Concat)) else node.inputs[:1]
+    read: Any = node.inputs[:1] if isinstance(node, operations.Movement) else node.inputs
     numbers = [_only_number(each, scope, depth - 1) for each in read]
-    if isinstance(node, MOVES):
+    if not isinstance(node, operations.Elementwise):
         return numbers[0] if all(each == numbers[0] for each in numbers) else None
     result = NotImplemented if None in numbers else node.evaluate(*map(np.asarray, numbers))
     return None if result is NotImplemented else result[()]

@@ -26,7 +26,7 @@ from mo_loop.transforms.operands import integers
 
 Array = np.ndarray[Any, Any]
 
-MOVES = (ops.Transpose, ops.Squeeze, ops.Unsqueeze, ops.Reshape, ops.Convert, ops.Identity)
+MOVES = (ops.SameElements, ops.Transpose, ops.Convert)
 """Operations that may be between a constant and the product that reads it."""
 
 DEEPEST, MOST_TERMS = 100, 64
@@ -145,7 +145,7 @@ class Columns:
         """The value before changes of shape that keep rows and columns."""
         while value not in self._leaves:
             node = value.node
-            if not isinstance(node, ops.Squeeze | ops.Unsqueeze | ops.Reshape | ops.Transpose | ops.Identity):
+            if not isinstance(node, ops.SameElements | ops.Transpose):
                 break
             source = node.operands[0]
             if not self._has_same_rows(node, source, value):

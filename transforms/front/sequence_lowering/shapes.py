@@ -57,12 +57,9 @@ def as_list(place: Value) -> Value:
     return numbers(place.graph, [number]) if number is not None else ops.Reshape(place, [1]).output
 
 
-SAME_NUMBERS = (ops.Reshape, ops.Squeeze, ops.Unsqueeze, ops.Identity)
-
-
 def is_from_front(place: Value) -> bool:
     """Whether a position is proven not to be below 0: a number, the iteration number of a Loop, a remainder, a size."""
-    place = behind(place, SAME_NUMBERS)
+    place = behind(place, ops.SameElements)
     number, node = known(place), place.node
     if number is not None:
         return number >= 0
@@ -111,7 +108,7 @@ def before_erasing(stack: Value, place: Value) -> Value | None:
     if number is not None:
         is_at_place = (known(end), known(start)) == (number, number + 1)
     else:
-        is_at_place = behind(end, SAME_NUMBERS) is behind(place, SAME_NUMBERS)
+        is_at_place = behind(end, ops.SameElements) is behind(place, ops.SameElements)
         is_at_place = is_at_place and isinstance(start.node, ops.Add) and start.node.operands[0] is end
     return whole if whole is other and is_at_place else None
 

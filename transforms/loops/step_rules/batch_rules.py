@@ -8,7 +8,6 @@ from typing import Any, TypeAlias
 from mo_loop import ops
 from mo_loop.graph import Value
 from mo_loop.ops.lengths import dimension
-from mo_loop.ops.pooling import Pooling
 from mo_loop.ops.recurrent import Cell, Sequence
 from mo_loop.transforms.loops.lifted import Lifted, Rule, Steps, again
 
@@ -47,10 +46,8 @@ def two(node: Any, xs: Inputs, steps: Steps) -> Value | None:
 
 
 RULES: dict[type, Rule] = {
-    ops.Convolution: over_batch,
-    ops.GroupConvolution: over_batch,
-    ops.ConvolutionBackpropData: over_batch,
-    Pooling: over_batch,
+    ops.Filtered: over_batch,
+    ops.Pooling: over_batch,
     ops.BatchNormInference: over_batch,
     ops.DepthToSpace: over_batch,
     ops.SpaceToDepth: over_batch,

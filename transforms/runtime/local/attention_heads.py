@@ -8,7 +8,6 @@ from collections.abc import Iterator
 from mo_loop import ops
 from mo_loop.graph import Graph, Node, Use, Value
 from mo_loop.graph.shape import is_static, of_declared_sizes
-from mo_loop.ops.arithmetic import Binary, Unary
 from mo_loop.ops.base import Constant, Result
 from mo_loop.ops.comparison import Comparison
 from mo_loop.support.reached import reached
@@ -17,8 +16,7 @@ from mo_loop.transforms.operands import order_of
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.local.rule import MaximumRule, is_doubled, is_one_element
 
-ELEMENTWISE = (Binary, Unary, ops.Convert, ops.Select)
-BETWEEN = (*ELEMENTWISE, ops.Reshape)
+BETWEEN = (ops.Elementwise, ops.Reshape)
 """Operations that may be between the products and the softmax."""
 
 
@@ -150,7 +148,7 @@ def _elementwise_readers(value: Value) -> Iterator[Node]:
     """The elementwise operations that read `value`, or the result of another one of these."""
 
     def readers(value: Value) -> list[Node]:
-        return [use.node for use in value.uses if isinstance(use.node, ELEMENTWISE) and not is_doubled(use.node)]
+        return [use.node for use in value.uses if isinstance(use.node, ops.Elementwise) and not is_doubled(use.node)]
 
     return reached(readers(value), lambda node: readers(node.output))
 

@@ -200,8 +200,7 @@ def _from_start(indices: Value, x: Value, axes: int | list[int]) -> Value:
 
 
 def _is_from_start(indices: Value) -> bool:
-    moved = (ops.Barrier, ops.GatherElements, ops.Convert, ops.Slice, ops.Transpose, ops.Unsqueeze)
-    counted = behind(indices, moved).node
+    counted = behind(indices, ops.Movement | ops.Barrier | ops.Convert).node
     return is_not_negative(indices) or (isinstance(counted, ops.Select) and _is_below_zero(counted))
 
 

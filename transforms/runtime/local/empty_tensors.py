@@ -50,9 +50,9 @@ class EmptySqueezeToBroadcast(LocalRule):
         "dimensions that are not known, and a `Reshape` to computed sizes and 0 fails",
     ),)  # fmt: skip
 
-    pattern = wrap_type((ops.Squeeze, ops.Unsqueeze, ops.Reshape))
+    pattern = wrap_type(ops.View)
 
-    def form(self, node: ops.Squeeze | ops.Unsqueeze | ops.Reshape) -> Node | None:
+    def form(self, node: ops.View) -> Node | None:
         x, output = node.operands[0], node.output
         if x.shape is None or output.dtype is string or 0 not in (output.shape or ()):
             return None

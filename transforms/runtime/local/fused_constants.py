@@ -27,12 +27,11 @@ from mo_loop.transforms.runtime.local.rule import (
 
 FUSED = (Binary, Unary, PReLU, Scaled, ops.Convert, ops.Swish, ops.FakeQuantize, ops.BatchNormInference)
 """Operations that the runtime fuses into the operation before, if their other inputs are constants."""
-MOVES = ops.Reshape, ops.Transpose, ops.Squeeze, ops.Unsqueeze, ops.Convert
+MOVES = ops.View, ops.Transpose, ops.Convert
 """Operations that may be between a FakeQuantize and a product."""
 
 MOVED = (
-    ops.Broadcast, ops.DepthToSpace, ops.Gather, ops.Reshape, ops.ReverseSequence, ops.SpaceToDepth, ops.Squeeze,
-    ops.Transpose, ops.Unsqueeze,
+    ops.View, ops.Broadcast, ops.DepthToSpace, ops.Gather, ops.ReverseSequence, ops.SpaceToDepth, ops.Transpose,
 )  # fmt: skip
 """Operations that the runtime exchanges with a following one that has one number."""
 

@@ -20,7 +20,7 @@ from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, type_matches
 from mo_loop.transforms.replace import drop_dead, replace_node
 from mo_loop.transforms.runtime.inference import may_be_empty
-from mo_loop.transforms.runtime.local.rule import VIEWS, LocalRule
+from mo_loop.transforms.runtime.local.rule import LocalRule
 
 
 class ReduceBeforeTranspose(LocalRule):
@@ -101,7 +101,7 @@ def _inserted_axes(node: ops.Unsqueeze | ops.Reshape) -> list[int] | None:
     return inserted if not left and all(y.shape[axis] == 1 for axis in inserted) else None
 
 
-MOVES = (ops.Reshape, ops.Squeeze, ops.Unsqueeze, ops.Transpose)
+MOVES = (ops.View, ops.Transpose)
 """Operations that may change only the shape."""
 
 
@@ -289,7 +289,7 @@ class MoveWithSixDimensions(LocalRule):
         x, places = node.operands[0], order_of(node)
         if places is None or x.rank not in (4, 5) or isinstance(x.type.dims[1], int):
             return None
-        if not _has_channels(x) or not any(isinstance(use.node, VIEWS) for use in node.output.uses):
+        if not _has_channels(x) or not any(isinstance(use.node, ops.View) for use in node.output.uses):
             return None
         ones = list(range(6 - x.rank))
         moved = ops.Transpose(ops.Unsqueeze(x, ones), [*ones, *(place + len(ones) for place in places)])
@@ -298,7 +298,7 @@ class MoveWithSixDimensions(LocalRule):
 
 def _has_channels(x: Value) -> bool:
     """Whether `x` is another shape of a tensor of four dimensions of which only the first may be dynamic."""
-    while isinstance(x.node, VIEWS):
+    while isinstance(x.node, ops.View):
         x = x.node.operands[0]
         if x.rank == 4 and is_static(of_declared_sizes(x.type.dims[1:])):
             return True

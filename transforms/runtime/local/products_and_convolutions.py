@@ -18,9 +18,9 @@ from mo_loop.target import CRASH, ERROR, NEVER, Gap, Processor, ReleaseRange, wi
 from mo_loop.transforms.operands import order_of
 from mo_loop.transforms.pattern import any_input, wrap_type
 from mo_loop.transforms.predicates import is_constant, rank_equals
-from mo_loop.transforms.runtime.local.rule import VIEWS, LocalRule, MaximumRule, is_doubled, is_of_rows
+from mo_loop.transforms.runtime.local.rule import LocalRule, MaximumRule, is_doubled, is_of_rows
 
-FUSED = (Unary, Binary, ops.Squeeze, ops.Unsqueeze, ops.Reshape)
+FUSED = (Unary, Binary, ops.View)
 """Operations that the runtime may compute as a part of the convolution before them."""
 
 
@@ -300,7 +300,7 @@ def _lies_in_another(use: Use) -> bool:
     if isinstance(node, ops.Concat) and node.output.rank is not None:
         before = node.output.type.dims[: normalise_axis(node.axis, node.output.rank)]
         return all(low(dim) <= 1 for dim in before)
-    if use.port or not (isinstance(node, VIEWS) or (isinstance(node, ops.Transpose) and _moves_ones(node))):
+    if use.port or not (isinstance(node, ops.View) or (isinstance(node, ops.Transpose) and _moves_ones(node))):
         return isinstance(node, ops.Assign)
     return any(isinstance(each.node, Result) or _lies_in_another(each) for each in node.output.uses)
 
@@ -333,7 +333,7 @@ class MaximumBehindOneChannel(MaximumRule):
         while isinstance(value.node, FUSED) and not is_doubled(value.node):
             first, *others = value.node.operands
             value = others[0] if others and isinstance(first.node, Constant) else first
-        if not isinstance(value.node, ops.Convolution | ops.ConvolutionBackpropData) or value.rank is None:
+        if not isinstance(value.node, ops.Filtered) or value.rank is None:
             return None
         _, channels, *_, width = value.type.dims
         return Use(node, 0) if now(channels) == 1 and not isinstance(width, int) and low(width) <= 1 else None

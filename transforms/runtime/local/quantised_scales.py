@@ -12,9 +12,9 @@ from mo_loop.target import Gap
 from mo_loop.transforms.pattern import wrap_type
 from mo_loop.transforms.runtime.local.rule import LocalRule, MaximumRule
 
-MOVING = (ops.Reshape, ops.Transpose, ops.Squeeze, ops.Unsqueeze, ops.Gather, ops.Slice, ops.Clamp, ops.ReLU)
+MOVING = (ops.View, ops.Transpose, ops.Gather, ops.Slice, ops.Clamp, ops.ReLU)
 SUMS = (ops.Add, ops.Subtract)
-PRODUCTS = (ops.MatMul, ops.Convolution, ops.ConvolutionBackpropData)
+PRODUCTS = (ops.MatMul, ops.Filtered)
 NEGLIGIBLE = 0.01
 """An epsilon of less than this part of a squared step changes less than the quantisation, whose variance is 1 / 12."""
 

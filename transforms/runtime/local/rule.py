@@ -17,9 +17,6 @@ OF_WEIGHTS = (
 )  # fmt: skip
 """Operations that may be between a product and its constant weights."""
 
-VIEWS = ops.Reshape | ops.Squeeze | ops.Unsqueeze
-"""Operations that only change the shape."""
-
 
 class LocalRule(MatcherPass):
     """`pattern` -> the result of `form` for its root"""
