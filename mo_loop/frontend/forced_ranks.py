@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any, NamedTuple
 
-from mo_loop.frontend.leading_ones import OF_ELEMENTS
+from mo_loop.frontend.registry import is_elementwise
 
 _SAME = frozenset((
     "AveragePool", "BatchNormalization", "Clip", "Conv", "ConvInteger", "ConvTranspose", "CumSum", "DepthToSpace",
@@ -126,7 +126,7 @@ class Ranks:
         tensors = [name for name in node.input if name and name not in self._arrays]
         if len(tensors) == 1 and node.output and not node.domain:
             most = max((len(self._arrays[name]) for name in node.input if name and name != tensors[0]), default=0)
-            if node.op_type in OF_ELEMENTS:  # a constant of a lower rank is broadcast
+            if is_elementwise(node.op_type):  # a constant of a lower rank is broadcast
                 yield tensors[0], node.output[0], most + 1
             if node.op_type == "MatMul" and most == 2:
                 yield tensors[0], node.output[0], 2
@@ -163,7 +163,7 @@ class Ranks:
             return  # the conversion starts there: the node is not part of it
         if op in _SAME or (op.startswith("Reduce") and _attribute(node, "keepdims", 1)):
             self._join(inputs[0], node.output[0])
-        elif op in OF_ELEMENTS:
+        elif is_elementwise(op):
             tensors = [name for name in inputs if self._arrays.get(name) != []]
             if len(tensors) == 1:
                 self._join(tensors[0], node.output[0])

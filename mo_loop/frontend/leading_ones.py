@@ -20,6 +20,7 @@ import numpy as np
 
 from mo_loop import ops
 from mo_loop.errors import UnsupportedError
+from mo_loop.frontend.registry import FAMILIES, is_elementwise
 from mo_loop.graph import Value
 from mo_loop.graph.dimension import Dimension, may_be_one
 from mo_loop.graph.types import TensorType
@@ -27,20 +28,7 @@ from mo_loop.graph.types import TensorType
 MOST = 4
 """The most axes that a state gets: a body that adds one in every iteration is refused."""
 
-OF_ELEMENTS = frozenset((
-    "Abs", "Acos", "Acosh", "Add", "And", "Asin", "Asinh", "Atan", "Atanh", "BitShift", "BitwiseAnd", "BitwiseNot",
-    "BitwiseOr", "BitwiseXor", "Cast", "CastLike", "Ceil", "Celu", "Cos", "Cosh", "Div", "Dropout", "Elu", "Equal",
-    "Erf", "Exp", "Floor", "Gelu", "Greater", "GreaterOrEqual", "HardSigmoid", "HardSwish", "Identity", "IsInf",
-    "IsNaN", "LeakyRelu", "Less", "LessOrEqual", "Log", "Max", "Mean", "Min", "Mish", "Mod", "Mul", "Neg", "Not", "Or",
-    "PRelu", "Pow", "Reciprocal", "Relu", "Round", "Selu", "Shrink", "Sigmoid", "Sign", "Sin", "Sinh", "Softplus",
-    "Softsign", "Sqrt", "Sub", "Sum", "Swish", "Tan", "Tanh", "ThresholdedRelu", "Where", "Xor",
-))  # fmt: skip
-"""Operators whose inputs are broadcast, or that have one input: leading axes of size 1 keep their meaning."""
-
-WHOLE = frozenset((
-    "ReduceMax", "ReduceMin", "ReduceSum", "ReduceMean", "ReduceProd", "ReduceL1", "ReduceL2", "ReduceLogSum",
-    "ReduceLogSumExp", "ReduceSumSquare",
-))  # fmt: skip
+WHOLE = frozenset(name for name in FAMILIES["reduction"].split() if name.startswith("Reduce"))
 """Reductions, of all axes unless they are given."""
 
 ONE_NUMBER = {
@@ -142,7 +130,7 @@ def least_after(
         return None
     if _needs_widest(op, read, given, attributes, least):
         return None
-    if op in OF_ELEMENTS and opset >= 7 and all(value.rank is not None for value in given):
+    if is_elementwise(op) and opset >= 7 and all(value.rank is not None for value in given):
         squeezed = [value for value in given if least.get(value) == SQUEEZED]
         if not squeezed:
             return max(least_rank(value, least) for value in given)

@@ -190,6 +190,7 @@ class Translator:
     """Inputs and attributes that the function does not read."""
     given: Mapping[str, Any] = field(default_factory=dict)
     """The values of attributes that the node does not set and whose defaults differ from those of the function."""
+    elementwise: bool = False
     groups: Mapping[str, type[Attributes]] = field(default_factory=dict)
     """The parameters of the function that group several attributes."""
 
@@ -218,7 +219,7 @@ def qualified(domain: str, op: str) -> str:
 def translates(
     op: str, *, since: int, domain: str = "", without: str = "", required: str = "",
     defaults: Mapping[str, Any] | None = None, fixed: Mapping[str, Any] | None = None,
-    ignored: str = "",
+    ignored: str = "", elementwise: bool = False,
 ) -> Callable[[F], F]:  # fmt: skip
     """Register the decorated function for the ONNX operator `op` from version `since` of its domain on.
 
@@ -228,10 +229,13 @@ def translates(
         defaults: attributes that have another default in this version.
         fixed: attributes that this version lacks, and the values that the function receives for them.
         ignored: inputs and attributes that the function does not read, because the result does not depend on them.
+        elementwise: the inputs are broadcast, or there is one: leading axes of size 1 keep their meaning.
     """
 
     def register(function: F) -> F:
-        described = replace(describe(op, since, function), domain=domain, ignored=tuple(ignored.split()))
+        described = replace(
+            describe(op, since, function), domain=domain, ignored=tuple(ignored.split()), elementwise=elementwise
+        )
         add(_variant(described, set(without.split()), required.split(), defaults or {}, fixed or {}))
         return function
 
@@ -330,12 +334,9 @@ def evaluated_parameters(function: Callable[..., Any]) -> list[inspect.Parameter
 
 
 def one_to_one(table: Mapping[str, Callable[..., Any]], *, inputs: int = 1, since: int = 1) -> None:
-    """Register operators without attributes that become one IR operation with the same inputs."""
+    """Register operators of elements, without attributes, that become one IR operation with the same inputs."""
     for op, cls in table.items():
-        if inputs == 1:
-            translates(op, since=since)(_unary(cls))
-        else:
-            translates(op, since=since)(_binary(cls))
+        translates(op, since=since, elementwise=True)(_unary(cls) if inputs == 1 else _binary(cls))
 
 
 def _unary(cls: Callable[..., Any]) -> Callable[..., Any]:
@@ -360,6 +361,11 @@ def listed(op: str, domain: str = "") -> Sequence[Translator]:
     if name not in _translators and name in _FAMILY_OF:
         import_module(f"mo_loop.frontend.ops.{_FAMILY_OF[name]}")
     return _translators.get(name, ())
+
+
+def is_elementwise(op: str) -> bool:
+    """Whether an operator of ONNX broadcasts its inputs, or has one, and works element by element."""
+    return any(each.elementwise for each in listed(op))
 
 
 def newest(translators: Iterable[Translator], opset: int) -> Translator | None:

@@ -268,20 +268,20 @@ def _sorted_axes(x: Value, axes: Sequence[int]) -> list[int]:
 # -- Dropout
 
 
-@translates("Dropout", since=1)
-@translates("Dropout", since=7, without="is_test", ignored="is_test ratio")
+@translates("Dropout", since=1, elementwise=True)
+@translates("Dropout", since=7, without="is_test", ignored="is_test ratio", elementwise=True)
 def dropout_1(x, *, is_test: int = 0, ratio: float = 0.5, node: Context):
     """A copy; the mask is of the type of x."""
     return _kept(x, node, x.dtype)
 
 
-@translates("Dropout", since=10, ignored="ratio")
+@translates("Dropout", since=10, ignored="ratio", elementwise=True)
 def dropout_10(x, *, ratio: float = 0.5, node: Context):
     """A copy; the mask is boolean."""
     return _kept(x, node, boolean)
 
 
-@translates("Dropout", since=12)
+@translates("Dropout", since=12, elementwise=True)
 def dropout_12(x, ratio=None, training_mode=None, *, seed: int | None = None, node: Context):
     """A copy, unless `training_mode` may be on and something may be dropped."""
     if training_mode is not None and not _is_zero(training_mode) and (ratio is None or not _is_zero(ratio)):

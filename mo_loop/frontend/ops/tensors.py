@@ -78,29 +78,29 @@ def constant_of_shape(shape, *, value: Any = None):
     return ops.Broadcast(filler, shape)
 
 
-@translates("Identity", since=1)
+@translates("Identity", since=1, elementwise=True)
 def identity(x, *, node: Context):
     """The value itself with one more name; an Identity only if the result is a model output."""
     return ops.Identity(x) if node.makes_model_output() else x
 
 
-@translates("Cast", since=1)
+@translates("Cast", since=1, elementwise=True)
 def cast_by_name(x, *, to: str):
     """In opset 1 the type is a name."""
     return _cast(x, _named_type(to))
 
 
-@translates("Cast", since=6, without="round_mode", fixed={"saturate": 0})
-@translates("Cast", since=19, without="round_mode")
-@translates("Cast", since=24, ignored="round_mode")
+@translates("Cast", since=6, without="round_mode", fixed={"saturate": 0}, elementwise=True)
+@translates("Cast", since=19, without="round_mode", elementwise=True)
+@translates("Cast", since=24, ignored="round_mode", elementwise=True)
 def cast(x, *, to: int, saturate: int = 1, round_mode: str = "up"):
     """Only float8 types use `saturate`, only float8e8m0 uses `round_mode`."""
     return _cast(x, from_onnx(to), bool(saturate))
 
 
-@translates("CastLike", since=15, without="round_mode", fixed={"saturate": 0})
-@translates("CastLike", since=19, without="round_mode")
-@translates("CastLike", since=24, ignored="round_mode")
+@translates("CastLike", since=15, without="round_mode", fixed={"saturate": 0}, elementwise=True)
+@translates("CastLike", since=19, without="round_mode", elementwise=True)
+@translates("CastLike", since=24, ignored="round_mode", elementwise=True)
 def cast_like(x, target_type, *, saturate: int = 1, round_mode: str = "up"):
     """To the element type of another tensor."""
     return _cast(x, target_type.dtype, bool(saturate))

@@ -18,25 +18,25 @@ one_to_one({"HardSwish": ops.HSwish}, since=14)
 one_to_one({"Mish": ops.Mish}, since=18)
 
 
-@translates("Relu", since=1)
+@translates("Relu", since=1, elementwise=True)
 def relu(x):
     """max(x, 0); of integers by Maximum, which is exact."""
     return ops.ReLU(x) if x.dtype.is_float else ops.Maximum(x, 0)
 
 
-@translates("LeakyRelu", since=1)
+@translates("LeakyRelu", since=1, elementwise=True)
 def leaky_relu(x, *, alpha: float = 0.01):
     """A fixed slope."""
     return ops.PReLU(x, np.full(1, alpha, x.dtype.numpy))
 
 
-@translates("PRelu", since=1)
+@translates("PRelu", since=1, elementwise=True)
 def prelu_1(x, slope):
     """Until opset 6 the slope is one number, or one number for each channel."""
     return ops.PReLU(x, slope)
 
 
-@translates("PRelu", since=7)
+@translates("PRelu", since=7, elementwise=True)
 def prelu_7(x, slope):
     """The slope is broadcast as in numpy; in PReLU-1 a vector has one number for each channel."""
     if x.dtype.is_float and element_count(slope.shape) == 1:
@@ -55,13 +55,13 @@ def prelu_7(x, slope):
     return ops.PReLU(x, ops.Unsqueeze(slope, [0]) if slope.rank == 1 < x.rank else slope)
 
 
-@translates("Elu", since=1)
+@translates("Elu", since=1, elementwise=True)
 def elu(x, *, alpha: float = 1.0):
     """x, or alpha * (e^x - 1) where x is negative."""
     return ops.Elu(x, alpha=alpha)
 
 
-@translates("Celu", since=12)
+@translates("Celu", since=12, elementwise=True)
 def celu(x, *, alpha: float = 1.0):
     """max(0, x) + min(0, alpha * (e^(x / alpha) - 1)), which is Elu with both axes scaled."""
     if alpha > 0:
@@ -70,27 +70,27 @@ def celu(x, *, alpha: float = 1.0):
     return ops.Maximum(x, 0) + ops.Minimum(curve, 0)
 
 
-@translates("Selu", since=1, defaults={"alpha": 1.6732, "gamma": 1.0507})
-@translates("Selu", since=6)
+@translates("Selu", since=1, defaults={"alpha": 1.6732, "gamma": 1.0507}, elementwise=True)
+@translates("Selu", since=6, elementwise=True)
 def selu(x, *, alpha: float = 1.67326319217681884765625, gamma: float = 1.05070102214813232421875):
     """gamma * x, or gamma * alpha * (e^x - 1) where x is not positive."""
     return ops.Selu(x, alpha, gamma)
 
 
-@translates("ThresholdedRelu", since=1)
-@translates("ThresholdedRelu", since=10)
+@translates("ThresholdedRelu", since=1, elementwise=True)
+@translates("ThresholdedRelu", since=10, elementwise=True)
 def thresholded_relu(x, *, alpha: float = 1.0):
     """x where it is above alpha, else 0."""
     return ops.Select(ops.Less(alpha, x), x, number(x, 0))
 
 
-@translates("HardSigmoid", since=1)
+@translates("HardSigmoid", since=1, elementwise=True)
 def hard_sigmoid(x, *, alpha: float = 0.2, beta: float = 0.5):
     """alpha * x + beta between 0 and 1."""
     return ops.HardSigmoid(x, alpha, beta)
 
 
-@translates("Gelu", since=20)
+@translates("Gelu", since=20, elementwise=True)
 def gelu(x, *, approximate: str = "none"):
     """Exact, or by tanh."""
     if approximate not in ("none", "tanh"):
@@ -98,13 +98,13 @@ def gelu(x, *, approximate: str = "none"):
     return ops.Gelu(x, approximation_mode="ERF" if approximate == "none" else "TANH")
 
 
-@translates("Swish", since=24)
+@translates("Swish", since=24, elementwise=True)
 def swish(x, *, alpha: float = 1.0):
     """x * sigmoid(alpha * x)."""
     return ops.Swish(x) if alpha == 1 else ops.Swish(x, alpha)
 
 
-@translates("Shrink", since=9)
+@translates("Shrink", since=9, elementwise=True)
 def shrink(x, *, bias: float = 0.0, lambd: float = 0.5):
     """x + bias below -lambd, else x - bias above lambd, else 0; integers by way of f32."""
     y = x if x.dtype.is_float else ops.Convert(x, destination_type=f32)

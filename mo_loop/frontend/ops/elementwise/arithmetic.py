@@ -60,8 +60,8 @@ def legacy_binary(op: str, make: Callable[[Value, Value], Any]) -> None:
     def before_7(a, b, *, axis: int | None = None, broadcast: int = 0):
         return make(a, aligned(a, b, axis if broadcast else None))
 
-    translates(op, since=1)(before_7)
-    translates(op, since=7)(lambda a, b: make(a, b))
+    translates(op, since=1, elementwise=True)(before_7)
+    translates(op, since=7, elementwise=True)(lambda a, b: make(a, b))
 
 
 def wrapping(cls) -> Callable[[Value, Value], Any]:
@@ -172,8 +172,8 @@ def through_32_bits(cls) -> Callable[[Value], Any]:
     return make
 
 
-translates("Abs", since=1)(through_32_bits(ops.Abs))
-translates("Neg", since=1)(through_32_bits(ops.Negative))
+translates("Abs", since=1, elementwise=True)(through_32_bits(ops.Abs))
+translates("Neg", since=1, elementwise=True)(through_32_bits(ops.Negative))
 one_to_one({
     "Ceil": ops.Ceiling, "Floor": ops.Floor, "Sqrt": ops.Sqrt, "Exp": ops.Exp,
     "Log": ops.Log, "Tanh": ops.Tanh,
@@ -186,10 +186,10 @@ one_to_one({
     "Sign": ops.Sign, "Erf": ops.Erf,
 }, since=9)  # fmt: skip
 one_to_one({"Round": ops.Round}, since=11)
-translates("Reciprocal", since=1)(lambda x: 1 / x)
+translates("Reciprocal", since=1, elementwise=True)(lambda x: 1 / x)
 
 
-@translates("Mod", since=10)
+@translates("Mod", since=10, elementwise=True)
 def mod(a, b, *, fmod: int = 0):
     """The sign of the dividend with `fmod`, else that of the divisor."""
     remainder = (ops.Mod if fmod else ops.FloorMod)(a, b)
@@ -201,13 +201,13 @@ def mod(a, b, *, fmod: int = 0):
     return ops.Select(ops.IsInf(b) & ~ops.IsInf(a), whole, remainder)
 
 
-@translates("Max", since=1)
+@translates("Max", since=1, elementwise=True)
 def maximum(first, *rest):
     """The elementwise maximum."""
     return reduce(_constant_first(ops.Maximum), rest, first)
 
 
-@translates("Min", since=1)
+@translates("Min", since=1, elementwise=True)
 def minimum(first, *rest):
     """The elementwise minimum."""
     return reduce(_constant_first(ops.Minimum), rest, first)
@@ -218,13 +218,13 @@ def _constant_first(cls) -> Callable[[Value, Value], Value]:
     return lambda a, b: cls(b, a) if isinstance(b.node, operations.Constant) else cls(a, b)
 
 
-@translates("Sum", since=1)
+@translates("Sum", since=1, elementwise=True)
 def total(first, *rest):
     """The elementwise sum."""
     return reduce(ops.Add, rest, first)
 
 
-@translates("Mean", since=1)
+@translates("Mean", since=1, elementwise=True)
 def mean(first, *rest):
     """The elementwise mean."""
     return total(first, *rest) / (len(rest) + 1) if rest else first

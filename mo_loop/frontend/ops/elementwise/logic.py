@@ -38,28 +38,28 @@ for _op, _make in {
     legacy_binary(_op, _make)
 
 one_to_one({"Not": ops.LogicalNot})
-translates("GreaterOrEqual", since=12)(lambda a, b: greater_or_equal(a, b))
+translates("GreaterOrEqual", since=12, elementwise=True)(lambda a, b: greater_or_equal(a, b))
 one_to_one({"LessOrEqual": ops.LessEqual}, inputs=2, since=12)
-translates("Where", since=9)(lambda condition, x, y: ops.Select(condition, x, y))
+translates("Where", since=9, elementwise=True)(lambda condition, x, y: ops.Select(condition, x, y))
 
 one_to_one({"IsNaN": ops.IsNaN}, since=9)
 one_to_one({"BitwiseAnd": ops.BitwiseAnd, "BitwiseOr": ops.BitwiseOr, "BitwiseXor": ops.BitwiseXor}, inputs=2, since=18)
 
 
-@translates("BitwiseNot", since=18)
+@translates("BitwiseNot", since=18, elementwise=True)
 def bitwise_not(x):
     """For unsigned 16 bits, the difference from the largest number: the runtime computes the opposite in 32 bits, and
     converts a number below 0 to 0 before 2025.4."""
     return number(x, 2**16 - 1) - x if x.dtype is u16 else ops.BitwiseNot(x)
 
 
-@translates("IsInf", since=10)
+@translates("IsInf", since=10, elementwise=True)
 def is_inf(x, *, detect_negative: int = 1, detect_positive: int = 1):
     """Whether an element is an infinity of one of the selected signs."""
     return ops.IsInf(x, detect_negative=bool(detect_negative), detect_positive=bool(detect_positive))
 
 
-@translates("BitShift", since=11)
+@translates("BitShift", since=11, elementwise=True)
 def bit_shift(x, y, *, direction: str):
     """Shifts by more bits than the type has give 0, or -1 for a negative number shifted right."""
     if direction not in ("LEFT", "RIGHT"):
