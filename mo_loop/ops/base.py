@@ -256,7 +256,7 @@ class Op(Node):
         """The axes of the first input along which the operation works, as a reduction does, from the front; None if
         they or the rank are not known."""
         axes, rank = self.integers(self.named_along) if self.named_along else (), self.operands[0].rank
-        return None if axes is None or rank is None else tuple(normalise_axis(axis, rank) for axis in axes)
+        return None if axes is None or rank is None else tuple({normalise_axis(axis, rank): axis for axis in axes})
 
     def axis_map(self, port: int) -> tuple[int | None, ...]:
         """For each axis of the results, the axis of an input of whose slices it consists, perhaps of some of them, or

@@ -10,7 +10,7 @@ import numpy as np
 from mo_loop import ops
 from mo_loop.graph import Node, Value
 from mo_loop.graph.dimension import Dimension, least, low
-from mo_loop.graph.shape import is_static, normalise_axis
+from mo_loop.graph.shape import is_static
 from mo_loop.graph.types import i32, i64
 from mo_loop.ops.base import Parameter, Result
 from mo_loop.ops.control import Iteration, Loop
@@ -161,15 +161,9 @@ def _counts_along(value: Value, axis: int) -> bool:
         return bool(np.array_equal(np.broadcast_to(line, known.shape), known))
     if not isinstance(made, MOVEMENT):
         return axis == 0 and is_count(value)
-    inner = made.operands[0]
-    if isinstance(made, ops.Broadcast):
-        axis -= len(dims) - inner.type.rank
-        return axis >= 0 and inner.type.dims[axis] == dims[axis - inner.type.rank] and _counts_along(inner, axis)
-    if isinstance(made, ops.Identity | ops.Convert):
-        return _counts_along(inner, axis)
-    if isinstance(made, ops.Unsqueeze) and (axes := made.operands[1].type.integers) is not None:
-        new = {normalise_axis(each, len(dims)) for each in axes}
-        return axis not in new and _counts_along(inner, axis - sum(each < axis for each in new))
+    inner, at = made.operands[0], made.axis_map(0)[axis]
+    if at is not None or not isinstance(made, ops.View):
+        return at is not None and inner.type.dims[at] == dims[axis] and _counts_along(inner, at)
     outer_line, inner_line = ([at for at, dim in enumerate(each.type.dims) if dim != 1] for each in (value, inner))
     return outer_line == [axis] and len(inner_line) == 1 and _counts_along(inner, inner_line[0])
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator
 
 from mo_loop import ops
 from mo_loop.graph import Node, Use, Value
-from mo_loop.graph.shape import element_count, is_static, normalise_axis
+from mo_loop.graph.shape import element_count, is_static
 from mo_loop.graph.types import f64
 from mo_loop.ops.activation import PReLU, Scaled
 from mo_loop.ops.arithmetic import Binary, Unary
@@ -90,16 +90,15 @@ class MaximumBehindReduction(MaximumRule):
     pattern = wrap_type(Reduction)
 
     def place(self, node: Reduction) -> Value | None:
-        data, axes = node.operands
-        if data.rank is None or axes.type.integers is None:
+        data, gone = node.operands[0], node.along
+        if gone is None:
             return None
-        gone = [normalise_axis(each, data.rank) for each in axes.type.integers]
-        channel = 0 if not node.keep_dims and gone == [0] else 1
+        channel = 0 if not node.keep_dims and gone == (0,) else 1
         for reader, varying in _constants_behind(node.output):
             if varying and isinstance(reader, ops.FakeQuantize) and not node.keep_dims:
                 return node.output
         for reader, varying in _constants_behind(node.output, moves=MOVED) if data.rank == 3 else ():
-            is_vector = gone in ([0], [2]) and varying == [channel]
+            is_vector = gone in ((0,), (2,)) and varying == [channel]
             if is_vector or (0 not in gone and _reads_number(reader, varying)):
                 return node.output
         return None

@@ -39,16 +39,13 @@ class ReduceBeforeTranspose(LocalRule):
     pattern = wrap_type(Reduction, attributes={"keep_dims": False})
 
     def form(self, node: Reduction) -> Node | None:
-        data, axes = node.operands
+        data, gone = node.operands[0], node.along
         convert = data.node if isinstance(data.node, ops.Convert) else None
         transpose = (convert.operands[0] if convert else data).node
         order = order_of(transpose) if isinstance(transpose, ops.Transpose) else None
-        if order is None or axes.type.integers is None:
+        if order is None or gone is None or transpose.operands[0].rank is None:
             return None
         x = transpose.operands[0]
-        if x.rank is None:
-            return None
-        gone = {normalise_axis(axis, len(order)) for axis in axes.type.integers}
         left = [axis for place, axis in enumerate(order) if place not in gone]
         if convert:
             x = ops.Convert(x, destination_type=convert.destination_type).output
@@ -69,11 +66,10 @@ class ReduceBeforeUnsqueeze(LocalRule):
     pattern = wrap_type(Reduction, wrap_type((ops.Unsqueeze, ops.Reshape)), any_input(is_constant()))
 
     def form(self, node: Reduction) -> Node | None:
-        data, axes = node.operands
+        data, gone = node.operands[0], node.along
         x, inserted = data.node.operands[0], _inserted_axes(data.node)
-        if not inserted or not axes.type.integers:
+        if not inserted or not gone:
             return None
-        gone = {normalise_axis(axis, data.type.rank) for axis in axes.type.integers}
         kept = [axis for axis in range(len(data.type.dims)) if axis not in inserted]
         reduced = [place for place, axis in enumerate(kept) if axis in gone]
         if reduced:
@@ -90,8 +86,7 @@ def _inserted_axes(node: ops.Unsqueeze | ops.Reshape) -> list[int] | None:
     if x.rank is None or y.rank is None or y.rank <= x.rank:
         return None
     if isinstance(node, ops.Unsqueeze):
-        axes = node.operands[1].type.integers
-        return None if axes is None else sorted(normalise_axis(axis, y.rank) for axis in axes)
+        return [axis for axis, own in enumerate(node.axis_map(0)) if own is None] if node.integers("axes") else None
     left, inserted = list(x.shape), []
     for axis, dim in enumerate(y.shape):
         if left and left[0] == dim:
@@ -185,11 +180,11 @@ class MoveSqueezeBeforeBinary(LocalRule):
     pattern = wrap_type(ops.Squeeze, wrap_type(Binary), any_input())
 
     def form(self, node: ops.Squeeze) -> Node | None:
-        data, axes = node.operands
+        data, axes = node.operands[0], node.along
         values, rank = data.node.operands, data.rank
-        if rank is None or axes.type.integers is None:
+        if rank is None or axes is None:
             return None
-        gone = {normalise_axis(axis, rank) - rank for axis in axes.type.integers}
+        gone = {axis - rank for axis in axes}
         moved = {axis for axis in gone if all(axis in _inserted(each) or axis < -each.type.rank for each in values)}
         operands = [_without(each, moved) for each in values]
         if operands == list(values):
